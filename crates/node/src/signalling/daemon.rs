@@ -75,7 +75,6 @@ impl Sigd {
                 self.users.remove(&UserId(user.0));
                 Input::DropUser(UserId(user.0))
             }
-            ToSigd::Ping(number) => return self.say(FromSigd::Pong(*number)),
             ToSigd::Request { user, request } => {
                 return self.request(*user, request.clone(), now);
             }

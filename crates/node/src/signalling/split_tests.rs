@@ -198,8 +198,6 @@ fn before_the_first_daemon_calls_wait() {
             })
         ]
     ));
-    // From now on the daemon is pinged.
-    assert_eq!(away.poll_timeout(), Some(at + Duration::from_secs(2)));
 }
 
 #[test]
@@ -256,26 +254,23 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
     works(&mut net, 4);
 }
 
+/// The live driver finds a daemon that hangs, and kills it; this test is about the time until then.
 #[test]
-fn one_that_hangs_loses_its_seat_until_it_answers() {
+fn one_that_hangs_keeps_its_calls_and_serves_again_when_it_wakes() {
     let mut net = two();
     open_permanent(&mut net, 0, 100);
     net.call(0, 1, 1);
     net.run_s(1);
     net.hosts[0].hangs = true;
-    net.run_s(8);
+    net.run_s(2);
     assert!(net.hosts[0].connected(ConnId(1)));
-    assert_eq!(net.hosts[0].released(ConnId(1)), None, "it has still time");
-    net.run_s(5);
-    assert_eq!(net.hosts[0].released(ConnId(1)), Some(Cause::TEMPORARY));
-    assert_eq!(net.hosts[0].open.iter().collect::<Vec<_>>(), [&PVC]);
-    net.run_s(60);
-    assert_eq!(net.hosts[1].manager.calls().count(), 0, "its end is told");
-    // Its messages after waking up belong to an earlier life; then it serves again.
+    assert_eq!(net.hosts[0].released(ConnId(1)), None);
     net.wake(0);
     net.run_s(5);
-    assert_eq!(away(&net, 0).own_counters().came, 2);
+    assert_eq!(away(&net, 0).own_counters().came, 1);
     assert_eq!(away(&net, 0).own_counters().refused, 0);
+    net.release(0, ConnId(1));
+    net.run_s(1);
     works(&mut net, 2);
     assert_eq!(net.hosts[0].manager.calls().count(), 1, "the permanent one");
 }

@@ -52,7 +52,6 @@ split_choice!(ToSigd {
     5 AddUser(user);
     6 DropUser(user);
     7 Request { user, request };
-    8 Ping(number);
 });
 
 split_choice!(FromSigd {
@@ -63,6 +62,5 @@ split_choice!(FromSigd {
     6 Ending;
     7 Again;
     8 Begun { life };
-    9 Pong(number);
     10 OpenVc { conn, vc, qos };
 });

@@ -80,8 +80,6 @@ pub enum ToSigd {
     AddUser(UserNo),
     /// A user is gone, with all its listeners and calls.
     DropUser(UserNo),
-    /// Asks the daemon for an answer.
-    Ping(u32),
     /// A request of a user to the daemon: any request but those for data and permanent connections, which the lab's
     /// process handles alone.
     Request {
@@ -133,8 +131,6 @@ pub enum FromSigd {
         /// [`Start::life`].
         life: u32,
     },
-    /// Answers [`ToSigd::Ping`].
-    Pong(u32),
     /// One SDU for VPI 0 VCI 5.
     Signalling(Vec<u8>),
     /// Signalling is up, so calls need not wait; or it is down.

@@ -2,23 +2,22 @@
 
 use super::{
     AtmEvent, AtmRequest, Away, BTreeSet, Cause, Conn, ConnId, FromDaemon, FromSigd, Instant,
-    NOBODY, Output, PATIENCE, PING, Phase, Presence, ProcessEvent, SigdEvent, Start, ToSigd, Trace,
-    UserId, UserNo, Vc, VecDeque,
+    NOBODY, Output, Phase, Presence, ProcessEvent, SigdEvent, Start, ToSigd, Trace, UserId, UserNo,
+    Vc, VecDeque,
 };
 use aerostat_proto::sigd::{LinkInfo, SDU_MAX};
 use aerostat_wire::{AtmAddress, Qos, Sap, TrafficParams};
 
 impl Away {
     /// A message from the daemon, or an event of its process.
-    pub fn hear(&mut self, event: SigdEvent, now: Instant) {
+    pub fn hear(&mut self, event: SigdEvent, _: Instant) {
         match event {
-            ProcessEvent::Came => self.came(now),
+            ProcessEvent::Came => self.came(),
             ProcessEvent::Gone => {
                 self.left("died");
                 self.presence = Presence::Gone;
-                (self.asked, self.ask_at) = (None, None);
             }
-            ProcessEvent::Said(FromDaemon::Message(message)) => self.said(message, now),
+            ProcessEvent::Said(FromDaemon::Message(message)) => self.said(message),
             ProcessEvent::Said(FromDaemon::Trace(trace)) => self.trace(trace),
             // The end of its process is reported, too.
             ProcessEvent::Said(FromDaemon::Ended(_)) => {}
@@ -27,36 +26,13 @@ impl Away {
         }
     }
 
-    /// Pings the daemon, and takes the seat from a daemon that does not answer.
-    pub(super) fn watch(&mut self, now: Instant) {
-        if self.ask_at.is_some_and(|at| at <= now) {
-            (self.ask_at, self.asked) = (None, Some(now));
-            self.pings = self.pings.wrapping_add(1);
-            self.outputs
-                .push_back(Output::Sigd(ToSigd::Ping(self.pings)));
-        }
-        let late = self.asked.is_some_and(|since| since + PATIENCE <= now);
-        if late && self.presence != Presence::Hung {
-            self.left("does not answer");
-            self.presence = Presence::Hung;
-        }
-    }
-
-    /// When [`Self::watch`] is next needed.
-    pub(super) fn next_watch(&self) -> Option<Instant> {
-        let hung = self.presence == Presence::Hung;
-        let late = self.asked.filter(|_| !hung).map(|since| since + PATIENCE);
-        self.ask_at.into_iter().chain(late).min()
-    }
-
-    fn came(&mut self, now: Instant) {
+    fn came(&mut self) {
         self.left("was replaced");
         self.presence = Presence::Here;
         let lives = self.own.came;
         self.own.came += 1;
         self.life = self.life.wrapping_add(1);
         self.begun = false;
-        (self.asked, self.ask_at) = (None, Some(now + PING));
         let (limits, sscop) = (self.config.limits, self.config.interface.sscop);
         self.say(ToSigd::Start(Start {
             life: self.life,
@@ -128,17 +104,11 @@ impl Away {
         switched.len()
     }
 
-    fn said(&mut self, message: FromSigd, now: Instant) {
+    fn said(&mut self, message: FromSigd) {
         let serves = self.presence == Presence::Here && self.begun;
         match message {
             FromSigd::Begun { life } => {
                 self.begun |= life == self.life && self.presence == Presence::Here;
-            }
-            FromSigd::Pong(number) if number == self.pings && self.asked.is_some() => {
-                (self.asked, self.ask_at) = (None, Some(now + PING));
-                if self.presence == Presence::Hung {
-                    self.came(now);
-                }
             }
             FromSigd::Signalling(sdu) if serves || self.presence == Presence::Ending => {
                 if sdu.is_empty() || sdu.len() > SDU_MAX {
@@ -160,10 +130,9 @@ impl Away {
             }
             FromSigd::Again if serves => {
                 self.left("begins anew");
-                self.came(now);
+                self.came();
             }
             FromSigd::Signalling(_)
-            | FromSigd::Pong(_)
             | FromSigd::Status(_)
             | FromSigd::Link { .. }
             | FromSigd::OpenVc { .. }

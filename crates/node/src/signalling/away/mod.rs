@@ -26,16 +26,13 @@ use aerostat_proto::sigd::{FromSigd, LinkInfo, Start, ToSigd, UserNo};
 use aerostat_proto::split::{FromDaemon, ProcessEvent};
 use aerostat_proto::uni::Version;
 use aerostat_proto::{
-    AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused, Trace, saal,
+    AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, PartyId, Refused, Trace, saal,
 };
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Cause of connections that end with the daemon, and of calls without a daemon.
 const NOBODY: Cause = Cause::TEMPORARY;
-/// How often the daemon is pinged, and how long its answer may take.
-const PING: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(10);
 /// SDUs that are held for one call, until the daemon says that it is connected.
 const EARLY: usize = 64;
 const UNKNOWN: Refused = Refused("unknown connection");
@@ -54,8 +51,6 @@ enum Presence {
     Here,
     /// The daemon releases its calls.
     Ending,
-    /// The daemon does not answer: it counts as gone until it answers.
-    Hung,
     /// The daemon is gone: calls are refused.
     Gone,
 }
@@ -110,10 +105,6 @@ pub struct Away {
     /// Number of starts, and whether the last one was answered.
     life: u32,
     begun: bool,
-    /// Since when an answer is outstanding, and when the next ping is due.
-    asked: Option<Instant>,
-    ask_at: Option<Instant>,
-    pings: u32,
     /// True if the daemon's link is up.
     up: bool,
     users: BTreeMap<UserId, UserNo>,
@@ -145,9 +136,6 @@ impl Away {
             presence: Presence::Awaited,
             life: 0,
             begun: false,
-            asked: None,
-            ask_at: None,
-            pings: 0,
             up: false,
             users: BTreeMap::new(),
             numbers: BTreeMap::new(),
@@ -480,10 +468,7 @@ impl Away {
         }
         let refused = if self.calls_of(user) >= self.config.limits.calls_per_user {
             Some((Cause::RESOURCES, Refused("too many calls of this user")))
-        } else if matches!(
-            self.presence,
-            Presence::Gone | Presence::Hung | Presence::Ending
-        ) {
+        } else if matches!(self.presence, Presence::Gone | Presence::Ending) {
             self.own.absent += 1;
             Some((NOBODY, ABSENT))
         } else {
@@ -642,7 +627,6 @@ impl Machine for Away {
             self.counters.no_link += 1;
             self.gone(number, Cause::NETWORK_OUT_OF_ORDER);
         }
-        self.watch(now);
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -650,8 +634,7 @@ impl Machine for Away {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let waiting = self.waiting.front().map(|(until, _)| *until);
-        waiting.into_iter().chain(self.next_watch()).min()
+        self.waiting.front().map(|(until, _)| *until)
     }
 }
 
