@@ -139,7 +139,7 @@ impl Daemon for ServerDaemon {
     }
 }
 
-/// A frame has a limited size: rows that do not fit are left out.
+/// A frame has a limited size: rows that do not fit are left out, first of the longer list.
 fn fitting(mut seen: ServerSnapshot) -> FromDaemon<FromServer> {
     loop {
         let message = FromDaemon::Message(FromServer::Shown(Box::new(seen)));
@@ -154,6 +154,9 @@ fn fitting(mut seen: ServerSnapshot) -> FromDaemon<FromServer> {
         seen = *too_long;
         match &mut seen {
             ServerSnapshot::Les(les) => les.clients.truncate(les.clients.len() / 2),
+            ServerSnapshot::Bus(bus) if bus.groups.len() > bus.clients.len() => {
+                bus.groups.truncate(bus.groups.len() / 2);
+            }
             ServerSnapshot::Bus(bus) => bus.clients.truncate(bus.clients.len() / 2),
         }
     }

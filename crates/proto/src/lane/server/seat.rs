@@ -309,6 +309,9 @@ impl Machine for LaneServer {
                 }
             }
             Input::Atm(event) => self.atm(event, now),
+            Input::Process(_) if self.seat.daemon().is_some() => {
+                return Err(Refused("the server runs in this process"));
+            }
             Input::Member { address, member } => {
                 if self.told {
                     self.seat.tell(ToServer::Member { address, member }, now);
@@ -321,9 +324,6 @@ impl Machine for LaneServer {
             Input::Process(ProcessEvent::Gone) => {
                 self.seat.gone();
                 self.close_all();
-            }
-            Input::Process(ProcessEvent::Said(_)) if self.seat.daemon().is_some() => {
-                return Err(Refused("the server runs in this process"));
             }
             Input::Process(ProcessEvent::Said(message)) => self.said(message, now),
         }

@@ -2,12 +2,12 @@
 //! their deaths.
 
 use super::*;
-use crate::lane::{LesConfig, ServerParams};
+use crate::lane::{BusConfig, LesConfig, ServerParams};
 use crate::split::codec::Message as _;
 use crate::split::testing::{canonical, damaged, survives};
 use crate::split::{
-    FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal, ToDaemon,
-    names,
+    Ended, FRAME_MAX, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput,
+    Signal, ToDaemon, names,
 };
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine as _, PartyId};
 use aerostat_wire::lane::{CONTROL_SDU, ElanName};
@@ -143,7 +143,9 @@ impl Rig {
             }
             match self.process.as_mut().and_then(Process::poll_output) {
                 Some(ProcessOutput::Frame(frame)) => {
-                    let frame = From::decode(&frame.encode()).unwrap();
+                    let frame = frame.encode();
+                    assert!(frame.len() <= FRAME_MAX);
+                    let frame = From::decode(&frame).unwrap();
                     assert_eq!(frame.number, 7);
                     let said = Input::Process(ProcessEvent::Said(frame.message));
                     self.seat.handle_input(said, NOW).unwrap();
@@ -344,6 +346,64 @@ fn one_process_and_two_do_the_same() {
     }
     assert_eq!(tell(Input::Stop), apart.tell(Input::Stop));
     assert_eq!(tell(Input::Start), apart.tell(Input::Start));
-    let kill = Input::Process(ProcessEvent::Gone);
-    assert_eq!(tell(kill), apart.killed());
+}
+
+/// A server in this process has no process that could come, go or speak: it serves on.
+#[test]
+fn only_a_split_server_has_a_process() {
+    let mut here = LaneServer::new(les());
+    here.handle_input(Input::Start, NOW).unwrap();
+    let outputs = |here: &mut LaneServer| core::iter::from_fn(|| here.poll_output()).count();
+    assert_eq!(outputs(&mut here), 2, "a listener, and a trace");
+    let said = ProcessEvent::Said(FromDaemon::Ended(Ended::Stops));
+    for event in [ProcessEvent::Came, ProcessEvent::Gone, said] {
+        assert!(here.handle_input(Input::Process(event), NOW).is_err());
+        assert_eq!(outputs(&mut here), 0);
+        assert!(here.snapshot().is_some());
+    }
+}
+
+/// The state is reported in one frame, whatever of it is long: here 7000 groups of one client.
+#[test]
+fn the_state_of_a_bus_with_many_groups_fits_a_frame() {
+    let groups = 7000;
+    let config = BusConfig::new(ElanName::new("elan1").unwrap(), address(1));
+    let mut rig = Rig::new(ServerConfig::Bus(BusConfig {
+        params: ServerParams {
+            registrations: groups,
+            ..config.params.clone()
+        },
+        ..config
+    }));
+    rig.came();
+    let wanted = |n: u16| {
+        let [high, low] = n.to_be_bytes();
+        MacAddr([1, 0, 0x5e, 0, high, low])
+    };
+    let member = Member {
+        lecid: 1,
+        groups: Some((0..groups as u16).map(wanted).collect()),
+        macs: None,
+    };
+    rig.tell(Input::Member {
+        address: address(9),
+        member: Some(member),
+    });
+    rig.event(AtmEvent::Incoming {
+        conn: CONN,
+        calling: Some(address(9)),
+        called: address(1),
+        sap: Sap::LANE_MULTICAST_ETHERNET,
+        qos: Qos::ubr(1516),
+        multipoint: false,
+    });
+    let vc = Vc::new(0, 40);
+    rig.event(AtmEvent::Connected { conn: CONN, vc });
+    rig.process.as_mut().unwrap().handle_timeout(NOW + SHOW);
+    rig.carry();
+    let Some(ServerSnapshot::Bus(seen)) = rig.seat.snapshot() else {
+        panic!("nothing shown")
+    };
+    assert_eq!(seen.clients.len(), 1);
+    assert!((3000..groups).contains(&seen.groups.len()));
 }
