@@ -8,6 +8,7 @@ use aerostat_wire::prefix;
 use aerostat_wire::{AtmAddress, Reader};
 
 use super::{Asked, Conn, Nhc, Output};
+use crate::clip::LLC_LEN;
 use crate::nhrp::transit;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 
@@ -115,10 +116,18 @@ impl Nhc {
         let entry = self.entries.get_mut(&destination)?;
         entry.used = now;
         let way = entry.way.filter(|way| way.until > now)?;
-        // A packet that is too long for the connection goes to the router, which fragments it or sends an error.
-        let most = self.config.largest(way.mtu);
-        let conn = entry.conn.filter(|_| length <= usize::from(most))?;
-        self.conns.get(&conn)?.vc?;
+        let conn = entry.conn?;
+        let known = self.conns.get(&conn)?;
+        known.vc?;
+        // A packet that is too long for the destination goes to the router, which fragments it or sends an error. So
+        // does a packet that is too long for a connection that was opened for another destination.
+        let most = self
+            .config
+            .largest(way.mtu)
+            .min(known.sdu.saturating_sub(LLC_LEN));
+        if length > usize::from(most) {
+            return None;
+        }
         entry.direct += 1;
         Some(conn)
     }
@@ -199,7 +208,7 @@ impl Nhc {
                 // The other end takes packets of its own MTU at most, and refuses calls for longer ones.
                 let way = self.entries.get(&destination).and_then(|entry| entry.way);
                 let packet = self.config.largest(way.map_or(0, |way| way.mtu));
-                let sdu = packet.saturating_add(crate::clip::LLC_LEN);
+                let sdu = packet.saturating_add(LLC_LEN);
                 self.call(nbma, false, sdu, now)
             }
         };

@@ -58,6 +58,8 @@ use entries::Entry;
 
 /// Largest SDU on the connection with the server, octets.
 const CONTROL_SDU: u16 = crate::mpoa::mps::MAX_SDU;
+/// Least MTU of a link for IPv4, octets. Source: RFC 791 §3.2.
+const LEAST_MTU: u16 = 68;
 
 /// Bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,11 +146,12 @@ impl Config {
             first_request_id: 1,
         }
     }
-    /// Largest packet to a destination whose reply gives this MTU; 0 means the default.
+    /// Largest packet to a destination whose reply gives this MTU; 0 means the default. Every link takes IPv4 packets
+    /// of [`LEAST_MTU`], whatever a reply says.
     fn largest(&self, mtu: u16) -> u16 {
         match mtu {
             0 => self.mtu,
-            mtu => mtu.min(self.mtu),
+            mtu => mtu.max(LEAST_MTU).min(self.mtu),
         }
     }
 }
@@ -236,6 +239,8 @@ struct Conn {
     peer: AtmAddress,
     /// True for the connection with the server, false for one to a destination.
     control: bool,
+    /// Longest SDU that may be sent on it, octets.
+    sdu: u16,
     /// Its label, once it is open.
     vc: Option<Vc>,
     /// Time of the last packet sent on it.
@@ -366,8 +371,12 @@ impl Nhc {
                 conn,
                 calling,
                 multipoint,
+                qos,
                 ..
-            } => self.incoming(conn, calling.filter(|_| !multipoint), now),
+            } => {
+                let sdu = qos.tx.max_sdu;
+                self.incoming(conn, calling.filter(|_| !multipoint), sdu, now);
+            }
             AtmEvent::Connected { conn, vc } => self.connected(conn, vc, now),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
             AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
@@ -377,8 +386,8 @@ impl Nhc {
         }
     }
 
-    /// Handles an incoming call: only the server may call.
-    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, now: Instant) {
+    /// Handles an incoming call, on which SDUs of up to `sdu` octets may be sent: only the server may call.
+    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, sdu: u16, now: Instant) {
         let server = self.config.server.1;
         let cause = match calling.filter(|calling| *calling == server) {
             None => {
@@ -390,7 +399,7 @@ impl Nhc {
                 Cause::RESOURCES
             }
             Some(peer) => {
-                self.conns.insert(conn, Conn::new(peer, true, now));
+                self.conns.insert(conn, Conn::new(peer, true, sdu, now));
                 return self.request(AtmRequest::Accept { conn });
             }
         };
@@ -416,7 +425,8 @@ impl Nhc {
                 break conn;
             }
         };
-        self.conns.insert(conn, Conn::new(called, control, now));
+        self.conns
+            .insert(conn, Conn::new(called, control, sdu, now));
         self.request(AtmRequest::Connect {
             conn,
             calling: self.config.address,
@@ -519,10 +529,11 @@ impl Nhc {
 }
 
 impl Conn {
-    const fn new(peer: AtmAddress, control: bool, now: Instant) -> Self {
+    const fn new(peer: AtmAddress, control: bool, sdu: u16, now: Instant) -> Self {
         Self {
             peer,
             control,
+            sdu,
             vc: None,
             used: now,
             queue: Vec::new(),

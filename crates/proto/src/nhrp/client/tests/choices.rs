@@ -7,8 +7,9 @@ use aerostat_wire::nhrp::{
 use super::world::{Who, World, atm, ip};
 use super::{SECOND, direct, lone, plain};
 use crate::machine::settle;
-use crate::nhrp::client::{EntryState, Input, Refusal};
-use crate::{AtmEvent, ConnId, Machine};
+use crate::nhrp::client::{EntryState, Input, Nhc, Output, Refusal};
+use crate::{AtmEvent, AtmRequest, ConnId, Machine};
+use aerostat_wire::{Qos, Vc};
 
 /// The control connection of client 0.
 const CONN: ConnId = ConnId(1);
@@ -77,6 +78,68 @@ fn of_several_next_hops_the_preferred_one() {
         assert_eq!(row.nbma, chosen.map(|id| atm(id, 0)));
         let refused = EntryState::Refused(Refusal::Code(code::PROHIBITED));
         assert_eq!(row.state == refused, chosen.is_none());
+    }
+}
+
+/// Two destinations behind one exit share its connection. A packet that is too long for the connection goes to the
+/// router, although it is short enough for its destination. No reply makes the client believe in an MTU below 68.
+#[test]
+fn a_shared_connection_carries_what_it_was_opened_for() {
+    let (mut nhc, now) = lone();
+    let answer = |nhc: &mut Nhc, request_id: u32, host: u8, mtu: u16| {
+        let exit = Cie {
+            nbma: atm(0x90, 0).into(),
+            mtu,
+            ..Cie::brief(32, 60)
+        };
+        let flags = flag::AUTHORITATIVE;
+        let mut reply = packet(op::RESOLUTION_REPLY, flags, [1, host], vec![exit]);
+        if let Body::Common(common) = &mut reply.body {
+            common.request_id = request_id;
+        }
+        let sdu = &reply.to_sdu()[..];
+        let conn = CONN;
+        let input = Input::Atm(AtmEvent::Received { conn, sdu });
+        nhc.handle_input(input, now).unwrap();
+        settle(nhc, now)
+    };
+    let send = |nhc: &mut Nhc, host: u8, length: usize| {
+        let packet = vec![0; length];
+        let destination = ip(1, host);
+        let input = Input::Send {
+            destination,
+            packet,
+        };
+        nhc.handle_input(input, now).unwrap();
+        settle(nhc, now)
+    };
+    let calls = |out: &[Output]| {
+        let all = out.iter().filter_map(|output| match output {
+            Output::Atm(AtmRequest::Connect { conn, qos, .. }) => Some((*conn, *qos)),
+            _ => None,
+        });
+        all.collect::<Vec<_>>()
+    };
+    let called = calls(&answer(&mut nhc, 2, 10, 40));
+    let [(conn, qos)] = called[..] else {
+        panic!("{called:?}")
+    };
+    assert_eq!(qos, Qos::ubr(68 + 8));
+    let vc = Vc::new(0, 40);
+    nhc.handle_input(Input::Atm(AtmEvent::Connected { conn, vc }), now)
+        .unwrap();
+    settle(&mut nhc, now);
+    // The router gets the packet, and the other destination is asked for.
+    let out = send(&mut nhc, 11, 500);
+    assert!(matches!(out[0], Output::Routed(_)), "{out:?}");
+    assert!(calls(&answer(&mut nhc, 3, 11, 1500)).is_empty(), "shared");
+    for host in [10, 11] {
+        let out = send(&mut nhc, host, 68);
+        let direct =
+            matches!(&out[..], [Output::Atm(AtmRequest::Send { conn: by, .. })] if *by == conn);
+        assert!(direct, "{out:?}");
+        let out = send(&mut nhc, host, 69);
+        assert!(matches!(out[..], [Output::Routed(_)]), "{out:?}");
     }
 }
 
