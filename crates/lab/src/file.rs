@@ -195,6 +195,8 @@ section! {
         announcements: Option<At<FrameRate>>,
         /// LE_ARP requests for addresses that no client has registered, which a LES copies to all proxies; default 1000pps.
         unregistered: Option<At<FrameRate>>,
+        /// LE_REGISTER and LE_UNREGISTER requests, after which a LES sends all addresses of the client to the BUS; default 512pps.
+        registrations: Option<At<FrameRate>>,
     }
 }
 section! {

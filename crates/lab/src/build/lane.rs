@@ -67,6 +67,7 @@ pub(super) fn les_config(
     let quota = &model.quota;
     params.announcement_rate = quota.announcements.unwrap_or(params.announcement_rate);
     params.unregistered_rate = quota.unregistered.unwrap_or(params.unregistered_rate);
+    params.registration_rate = quota.registrations.unwrap_or(params.registration_rate);
     LesConfig {
         params,
         max_frame: elan.max_frame,

@@ -63,6 +63,8 @@ pub struct BusQuota {
     pub announcements: Option<u32>,
     /// LE_ARP requests for addresses that no client has registered, which the LES copies to all proxies.
     pub unregistered: Option<u32>,
+    /// Registrations of LAN destinations, and their ends, that the LES accepts.
+    pub registrations: Option<u32>,
 }
 
 /// One emulated LAN (Ethernet).

@@ -75,6 +75,7 @@ pub(super) fn quota(section: &LaneFile) -> BusQuota {
         multicast: rate(&quota.multicast),
         announcements: rate(&quota.announcements),
         unregistered: rate(&quota.unregistered),
+        registrations: rate(&quota.registrations),
     }
 }
 

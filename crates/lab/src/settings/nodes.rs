@@ -69,6 +69,7 @@ fn of_lane_server(lab: &Lab, server: &LaneServer) -> Value {
         multicast,
         announcements,
         unregistered,
+        registrations,
     } = *quota;
     let usual = ServerParams::default();
     json!({
@@ -85,6 +86,7 @@ fn of_lane_server(lab: &Lab, server: &LaneServer) -> Value {
             "multicast_pps": multicast.unwrap_or(usual.multicast_rate),
             "announcements_pps": announcements.unwrap_or(usual.announcement_rate),
             "unregistered_pps": unregistered.unwrap_or(usual.unregistered_rate),
+            "registrations_pps": registrations.unwrap_or(usual.registration_rate),
         },
     })
 }

@@ -127,6 +127,7 @@ QuotaFile.unknown || lane.quota.unknown=7pps
 QuotaFile.multicast || lane.quota.multicast=7pps
 QuotaFile.announcements || lane.quota.announcements=7pps
 QuotaFile.unregistered || lane.quota.unregistered=7pps
+QuotaFile.registrations || lane.quota.registrations=7pps
 StandbyFile.on || lane.standby.0.on=s1
 StandbyFile.name || lane.standby.0.name=second
 StandbyFile.link || lane.standby.0.link.rate=ds3

@@ -167,6 +167,9 @@ pub struct ServerParams {
     /// LE_ARP requests for addresses that no client has registered, which the LES copies to every proxy and accepts
     /// from one end system, likewise.
     pub unregistered_rate: u32,
+    /// LE_REGISTER and LE_UNREGISTER requests that the LES accepts from one end system, likewise: each may make the LES
+    /// send all addresses of the client to the BUS.
+    pub registration_rate: u32,
 }
 
 impl Default for ServerParams {
@@ -189,6 +192,8 @@ impl Default for ServerParams {
             announcement_rate: 500,
             // A router that begins to talk to a thousand stations behind bridges, and asks for each once a second (C7).
             unregistered_rate: 1000,
+            // A bridge may register all its 256 addresses at once, and again when it joins anew.
+            registration_rate: 512,
         }
     }
 }

@@ -111,7 +111,8 @@ pub(super) fn les_tables(les: &les::LesSnapshot) -> Vec<Table> {
         ]);
     }
     let counters = counts!(les.counters; received, bad, forged, joins, joins_refused,
-        registrations_refused, arp_requests, arp_unknown, forwarded, over_quota, arp_over_quota, calls_refused, join_timeouts);
+        registrations_refused, arp_requests, arp_unknown, forwarded, over_quota, arp_over_quota, registrations_over_quota,
+        calls_refused, join_timeouts);
     vec![server, clients, Table::counters("counters", counters)]
 }
 

@@ -18,7 +18,8 @@
 //! **Quota.** The frames of a client that all others receive (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) are bounded for
 //! each end system, as data frames are at the BUS ([`ServerParams::announcement_rate`]); further frames are dropped and
 //! counted. The same applies to LE_ARP for addresses that no client registered, which goes to all proxies and to
-//! clients that joined without a MAC address ([`ServerParams::unregistered_rate`]).
+//! clients that joined without a MAC address ([`ServerParams::unregistered_rate`]), and to LE_REGISTER and
+//! LE_UNREGISTER, after which the BUS gets all addresses of the client ([`ServerParams::registration_rate`]).
 //!
 //! **Timers**: S4 per client that has not joined; retry of a refused leaf; the report.
 //!
@@ -145,6 +146,8 @@ pub struct LesCounters {
     pub over_quota: u64,
     /// LE_ARP requests for addresses that no client has registered, dropped for the same reason.
     pub arp_over_quota: u64,
+    /// LE_REGISTER and LE_UNREGISTER requests dropped for the same reason.
+    pub registrations_over_quota: u64,
     /// Calls refused because a bound was reached.
     pub calls_refused: u64,
     /// Clients dropped because they did not join within S4.
@@ -211,6 +214,7 @@ pub struct Les {
     /// Announcements of each end system.
     quota: Quota,
     unregistered: Quota,
+    registrations: Quota,
     standby: Option<Standby>,
     deadline: Option<Instant>,
     told_full: bool,
@@ -263,6 +267,7 @@ impl Les {
         let params = &config.params;
         let quota = Quota::new(params.announcement_rate, params.clients);
         let unregistered = Quota::new(params.unregistered_rate, params.clients);
+        let registrations = Quota::new(params.registration_rate, params.clients);
         Self {
             tree: Tree::new(config.address, Sap::LANE_CONTROL, CONTROL_SDU, params),
             standby: config.lecs.map(|lecs| Standby::new(lecs, config.address)),
@@ -279,6 +284,7 @@ impl Les {
             told_full: false,
             quota,
             unregistered,
+            registrations,
             deadline: None,
             counters: LesCounters::default(),
             out: VecDeque::new(),

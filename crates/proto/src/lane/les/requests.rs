@@ -46,8 +46,7 @@ impl Les {
             return;
         }
         match frame.op {
-            OpCode::REGISTER => self.register(conn, frame),
-            OpCode::UNREGISTER => self.unregister(conn, frame),
+            OpCode::REGISTER | OpCode::UNREGISTER => self.registration(conn, frame, now),
             OpCode::ARP => self.arp(conn, frame, now),
             OpCode::NARP | OpCode::TOPOLOGY => self.announce(conn, frame, now),
             OpCode::VERIFY => {
@@ -178,6 +177,22 @@ impl Les {
     }
 
     // ---- registration ----
+
+    /// Handles LE_REGISTER and LE_UNREGISTER, within the member's quota.
+    fn registration(&mut self, conn: ConnId, frame: &ControlFrame, now: Instant) {
+        let Some(sender) = self.clients.get(&conn).map(|client| client.address) else {
+            return;
+        };
+        let verdict = self.registrations.take(sender, now);
+        if verdict != Verdict::Pass {
+            self.counters.registrations_over_quota += 1;
+            return self.tell_quota(verdict, sender, "registrations");
+        }
+        match frame.op == OpCode::REGISTER {
+            true => self.register(conn, frame),
+            false => self.unregister(conn, frame),
+        }
+    }
 
     fn register(&mut self, conn: ConnId, frame: &ControlFrame) {
         let status = self.try_register(conn, frame).err();

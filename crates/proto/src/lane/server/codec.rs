@@ -20,6 +20,7 @@ split_record!(ServerParams {
     multicast_rate,
     announcement_rate,
     unregistered_rate,
+    registration_rate,
 });
 split_record!(AddressPattern { value, mask });
 split_record!(Member {
@@ -87,6 +88,7 @@ split_record!(LesCounters {
     forwarded,
     over_quota,
     arp_over_quota,
+    registrations_over_quota,
     calls_refused,
     join_timeouts,
 });

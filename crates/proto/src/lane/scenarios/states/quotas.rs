@@ -88,3 +88,44 @@ fn les_joined_questions_for_unregistered_addresses_have_a_quota_for_each_member(
     );
     assert_eq!(told.count(), 1);
 }
+
+/// After each registration and each end of one, the BUS gets all addresses of the member.
+#[test]
+fn les_joined_registrations_have_a_quota_for_each_member() {
+    let mut b = les();
+    let (foe, other) = (client(&mut b, 1, "joined"), client(&mut b, 2, "joined"));
+    b.frames();
+    let told = |b: &Bench| {
+        let members = b.notes.iter();
+        members
+            .filter(|note| matches!(note, Note::Member(..)))
+            .count()
+    };
+    let params = ServerParams::default();
+    let (rate, before) = (params.registration_rate as usize, told(&b));
+    assert!(rate >= params.registrations, "all of a client at once");
+    let step = |n: usize, who: u8| {
+        let op = [OpCode::REGISTER, OpCode::UNREGISTER][n % 2];
+        let mut frame = request(op, who, who.into());
+        frame.source = LanDestination::mac(mac(99));
+        frame
+    };
+    for n in 0..3 * rate {
+        b.receive(foe, &step(n, 1));
+    }
+    assert_eq!(told(&b), before + rate);
+    assert_eq!(b.frames().len(), rate, "one answer for each");
+    let counters = of_les(&b).counters;
+    assert_eq!(counters.registrations_over_quota, 2 * rate as u64);
+    b.receive(other, &step(0, 2));
+    assert_eq!((b.frame().0, told(&b)), (other, before + rate + 1));
+    b.now += Duration::from_secs(1);
+    for n in 0..2 * rate {
+        b.receive(other, &step(n + 1, 2));
+    }
+    assert_eq!(told(&b), before + 2 * rate + 1);
+    let traces = b.notes.iter().filter(
+        |note| matches!(note, Note::Trace(trace) if trace.name == "les.over-quota" && trace.milestone),
+    );
+    assert_eq!(traces.count(), 2, "one for each end system");
+}
