@@ -287,9 +287,9 @@ impl<D: Daemon, C> Seat<D, C> {
     pub const fn refuse(&mut self) {
         self.counters.refused += 1;
     }
-    /// The daemon sent a message about something that is over.
-    pub const fn stale(&mut self) {
-        self.counters.stale += 1;
+    /// The message was under way when the daemon ended. It is counted as stale, unless it says that the daemon ended.
+    pub const fn late(&mut self, message: &FromDaemon<D::From>) {
+        self.counters.stale += !matches!(message, FromDaemon::Ended(_)) as u64;
     }
     /// Counters of this seat.
     #[must_use]

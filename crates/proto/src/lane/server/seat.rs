@@ -177,11 +177,7 @@ impl LaneServer {
 
     fn said(&mut self, message: FromDaemon<FromServer>, now: Instant) {
         if !self.told {
-            // The message was under way when the daemon ended.
-            return match message {
-                FromDaemon::Ended(_) => {}
-                _ => self.seat.stale(),
-            };
+            return self.seat.late(&message);
         }
         match message {
             FromDaemon::Atm(request) => {

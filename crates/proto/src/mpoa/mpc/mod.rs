@@ -194,8 +194,7 @@ impl Mpc {
         while let Some(message) = self.daemon.seat.poll_message() {
             self.bus.out.push_back(Output::Mpcd(message));
         }
-        let counters = self.daemon.seat.counters();
-        self.bus.counters.daemon_refused = counters.refused + counters.stale;
+        self.bus.counters.daemon_refused = self.daemon.seat.counters().refused;
     }
 }
 

@@ -206,11 +206,7 @@ impl Mpc {
     pub(super) fn said(&mut self, message: FromDaemon<FromMpcd>, now: Instant) {
         let daemon = &mut self.daemon;
         if !daemon.told {
-            // The message was under way when the daemon ended.
-            return match message {
-                FromDaemon::Ended(_) => {}
-                _ => daemon.seat.stale(),
-            };
+            return daemon.seat.late(&message);
         }
         match message {
             FromDaemon::Atm(request) => self.requested(request, now),

@@ -12,11 +12,7 @@ impl Lec {
     pub(in crate::lane::lec) fn hear(&mut self, message: FromDaemon<FromLecd>, now: Instant) {
         let control = &mut self.control;
         if !control.told {
-            // It was on its way when all was over.
-            return match message {
-                FromDaemon::Ended(_) => {}
-                _ => control.seat.refuse(),
-            };
+            return control.seat.late(&message);
         }
         let message = match message {
             FromDaemon::Atm(request) => return self.requested(request, now),
