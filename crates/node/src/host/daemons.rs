@@ -38,6 +38,15 @@ impl DaemonMessage {
             Role::Sigd => Self::Sigd(Numbered::decode(frame)?),
         })
     }
+    /// The number of the daemon.
+    const fn number(&self) -> u16 {
+        match self {
+            Self::Mpcd(frame) => frame.number,
+            Self::Lecd(frame) => frame.number,
+            Self::LaneServer(frame) => frame.number,
+            Self::Sigd(frame) => frame.number,
+        }
+    }
     /// True if the daemon says that its process ends regularly.
     #[must_use]
     pub const fn exits(&self) -> bool {
@@ -84,12 +93,33 @@ impl Host {
         }
     }
 
+    /// True if the host has a seat for the daemon with this role and number. The service of the seat may have stopped.
+    fn has_seat(&self, role: Role, number: usize) -> bool {
+        let kind = |slot: usize| self.slots.get(slot).map(|slot| slot.kind);
+        match role {
+            Role::Mpcd => number == 0 && self.mpc.is_some(),
+            Role::Sigd => number == 0,
+            Role::Lecd => {
+                let interface = self.interfaces.get(number);
+                interface.and_then(|itf| kind(itf.slot)) == Some(ServiceKind::Lec)
+            }
+            Role::Lecs => kind(number) == Some(ServiceKind::Lecs),
+            Role::Les => kind(number) == Some(ServiceKind::Les),
+            Role::Bus => kind(number) == Some(ServiceKind::Bus),
+        }
+    }
+
     fn tell_seat(&mut self, role: Role, message: DaemonMessage, now: Instant) {
+        let number = message.number();
+        if !self.has_seat(role, number.into()) {
+            let text = format!("this host has no {role} of number {number}");
+            return self.trace(Trace::detail("host.refused", text));
+        }
         match message {
-            DaemonMessage::Mpcd(Numbered { number: 0, message }) => {
+            DaemonMessage::Mpcd(Numbered { message, .. }) => {
                 self.tell_mpc(mpc::Input::Mpcd(ProcessEvent::Said(message)), now);
             }
-            DaemonMessage::Sigd(Numbered { number: 0, message }) => {
+            DaemonMessage::Sigd(Numbered { message, .. }) => {
                 self.tell_manager(ProcessEvent::Said(message), now);
             }
             DaemonMessage::Lecd(Numbered { number, message }) => {
@@ -99,11 +129,6 @@ impl Host {
             DaemonMessage::LaneServer(Numbered { number, message }) => {
                 let said = ProcessEvent::Said(message);
                 self.tell_server((number.into(), role), said, now);
-            }
-            DaemonMessage::Mpcd(Numbered { number, .. })
-            | DaemonMessage::Sigd(Numbered { number, .. }) => {
-                let text = format!("this host has no {role} of number {number}");
-                self.trace(Trace::detail("host.refused", text));
             }
         }
     }

@@ -153,3 +153,94 @@ fn questions_to_a_crashed_lane_client_are_answered() {
     host.settle(NOW);
     assert!(host.owner_queries.is_empty());
 }
+
+/// A daemon of any role that names a number which the host did not assign is refused, visibly.
+#[test]
+fn messages_with_a_number_of_no_daemon_are_refused_for_every_role() {
+    use aerostat_proto::lane::{LaneServer, LesConfig, ServerConfig};
+    use aerostat_proto::split::{Ended, FromDaemon, Numbered};
+    let mut host = client();
+    let les = host.add_service(Box::new(|_| {
+        let elan = ElanName::new("e").expect("short");
+        let config = LesConfig::new(elan, address(2), address(3));
+        Service::LaneServer(LaneServer::split(ServerConfig::Les(config)))
+    }));
+    host.settle(NOW);
+    refusals(&mut host);
+    let message = |role: Role, number: u16| {
+        macro_rules! ended {
+            () => {{
+                let message = FromDaemon::Ended(Ended::Stops);
+                Numbered { number, message }
+            }};
+        }
+        match role {
+            Role::Mpcd => DaemonMessage::Mpcd(ended!()),
+            Role::Lecd => DaemonMessage::Lecd(ended!()),
+            Role::Lecs | Role::Les | Role::Bus => DaemonMessage::LaneServer(ended!()),
+            Role::Sigd => DaemonMessage::Sigd(ended!()),
+        }
+    };
+    for role in Role::ALL {
+        let said = ProcessEvent::Said(message(role, 77));
+        host.handle_input(HostInput::Daemon(role, said), NOW);
+        assert_eq!(refusals(&mut host), 1, "{role}");
+    }
+    // The number of a server of another role is no better.
+    for (role, refused) in [(Role::Bus, 1), (Role::Les, 0)] {
+        let said = ProcessEvent::Said(message(role, les as u16));
+        host.handle_input(HostInput::Daemon(role, said), NOW);
+        assert_eq!(refusals(&mut host), refused, "{role}");
+    }
+}
+
+/// What a server's process may not do is counted where the server is inspected.
+#[test]
+fn the_tables_of_servers_show_what_their_processes_may_not_do() {
+    use aerostat_proto::lane::server::{FromServer, ServerDaemon, ToServer};
+    use aerostat_proto::lane::{BusConfig, LaneServer, LesConfig, Member, ServerConfig};
+    use aerostat_proto::split::{Daemon as _, FromDaemon, Numbered};
+    let elan = ElanName::new("e").expect("short");
+    let les = ServerConfig::Les(LesConfig::new(elan, address(2), address(3)));
+    let bus = ServerConfig::Bus(BusConfig::new(elan, address(3)));
+    for (config, role, what) in [(les, Role::Les, "les"), (bus, Role::Bus, "bus")] {
+        let mut process = ServerDaemon::default();
+        process.message(ToServer::Start(Box::new(config.clone())), NOW);
+        let shown = FromServer::Shown(Box::new(process.snapshot().expect("it runs")));
+        let mut host = host(Ip::Kernel);
+        let slot = host.add_service(Box::new(move |_| {
+            Service::LaneServer(LaneServer::split(config.clone()))
+        }));
+        let say = |host: &mut Host, message: &FromServer| {
+            let number = slot as u16;
+            let message = FromDaemon::Message(message.clone());
+            let message = DaemonMessage::LaneServer(Numbered { number, message });
+            let said = ProcessEvent::Said(message);
+            host.handle_input(HostInput::Daemon(role, said), NOW);
+        };
+        host.handle_input(HostInput::Start, NOW);
+        // The process that says this has not been told to start.
+        say(&mut host, &shown);
+        host.handle_input(HostInput::Daemon(role, ProcessEvent::Came), NOW);
+        say(&mut host, &shown);
+        let too_large = FromServer::Member {
+            address: address(9),
+            member: Some(Member {
+                macs: Some(vec![MAC; 1000]),
+                ..Member::default()
+            }),
+        };
+        for _ in 0..2 {
+            say(&mut host, &too_large);
+        }
+        let tables = host.inspect(what, NOW).expect("it has a server");
+        let rows = tables.iter().flat_map(|table| &table.rows).map(|row| {
+            let cells: Vec<String> = row.iter().map(ToString::to_string).collect();
+            cells.join(" ")
+        });
+        let rows: Vec<String> = rows.collect();
+        for row in ["daemon_refused 2", "daemon_stale 1"] {
+            assert!(rows.iter().any(|shown| shown == row), "{rows:?}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use crate::host::{Host, Service};
 use crate::inspect::{Table, text};
 use aerostat_proto::lane::{bus, lec, les};
+use aerostat_proto::split::SeatCounters;
 
 impl Host {
     /// The text of `/proc/net/atm/lec`: all LANE clients under one header line. `None` without LANE clients.
@@ -81,7 +82,16 @@ pub(super) fn lec_tables(itf: Option<usize>, lec: &lec::LecSnapshot) -> Vec<Tabl
     tables
 }
 
-pub(super) fn les_tables(les: &les::LesSnapshot) -> Vec<Table> {
+/// Counters of a server, and after them those of its seat.
+fn with_seat(counters: &[(&'static str, u64)], seat: SeatCounters) -> Table {
+    let own = [
+        ("daemon_refused", seat.refused),
+        ("daemon_stale", seat.stale),
+    ];
+    Table::counters("counters", &[counters, &own].concat())
+}
+
+pub(super) fn les_tables(les: &les::LesSnapshot, seat: SeatCounters) -> Vec<Table> {
     let mut server = Table::new("server", &["elan", "address", "bus"]);
     server.row(vec![text(les.elan), text(les.address), text(les.bus)]);
     let mut clients = Table::new(
@@ -113,10 +123,10 @@ pub(super) fn les_tables(les: &les::LesSnapshot) -> Vec<Table> {
     let counters = counts!(les.counters; received, bad, forged, joins, joins_refused,
         registrations_refused, arp_requests, arp_unknown, forwarded, over_quota, arp_over_quota, registrations_over_quota,
         calls_refused, join_timeouts);
-    vec![server, clients, Table::counters("counters", counters)]
+    vec![server, clients, with_seat(counters, seat)]
 }
 
-pub(super) fn bus_tables(bus: &bus::BusSnapshot) -> Vec<Table> {
+pub(super) fn bus_tables(bus: &bus::BusSnapshot, seat: SeatCounters) -> Vec<Table> {
     let mut clients = Table::new(
         "clients",
         &["elan", "lecid", "address", "forward", "vc", "dropped"],
@@ -139,6 +149,6 @@ pub(super) fn bus_tables(bus: &bus::BusSnapshot) -> Vec<Table> {
     }
     let mut tables = vec![clients];
     tables.extend((!bus.groups.is_empty()).then_some(groups));
-    tables.push(Table::counters("counters", counters));
+    tables.push(with_seat(counters, seat));
     tables
 }

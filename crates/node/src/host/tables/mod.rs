@@ -232,10 +232,10 @@ impl Host {
                 }
                 ("les" | "bus", Service::LaneServer(m)) => match (what, m.snapshot()) {
                     ("les", Some(ServerSnapshot::Les(les))) => {
-                        tables.extend(lane::les_tables(&les))
+                        tables.extend(lane::les_tables(&les, m.seat_counters()))
                     }
                     ("bus", Some(ServerSnapshot::Bus(bus))) => {
-                        tables.extend(lane::bus_tables(&bus))
+                        tables.extend(lane::bus_tables(&bus, m.seat_counters()))
                     }
                     _ => {}
                 },

@@ -134,7 +134,7 @@ impl LaneServer {
     pub fn reached(&self) -> impl Iterator<Item = AtmAddress> + '_ {
         self.reached.iter().copied()
     }
-    /// Counters of its seat.
+    /// Counters of its seat: what a daemon in a process of its own may not do.
     #[must_use]
     pub const fn seat_counters(&self) -> SeatCounters {
         self.seat.counters()
@@ -305,13 +305,13 @@ impl Machine for LaneServer {
                 }
             }
             Input::Atm(event) => self.atm(event, now),
-            Input::Process(_) if self.seat.daemon().is_some() => {
-                return Err(Refused("the server runs in this process"));
-            }
             Input::Member { address, member } => {
                 if self.told {
                     self.seat.tell(ToServer::Member { address, member }, now);
                 }
+            }
+            Input::Process(_) if self.seat.daemon().is_some() => {
+                return Err(Refused("the server runs in this process"));
             }
             Input::Process(ProcessEvent::Came) => {
                 self.seat.came();
