@@ -71,19 +71,22 @@ impl Host {
                 self.tell_proxy(now);
             }
         }
-        self.feed(slot, |service| {
-            let Ok(()) = match service {
-                Service::Lec(machine) => return machine.handle_input(lec::Input::Start, now),
-                Service::LaneServer(machine) => {
-                    return machine.handle_input(server::Input::Start, now);
-                }
-                Service::Mpc(machine) => return machine.handle_input(mpc::Input::Start, now),
-                Service::Mps(machine) => machine.handle_input(mps::Input::Start, now),
-                Service::Clip(machine) => machine.handle_input(clip::Input::Start, now),
-                Service::Nhc(machine) => machine.handle_input(client::Input::Start, now),
-                Service::Sockets(machine) => machine.handle_input(sockets::Input::Start, now),
-            };
-            Ok(())
+        self.feed(slot, |service| match service {
+            Service::Lec(machine) => machine.handle_input(lec::Input::Start, now),
+            Service::LaneServer(machine) => machine.handle_input(server::Input::Start, now),
+            Service::Mpc(machine) => machine.handle_input(mpc::Input::Start, now),
+            Service::Mps(machine) => machine
+                .handle_input(mps::Input::Start, now)
+                .map_err(Refused::from),
+            Service::Clip(machine) => machine
+                .handle_input(clip::Input::Start, now)
+                .map_err(Refused::from),
+            Service::Nhc(machine) => machine
+                .handle_input(client::Input::Start, now)
+                .map_err(Refused::from),
+            Service::Sockets(machine) => machine
+                .handle_input(sockets::Input::Start, now)
+                .map_err(Refused::from),
         });
         if self.slots[slot].kind == ServiceKind::Bus {
             self.recall_members(slot, now);
@@ -110,10 +113,9 @@ impl Host {
             } else {
                 self.feed(slot, |service| match service {
                     Service::Mpc(machine) => machine.handle_input(mpc::Input::Stop, now),
-                    Service::Mps(machine) => {
-                        let Ok(()) = machine.handle_input(mps::Input::Stop, now);
-                        Ok(())
-                    }
+                    Service::Mps(machine) => machine
+                        .handle_input(mps::Input::Stop, now)
+                        .map_err(Refused::from),
                     _ => Ok(()),
                 });
             }
@@ -124,18 +126,25 @@ impl Host {
     pub(super) fn event(&mut self, slot: usize, event: &AtmEvent<&[u8]>, now: Instant) {
         self.feed(slot, |service| {
             let event = *event;
-            let Ok(()) = match service {
-                Service::Lec(machine) => return machine.handle_input(lec::Input::Atm(event), now),
+            match service {
+                Service::Lec(machine) => machine.handle_input(lec::Input::Atm(event), now),
                 Service::LaneServer(machine) => {
-                    return machine.handle_input(server::Input::Atm(event), now);
+                    machine.handle_input(server::Input::Atm(event), now)
                 }
-                Service::Mpc(machine) => return machine.handle_input(mpc::Input::Atm(event), now),
-                Service::Mps(machine) => machine.handle_input(mps::Input::Atm(event), now),
-                Service::Clip(machine) => machine.handle_input(clip::Input::Atm(event), now),
-                Service::Nhc(machine) => machine.handle_input(client::Input::Atm(event), now),
-                Service::Sockets(machine) => machine.handle_input(sockets::Input::Atm(event), now),
-            };
-            Ok(())
+                Service::Mpc(machine) => machine.handle_input(mpc::Input::Atm(event), now),
+                Service::Mps(machine) => machine
+                    .handle_input(mps::Input::Atm(event), now)
+                    .map_err(Refused::from),
+                Service::Clip(machine) => machine
+                    .handle_input(clip::Input::Atm(event), now)
+                    .map_err(Refused::from),
+                Service::Nhc(machine) => machine
+                    .handle_input(client::Input::Atm(event), now)
+                    .map_err(Refused::from),
+                Service::Sockets(machine) => machine
+                    .handle_input(sockets::Input::Atm(event), now)
+                    .map_err(Refused::from),
+            }
         });
     }
 
@@ -222,7 +231,7 @@ impl Host {
         if let Some((user, conn)) = self.signalling.receiver(vc) {
             self.event(user.0.into(), &AtmEvent::Received { conn, sdu }, now);
         } else if self.signalling.hold(vc, sdu) {
-            // Its user gets it once the connection is up.
+            // The user gets the SDU once the connection is up.
         } else if vc == Vc::SIGNALLING {
             self.ask(signalling::Input::Signalling(sdu), now);
         } else if vc != Vc::ILMI || !self.manage(sdu, now) {
