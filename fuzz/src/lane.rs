@@ -4,12 +4,12 @@
 //! of the ATM service may be forged. In the end all stop: then no connection and no timer is left.
 
 use crate::feed::Feed;
-use crate::testing::{AtmUser, Polled, Refusal, World};
 use aerostat_proto::lane::lecs::Elan;
 use aerostat_proto::lane::{
     Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, Member, bus, lec, lecs, les,
 };
 use aerostat_proto::{AtmEvent, Cause, ConnId, Duration, Instant, Machine, PartyId};
+use aerostat_testing::{AtmUser, Polled, Refusal, World};
 use aerostat_wire::lane::{
     ControlFrame, DataFrame, ElanName, Flags, LanDestination, OpCode, Status,
 };

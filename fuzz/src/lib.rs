@@ -12,14 +12,9 @@ pub mod nhrp;
 pub mod split;
 pub mod sscop;
 mod switch;
-#[path = "../../crates/proto/src/testing/mod.rs"]
-#[allow(dead_code, reason = "the crate's own tests use more of it")]
-mod testing;
 pub mod uni;
 
-// The network of the protocol machines' own tests names these by `crate::`.
-use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, PartyId};
-// So does the network of the switch's own tests.
+// The network of the switch's own tests names these by `crate::`.
 use aerostat_node::{atm, interface, signalling};
 
 /// Two hosts and their switch under a sequence of calls, loss, restarts and forged SSCOP PDUs and messages.

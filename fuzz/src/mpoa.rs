@@ -5,11 +5,11 @@
 //! stops (bit 1): then the tables must have emptied themselves. In the end no connection and no timer is left.
 
 use crate::feed::Feed;
-use crate::testing::{AtmUser, Polled, Refusal, World};
 use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
 use aerostat_proto::mpoa::{Mpc, MpcConfig, mpc};
 use aerostat_proto::split::ProcessEvent;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
+use aerostat_testing::{AtmUser, Polled, Refusal, World};
 use aerostat_wire::lane::{Tlv, TlvType};
 use aerostat_wire::mpoa::{
     self as packets, DeviceType, DllHeader, EgressPurge, FlowFilter, Imposition,

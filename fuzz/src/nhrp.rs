@@ -7,11 +7,11 @@
 //! forgotten everything but their registration. In the end no connection and no timer is left.
 
 use crate::feed::Feed;
-use crate::testing::{AtmUser, Polled, Refusal, World};
 use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
 use aerostat_proto::nhrp::auth::Key;
 use aerostat_proto::nhrp::client::{self, Nhc};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
+use aerostat_testing::{AtmUser, Polled, Refusal, World};
 use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, internet_checksum};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use std::net::{IpAddr, Ipv4Addr};

@@ -88,8 +88,6 @@ pub mod saal;
 pub mod sigd;
 pub mod split;
 pub mod sscop;
-#[cfg(test)]
-mod testing;
 pub mod time;
 pub mod timers;
 pub mod trace;

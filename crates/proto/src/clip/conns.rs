@@ -145,7 +145,8 @@ impl Clip {
         }
     }
 
-    pub(super) fn open_permanent(&mut self, permanent: Permanent, now: Instant) {
+    /// Opens the own end of a permanent connection. Those of [`Config::permanent`](super::Config) open at the start.
+    pub fn open_permanent(&mut self, permanent: Permanent, now: Instant) {
         let conn = self.new_conn();
         let Permanent {
             vc,

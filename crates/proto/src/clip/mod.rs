@@ -46,8 +46,6 @@ mod arp;
 mod conns;
 mod entries;
 mod snapshot;
-#[cfg(test)]
-mod tests;
 
 pub use snapshot::{ConnRow, EntryRow, Snapshot};
 

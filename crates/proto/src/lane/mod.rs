@@ -27,8 +27,6 @@ pub mod les;
 mod member;
 pub mod params;
 mod quota;
-#[cfg(test)]
-mod scenarios;
 pub mod server;
 mod tree;
 

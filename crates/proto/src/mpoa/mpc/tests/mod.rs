@@ -6,7 +6,6 @@ mod ingress;
 mod life;
 mod linux;
 mod many;
-mod pair;
 mod process;
 mod qos;
 mod six;

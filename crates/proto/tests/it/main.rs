@@ -1,0 +1,5 @@
+//! Machines together in virtual time, on the network of `aerostat-testing`, by their public interface alone.
+
+mod clip;
+mod lane;
+mod pair;

@@ -1,0 +1,141 @@
+//! A small ATM network for tests of machines that use the ATM service: virtual time, no signalling.
+//!
+//! [`AtmNet`] turns the [`AtmRequest`]s of numbered users into [`AtmEvent`]s of others, after a constant delay, in
+//! order. It can lose SDUs, refuse calls, break calls and forget a user. [`World`] drives users of one type (usually an
+//! enum of machines) and checks the rules of [`aerostat_proto::Machine`] that can be checked from outside.
+
+mod net;
+
+pub use net::{AtmNet, Loss, Refusal};
+
+use aerostat_proto::{AtmEvent, AtmRequest, Duration, Instant};
+
+/// One output of a user.
+pub enum Polled<N> {
+    /// For the ATM service.
+    Atm(AtmRequest),
+    /// For the test.
+    Note(N),
+}
+
+/// A machine, or several wired together, as a user of the ATM service.
+pub trait AtmUser {
+    /// Outputs that are not for the ATM service.
+    type Note;
+    /// An event of the service.
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant);
+    /// Fires due timers.
+    fn timeout(&mut self, now: Instant);
+    /// Next deadline.
+    fn deadline(&self) -> Option<Instant>;
+    /// Next output.
+    fn poll(&mut self) -> Option<Polled<Self::Note>>;
+}
+
+/// Users, their network, and the time.
+pub struct World<U: AtmUser> {
+    /// Virtual time.
+    pub now: Instant,
+    /// The network.
+    pub net: AtmNet,
+    /// The users; the index is their number in the network.
+    pub users: Vec<U>,
+    /// The notes of users, with time and user.
+    pub notes: Vec<(Instant, usize, U::Note)>,
+    /// Passes a note of one user to another as an input; returns the other's number.
+    pub relay: Option<Relay<U>>,
+}
+
+/// See [`World::relay`]: the user, its note, all users, and the time.
+pub type Relay<U> = fn(usize, &<U as AtmUser>::Note, &mut [U], Instant) -> Option<usize>;
+
+impl<U: AtmUser> World<U> {
+    /// An empty world whose network has the constant delay `delay`.
+    pub fn new(delay: Duration) -> Self {
+        Self {
+            now: Instant::ZERO,
+            net: AtmNet::new(delay),
+            users: Vec::new(),
+            notes: Vec::new(),
+            relay: None,
+        }
+    }
+    /// Adds a user and returns its number.
+    pub fn add(&mut self, user: U) -> usize {
+        self.users.push(user);
+        self.users.len() - 1
+    }
+    /// Gives user `who` to `f` (to give it an input), then delivers its outputs.
+    pub fn with<R>(&mut self, who: usize, f: impl FnOnce(&mut U, Instant) -> R) -> R {
+        let result = f(&mut self.users[who], self.now);
+        self.drain(who);
+        result
+    }
+    /// Ends user `who` without an announcement, as a crash does: the network clears its calls. `fresh` takes its place.
+    pub fn replace(&mut self, who: usize, fresh: U) {
+        self.net.forget(who, self.now);
+        self.users[who] = fresh;
+    }
+    /// Runs until no event is due before `until`; the time is then `until`.
+    pub fn run_until(&mut self, until: Instant) {
+        let mut spins = 0;
+        loop {
+            let deadlines = self.users.iter().filter_map(AtmUser::deadline);
+            let Some(next) = deadlines.chain(self.net.next()).min() else {
+                break;
+            };
+            if next > until {
+                break;
+            }
+            spins = if next > self.now { 0 } else { spins + 1 };
+            assert!(spins < 100_000, "the world spins at {}", self.now);
+            self.now = self.now.max(next);
+            for who in 0..self.users.len() {
+                if self.users[who].deadline().is_some_and(|at| at <= self.now) {
+                    self.users[who].timeout(self.now);
+                    self.drain(who);
+                }
+            }
+            while let Some((who, event)) = self.net.due(self.now) {
+                self.users[who].event(event.borrow(), self.now);
+                self.drain(who);
+            }
+        }
+        self.now = until;
+    }
+    /// Runs for `time`.
+    pub fn run_for(&mut self, time: Duration) {
+        self.run_until(self.now + time);
+    }
+    /// The notes since the last call.
+    pub fn take_notes(&mut self) -> Vec<(Instant, usize, U::Note)> {
+        core::mem::take(&mut self.notes)
+    }
+
+    fn drain(&mut self, who: usize) {
+        let user = &mut self.users[who];
+        user.timeout(self.now);
+        let mut told = Vec::new();
+        let mut count = 0;
+        while let Some(polled) = user.poll() {
+            count += 1;
+            assert!(count < 10_000, "user {who}: unbounded output");
+            match polled {
+                Polled::Atm(request) => self.net.request(who, request, self.now),
+                Polled::Note(note) => told.push(note),
+            }
+        }
+        assert!(
+            user.deadline().is_none_or(|at| at > self.now),
+            "user {who}: deadline not in the future"
+        );
+        for note in told {
+            let relay = self.relay;
+            let to = relay.and_then(|relay| relay(who, &note, &mut self.users, self.now));
+            self.notes.push((self.now, who, note));
+            if let Some(to) = to {
+                self.drain(to);
+            }
+        }
+    }
+}
