@@ -29,6 +29,7 @@
 
 mod frames;
 mod process;
+mod queue;
 mod seats;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The lab's side: which daemon has which role at which node, and the processes that were started for the roles.
 
 use super::frames::{Door, Frames, Got, buffer};
+use super::queue::Queue;
 use super::{RoleInfo, SOCKET};
 use crate::helper::{Ended, Helper};
 use aerostat_lab::model::{Lab, NodeId, Service};
@@ -14,7 +15,6 @@ use mio::{Interest, Registry, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::collections::VecDeque;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,6 @@ use std::sync::Arc;
 
 /// Frames taken from one daemon in one turn.
 const TURN: usize = 64;
-/// Frames that may wait for one daemon to read.
-const QUEUE: usize = 4096;
 /// How long a connection may stay without a greeting.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Connections that may stay without a greeting, beside one for each seat: all daemons of a lab connect at once.
@@ -53,7 +51,7 @@ struct Conn {
     frames: Frames,
     pid: u32,
     since: Instant,
-    queue: VecDeque<Vec<u8>>,
+    queue: Queue,
     /// The daemon does not read, or its socket is broken.
     lost: bool,
     /// The daemon has announced its end.
@@ -102,6 +100,8 @@ struct Seat {
     plan: Plan,
     wait: Duration,
     starts: u32,
+    /// Data frames that were dropped because too many frames waited.
+    dropped: u64,
     last_end: Option<String>,
 }
 
@@ -152,6 +152,7 @@ impl Daemons {
             plan: Plan::Start(Instant::ZERO),
             wait: FIRST_WAIT,
             starts: 0,
+            dropped: 0,
             last_end: None,
         });
         Ok(Self {
@@ -324,17 +325,17 @@ impl Daemons {
     pub(crate) fn send(&mut self, (node, role): (NodeId, Role), frame: Vec<u8>) {
         let mut seats = self.seats.iter_mut();
         let seat = seats.find(|seat| seat.node == node && seat.info.role == role);
-        if let Some(conn) = seat.and_then(|seat| seat.conn.as_mut()) {
+        if let Some(seat) = seat
+            && let Some(conn) = &mut seat.conn
+        {
             // A BUS that cannot keep up loses data frames, as on a line, but not its process.
-            if role == Role::Bus && conn.queue.len() >= QUEUE / 2 && ToDaemon::<()>::is_data(&frame)
-            {
+            let data = role == Role::Bus && ToDaemon::<()>::is_data(&frame);
+            if data && !conn.queue.takes_data() {
+                seat.dropped += 1;
                 return;
             }
-            conn.lost |= conn.queue.len() >= QUEUE;
-            if conn.lost {
-                self.ready = true;
-            } else {
-                conn.queue.push_back(frame);
+            if conn.lost || !conn.queue.push(frame) {
+                (conn.lost, self.ready) = (true, true);
             }
         }
     }
@@ -344,9 +345,7 @@ impl Daemons {
         for conn in self.seats.iter_mut().filter_map(|seat| seat.conn.as_mut()) {
             while let Some(frame) = conn.queue.front().filter(|_| !conn.lost) {
                 match conn.frames.send(frame) {
-                    Ok(true) => {
-                        conn.queue.pop_front();
-                    }
+                    Ok(true) => conn.queue.pop(),
                     Ok(false) => break,
                     // Its last frames must still be read; then the end follows.
                     Err(_) => conn.queue.clear(),
@@ -409,7 +408,9 @@ impl Daemons {
         seats.peek()?;
         let mut table = Table::new(
             "processes",
-            &["process", "pid", "state", "up_s", "restarts", "last_end"],
+            &[
+                "process", "pid", "state", "up_s", "restarts", "last_end", "dropped",
+            ],
         );
         for seat in seats {
             table.row(seat.row(now));
@@ -436,6 +437,7 @@ impl Seat {
             up.map(|up| up.as_secs()).into(),
             self.starts.saturating_sub(1).into(),
             self.last_end.clone().into(),
+            self.dropped.into(),
         ]
     }
 
@@ -493,12 +495,13 @@ impl Seat {
     /// A daemon gets the seat.
     fn take(&mut self, frames: Frames, pid: u32, now: Instant, told: &mut Vec<Event>) {
         let welcome = Greeting::Welcome { version: VERSION };
+        let mut queue = Queue::default();
         let conn = Conn {
             frames,
             pid,
             since: now,
-            queue: VecDeque::from([welcome.encode()]),
-            lost: false,
+            lost: !queue.push(welcome.encode()),
+            queue,
             farewell: false,
         };
         self.conn = Some(conn);
