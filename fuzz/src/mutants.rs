@@ -3,15 +3,9 @@
 //! The octets of the input are the choices of the mutator, so that libFuzzer's small changes are small changes of a
 //! mutant.
 
-#[path = "../../crates/sim/examples/mutants/driver.rs"]
-mod driver;
-#[path = "../../crates/sim/examples/mutants/mutator.rs"]
-#[allow(dead_code, reason = "the example makes mutants from seeds, too")]
-mod mutator;
-
 use crate::feed::Feed;
-use driver::Limits;
-use mutator::{Corpus, Dice};
+use aerostat_testing::labs::mutants::mutator::{Corpus, Dice};
+use aerostat_testing::labs::mutants::{self, Limits};
 use std::sync::OnceLock;
 
 /// Few enough for many inputs in a second.
@@ -31,7 +25,7 @@ impl Dice for Octets<'_> {
 /// Runs one input.
 pub fn run(input: &[u8]) {
     static CORPUS: OnceLock<Corpus> = OnceLock::new();
-    let corpus = CORPUS.get_or_init(|| Corpus::new(&driver::labs()));
-    let text = corpus.mutant(&mut Octets(Feed::new(input)), &driver::good);
-    driver::drive(&text, Limits { events: EVENTS });
+    let corpus = CORPUS.get_or_init(|| Corpus::new(&mutants::labs()));
+    let text = corpus.mutant(&mut Octets(Feed::new(input)), &mutants::good);
+    mutants::drive(&text, Limits { events: EVENTS });
 }

@@ -1,9 +1,12 @@
-//! A small ATM network for tests of machines that use the ATM service: virtual time, no signalling.
+//! What the tests of several crates share: a small ATM network in virtual time, without signalling, for machines that
+//! use the ATM service; and whole labs (feature `labs`).
 //!
 //! [`AtmNet`] turns the [`AtmRequest`]s of numbered users into [`AtmEvent`]s of others, after a constant delay, in
 //! order. It can lose SDUs, refuse calls, break calls and forget a user. [`World`] drives users of one type (usually an
 //! enum of machines) and checks the rules of [`aerostat_proto::Machine`] that can be checked from outside.
 
+#[cfg(feature = "labs")]
+pub mod labs;
 mod net;
 
 pub use net::{AtmNet, Loss, Refusal};

@@ -3,11 +3,9 @@
 //! The checkers look at samples, cells and tables from outside; they share no code with the protocols.
 
 mod back_pressure;
-mod bench;
 mod books;
 mod bridges;
 mod captures;
-mod check;
 mod clip;
 mod cuts;
 mod faults;
@@ -32,3 +30,5 @@ mod sockets;
 mod starts;
 mod theory;
 mod versions;
+
+use aerostat_testing::labs::{bench, check};

@@ -14,11 +14,8 @@
     reason = "it tells how long the mutants take, and when one takes too long"
 )]
 
-mod driver;
-mod mutator;
-
-use driver::{Fate, Limits};
-use mutator::{Corpus, Seed};
+use aerostat_testing::labs::mutants::mutator::{Corpus, Seed};
+use aerostat_testing::labs::mutants::{self, Fate, Limits};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::path::{Path, PathBuf};
@@ -133,7 +130,7 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    let corpus = Corpus::new(&driver::labs());
+    let corpus = Corpus::new(&mutants::labs());
     let limits = Limits {
         events: arguments.events,
     };
@@ -152,13 +149,13 @@ fn main() -> ExitCode {
     let mut slowest = (Duration::ZERO, 0);
     for done in 0..arguments.count {
         let seed = arguments.from + done;
-        let text = corpus.mutant(&mut Seed(seed), &driver::good);
+        let text = corpus.mutant(&mut Seed(seed), &mutants::good);
         if arguments.show {
             println!("{text}");
         }
         let since = Instant::now();
         *tried.lock().expect("no panic with this lock") = Some((seed, text.clone(), since));
-        match catch_unwind(AssertUnwindSafe(|| driver::drive(&text, limits))) {
+        match catch_unwind(AssertUnwindSafe(|| mutants::drive(&text, limits))) {
             Ok(fate) => {
                 if arguments.show {
                     println!("{fate:?}");

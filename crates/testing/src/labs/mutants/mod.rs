@@ -1,4 +1,6 @@
-//! The test of a mutant.
+//! Mutants of lab files: each is checked, and run if it is valid.
+
+pub mod mutator;
 
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_proto::{Duration, Instant};
@@ -6,14 +8,14 @@ use aerostat_sim::run::LabRun;
 
 /// Bounds of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Limit of events.
-    pub(crate) events: u64,
+    pub events: u64,
 }
 
 /// The result for a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// The check refused the lab.
     Refused,
     /// The lab has links out of it, which `run` would refuse. Its nodes were built, and it ran without a peer.
@@ -29,7 +31,7 @@ pub(crate) enum Fate {
 /// # Panics
 /// If they do not exist.
 #[must_use]
-pub(crate) fn labs() -> Vec<String> {
+pub fn labs() -> Vec<String> {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut above = here.ancestors();
     let root = above.find(|dir| dir.join("interop/labs").is_dir());
@@ -51,7 +53,7 @@ pub(crate) fn labs() -> Vec<String> {
 }
 
 /// True if the check accepts the lab.
-pub(crate) fn good(text: &str) -> bool {
+pub fn good(text: &str) -> bool {
     aerostat_lab::parse("mutant.atm.yml", text, &[]).is_ok()
 }
 
@@ -59,7 +61,7 @@ pub(crate) fn good(text: &str) -> bool {
 ///
 /// # Panics
 /// If a mutant makes Aerostat panic, or an error has no place.
-pub(crate) fn drive(text: &str, limits: Limits) -> Fate {
+pub fn drive(text: &str, limits: Limits) -> Fate {
     let checked = match aerostat_lab::parse("mutant.atm.yml", text, &["until=1s".into()]) {
         Ok(checked) => checked,
         Err(said) => {

@@ -14,19 +14,22 @@ use std::collections::BTreeMap;
 
 /// Events so far.
 #[derive(Default)]
-pub(crate) struct Log {
+pub struct Log {
     names: Vec<String>,
-    pub(crate) story: Vec<String>,
-    pub(crate) samples: Vec<Sample>,
-    pub(crate) results: BTreeMap<(usize, AppId), AppResult>,
+    /// Traces with their times, as text.
+    pub story: Vec<String>,
+    /// Packets of flows at their ends.
+    pub samples: Vec<Sample>,
+    /// Results of `ping` and the like, by node and program.
+    pub results: BTreeMap<(usize, AppId), AppResult>,
     /// How often a numbered datagram came to a node, by node, flow, number.
-    pub(crate) visits: BTreeMap<(usize, u32, u64), u32>,
+    pub visits: BTreeMap<(usize, u32, u64), u32>,
     /// Nodes whose arrivals are counted.
     routers: Vec<usize>,
     /// True to keep the packets that routers send to MPOA and NHRP clients.
-    pub(crate) recording: bool,
+    pub recording: bool,
     /// The kept control packets: sender, SDU.
-    pub(crate) control: Vec<(NodeId, Vec<u8>)>,
+    pub control: Vec<(NodeId, Vec<u8>)>,
 }
 
 impl Observer<LabEvent> for Log {
@@ -91,18 +94,26 @@ fn mark(sdu: &[u8]) -> Option<(u32, u64)> {
 }
 
 /// A running network with its events.
-pub(crate) struct Bench {
-    pub(crate) lab: Lab,
-    pub(crate) seed: u64,
-    pub(crate) world: World<LabNode>,
-    pub(crate) log: Log,
+pub struct Bench {
+    /// The lab.
+    pub lab: Lab,
+    /// The seed of the run.
+    pub seed: u64,
+    /// Its nodes and links in virtual time.
+    pub world: World<LabNode>,
+    /// What was observed.
+    pub log: Log,
     lives: Vec<u32>,
 }
 
 /// Length of a step when waiting for a condition.
 const STEP: Duration = Duration::from_millis(50);
 
-pub(crate) fn lab_of(name: &str, text: &str, set: &[&str]) -> Lab {
+/// A lab of `text` with the settings `set`, in the order of `--set`.
+///
+/// # Panics
+/// If the text is no lab.
+pub fn lab_of(name: &str, text: &str, set: &[&str]) -> Lab {
     let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
     match aerostat_lab::parse(name, text, &set) {
         Ok(checked) => checked.lab,
@@ -111,7 +122,7 @@ pub(crate) fn lab_of(name: &str, text: &str, set: &[&str]) -> Lab {
 }
 
 /// A lab of the repository.
-pub(crate) fn repository_lab(name: &str, set: &[&str]) -> Lab {
+pub fn repository_lab(name: &str, set: &[&str]) -> Lab {
     let path = format!("{}/../../labs/{name}.atm.yml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).expect("a lab of the repository");
     lab_of(name, &text, set)
@@ -119,7 +130,7 @@ pub(crate) fn repository_lab(name: &str, set: &[&str]) -> Lab {
 
 impl Bench {
     /// Switches a lab on.
-    pub(crate) fn new(lab: Lab, seed: u64) -> Self {
+    pub fn new(lab: Lab, seed: u64) -> Self {
         let mut world = lab_world::build(&lab, seed);
         let mut log = Log {
             names: lab.nodes.iter().map(|node| node.name.clone()).collect(),
@@ -138,7 +149,7 @@ impl Bench {
     }
 
     /// Starts to count how often each numbered datagram comes to each router.
-    pub(crate) fn watch_routers(mut self) -> Self {
+    pub fn watch_routers(mut self) -> Self {
         for (id, node, _) in self.lab.routers() {
             self.log.routers.push(id.0);
             let link = node.attachment().expect("a router has a link").link;
@@ -147,17 +158,19 @@ impl Bench {
         self
     }
 
-    pub(crate) fn now(&self) -> Instant {
+    /// Virtual time.
+    pub fn now(&self) -> Instant {
         self.world.now()
     }
 
-    pub(crate) fn run(&mut self, time: Duration) {
+    /// Runs for `time`.
+    pub fn run(&mut self, time: Duration) {
         self.world.run_until(self.world.now() + time, &mut self.log);
     }
 
     /// Runs until the condition holds; returns how long that took.
     #[track_caller]
-    pub(crate) fn until(
+    pub fn until(
         &mut self,
         what: &str,
         limit_s: f64,
@@ -178,7 +191,7 @@ impl Bench {
 
     /// Panics with everything that helps to find the reason.
     #[track_caller]
-    pub(crate) fn fail(&self, what: &str) -> ! {
+    pub fn fail(&self, what: &str) -> ! {
         let last = self.log.story.len().saturating_sub(120);
         let story = self.log.story[last..].join("\n");
         let seed = self.seed;
@@ -214,67 +227,79 @@ impl Bench {
         text
     }
 
-    pub(crate) fn node(&self, name: &str) -> NodeId {
+    /// The node of this name; panics if there is no such node.
+    pub fn node(&self, name: &str) -> NodeId {
         NodeId(self.lab.find(name).expect("a node of the lab").0)
     }
-    pub(crate) fn link(&self, name: &str) -> LinkId {
+    /// The link of this name; panics if there is no such link.
+    pub fn link(&self, name: &str) -> LinkId {
         let found = self.lab.links.iter().position(|link| link.name == name);
         LinkId(found.unwrap_or_else(|| panic!("no link {name}")))
     }
-    pub(crate) fn station(&self, id: NodeId) -> Option<&Station> {
+    /// The host or router `id`, if it has power.
+    pub fn station(&self, id: NodeId) -> Option<&Station> {
         self.world.node(id)?.as_station()
     }
-    pub(crate) fn switch(&self, id: NodeId) -> Option<&Switch> {
+    /// The switch `id`, if it has power.
+    pub fn switch(&self, id: NodeId) -> Option<&Switch> {
         self.world.node(id)?.as_switch()
     }
-    pub(crate) fn stations(&self) -> impl Iterator<Item = (NodeId, &Station)> {
+    /// All hosts and routers with power.
+    pub fn stations(&self) -> impl Iterator<Item = (NodeId, &Station)> {
         let ids = (0..self.lab.nodes.len()).map(NodeId);
         ids.filter_map(|id| Some((id, self.station(id)?)))
     }
-    pub(crate) fn switches(&self) -> impl Iterator<Item = (NodeId, &Switch)> {
+    /// All switches with power.
+    pub fn switches(&self) -> impl Iterator<Item = (NodeId, &Switch)> {
         let ids = (0..self.lab.nodes.len()).map(NodeId);
         ids.filter_map(|id| Some((id, self.switch(id)?)))
     }
 
-    pub(crate) fn command(&mut self, node: NodeId, command: HostCommand) {
+    /// Gives a command to a host or router.
+    pub fn command(&mut self, node: NodeId, command: HostCommand) {
         self.world
             .with_node(node, &mut self.log, |node, now| node.command(command, now));
     }
     /// A program on this node puts an SDU on one of its connections, bypassing all protocols.
-    pub(crate) fn send_raw(&mut self, node: NodeId, vc: Vc, sdu: Vec<u8>) {
+    pub fn send_raw(&mut self, node: NodeId, vc: Vc, sdu: Vec<u8>) {
         self.world.with_node(node, &mut self.log, |node, now| {
             node.send_raw(vc, sdu, now);
         });
     }
     /// The node sends this frame on its first interface.
-    pub(crate) fn frame(&mut self, node: NodeId, frame: Vec<u8>) {
+    pub fn frame(&mut self, node: NodeId, frame: Vec<u8>) {
         self.world
             .with_node(node, &mut self.log, |node, now| node.frame(0, frame, now));
     }
-    pub(crate) fn crash(&mut self, node: NodeId, kind: ServiceKind) {
+    /// Ends a service without an announcement.
+    pub fn crash(&mut self, node: NodeId, kind: ServiceKind) {
         self.command(node, HostCommand::Crash(kind));
     }
-    pub(crate) fn restart(&mut self, node: NodeId, kind: ServiceKind) {
+    /// Starts a service again.
+    pub fn restart(&mut self, node: NodeId, kind: ServiceKind) {
         self.command(node, HostCommand::Restart(kind));
     }
-    pub(crate) fn mpoa(&mut self, on: bool) {
+    /// Turns the MPOA clients of all hosts and routers on or off.
+    pub fn mpoa(&mut self, on: bool) {
         for id in (0..self.lab.nodes.len()).map(NodeId) {
             self.command(id, HostCommand::Mpoa(on));
         }
     }
-    pub(crate) fn cut(&mut self, link: LinkId, cut: bool) {
+    /// Cuts a link, or mends it.
+    pub fn cut(&mut self, link: LinkId, cut: bool) {
         self.world.set_cut(link, cut, &mut self.log);
     }
     /// Cells are lost at random, and as many get a wrong bit.
-    pub(crate) fn set_errors(&mut self, link: LinkId, loss: f64) {
+    pub fn set_errors(&mut self, link: LinkId, loss: f64) {
         let bit_errors = loss / 424.0;
         self.world.set_errors(link, loss, bit_errors, &mut self.log);
     }
-    pub(crate) fn power_off(&mut self, node: NodeId) {
+    /// Takes the power of a node.
+    pub fn power_off(&mut self, node: NodeId) {
         self.world.power_off(node, &mut self.log);
     }
     /// Switches a node on again, with its programs.
-    pub(crate) fn power_on(&mut self, node: NodeId) {
+    pub fn power_on(&mut self, node: NodeId) {
         self.lives[node.0] += 1;
         let builder = Builder::new(&self.lab, self.seed, Flavour::Embedded);
         let life = self.lives[node.0];
@@ -289,23 +314,24 @@ impl Bench {
         }
     }
     /// The largest number of restarts of a node; after each its programs number their datagrams from 0.
-    pub(crate) fn restarts(&self) -> u32 {
+    pub fn restarts(&self) -> u32 {
         self.lives.iter().copied().max().unwrap_or(0)
     }
     /// Stops all programs.
-    pub(crate) fn stop_programs(&mut self) {
+    pub fn stop_programs(&mut self) {
         for (at, behind, program) in programs(&self.lab) {
             let command = HostCommand::app(behind, AppCommand::Stop(program.id));
             self.command(NodeId(at.0), command);
         }
     }
 
-    pub(crate) fn flow(&self, name: &str) -> usize {
+    /// The index of the flow of this name.
+    pub fn flow(&self, name: &str) -> usize {
         let found = self.lab.traffic.iter().position(|flow| flow.name == name);
         found.unwrap_or_else(|| panic!("no flow {name}"))
     }
     /// Packets of a flow received since `since`, by path.
-    pub(crate) fn received(&self, flow: usize, since: Instant) -> [u64; 2] {
+    pub fn received(&self, flow: usize, since: Instant) -> [u64; 2] {
         let mut counts = [0; 2];
         for sample in self.log.samples.iter().rev() {
             if sample.at < since {
@@ -318,7 +344,8 @@ impl Bench {
         counts
     }
 
-    pub(crate) fn all_joined(&self) -> Result<(), String> {
+    /// Whether all clients are members of their ELANs and subnets; an error names one that is not.
+    pub fn all_joined(&self) -> Result<(), String> {
         match self
             .stations()
             .find(|(_, station)| !station.host().joined())
@@ -328,7 +355,7 @@ impl Bench {
         }
     }
     /// Checks that packets of every flow have arrived in the last half second by this path, and by no other.
-    pub(crate) fn all_by(&self, flows: &[usize], path: Path) -> Result<(), String> {
+    pub fn all_by(&self, flows: &[usize], path: Path) -> Result<(), String> {
         let since = self.back(500);
         for &flow in flows {
             let [lane, shortcut] = self.received(flow, since);
@@ -347,7 +374,7 @@ impl Bench {
         Ok(())
     }
     /// Checks that packets of every flow have arrived in the last half second.
-    pub(crate) fn all_pass(&self, flows: &[usize]) -> Result<(), String> {
+    pub fn all_pass(&self, flows: &[usize]) -> Result<(), String> {
         let since = self.back(500);
         match flows
             .iter()
@@ -357,7 +384,8 @@ impl Bench {
             None => Ok(()),
         }
     }
-    pub(crate) fn back(&self, ms: u64) -> Instant {
+    /// The time `ms` milliseconds ago.
+    pub fn back(&self, ms: u64) -> Instant {
         let nanos = self.now().as_nanos().saturating_sub(ms * 1_000_000);
         Instant::from_nanos(nanos)
     }

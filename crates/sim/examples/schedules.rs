@@ -15,15 +15,7 @@
     reason = "it tells how long the schedules take"
 )]
 
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../../tests/it/bench.rs"]
-mod bench;
-#[path = "../../tests/it/check.rs"]
-mod check;
-#[path = "../../tests/it/schedules.rs"]
-mod schedules;
-
-use schedules::Schedule;
+use aerostat_testing::labs::schedules::Schedule;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::process::ExitCode;
@@ -90,7 +82,7 @@ fn run(schedule: &Schedule) -> Result<Duration, String> {
 
 /// The faults that are necessary for the failure.
 fn shrink(seed: u64) -> BTreeSet<usize> {
-    let mut kept: BTreeSet<usize> = (0..Schedule::of(seed).len()).collect();
+    let mut kept: BTreeSet<usize> = (0..Schedule::of(seed).count()).collect();
     for one in kept.clone() {
         let mut fewer = kept.clone();
         fewer.remove(&one);

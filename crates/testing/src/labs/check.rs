@@ -1,6 +1,6 @@
 //! Invariants of every network, whatever happens to it.
 
-use crate::bench::Bench;
+use super::bench::Bench;
 use aerostat_node::atm::fabric::PortVc;
 use aerostat_node::ip::meter::{PacketKey, Path, Side};
 use aerostat_node::signalling::Phase;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbered datagrams arrive as often as they were sent (once, except for a sender that restarted and counts from 0
 /// again). They arrive in order unless they left or arrived by different paths: a shortcut can end at a router.
-pub(crate) fn order(bench: &Bench) -> Result<(), String> {
+pub fn order(bench: &Bench) -> Result<(), String> {
     // By flow: last number sent; how each number left; copies of each on the way; highest number received on each path.
     let mut sent: BTreeMap<usize, u64> = BTreeMap::new();
     let mut copies_of: BTreeMap<(usize, u64), u32> = BTreeMap::new();
@@ -70,7 +70,7 @@ pub(crate) fn order(bench: &Bench) -> Result<(), String> {
 
 /// No datagram visits a router again and again. Two visits are possible: a frame over the BUS comes back to its sender,
 /// which ignores it.
-pub(crate) fn loops(bench: &Bench) -> Result<(), String> {
+pub fn loops(bench: &Bench) -> Result<(), String> {
     let limit = 2 * (1 + bench.restarts());
     match bench.log.visits.iter().find(|(_, visits)| **visits > limit) {
         Some(((node, program, number), visits)) => Err(format!(
@@ -200,7 +200,7 @@ fn switch_labels(name: &str, switch: &Switch) -> Result<BTreeMap<u16, Labels>, S
 }
 
 /// Both ends of every link have the same calls, and every connection belongs to a call.
-pub(crate) fn agreement(bench: &Bench) -> Result<(), String> {
+pub fn agreement(bench: &Bench) -> Result<(), String> {
     let mut ends: BTreeMap<LinkEnd, Labels> = BTreeMap::new();
     for (id, switch) in bench.switches() {
         for (port, labels) in switch_labels(&bench.lab.nodes[id.0].name, switch)? {
@@ -231,7 +231,7 @@ pub(crate) fn agreement(bench: &Bench) -> Result<(), String> {
 }
 
 /// Nothing is left of any call, in running hosts and in switches.
-pub(crate) fn silence(bench: &Bench) -> Result<(), String> {
+pub fn silence(bench: &Bench) -> Result<(), String> {
     for (id, station) in bench.stations() {
         let open = station.host().open_calls();
         if open > 0 {
@@ -274,7 +274,7 @@ pub(crate) fn silence(bench: &Bench) -> Result<(), String> {
 }
 
 /// Counts of cells at one moment, of all objects that have not been replaced since.
-pub(crate) struct Cells {
+pub struct Cells {
     /// By switch and port: in, dropped on entry, offered to the output, of these by the control plane.
     ports: BTreeMap<(usize, u16), [u64; 4]>,
     /// By switch and label: in, sent on, policed, copies.
@@ -283,7 +283,7 @@ pub(crate) struct Cells {
 
 /// Every cell is accounted for: at each port in = out + dropped + queued; on each link the cells sent are those that
 /// the far end received plus those that the link lost.
-pub(crate) fn cells(bench: &Bench) -> Result<Cells, String> {
+pub fn cells(bench: &Bench) -> Result<Cells, String> {
     let mut now = Cells {
         ports: BTreeMap::new(),
         connections: BTreeMap::new(),
@@ -344,7 +344,7 @@ pub(crate) fn cells(bench: &Bench) -> Result<Cells, String> {
 
 /// Between two moments with the same connections, the cells that entered each switch and were not dropped went to its
 /// outputs, once for each leaf.
-pub(crate) fn conserved(before: &Cells, after: &Cells) -> Result<(), String> {
+pub fn conserved(before: &Cells, after: &Cells) -> Result<(), String> {
     if !before.connections.keys().eq(after.connections.keys()) {
         return Err("connections have come or gone".into());
     }
@@ -377,7 +377,7 @@ pub(crate) fn conserved(before: &Cells, after: &Cells) -> Result<(), String> {
 
 /// Cells are conserved while `time` passes. Calls come and go, so this tries until there is a period without changes.
 #[track_caller]
-pub(crate) fn no_cell_vanishes(bench: &mut Bench, time: aerostat_proto::Duration) {
+pub fn no_cell_vanishes(bench: &mut Bench, time: aerostat_proto::Duration) {
     let mut last = String::new();
     for _ in 0..10 {
         let before = cells(bench).unwrap_or_else(|why| bench.fail(&why));

@@ -8,14 +8,14 @@ use aerostat_lab::tree::{Key, Tree, Value};
 use std::collections::BTreeMap;
 
 /// A source of choices.
-pub(crate) trait Dice {
+pub trait Dice {
     /// A number below `n`, which is at least 1.
     fn below(&mut self, n: usize) -> usize;
 }
 
 /// A generator of the project, so that a seed always means the same mutant (`SplitMix64`).
 #[derive(Clone, Debug)]
-pub(crate) struct Seed(pub u64);
+pub struct Seed(pub u64);
 
 impl Dice for Seed {
     fn below(&mut self, n: usize) -> usize {
@@ -88,7 +88,7 @@ const NETWORKS: [&str; 10] = [
 ];
 
 /// The original labs, and their contents.
-pub(crate) struct Corpus {
+pub struct Corpus {
     labs: Vec<Tree>,
     /// For each place in a file (without the names of tables): the values that occur there.
     pool: BTreeMap<String, Vec<Tree>>,
@@ -105,7 +105,7 @@ impl Corpus {
     /// # Panics
     /// If a file is not valid YAML, or if there are no files.
     #[must_use]
-    pub(crate) fn new(texts: &[String]) -> Self {
+    pub fn new(texts: &[String]) -> Self {
         let labs = texts.iter().map(|text| Tree::of(text).expect("YAML"));
         let labs: Vec<Tree> = labs.collect();
         assert!(!labs.is_empty(), "no labs");
@@ -118,7 +118,7 @@ impl Corpus {
 
     /// A mutant, as the text of a lab file. Each mutation makes a refusal more likely, so most mutants drop those
     /// mutations after which the lab is not `good` any more.
-    pub(crate) fn mutant(&self, dice: &mut dyn Dice, good: &dyn Fn(&str) -> bool) -> String {
+    pub fn mutant(&self, dice: &mut dyn Dice, good: &dyn Fn(&str) -> bool) -> String {
         let mut lab = self.labs[dice.below(self.labs.len())].clone();
         let count = [1, 1, 2, 2, 3, 5, 8, 13][dice.below(8)];
         let careful = dice.below(4) > 0;
