@@ -9,22 +9,23 @@ usage() {
 usage: ./nightly.sh [--short] [--only PART,...] [--fuzz-seconds N] [--mutants N] [--schedules N] [--seeds N]
                     [--from SEED] [--corpus DIR]
 
-Parts: fuzz, mutants, schedules, tests. Without options each fuzz target runs 300 s, then 100000 mutants, 10000
-schedules, and tests with 20 seeds: some hours. --short takes about ten minutes: 10 s, 2000, 100, 2.
+Parts: fuzz, mutants, schedules, tests, busy. Without options each fuzz target runs 300 s, then 100000 mutants, 10000
+schedules, tests with 20 seeds, and an hour in which busy loops take all cores and no healthy daemon may be replaced:
+some hours. --short takes about ten minutes: 10 s, 2000, 100, 2, one minute.
 --from is the first seed of mutants and schedules (default: the number of today, so that each night tries others).
 --corpus is where inputs of the fuzz targets are kept from night to night (default: fuzz/corpus), and what failed
 (in DIR/failed).
 TEXT
 }
 
-fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20
-from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests
+fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20 busy_seconds=3600
+from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,busy
 # A target that is known to fail, and the words of its failure; other words are a failure like any other. None: "".
 known_target=split known_words="${NIGHTLY_KNOWN_WORDS:-src/split.rs}"
 
 while [ $# -gt 0 ]; do
     case $1 in
-        --short) fuzz_seconds=10 mutants=2000 schedules=100 seeds=2 ;;
+        --short) fuzz_seconds=10 mutants=2000 schedules=100 seeds=2 busy_seconds=60 ;;
         --only) parts=${2:?$(usage)}; shift ;;
         --fuzz-seconds) fuzz_seconds=${2:?$(usage)}; shift ;;
         --mutants) mutants=${2:?$(usage)}; shift ;;
@@ -38,7 +39,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case ,$parts, in
-    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,*) ;;
+    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,busy,*) ;;
     *) usage >&2; exit 2 ;;
 esac
 mkdir -p "$corpus/failed"
@@ -119,6 +120,10 @@ if wanted tests; then
         AEROSTAT_SEED=$((from + n)) attempt "seed-$((from + n))" \
             cargo test -q --release -p aerostat-sim --test it one_seed || break
     done
+fi
+if wanted busy; then
+    AEROSTAT_BUSY_SECONDS=$busy_seconds attempt busy \
+        cargo test -q --release -p aerostat-cli --test it no_healthy_daemon_is_replaced
 fi
 
 printf '\nSummary\n'

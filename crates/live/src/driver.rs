@@ -72,9 +72,10 @@ const ALARM: Token = Token(0);
 const REQUESTS: Token = Token(1);
 const SIGNALS: Token = Token(2);
 const FIRST_TAP: usize = 3;
-const DAEMONS: Token = Token(usize::MAX - 1);
-const ROUTES: Token = Token(usize::MAX - 2);
-const KEEPERS: Token = Token(usize::MAX - 3);
+/// First token of daemons: those from here on are theirs.
+const DAEMONS: Token = Token(usize::MAX / 2);
+const ROUTES: Token = Token(usize::MAX / 2 - 1);
+const KEEPERS: Token = Token(usize::MAX / 2 - 2);
 
 /// A trace event about a node.
 type Word = (NodeId, Trace);
@@ -387,8 +388,10 @@ impl<'a> Driver<'a> {
             other => other?,
         }
         for event in events.iter() {
-            if let (DAEMONS, Some(daemons)) = (event.token(), &mut self.daemons) {
-                daemons.ready();
+            if let Some(distance) = event.token().0.checked_sub(DAEMONS.0) {
+                if let Some(daemons) = &mut self.daemons {
+                    daemons.ready(distance);
+                }
                 continue;
             }
             if event.token() == KEEPERS {

@@ -159,6 +159,12 @@ impl Process {
             match self.frames.receive(&mut self.buffer) {
                 Got::Nothing => return Ok(Some(false)),
                 Got::End => return Ok(None),
+                // A question of the lab: it goes back as it is.
+                Got::Frame(&[question]) => {
+                    if self.say(&[question]).is_err() {
+                        return Ok(None);
+                    }
+                }
                 Got::Frame(frame) => (self.program.frame(frame, now))
                     .map_err(|error| DaemonError::Nonsense(error.to_string()))?,
             }

@@ -1,28 +1,25 @@
 //! The lab's side: which daemon has which role at which node, and the processes that were started for the roles.
 
+use super::beat::Round;
 use super::frames::{Door, Frames, Got, buffer};
-use super::queue::Queue;
+use super::seat::{Conn, Plan, Seat};
 use super::{RoleInfo, SOCKET};
-use crate::helper::{Ended, Helper};
+use crate::agenda::Agenda;
+use crate::helper::Helper;
 use aerostat_lab::model::{Lab, NodeId, Service};
-use aerostat_node::host::{DaemonMessage, HostInput};
-use aerostat_node::inspect::{Table, Value, text};
+use aerostat_node::host::HostInput;
+use aerostat_node::inspect::Table;
 use aerostat_proto::split::codec::Message as _;
-use aerostat_proto::split::{Greeting, ProcessEvent, Role, ToDaemon, VERSION};
+use aerostat_proto::split::{Greeting, Role, ToDaemon, VERSION};
 use aerostat_proto::{Duration, Instant, Trace};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::fd::{AsFd as _, AsRawFd as _};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::sync::Arc;
 
-/// Frames taken from one daemon in one turn.
-const TURN: usize = 64;
 /// How long a connection may stay without a greeting.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Connections that may stay without a greeting, beside one for each seat: all daemons of a lab connect at once.
@@ -31,11 +28,6 @@ const NEWCOMERS: usize = 16;
 const TAKEN: usize = 64;
 /// When the socket is checked again after the operating system had no descriptor for a connection.
 const BREATH: Duration = Duration::from_millis(250);
-/// Wait before the first restart, and the longest wait; a daemon that lived for the longest wait starts over with the
-/// first one.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
-
 /// Events of the daemons.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -43,66 +35,6 @@ pub(crate) enum Event {
     Input(NodeId, Box<HostInput<'static>>),
     /// A trace.
     Trace(NodeId, Trace),
-}
-
-/// The connection of the daemon that has the seat.
-#[derive(Debug)]
-struct Conn {
-    frames: Frames,
-    pid: u32,
-    since: Instant,
-    queue: Queue,
-    /// The daemon does not read, or its socket is broken.
-    lost: bool,
-    /// The daemon has announced its end.
-    farewell: bool,
-}
-
-/// A process that this lab's helper started.
-#[derive(Debug)]
-struct Started {
-    pid: u32,
-    at: Instant,
-    /// Readable when the process has ended.
-    pidfd: Option<OwnedFd>,
-}
-
-impl Started {
-    /// True if the process may have ended.
-    fn may_have_ended(&self) -> bool {
-        let now = Timespec::default();
-        let running = |fd| poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&now)) == Ok(0);
-        !self.pidfd.as_ref().is_some_and(running)
-    }
-}
-
-/// Whether and when a daemon is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Plan {
-    /// Start a daemon at this time unless a daemon runs.
-    Start(Instant),
-    /// A daemon is connected, or has been started.
-    Watch,
-    /// The lab does not start a daemon: it ended regularly, or the experimenter made it crash.
-    Leave,
-}
-
-/// A daemon's place at one node.
-#[derive(Debug)]
-struct Seat {
-    /// Its index among all seats, which is its number for the helper.
-    number: u32,
-    node: NodeId,
-    info: &'static RoleInfo,
-    name: String,
-    conn: Option<Conn>,
-    started: Option<Started>,
-    plan: Plan,
-    wait: Duration,
-    starts: u32,
-    /// Data frames that were dropped because too many frames waited.
-    dropped: u64,
-    last_end: Option<String>,
 }
 
 /// All daemons of a lab.
@@ -119,8 +51,17 @@ pub(crate) struct Daemons {
     /// How often no descriptor was free.
     exhausted: u64,
     seats: Vec<Seat>,
-    /// The poller has reported one of them.
-    ready: bool,
+    /// The seat of each role of a node.
+    places: BTreeMap<(NodeId, Role), usize>,
+    /// The poller has reported the door or a newcomer.
+    knocks: bool,
+    /// Seats that the poller has reported, or that have more to read.
+    ready: BTreeSet<usize>,
+    /// Seats with frames to send.
+    queued: BTreeSet<usize>,
+    /// When daemons are started.
+    starts: Agenda,
+    round: Round,
     buffer: Vec<u8>,
 }
 
@@ -142,19 +83,17 @@ impl Daemons {
             .nodes()
             .flat_map(|node| roles.iter().map(move |info| (node, info)));
         let seats = all.filter(|((_, model), info)| (info.has_seat)(model));
-        let seats = seats.zip(0..).map(|(((node, model), info), number)| Seat {
-            number,
-            node,
-            info,
-            name: model.name.clone(),
-            conn: None,
-            started: None,
-            plan: Plan::Start(Instant::ZERO),
-            wait: FIRST_WAIT,
-            starts: 0,
-            dropped: 0,
-            last_end: None,
+        let seats = seats.zip(0..).map(|(((node, model), info), number)| {
+            let name = model.name.clone();
+            Seat::new(number, node, name, info)
         });
+        let seats: Vec<Seat> = seats.collect();
+        let places = seats.iter().enumerate();
+        let places = places.map(|(number, seat)| ((seat.node, seat.info.role), number));
+        let mut starts = Agenda::new(seats.len());
+        for (number, seat) in seats.iter().enumerate() {
+            starts.set(number, seat.start_at());
+        }
         Ok(Self {
             helper: None,
             door: Door::open(&socket)?,
@@ -163,8 +102,13 @@ impl Daemons {
             newcomers: Vec::new(),
             again_at: None,
             exhausted: 0,
-            seats: seats.collect(),
-            ready: true,
+            places: places.collect(),
+            seats,
+            knocks: true,
+            ready: BTreeSet::new(),
+            queued: BTreeSet::new(),
+            starts,
+            round: Round::default(),
             buffer: buffer(),
         })
     }
@@ -186,26 +130,35 @@ impl Daemons {
         self.helper = Some(Arc::clone(helper));
     }
 
-    /// Registers the descriptors with the poller under `token`.
+    /// Registers the descriptors with the poller, under `token` and as many following tokens as there are seats.
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         self.token = token;
         let door = self.door.as_fd().as_raw_fd();
         registry.register(&mut SourceFd(&door), token, Interest::READABLE)
     }
 
-    /// The poller has reported a descriptor.
-    pub(crate) fn ready(&mut self) {
-        self.ready = true;
+    /// The poller has reported a token at this distance from the first one.
+    pub(crate) fn ready(&mut self, distance: usize) {
+        match distance.checked_sub(1) {
+            None => self.knocks = true,
+            Some(number) if number < self.seats.len() => {
+                self.ready.insert(number);
+            }
+            Some(_) => {}
+        }
     }
 
     /// When [`Self::turn`] is next needed if nothing is ready.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let starts = self.seats.iter().filter_map(|seat| match seat.plan {
-            Plan::Start(at) => Some(at),
-            Plan::Watch | Plan::Leave => None,
-        });
+        let next = [self.deadline(), Some(self.round.at)];
+        next.into_iter().flatten().min()
+    }
+
+    /// The next start, or the end of a patience with newcomers.
+    pub(super) fn deadline(&self) -> Option<Instant> {
         let silent = self.newcomers.iter().map(|(_, _, since)| *since + PATIENCE);
-        starts.chain(silent).chain(self.again_at).min()
+        let rest = [self.starts.next(), self.again_at];
+        silent.chain(rest.into_iter().flatten()).min()
     }
 
     /// Nodes that wait for a daemon.
@@ -223,21 +176,59 @@ impl Daemons {
         told: &mut Vec<Event>,
     ) -> bool {
         let due = self.poll_timeout().is_some_and(|at| at <= now);
-        if !due && !core::mem::take(&mut self.ready) {
+        if !due && !self.knocks && self.ready.is_empty() {
             return false;
         }
-        let mut more = self.take_newcomers(registry, now);
-        self.greet(now, told);
-        let helper = self.helper.as_deref();
-        for seat in &mut self.seats {
-            more |= seat.hear((helper, &mut self.buffer), now, told);
+        self.knocks = self.take_newcomers(registry, now);
+        self.greet(registry, now, told);
+        let helper = self.helper.clone();
+        let helper = helper.as_deref();
+        for number in core::mem::take(&mut self.ready) {
+            let seat = &mut self.seats[number];
+            if seat.hear((helper, &mut self.buffer), now, told) {
+                self.ready.insert(number);
+            }
             seat.look_after(helper, now, told);
-            if matches!(seat.plan, Plan::Start(at) if at <= now) {
-                seat.start(helper, (registry, self.token), now, told);
+            self.starts.set(number, seat.start_at());
+        }
+        self.beat(helper, now, told);
+        while let Some((_, number)) = self.starts.pop_due(now) {
+            let token = self.token_of(number);
+            let seat = &mut self.seats[number];
+            seat.start(helper, (registry, token), now, told);
+            self.starts.set(number, seat.start_at());
+        }
+        self.knocks || !self.ready.is_empty()
+    }
+
+    /// Asks those daemons whose turn it is, and judges silent ones.
+    fn beat(&mut self, helper: Option<&Helper>, now: Instant, told: &mut Vec<Event>) {
+        if now < self.round.at {
+            return;
+        }
+        for number in self.round.turn(self.seats.len(), now) {
+            if self.seats[number].ask(now) {
+                self.queued.insert(number);
             }
         }
-        self.ready |= more;
-        more
+        let all = self.seats.iter().enumerate();
+        self.ready.extend(
+            (all.clone())
+                .filter(|(_, seat)| seat.is_blind())
+                .map(|(number, _)| number),
+        );
+        let silent = all.filter(|(_, seat)| seat.is_silent(now));
+        let silent: Vec<usize> = silent.map(|(number, _)| number).collect();
+        for number in self.round.looks(&silent) {
+            self.seats[number].judge(helper, now, told);
+            // Its end may have been found.
+            self.ready.insert(number);
+            self.starts.set(number, self.seats[number].start_at());
+        }
+    }
+
+    const fn token_of(&self, number: usize) -> Token {
+        Token(self.token.0 + 1 + number)
     }
 
     /// Accepts waiting connections; true if more may wait.
@@ -278,7 +269,7 @@ impl Daemons {
     }
 
     /// Gives seats to daemons that greet. If too many connections are silent, those that came first are closed.
-    fn greet(&mut self, now: Instant, told: &mut Vec<Event>) {
+    fn greet(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) {
         for (frames, pid, since) in core::mem::take(&mut self.newcomers) {
             let refused = match frames.receive(&mut self.buffer) {
                 Got::Nothing if now < since + PATIENCE => {
@@ -293,13 +284,18 @@ impl Daemons {
                         node,
                     }) => match self.find(role, &node) {
                         None => format!("{node} has no seat for {role} in this lab"),
-                        Some(Seat {
-                            conn: Some(conn), ..
-                        }) => format!("{role} of {node} is process {}", conn.pid),
-                        Some(seat) => {
-                            seat.take(frames, pid, now, told);
-                            continue;
-                        }
+                        Some(number) => match &self.seats[number].conn {
+                            Some(conn) => format!("{role} of {node} is process {}", conn.pid),
+                            None => {
+                                let token = self.token_of(number);
+                                let seat = &mut self.seats[number];
+                                seat.take((frames, pid), (registry, token), now, told);
+                                self.starts.set(number, seat.start_at());
+                                self.ready.insert(number);
+                                self.queued.insert(number);
+                                continue;
+                            }
+                        },
                     },
                     Ok(Greeting::Hello { version, .. }) => {
                         format!("the lab speaks version {VERSION}, this daemon {version}")
@@ -316,42 +312,39 @@ impl Daemons {
         self.newcomers.drain(..extra);
     }
 
-    fn find(&mut self, role: Role, node: &str) -> Option<&mut Seat> {
-        let mut seats = self.seats.iter_mut();
-        seats.find(|seat| seat.name == node && seat.info.role == role)
+    fn find(&self, role: Role, node: &str) -> Option<usize> {
+        let mut seats = self.seats.iter();
+        seats.position(|seat| seat.name == node && seat.info.role == role)
     }
 
     /// A frame for a daemon of a node; dropped if there is no daemon.
-    pub(crate) fn send(&mut self, (node, role): (NodeId, Role), frame: Vec<u8>) {
-        let mut seats = self.seats.iter_mut();
-        let seat = seats.find(|seat| seat.node == node && seat.info.role == role);
-        if let Some(seat) = seat
-            && let Some(conn) = &mut seat.conn
-        {
-            // A BUS that cannot keep up loses data frames, as on a line, but not its process.
-            let data = role == Role::Bus && ToDaemon::<()>::is_data(&frame);
-            if data && !conn.queue.takes_data() {
-                seat.dropped += 1;
-                return;
-            }
-            if conn.lost || !conn.queue.push(frame) {
-                (conn.lost, self.ready) = (true, true);
-            }
+    pub(crate) fn send(&mut self, place: (NodeId, Role), frame: Vec<u8>) {
+        let Some(&number) = self.places.get(&place) else {
+            return;
+        };
+        let seat = &mut self.seats[number];
+        let Some(conn) = &mut seat.conn else {
+            return;
+        };
+        // A BUS that cannot keep up loses data frames, as on a line, but not its process.
+        let data = place.1 == Role::Bus && ToDaemon::<()>::is_data(&frame);
+        if data && !conn.queue.takes_data() {
+            seat.dropped += 1;
+            return;
         }
+        if conn.lost || !conn.queue.push(frame) {
+            conn.lost = true;
+            self.ready.insert(number);
+        }
+        self.queued.insert(number);
     }
 
     /// Sends the queued frames.
     pub(crate) fn flush(&mut self) {
-        for conn in self.seats.iter_mut().filter_map(|seat| seat.conn.as_mut()) {
-            while let Some(frame) = conn.queue.front().filter(|_| !conn.lost) {
-                match conn.frames.send(frame) {
-                    Ok(true) => conn.queue.pop(),
-                    Ok(false) => break,
-                    // Its last frames must still be read; then the end follows.
-                    Err(_) => conn.queue.clear(),
-                }
-            }
-        }
+        let seats = &mut self.seats;
+        // A seat stays in the set while its socket has no room.
+        self.queued
+            .retain(|number| seats[*number].conn.as_mut().is_some_and(Conn::flush));
     }
 
     /// The experimenter's `kill -9` of the daemon of this service, or of all daemons of a node; no daemon is started
@@ -363,38 +356,39 @@ impl Daemons {
         now: Instant,
         told: &mut Vec<Event>,
     ) -> bool {
-        let mut any = false;
         let helper = self.helper.clone();
-        for seat in self.serving(node, service) {
+        let serving = self.serving(node, service);
+        for number in &serving {
+            let seat = &mut self.seats[*number];
             seat.plan = Plan::Leave;
             seat.lose(helper.as_deref(), now, told);
-            any = true;
+            self.starts.set(*number, seat.start_at());
         }
-        any
+        !serving.is_empty()
     }
 
     /// The daemons are to be started again.
     pub(crate) fn resume(&mut self, node: NodeId, service: Option<Service>, now: Instant) {
-        for seat in self.serving(node, service) {
-            seat.plan = Plan::Start(now);
+        for number in self.serving(node, service) {
+            self.seats[number].plan = Plan::Start(now);
+            self.starts.set(number, Some(now));
         }
     }
 
-    fn serving(
-        &mut self,
-        node: NodeId,
-        service: Option<Service>,
-    ) -> impl Iterator<Item = &mut Seat> {
-        let of = move |seat: &&mut Seat| {
+    /// The seats of a node that serve this service, or all.
+    fn serving(&self, node: NodeId, service: Option<Service>) -> Vec<usize> {
+        let all = self.seats.iter().enumerate();
+        let of = all.filter(|(_, seat)| {
             seat.node == node && (service.is_none() || seat.info.service == service)
-        };
-        self.seats.iter_mut().filter(of)
+        });
+        of.map(|(number, _)| number).collect()
     }
 
     /// No process is started any more.
     pub(crate) fn leave(&mut self) {
-        for seat in &mut self.seats {
+        for (number, seat) in self.seats.iter_mut().enumerate() {
             seat.plan = Plan::Leave;
+            self.starts.set(number, None);
         }
     }
 
@@ -409,244 +403,20 @@ impl Daemons {
         let mut table = Table::new(
             "processes",
             &[
-                "process", "pid", "state", "up_s", "restarts", "last_end", "dropped",
+                "process",
+                "pid",
+                "state",
+                "up_s",
+                "restarts",
+                "last_end",
+                "dropped",
+                "hung",
+                "slowest_ms",
             ],
         );
         for seat in seats {
             table.row(seat.row(now));
         }
         Some(table)
-    }
-}
-
-impl Seat {
-    /// Its row in the table of processes.
-    fn row(&self, now: Instant) -> Vec<Value> {
-        let started = self.started.as_ref().map(|started| started.pid);
-        let (pid, state) = match (&self.conn, self.plan) {
-            (Some(conn), _) => (Some(conn.pid), "running"),
-            (None, _) if started.is_some() => (started, "starting"),
-            (None, Plan::Start(_) | Plan::Watch) => (None, "waiting"),
-            (None, Plan::Leave) => (None, "ended"),
-        };
-        let up = self.conn.as_ref().map(|conn| now.since(conn.since));
-        vec![
-            text(self.info.role.name()),
-            pid.into(),
-            state.into(),
-            up.map(|up| up.as_secs()).into(),
-            self.starts.saturating_sub(1).into(),
-            self.last_end.clone().into(),
-            self.dropped.into(),
-        ]
-    }
-
-    fn tell(&self, trace: Trace, told: &mut Vec<Event>) {
-        told.push(Event::Trace(self.node, trace));
-    }
-
-    /// A trace about this daemon for all users.
-    fn story(&self, name: &'static str, text: String) -> Trace {
-        Trace::milestone(name, text).with("daemon", self.info.role)
-    }
-
-    fn input(&self, event: ProcessEvent<DaemonMessage>, told: &mut Vec<Event>) {
-        let input = HostInput::Daemon(self.info.role, event);
-        told.push(Event::Input(self.node, Box::new(input)));
-    }
-
-    fn start(
-        &mut self,
-        helper: Option<&Helper>,
-        (registry, token): (&Registry, Token),
-        now: Instant,
-        told: &mut Vec<Event>,
-    ) {
-        self.plan = Plan::Watch;
-        if self.conn.is_some() || self.started.is_some() {
-            return;
-        }
-        let gone = io::Error::other("the lab has no helper");
-        let pid = match helper.map_or(Err(gone), |helper| helper.start_daemon(self.number)) {
-            Ok(pid) => pid,
-            Err(error) => {
-                if !helper.is_some_and(Helper::serves) {
-                    self.plan = Plan::Leave;
-                }
-                return self.failed(&error.to_string(), now, told);
-            }
-        };
-        self.starts += 1;
-        // The helper reaps the process only on request, so the id belongs to no other process. Without the descriptor
-        // (Linux before 5.3) the end is noticed at the next event.
-        let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let pidfd = process.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
-        if let Some(fd) = &pidfd {
-            let raw = fd.as_raw_fd();
-            let _ = registry.register(&mut SourceFd(&raw), token, Interest::READABLE);
-        }
-        self.started = Some(Started {
-            pid,
-            at: now,
-            pidfd,
-        });
-    }
-
-    /// A daemon gets the seat.
-    fn take(&mut self, frames: Frames, pid: u32, now: Instant, told: &mut Vec<Event>) {
-        let welcome = Greeting::Welcome { version: VERSION };
-        let mut queue = Queue::default();
-        let conn = Conn {
-            frames,
-            pid,
-            since: now,
-            lost: !queue.push(welcome.encode()),
-            queue,
-            farewell: false,
-        };
-        self.conn = Some(conn);
-        let mine = |s: &Started| s.pid == pid;
-        let whose = match self.started.as_ref().is_some_and(mine) {
-            true => "",
-            false => ", started by hand",
-        };
-        let text = format!("{} is process {pid}{whose}", self.info.role);
-        self.tell(self.story("daemon.up", text).with("pid", pid), told);
-        if self.plan != Plan::Watch && self.started.is_none() {
-            self.plan = Plan::Watch;
-        }
-        self.input(ProcessEvent::Came, told);
-    }
-
-    /// Takes the daemon's frames; true if more may be left.
-    fn hear(
-        &mut self,
-        (helper, buffer): (Option<&Helper>, &mut [u8]),
-        now: Instant,
-        told: &mut Vec<Event>,
-    ) -> bool {
-        for _ in 0..TURN {
-            let Some(conn) = self.conn.as_mut() else {
-                return false;
-            };
-            if conn.lost {
-                self.misbehaved("does not read", told);
-                self.lose(helper, now, told);
-                return false;
-            }
-            let message = match conn.frames.receive(buffer) {
-                Got::Nothing => return false,
-                Got::End => {
-                    self.gone(now, told);
-                    return false;
-                }
-                Got::Frame(frame) => DaemonMessage::decode(self.info.role, frame),
-            };
-            match message {
-                Ok(message) => {
-                    conn.farewell |= message.exits();
-                    self.input(ProcessEvent::Said(message), told);
-                }
-                Err(error) => {
-                    self.misbehaved(&format!("is not understood: {error}"), told);
-                    self.lose(helper, now, told);
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    fn misbehaved(&self, how: &str, told: &mut Vec<Event>) {
-        let text = format!("{} {how}; it loses its seat", self.info.role);
-        self.tell(self.story("daemon.misbehaved", text), told);
-    }
-
-    /// The daemon has closed the connection.
-    fn gone(&mut self, now: Instant, told: &mut Vec<Event>) {
-        let Some(conn) = self.conn.take() else {
-            return;
-        };
-        self.input(ProcessEvent::Gone, told);
-        let mine = |s: &Started| s.pid == conn.pid;
-        if self.started.as_ref().is_some_and(mine) {
-            // The exit code tells the reason.
-            return;
-        }
-        let text = format!("{}, process {}, is gone", self.info.role, conn.pid);
-        self.tell(self.story("daemon.down", text).with("pid", conn.pid), told);
-        self.last_end = Some(if conn.farewell { "asked" } else { "gone" }.into());
-        if self.plan == Plan::Watch {
-            self.plan = match conn.farewell {
-                true => Plan::Leave,
-                false => Plan::Start(now + self.wait),
-            };
-        }
-    }
-
-    /// Ends the connection, and the process if this lab started it.
-    fn lose(&mut self, helper: Option<&Helper>, now: Instant, told: &mut Vec<Event>) {
-        self.gone(now, told);
-        if let (Some(_), Some(helper)) = (&self.started, helper) {
-            helper.kill_daemon(self.number);
-        }
-    }
-
-    /// Checks whether the process has ended.
-    fn look_after(&mut self, helper: Option<&Helper>, now: Instant, told: &mut Vec<Event>) {
-        let Some(started) = self.started.as_ref() else {
-            return;
-        };
-        let (pid, at) = (started.pid, started.at);
-        if self.conn.as_ref().is_some_and(|conn| conn.pid == pid) || !started.may_have_ended() {
-            // Its last frames come first; then the socket reports the end.
-            return;
-        }
-        let looked = helper.map(|helper| helper.look_at_daemon(self.number));
-        let Ended { status, words } = match looked {
-            Some(Ok(Some(ended))) => ended,
-            Some(Ok(None)) => return,
-            // The process ended with the helper, or will soon.
-            Some(Err(error)) => {
-                (self.started, self.plan) = (None, Plan::Leave);
-                return self.failed(&format!("is gone: {error}"), now, told);
-            }
-            None => return,
-        };
-        self.started = None;
-        if now.since(at) >= LONGEST_WAIT {
-            self.wait = FIRST_WAIT;
-        }
-        if status.success() {
-            self.last_end = Some("asked".into());
-            let role = self.info.role;
-            let text =
-                format!("{role}, process {pid}, has ended; 'aerostat {role}' starts another");
-            self.tell(self.story("daemon.down", text).with("pid", pid), told);
-            if self.plan == Plan::Watch {
-                self.plan = Plan::Leave;
-            }
-            return;
-        }
-        self.failed(&format!("died ({}{words})", how(status)), now, told);
-    }
-
-    /// The process has died or could not be started: it is started again a little later.
-    fn failed(&mut self, what: &str, now: Instant, told: &mut Vec<Event>) {
-        self.last_end = Some(what.to_owned());
-        let mut text = format!("{} {what}", self.info.role);
-        if self.plan == Plan::Watch && self.conn.is_none() {
-            self.plan = Plan::Start(now + self.wait);
-            text += &format!("; started again in {:.1} s", self.wait.as_secs_f64());
-            self.wait = (self.wait * 2).min(LONGEST_WAIT);
-        }
-        self.tell(self.story("daemon.down", text), told);
-    }
-}
-
-fn how(status: ExitStatus) -> String {
-    match (status.signal(), status.code()) {
-        (Some(signal), _) => format!("signal {signal}"),
-        (None, code) => format!("exit code {}", code.unwrap_or(-1)),
     }
 }

@@ -65,6 +65,8 @@ impl Rig {
     fn quiet_of(role: Role, test: &str) -> Self {
         let mut rig = Self::of(role, test, "/nonexistent");
         rig.daemons.leave();
+        // The next questions are due 50 ms later: this clock moves only in tests of the heartbeat.
+        rig.turn();
         rig
     }
     fn urku(&self) -> NodeId {
@@ -72,7 +74,9 @@ impl Rig {
     }
     fn turn(&mut self) -> Vec<Event> {
         let mut told = Vec::new();
-        self.daemons.ready();
+        for distance in 0..=self.daemons.seats().len() {
+            self.daemons.ready(distance);
+        }
         while self.daemons.turn(self.poll.registry(), self.now, &mut told) {}
         self.daemons.flush();
         told
@@ -244,7 +248,7 @@ fn who_is_silent_or_does_not_read_has_to_go() {
     let silent = rig.connect();
     rig.turn();
     assert_eq!(silent.receive(&mut buffer()), Got::Nothing);
-    let at = rig.daemons.poll_timeout().expect("it is watched");
+    let at = rig.daemons.deadline().expect("it is watched");
     assert_eq!(at, rig.now + Duration::from_secs(2));
     rig.now = at;
     rig.turn();
@@ -353,7 +357,7 @@ fn those_that_die_at_once_are_started_less_and_less_often() {
                 .count();
             std::thread::sleep(Duration::from_millis(2));
         }
-        let next = rig.daemons.poll_timeout().expect("the next start");
+        let next = rig.daemons.deadline().expect("the next start");
         waits.push(next.since(rig.now).as_millis());
         rig.now = next;
     }
@@ -375,7 +379,60 @@ fn those_that_die_at_once_are_started_less_and_less_often() {
     );
     assert!(rig.daemons.crash(sello, mpc, rig.now, &mut told));
     rig.turn();
-    assert_eq!(rig.daemons.poll_timeout(), None);
+    assert_eq!(rig.daemons.deadline(), None);
     rig.daemons.resume(sello, mpc, rig.now);
-    assert_eq!(rig.daemons.poll_timeout(), Some(rig.now));
+    assert_eq!(rig.daemons.deadline(), Some(rig.now));
+}
+
+/// The questions of the lab among the next frames for a daemon.
+fn questions(frames: &Frames) -> Vec<u8> {
+    let mut buffer = buffer();
+    let mut asked = Vec::new();
+    while let Got::Frame(frame) = frames.receive(&mut buffer) {
+        asked.extend((frame.len() == 1).then(|| frame[0]));
+    }
+    asked
+}
+
+#[test]
+fn one_that_answers_keeps_its_seat_and_one_that_is_silent_and_cannot_be_seen_loses_it() {
+    let mut rig = Rig::quiet("beat");
+    let frames = rig.welcome();
+    let mut asked = 0;
+    for _ in 0..800 {
+        rig.now += Duration::from_millis(50);
+        assert_eq!(names(&rig.turn()), [""; 0]);
+        for question in questions(&frames) {
+            asked += 1;
+            assert!(frames.send(&[question]).unwrap());
+        }
+    }
+    assert_eq!(asked, 100, "40 s, one in 0.4 s");
+    let row = |rig: &Rig| rig.daemons.table(rig.urku(), rig.now).unwrap().rows[0].clone();
+    assert_eq!(row(&rig)[7].to_string(), "0");
+    // This daemon was not started by the helper, so its silence is all that is known.
+    let began = rig.now;
+    let told = loop {
+        rig.now += Duration::from_millis(50);
+        let told = rig.turn();
+        if !told.is_empty() {
+            break told;
+        }
+    };
+    let silent = rig.now.since(began).as_millis();
+    assert!((10_000..10_500).contains(&silent), "{silent}");
+    assert_eq!(names(&told), ["daemon.hung", "daemon.down"]);
+    assert!(matches!(inputs(&told)[..], [ProcessEvent::Gone]));
+    assert_eq!(row(&rig)[5].to_string(), "hung (silent)");
+    assert_eq!(row(&rig)[7].to_string(), "1");
+}
+
+#[test]
+fn an_answer_to_no_question_is_nonsense() {
+    let mut rig = Rig::quiet("unasked");
+    let frames = rig.welcome();
+    frames.send(&[77]).unwrap();
+    let told = rig.turn();
+    assert_eq!(names(&told), ["daemon.misbehaved", "daemon.down"]);
+    assert!(matches!(inputs(&told)[..], [ProcessEvent::Gone]));
 }

@@ -3,6 +3,7 @@
 use super::messages::{Ended, Reply, Request, Setup};
 use super::wire::Wire;
 use super::{HELPER_ARGUMENT, Owned, cables};
+use crate::daemons::Sight;
 use crate::supervisor::{die_with_parent, ends_within};
 use aerostat_proto::split::codec::Message as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,6 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const CABLES: Duration = cables::PATIENCE.saturating_mul(3);
 /// How long the helper may take to end.
 const ENDING: Duration = Duration::from_secs(2);
+
+/// A daemon at which the helper has looked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    /// The process runs, or there is no process.
+    Runs(Option<Sight>),
+    /// The process has ended.
+    Ended(Ended),
+}
 
 /// A running helper.
 #[derive(Debug)]
@@ -132,14 +142,18 @@ impl Helper {
         let _ = ask(&self.daemons, Request::Kill { seat });
     }
 
-    /// How the daemon of a seat has ended, if it has.
+    /// How the daemon of a seat has ended, or what it does; `Runs(None)` if it cannot be seen.
     ///
     /// # Errors
     /// If the helper has ended.
-    pub(crate) fn look_at_daemon(&self, seat: u32) -> io::Result<Option<Ended>> {
+    pub(crate) fn look_at_daemon(&self, seat: u32) -> io::Result<Looked> {
         match ask(&self.daemons, Request::Look { seat })? {
-            Reply::Runs => Ok(None),
-            Reply::Ended { status, words } => Ok(Some(Ended::of(status, words))),
+            Reply::Runs { state: 0, .. } => Ok(Looked::Runs(None)),
+            Reply::Runs { state, cpu_ms } => {
+                let cpu = Duration::from_millis(cpu_ms);
+                Ok(Looked::Runs(Some(Sight { state, cpu })))
+            }
+            Reply::Ended { status, words } => Ok(Looked::Ended(Ended::of(status, words))),
             other => Err(unexpected(&other)),
         }
     }

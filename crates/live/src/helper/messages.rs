@@ -54,8 +54,8 @@ pub(super) enum Reply {
     Done,
     /// The daemon is this process.
     Process { pid: u32 },
-    /// The daemon runs, or the seat has no daemon.
-    Runs,
+    /// The daemon runs, or the seat has no daemon: the letter of its state, or 0 if it cannot be seen; its CPU time, ms.
+    Runs { state: u8, cpu_ms: u64 },
     /// The daemon has ended: its status as encoded by the kernel, and its last output.
     Ended { status: u32, words: String },
     /// The station is plugged in. The cable had no carrier for this time, ms.
@@ -85,7 +85,7 @@ split_choice!(Request {
 split_choice!(Reply {
     33 Done;
     34 Process { pid };
-    35 Runs;
+    35 Runs { state, cpu_ms };
     36 Ended { status, words };
     37 Plugged { ms };
     38 Refused { why };

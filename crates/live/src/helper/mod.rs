@@ -25,11 +25,12 @@ mod cables;
 mod client;
 mod messages;
 mod process;
+mod stat;
 #[cfg(test)]
 mod tests;
 mod wire;
 
-pub(crate) use client::Helper;
+pub(crate) use client::{Helper, Looked};
 pub(crate) use messages::Ended;
 pub use process::run_helper;
 

@@ -2,6 +2,7 @@
 
 use super::cables::{Cables, Host, Station};
 use super::messages::{Ended, REQUEST_MAX, Reply, Request, Setup};
+use super::stat;
 use super::wire::Wire;
 use crate::confine::keep_only;
 use crate::daemons::DAEMON_ARGUMENT;
@@ -220,10 +221,13 @@ impl Seat {
 
     fn look(&mut self) -> Reply {
         let Some(child) = &mut self.child else {
-            return Reply::Runs;
+            return Reply::Runs {
+                state: 0,
+                cpu_ms: 0,
+            };
         };
         match child.try_wait() {
-            Ok(None) => Reply::Runs,
+            Ok(None) => stat::of(child.id()),
             Ok(Some(status)) => {
                 let words = last_words(child.stderr.take());
                 self.child = None;

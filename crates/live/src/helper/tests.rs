@@ -4,7 +4,7 @@ use super::cables::{Cables, Host, Station};
 use super::messages::{REQUEST_MAX, Reply, Request, Setup};
 use super::process::understood;
 use super::wire::Wire;
-use super::{Helper, Owned};
+use super::{Helper, Looked, Owned};
 use crate::namespace::NetNs;
 use aerostat_proto::split::Role;
 use aerostat_proto::split::codec::Message as _;
@@ -94,7 +94,7 @@ fn daemons_are_those_of_the_lab_and_one_for_each_seat() {
         "cannot be started: it runs"
     );
     let ended = loop {
-        if let Some(ended) = helper.look_at_daemon(1).unwrap() {
+        if let Looked::Ended(ended) = helper.look_at_daemon(1).unwrap() {
             break ended;
         }
         std::thread::sleep(std::time::Duration::from_millis(1));

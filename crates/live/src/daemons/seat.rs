@@ -1,0 +1,525 @@
+//! A daemon's place at one node: its connection, its process, its heartbeat.
+
+use super::RoleInfo;
+use super::beat::{Beat, SERVING, STARTING, Why};
+use super::frames::{Frames, Got};
+use super::queue::Queue;
+use super::seats::Event;
+use crate::helper::{Ended, Helper, Looked};
+use aerostat_lab::model::NodeId;
+use aerostat_node::host::{DaemonMessage, HostInput};
+use aerostat_node::inspect::{Value, text};
+use aerostat_proto::split::codec::Message as _;
+use aerostat_proto::split::{Greeting, ProcessEvent, VERSION};
+use aerostat_proto::{Duration, Instant, Trace};
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
+/// Frames taken from one daemon in one turn.
+const TURN: usize = 64;
+/// Wait before the first restart, and the longest wait; a daemon that lived for the longest wait starts over with the
+/// first one.
+pub(super) const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The connection of the daemon that has the seat.
+#[derive(Debug)]
+pub(super) struct Conn {
+    pub(super) frames: Frames,
+    pub(super) pid: u32,
+    since: Instant,
+    pub(super) queue: Queue,
+    /// The socket had no room for the next frame.
+    blocked: bool,
+    /// The daemon does not read, or its socket is broken.
+    pub(super) lost: bool,
+    /// The daemon has announced its end.
+    farewell: bool,
+    /// All frames of the daemon that have come are read.
+    drained: bool,
+    beat: Beat,
+}
+
+/// A process that this lab's helper started.
+#[derive(Debug)]
+pub(super) struct Started {
+    pid: u32,
+    at: Instant,
+    /// Readable when the process has ended.
+    pidfd: Option<OwnedFd>,
+    /// Its end, if a look has found it.
+    ended: Option<Ended>,
+    /// The heartbeat until it greets.
+    beat: Beat,
+}
+
+impl Started {
+    /// True if the process may have ended.
+    fn may_have_ended(&self) -> bool {
+        let now = Timespec::default();
+        let running = |fd| poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&now)) == Ok(0);
+        !self.pidfd.as_ref().is_some_and(running)
+    }
+}
+
+/// Whether and when a daemon is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// Start a daemon at this time unless a daemon runs.
+    Start(Instant),
+    /// A daemon is connected, or has been started.
+    Watch,
+    /// The lab does not start a daemon: it ended regularly, or the experimenter made it crash.
+    Leave,
+}
+
+/// A daemon's place at one node.
+#[derive(Debug)]
+pub(super) struct Seat {
+    /// Its index among all seats, which is its number for the helper.
+    number: u32,
+    pub(super) node: NodeId,
+    pub(super) info: &'static RoleInfo,
+    pub(super) name: String,
+    pub(super) conn: Option<Conn>,
+    started: Option<Started>,
+    pub(super) plan: Plan,
+    wait: Duration,
+    starts: u32,
+    /// Data frames that were dropped because too many frames waited.
+    pub(super) dropped: u64,
+    /// Processes that hung and lost the seat.
+    hung: u32,
+    /// Why the last process that hung was killed, until its end has been reported.
+    why: Option<Why>,
+    last_end: Option<String>,
+}
+
+impl Conn {
+    /// Sends the queued frames; true if some are left.
+    pub(super) fn flush(&mut self) -> bool {
+        while let Some(frame) = self.queue.front().filter(|_| !self.lost) {
+            match self.frames.send(frame) {
+                Ok(true) => {
+                    self.queue.pop();
+                    if core::mem::take(&mut self.blocked) {
+                        // The daemon has read a frame.
+                        self.beat.heard();
+                    }
+                }
+                Ok(false) => {
+                    self.blocked = true;
+                    return true;
+                }
+                // Its last frames must still be read; then the end follows.
+                Err(_) => self.queue.clear(),
+            }
+        }
+        false
+    }
+}
+
+impl Seat {
+    /// An empty place, whose daemon starts at once.
+    pub(super) fn new(number: u32, node: NodeId, name: String, info: &'static RoleInfo) -> Self {
+        Self {
+            number,
+            node,
+            info,
+            name,
+            conn: None,
+            started: None,
+            plan: Plan::Start(Instant::ZERO),
+            wait: FIRST_WAIT,
+            starts: 0,
+            dropped: 0,
+            hung: 0,
+            why: None,
+            last_end: None,
+        }
+    }
+
+    /// When a daemon is to be started.
+    pub(super) fn start_at(&self) -> Option<Instant> {
+        match self.plan {
+            Plan::Start(at) => Some(at),
+            Plan::Watch | Plan::Leave => None,
+        }
+    }
+
+    /// True if no event reports the end of its process.
+    pub(super) fn is_blind(&self) -> bool {
+        matches!(&self.started, Some(started) if started.pidfd.is_none())
+    }
+
+    /// Its row in the table of processes.
+    pub(super) fn row(&self, now: Instant) -> Vec<Value> {
+        let started = self.started.as_ref().map(|started| started.pid);
+        let (pid, state) = match (&self.conn, self.plan) {
+            (Some(conn), _) => (Some(conn.pid), "running"),
+            (None, _) if started.is_some() => (started, "starting"),
+            (None, Plan::Start(_) | Plan::Watch) => (None, "waiting"),
+            (None, Plan::Leave) => (None, "ended"),
+        };
+        let up = self.conn.as_ref().map(|conn| now.since(conn.since));
+        vec![
+            text(self.info.role.name()),
+            pid.into(),
+            state.into(),
+            up.map(|up| up.as_secs()).into(),
+            self.starts.saturating_sub(1).into(),
+            self.last_end.clone().into(),
+            self.dropped.into(),
+            self.hung.into(),
+            (self.conn.as_ref())
+                .map(|conn| conn.beat.slowest(now).as_millis() as u64)
+                .into(),
+        ]
+    }
+
+    fn tell(&self, trace: Trace, told: &mut Vec<Event>) {
+        told.push(Event::Trace(self.node, trace));
+    }
+
+    /// A trace about this daemon for all users.
+    fn story(&self, name: &'static str, text: String) -> Trace {
+        Trace::milestone(name, text).with("daemon", self.info.role)
+    }
+
+    fn input(&self, event: ProcessEvent<DaemonMessage>, told: &mut Vec<Event>) {
+        let input = HostInput::Daemon(self.info.role, event);
+        told.push(Event::Input(self.node, Box::new(input)));
+    }
+
+    pub(super) fn start(
+        &mut self,
+        helper: Option<&Helper>,
+        (registry, token): (&Registry, Token),
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) {
+        self.plan = Plan::Watch;
+        if self.conn.is_some() || self.started.is_some() {
+            return;
+        }
+        let gone = io::Error::other("the lab has no helper");
+        let pid = match helper.map_or(Err(gone), |helper| helper.start_daemon(self.number)) {
+            Ok(pid) => pid,
+            Err(error) => {
+                if !helper.is_some_and(Helper::serves) {
+                    self.plan = Plan::Leave;
+                }
+                return self.failed(&error.to_string(), now, told);
+            }
+        };
+        self.starts += 1;
+        // The helper reaps the process only on request, so the id belongs to no other process. Without the descriptor
+        // (Linux before 5.3) the end is noticed at the next event.
+        let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let pidfd = process.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+        if let Some(fd) = &pidfd {
+            let raw = fd.as_raw_fd();
+            let _ = registry.register(&mut SourceFd(&raw), token, Interest::READABLE);
+        }
+        let beat = Beat::starting(now);
+        self.started = Some(Started {
+            pid,
+            at: now,
+            pidfd,
+            ended: None,
+            beat,
+        });
+    }
+
+    /// A daemon gets the seat.
+    pub(super) fn take(
+        &mut self,
+        (frames, pid): (Frames, u32),
+        (registry, token): (&Registry, Token),
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) {
+        let fd = frames.as_fd().as_raw_fd();
+        let both = Interest::READABLE | Interest::WRITABLE;
+        if registry
+            .reregister(&mut SourceFd(&fd), token, both)
+            .is_err()
+        {
+            return;
+        }
+        let welcome = Greeting::Welcome { version: VERSION };
+        let mut queue = Queue::default();
+        let conn = Conn {
+            frames,
+            pid,
+            since: now,
+            lost: !queue.push(welcome.encode()),
+            queue,
+            blocked: false,
+            farewell: false,
+            drained: true,
+            beat: Beat::default(),
+        };
+        self.conn = Some(conn);
+        let mine = |s: &Started| s.pid == pid;
+        let whose = match self.started.as_ref().is_some_and(mine) {
+            true => "",
+            false => ", started by hand",
+        };
+        let text = format!("{} is process {pid}{whose}", self.info.role);
+        self.tell(self.story("daemon.up", text).with("pid", pid), told);
+        if self.plan != Plan::Watch && self.started.is_none() {
+            self.plan = Plan::Watch;
+        }
+        self.input(ProcessEvent::Came, told);
+    }
+
+    /// Takes the daemon's frames; true if more may be left.
+    pub(super) fn hear(
+        &mut self,
+        (helper, buffer): (Option<&Helper>, &mut [u8]),
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) -> bool {
+        for _ in 0..TURN {
+            let Some(conn) = self.conn.as_mut() else {
+                return false;
+            };
+            if conn.lost {
+                self.misbehaved("does not read", told);
+                self.lose(helper, now, told);
+                return false;
+            }
+            conn.drained = false;
+            let message = match conn.frames.receive(buffer) {
+                Got::Nothing => {
+                    conn.drained = true;
+                    return false;
+                }
+                Got::End => {
+                    self.gone(now, told);
+                    return false;
+                }
+                Got::Frame(&[octet]) => {
+                    if !conn.beat.answered(octet, now) {
+                        self.misbehaved("answers a question that was not asked", told);
+                        self.lose(helper, now, told);
+                        return false;
+                    }
+                    continue;
+                }
+                Got::Frame(frame) => DaemonMessage::decode(self.info.role, frame),
+            };
+            conn.beat.heard();
+            match message {
+                Ok(message) => {
+                    conn.farewell |= message.exits();
+                    self.input(ProcessEvent::Said(message), told);
+                }
+                Err(error) => {
+                    self.misbehaved(&format!("is not understood: {error}"), told);
+                    self.lose(helper, now, told);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn misbehaved(&self, how: &str, told: &mut Vec<Event>) {
+        let text = format!("{} {how}; it loses its seat", self.info.role);
+        self.tell(self.story("daemon.misbehaved", text), told);
+    }
+
+    /// The daemon has closed the connection.
+    fn gone(&mut self, now: Instant, told: &mut Vec<Event>) {
+        let Some(conn) = self.conn.take() else {
+            return;
+        };
+        self.input(ProcessEvent::Gone, told);
+        let mine = |s: &Started| s.pid == conn.pid;
+        if self.started.as_ref().is_some_and(mine) {
+            // The exit code tells the reason.
+            return;
+        }
+        let text = format!("{}, process {}, is gone", self.info.role, conn.pid);
+        self.tell(self.story("daemon.down", text).with("pid", conn.pid), told);
+        self.last_end = Some(match self.why.take() {
+            Some(why) => format!("hung ({why})"),
+            None if conn.farewell => "asked".into(),
+            None => "gone".into(),
+        });
+        if self.plan == Plan::Watch {
+            self.plan = match conn.farewell {
+                true => Plan::Leave,
+                false => Plan::Start(now + self.wait),
+            };
+        }
+    }
+
+    /// Asks the daemon for an answer; true if there is a question to send.
+    pub(super) fn ask(&mut self, now: Instant) -> bool {
+        let Some(conn) = self.conn.as_mut().filter(|conn| !conn.lost) else {
+            return false;
+        };
+        match conn.beat.ask(now) {
+            Some(question) => {
+                conn.lost |= !conn.queue.push(question.into());
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// True if a process is silent for so long that its state is needed.
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        match (&self.conn, &self.started) {
+            // Its answer may be among the frames that are not read yet.
+            (Some(conn), _) => conn.drained && conn.beat.wants_look(now),
+            (None, Some(started)) => started.ended.is_none() && started.beat.wants_look(now),
+            (None, None) => false,
+        }
+    }
+
+    /// Looks at a silent process, and takes the seat from a process that hangs.
+    pub(super) fn judge(&mut self, helper: Option<&Helper>, now: Instant, told: &mut Vec<Event>) {
+        let pid = self.started.as_ref().map(|started| started.pid);
+        // The helper sees only processes that it has started.
+        let own = match &self.conn {
+            Some(conn) => pid == Some(conn.pid),
+            None => pid.is_some(),
+        };
+        let looked = helper
+            .filter(|_| own)
+            .map(|helper| helper.look_at_daemon(self.number));
+        let sight = match looked {
+            Some(Ok(Looked::Runs(sight))) => sight,
+            Some(Ok(Looked::Ended(ended))) => {
+                // The helper tells the end only once.
+                if let Some(started) = &mut self.started {
+                    started.ended = Some(ended);
+                }
+                return;
+            }
+            // Without a helper nobody could replace the process.
+            Some(Err(_)) => return,
+            None => None,
+        };
+        let (why, silent) = match (&mut self.conn, &mut self.started) {
+            (Some(conn), _) => {
+                let why = conn.beat.look(sight, SERVING, now);
+                (why, conn.beat.silent(now))
+            }
+            (None, Some(started)) => {
+                let why = started.beat.look(sight, STARTING, now);
+                (why, started.beat.silent(now))
+            }
+            (None, None) => return,
+        };
+        let Some(why) = why else {
+            return;
+        };
+        self.hung += 1;
+        let role = self.info.role;
+        let text = format!(
+            "{role} hangs: {why}, no answer for {:.1} s; it loses its seat",
+            silent.as_secs_f64()
+        );
+        let trace = self.story("daemon.hung", text).with("why", why);
+        let trace = trace.with("silent_ms", silent.as_millis());
+        self.tell(trace, told);
+        self.why = Some(why);
+        match &self.conn {
+            Some(_) => self.lose(helper, now, told),
+            None => self.kill(helper),
+        }
+    }
+
+    fn kill(&self, helper: Option<&Helper>) {
+        if let (Some(_), Some(helper)) = (&self.started, helper) {
+            helper.kill_daemon(self.number);
+        }
+    }
+
+    /// Ends the connection, and the process if this lab started it.
+    pub(super) fn lose(&mut self, helper: Option<&Helper>, now: Instant, told: &mut Vec<Event>) {
+        self.gone(now, told);
+        self.kill(helper);
+    }
+
+    /// Checks whether the process has ended.
+    pub(super) fn look_after(
+        &mut self,
+        helper: Option<&Helper>,
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) {
+        let Some(started) = self.started.as_mut() else {
+            return;
+        };
+        let (pid, at) = (started.pid, started.at);
+        if self.conn.as_ref().is_some_and(|conn| conn.pid == pid) || !started.may_have_ended() {
+            // Its last frames come first; then the socket reports the end.
+            return;
+        }
+        let looked = match (started.ended.take(), helper) {
+            (Some(ended), _) => Some(Ok(Looked::Ended(ended))),
+            (None, helper) => helper.map(|helper| helper.look_at_daemon(self.number)),
+        };
+        let Ended { status, words } = match looked {
+            Some(Ok(Looked::Ended(ended))) => ended,
+            Some(Ok(Looked::Runs(_))) => return,
+            // The process ended with the helper, or will soon.
+            Some(Err(error)) => {
+                (self.started, self.plan) = (None, Plan::Leave);
+                return self.failed(&format!("is gone: {error}"), now, told);
+            }
+            None => return,
+        };
+        self.started = None;
+        if now.since(at) >= LONGEST_WAIT {
+            self.wait = FIRST_WAIT;
+        }
+        if status.success() {
+            self.last_end = Some("asked".into());
+            let role = self.info.role;
+            let text =
+                format!("{role}, process {pid}, has ended; 'aerostat {role}' starts another");
+            self.tell(self.story("daemon.down", text).with("pid", pid), told);
+            if self.plan == Plan::Watch {
+                self.plan = Plan::Leave;
+            }
+            return;
+        }
+        let what = match self.why.take() {
+            Some(why) => format!("hung ({why}) and was killed"),
+            None => format!("died ({}{words})", how(status)),
+        };
+        self.failed(&what, now, told);
+    }
+
+    /// The process has died or could not be started: it is started again a little later.
+    fn failed(&mut self, what: &str, now: Instant, told: &mut Vec<Event>) {
+        self.last_end = Some(what.to_owned());
+        let mut text = format!("{} {what}", self.info.role);
+        if self.plan == Plan::Watch && self.conn.is_none() {
+            self.plan = Plan::Start(now + self.wait);
+            text += &format!("; started again in {:.1} s", self.wait.as_secs_f64());
+            self.wait = (self.wait * 2).min(LONGEST_WAIT);
+        }
+        self.tell(self.story("daemon.down", text), told);
+    }
+}
+
+fn how(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("signal {signal}"),
+        (None, code) => format!("exit code {}", code.unwrap_or(-1)),
+    }
+}
