@@ -3,6 +3,7 @@
 //! All tables of `inspect` have one form: a terminal shows them as tables, JSON as objects with the column names as
 //! keys.
 
+use aerostat_proto::counters::CounterRow;
 use core::fmt;
 
 /// One value of a table.
@@ -93,9 +94,9 @@ impl Table {
     }
     /// A two-column table of counters; counters at zero are left out.
     #[must_use]
-    pub fn counters(title: &'static str, counters: &[(&str, u64)]) -> Self {
+    pub fn counters(title: &'static str, counters: impl IntoIterator<Item = CounterRow>) -> Self {
         let mut table = Self::new(title, &["counter", "value"]);
-        for &(name, value) in counters.iter().filter(|(_, value)| *value > 0) {
+        for (name, value) in counters.into_iter().filter(|(_, value)| *value > 0) {
             table.row(vec![name.into(), value.into()]);
         }
         table

@@ -74,6 +74,7 @@
 
 pub mod atm;
 pub mod clip;
+pub mod counters;
 pub mod deadlines;
 pub mod discard;
 pub mod ilmi;

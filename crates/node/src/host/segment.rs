@@ -170,13 +170,14 @@ impl Segment {
         for (mac, heard) in &self.learned {
             learned.row(vec![text(mac), now.since(*heard).as_secs().into()]);
         }
-        let counters = vec![
+        let counters = [
             ("frames", self.frames),
             ("octets", self.octets),
             ("dropped", self.dropped),
             ("not_learned", self.not_learned),
         ];
-        vec![hosts, learned, Table::counters("counters", &counters)]
+        let counters = counters.map(|(name, count)| (name.to_owned(), count));
+        vec![hosts, learned, Table::counters("counters", counters)]
     }
 }
 

@@ -109,23 +109,25 @@ pub struct NeighbourView {
     pub heard: Option<Instant>,
 }
 
-/// Counters of the table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NeighbourCounters {
-    /// Requests sent, by broadcast and by unicast.
-    pub requests: u64,
-    /// Neighbours that answered none of a series of requests.
-    pub failures: u64,
-    /// Packets dropped because too many waited for one neighbour, or because their neighbour was removed to make room.
-    pub overflows: u64,
-    /// Packets dropped because their neighbour did not answer.
-    pub unanswered: u64,
-    /// Packets dropped because the table had no room for their neighbour.
-    pub refused: u64,
-    /// Neighbours that were removed to make room for others.
-    pub evicted: u64,
-    /// Claims of another hardware address for a known neighbour.
-    pub doubts: u64,
+aerostat_proto::counters! {
+    /// Counters of the table.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct NeighbourCounters {
+        /// Requests sent, by broadcast and by unicast.
+        pub requests: u64,
+        /// Neighbours that answered none of a series of requests.
+        pub failures: u64,
+        /// Packets dropped because too many waited for one neighbour, or because their neighbour was removed to make room.
+        pub overflows: u64,
+        /// Packets dropped because their neighbour did not answer.
+        pub unanswered: u64,
+        /// Packets dropped because the table had no room for their neighbour.
+        pub refused: u64,
+        /// Neighbours that were removed to make room for others.
+        pub evicted: u64,
+        /// Claims of another hardware address for a known neighbour.
+        pub doubts: u64,
+    }
 }
 
 /// An item that can wait for a neighbour.

@@ -224,7 +224,7 @@ impl<R: RouteSelect> Switch<R> {
         let columns = &["port", "name", "counter", "value"];
         let mut table = Table::new("signalling", columns);
         for port in self.port_infos() {
-            for (counter, value) in port.signalling.named().into_iter().filter(|(_, n)| *n > 0) {
+            for (counter, value) in port.signalling.rows().into_iter().filter(|(_, n)| *n > 0) {
                 table.row(vec![
                     port.port.0.into(),
                     port.name.clone().into(),

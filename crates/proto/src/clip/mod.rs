@@ -254,39 +254,41 @@ pub enum Output {
     Trace(Trace),
 }
 
-/// Counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Packets sent.
-    pub sent: u64,
-    /// Packets delivered.
-    pub delivered: u64,
-    /// Packets dropped: the address has no owner or cannot be called, or there is no room for an entry.
-    pub unreachable: u64,
-    /// Packets dropped: too many wait for one next hop.
-    pub queue_full: u64,
-    /// Packets longer than the MTU.
-    pub too_long: u64,
-    /// Calls made.
-    pub calls: u64,
-    /// Calls that failed.
-    pub calls_failed: u64,
-    /// Calls refused, or entries not made: a bound was met.
-    pub full: u64,
-    /// Connections released because they were idle.
-    pub idle: u64,
-    /// ATMARP and InATMARP packets received.
-    pub arp_in: u64,
-    /// ATMARP and InATMARP packets sent.
-    pub arp_out: u64,
-    /// NAKs sent (server) or received (client).
-    pub naks: u64,
-    /// SDUs that are neither IP nor ATMARP, or did not decode.
-    pub bad: u64,
-    /// Attempts to register an IP address that another member has.
-    pub duplicates: u64,
-    /// Requests that were repeated.
-    pub repeated: u64,
+crate::counters! {
+    /// Counters.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Counters {
+        /// Packets sent.
+        pub sent: u64,
+        /// Packets delivered.
+        pub delivered: u64,
+        /// Packets dropped: the address has no owner or cannot be called, or there is no room for an entry.
+        pub unreachable: u64,
+        /// Packets dropped: too many wait for one next hop.
+        pub queue_full: u64,
+        /// Packets longer than the MTU.
+        pub too_long: u64,
+        /// Calls made.
+        pub calls: u64,
+        /// Calls that failed.
+        pub calls_failed: u64,
+        /// Calls refused, or entries not made: a bound was met.
+        pub full: u64,
+        /// Connections released because they were idle.
+        pub idle: u64,
+        /// ATMARP and InATMARP packets received.
+        pub arp_in: u64,
+        /// ATMARP and InATMARP packets sent.
+        pub arp_out: u64,
+        /// NAKs sent (server) or received (client).
+        pub naks: u64,
+        /// SDUs that are neither IP nor ATMARP, or did not decode.
+        pub bad: u64,
+        /// Attempts to register an IP address that another member has.
+        pub duplicates: u64,
+        /// Requests that were repeated.
+        pub repeated: u64,
+    }
 }
 
 /// State of the connection to a server.

@@ -277,29 +277,31 @@ pub struct Peer {
     pub registers: Option<bool>,
 }
 
-/// Counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Messages received.
-    pub received: u64,
-    /// Messages sent.
-    pub sent: u64,
-    /// SDUs that are not ILMI messages.
-    pub bad: u64,
-    /// Responses without an outstanding request.
-    pub unasked: u64,
-    /// Requests that got no response in time.
-    pub timeouts: u64,
-    /// Requests of the other side that were answered with an error.
-    pub errors_sent: u64,
-    /// Errors that the other side answered.
-    pub errors_received: u64,
-    /// Cold starts of the other side.
-    pub cold_starts: u64,
-    /// How often the other side was lost after it had answered.
-    pub losses: u64,
-    /// Registrations refused: a bound was met.
-    pub full: u64,
+crate::counters! {
+    /// Counters.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Counters {
+        /// Messages received.
+        pub received: u64,
+        /// Messages sent.
+        pub sent: u64,
+        /// SDUs that are not ILMI messages.
+        pub bad: u64,
+        /// Responses without an outstanding request.
+        pub unasked: u64,
+        /// Requests that got no response in time.
+        pub timeouts: u64,
+        /// Requests of the other side that were answered with an error.
+        pub errors_sent: u64,
+        /// Errors that the other side answered.
+        pub errors_received: u64,
+        /// Cold starts of the other side.
+        pub cold_starts: u64,
+        /// How often the other side was lost after it had answered.
+        pub losses: u64,
+        /// Registrations refused: a bound was met.
+        pub full: u64,
+    }
 }
 
 /// The state of an IME.

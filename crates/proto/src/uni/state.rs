@@ -243,79 +243,51 @@ pub struct CallSnapshot {
     pub parties: Vec<(PartyId, PartyState, AtmAddress)>,
 }
 
-/// Counters of an interface.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Messages received.
-    pub received: u64,
-    /// Messages sent.
-    pub sent: u64,
-    /// Octets that are not a message of this protocol, or messages that are not allowed here: ignored.
-    pub ignored: u64,
-    /// Elements with bad contents, too long, or cut short.
-    pub bad_elements: u64,
-    /// Elements that are not defined, or not allowed in their message.
-    pub unknown_elements: u64,
-    /// Messages with a mandatory element missing.
-    pub missing_elements: u64,
-    /// Messages that did not fit the state of their call (cause 101).
-    pub unexpected: u64,
-    /// Messages of unknown type (cause 97).
-    pub unknown_messages: u64,
-    /// Messages for a call that does not exist.
-    pub unknown_references: u64,
-    /// SETUPs refused by call control itself, for any cause; the owner never saw these calls.
-    pub offers_refused: u64,
-    /// Of these, SETUPs refused for lack of room.
-    pub calls_refused: u64,
-    /// Leaves that requested to join a call (refused: cause 63).
-    pub leaf_requests: u64,
-    /// Parties refused because the call was full.
-    pub parties_refused: u64,
-    /// Timers that expired.
-    pub timeouts: u64,
-    /// Messages not sent because the link was down.
-    pub unsent: u64,
-    /// Calls cleared because the link was lost.
-    pub lost_with_link: u64,
-    /// Restarts of the peer that the owner did not finish in time (T317), and that were not answered.
-    pub restarts_unfinished: u64,
-    /// NOTIFY messages passed to the owner.
-    pub notifications: u64,
-    /// NOTIFY messages of the owner that the version of the interface does not support, and that were not sent.
-    pub notifications_unsent: u64,
-    /// Undefined elements that were forwarded.
-    pub passed_along: u64,
-    /// Requests of the owner that were refused.
-    pub refused_requests: u64,
-}
-
-impl Counters {
-    /// The counters by name, for display.
-    #[must_use]
-    pub const fn named(&self) -> [(&'static str, u64); 21] {
-        [
-            ("received", self.received),
-            ("sent", self.sent),
-            ("ignored", self.ignored),
-            ("bad_elements", self.bad_elements),
-            ("unknown_elements", self.unknown_elements),
-            ("missing_elements", self.missing_elements),
-            ("unexpected", self.unexpected),
-            ("unknown_messages", self.unknown_messages),
-            ("unknown_references", self.unknown_references),
-            ("offers_refused", self.offers_refused),
-            ("calls_refused", self.calls_refused),
-            ("leaf_requests", self.leaf_requests),
-            ("parties_refused", self.parties_refused),
-            ("timeouts", self.timeouts),
-            ("unsent", self.unsent),
-            ("lost_with_link", self.lost_with_link),
-            ("restarts_unfinished", self.restarts_unfinished),
-            ("notifications", self.notifications),
-            ("notifications_unsent", self.notifications_unsent),
-            ("passed_along", self.passed_along),
-            ("refused_requests", self.refused_requests),
-        ]
+crate::counters! {
+    /// Counters of an interface.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Counters {
+        /// Messages received.
+        pub received: u64,
+        /// Messages sent.
+        pub sent: u64,
+        /// Octets that are not a message of this protocol, or messages that are not allowed here: ignored.
+        pub ignored: u64,
+        /// Elements with bad contents, too long, or cut short.
+        pub bad_elements: u64,
+        /// Elements that are not defined, or not allowed in their message.
+        pub unknown_elements: u64,
+        /// Messages with a mandatory element missing.
+        pub missing_elements: u64,
+        /// Messages that did not fit the state of their call (cause 101).
+        pub unexpected: u64,
+        /// Messages of unknown type (cause 97).
+        pub unknown_messages: u64,
+        /// Messages for a call that does not exist.
+        pub unknown_references: u64,
+        /// SETUPs refused by call control itself, for any cause; the owner never saw these calls.
+        pub offers_refused: u64,
+        /// Of these, SETUPs refused for lack of room.
+        pub calls_refused: u64,
+        /// Leaves that requested to join a call (refused: cause 63).
+        pub leaf_requests: u64,
+        /// Parties refused because the call was full.
+        pub parties_refused: u64,
+        /// Timers that expired.
+        pub timeouts: u64,
+        /// Messages not sent because the link was down.
+        pub unsent: u64,
+        /// Calls cleared because the link was lost.
+        pub lost_with_link: u64,
+        /// Restarts of the peer that the owner did not finish in time (T317), and that were not answered.
+        pub restarts_unfinished: u64,
+        /// NOTIFY messages passed to the owner.
+        pub notifications: u64,
+        /// NOTIFY messages of the owner that the version of the interface does not support, and that were not sent.
+        pub notifications_unsent: u64,
+        /// Undefined elements that were forwarded.
+        pub passed_along: u64,
+        /// Requests of the owner that were refused.
+        pub refused_requests: u64,
     }
 }

@@ -44,7 +44,11 @@ impl Host {
         if all.is_empty() {
             return Vec::new();
         }
-        vec![rows, Table::counters("counters", &sum(&all))]
+        let mut sum = NeighbourCounters::default();
+        for counters in &all {
+            sum.add(counters);
+        }
+        vec![rows, Table::counters("counters", sum.rows())]
     }
 }
 
@@ -58,19 +62,4 @@ fn row(interface: &str, view: &NeighbourView, now: Instant) -> Vec<Value> {
         view.dropped.into(),
         view.heard.map(|heard| now.since(heard).as_secs()).into(),
     ]
-}
-
-fn sum(all: &[NeighbourCounters]) -> Vec<(&'static str, u64)> {
-    let mut sum: Vec<(&'static str, u64)> = Vec::new();
-    for of in all {
-        let counts: &[_] =
-            counts!(of; requests, failures, overflows, unanswered, refused, evicted, doubts);
-        for (place, (name, value)) in counts.iter().enumerate() {
-            match sum.get_mut(place) {
-                Some((_, total)) => *total += value,
-                None => sum.push((name, *value)),
-            }
-        }
-    }
-    sum
 }

@@ -2,6 +2,7 @@
 
 use crate::host::{Host, Service};
 use crate::inspect::{Table, text};
+use aerostat_proto::counters::CounterRow;
 use aerostat_proto::lane::{bus, lec, les};
 use aerostat_proto::split::SeatCounters;
 
@@ -71,24 +72,19 @@ pub(super) fn lec_tables(itf: Option<usize>, lec: &lec::LecSnapshot) -> Vec<Tabl
             if *registered { "yes" } else { "no" }.into(),
         ]);
     }
-    let control = counts!(lec.control; sent, received, bad, unasked, calls_refused, cache_full, joins, losses);
-    let data = counts!(lec.data; sent_direct, sent_bus, delivered, echoes, not_for_us, queue_full, no_path,
-        bad_length, table_full, bad_mux);
     let mut tables = vec![client, cache, conns];
     // Only for a client that has selected groups.
     tables.extend(lec.groups.is_some().then_some(groups));
-    tables.push(Table::counters("control counters", control));
-    tables.push(Table::counters("data counters", data));
+    tables.push(Table::counters("control counters", lec.control.rows()));
+    tables.push(Table::counters("data counters", lec.data.rows()));
     tables
 }
 
 /// Counters of a server, and after them those of its seat.
-fn with_seat(counters: &[(&'static str, u64)], seat: SeatCounters) -> Table {
-    let own = [
-        ("daemon_refused", seat.refused),
-        ("daemon_stale", seat.stale),
-    ];
-    Table::counters("counters", &[counters, &own].concat())
+fn with_seat(mut counters: Vec<CounterRow>, seat: SeatCounters) -> Table {
+    counters.push(("daemon_refused".to_owned(), seat.refused));
+    counters.push(("daemon_stale".to_owned(), seat.stale));
+    Table::counters("counters", counters)
 }
 
 pub(super) fn les_tables(les: &les::LesSnapshot, seat: SeatCounters) -> Vec<Table> {
@@ -120,10 +116,7 @@ pub(super) fn les_tables(les: &les::LesSnapshot, seat: SeatCounters) -> Vec<Tabl
             row.vc.map(text).into(),
         ]);
     }
-    let counters = counts!(les.counters; received, bad, forged, joins, joins_refused,
-        registrations_refused, arp_requests, arp_unknown, forwarded, over_quota, arp_over_quota, registrations_over_quota,
-        calls_refused, join_timeouts);
-    vec![server, clients, with_seat(counters, seat)]
+    vec![server, clients, with_seat(les.counters.rows(), seat)]
 }
 
 pub(super) fn bus_tables(bus: &bus::BusSnapshot, seat: SeatCounters) -> Vec<Table> {
@@ -141,14 +134,12 @@ pub(super) fn bus_tables(bus: &bus::BusSnapshot, seat: SeatCounters) -> Vec<Tabl
             row.dropped.into(),
         ]);
     }
-    let counters = counts!(bus.counters; group, selective, unicast, flushes, directed, octets, forged, bad_length, calls_refused,
-        over_broadcast, over_unknown, over_multicast);
     let mut groups = Table::new("groups", &["group", "clients"]);
     for (mac, clients) in &bus.groups {
         groups.row(vec![text(mac), (*clients as u64).into()]);
     }
     let mut tables = vec![clients];
     tables.extend((!bus.groups.is_empty()).then_some(groups));
-    tables.push(with_seat(counters, seat));
+    tables.push(with_seat(bus.counters.rows(), seat));
     tables
 }

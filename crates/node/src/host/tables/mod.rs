@@ -9,13 +9,6 @@ use aerostat_wire::{AtmAddress, Vc};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Names and values of counter fields.
-macro_rules! counts {
-    ($of:expr; $($name:ident),* $(,)?) => {
-        &[$((stringify!($name), $of.$name)),*]
-    };
-}
-
 mod arp;
 mod clip;
 mod lane;

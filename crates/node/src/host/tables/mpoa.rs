@@ -89,25 +89,7 @@ pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
             row.keep_alive_s.into(),
         ]);
     }
-    let counters = counts!(mpc.counters; resolution_requests_sent, imposition_requests,
-        egress_purges_sent, egress_purge_replies, keep_alives, triggers, purge_requests,
-        purge_replies_sent, data_plane_purges, data_plane_purges_sent, malformed, unknown_sender,
-        unsolicited, mps_deaths, packets_received, octets_received, packets_sent, octets_sent,
-        frames_to_lane, egress_misses, bad_packets, ingress_limit, egress_limit, qos_fallbacks,
-        connection_limit, mps_limit, control_dropped, stray_events, daemon_refused);
-    let mut counters = Table::counters("counters", counters);
-    by_code(
-        &mut counters,
-        "resolution_replies",
-        &mpc.counters.resolution_replies,
-    );
-    by_code(
-        &mut counters,
-        "imposition_replies",
-        &mpc.counters.imposition_replies,
-    );
-    by_code(&mut counters, "errors", &mpc.counters.errors);
-    by_code(&mut counters, "errors_sent", &mpc.counters.errors_sent);
+    let counters = Table::counters("counters", mpc.counters.rows());
     vec![ingress, egress, servers, counters]
 }
 
@@ -143,17 +125,6 @@ pub(super) fn qos_table(mpc: &mpc::MpcSnapshot) -> Table {
         ]);
     }
     table
-}
-
-/// Counts by code as rows `name[code]`.
-pub(super) fn by_code<C: core::fmt::Display>(
-    table: &mut Table,
-    name: &str,
-    counts: &std::collections::BTreeMap<C, u64>,
-) {
-    for (code, count) in counts {
-        table.row(vec![text(format_args!("{name}[{code}]")), (*count).into()]);
-    }
 }
 
 pub(super) fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
@@ -219,39 +190,7 @@ pub(super) fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
             row.received.into(),
         ]);
     }
-    let counters = counts!(mps.counters; mpoa_requests_received, give_ups, untold, impositions_sent,
-        impositions_unanswered, egress_purges_received, egress_purge_replies_sent, keep_alives_sent,
-        triggers_sent, nhrp_requests_sent, nhrp_requests_received, purges_sent, purges_received,
-        purge_replies_sent, purge_replies_received, purges_unanswered, kept, kept_answers, forwarded, undeliverable, loops,
-        malformed, unexpected, duplicates, calls_refused, connections_lost, limits_met, clients_lost,
-        shortcut_packets, shortcut_octets);
-    let mut counters = Table::counters("counters", counters);
-    by_code(
-        &mut counters,
-        "mpoa_replies_sent",
-        &mps.counters.mpoa_replies_sent,
-    );
-    by_code(
-        &mut counters,
-        "imposition_replies_received",
-        &mps.counters.imposition_replies_received,
-    );
-    by_code(
-        &mut counters,
-        "nhrp_replies_sent",
-        &mps.counters.nhrp_replies_sent,
-    );
-    by_code(
-        &mut counters,
-        "nhrp_replies_received",
-        &mps.counters.nhrp_replies_received,
-    );
-    by_code(&mut counters, "errors_sent", &mps.counters.errors_sent);
-    by_code(
-        &mut counters,
-        "errors_received",
-        &mps.counters.errors_received,
-    );
+    let counters = Table::counters("counters", mps.counters.rows());
     vec![ingress, egress, conns, counters]
 }
 

@@ -1,6 +1,6 @@
 //! The tables of `inspect nhrp` for a client without MPOA.
 
-use super::mpoa::{by_code, error_name};
+use super::mpoa::error_name;
 use super::seconds_left;
 use crate::inspect::{Table, text};
 use aerostat_proto::Instant;
@@ -50,18 +50,7 @@ pub(super) fn client_tables(nhc: &NhcSnapshot, now: Instant) -> Vec<Table> {
                 .into(),
         ]);
     }
-    let counters = counts!(nhc.counters; direct, routed, received, registrations_sent, requests_sent,
-        unanswered, purges, calls, calls_failed, strangers, malformed, unexpected, limits_met);
-    let mut counters = Table::counters("counters", counters);
-    let of = &nhc.counters;
-    by_code(
-        &mut counters,
-        "registration_replies",
-        &of.registration_replies,
-    );
-    by_code(&mut counters, "replies", &of.replies);
-    by_code(&mut counters, "errors_received", &of.errors_received);
-    by_code(&mut counters, "errors_sent", &of.errors_sent);
+    let counters = Table::counters("counters", nhc.counters.rows());
     vec![client, ways, counters]
 }
 

@@ -112,33 +112,35 @@ pub enum Output {
     Trace(Trace),
 }
 
-/// Counters of a BUS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BusCounters {
-    /// Group frames copied to all.
-    pub group: u64,
-    /// Of these, the frames that went only to the clients that want them.
-    pub selective: u64,
-    /// Unicast frames.
-    pub unicast: u64,
-    /// Flush requests.
-    pub flushes: u64,
-    /// Of the unicast frames and flush requests, those that went only to the destination's owner.
-    pub directed: u64,
-    /// Octets of data frames received.
-    pub octets: u64,
-    /// Frames with another client's LECID, and control frames that do not belong here.
-    pub forged: u64,
-    /// Frames too short or too long.
-    pub bad_length: u64,
-    /// Calls refused: the caller is no member, has a connection already, or a bound is reached.
-    pub calls_refused: u64,
-    /// Broadcast frames dropped because their sender had used up its quota.
-    pub over_broadcast: u64,
-    /// Frames for unknown destinations and flush requests that were dropped for the same reason.
-    pub over_unknown: u64,
-    /// Multicast frames that were dropped for the same reason.
-    pub over_multicast: u64,
+crate::counters! {
+    /// Counters of a BUS.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct BusCounters {
+        /// Group frames copied to all.
+        pub group: u64,
+        /// Of these, the frames that went only to the clients that want them.
+        pub selective: u64,
+        /// Unicast frames.
+        pub unicast: u64,
+        /// Flush requests.
+        pub flushes: u64,
+        /// Of the unicast frames and flush requests, those that went only to the destination's owner.
+        pub directed: u64,
+        /// Octets of data frames received.
+        pub octets: u64,
+        /// Frames with another client's LECID, and control frames that do not belong here.
+        pub forged: u64,
+        /// Frames too short or too long.
+        pub bad_length: u64,
+        /// Calls refused: the caller is no member, has a connection already, or a bound is reached.
+        pub calls_refused: u64,
+        /// Broadcast frames dropped because their sender had used up its quota.
+        pub over_broadcast: u64,
+        /// Frames for unknown destinations and flush requests that were dropped for the same reason.
+        pub over_unknown: u64,
+        /// Multicast frames that were dropped for the same reason.
+        pub over_multicast: u64,
+    }
 }
 
 struct Client {

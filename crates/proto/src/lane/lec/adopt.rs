@@ -13,21 +13,6 @@ use std::collections::{BTreeMap, VecDeque};
 /// An entry is reported again when it was verified this long after the last report.
 const VERIFIED_AGAIN: Duration = Duration::from_secs(30);
 
-impl ControlCounters {
-    /// Adds the counters of another part.
-    pub(super) const fn add(&mut self, more: &Self) {
-        self.sent = self.sent.saturating_add(more.sent);
-        self.received = self.received.saturating_add(more.received);
-        self.bad = self.bad.saturating_add(more.bad);
-        self.unasked = self.unasked.saturating_add(more.unasked);
-        self.calls_refused = self.calls_refused.saturating_add(more.calls_refused);
-        self.cache_full = self.cache_full.saturating_add(more.cache_full);
-        self.joins = self.joins.saturating_add(more.joins);
-        self.losses = self.losses.saturating_add(more.losses);
-        self.daemon_refused = self.daemon_refused.saturating_add(more.daemon_refused);
-    }
-}
-
 impl KnownConn {
     const fn of(conn: ConnId, known: &Conn) -> Self {
         Self {

@@ -21,27 +21,29 @@ const MAX_SERVER_CALLS: usize = 4;
 /// Largest number of offered multicast forward calls that wait for LE_VERIFY.
 const MAX_VERIFY: usize = 4;
 
-/// Counters of the control part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ControlCounters {
-    /// Control frames sent.
-    pub sent: u64,
-    /// Control frames received.
-    pub received: u64,
-    /// Control frames that did not decode, or were not allowed on their connection.
-    pub bad: u64,
-    /// Responses to no request of this client.
-    pub unasked: u64,
-    /// Calls refused: unknown caller, wrong state, or too many.
-    pub calls_refused: u64,
-    /// LE_ARP bindings not kept because the cache was full.
-    pub cache_full: u64,
-    /// How often the client joined.
-    pub joins: u64,
-    /// How often the client lost its membership.
-    pub losses: u64,
-    /// Requests of a daemon in a process of its own that were refused; see [`super::split`].
-    pub daemon_refused: u64,
+crate::counters! {
+    /// Counters of the control part.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct ControlCounters {
+        /// Control frames sent.
+        pub sent: u64,
+        /// Control frames received.
+        pub received: u64,
+        /// Control frames that did not decode, or were not allowed on their connection.
+        pub bad: u64,
+        /// Responses to no request of this client.
+        pub unasked: u64,
+        /// Calls refused: unknown caller, wrong state, or too many.
+        pub calls_refused: u64,
+        /// LE_ARP bindings not kept because the cache was full.
+        pub cache_full: u64,
+        /// How often the client joined.
+        pub joins: u64,
+        /// How often the client lost its membership.
+        pub losses: u64,
+        /// Requests of a daemon in a process of its own that were refused; see [`super::split`].
+        pub daemon_refused: u64,
+    }
 }
 
 /// Purpose of a connection.

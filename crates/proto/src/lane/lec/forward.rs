@@ -15,30 +15,32 @@ const HEARD_AGAIN: Duration = Duration::from_secs(5);
 /// Sources remembered per connection.
 const HEARD_MAX: usize = 64;
 
-/// Counters of the data plane; they count frames unless said otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DataCounters {
-    /// Sent on data direct connections.
-    pub sent_direct: u64,
-    /// Sent to the BUS: group frames, and unicast frames within the quota.
-    pub sent_bus: u64,
-    /// Delivered to the user.
-    pub delivered: u64,
-    /// Own frames that came back from the BUS.
-    pub echoes: u64,
-    /// Unicast frames for other stations (the BUS sends unknown unicast to all), and frames of groups that are not
-    /// wanted.
-    pub not_for_us: u64,
-    /// Dropped: the destination's queue was full.
-    pub queue_full: u64,
-    /// Dropped: no BUS connection, not a member, or sent to an own MAC address.
-    pub no_path: u64,
-    /// Dropped: shorter than an Ethernet header or longer than the ELAN allows, in either direction.
-    pub bad_length: u64,
-    /// Dropped: the table of destinations was full.
-    pub table_full: u64,
-    /// Dropped: on an LLC-multiplexed connection, of another ELAN or no data frame.
-    pub bad_mux: u64,
+crate::counters! {
+    /// Counters of the data plane; they count frames unless said otherwise.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct DataCounters {
+        /// Sent on data direct connections.
+        pub sent_direct: u64,
+        /// Sent to the BUS: group frames, and unicast frames within the quota.
+        pub sent_bus: u64,
+        /// Delivered to the user.
+        pub delivered: u64,
+        /// Own frames that came back from the BUS.
+        pub echoes: u64,
+        /// Unicast frames for other stations (the BUS sends unknown unicast to all), and frames of groups that are not
+        /// wanted.
+        pub not_for_us: u64,
+        /// Dropped: the destination's queue was full.
+        pub queue_full: u64,
+        /// Dropped: no BUS connection, not a member, or sent to an own MAC address.
+        pub no_path: u64,
+        /// Dropped: shorter than an Ethernet header or longer than the ELAN allows, in either direction.
+        pub bad_length: u64,
+        /// Dropped: the table of destinations was full.
+        pub table_full: u64,
+        /// Dropped: on an LLC-multiplexed connection, of another ELAN or no data frame.
+        pub bad_mux: u64,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

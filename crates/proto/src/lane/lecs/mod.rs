@@ -93,23 +93,25 @@ pub enum Output {
     Trace(Trace),
 }
 
-/// Counters of a LECS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LecsCounters {
-    /// Requests granted.
-    pub granted: u64,
-    /// Requests refused.
-    pub refused: u64,
-    /// Frames other than LE_CONFIGURE_REQUEST.
-    pub bad: u64,
-    /// Calls refused because a bound was reached.
-    pub calls_refused: u64,
-    /// Idle connections released.
-    pub idle: u64,
-    /// Reports of LESs.
-    pub reports: u64,
-    /// Times that another LES took over an ELAN.
-    pub takeovers: u64,
+crate::counters! {
+    /// Counters of a LECS.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct LecsCounters {
+        /// Requests granted.
+        pub granted: u64,
+        /// Requests refused.
+        pub refused: u64,
+        /// Frames other than LE_CONFIGURE_REQUEST.
+        pub bad: u64,
+        /// Calls refused because a bound was reached.
+        pub calls_refused: u64,
+        /// Idle connections released.
+        pub idle: u64,
+        /// Reports of LESs.
+        pub reports: u64,
+        /// Times that another LES took over an ELAN.
+        pub takeovers: u64,
+    }
 }
 
 struct Caller {

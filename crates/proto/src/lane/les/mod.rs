@@ -121,37 +121,39 @@ pub enum Output {
     Trace(Trace),
 }
 
-/// Counters of a LES.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LesCounters {
-    /// Control frames received.
-    pub received: u64,
-    /// Control frames that did not decode or made no sense.
-    pub bad: u64,
-    /// Frames that named another client's LECID or address, or came before the join.
-    pub forged: u64,
-    /// Joins granted.
-    pub joins: u64,
-    /// Joins refused.
-    pub joins_refused: u64,
-    /// Registrations refused.
-    pub registrations_refused: u64,
-    /// LE_ARP requests.
-    pub arp_requests: u64,
-    /// LE_ARP requests for which no client could be asked.
-    pub arp_unknown: u64,
-    /// Frames copied to other clients.
-    pub forwarded: u64,
-    /// Announcements (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) dropped because their sender had used up its quota.
-    pub over_quota: u64,
-    /// LE_ARP requests for addresses that no client has registered, dropped for the same reason.
-    pub arp_over_quota: u64,
-    /// LE_REGISTER and LE_UNREGISTER requests dropped for the same reason.
-    pub registrations_over_quota: u64,
-    /// Calls refused because a bound was reached.
-    pub calls_refused: u64,
-    /// Clients dropped because they did not join within S4.
-    pub join_timeouts: u64,
+crate::counters! {
+    /// Counters of a LES.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct LesCounters {
+        /// Control frames received.
+        pub received: u64,
+        /// Control frames that did not decode or made no sense.
+        pub bad: u64,
+        /// Frames that named another client's LECID or address, or came before the join.
+        pub forged: u64,
+        /// Joins granted.
+        pub joins: u64,
+        /// Joins refused.
+        pub joins_refused: u64,
+        /// Registrations refused.
+        pub registrations_refused: u64,
+        /// LE_ARP requests.
+        pub arp_requests: u64,
+        /// LE_ARP requests for which no client could be asked.
+        pub arp_unknown: u64,
+        /// Frames copied to other clients.
+        pub forwarded: u64,
+        /// Announcements (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) dropped because their sender had used up its quota.
+        pub over_quota: u64,
+        /// LE_ARP requests for addresses that no client has registered, dropped for the same reason.
+        pub arp_over_quota: u64,
+        /// LE_REGISTER and LE_UNREGISTER requests dropped for the same reason.
+        pub registrations_over_quota: u64,
+        /// Calls refused because a bound was reached.
+        pub calls_refused: u64,
+        /// Clients dropped because they did not join within S4.
+        pub join_timeouts: u64,
+    }
 }
 
 enum State {

@@ -1,9 +1,9 @@
 //! The encoding of the messages: see [`crate::split::codec`]. Names, sizes and TLVs are in `lec/split`.
 
 use super::{FromServer, ServerConfig, ServerSnapshot, ToServer};
-use crate::lane::bus::{BusCounters, BusRow, BusSnapshot};
+use crate::lane::bus::{BusRow, BusSnapshot};
 use crate::lane::lecs::{AddressPattern, Criterion, Elan};
-use crate::lane::les::{LesCounters, LesRow, LesSnapshot};
+use crate::lane::les::{LesRow, LesSnapshot};
 use crate::lane::{BusConfig, LecsConfig, LesConfig, Member, ServerParams};
 use crate::{split_choice, split_record};
 
@@ -76,22 +76,6 @@ split_record!(LesRow {
     groups,
     vc,
 });
-split_record!(LesCounters {
-    received,
-    bad,
-    forged,
-    joins,
-    joins_refused,
-    registrations_refused,
-    arp_requests,
-    arp_unknown,
-    forwarded,
-    over_quota,
-    arp_over_quota,
-    registrations_over_quota,
-    calls_refused,
-    join_timeouts,
-});
 split_record!(LesSnapshot {
     elan,
     address,
@@ -106,20 +90,6 @@ split_record!(BusRow {
     forward,
     copy,
     dropped,
-});
-split_record!(BusCounters {
-    group,
-    selective,
-    unicast,
-    flushes,
-    directed,
-    octets,
-    forged,
-    bad_length,
-    calls_refused,
-    over_broadcast,
-    over_unknown,
-    over_multicast,
 });
 split_record!(BusSnapshot {
     elan,

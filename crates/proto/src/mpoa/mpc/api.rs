@@ -224,100 +224,78 @@ pub enum Output {
 /// Counts by code of a client information entry or of an Error Indication.
 pub type ByCode = BTreeMap<u16, u64>;
 
-/// Counters for operators. Source: MPOA 1.1 annex F (the MIB), groups of the MPC.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MpcCounters {
-    /// Resolution Requests sent, with retries.
-    pub resolution_requests_sent: u64,
-    /// Resolution Replies received, by code.
-    pub resolution_replies: ByCode,
-    /// Imposition Requests received.
-    pub imposition_requests: u64,
-    /// Imposition Replies sent, by code.
-    pub imposition_replies: ByCode,
-    /// Egress Cache Purge Requests sent, with retries.
-    pub egress_purges_sent: u64,
-    /// Egress Cache Purge Replies received.
-    pub egress_purge_replies: u64,
-    /// Keep-Alives received.
-    pub keep_alives: u64,
-    /// Triggers received.
-    pub triggers: u64,
-    /// NHRP Purge Requests received on control connections.
-    pub purge_requests: u64,
-    /// NHRP Purge Replies sent.
-    pub purge_replies_sent: u64,
-    /// Data-plane purges received.
-    pub data_plane_purges: u64,
-    /// Data-plane purges sent.
-    pub data_plane_purges_sent: u64,
-    /// Error Indications received, by code.
-    pub errors: ByCode,
-    /// Error Indications sent, by code.
-    pub errors_sent: ByCode,
-    /// Control packets that could not be decoded.
-    pub malformed: u64,
-    /// Control packets from an unknown MPS, or on the wrong kind of connection.
-    pub unknown_sender: u64,
-    /// Replies to no outstanding request.
-    pub unsolicited: u64,
-    /// MPSs that fell silent or restarted.
-    pub mps_deaths: u64,
-    /// Packets received on shortcuts and delivered.
-    pub packets_received: u64,
-    /// Octets of these packets.
-    pub octets_received: u64,
-    /// Packets sent on shortcuts.
-    pub packets_sent: u64,
-    /// Octets of these packets.
-    pub octets_sent: u64,
-    /// Outbound frames that took the default path.
-    pub frames_to_lane: u64,
-    /// Packets on shortcuts with an unknown tag or no entry.
-    pub egress_misses: u64,
-    /// SDUs on shortcuts that are no IPv4 packets or have an unknown LLC header.
-    pub bad_packets: u64,
-    /// Flows that were not counted because the ingress cache was full.
-    pub ingress_limit: u64,
-    /// Impositions refused because a table was full.
-    pub egress_limit: u64,
-    /// Flows that got best effort in place of the traffic of their QoS entry: the call was refused, or the egress takes
-    /// UBR only.
-    pub qos_fallbacks: u64,
-    /// Calls refused or not made because there are too many connections.
-    pub connection_limit: u64,
-    /// MPSs or their MAC addresses that were not learned because there are too many, or because the TLV of the MAC
-    /// address itself names another MPS.
-    pub mps_limit: u64,
-    /// Control packets dropped because no connection could be had or the queue was full.
-    pub control_dropped: u64,
-    /// Events of the ATM service about connections that do not exist.
-    pub stray_events: u64,
-    /// Requests and messages of a daemon in a process of its own that were refused.
-    pub daemon_refused: u64,
-}
-
-impl MpcCounters {
-    /// Adds the counters of another part of the client.
-    pub(super) fn add(&mut self, other: &Self) {
-        macro_rules! add {
-            ($($number:ident),+; $($codes:ident),+) => {{
-                $(self.$number = self.$number.saturating_add(other.$number);)+
-                $(for (code, count) in &other.$codes {
-                    let own = self.$codes.entry(*code).or_default();
-                    *own = own.saturating_add(*count);
-                })+
-                // A counter that is missing in both lists is a compile error.
-                let Self { $($number: _,)+ $($codes: _,)+ } = self;
-            }};
-        }
-        add!(resolution_requests_sent, imposition_requests, egress_purges_sent,
-            egress_purge_replies, keep_alives, triggers, purge_requests, purge_replies_sent,
-            data_plane_purges, data_plane_purges_sent, malformed, unknown_sender, unsolicited,
-            mps_deaths, packets_received, octets_received, packets_sent, octets_sent,
-            frames_to_lane, egress_misses, bad_packets, ingress_limit, egress_limit, qos_fallbacks,
-            connection_limit, mps_limit, control_dropped, stray_events, daemon_refused;
-            resolution_replies, imposition_replies, errors, errors_sent);
+crate::counters! {
+    /// Counters for operators. Source: MPOA 1.1 annex F (the MIB), groups of the MPC.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct MpcCounters {
+        /// Resolution Requests sent, with retries.
+        pub resolution_requests_sent: u64,
+        /// Resolution Replies received, by code.
+        pub resolution_replies: ByCode,
+        /// Imposition Requests received.
+        pub imposition_requests: u64,
+        /// Imposition Replies sent, by code.
+        pub imposition_replies: ByCode,
+        /// Egress Cache Purge Requests sent, with retries.
+        pub egress_purges_sent: u64,
+        /// Egress Cache Purge Replies received.
+        pub egress_purge_replies: u64,
+        /// Keep-Alives received.
+        pub keep_alives: u64,
+        /// Triggers received.
+        pub triggers: u64,
+        /// NHRP Purge Requests received on control connections.
+        pub purge_requests: u64,
+        /// NHRP Purge Replies sent.
+        pub purge_replies_sent: u64,
+        /// Data-plane purges received.
+        pub data_plane_purges: u64,
+        /// Data-plane purges sent.
+        pub data_plane_purges_sent: u64,
+        /// Error Indications received, by code.
+        pub errors: ByCode,
+        /// Error Indications sent, by code.
+        pub errors_sent: ByCode,
+        /// Control packets that could not be decoded.
+        pub malformed: u64,
+        /// Control packets from an unknown MPS, or on the wrong kind of connection.
+        pub unknown_sender: u64,
+        /// Replies to no outstanding request.
+        pub unsolicited: u64,
+        /// MPSs that fell silent or restarted.
+        pub mps_deaths: u64,
+        /// Packets received on shortcuts and delivered.
+        pub packets_received: u64,
+        /// Octets of these packets.
+        pub octets_received: u64,
+        /// Packets sent on shortcuts.
+        pub packets_sent: u64,
+        /// Octets of these packets.
+        pub octets_sent: u64,
+        /// Outbound frames that took the default path.
+        pub frames_to_lane: u64,
+        /// Packets on shortcuts with an unknown tag or no entry.
+        pub egress_misses: u64,
+        /// SDUs on shortcuts that are no IPv4 packets or have an unknown LLC header.
+        pub bad_packets: u64,
+        /// Flows that were not counted because the ingress cache was full.
+        pub ingress_limit: u64,
+        /// Impositions refused because a table was full.
+        pub egress_limit: u64,
+        /// Flows that got best effort in place of the traffic of their QoS entry: the call was refused, or the egress takes
+        /// UBR only.
+        pub qos_fallbacks: u64,
+        /// Calls refused or not made because there are too many connections.
+        pub connection_limit: u64,
+        /// MPSs or their MAC addresses that were not learned because there are too many, or because the TLV of the MAC
+        /// address itself names another MPS.
+        pub mps_limit: u64,
+        /// Control packets dropped because no connection could be had or the queue was full.
+        pub control_dropped: u64,
+        /// Events of the ATM service about connections that do not exist.
+        pub stray_events: u64,
+        /// Requests and messages of a daemon in a process of its own that were refused.
+        pub daemon_refused: u64,
     }
 }
 

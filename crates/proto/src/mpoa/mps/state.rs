@@ -196,81 +196,83 @@ pub(super) struct Client {
     pub(super) sequence: u32,
 }
 
-/// Events since construction. Source: MPOA 1.1 annex F (the MIB), groups of the MPS.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// MPOA Resolution Requests received.
-    pub mpoa_requests_received: u64,
-    /// MPOA Resolution Replies sent, by code.
-    pub mpoa_replies_sent: BTreeMap<u8, u64>,
-    /// Resolutions forgotten without an answer (p6).
-    pub give_ups: u64,
-    /// Resolution Requests without an answer because the server could not tell at that time.
-    pub untold: u64,
-    /// Cache Imposition Requests sent, with retries.
-    pub impositions_sent: u64,
-    /// Cache Imposition Replies received, by code.
-    pub imposition_replies_received: BTreeMap<u8, u64>,
-    /// Impositions without an answer (p5).
-    pub impositions_unanswered: u64,
-    /// Egress Cache Purge Requests received.
-    pub egress_purges_received: u64,
-    /// Egress Cache Purge Replies sent.
-    pub egress_purge_replies_sent: u64,
-    /// Keep-Alives sent.
-    pub keep_alives_sent: u64,
-    /// Triggers sent.
-    pub triggers_sent: u64,
-    /// NHRP Resolution Requests sent on behalf of clients, with retries.
-    pub nhrp_requests_sent: u64,
-    /// NHRP Resolution Requests received.
-    pub nhrp_requests_received: u64,
-    /// NHRP Resolution Replies made here, by code.
-    pub nhrp_replies_sent: BTreeMap<u8, u64>,
-    /// NHRP Resolution Replies received for requests made here, by code.
-    pub nhrp_replies_received: BTreeMap<u8, u64>,
-    /// NHRP Purge Requests sent, with retries.
-    pub purges_sent: u64,
-    /// NHRP Purge Requests received.
-    pub purges_received: u64,
-    /// NHRP Purge Replies sent.
-    pub purge_replies_sent: u64,
-    /// NHRP Purge Replies received.
-    pub purge_replies_received: u64,
-    /// Purges without an answer (p5).
-    pub purges_unanswered: u64,
-    /// Replies that passed through and were kept.
-    pub kept: u64,
-    /// Requests answered from kept replies.
-    pub kept_answers: u64,
-    /// Packets for other stations that were forwarded.
-    pub forwarded: u64,
-    /// Packets dropped because there is no way to the station they are for.
-    pub undeliverable: u64,
-    /// Error Indications sent, by code.
-    pub errors_sent: BTreeMap<u16, u64>,
-    /// Error Indications received, by code.
-    pub errors_received: BTreeMap<u16, u64>,
-    /// Packets made here that came back.
-    pub loops: u64,
-    /// SDUs and packets with format errors.
-    pub malformed: u64,
-    /// Well-formed packets of types that a server never receives, or from the wrong peer.
-    pub unexpected: u64,
-    /// Requests received again while their answer is being made, and replies received twice.
-    pub duplicates: u64,
-    /// Calls refused: no calling address, wrong address, or no room.
-    pub calls_refused: u64,
-    /// Connections that failed or were released by the other side.
-    pub connections_lost: u64,
-    /// Times that a table or queue was full.
-    pub limits_met: u64,
-    /// Clients removed because Keep-Alives could not reach them.
-    pub clients_lost: u64,
-    /// IP packets received on shortcuts that end here.
-    pub shortcut_packets: u64,
-    /// Octets of these packets.
-    pub shortcut_octets: u64,
+crate::counters! {
+    /// Events since construction. Source: MPOA 1.1 annex F (the MIB), groups of the MPS.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Counters {
+        /// MPOA Resolution Requests received.
+        pub mpoa_requests_received: u64,
+        /// MPOA Resolution Replies sent, by code.
+        pub mpoa_replies_sent: BTreeMap<u8, u64>,
+        /// Resolutions forgotten without an answer (p6).
+        pub give_ups: u64,
+        /// Resolution Requests without an answer because the server could not tell at that time.
+        pub untold: u64,
+        /// Cache Imposition Requests sent, with retries.
+        pub impositions_sent: u64,
+        /// Cache Imposition Replies received, by code.
+        pub imposition_replies_received: BTreeMap<u8, u64>,
+        /// Impositions without an answer (p5).
+        pub impositions_unanswered: u64,
+        /// Egress Cache Purge Requests received.
+        pub egress_purges_received: u64,
+        /// Egress Cache Purge Replies sent.
+        pub egress_purge_replies_sent: u64,
+        /// Keep-Alives sent.
+        pub keep_alives_sent: u64,
+        /// Triggers sent.
+        pub triggers_sent: u64,
+        /// NHRP Resolution Requests sent on behalf of clients, with retries.
+        pub nhrp_requests_sent: u64,
+        /// NHRP Resolution Requests received.
+        pub nhrp_requests_received: u64,
+        /// NHRP Resolution Replies made here, by code.
+        pub nhrp_replies_sent: BTreeMap<u8, u64>,
+        /// NHRP Resolution Replies received for requests made here, by code.
+        pub nhrp_replies_received: BTreeMap<u8, u64>,
+        /// NHRP Purge Requests sent, with retries.
+        pub purges_sent: u64,
+        /// NHRP Purge Requests received.
+        pub purges_received: u64,
+        /// NHRP Purge Replies sent.
+        pub purge_replies_sent: u64,
+        /// NHRP Purge Replies received.
+        pub purge_replies_received: u64,
+        /// Purges without an answer (p5).
+        pub purges_unanswered: u64,
+        /// Replies that passed through and were kept.
+        pub kept: u64,
+        /// Requests answered from kept replies.
+        pub kept_answers: u64,
+        /// Packets for other stations that were forwarded.
+        pub forwarded: u64,
+        /// Packets dropped because there is no way to the station they are for.
+        pub undeliverable: u64,
+        /// Error Indications sent, by code.
+        pub errors_sent: BTreeMap<u16, u64>,
+        /// Error Indications received, by code.
+        pub errors_received: BTreeMap<u16, u64>,
+        /// Packets made here that came back.
+        pub loops: u64,
+        /// SDUs and packets with format errors.
+        pub malformed: u64,
+        /// Well-formed packets of types that a server never receives, or from the wrong peer.
+        pub unexpected: u64,
+        /// Requests received again while their answer is being made, and replies received twice.
+        pub duplicates: u64,
+        /// Calls refused: no calling address, wrong address, or no room.
+        pub calls_refused: u64,
+        /// Connections that failed or were released by the other side.
+        pub connections_lost: u64,
+        /// Times that a table or queue was full.
+        pub limits_met: u64,
+        /// Clients removed because Keep-Alives could not reach them.
+        pub clients_lost: u64,
+        /// IP packets received on shortcuts that end here.
+        pub shortcut_packets: u64,
+        /// Octets of these packets.
+        pub shortcut_octets: u64,
+    }
 }
 
 /// Adds 1 to the counter of a code.

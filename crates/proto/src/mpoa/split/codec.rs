@@ -2,7 +2,7 @@
 
 use super::{ElanInfo, FromMpcd, ToMpcd};
 use crate::mpoa::messages::{EgressInfo, IngressInfo, PurgeScope, ToDaemon, ToKernel};
-use crate::mpoa::mpc::{MpcConfig, MpcCounters, MpcLimits, StaticMps};
+use crate::mpoa::mpc::{MpcConfig, MpcLimits, StaticMps};
 use crate::mpoa::params::MpcParams;
 use crate::{split_choice, split_record};
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
@@ -73,41 +73,6 @@ split_record!(MpcConfig {
     seed
 });
 split_record!(ElanInfo { itf, elan_id, mtu });
-split_record!(MpcCounters {
-    resolution_requests_sent,
-    resolution_replies,
-    imposition_requests,
-    imposition_replies,
-    egress_purges_sent,
-    egress_purge_replies,
-    keep_alives,
-    triggers,
-    purge_requests,
-    purge_replies_sent,
-    data_plane_purges,
-    data_plane_purges_sent,
-    errors,
-    errors_sent,
-    malformed,
-    unknown_sender,
-    unsolicited,
-    mps_deaths,
-    packets_received,
-    octets_received,
-    packets_sent,
-    octets_sent,
-    frames_to_lane,
-    egress_misses,
-    bad_packets,
-    ingress_limit,
-    egress_limit,
-    qos_fallbacks,
-    connection_limit,
-    mps_limit,
-    control_dropped,
-    stray_events,
-    daemon_refused,
-});
 
 split_choice!(PurgeScope { 1 Mps(mps); 2 Egress(egress); });
 

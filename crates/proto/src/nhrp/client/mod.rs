@@ -187,43 +187,45 @@ pub enum Output {
     Trace(Trace),
 }
 
-/// Counters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Packets sent over shortcuts.
-    pub direct: u64,
-    /// Packets for the router.
-    pub routed: u64,
-    /// Packets received on connections opened here.
-    pub received: u64,
-    /// Registration Requests sent, including retries.
-    pub registrations_sent: u64,
-    /// Registration Replies received, by code.
-    pub registration_replies: BTreeMap<u8, u64>,
-    /// Resolution Requests sent, including retries.
-    pub requests_sent: u64,
-    /// Resolution Replies received, by code.
-    pub replies: BTreeMap<u8, u64>,
-    /// Requests without an answer.
-    pub unanswered: u64,
-    /// Purge Requests received.
-    pub purges: u64,
-    /// Error Indications received, by code.
-    pub errors_received: BTreeMap<u16, u64>,
-    /// Error Indications sent, by code.
-    pub errors_sent: BTreeMap<u16, u64>,
-    /// Calls to destinations made.
-    pub calls: u64,
-    /// Calls to destinations that failed.
-    pub calls_failed: u64,
-    /// Calls refused because they were not from the server.
-    pub strangers: u64,
-    /// SDUs that break the formats.
-    pub malformed: u64,
-    /// Well-formed packets without an outstanding request.
-    pub unexpected: u64,
-    /// How often a bound was met.
-    pub limits_met: u64,
+crate::counters! {
+    /// Counters.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Counters {
+        /// Packets sent over shortcuts.
+        pub direct: u64,
+        /// Packets for the router.
+        pub routed: u64,
+        /// Packets received on connections opened here.
+        pub received: u64,
+        /// Registration Requests sent, including retries.
+        pub registrations_sent: u64,
+        /// Registration Replies received, by code.
+        pub registration_replies: BTreeMap<u8, u64>,
+        /// Resolution Requests sent, including retries.
+        pub requests_sent: u64,
+        /// Resolution Replies received, by code.
+        pub replies: BTreeMap<u8, u64>,
+        /// Requests without an answer.
+        pub unanswered: u64,
+        /// Purge Requests received.
+        pub purges: u64,
+        /// Error Indications received, by code.
+        pub errors_received: BTreeMap<u16, u64>,
+        /// Error Indications sent, by code.
+        pub errors_sent: BTreeMap<u16, u64>,
+        /// Calls to destinations made.
+        pub calls: u64,
+        /// Calls to destinations that failed.
+        pub calls_failed: u64,
+        /// Calls refused because they were not from the server.
+        pub strangers: u64,
+        /// SDUs that break the formats.
+        pub malformed: u64,
+        /// Well-formed packets without an outstanding request.
+        pub unexpected: u64,
+        /// How often a bound was met.
+        pub limits_met: u64,
+    }
 }
 
 /// An outstanding request.

@@ -2,7 +2,7 @@
 
 use super::{FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
 use super::{ToControl, ToData};
-use crate::lane::lec::{ArpStatus, ControlCounters, LecConfig, LecState};
+use crate::lane::lec::{ArpStatus, LecConfig, LecState};
 use crate::lane::{LecLimits, LecParams};
 use crate::split::Random;
 use crate::split::codec::{DecodeError, Field, Reader};
@@ -113,17 +113,6 @@ split_record!(LecConfig {
     params,
     limits,
     seed
-});
-split_record!(ControlCounters {
-    sent,
-    received,
-    bad,
-    unasked,
-    calls_refused,
-    cache_full,
-    joins,
-    losses,
-    daemon_refused
 });
 split_record!(Standing {
     state,
