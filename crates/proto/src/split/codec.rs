@@ -17,33 +17,30 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const TEXT_MAX: usize = 1024;
 
 /// A message that stands alone in a frame.
-pub trait Message: Sized {
+pub trait Message: Field {
     /// The frame.
-    fn encode(&self) -> Vec<u8>;
+    fn encode(&self) -> Vec<u8> {
+        let mut frame = Vec::new();
+        self.put(&mut frame);
+        frame
+    }
     /// The message of a frame.
     ///
     /// # Errors
     /// If the frame is not exactly one message.
-    fn decode(frame: &[u8]) -> Result<Self, DecodeError>;
+    fn decode(frame: &[u8]) -> Result<Self, DecodeError> {
+        let mut from = Reader::new(frame);
+        let message = Self::take(&mut from, "message")?;
+        from.finish("message")?;
+        Ok(message)
+    }
 }
 
 /// These values are messages: each stands alone in a frame.
 #[macro_export]
 macro_rules! split_messages {
     ($($kind:ident),+ $(,)?) => {$(
-        impl $crate::split::codec::Message for $kind {
-            fn encode(&self) -> Vec<u8> {
-                let mut frame = Vec::new();
-                $crate::split::codec::Field::put(self, &mut frame);
-                frame
-            }
-            fn decode(frame: &[u8]) -> Result<Self, $crate::split::codec::DecodeError> {
-                let mut from = $crate::split::codec::Reader::new(frame);
-                let message = $crate::split::codec::Field::take(&mut from, "message")?;
-                from.finish("message")?;
-                Ok(message)
-            }
-        }
+        impl $crate::split::codec::Message for $kind {}
     )+};
 }
 split_messages!(Greeting);
@@ -248,14 +245,37 @@ impl Field for &'static str {
     }
 }
 
+/// Appends the number of values and as many values: at most 65 535, further values are left out.
+fn put_all<T>(
+    all: impl ExactSizeIterator<Item = T>,
+    to: &mut Vec<u8>,
+    put: impl Fn(T, &mut Vec<u8>),
+) {
+    let count = u16::try_from(all.len()).unwrap_or(u16::MAX);
+    count.put(to);
+    for value in all.take(count.into()) {
+        put(value, to);
+    }
+}
+
+/// Reads values whose keys ascend.
+fn take_ascending<T: Field, K: Ord>(
+    from: &mut Reader<'_>,
+    name: &'static str,
+    key: impl Fn(&T) -> &K,
+) -> Result<Vec<T>, DecodeError> {
+    let at = from.offset();
+    let all = Vec::<T>::take(from, name)?;
+    match all.is_sorted_by(|a, b| key(a) < key(b)) {
+        true => Ok(all),
+        false => Err(DecodeError::value(name, at, 0)),
+    }
+}
+
 /// At most 65 535 values; further values are left out.
 impl<T: Field> Field for Vec<T> {
     fn put(&self, to: &mut Vec<u8>) {
-        let count = u16::try_from(self.len()).unwrap_or(u16::MAX);
-        count.put(to);
-        for value in self.iter().take(count.into()) {
-            value.put(to);
-        }
+        put_all(self.iter(), to, T::put);
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         let count = from.u16(name)?;
@@ -321,20 +341,13 @@ impl Field for String {
 /// In the order of the keys, each key once; at most 65 535.
 impl<K: Field + Ord, V: Field> Field for BTreeMap<K, V> {
     fn put(&self, to: &mut Vec<u8>) {
-        let count = u16::try_from(self.len()).unwrap_or(u16::MAX);
-        count.put(to);
-        for (key, value) in self.iter().take(count.into()) {
+        put_all(self.iter(), to, |(key, value), to| {
             key.put(to);
             value.put(to);
-        }
+        });
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
-        let at = from.offset();
-        let all = Vec::<(K, V)>::take(from, name)?;
-        let ordered = all.iter().zip(all.iter().skip(1)).all(|(a, b)| a.0 < b.0);
-        if !ordered {
-            return Err(DecodeError::value(name, at, 0));
-        }
+        let all = take_ascending(from, name, |(key, _): &(K, V)| key)?;
         Ok(all.into_iter().collect())
     }
     fn sample(random: &mut Random) -> Self {
@@ -345,19 +358,10 @@ impl<K: Field + Ord, V: Field> Field for BTreeMap<K, V> {
 /// In order, each value once; at most 65 535.
 impl<T: Field + Ord> Field for BTreeSet<T> {
     fn put(&self, to: &mut Vec<u8>) {
-        let count = u16::try_from(self.len()).unwrap_or(u16::MAX);
-        count.put(to);
-        for value in self.iter().take(count.into()) {
-            value.put(to);
-        }
+        put_all(self.iter(), to, T::put);
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
-        let at = from.offset();
-        let all = Vec::<T>::take(from, name)?;
-        let ordered = all.iter().zip(all.iter().skip(1)).all(|(a, b)| a < b);
-        if !ordered {
-            return Err(DecodeError::value(name, at, 0));
-        }
+        let all = take_ascending(from, name, |value: &T| value)?;
         Ok(all.into_iter().collect())
     }
     fn sample(random: &mut Random) -> Self {

@@ -287,19 +287,7 @@ impl<M: Field> Field for Numbered<M> {
     }
 }
 
-impl<M: Field> Message for Numbered<M> {
-    fn encode(&self) -> Vec<u8> {
-        let mut frame = Vec::new();
-        self.put(&mut frame);
-        frame
-    }
-    fn decode(frame: &[u8]) -> Result<Self, DecodeError> {
-        let mut from = Reader::new(frame);
-        let message = Self::take(&mut from, "message")?;
-        from.finish("message")?;
-        Ok(message)
-    }
-}
+impl<M: Field> Message for Numbered<M> {}
 
 impl<M> ToDaemon<M> {
     /// True for the frame of an SDU: a daemon that cannot keep up may lose such frames.
