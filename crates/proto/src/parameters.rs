@@ -79,16 +79,13 @@ impl<T: Copy + PartialOrd> Range<T> {
     pub fn contains(&self, value: T) -> bool {
         self.min <= value && value <= self.max
     }
+}
+
+impl<T: Copy + Ord> Range<T> {
     /// The value of the range that is nearest to `value`.
     #[must_use]
     pub fn nearest(&self, value: T) -> T {
-        if value < self.min {
-            self.min
-        } else if value > self.max {
-            self.max
-        } else {
-            value
-        }
+        value.clamp(self.min, self.max)
     }
 }
 

@@ -59,6 +59,14 @@ impl MaxFrameSize {
             _ => None,
         }
     }
+    /// The same; 1516, the size of Ethernet, if unspecified or unknown.
+    #[must_use]
+    pub const fn sdu(self) -> u16 {
+        match self.octets() {
+            Some(octets) => octets,
+            None => 1516,
+        }
+    }
     /// The code whose size is exactly `octets`.
     #[must_use]
     pub const fn from_octets(octets: u16) -> Option<Self> {

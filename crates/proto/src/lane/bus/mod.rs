@@ -211,7 +211,7 @@ impl Bus {
     /// A BUS that does not serve yet.
     #[must_use]
     pub fn new(config: BusConfig) -> Self {
-        let sdu = config.max_frame.octets().unwrap_or(1516);
+        let sdu = config.max_frame.sdu();
         let sap = Sap::LANE_MULTICAST_ETHERNET;
         let params = &config.params;
         let broadcast = Quota::new(params.broadcast_rate, params.clients);
@@ -264,18 +264,8 @@ impl Bus {
         }
     }
 
-    /// The clients that multicast forward reaches.
-    pub fn reached(&self) -> impl Iterator<Item = AtmAddress> + '_ {
-        let all = self.tree.clients();
-        all.filter(|client| self.tree.reaches(*client))
-    }
-
     fn tell_reached(&mut self, address: AtmAddress, reached: bool) {
         self.out.push_back(Output::Reaches { address, reached });
-    }
-
-    fn max_sdu(&self) -> u16 {
-        self.config.max_frame.octets().unwrap_or(1516)
     }
 
     fn start(&mut self) {
@@ -283,7 +273,7 @@ impl Bus {
             self.request(AtmRequest::Listen {
                 address: self.config.address,
                 sap: Sap::LANE_MULTICAST_ETHERNET,
-                max_sdu: self.max_sdu(),
+                max_sdu: self.config.max_frame.sdu(),
             });
         }
     }
@@ -470,7 +460,7 @@ impl Bus {
             self.discards.note(Discard::BadLength, sdu);
             return;
         };
-        if sdu.len() > self.max_sdu().into() {
+        if sdu.len() > self.config.max_frame.sdu().into() {
             self.counters.bad_length += 1;
             self.discards.note(Discard::BadLength, sdu);
         } else if data.lecid != lecid && data.lecid != 0 {

@@ -539,7 +539,7 @@ impl Control {
         self.conns.count(role)
     }
     pub(super) fn max_sdu(&self) -> u16 {
-        self.max_frame.octets().unwrap_or(1516)
+        self.max_frame.sdu()
     }
 
     // ---- frames ----

@@ -352,7 +352,10 @@ impl Les {
         if self.standby_event(&event, now) {
             return;
         }
-        if self.tree.handle(&event, now) && !self.clients.contains_key(&conn_of(&event)) {
+        let of_client = event
+            .conn()
+            .is_some_and(|conn| self.clients.contains_key(&conn));
+        if self.tree.handle(&event, now) && !of_client {
             return;
         }
         match event {
@@ -583,16 +586,6 @@ impl Les {
         let report = self.standby.as_ref().and_then(|standby| standby.due);
         let next = [self.late.next(), self.tree.next(), report];
         self.deadline = next.into_iter().flatten().min();
-    }
-}
-
-/// The connection that an event is about; an id that no client has, for all other events.
-fn conn_of(event: &AtmEvent<&[u8]>) -> ConnId {
-    match *event {
-        AtmEvent::Received { conn, .. }
-        | AtmEvent::Connected { conn, .. }
-        | AtmEvent::Released { conn, .. } => conn,
-        _ => ConnId(0),
     }
 }
 
