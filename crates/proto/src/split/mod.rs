@@ -37,7 +37,7 @@ pub use daemon::{
     Daemon, Ended, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput,
     Signal, ToDaemon,
 };
-pub use seat::{Handle, Rights, Seat, SeatCounters};
+pub use seat::{Early, Handle, Rights, Seat, SeatCounters};
 pub use testing::Random;
 
 /// The purpose of a daemon.
@@ -94,7 +94,7 @@ impl fmt::Display for Role {
 }
 
 /// Version of the messages. Ends of different versions close their connection.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 /// Octets of the longest frame: an SDU of 65 535 octets with its header fields.
 pub const FRAME_MAX: usize = 65_535 + 64;
 

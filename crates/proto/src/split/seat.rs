@@ -14,6 +14,33 @@ use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant};
 use aerostat_wire::{AtmAddress, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// SDUs of a quick caller that wait until their receiver is ready for them, in order.
+///
+/// The ATM service delivers an SDU as soon as the label is in use; the part that the SDU is for may still have to hear
+/// of the connection from a daemon.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Early(VecDeque<Vec<u8>>);
+
+impl Early {
+    /// SDUs that wait on one connection at most.
+    pub const MOST: usize = 64;
+
+    /// Keeps an SDU; false if there is no room for it.
+    #[must_use]
+    pub fn hold(&mut self, sdu: &[u8]) -> bool {
+        let room = self.0.len() < Self::MOST;
+        if room {
+            self.0.push_back(sdu.to_vec());
+        }
+        room
+    }
+    /// Takes all SDUs.
+    #[must_use]
+    pub fn take(&mut self) -> VecDeque<Vec<u8>> {
+        core::mem::take(&mut self.0)
+    }
+}
+
 /// A connection of a daemon.
 #[derive(Clone, Debug)]
 pub struct Handle<C> {
@@ -23,8 +50,22 @@ pub struct Handle<C> {
     pub accepted: bool,
     /// The connection can be used.
     pub up: bool,
+    /// What arrived before the data half could use the connection.
+    early: Early,
     /// The data half's own state of the connection.
     pub own: C,
+}
+
+impl<C> Handle<C> {
+    fn new(outgoing: bool, own: C) -> Self {
+        Self {
+            outgoing,
+            accepted: outgoing,
+            up: false,
+            early: Early::default(),
+            own,
+        }
+    }
 }
 
 /// The requests that a daemon may make to the ATM service.
@@ -45,6 +86,8 @@ pub struct SeatCounters {
     pub refused: u64,
     /// Requests and messages about a connection that is gone.
     pub stale: u64,
+    /// SDUs and messages that were dropped because too many waited for the daemon.
+    pub dropped: u64,
 }
 
 /// Where the daemon runs.
@@ -190,14 +233,7 @@ impl<D: Daemon, C> Seat<D, C> {
     }
     /// A call is offered to the daemon.
     pub fn offered(&mut self, conn: ConnId, own: C) {
-        let (outgoing, accepted, up) = (false, false, false);
-        let handle = Handle {
-            outgoing,
-            accepted,
-            up,
-            own,
-        };
-        self.conns.insert(conn, handle);
+        self.conns.insert(conn, Handle::new(false, own));
     }
     /// A connection can be used; false if the daemon has no such connection.
     pub fn connected(&mut self, conn: ConnId) -> bool {
@@ -205,6 +241,19 @@ impl<D: Daemon, C> Seat<D, C> {
             .get_mut(&conn)
             .map(|known| known.up = true)
             .is_some()
+    }
+    /// Keeps an SDU of a connection that the data half cannot use yet.
+    pub fn hold(&mut self, conn: ConnId, sdu: &[u8]) {
+        let known = self.conns.get_mut(&conn);
+        if !known.is_some_and(|known| known.early.hold(sdu)) {
+            self.drop_one();
+        }
+    }
+    /// Takes what arrived on a connection before the data half could use it.
+    #[must_use]
+    pub fn take_early(&mut self, conn: ConnId) -> VecDeque<Vec<u8>> {
+        let known = self.conns.get_mut(&conn);
+        known.map(|known| known.early.take()).unwrap_or_default()
     }
     /// A connection is gone.
     pub fn released(&mut self, conn: ConnId) -> Option<Handle<C>> {
@@ -237,14 +286,7 @@ impl<D: Daemon, C> Seat<D, C> {
                 match own.filter(|_| fresh && allowed) {
                     None => false,
                     Some(own) => {
-                        let (outgoing, accepted, up) = (true, true, false);
-                        let handle = Handle {
-                            outgoing,
-                            accepted,
-                            up,
-                            own,
-                        };
-                        self.conns.insert(*conn, handle);
+                        self.conns.insert(*conn, Handle::new(true, own));
                         true
                     }
                 }
@@ -286,6 +328,10 @@ impl<D: Daemon, C> Seat<D, C> {
     /// The daemon sent a message that it may not send.
     pub const fn refuse(&mut self) {
         self.counters.refused += 1;
+    }
+    /// An SDU or a message was dropped because too many waited for the daemon.
+    pub const fn drop_one(&mut self) {
+        self.counters.dropped += 1;
     }
     /// The message was under way when the daemon ended. It is counted as stale, unless it says that the daemon ended.
     pub const fn late(&mut self, message: &FromDaemon<D::From>) {

@@ -75,16 +75,21 @@ pub(super) fn lec_tables(itf: Option<usize>, lec: &lec::LecSnapshot) -> Vec<Tabl
     let mut tables = vec![client, cache, conns];
     // Only for a client that has selected groups.
     tables.extend(lec.groups.is_some().then_some(groups));
-    tables.push(Table::counters("control counters", lec.control.rows()));
+    tables.push(with_seat("control counters", lec.control.rows(), lec.seat));
     tables.push(Table::counters("data counters", lec.data.rows()));
     tables
 }
 
-/// Counters of a server, and after them those of its seat.
-fn with_seat(mut counters: Vec<CounterRow>, seat: SeatCounters) -> Table {
+/// Counters of a client or server, and after them those of its daemon's seat.
+pub(super) fn with_seat(
+    title: &'static str,
+    mut counters: Vec<CounterRow>,
+    seat: SeatCounters,
+) -> Table {
     counters.push(("daemon_refused".to_owned(), seat.refused));
     counters.push(("daemon_stale".to_owned(), seat.stale));
-    Table::counters("counters", counters)
+    counters.push(("daemon_dropped".to_owned(), seat.dropped));
+    Table::counters(title, counters)
 }
 
 pub(super) fn les_tables(les: &les::LesSnapshot, seat: SeatCounters) -> Vec<Table> {
@@ -116,7 +121,11 @@ pub(super) fn les_tables(les: &les::LesSnapshot, seat: SeatCounters) -> Vec<Tabl
             row.vc.map(text).into(),
         ]);
     }
-    vec![server, clients, with_seat(les.counters.rows(), seat)]
+    vec![
+        server,
+        clients,
+        with_seat("counters", les.counters.rows(), seat),
+    ]
 }
 
 pub(super) fn bus_tables(bus: &bus::BusSnapshot, seat: SeatCounters) -> Vec<Table> {
@@ -140,6 +149,6 @@ pub(super) fn bus_tables(bus: &bus::BusSnapshot, seat: SeatCounters) -> Vec<Tabl
     }
     let mut tables = vec![clients];
     tables.extend((!bus.groups.is_empty()).then_some(groups));
-    tables.push(with_seat(bus.counters.rows(), seat));
+    tables.push(with_seat("counters", bus.counters.rows(), seat));
     tables
 }

@@ -1,5 +1,6 @@
 //! Tables of `inspect` about MPOA clients and servers, and NHRP.
 
+use super::lane::with_seat;
 use super::seconds_left;
 use crate::inspect::{Table, Value, text};
 use aerostat_proto::Instant;
@@ -89,7 +90,7 @@ pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
             row.keep_alive_s.into(),
         ]);
     }
-    let counters = Table::counters("counters", mpc.counters.rows());
+    let counters = with_seat("counters", mpc.counters.rows(), mpc.seat);
     vec![ingress, egress, servers, counters]
 }
 

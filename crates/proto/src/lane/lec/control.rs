@@ -41,8 +41,6 @@ crate::counters! {
         pub joins: u64,
         /// How often the client lost its membership.
         pub losses: u64,
-        /// Requests of a daemon in a process of its own that were refused; see [`super::split`].
-        pub daemon_refused: u64,
     }
 }
 

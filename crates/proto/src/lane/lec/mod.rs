@@ -318,9 +318,8 @@ impl Lec {
             counters: ControlCounters::default(),
         });
         view.counters.add(&mirror.counters);
-        let counters = self.control.seat.counters();
-        view.counters.daemon_refused = counters.refused;
-        snapshot::take(&self.config, view, &self.data)
+        let seat = self.control.seat.counters();
+        snapshot::take(&self.config, view, seat, &self.data)
     }
 
     /// Exchanges messages between the halves until both are silent.

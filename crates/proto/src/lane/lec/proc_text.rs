@@ -91,6 +91,7 @@ impl LecSnapshot {
 mod tests {
     use super::super::{ControlCounters, DataCounters, LecArpRow, LecConnRow, LecState};
     use super::*;
+    use crate::split::SeatCounters;
     use aerostat_wire::lane::{ElanName, MaxFrameSize};
 
     const BUS: &str = "4700918100000002a70000020002a701000100c0";
@@ -144,6 +145,7 @@ mod tests {
                 with_bus("multicast forward", 39),
             ],
             control: ControlCounters::default(),
+            seat: SeatCounters::default(),
             data: DataCounters::default(),
         };
         let wanted = [

@@ -13,13 +13,13 @@ pub use absence::GRACE;
 use super::mirror::Mirror;
 use super::split::{MACS, ToControl, ToData, ToLecd};
 use super::{Input, Lec, LecConfig, LecDaemon, Output};
-use crate::mix::{STEP, mix};
+use crate::mix::Lives;
 use crate::split::{Handle, ProcessEvent, Rights, Seat, ToDaemon};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Refused};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// SDUs that wait on a connection for the data plane to know it; messages that wait for a daemon.
+/// Messages that wait for a daemon.
 const WAITING: usize = 64;
 /// Calls beside data direct connections.
 const SERVER_CALLS: usize = 16;
@@ -30,8 +30,6 @@ const SHORTEST: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Call {
     sap: Sap,
-    /// What arrived before the data plane knew it.
-    waiting: VecDeque<Vec<u8>>,
 }
 
 /// The seat, where its daemon stands, and what the client's user was told.
@@ -44,9 +42,7 @@ pub(super) struct ControlSeat {
     told: bool,
     /// It was told to stop.
     stopping: bool,
-    /// The next daemon that is told to run is another one than the last, and how many were.
-    fresh: bool,
-    lives: u64,
+    lives: Lives,
     /// Id of the last call that a daemon made.
     last_conn: ConnId,
     /// What the user was told and what it waits for.
@@ -67,8 +63,7 @@ impl ControlSeat {
             wanted: false,
             told: false,
             stopping: false,
-            fresh: true,
-            lives: 0,
+            lives: Lives::default(),
             last_conn: ConnId(0),
             joined: false,
             associated: BTreeSet::new(),
@@ -83,19 +78,22 @@ impl ControlSeat {
         let absence = self.absence.as_ref().map(Absence::until);
         absence.into_iter().chain(self.seat.poll_timeout()).min()
     }
-    /// Keeps a message for the next daemon; false if there will be none, or no room.
+    /// Keeps a message for the next daemon; false if no daemon will continue from here, or if there is no room.
     fn keep(&mut self, message: ToDaemon<ToLecd>) -> bool {
-        self.absence
-            .as_mut()
-            .is_some_and(|absence| absence.keep(message))
+        let absence = self.absence.as_mut();
+        absence.is_some_and(|absence| absence.keep(message))
+    }
+    /// The same. Without room for the message, a daemon that continues from here will miss it.
+    fn keep_or_drop(&mut self, message: ToDaemon<ToLecd>) {
+        if !self.keep(message) && self.absence.is_some() {
+            self.seat.drop_one();
+        }
     }
     /// For the daemon, or for the next one.
     fn tell_or_keep(&mut self, message: ToLecd, now: Instant) {
         match self.told {
             true => self.seat.tell(message, now),
-            false => {
-                self.keep(ToDaemon::Message(message));
-            }
+            false => self.keep_or_drop(ToDaemon::Message(message)),
         }
     }
     fn tell_remote(&mut self, now: Instant) {
@@ -127,8 +125,7 @@ impl LecConfig {
 
 impl Call {
     const fn new(sap: Sap) -> Self {
-        let waiting = VecDeque::new();
-        Self { sap, waiting }
+        Self { sap }
     }
 }
 
@@ -211,7 +208,7 @@ impl Lec {
         } else if matches!(message, ToControl::Control { .. }) {
             // Everything else is asked again.
             let message = ToLecd::Data(message);
-            self.control.keep(ToDaemon::Message(message));
+            self.control.keep_or_drop(ToDaemon::Message(message));
         }
     }
 
@@ -224,14 +221,11 @@ impl Lec {
             return;
         }
         (control.told, control.stopping) = (true, false);
-        control.lives += u64::from(core::mem::take(&mut control.fresh));
-        // Answers to what the one before asked are nobody's.
-        let (seed, transaction) = match control.lives {
-            1 => (self.config.seed, 0),
-            lives => {
-                let seed = mix(self.config.seed ^ lives.wrapping_mul(STEP));
-                (seed, (seed >> 32) as u32)
-            }
+        let seed = control.lives.begin(self.config.seed);
+        // An answer to a request of the previous daemon must match no request of this one.
+        let transaction = match control.lives.is_first() {
+            true => 0,
+            false => (seed >> 32) as u32,
         };
         let absence = control.absence.take();
         control.adopted = absence.as_ref().map(|_| now);
@@ -287,10 +281,7 @@ impl Lec {
             AtmEvent::Up => {}
             AtmEvent::Received { conn, sdu } => match control.seat.conn_mut(conn) {
                 Some(call) if call.up && call.own.sap != Sap::LANE_CONTROL => {
-                    if call.own.waiting.len() < WAITING {
-                        call.own.waiting.push_back(sdu.to_vec());
-                    }
-                    return;
+                    return control.seat.hold(conn, sdu);
                 }
                 Some(_) => {}
                 None => {
@@ -332,7 +323,7 @@ impl Lec {
         if control.told {
             control.seat.tell_atm(event, now);
         } else if !matches!(event, AtmEvent::Up) {
-            control.keep(ToDaemon::Atm(event.into_owned()));
+            control.keep_or_drop(ToDaemon::Atm(event.into_owned()));
         }
     }
 

@@ -5,6 +5,7 @@ use super::forward::Forwarder;
 use super::split::{KnownConn, KnownEntry, Standing};
 use super::{ControlCounters, DataCounters, LecConfig};
 use crate::ConnId;
+use crate::split::SeatCounters;
 use aerostat_wire::lane::{ElanName, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use core::fmt;
@@ -141,6 +142,8 @@ pub struct LecSnapshot {
     pub connections: Vec<LecConnRow>,
     /// Counters of the control part.
     pub control: ControlCounters,
+    /// Counters of the control part's seat.
+    pub seat: SeatCounters,
     /// Counters of the data plane.
     pub data: DataCounters,
 }
@@ -153,7 +156,12 @@ pub(super) struct View {
     pub(super) counters: ControlCounters,
 }
 
-pub(super) fn take(config: &LecConfig, view: View, data: &Forwarder) -> LecSnapshot {
+pub(super) fn take(
+    config: &LecConfig,
+    view: View,
+    seat: SeatCounters,
+    data: &Forwarder,
+) -> LecSnapshot {
     let View {
         standing,
         conns,
@@ -218,6 +226,7 @@ pub(super) fn take(config: &LecConfig, view: View, data: &Forwarder) -> LecSnaps
         cache: cache.collect(),
         connections: connections.collect(),
         control: counters,
+        seat,
         data: data.counters,
     }
 }

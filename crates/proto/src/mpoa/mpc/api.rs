@@ -294,8 +294,6 @@ crate::counters! {
         pub control_dropped: u64,
         /// Events of the ATM service about connections that do not exist.
         pub stray_events: u64,
-        /// Requests and messages of a daemon in a process of its own that were refused.
-        pub daemon_refused: u64,
     }
 }
 

@@ -194,7 +194,6 @@ impl Mpc {
         while let Some(message) = self.daemon.seat.poll_message() {
             self.bus.out.push_back(Output::Mpcd(message));
         }
-        self.bus.counters.daemon_refused = self.daemon.seat.counters().refused;
     }
 }
 

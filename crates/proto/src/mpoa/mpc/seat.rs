@@ -9,17 +9,14 @@ use super::api::{Bus, Output};
 use super::egress::header_supported;
 use super::process::Mpcd;
 use super::{Mpc, MpcConfig};
-use crate::mix::{STEP, mix};
+use crate::mix::Lives;
 use crate::mpoa::messages::ToKernel;
 use crate::mpoa::split::{FromMpcd, ToMpcd};
 use crate::split::{Ended, FromDaemon, Handle, Rights, Seat};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant};
 use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory};
-use std::collections::{BTreeMap, VecDeque};
-
-/// SDUs that wait for their connection to be attached, on each connection.
-const WAITING: usize = 64;
+use std::collections::BTreeMap;
 
 /// The client's state of a connection of the daemon.
 #[derive(Debug)]
@@ -29,8 +26,6 @@ pub(super) struct Conn {
     pub(super) peer: AtmAddress,
     /// Its traffic, if more than best effort.
     pub(super) qos: Option<Qos>,
-    /// SDUs that arrived before the daemon attached the connection.
-    waiting: VecDeque<Vec<u8>>,
 }
 
 /// The seat, and the state of its daemon.
@@ -43,22 +38,18 @@ pub(super) struct DaemonSeat {
     running: bool,
     /// The daemon has ended, and starts again by itself.
     restarting: bool,
-    /// The next daemon that is told to run differs from the last one.
-    fresh: bool,
-    /// Number of daemons that were told to run: each gets request numbers of its own.
-    lives: u64,
+    lives: Lives,
     watched: Vec<(AtmAddress, Instant)>,
 }
 
 impl DaemonSeat {
-    pub(super) const fn new(seat: Seat<Mpcd, Conn>) -> Self {
+    pub(super) fn new(seat: Seat<Mpcd, Conn>) -> Self {
         Self {
             seat,
             told: false,
             running: false,
             restarting: false,
-            fresh: true,
-            lives: 0,
+            lives: Lives::default(),
             watched: Vec::new(),
         }
     }
@@ -138,12 +129,7 @@ impl Mpc {
             return;
         }
         (daemon.told, daemon.restarting) = (true, false);
-        daemon.lives += u64::from(core::mem::take(&mut daemon.fresh));
-        let seed = match daemon.lives {
-            1 => self.config.seed,
-            // A late answer to the previous daemon must not match.
-            lives => mix(self.config.seed ^ lives.wrapping_mul(STEP)),
-        };
+        let seed = daemon.lives.begin(self.config.seed);
         let elans = self.elans.iter().map(|(itf, elan)| elan.info(*itf));
         let start = ToMpcd::Start {
             config: Box::new(MpcConfig {
@@ -174,7 +160,8 @@ impl Mpc {
         let ran = daemon.running;
         daemon.seat.gone();
         daemon.close_all(&mut self.bus);
-        (daemon.fresh, daemon.restarting) = (true, false);
+        daemon.lives.end();
+        daemon.restarting = false;
         match (ran, core::mem::take(&mut daemon.told)) {
             (true, _) => self.data.orphan(now, &mut self.bus),
             // The daemon was about to forget everything.
@@ -192,7 +179,7 @@ impl Mpc {
         let again = core::mem::replace(&mut daemon.restarting, daemon.told);
         if ended == Ended::Exits {
             daemon.seat.leaves();
-            daemon.fresh = true;
+            daemon.lives.end();
         }
         self.data.reset(&mut self.bus);
         if !again {
@@ -258,22 +245,20 @@ impl Mpc {
         if !proper {
             return daemon.seat.refuse();
         }
-        let mut waiting = None;
+        let mut attached = None;
         match &message {
             ToKernel::SetMpcControlAddress(_) => {
                 (daemon.running, daemon.restarting) = (true, false);
             }
             ToKernel::CleanUpAndExit | ToKernel::Reload => daemon.running = false,
-            ToKernel::Attach { conn, .. } => {
-                let known = daemon.seat.conn_mut(*conn);
-                waiting = known.map(|known| (*conn, core::mem::take(&mut known.own.waiting)));
-            }
+            ToKernel::Attach { conn, .. } => attached = Some(*conn),
             _ => {}
         }
         self.data.handle(message, now, &mut self.bus);
-        let (conn, sdus) = waiting.unwrap_or((ConnId(0), VecDeque::new()));
-        for sdu in sdus {
-            self.data.received(conn, &sdu, now, &mut self.bus);
+        if let Some(conn) = attached {
+            for sdu in self.daemon.seat.take_early(conn) {
+                self.data.received(conn, &sdu, now, &mut self.bus);
+            }
         }
     }
 
@@ -314,9 +299,8 @@ impl Mpc {
                     self.pump(now);
                     return self.data.received(conn, sdu, now, &mut self.bus);
                 }
-                Some(known) if known.outgoing && known.own.waiting.len() < WAITING => {
-                    return known.own.waiting.push_back(sdu.to_vec());
-                }
+                // The daemon has not attached the connection yet.
+                Some(known) if known.outgoing => return daemon.seat.hold(conn, sdu),
                 Some(_) | None => return self.stray(),
             },
             AtmEvent::Incoming {
@@ -373,7 +357,6 @@ impl Conn {
             shortcut,
             peer,
             qos: (!best_effort).then_some(*qos),
-            waiting: VecDeque::new(),
         }
     }
 }

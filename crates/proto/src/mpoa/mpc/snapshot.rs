@@ -5,6 +5,7 @@ use super::Mpc;
 use super::api::MpcCounters;
 use super::egress::EgressState;
 use super::ingress::{Binding, IngressState};
+use crate::split::SeatCounters;
 use crate::{Cause, Instant};
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
@@ -128,6 +129,8 @@ pub struct MpcSnapshot {
     pub qos_packets: Vec<u64>,
     /// Counts since the start.
     pub counters: MpcCounters,
+    /// Counters of the daemon's seat.
+    pub seat: SeatCounters,
 }
 
 impl Mpc {
@@ -162,6 +165,7 @@ impl Mpc {
                 .map(|(filter, _)| self.data.qos.packets(&filter))
                 .collect(),
             counters: self.counters().clone(),
+            seat: self.daemon.seat.counters(),
         }
     }
 

@@ -99,7 +99,7 @@ impl Lec {
     pub(super) fn control_gone(&mut self, now: Instant) {
         let control = &mut self.control;
         control.seat.gone();
-        control.fresh = true;
+        control.lives.end();
         if !core::mem::take(&mut control.told) {
             return;
         }

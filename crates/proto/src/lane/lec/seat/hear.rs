@@ -6,7 +6,6 @@ use crate::lane::lec::{Lec, Output};
 use crate::split::{Ended, FromDaemon};
 use crate::{AtmRequest, ConnId, Instant};
 use aerostat_wire::Sap;
-use std::collections::VecDeque;
 
 impl Lec {
     pub(in crate::lane::lec) fn hear(&mut self, message: FromDaemon<FromLecd>, now: Instant) {
@@ -20,7 +19,7 @@ impl Lec {
             FromDaemon::Message(message) => message,
             FromDaemon::Ended(ended) => {
                 (control.told, control.stopping) = (false, false);
-                control.fresh = true;
+                control.lives.end();
                 if ended == Ended::Exits {
                     control.seat.leaves();
                 }
@@ -123,17 +122,15 @@ impl Lec {
         if !proper {
             return control.seat.refuse();
         }
-        let mut waiting = VecDeque::new();
-        let mut on = ConnId(0);
-        if let ToData::Open { conn, .. } = &message
-            && let Some(call) = control.seat.conn_mut(*conn)
-        {
-            on = *conn;
-            waiting = core::mem::take(&mut call.own.waiting);
-        }
+        let opened = match &message {
+            ToData::Open { conn, .. } => Some(*conn),
+            _ => None,
+        };
         self.data.handle(message, now);
-        for sdu in waiting {
-            self.data.receive(on, &sdu, now);
+        if let Some(conn) = opened {
+            for sdu in control.seat.take_early(conn) {
+                self.data.receive(conn, &sdu, now);
+            }
         }
     }
 

@@ -21,16 +21,16 @@ impl Rig {
         self.input(Input::Mpcd(ProcessEvent::Said(message)))
     }
     fn lie(&mut self, message: FromDaemon<FromMpcd>) -> Vec<Output> {
-        let before = self.counters().daemon_refused;
+        let before = self.mpc.snapshot(self.now).seat.refused;
         let out = self.say(message);
-        assert_eq!(self.counters().daemon_refused, before + 1);
+        assert_eq!(self.mpc.snapshot(self.now).seat.refused, before + 1);
         out
     }
     /// A message that crossed the end of what it is about: it has no effect, and is no lie.
     fn late(&mut self, message: FromDaemon<FromMpcd>) {
-        let before = self.counters().daemon_refused;
+        let before = self.mpc.snapshot(self.now).seat.refused;
         assert!(self.say(message).is_empty());
-        assert_eq!(self.counters().daemon_refused, before);
+        assert_eq!(self.mpc.snapshot(self.now).seat.refused, before);
     }
 }
 
@@ -140,7 +140,7 @@ fn packets_that_are_faster_than_the_daemon_wait_or_go_at_once() {
         let out = rig.atm(AtmEvent::Received { conn, sdu: &sdu });
         assert!(delivered(&out).is_empty(), "{n}");
     }
-    assert_eq!(rig.counters().stray_events, 6);
+    assert_eq!(rig.mpc.snapshot(rig.now).seat.dropped, 70 - 64);
     let attach = ToKernel::Attach {
         conn,
         peer: PEER,

@@ -83,7 +83,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
     for (n, lie) in lies.into_iter().enumerate() {
         with(&mut w, LEC0, |m, now| {
             m.input(event(ProcessEvent::Said(lie.clone())), now);
-            let refused = m.lec.snapshot().control.daemon_refused;
+            let refused = m.lec.snapshot().seat.refused;
             assert_eq!(refused, n as u64 + 1, "{lie:?}");
         });
     }
@@ -118,10 +118,10 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
     with(&mut w, LEC0, Split::kill);
     // What was under way when the daemon ended is late, and not a lie.
     with(&mut w, LEC0, |m, now| {
-        let before = m.lec.snapshot().control.daemon_refused;
+        let before = m.lec.snapshot().seat.refused;
         let outputs = m.out.len();
         m.input(said(FromLecd::Left), now);
-        assert_eq!(m.lec.snapshot().control.daemon_refused, before);
+        assert_eq!(m.lec.snapshot().seat.refused, before);
         assert_eq!(m.out.len(), outputs);
     });
     with(&mut w, LEC0, Split::come);

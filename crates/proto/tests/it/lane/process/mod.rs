@@ -342,7 +342,7 @@ fn a_client_whose_control_part_is_away_is_a_client() {
         let count = shown.connections.len();
         assert!((5..=7).contains(&count), "{:?}", shown.connections);
         assert_eq!((shown.lecid, shown.control.joins), (1, 1));
-        assert_eq!(shown.control.daemon_refused, 0);
+        assert_eq!(shown.seat.refused, 0);
         let row = shown.cache.iter().find(|row| row.mac == mac(2)).unwrap();
         assert!(row.vc.is_some() && row.atm == Some(address(2)), "{row:?}");
         // The user asks and gets answers.
@@ -417,7 +417,7 @@ fn a_daemon_that_dies_stops_no_traffic_and_the_next_goes_on() {
         let shown = client(&w, LEC0).lec.snapshot();
         assert_eq!((shown.state, shown.lecid), (LecState::Operational, lecid));
         assert_eq!((shown.control.joins, shown.control.losses), (1, 0));
-        assert_eq!(shown.control.daemon_refused, 0);
+        assert_eq!(shown.seat.refused, 0);
         assert_eq!(client(&w, LEC0).associated, associated);
         assert_eq!(w.net.calls(), calls, "no more connections, and no fewer");
         end(w);
@@ -676,7 +676,7 @@ fn deaths_at_random_times_and_losses_never_wedge_the_elan() {
         w.run_for(Duration::from_secs(1));
         assert_eq!(arrived(&w.take_notes(), LEC0), [9999], "seed {seed}");
         for who in LEC0..LEC0 + 3 {
-            let refused = client(&w, who).lec.snapshot().control.daemon_refused;
+            let refused = client(&w, who).lec.snapshot().seat.refused;
             assert_eq!(refused, 0, "seed {seed}: an honest daemon was refused");
         }
         end(w);
