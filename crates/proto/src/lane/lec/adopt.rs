@@ -107,34 +107,39 @@ impl Told {
         if counted != ControlCounters::default() {
             say(FromLecd::Counted(counted));
         }
-        self.conns.retain(|conn, _| {
-            let stays = control.conns.contains_key(conn);
-            if !stays {
+        // What is gone comes first, so that the other half has room for what is new.
+        let changed = control.conns.changes();
+        for conn in &changed {
+            if !control.conns.contains_key(conn) && self.conns.remove(conn).is_some() {
                 say(FromLecd::ConnGone(*conn));
             }
-            stays
-        });
-        for (conn, known) in control.conns.iter() {
-            let row = KnownConn::of(*conn, known);
-            if self.conns.insert(*conn, row) != Some(row) {
+        }
+        for conn in changed {
+            let Some(known) = control.conns.get(&conn) else {
+                continue;
+            };
+            let row = KnownConn::of(conn, known);
+            if self.conns.insert(conn, row) != Some(row) {
                 say(FromLecd::Conn(row));
             }
         }
-        self.entries.retain(|mac, _| {
-            let stays = control.cache.contains_key(mac);
-            if !stays {
+        let changed = control.cache.changes();
+        for mac in &changed {
+            if !control.cache.contains_key(mac) && self.entries.remove(mac).is_some() {
                 say(FromLecd::EntryGone(*mac));
             }
-            stays
-        });
-        for (mac, entry) in control.cache.iter() {
-            let told = self.entries.get(mac);
+        }
+        for mac in changed {
+            let Some(entry) = control.cache.get(&mac) else {
+                continue;
+            };
+            let told = self.entries.get(&mac);
             let current = told.is_some_and(|(row, verified)| {
                 row.describes(entry) && entry.verified.since(*verified) < VERIFIED_AGAIN
             });
             if !current {
-                let row = KnownEntry::of(*mac, entry, now);
-                self.entries.insert(*mac, (row.clone(), entry.verified));
+                let row = KnownEntry::of(mac, entry, now);
+                self.entries.insert(mac, (row.clone(), entry.verified));
                 say(FromLecd::Entry(row));
             }
         }

@@ -18,6 +18,8 @@ pub(super) struct Conns {
     roles: BTreeMap<Role, usize>,
     /// Data direct, called side: when READY_QUERY is due.
     queries: Deadlines<ConnId>,
+    /// Connections that were added, changed or removed since the last report, if there are reports.
+    unreported: Option<BTreeSet<ConnId>>,
 }
 
 impl Deref for Conns {
@@ -30,22 +32,36 @@ impl Deref for Conns {
 impl Conns {
     /// The connection, for changes of its state; role and peer must not change.
     pub(super) fn get_mut(&mut self, conn: &ConnId) -> Option<&mut Conn> {
+        self.changed(*conn);
         self.map.get_mut(conn)
     }
     pub(super) fn insert(&mut self, conn: ConnId, known: Conn) {
         self.remove(&conn);
+        self.changed(conn);
         self.by_peer.insert((known.peer, conn));
         *self.roles.entry(known.role).or_default() += 1;
         self.map.insert(conn, known);
     }
     pub(super) fn remove(&mut self, conn: &ConnId) -> Option<Conn> {
         let gone = self.map.remove(conn)?;
+        self.changed(*conn);
         self.by_peer.remove(&(gone.peer, *conn));
         if let Some(count) = self.roles.get_mut(&gone.role) {
             *count -= 1;
         }
         self.queries.set(*conn, None);
         Some(gone)
+    }
+    fn changed(&mut self, conn: ConnId) {
+        if let Some(unreported) = &mut self.unreported {
+            unreported.insert(conn);
+        }
+    }
+    /// The connections that may have changed since the last call, in order, with those that are gone; all connections at
+    /// the first call.
+    pub(super) fn changes(&mut self) -> BTreeSet<ConnId> {
+        let changed = self.unreported.replace(BTreeSet::new());
+        changed.unwrap_or_else(|| self.map.keys().copied().collect())
     }
     pub(super) fn count(&self, role: Role) -> usize {
         self.roles.get(&role).copied().unwrap_or_default()

@@ -19,6 +19,8 @@ pub(super) struct Rows {
     /// The owner under which a row is indexed.
     filed: BTreeMap<MacAddr, AtmAddress>,
     by_owner: BTreeSet<(AtmAddress, MacAddr)>,
+    /// Rows that were inserted, changed or removed since the last report, if there are reports.
+    unreported: Option<BTreeSet<MacAddr>>,
 }
 
 impl Deref for Rows {
@@ -30,17 +32,22 @@ impl Deref for Rows {
 
 impl Rows {
     pub(super) fn get_mut(&mut self, mac: &MacAddr) -> Option<&mut Entry> {
-        let entry = self.map.get_mut(mac)?;
+        if !self.map.contains_key(mac) {
+            return None;
+        }
+        self.changed(*mac);
         self.touched.insert(*mac);
         self.unfiled.insert(*mac);
-        Some(entry)
+        self.map.get_mut(mac)
     }
     pub(super) fn insert(&mut self, mac: MacAddr, entry: Entry) {
         self.map.insert(mac, entry);
         self.touched.insert(mac);
         self.unfiled.insert(mac);
+        self.changed(mac);
     }
     pub(super) fn remove(&mut self, mac: &MacAddr) -> Option<Entry> {
+        self.changed(*mac);
         self.touched.remove(mac);
         self.deadlines.set(*mac, None);
         self.unfiled.remove(mac);
@@ -48,6 +55,17 @@ impl Rows {
             self.by_owner.remove(&(owner, *mac));
         }
         self.map.remove(mac)
+    }
+    fn changed(&mut self, mac: MacAddr) {
+        if let Some(unreported) = &mut self.unreported {
+            unreported.insert(mac);
+        }
+    }
+    /// The rows that may have changed since the last call, in order, with those that are gone; all rows at the first
+    /// call.
+    pub(super) fn changes(&mut self) -> BTreeSet<MacAddr> {
+        let changed = self.unreported.replace(BTreeSet::new());
+        changed.unwrap_or_else(|| self.map.keys().copied().collect())
     }
     /// The rows of this owner.
     pub(super) fn of(&mut self, owner: AtmAddress) -> Vec<MacAddr> {
@@ -100,6 +118,7 @@ mod tests {
             moves in proptest::collection::vec((0_u8..10, proptest::option::weighted(0.8, 0_u8..4), 0_u8..4), 1..200),
         ) {
             let mut rows = Rows::default();
+            let mut reported: BTreeMap<MacAddr, Option<AtmAddress>> = BTreeMap::new();
             for (mac, owner, asked) in moves {
                 let mac = MacAddr([2, 0, 0, 0, 0, mac]);
                 let owner = owner.map(|n| AtmAddress([n; 20]));
@@ -119,6 +138,17 @@ mod tests {
                 let walk: Vec<MacAddr> = walk.map(|(mac, _)| *mac).collect();
                 prop_assert_eq!(rows.of(asked), walk);
                 prop_assert!(rows.filed.len() <= rows.map.len());
+                // Reports of changes alone give the same table.
+                if asked.0[0] == 0 {
+                    for mac in rows.changes() {
+                        match rows.get(&mac) {
+                            Some(entry) => reported.insert(mac, entry.atm),
+                            None => reported.remove(&mac),
+                        };
+                    }
+                    let all = rows.iter().map(|(mac, entry)| (*mac, entry.atm));
+                    prop_assert_eq!(&reported, &all.collect());
+                }
             }
         }
     }

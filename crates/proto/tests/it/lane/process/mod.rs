@@ -1,6 +1,7 @@
 //! Clients whose control part is in a process of its own: the effects of its deaths.
 
 mod lies;
+mod many;
 
 use super::*;
 use aerostat_proto::AtmRequest;
