@@ -1,8 +1,12 @@
 //! Parameters of protocols: the name, the range and the default of each parameter in one place.
 //!
-//! [`parameters!`](crate::parameters!) makes a structure of parameters. A parameter with a range also gets a [`Range`] in the structure's
-//! `RANGES`, under the same name; whoever reads such a value from a file, from a TLV or from a user takes the range
-//! and the default from there, and the words of documents and errors, too.
+//! **Purpose.** A parameter is read from a lab file, from a TLV of a peer, or from a user's command, and each reader
+//! must accept the same range. [`parameters!`](crate::parameters!) therefore makes a structure of parameters together
+//! with their ranges: a parameter with a range has a [`Range`] of the same name in the structure's `RANGES`. Readers,
+//! documents and errors take the range and the default from there.
+//!
+//! **Objects and owners.** Each protocol owns its structure (such as [`crate::mpoa::MpcParams`]) in its `params.rs`.
+//! The `settings` of results list the names, values and ranges from the structure's `with_ranges`.
 
 use crate::Duration;
 use core::fmt;

@@ -1,26 +1,29 @@
-//! Daemons in processes of their own: their messages to and from the lab's process, and the encoding of these messages.
+//! Daemons: the control halves of clients, of servers and of signalling, and their messages to and from the data
+//! halves.
 //!
-//! **Purpose.** On a Linux host mpcd, zeppelin, atmsigd, lecs, les and bus are processes beside the kernel; `up
-//! --split` makes the same of this program's machines. A daemon is a machine that runs in a process of its own; its
-//! *seat* is the machine in the lab's process that stands where the whole one would stand. Here is what all daemons
-//! have in common.
+//! **Purpose.** On a Linux host mpcd, zeppelin, atmsigd, lecs, les and bus are processes beside the kernel. In this
+//! program each of them is a daemon beside its data half, and the two exchange only typed messages. The daemon runs in
+//! the process of its data half. With `up --split` it runs in a process of its own, and the messages go through a
+//! socket. This module has what all daemons have in common.
 //!
-//! **Objects and owners.** A [`Daemon`] is the control half of a client, of a server or of a host's signalling;
-//! [`Seat`] is what its data half has of it, and [`Process`] is several of them in a process of their own. A connection
-//! begins with a [`Greeting`] each way, which names the node and the [`Role`]; then a frame is one message,
-//! [`ToDaemon`] or [`FromDaemon`] with the number of its daemon, in the form of [`codec`]. The socket and the processes
-//! are the live driver's.
+//! **Objects and owners.** A [`Daemon`] is the control half. The data half owns a [`Seat`], which has the duties of an
+//! operating system for the daemon: it knows the daemon's listeners and connections, grants its requests, and releases
+//! everything when the daemon ends. A [`Process`] owns all daemons of one role at a node. On a socket, each side first
+//! sends a [`Greeting`]; the daemon's names the node and the [`Role`]. Each further frame is one message ([`ToDaemon`],
+//! [`FromDaemon`]) with the number of its daemon ([`Numbered`]), encoded by [`codec`]. The live driver owns the socket
+//! and starts the processes.
 //!
-//! **What all roles share.** Calls belong to a daemon as its sockets would: the seat releases them when it is gone.
-//! Neither side trusts the other: a frame that cannot be decoded ends the connection, a request about something that is
-//! not the daemon's is refused and counted. Traces keep the words of the program ([`names`]).
+//! **Trust.** Neither side trusts the other. A frame that cannot be decoded ends the connection. A request about an
+//! object of somebody else is refused and counted ([`SeatCounters`]). A trace has only names that the program knows
+//! ([`names`]).
 //!
 //! **A role is added** by: a line in [`Role`] (here and in `codec.rs`), its two types of messages with
 //! [`split_choice!`](crate::split_choice) and [`split_record!`](crate::split_record) (in whatever crate the types are),
 //! its list in [`names`], a [`Daemon`], a data half with a [`Seat`], and a test that calls [`testing::survives`] for
 //! both types. The rest is in the essay of `aerostat_live::daemons`.
 //!
-//! **Bounds.** A frame has at most [`FRAME_MAX`] octets.
+//! **Bounds.** A frame has at most [`FRAME_MAX`] octets. [`Early::MOST`] SDUs of a connection wait until the data half
+//! can use the connection. The live driver bounds what waits for a process that does not read.
 //!
 //! **Standards.** None: the encoding is this project's own, and both ends have the same version.
 

@@ -10,7 +10,7 @@ use crate::{ConnId, Duration, Instant, Trace};
 use aerostat_wire::MacAddr;
 use std::collections::{BTreeMap, VecDeque};
 
-/// An entry is reported again when it was verified this long after the last report.
+/// An entry that only became younger is reported again if it was verified this long after the last report.
 const VERIFIED_AGAIN: Duration = Duration::from_secs(30);
 
 impl KnownConn {
@@ -59,7 +59,7 @@ impl KnownEntry {
             && self.associated == entry.associated
             && self.tlvs == entry.tlvs
     }
-    /// The entry of whoever goes on from here.
+    /// The entry of a control part that continues from this row.
     fn taken_over(self, now: Instant) -> Entry {
         let mut entry = Entry::new(now.before(self.age));
         entry.path = match self.status {
@@ -200,7 +200,7 @@ impl Control {
         self.cache.touch_all();
     }
 
-    /// What it knows, as it would tell it.
+    /// All connections and entries, as they would be reported.
     pub(super) fn rows(&self, now: Instant) -> (Vec<KnownConn>, Vec<KnownEntry>) {
         let conns = self.conns.iter();
         let conns = conns.map(|(conn, known)| KnownConn::of(*conn, known));
@@ -237,7 +237,7 @@ impl Control {
         for row in entries.into_iter().take(room) {
             let mac = row.mac;
             let mut entry = row.taken_over(now);
-            // Whether it has one is found out below.
+            // `order_path` finds out below whether there is a path.
             (entry.path, entry.asking) = (Path::None, None);
             self.cache.insert(mac, entry);
         }
@@ -251,14 +251,15 @@ impl Control {
         let text = format!("goes on in ELAN {} as LECID {}", self.elan, self.lecid);
         let trace = Trace::milestone("lane.adopted", text);
         self.trace(trace.with("elan", self.elan).with("lecid", self.lecid));
-        // The previous control part may have been about to do so.
+        // The previous control part may have died before it announced the TLVs.
         if self.v2 {
             self.announce(now);
         }
         self.reckon();
     }
 
-    /// Sets the data plane to the state of this entry: to its path if it has one, else to asking when it is wanted.
+    /// Sets the data plane to the state of this entry: to its path if there is a path, else to a request at the next
+    /// frame.
     fn order_path(&mut self, mac: MacAddr, now: Instant) {
         let entry = self.cache.get(&mac);
         let has = entry.is_some_and(|entry| {

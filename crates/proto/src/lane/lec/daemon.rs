@@ -19,7 +19,7 @@ struct Client {
     /// The client was told to continue or to join, and not to stop.
     runs: bool,
     remote: Vec<MacAddr>,
-    /// State that it takes over, until it is told to go.
+    /// State that the client takes over when it is told to go.
     conns: Vec<KnownConn>,
     entries: Vec<KnownEntry>,
     told: Told,
@@ -77,11 +77,11 @@ impl Client {
 }
 
 impl LecDaemon {
-    /// Where it stands; `None` if it does not run.
+    /// The state of the client; `None` if it does not run.
     pub(super) fn state(&self) -> Option<LecState> {
         self.client.as_ref().map(|client| client.control.state())
     }
-    /// What there is to see of it.
+    /// The state for display.
     pub(super) fn view(&self) -> Option<View> {
         let control = &self.client.as_ref()?.control;
         // Nobody looks at the ages of entries.

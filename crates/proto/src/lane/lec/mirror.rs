@@ -1,5 +1,5 @@
-//! What a client's data half knows of a control part in another process: as much as `inspect` shows, and as the next
-//! one needs to go on.
+//! What a client's data half knows of a control part in another process: the state that `inspect` shows, and that the
+//! next control part needs to continue.
 
 use super::split::{KnownConn, KnownEntry, Standing};
 use super::{ControlCounters, LecState};
@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 
 use super::control::Role;
 
-/// What the control part told last.
+/// The state that the control part reported last.
 #[derive(Debug, Default)]
 pub(super) struct Mirror {
     pub(super) standing: Option<Box<Standing>>,
     pub(super) conns: BTreeMap<ConnId, KnownConn>,
-    /// With the time at which the binding was last verified.
+    /// Each entry has the time at which its binding was last verified.
     entries: BTreeMap<MacAddr, (KnownEntry, Instant)>,
-    /// What it counted, and what was counted for it here.
+    /// Counts that the control part reported, and counts of the data half on its behalf.
     pub(super) counters: ControlCounters,
 }
 
 impl Mirror {
-    /// Forgets all but what was counted.
+    /// Forgets everything but the counters.
     pub(super) fn clear(&mut self) {
         *self = Self {
             counters: self.counters,
@@ -38,7 +38,7 @@ impl Mirror {
     pub(super) fn is_associated(&self, mac: &MacAddr) -> bool {
         self.entries.get(mac).is_some_and(|(row, _)| row.associated)
     }
-    /// Keeps an entry, if there is room for it among so many.
+    /// Stores an entry; false if `limit` entries are stored already.
     pub(super) fn keep(&mut self, row: KnownEntry, limit: usize, now: Instant) -> bool {
         let room = self.knows(&row.mac) || self.entries.len() < limit;
         if room {
@@ -50,7 +50,7 @@ impl Mirror {
     pub(super) fn forget(&mut self, mac: &MacAddr) {
         self.entries.remove(mac);
     }
-    /// The entries, as old as they are at `now`.
+    /// The entries, with their ages at `now`.
     pub(super) fn entries(&self, now: Instant) -> impl Iterator<Item = KnownEntry> {
         self.entries
             .values()
@@ -71,7 +71,7 @@ impl Mirror {
             _ => false,
         }
     }
-    /// True if it has every connection that a member has.
+    /// True if the client has every connection that a member needs.
     pub(super) fn has_servers(&self) -> bool {
         let servers = [Role::ControlDirect, Role::Distribute, Role::MulticastSend];
         servers.into_iter().all(|role| self.count(role) > 0)

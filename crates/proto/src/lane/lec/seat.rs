@@ -1,8 +1,8 @@
 //! The seat of the control part beside the data plane. See [`super::split`].
 //!
-//! Nothing that the control part says is believed beyond what is its own: the client's address, its calls, as many of
-//! them as the limits allow. What arrives on a connection that is up, before the data plane knows the connection, waits
-//! for it.
+//! The client accepts from the control part only messages about the control part's own objects: the client's address,
+//! and its calls, as many as the limits allow. An SDU that arrives on a connection before the data plane knows the
+//! connection waits in the seat.
 
 mod absence;
 mod hear;
@@ -32,24 +32,26 @@ pub(super) struct Call {
     sap: Sap,
 }
 
-/// The seat, where its daemon stands, and what the client's user was told.
+/// The seat, the state of its daemon, and what the client's user was told.
 #[derive(Debug)]
 pub(super) struct ControlSeat {
     pub(super) seat: Seat<LecDaemon, Call>,
-    /// The client is to run.
+    /// True if the user wants the client to run.
     wanted: bool,
-    /// The daemon was told of it and has not ended.
+    /// The daemon was told to run and has not ended.
     told: bool,
-    /// It was told to stop.
+    /// The daemon was told to stop.
     stopping: bool,
     lives: Lives,
-    /// Id of the last call that a daemon made.
+    /// Id of the last call that a daemon made. The next daemon uses higher ids.
     last_conn: ConnId,
-    /// What the user was told and what it waits for.
+    /// The user was told that the client has joined.
     joined: bool,
+    /// The user was told of these associations.
     associated: BTreeSet<MacAddr>,
+    /// The user waits for the owners of these addresses.
     asked: BTreeSet<MacAddr>,
-    /// C27: what the user said.
+    /// C27: the addresses that the user represents.
     remote: BTreeSet<MacAddr>,
     pub(super) mirror: Mirror,
     absence: Option<Absence>,
@@ -89,7 +91,7 @@ impl ControlSeat {
             self.seat.drop_one();
         }
     }
-    /// For the daemon, or for the next one.
+    /// Sends a message to the daemon, or keeps it for the next daemon.
     fn tell_or_keep(&mut self, message: ToLecd, now: Instant) {
         match self.told {
             true => self.seat.tell(message, now),
@@ -130,7 +132,7 @@ impl Call {
 }
 
 impl Lec {
-    /// An input for the control part, or from or about it.
+    /// Handles an input for the control part, a message of its daemon, or an event of the daemon's process.
     pub(super) fn control_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         let control = &mut self.control;
         match input {
@@ -201,12 +203,12 @@ impl Lec {
         }
     }
 
-    /// What the data plane says.
+    /// Passes on a message of the data plane.
     pub(super) fn data_said(&mut self, message: ToControl, now: Instant) {
         if self.control.told {
             self.control.seat.tell(ToLecd::Data(message), now);
         } else if matches!(message, ToControl::Control { .. }) {
-            // Everything else is asked again.
+            // The data plane sends every other message again when it needs to.
             let message = ToLecd::Data(message);
             self.control.keep_or_drop(ToDaemon::Message(message));
         }
@@ -214,7 +216,7 @@ impl Lec {
 
     // ---- life ----
 
-    /// Tells the daemon to run, or to go on, if it should and was not told.
+    /// Tells the daemon to run, or to continue for its predecessor, if the client is wanted and the daemon was not told.
     pub(super) fn start_control(&mut self, now: Instant) {
         let control = &mut self.control;
         if !control.seat.is_present() || control.told || !control.wanted {
@@ -245,7 +247,7 @@ impl Lec {
         }
     }
 
-    /// What the operating system does when a process is gone: its sockets close. The user hears what that means.
+    /// Closes all connections, as the operating system does when a process ends, and tells the user the consequences.
     fn drop_all(&mut self, now: Instant) {
         self.data.handle(ToData::Reset, now);
         let control = &mut self.control;
@@ -262,7 +264,7 @@ impl Lec {
         self.leave_user();
     }
 
-    /// The user hears that the client has left.
+    /// Tells the user that the client has left its ELAN.
     fn leave_user(&mut self) {
         let control = &mut self.control;
         for mac in core::mem::take(&mut control.associated) {
@@ -327,7 +329,7 @@ impl Lec {
         }
     }
 
-    /// A call is gone. The daemon will say so too; frames need not wait for it.
+    /// A call is gone. The daemon will report this, too; frames need not wait for the report.
     fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
         self.data.handle(ToData::Close(conn), now);
         let control = &mut self.control;

@@ -21,13 +21,18 @@
 //! **Timers**: in a process of its own, the state for `inspect` is reported [`SHOW`] after a change, at most that
 //! often.
 //!
+//! **Bounds.** The seat stores the addresses of as many members as the server may have clients, and two connections for
+//! each client, with some for calls that are being set up. A report that does not fit a frame loses rows. Members and
+//! ELANs are sent one by one, so that each fits a frame.
+//!
 //! **Trust.** The seat lets a server listen and call only with the server's own addresses, and use only its own
 //! connections, within the server's bounds; other requests are refused and counted. Only a LES may name members; only a
 //! BUS may report which clients it reaches.
 //!
 //! **Standards.** None: the encoding is this project's own ([`crate::split`]).
 //!
-//! **Not implemented**: LECS, LES and BUS of an outside process that is no LANE server of this project.
+//! **Not implemented**: servers of other programs (such as linux-atm's `les`) as the process behind a seat. They take
+//! part as stations of their own, over a link.
 
 mod codec;
 mod daemon;

@@ -1,4 +1,4 @@
-//! A member whose control part has died: it goes on for a while, and the next control part takes over.
+//! A member whose control part has died: frames continue for a while, and the next control part takes over.
 
 use super::WAITING;
 use crate::lane::lec::control::Role;
@@ -9,12 +9,12 @@ use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::MacAddr;
 use std::collections::VecDeque;
 
-/// How long a member whose daemon has died stays one without another daemon.
+/// How long a client remains a member after its daemon has died, if no other daemon comes.
 pub const GRACE: Duration = Duration::from_secs(10);
-/// A daemon that took over and died within this time gets no successor that takes over.
+/// If a daemon took over and died within this time, the next daemon does not take over: the state may be the reason.
 const DOUBT: Duration = Duration::from_secs(5);
 
-/// Nobody is there, and somebody may come.
+/// The time without a daemon in which the next daemon may take over.
 #[derive(Debug)]
 pub(in crate::lane::lec) struct Absence {
     until: Instant,
@@ -33,7 +33,7 @@ impl Absence {
         }
         room
     }
-    /// A connection is gone, and so is what is about it.
+    /// Drops the messages about a connection that is gone.
     pub(super) fn forget(&mut self, conn: ConnId) {
         self.waiting.retain(|message| about(message) != Some(conn));
     }
@@ -49,7 +49,7 @@ const fn about(message: &ToDaemon<ToLecd>) -> Option<ConnId> {
 }
 
 impl Lec {
-    /// Nobody has come in time.
+    /// Leaves the ELAN if no daemon has come in time.
     pub(in crate::lane::lec) fn absence_timeout(&mut self, now: Instant) {
         let absence = self.control.absence.as_ref();
         if absence.is_some_and(|absence| absence.until <= now) {
@@ -57,7 +57,7 @@ impl Lec {
         }
     }
 
-    /// The daemon goes on where the one before was a member.
+    /// Gives the state to a daemon that continues where its predecessor was a member.
     pub(super) fn hand_over(&mut self, absence: Absence, now: Instant) {
         self.reconcile(now);
         let control = &mut self.control;
@@ -77,7 +77,7 @@ impl Lec {
         }
     }
 
-    /// What the daemon that died had said in part only.
+    /// Ends what the dead daemon had begun: it may have reported only a part of a change.
     fn reconcile(&mut self, now: Instant) {
         let control = &mut self.control;
         let (mirror, out) = (&control.mirror, &mut self.out);
@@ -126,7 +126,7 @@ impl Lec {
         }
     }
 
-    /// Calls that were being set up end; so do those of which only one half knows.
+    /// Releases calls that were being set up, and connections that only one half knows.
     fn release_all_but_established(&mut self) {
         let control = &mut self.control;
         let (known, data) = (&control.mirror.conns, &mut self.data);

@@ -1,4 +1,4 @@
-//! What the control part says, and how much of it is believed.
+//! Messages of the control part, and the checks that each must pass.
 
 use super::SHORTEST;
 use crate::lane::lec::split::{FromLecd, ToData};
@@ -24,7 +24,7 @@ impl Lec {
                     control.seat.leaves();
                 }
                 self.drop_all(now);
-                // It may have been wanted again meanwhile.
+                // The user may have started the client again meanwhile.
                 return self.start_control(now);
             }
         };
@@ -41,7 +41,7 @@ impl Lec {
             FromLecd::Dissociate { mac } if control.associated.remove(&mac) => {
                 self.out.push_back(Output::Dissociate { mac });
             }
-            // A station that the user has taken back meanwhile is no news.
+            // The user may have taken the station back meanwhile, and then needs no message.
             FromLecd::RemoteMoved { mac } => {
                 if control.remote.remove(&mac) {
                     self.out.push_back(Output::RemoteMoved { mac });
@@ -92,7 +92,7 @@ impl Lec {
         }
     }
 
-    /// A message for the data plane, as far as the daemon may say it.
+    /// Passes on a message for the data plane, if the daemon may send it.
     fn data_message(&mut self, message: ToData, now: Instant) {
         let control = &mut self.control;
         let calls = control.seat.conns();
@@ -134,7 +134,7 @@ impl Lec {
         }
     }
 
-    /// A request to the ATM service, as far as the daemon may make it.
+    /// Passes on a request to the ATM service, if the daemon may make it.
     fn requested(&mut self, request: AtmRequest, now: Instant) {
         let control = &mut self.control;
         if !control.seat.grants(&request, &self.config) {
@@ -142,7 +142,7 @@ impl Lec {
         }
         match &request {
             AtmRequest::Connect { conn, .. } => control.last_conn = *conn,
-            // Before a frame is sent on it.
+            // The data plane must not send a frame on the connection any more.
             AtmRequest::Release { conn, .. } => self.data.handle(ToData::Close(*conn), now),
             _ => {}
         }
