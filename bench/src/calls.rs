@@ -102,7 +102,10 @@ impl Host {
                     };
                     self.out.push_back(NodeOutput::Event(told));
                 }
-                Output::Received { .. } | Output::Trace(_) | Output::Sigd(_) => {}
+                Output::Received { .. }
+                | Output::Undelivered(_)
+                | Output::Trace(_)
+                | Output::Daemon(_) => {}
             }
         }
     }

@@ -115,8 +115,9 @@ impl Host {
                 Output::OpenVc { .. }
                 | Output::CloseVc { .. }
                 | Output::Received { .. }
+                | Output::Undelivered(_)
                 | Output::Trace(_)
-                | Output::Sigd(_) => {}
+                | Output::Daemon(_) => {}
             }
         }
     }

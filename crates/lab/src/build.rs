@@ -14,7 +14,7 @@ use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface};
 use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
-use aerostat_node::signalling::{self, Manager, Signalling};
+use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::lane::server;
@@ -261,10 +261,10 @@ impl<'a> Builder<'a> {
     }
 
     /// The signalling of a host or a router.
-    fn signalling(&self, version: Version, life: u32) -> Manager {
+    fn signalling(&self, version: Version, life: u32) -> Signalling {
         let mut config = self.signalling_config(version, life);
         scale::widen_host(&mut config, &self.scale);
-        self.manager(config)
+        self.seated(config)
     }
 
     fn signalling_config(&self, version: Version, life: u32) -> signalling::Config {
@@ -286,11 +286,12 @@ impl<'a> Builder<'a> {
         arp
     }
 
-    fn manager(&self, config: signalling::Config) -> Manager {
-        if self.split {
-            return signalling::Away::new(config).into();
+    /// Signalling whose daemon half is where the daemons of the lab are.
+    fn seated(&self, config: signalling::Config) -> Signalling {
+        match self.split {
+            true => Signalling::split(config),
+            false => Signalling::new(config),
         }
-        Signalling::new(config).into()
     }
 
     fn end_host(&self, id: NodeId, name: &str, model: &HostModel, life: u32, now: Instant) -> Host {
@@ -673,7 +674,7 @@ impl<'a> Builder<'a> {
     fn lane_server(&self, id: NodeId, name: &str, model: &LaneServer, life: u32) -> Host {
         let mut config = self.signalling_config(model.uni, life);
         scale::widen_signalling(&mut config, &self.scale);
-        let mut host = Host::new(name, self.manager(config), Ip::None);
+        let mut host = Host::new(name, self.seated(config), Ip::None);
         if model.ilmi {
             self.register(&mut host, id, &model.attachment, model.uni);
         }

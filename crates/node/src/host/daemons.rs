@@ -1,7 +1,7 @@
 //! Daemons of a host in processes of their own: the types of their frames, and the seats that the frames concern.
 
-use super::{Host, Part, Service, ServiceKind};
-use crate::signalling;
+use super::{Host, Service, ServiceKind};
+use crate::signalling::{self, DaemonEvent};
 use aerostat_proto::lane::lec::split::FromLecd;
 use aerostat_proto::lane::server::FromServer;
 use aerostat_proto::lane::{lec, server};
@@ -79,7 +79,7 @@ impl Host {
         };
         match role {
             Role::Mpcd => self.tell_mpc(mpc::Input::Mpcd(is(there)), now),
-            Role::Sigd => self.tell_manager(is(there), now),
+            Role::Sigd => self.tell_signalling(is(there), now),
             Role::Lecd => {
                 for itf in 0..self.interfaces.len() {
                     self.tell_lec(itf, lec::Input::Lecd(is(there)), now);
@@ -120,7 +120,7 @@ impl Host {
                 self.tell_mpc(mpc::Input::Mpcd(ProcessEvent::Said(message)), now);
             }
             DaemonMessage::Sigd(Numbered { message, .. }) => {
-                self.tell_manager(ProcessEvent::Said(message), now);
+                self.tell_signalling(ProcessEvent::Said(message), now);
             }
             DaemonMessage::Lecd(Numbered { number, message }) => {
                 let input = lec::Input::Lecd(ProcessEvent::Said(message));
@@ -133,11 +133,8 @@ impl Host {
         }
     }
 
-    fn tell_manager(&mut self, event: signalling::SigdEvent, now: Instant) {
-        if let Err(refused) = self.signalling.hear(event, now) {
-            self.trace(Trace::detail("host.refused", refused.to_string()));
-        }
-        self.touch(Part::Signalling);
+    fn tell_signalling(&mut self, event: DaemonEvent, now: Instant) {
+        self.ask(signalling::Input::Daemon(event), now);
     }
 
     fn tell_lec(&mut self, itf: usize, input: lec::Input<'static>, now: Instant) {

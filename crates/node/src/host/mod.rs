@@ -56,7 +56,7 @@ use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::books::Cause;
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
-use crate::signalling::{self, Manager};
+use crate::signalling::{self, Signalling};
 use aerostat_proto::lane::Member;
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::split::{ProcessEvent, Role};
@@ -262,7 +262,7 @@ enum Part {
 /// An ATM end system.
 pub struct Host {
     name: String,
-    signalling: Manager,
+    signalling: Signalling,
     signalling_deadline: Option<Instant>,
     /// `None` if the addresses of the services are configured.
     management: Option<management::Management>,
@@ -307,10 +307,10 @@ pub enum Waits {
 impl Host {
     /// A host with signalling and an IP side, but without services.
     #[must_use]
-    pub fn new(name: impl Into<String>, signalling: impl Into<Manager>, ip: Ip) -> Self {
+    pub fn new(name: impl Into<String>, signalling: Signalling, ip: Ip) -> Self {
         Self {
             name: name.into(),
-            signalling: signalling.into(),
+            signalling,
             signalling_deadline: None,
             management: None,
             slots: Vec::new(),
@@ -438,9 +438,9 @@ impl Host {
     pub fn why_down(&self, itf: usize) -> Option<&str> {
         self.interfaces.get(itf)?.why_down.as_deref()
     }
-    /// The signalling manager: calls, listeners, counters.
+    /// Signalling: calls, listeners, counters.
     #[must_use]
-    pub const fn signalling(&self) -> &Manager {
+    pub const fn signalling(&self) -> &Signalling {
         &self.signalling
     }
     /// Traffic of each interface by path.

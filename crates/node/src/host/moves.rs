@@ -555,9 +555,7 @@ impl Host {
                 }
                 Out::CloseVc { vc } => self.out.push_back(HostOutput::CloseVc { vc }),
                 Out::Trace(trace) => self.trace(trace),
-                Out::Sigd(message) => {
-                    self.tell_process(Role::Sigd, 0, ToDaemon::Message(message));
-                }
+                Out::Daemon(message) => self.tell_process(Role::Sigd, 0, message),
                 Out::Event(user, event) => self.event(user.0.into(), &event, now),
                 Out::Received { user, conn, sdu } => {
                     let event = AtmEvent::Received {
@@ -566,6 +564,7 @@ impl Host {
                     };
                     self.event(user.0.into(), &event, now);
                 }
+                Out::Undelivered(sdu) => self.lost_by_service(Discard::Closed, &sdu),
             }
         }
         self.signalling_deadline = self.signalling.poll_timeout();

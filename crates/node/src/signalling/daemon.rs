@@ -1,252 +1,400 @@
-//! The manager as a daemon.
+//! The host half's view of its daemon: the daemon's starts and ends, and its messages.
 
-use super::{Config, Input, Limits, Output, Signalling, UserId};
-use aerostat_proto::sigd::{FromSigd, LinkInfo, Start, ToSigd, UserNo};
-use aerostat_proto::split::{Daemon, Ended, FromDaemon, Signal};
-use aerostat_proto::{AtmEvent, AtmRequest, Cause, Duration, Instant, Machine};
-use aerostat_wire::{Qos, Vc};
-use std::collections::{BTreeSet, VecDeque};
+use super::connections::{Conn, Party};
+use super::{Output, Phase, Signalling};
+use crate::interface;
+use aerostat_proto::sigd::{FromSigd, LinkInfo, Offer, SDU_MAX, SIGNALLING, Start, ToSigd};
+use aerostat_proto::split::{FromDaemon, ProcessEvent};
+use aerostat_proto::uni::{self, CallId};
+use aerostat_proto::{AtmEvent, AtmRequest, Cause, Instant, PartyId, Refused, Trace, sscop};
+use aerostat_wire::{Qos, Sap, TrafficParams, Vc};
 
-/// Pause between two reports of the link.
-const REPORT: Duration = Duration::from_secs(1);
-/// How long a regular end waits for the network's answers.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// Cause of connections that end with the daemon, and of calls without a daemon.
+pub(super) const NO_DAEMON: Cause = Cause::TEMPORARY;
+pub(super) const ABSENT: Refused = Refused("the signalling manager does not run");
 
-/// The signalling manager of a host, for a process of its own. It does nothing until it is told to.
-#[derive(Debug, Default)]
-pub struct Sigd {
-    manager: Option<Signalling>,
-    users: BTreeSet<UserId>,
-    /// The link information that was sent last, and when the next may be sent.
-    told: LinkInfo,
-    up: bool,
-    report_at: Option<Instant>,
-    last_report: Option<Instant>,
-    /// The daemon was told to end: it waits for answers until this time.
-    exit_at: Option<Instant>,
-    exited: bool,
-    out: VecDeque<FromDaemon<FromSigd>>,
+/// A message from a daemon in a process of its own, or an event of this process.
+pub type DaemonEvent = ProcessEvent<FromDaemon<FromSigd>>;
+
+/// Whether there is a daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// No daemon has started yet: calls wait.
+    Awaited,
+    /// The daemon was told to start, and has not answered: its messages belong to an earlier start.
+    Starts,
+    /// The daemon serves.
+    Serves,
+    /// The daemon releases its calls.
+    Ending,
+    /// The daemon is gone: calls are refused.
+    Gone,
 }
 
-impl Sigd {
-    /// The manager, once the daemon was told to start.
-    #[must_use]
-    pub const fn manager(&self) -> Option<&Signalling> {
-        self.manager.as_ref()
+impl Presence {
+    /// True if calls are refused.
+    pub(super) const fn is_absent(self) -> bool {
+        matches!(self, Self::Ending | Self::Gone)
+    }
+}
+
+/// Counters of the boundary between the two halves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DaemonCounters {
+    /// Daemons that started in a process of their own.
+    pub started: u64,
+    /// Those that ended, including those that started anew.
+    pub ended: u64,
+    /// Connections that ended with a daemon.
+    pub lost_calls: u64,
+    /// Requests refused because there was no daemon.
+    pub absent: u64,
+    /// Signalling SDUs of the network that arrived while there was no daemon.
+    pub unread: u64,
+    /// Messages about calls that are over: they crossed another message.
+    pub stale: u64,
+    /// Messages that a daemon must not send, and its offers above a limit.
+    pub refused: u64,
+}
+
+impl Signalling {
+    /// A message from a daemon in a process of its own, or an event of this process.
+    pub(super) fn daemon_event(&mut self, event: DaemonEvent, now: Instant) -> Result<(), Refused> {
+        if self.seat.daemon().is_some() {
+            return Err(Refused("the signalling manager is no process of its own"));
+        }
+        match event {
+            ProcessEvent::Came => {
+                self.daemon_left("was replaced");
+                self.seat.came();
+                self.daemon_counters.started += 1;
+                self.start_daemon(now);
+            }
+            ProcessEvent::Gone => {
+                self.daemon_left("died");
+                self.seat.gone();
+                self.presence = Presence::Gone;
+            }
+            ProcessEvent::Said(message) => self.daemon_said(message, now),
+        }
+        Ok(())
     }
 
-    fn say(&mut self, message: FromSigd) {
-        self.out.push_back(FromDaemon::Message(message));
-    }
-
-    fn start(&mut self, start: &Start) {
-        let mut config = Config::new(start.version);
-        config.interface.sscop.initial_sq = start.initial_sq;
-        config.wait = start.wait;
-        config.limits = Limits {
-            users: start.users,
-            calls_per_user: start.calls_per_user,
-            listeners_per_user: start.listeners_per_user,
-            parties_per_call: start.parties_per_call,
+    /// Tells a daemon to start. Listeners and users are the host half's, and no daemon needs to know them.
+    pub(super) fn start_daemon(&mut self, now: Instant) {
+        let params = self.config.interface;
+        let lives = self.life as u8;
+        self.life = self.life.wrapping_add(1);
+        self.presence = Presence::Starts;
+        let version = self.version;
+        let start = Start {
+            life: self.life,
+            uni: uni::Params {
+                version,
+                ..params.uni
+            },
+            sscop: sscop::Params {
+                mode: self.sscop_mode(),
+                // An odd stride that differs from that of a node's lives.
+                initial_sq: (params.sscop.initial_sq).wrapping_add(lives.wrapping_mul(91)),
+                ..params.sscop
+            },
+            restart_wait: params.restart_wait,
+            reestablish: params.reestablish,
         };
-        // A new life, whatever the state was before.
-        *self = Self {
-            manager: Some(Signalling::new(config).numbered_from(start.first_incoming)),
-            exit_at: self.exit_at,
-            exited: self.exited,
-            out: core::mem::take(&mut self.out),
-            ..Self::default()
-        };
-        self.say(FromSigd::Begun { life: start.life });
-    }
-
-    fn told(&mut self, message: ToSigd, now: Instant) {
-        let input = match &message {
-            ToSigd::Start(start) => return self.start(start),
-            ToSigd::Line { up: true } => Input::Start,
-            ToSigd::Line { up: false } => Input::LinkDown,
-            ToSigd::Version(version) => Input::Version(*version),
-            ToSigd::Signalling(sdu) => Input::Signalling(sdu),
-            ToSigd::AddUser(user) => {
-                self.users.insert(UserId(user.0));
-                Input::AddUser(UserId(user.0))
-            }
-            ToSigd::DropUser(user) => {
-                self.users.remove(&UserId(user.0));
-                Input::DropUser(UserId(user.0))
-            }
-            ToSigd::Request { user, request } => {
-                return self.request(*user, request.clone(), now);
-            }
-        };
-        if let Some(manager) = &mut self.manager {
-            // An input is refused if it crossed another message; the manager counts it.
-            let _ = manager.handle_input(input, now);
+        self.tell(ToSigd::Start(Box::new(start)), now);
+        if self.line {
+            self.seat.tell_atm(AtmEvent::Up, now);
         }
     }
 
-    /// Some requests have an answer that the user waits for: a refusal must be reported, too.
-    fn request(&mut self, user: UserNo, request: AtmRequest, now: Instant) {
-        let Some(manager) = &mut self.manager else {
+    /// The SSCOP mode of the interface.
+    pub(super) fn sscop_mode(&self) -> sscop::Mode {
+        let params = &self.config.interface;
+        match self.version == params.uni.version {
+            true => params.sscop.mode,
+            false => interface::mode_of(self.version),
+        }
+    }
+
+    /// There is no daemon any more: does what a kernel does when the sockets of signalling close.
+    fn daemon_left(&mut self, how: &str) {
+        if matches!(self.presence, Presence::Awaited | Presence::Gone) {
             return;
-        };
-        let cause = Cause::TEMPORARY;
-        let answer = match request {
-            // Data and permanent connections are handled by the host.
-            AtmRequest::Send { .. } | AtmRequest::OpenPermanent { .. } => return,
-            AtmRequest::Connect { conn, .. } => Some(AtmEvent::Released { conn, cause }),
-            AtmRequest::AddParty { conn, party, .. } => {
-                Some(AtmEvent::PartyGone { conn, party, cause })
-            }
-            AtmRequest::Listen { .. }
-            | AtmRequest::Unlisten { .. }
-            | AtmRequest::DropParty { .. }
-            | AtmRequest::Accept { .. }
-            | AtmRequest::Release { .. } => None,
-        };
-        let input = Input::Request(UserId(user.0), request);
-        let refused = manager.handle_input(input, now).is_err();
-        if let (true, Some(event)) = (refused, answer) {
-            // The manager may have reported the release already; a second report does no harm, as the number is dead
-            // then.
-            self.pass_on();
-            self.say(FromSigd::Event { user, event });
+        }
+        self.daemon_counters.ended += 1;
+        let ended = self.presence == Presence::Ending;
+        self.presence = Presence::Gone;
+        self.link = LinkInfo::default();
+        let lost = self.close_switched();
+        if !ended {
+            let text = format!(
+                "the signalling manager {how}: {lost} connections are closed, permanent ones go on"
+            );
+            self.trace(Trace::milestone("signalling.gone", text).with("lost", lost));
         }
     }
 
-    fn terminate(&mut self, now: Instant) {
-        if self.exit_at.is_some() {
-            return;
-        }
-        self.exit_at = Some(now + FAREWELL);
-        self.say(FromSigd::Ending);
-        if let Some(manager) = &mut self.manager {
-            for user in core::mem::take(&mut self.users) {
-                // The user is known already, and so are its calls.
-                let _ = manager.handle_input(Input::DropUser(user), now);
-            }
-        }
-    }
-
-    /// Sends all pending messages; then ends if it is time.
-    fn flush(&mut self, now: Instant) {
-        self.pass_on();
-        self.report(now);
-        let Some(at) = self.exit_at.filter(|_| !self.exited) else {
-            return;
-        };
-        let idle = (self.manager.as_ref()).is_none_or(|m| m.calls().next().is_none() || !m.is_up());
-        if idle || at <= now {
-            self.exited = true;
-            self.out.push_back(FromDaemon::Ended(Ended::Exits));
-        }
-    }
-
-    fn pass_on(&mut self) {
-        let Some(manager) = &mut self.manager else {
-            return;
-        };
-        let mut said = Vec::new();
-        while let Some(output) = manager.poll_output() {
-            match output {
-                Output::Send { vc, sdu } if vc == Vc::SIGNALLING => {
-                    said.push(FromDaemon::Message(FromSigd::Signalling(sdu)));
-                }
-                // The owner is that of the moment at which the VC was opened: the call may be over by now, and its end
-                // is told below.
-                Output::OpenVc { owner, vc, tx, rx } => {
-                    let qos = Qos { tx, rx };
-                    let open = |(_, conn)| FromDaemon::Message(FromSigd::OpenVc { conn, vc, qos });
-                    said.extend(owner.map(open));
-                }
-                // The state of the link is sent in a message of its own.
-                Output::Event(_, AtmEvent::Up | AtmEvent::Down) => {}
-                Output::Event(user, event) => {
-                    let (user, event) = (UserNo(user.0), event.into_owned());
-                    said.push(FromDaemon::Message(FromSigd::Event { user, event }));
-                }
-                Output::Trace(trace) => said.push(FromDaemon::Trace(trace)),
-                // Data and permanent connections are the lab's process'; it closes VCs with what uses them.
-                Output::Send { .. }
-                | Output::CloseVc { .. }
-                | Output::Received { .. }
-                | Output::Sigd(_) => {}
-            }
-        }
-        // Up is sent before the events that it makes possible, down before the events that it ends.
-        let up = manager.is_up();
+    fn link_is(&mut self, up: bool) {
         if core::mem::replace(&mut self.up, up) != up {
-            self.report_at = None;
-            self.last_report = None;
-            self.say(FromSigd::Link { up });
+            let event = if up { AtmEvent::Up } else { AtmEvent::Down };
+            self.broadcast(&event);
         }
-        self.out.extend(said);
     }
 
-    fn report(&mut self, now: Instant) {
-        let Some(manager) = &self.manager else {
+    /// Every switched connection ends. The number of those that had a user.
+    fn close_switched(&mut self) -> usize {
+        self.link_is(false);
+        self.waiting.clear();
+        let switched = self.conns.iter().filter(|(_, conn)| !conn.permanent);
+        let switched: Vec<CallId> = switched.map(|(call, _)| *call).collect();
+        let mut lost = 0;
+        for call in switched {
+            lost += usize::from(self.conns.get(&call).is_some_and(|c| c.owner.is_some()));
+            self.gone(call, NO_DAEMON);
+        }
+        self.daemon_counters.lost_calls += lost as u64;
+        lost
+    }
+
+    /// An SDU of VPI 0 VCI 5 for the daemon.
+    pub(super) fn signalled(&mut self, sdu: &[u8], now: Instant) {
+        match self.presence {
+            Presence::Starts | Presence::Serves | Presence::Ending => {
+                let conn = SIGNALLING;
+                self.seat.tell_atm(AtmEvent::Received { conn, sdu }, now);
+            }
+            Presence::Awaited | Presence::Gone => self.daemon_counters.unread += 1,
+        }
+    }
+
+    /// Handles what the daemon says, in this process or in its own.
+    pub(super) fn daemon_said(&mut self, message: FromDaemon<FromSigd>, now: Instant) {
+        match message {
+            FromDaemon::Atm(request) => self.daemon_sends(request),
+            FromDaemon::Trace(trace) => self.trace(trace),
+            FromDaemon::Message(FromSigd::Begun { life }) => {
+                if life == self.life && self.presence == Presence::Starts {
+                    self.presence = Presence::Serves;
+                }
+            }
+            FromDaemon::Message(message) if self.presence == Presence::Serves => {
+                self.message(message, now);
+            }
+            FromDaemon::Message(_) => self.daemon_counters.stale += 1,
+            // The end of its process is reported, too.
+            FromDaemon::Ended(_) => {}
+        }
+    }
+
+    /// The only request of the daemon to the ATM service: an SDU for VPI 0 VCI 5.
+    fn daemon_sends(&mut self, request: AtmRequest) {
+        match request {
+            AtmRequest::Send {
+                conn: SIGNALLING,
+                sdu,
+            } if !sdu.is_empty() && sdu.len() <= SDU_MAX => match self.presence {
+                Presence::Serves | Presence::Ending => {
+                    let vc = Vc::SIGNALLING;
+                    self.outputs.push_back(Output::Send { vc, sdu });
+                }
+                Presence::Awaited | Presence::Starts | Presence::Gone => {
+                    self.daemon_counters.stale += 1;
+                }
+            },
+            _ => self.daemon_counters.refused += 1,
+        }
+    }
+
+    /// A message of a daemon that serves.
+    fn message(&mut self, message: FromSigd, now: Instant) {
+        match message {
+            // Handled by the caller.
+            FromSigd::Begun { .. } => {}
+            FromSigd::Link { up } => {
+                self.link_is(up);
+                if up {
+                    for (_, call) in core::mem::take(&mut self.waiting) {
+                        self.set_up(call, now);
+                    }
+                }
+            }
+            FromSigd::Offered(offer) => self.offered(offer, now),
+            FromSigd::Connected { call, vc, qos } => {
+                if self.concerns(call) {
+                    self.connected(call, vc, &qos, now);
+                }
+            }
+            FromSigd::Clearing { call, cause } => {
+                if self.concerns(call) {
+                    self.clearing(call, cause);
+                }
+            }
+            FromSigd::Released { call, cause } => match self.conns.get(&call) {
+                Some(conn) if conn.permanent => self.daemon_counters.refused += 1,
+                Some(_) => self.gone(call, cause),
+                None => self.daemon_counters.stale += 1,
+            },
+            FromSigd::PartyAdded { call, party } => {
+                if self.concerns(call) {
+                    self.party_added(call, party);
+                }
+            }
+            FromSigd::PartyGone { call, party, cause } => {
+                // The user may have dropped the leaf, or released the call.
+                self.party_gone(call, party, cause);
+            }
+            FromSigd::Status(link) => self.link = link,
+            FromSigd::Ending => {
+                self.presence = Presence::Ending;
+                let lost = self.close_switched();
+                let text = format!("the signalling manager ends: {lost} connections are closed");
+                self.trace(Trace::milestone("signalling.gone", text).with("lost", lost));
+            }
+            FromSigd::Again => {
+                self.daemon_left("begins anew");
+                self.daemon_counters.started += 1;
+                self.start_daemon(now);
+            }
+        }
+    }
+
+    /// True if a message concerns a call of a user.
+    fn concerns(&mut self, call: CallId) -> bool {
+        match self.conns.get(&call) {
+            Some(conn) if conn.permanent => self.daemon_counters.refused += 1,
+            Some(conn) if conn.owner.is_some() => return true,
+            // The user has released the call meanwhile, or the call was refused.
+            Some(_) | None => self.daemon_counters.stale += 1,
+        }
+        false
+    }
+
+    /// A call is offered: finds its listener, or refuses the call.
+    fn offered(&mut self, offer: Offer, now: Instant) {
+        let Offer {
+            call,
+            calling,
+            called,
+            bllis,
+            bhli,
+            qos,
+            multipoint,
+            vc,
+        } = offer;
+        if call.0 < CallId::INCOMING || self.conns.contains_key(&call) {
+            self.daemon_counters.refused += 1;
+            return;
+        }
+        let first = bllis.first().copied();
+        let choice = bllis.len() > 1;
+        let longest = qos.tx.max_sdu.max(qos.rx.max_sdu);
+        let taken = match self.listeners.find(called, bllis, bhli, longest) {
+            None => {
+                self.counters.incompatible += 1;
+                Err(Cause::INCOMPATIBLE)
+            }
+            Some((user, _)) if !self.has_room(user) => {
+                self.counters.refused += 1;
+                Err(Cause::RESOURCES)
+            }
+            Some(taken) => Ok(taken),
+        };
+        let (user, sap) = match taken {
+            Ok(taken) => taken,
+            Err(cause) => {
+                let text = format!("call to {called} refused: {cause}");
+                self.trace(Trace::detail("signalling.refused", text));
+                return self.tell(ToSigd::Refuse { call, cause }, now);
+            }
+        };
+        let conn = self.new_conn_id(user);
+        self.counters.incoming += 1;
+        let own = Sap {
+            // The B-LLI that was chosen, if there was a choice.
+            blli: sap.blli.or(first),
+            bhli,
+        };
+        let made = Conn {
+            calling,
+            multipoint,
+            outgoing: false,
+            choice,
+            vc,
+            ..Conn::new((user, conn), Phase::Offered, called, (own, qos))
+        };
+        self.insert(call, made);
+        let event = AtmEvent::Incoming {
+            conn,
+            calling,
+            called,
+            sap,
+            qos,
+            multipoint,
+        };
+        self.event(user, event);
+    }
+
+    fn connected(&mut self, call: CallId, vc: Vc, given: &Qos, now: Instant) {
+        let Some(conn) = self.conns.get(&call) else {
             return;
         };
-        let info = LinkInfo::of(manager.interface().saal());
-        if info == self.told {
-            self.report_at = None;
-            return;
-        }
-        let at = self.last_report.map_or(now, |last| last + REPORT);
-        if at > now {
-            self.report_at = Some(at);
-            return;
-        }
-        (self.report_at, self.last_report) = (None, Some(now));
-        self.told = info.clone();
-        self.say(FromSigd::Status(info));
-    }
-}
-
-impl Daemon for Sigd {
-    type To = ToSigd;
-    type From = FromSigd;
-
-    fn message(&mut self, message: ToSigd, now: Instant) {
-        self.told(message, now);
-        self.flush(now);
-    }
-
-    /// The daemon is the ATM service itself, and uses no other.
-    fn atm(&mut self, _: AtmEvent<&[u8]>, _: Instant) {}
-
-    /// SIGTERM: releases all calls, waits shortly for the network's answers. SIGHUP: forgets everything and begins
-    /// anew; the network is told so by RESTART.
-    fn signal(&mut self, signal: Signal, now: Instant) {
-        match signal {
-            Signal::Terminate => self.terminate(now),
-            Signal::Reload => {
-                if self.exit_at.is_none() && self.manager.is_some() {
-                    *self = Self {
-                        out: core::mem::take(&mut self.out),
-                        ..Self::default()
-                    };
-                    self.say(FromSigd::Again);
+        let waits = matches!(conn.phase, Phase::Calling | Phase::Accepted);
+        let label = match conn.open {
+            true => conn.vc == Some(vc),
+            false => self.is_free(vc),
+        };
+        match agreed(&conn.qos, given).filter(|_| waits && label) {
+            Some(qos) => {
+                if let Some(conn) = self.conns.get_mut(&call) {
+                    conn.qos = qos;
+                }
+                self.usable(call, vc);
+            }
+            None => {
+                self.daemon_counters.refused += 1;
+                if waits {
+                    self.unusable(call, now);
                 }
             }
         }
-        self.flush(now);
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        if let Some(manager) = &mut self.manager {
-            manager.handle_timeout(now);
+    /// A call cannot be used with its label or traffic: it ends.
+    pub(super) fn unusable(&mut self, call: CallId, now: Instant) {
+        let cause = Cause::VC_UNAVAILABLE;
+        self.clearing(call, cause);
+        self.tell(ToSigd::Release { call, cause }, now);
+    }
+
+    fn party_added(&mut self, call: CallId, party: PartyId) {
+        if let Some(known) = self.conns.get_mut(&call)
+            && let Some((user, conn)) = known.owner
+            && let Some(state @ Party::Adding) = known.parties.get_mut(&party)
+        {
+            *state = Party::Active;
+            self.event(user, AtmEvent::PartyAdded { conn, party });
         }
-        self.flush(now);
     }
+}
 
-    fn poll_output(&mut self) -> Option<FromDaemon<FromSigd>> {
-        self.out.pop_front()
-    }
+/// The requested or offered traffic with the values that the network granted; `None` if the values do not match.
+fn agreed(asked: &Qos, given: &Qos) -> Option<Qos> {
+    let tx = given_of(&asked.tx, &given.tx)?;
+    let rx = given_of(&asked.rx, &given.rx)?;
+    Some(Qos { tx, rx })
+}
 
-    fn poll_timeout(&self) -> Option<Instant> {
-        let manager = self.manager.as_ref().and_then(Machine::poll_timeout);
-        let exit = self.exit_at.filter(|_| !self.exited);
-        [manager, self.report_at, exit].into_iter().flatten().min()
+fn given_of(asked: &TrafficParams, given: &TrafficParams) -> Option<TrafficParams> {
+    if asked.category != given.category {
+        return None;
     }
+    let mut out = *asked;
+    if let (Some(asked), Some(given)) = (asked.max_pcr, given.max_pcr) {
+        out.max_pcr = Some(asked.min(given));
+    }
+    if given.max_sdu != 0 && (out.max_sdu == 0 || given.max_sdu < out.max_sdu) {
+        out.max_sdu = given.max_sdu;
+    }
+    Some(out)
 }

@@ -1,26 +1,35 @@
-//! The signalling manager of a host: the ATM service for the host's users, over one UNI interface.
+//! The signalling of a host: the ATM service for the host's users, over one UNI interface.
 //!
 //! **Purpose.** LANE, MPOA and NHRP entities (*users*) request connections with [`AtmRequest`] and get [`AtmEvent`] as
-//! answers. The manager translates both into calls of one [`Interface`] (user side) and offers incoming calls to the
+//! answers. Signalling translates both into calls of one interface (user side) and offers incoming calls to the
 //! matching listener.
 //!
-//! **Objects and owners.** A [`Signalling`] owns the interface, the table of listeners (address, B-LLI and B-HLI,
-//! exactly one user each) and the calls. A call belongs to one user under the user's own [`ConnId`]. Data do not pass
-//! through the manager: an outgoing SDU becomes [`Output::Send`] with the label, and for an incoming SDU the host asks
-//! [`Signalling::receiver`].
+//! **Objects and owners.** Signalling has two halves. The host half, [`Signalling`], has the tasks of a kernel: the
+//! table of listeners (address, B-LLI and B-HLI, exactly one user each), the connections of each user under the user's
+//! own [`ConnId`], VCs, and permanent connections. The daemon half, [`Sigd`], owns the interface and reads the network's
+//! messages. The host half always has the daemon in a [`Seat`]. In one process the seat hands each message over in the
+//! same call; with `up --split` the message goes to the daemon's process. `aerostat_proto::sigd` has the messages.
 //!
-//! **States.** Of a call: waiting for the link, calling, offered, accepted, connected, releasing (the user has released
-//! the call, the peer has not answered yet). A releasing call still has its label, but no user.
+//! Data pass through neither half: an outgoing SDU becomes [`Output::Send`] with the label, and for an incoming SDU the
+//! host asks [`Signalling::receiver`].
+//!
+//! **States.** Of a call: waiting for the link, calling, offered, accepted, connected, releasing (the call is over for
+//! its user, and the network has not confirmed this yet). A releasing call still has its label and its [`CallId`], but
+//! no user.
+//!
+//! The VC of a called side is open from its acceptance on: the network carries cells of the caller as soon as it has
+//! the CONNECT, and at a port with many cells those of a connection with a contract overtake CONNECT ACKNOWLEDGE. The
+//! user may send only once that message has come, and so it gets such data at this time, too ([`Signalling::hold`]).
 //!
 //! **Permanent connections** are calls without messages: the user names the label, and faults of the signalling link do
 //! not affect them. A label that a call uses is refused with cause 35.
 //!
-//! **In a process of its own.** [`Manager`] is what a host has: this machine, or the seat ([`Away`]) of a daemon that
-//! runs it elsewhere ([`Sigd`]). In this case the host keeps the state that a kernel keeps: listeners, which user has
-//! which connection, VCs, and permanent connections; data never leave the host's process. When the daemon dies, each
-//! switched connection is released with cause 41 and new calls are refused with this cause at once, as Linux closes
-//! every SVC socket when `atmsigd` ends. Listeners stay, and the next daemon is told of them, which differs from Linux.
-//! Before the first daemon has started, calls wait as for the link.
+//! **Death of the daemon.** Each switched connection is released with cause 41 and new calls are refused with this cause
+//! at once, as Linux closes every SVC socket when `atmsigd` ends. Listeners stay, which differs from Linux. Before the
+//! first daemon has started, calls wait as for the link. The live driver replaces a daemon that hangs.
+//!
+//! **Trust.** The host half accepts messages of the daemon only about the daemon's own calls: calls for which there is
+//! a listener or a request, one free label for each, within the limits.
 //!
 //! **Timers.** [`Config::wait`]: how long a call waits for the link. All other timers are those of the interface.
 //!
@@ -36,32 +45,36 @@
 //!
 //! **Deviations.** None known.
 
-mod away;
 mod calls;
+mod connections;
 mod daemon;
-mod listeners;
-mod manager;
 #[cfg(test)]
-mod split_tests;
+mod daemon_tests;
+mod listeners;
+mod requests;
+mod sigd;
 #[cfg(test)]
 mod tests;
 
-pub use away::{Away, AwayCounters, SigdEvent};
-pub use daemon::Sigd;
-pub use manager::Manager;
+pub use daemon::{DaemonCounters, DaemonEvent};
+pub use sigd::Sigd;
 
+use connections::Conn;
+use daemon::Presence;
 use listeners::Listeners;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use aerostat_proto::sigd::ToSigd;
-use aerostat_proto::uni::{self, CallId, SetupInfo};
+use aerostat_proto::sigd::{LinkInfo, ToSigd};
+use aerostat_proto::split::{Seat, ToDaemon};
+use aerostat_proto::uni::{self, CallId};
 use aerostat_proto::{
-    AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused, Trace,
+    AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Refused, Trace, saal,
 };
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
 
-use crate::interface::{self, Interface, Phase as Link};
+use crate::inspect::{Table, text};
+use crate::interface::{self, Interface};
 
 /// A user of the ATM service on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,6 +145,8 @@ pub enum Input<'a> {
     DropUser(UserId),
     /// A request of a user.
     Request(UserId, AtmRequest),
+    /// From a daemon in a process of its own.
+    Daemon(DaemonEvent),
 }
 
 /// What comes out of [`Signalling`].
@@ -146,8 +161,6 @@ pub enum Output {
     },
     /// A VC can be used.
     OpenVc {
-        /// The connection to which the VC belongs, with its user; `None` if the user has released it already.
-        owner: Option<(UserId, ConnId)>,
         /// The VC.
         vc: Vc,
         /// Traffic that this host sends on it; no traffic if the host is a leaf.
@@ -162,7 +175,7 @@ pub enum Output {
     },
     /// An event for a user. Never `Received`: see [`Signalling::receiver`].
     Event(UserId, AtmEvent<&'static [u8]>),
-    /// An SDU for a user that was held until its connection was up ([`Manager::hold`]).
+    /// An SDU for a user that was held until its connection was up ([`Signalling::hold`]).
     Received {
         /// The user.
         user: UserId,
@@ -171,10 +184,12 @@ pub enum Output {
         /// The SDU.
         sdu: Vec<u8>,
     },
+    /// An SDU that was held for a call that has ended before it was up.
+    Undelivered(Vec<u8>),
     /// For the story.
     Trace(Trace),
-    /// For the daemon in a process of its own ([`Away`] only).
-    Sigd(ToSigd),
+    /// For a daemon in a process of its own.
+    Daemon(ToDaemon<ToSigd>),
 }
 
 /// State of a call.
@@ -182,7 +197,7 @@ pub enum Output {
 pub enum Phase {
     /// The call was made while the link was down; it waits since then.
     Waiting,
-    /// SETUP sent.
+    /// The daemon was told to make the call.
     Calling,
     /// Offered to the user.
     Offered,
@@ -190,50 +205,14 @@ pub enum Phase {
     Accepted,
     /// In use.
     Connected,
-    /// Released by the user; the peer has not confirmed yet.
+    /// Over for its user; the network has not confirmed this yet.
     Releasing,
-}
-
-/// State of one leaf, at its root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Party {
-    Adding,
-    Active,
-    /// Dropped by the user; the peer has not confirmed yet.
-    Dropping,
-}
-
-#[derive(Debug)]
-struct Call {
-    /// `None` once the user has released the call.
-    owner: Option<(UserId, ConnId)>,
-    phase: Phase,
-    /// The SETUP; traffic seen from the caller.
-    info: SetupInfo,
-    outgoing: bool,
-    /// The connection was set up by management: signalling does not know it.
-    permanent: bool,
-    vc: Option<Vc>,
-    /// True between `OpenVc` and `CloseVc`.
-    open: bool,
-    parties: BTreeMap<PartyId, Party>,
-}
-
-impl Call {
-    /// Traffic seen from this host.
-    fn qos(&self) -> Qos {
-        if self.outgoing {
-            self.info.qos
-        } else {
-            self.info.qos.reversed()
-        }
-    }
 }
 
 /// One call, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallInfo {
-    /// The user that has the call.
+    /// The user that has the call; `None` for a releasing call.
     pub owner: Option<(UserId, ConnId)>,
     /// State of the call.
     pub phase: Phase,
@@ -272,93 +251,140 @@ pub struct Counters {
     pub no_link: u64,
 }
 
-/// The signalling manager of a host.
+/// The signalling of a host: its host half, with the daemon half in a seat.
 #[derive(Debug)]
 pub struct Signalling {
     config: Config,
-    interface: Interface,
+    version: uni::Version,
+    seat: Seat<Sigd, ()>,
+    presence: Presence,
+    /// Number of the daemon's last start.
+    life: u32,
+    /// True if the line is up.
+    line: bool,
+    /// True if the link is up, so that calls need not wait.
+    up: bool,
     users: BTreeSet<UserId>,
     listeners: Listeners,
-    calls: BTreeMap<CallId, Call>,
-    conns: BTreeMap<(UserId, ConnId), CallId>,
+    /// All connections, also those that are being released.
+    conns: BTreeMap<CallId, Conn>,
+    /// Those that have a user.
+    ids: BTreeMap<(UserId, ConnId), CallId>,
+    /// Those with an open VC.
     labels: BTreeMap<Vc, CallId>,
     /// Calls that wait for the link, oldest first; all wait for the same time.
     waiting: VecDeque<(Instant, CallId)>,
     next_call: u32,
     next_conn: u32,
+    /// The link, as a daemon in a process of its own has reported it.
+    link: LinkInfo,
     outputs: VecDeque<Output>,
     counters: Counters,
+    daemon_counters: DaemonCounters,
 }
 
 impl Signalling {
-    /// A manager whose link is down until [`Input::Start`].
+    /// Signalling whose daemon half is in this process. The link is down until [`Input::Start`].
     #[must_use]
     pub fn new(config: Config) -> Self {
+        let mut new = Self::with(config, Seat::here());
+        new.start_daemon(Instant::ZERO);
+        new.drain(Instant::ZERO);
+        new
+    }
+    /// Signalling whose daemon half is in a process of its own, which has not started yet. The host half enforces the
+    /// limits, whatever the daemon does.
+    #[must_use]
+    pub fn split(config: Config) -> Self {
+        Self::with(config, Seat::elsewhere())
+    }
+    fn with(config: Config, seat: Seat<Sigd, ()>) -> Self {
         Self {
-            interface: Interface::new(config.interface),
+            version: config.interface.uni.version,
             config,
+            seat,
+            presence: Presence::Awaited,
+            life: 0,
+            line: false,
+            up: false,
             users: BTreeSet::new(),
             listeners: Listeners::default(),
-            calls: BTreeMap::new(),
             conns: BTreeMap::new(),
+            ids: BTreeMap::new(),
             labels: BTreeMap::new(),
             waiting: VecDeque::new(),
             next_call: 0,
             next_conn: 0,
+            link: LinkInfo::default(),
             outputs: VecDeque::new(),
             counters: Counters::default(),
+            daemon_counters: DaemonCounters::default(),
         }
     }
-    /// The same, but the first call received gets this number, which is from [`ConnId::INCOMING`] upwards.
-    #[must_use]
-    pub fn numbered_from(mut self, first_incoming: u32) -> Self {
-        self.next_conn = first_incoming % ConnId::INCOMING;
-        self
-    }
-    /// The user that receives the SDUs on `vc`; `None` before the call is answered. A called user may get SDUs before
-    /// it is told that the connection is up: the caller knows it already.
+    /// The user that receives the SDUs on `vc`; `None` before the connection is up: see [`Self::hold`].
     #[must_use]
     pub fn receiver(&self, vc: Vc) -> Option<(UserId, ConnId)> {
-        let call = self.calls.get(self.labels.get(&vc)?)?;
-        match call.phase {
-            Phase::Connected | Phase::Accepted => call.owner,
-            _ => None,
-        }
+        let conn = self.conns.get(self.labels.get(&vc)?)?;
+        conn.owner.filter(|_| conn.phase == Phase::Connected)
     }
     /// True while calls can be made without waiting.
     #[must_use]
-    pub fn is_up(&self) -> bool {
-        self.interface.phase() == Link::Ready
+    pub const fn is_up(&self) -> bool {
+        self.up
+    }
+    /// The version of the interface.
+    #[must_use]
+    pub const fn version(&self) -> uni::Version {
+        self.version
     }
     /// What has happened so far.
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
     }
-    /// The interface, for display.
+    /// Counters of the boundary between the two halves.
     #[must_use]
-    pub const fn interface(&self) -> &Interface {
-        &self.interface
+    pub const fn daemon_counters(&self) -> DaemonCounters {
+        self.daemon_counters
+    }
+    /// The daemon half, if it is in this process.
+    #[must_use]
+    pub const fn daemon(&self) -> Option<&Sigd> {
+        self.seat.daemon()
     }
     /// All calls, for display.
     pub fn calls(&self) -> impl Iterator<Item = CallInfo> + '_ {
-        self.calls.values().map(|call| CallInfo {
-            owner: call.owner,
-            phase: call.phase,
-            vc: call.vc,
-            outgoing: call.outgoing,
-            calling: call.info.calling,
-            called: call.info.called,
-            blli: call.info.blli,
-            bhli: call.info.bhli,
-            qos: call.qos(),
-            parties: call.parties.len(),
-            multipoint: call.info.multipoint,
-        })
+        self.conns.values().map(Conn::info)
     }
     /// Listeners, for display: address, description, user, largest SDU in octets.
     pub fn listeners(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {
         self.listeners.iter()
+    }
+    /// The two tables of `inspect saal`.
+    pub(crate) fn saal_tables(&self) -> [Table; 2] {
+        let (mut links, mut errors) = Interface::saal_tables();
+        let here = self.seat.daemon().and_then(Sigd::interface);
+        let link = here.map_or_else(|| self.link.clone(), |here| LinkInfo::of(here.saal()));
+        links.row(vec![
+            "atm0".into(),
+            text(format_args!("{:?}", link.state)),
+            text(format_args!("{:?}", self.sscop_mode())),
+            link.outstanding.into(),
+            link.established.into(),
+            link.released.into(),
+            link.retransmitted.into(),
+            link.errors.into(),
+        ]);
+        for (code, count) in &link.codes {
+            let code = char::from(*code);
+            errors.row(vec![
+                "atm0".into(),
+                text(code),
+                saal::code_meaning(code).into(),
+                (*count).into(),
+            ]);
+        }
+        [links, errors]
     }
 
     fn event(&mut self, user: UserId, event: AtmEvent<&'static [u8]>) {
@@ -369,92 +395,20 @@ impl Signalling {
             self.outputs.push_back(Output::Event(*user, *event));
         }
     }
-    /// A request to the interface that this state allows; the answer comes as an indication.
-    fn ask(&mut self, request: uni::Request, now: Instant) -> Result<(), Refused> {
-        self.interface
-            .handle_input(interface::Input::Request(request), now)
+    fn trace(&mut self, trace: Trace) {
+        self.outputs.push_back(Output::Trace(trace));
     }
-
-    fn add_user(&mut self, user: UserId) -> Result<(), Refused> {
-        if self.users.len() >= self.config.limits.users {
-            return Err(Refused("too many users of the ATM service"));
-        }
-        if !self.users.insert(user) {
-            return Err(Refused("this user is known already"));
-        }
-        if self.is_up() {
-            self.event(user, AtmEvent::Up);
-        }
-        Ok(())
+    /// Sends a message to the daemon, if there is one.
+    fn tell(&mut self, message: ToSigd, now: Instant) {
+        self.seat.tell(message, now);
     }
-
-    fn drop_user(&mut self, user: UserId, now: Instant) -> Result<(), Refused> {
-        if !self.users.remove(&user) {
-            return Err(Refused("unknown user"));
-        }
-        self.listeners.drop_user(user);
-        let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
-        let conns: Vec<ConnId> = self
-            .conns
-            .range(range)
-            .map(|((_, conn), _)| *conn)
-            .collect();
-        for conn in conns {
-            self.release(user, conn, Cause::NORMAL, now)?;
-        }
-        Ok(())
-    }
-
-    fn request(&mut self, user: UserId, request: AtmRequest, now: Instant) -> Result<(), Refused> {
-        if !self.users.contains(&user) {
-            return Err(Refused("unknown user"));
-        }
-        match request {
-            AtmRequest::Listen {
-                address,
-                sap,
-                max_sdu,
-            } => {
-                let limit = self.config.limits.listeners_per_user;
-                self.listeners.add(user, (address, sap), max_sdu, limit)
-            }
-            AtmRequest::Unlisten { address, sap } => self.listeners.remove(user, (address, sap)),
-            AtmRequest::Connect {
-                conn,
-                calling,
-                called,
-                sap,
-                qos,
-                multipoint,
-            } => {
-                let mut info = SetupInfo::new(called, Some(calling), sap, qos);
-                info.multipoint = multipoint;
-                self.connect(user, conn, info, now)
-            }
-            AtmRequest::OpenPermanent { conn, vc, qos } => self.open_permanent(user, conn, vc, qos),
-            AtmRequest::AddParty {
-                conn,
-                party,
-                called,
-            } => self.add_party(user, conn, party, called, now),
-            AtmRequest::DropParty { conn, party } => self.drop_party(user, conn, party, now),
-            AtmRequest::Accept { conn } => self.accept(user, conn, now),
-            AtmRequest::Release { conn, cause } => self.release(user, conn, cause, now),
-            AtmRequest::Send { conn, sdu } => self.send(user, conn, sdu),
-        }
-    }
-
-    /// Passes on the outputs of the interface.
+    /// Handles what the daemon in this process says, and sends what is for another process.
     fn drain(&mut self, now: Instant) {
-        while let Some(output) = self.interface.poll_output() {
-            match output {
-                interface::Output::Lower(sdu) => self.outputs.push_back(Output::Send {
-                    vc: Vc::SIGNALLING,
-                    sdu,
-                }),
-                interface::Output::Indication(indication) => self.indication(indication, now),
-                interface::Output::Trace(trace) => self.outputs.push_back(Output::Trace(trace)),
-            }
+        while let Some(message) = self.seat.poll() {
+            self.daemon_said(message, now);
+        }
+        while let Some(message) = self.seat.poll_message() {
+            self.outputs.push_back(Output::Daemon(message));
         }
     }
 }
@@ -466,17 +420,29 @@ impl Machine for Signalling {
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         let done = match input {
-            Input::Start => self.interface.handle_input(interface::Input::Start, now),
-            Input::LinkDown => self.interface.handle_input(interface::Input::LinkDown, now),
-            Input::Version(version) => self
-                .interface
-                .handle_input(interface::Input::Version(version), now),
-            Input::Signalling(sdu) => self
-                .interface
-                .handle_input(interface::Input::Lower(sdu), now),
+            Input::Start | Input::LinkDown => {
+                self.line = matches!(input, Input::Start);
+                let line = if self.line {
+                    AtmEvent::Up
+                } else {
+                    AtmEvent::Down
+                };
+                self.seat.tell_atm(line, now);
+                Ok(())
+            }
+            Input::Version(version) => {
+                self.version = version;
+                self.tell(ToSigd::Version(version), now);
+                Ok(())
+            }
+            Input::Signalling(sdu) => {
+                self.signalled(sdu, now);
+                Ok(())
+            }
             Input::AddUser(user) => self.add_user(user),
             Input::DropUser(user) => self.drop_user(user, now),
             Input::Request(user, request) => self.request(user, request, now),
+            Input::Daemon(event) => self.daemon_event(event, now),
         };
         self.counters.refused += u64::from(done.is_err());
         self.drain(now);
@@ -484,7 +450,7 @@ impl Machine for Signalling {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.interface.handle_timeout(now);
+        self.seat.handle_timeout(now);
         self.drain(now);
         self.expire_waiting(now);
     }
@@ -495,10 +461,7 @@ impl Machine for Signalling {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let waiting = self.waiting.front().map(|(until, _)| *until);
-        self.interface
-            .poll_timeout()
-            .into_iter()
-            .chain(waiting)
-            .min()
+        let daemon = self.seat.poll_timeout();
+        daemon.into_iter().chain(waiting).min()
     }
 }

@@ -7,7 +7,7 @@ use aerostat_proto::machine::settle;
 use aerostat_proto::sigd::{FromSigd, ToSigd};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{
-    FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal, ToDaemon,
+    FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal,
 };
 use aerostat_proto::uni::{Side, Version};
 use aerostat_proto::{
@@ -19,7 +19,7 @@ use super::{Input, Output, PortConfig, PortKind, PortNo, Switch};
 use crate::atm::{CellRate, CellRun, Pdu, RunReassembler};
 use crate::interface::Interface;
 use crate::interface::Params;
-use crate::signalling::{self, Away, Config, Manager, Sigd, SigdEvent, Signalling, UserId};
+use crate::signalling::{self, Config, DaemonEvent, Sigd, Signalling, UserId};
 
 pub(crate) const USER: UserId = UserId(1);
 const DELAY: Duration = Duration::from_micros(50);
@@ -32,7 +32,7 @@ enum End {
 }
 
 pub(crate) struct Host {
-    pub(crate) manager: Manager,
+    pub(crate) manager: Signalling,
     /// The manager in a process of its own, and how many there were before.
     pub(crate) daemon: Option<Process<Sigd>>,
     /// It neither reads nor says anything now (SIGSTOP); what it has not read.
@@ -54,7 +54,7 @@ pub(crate) struct Host {
 impl Host {
     fn new(switch: usize, version: Version) -> Self {
         Self {
-            manager: Signalling::new(Config::new(version)).into(),
+            manager: Signalling::new(Config::new(version)),
             daemon: None,
             hangs: false,
             unread: Vec::new(),
@@ -70,9 +70,8 @@ impl Host {
     }
     /// Its signalling interface, wherever that is; none while there is no daemon.
     pub(crate) fn interface(&self) -> Option<&Interface> {
-        let away = || self.daemon.as_ref()?.daemon(0)?.manager();
-        let manager = self.manager.here().or_else(away);
-        manager.map(Signalling::interface)
+        let elsewhere = || self.daemon.as_ref()?.daemon(0);
+        self.manager.daemon().or_else(elsewhere)?.interface()
     }
     /// The connection that was offered last.
     pub(crate) fn offered(&self) -> Option<ConnId> {
@@ -151,7 +150,7 @@ impl Net {
     pub(crate) fn chain_split_of(version: Version, switches: usize, at: &[usize]) -> Self {
         let mut net = Self::built(version, switches, at, false);
         for host in &mut net.hosts {
-            host.manager = Away::new(Config::new(version)).into();
+            host.manager = Signalling::split(Config::new(version));
         }
         for i in 0..at.len() {
             net.start_daemon(i);
@@ -264,26 +263,24 @@ impl Net {
     /// A daemon comes.
     pub(crate) fn start_daemon(&mut self, i: usize) {
         self.hosts[i].daemon = Some(Process::default());
-        let now = self.now;
-        self.hosts[i].manager.hear(ProcessEvent::Came, now).unwrap();
-        self.drain_host(i);
+        self.daemon_event(i, ProcessEvent::Came);
     }
     /// The daemon dies; its last messages may be lost.
     pub(crate) fn kill_daemon(&mut self, i: usize) {
         self.hosts[i].daemon = None;
         self.hosts[i].daemons += 1;
-        let now = self.now;
-        self.hosts[i].manager.hear(ProcessEvent::Gone, now).unwrap();
-        self.drain_host(i);
+        self.daemon_event(i, ProcessEvent::Gone);
     }
     /// What a daemon that tells lies says.
     pub(crate) fn lie(&mut self, i: usize, message: FromSigd) {
-        self.hear(i, ProcessEvent::Said(FromDaemon::Message(message)));
+        self.daemon_says(i, FromDaemon::Message(message));
     }
-    fn hear(&mut self, i: usize, event: SigdEvent) {
-        let now = self.now;
-        self.hosts[i].manager.hear(event, now).unwrap();
-        self.drain_host(i);
+    pub(crate) fn daemon_says(&mut self, i: usize, message: FromDaemon<FromSigd>) {
+        self.daemon_event(i, ProcessEvent::Said(message));
+    }
+    /// A message from the daemon of host `i`, or an event of its process.
+    fn daemon_event(&mut self, i: usize, event: DaemonEvent) {
+        self.tell(i, signalling::Input::Daemon(event)).unwrap();
     }
     /// A signal to the daemon.
     pub(crate) fn signal(&mut self, i: usize, signal: Signal) {
@@ -339,7 +336,7 @@ impl Net {
             }
             Crossing::ToHost(frame) => {
                 let frame = Numbered::decode(&frame).expect("own message");
-                self.hear(i, ProcessEvent::Said(frame.message));
+                self.daemon_event(i, ProcessEvent::Said(frame.message));
             }
         }
     }
@@ -349,7 +346,7 @@ impl Net {
         self.hosts[i] = Host::new(self.hosts[i].switch, self.version);
         let mut config = Config::new(self.version);
         config.interface = config.interface.incarnation(self.lives);
-        self.hosts[i].manager = Signalling::new(config).into();
+        self.hosts[i].manager = Signalling::new(config);
         self.start_host(i);
     }
     /// The same, and the host listens.
@@ -478,10 +475,9 @@ impl Net {
                 signalling::Output::Received { conn, sdu, .. } => {
                     self.hosts[i].data.push((conn, sdu));
                 }
-                signalling::Output::Trace(_) => {}
-                signalling::Output::Sigd(message) => {
-                    let (number, message) = (0, ToDaemon::Message(message));
-                    let frame = Numbered { number, message };
+                signalling::Output::Undelivered(_) | signalling::Output::Trace(_) => {}
+                signalling::Output::Daemon(message) => {
+                    let frame = Numbered { number: 0, message };
                     self.cross(i, Crossing::ToDaemon(frame.encode()));
                 }
             }

@@ -1,12 +1,13 @@
 //! The messages as octets, in the form of [`codec`](crate::split::codec).
 
-use super::{FromSigd, LinkInfo, Start, ToSigd, UserNo};
+use super::{FromSigd, LinkInfo, Offer, Setup, Start, ToSigd};
 use crate::split::Random;
 use crate::split::codec::{DecodeError, Field, Reader};
-use crate::{saal, uni::Version};
-use crate::{split_choice, split_record};
+use crate::sscop::{Mode, Params as SscopParams};
+use crate::uni::{CallId, Limits, Params as UniParams, Side, TimerValues, Version};
+use crate::{saal, split_choice, split_record};
 
-impl Field for UserNo {
+impl Field for CallId {
     fn put(&self, to: &mut Vec<u8>) {
         self.0.put(to);
     }
@@ -20,14 +21,69 @@ impl Field for UserNo {
 
 split_record!(Start {
     life,
+    uni,
+    sscop,
+    restart_wait,
+    reestablish
+});
+split_record!(UniParams {
+    side,
     version,
+    timers,
+    limits,
+    passes_along
+});
+split_record!(TimerValues {
+    t301,
+    t303,
+    t308,
+    t309,
+    t310,
+    t313,
+    t316,
+    t317,
+    t322,
+    t397,
+    t398,
+    t399
+});
+split_record!(Limits {
+    calls,
+    parties,
+    restarts,
+    max_vpi
+});
+split_record!(SscopParams {
+    timer_cc,
+    timer_poll,
+    timer_keep_alive,
+    timer_no_response,
+    timer_idle,
+    max_cc,
+    max_pd,
+    max_stat,
+    window,
+    max_queue,
     initial_sq,
-    wait,
-    first_incoming,
-    users,
-    calls_per_user,
-    listeners_per_user,
-    parties_per_call
+    mode
+});
+split_record!(Setup {
+    call,
+    calling,
+    called,
+    sap,
+    qos,
+    multipoint
+});
+split_record!(Offer {
+    call,
+    calling,
+    called,
+    bllis,
+    bhli,
+    qos,
+    multipoint,
+    vc
 });
 split_record!(LinkInfo {
     state,
@@ -40,27 +96,33 @@ split_record!(LinkInfo {
 });
 
 split_choice!(Version { 1 Uni30; 2 Uni31; 3 Uni40; });
+split_choice!(Side { 1 User; 2 Network; });
+split_choice!(Mode { 1 Q2110; 2 Qsaal1; 3 Auto; });
 
 use saal::State;
 split_choice!(State { 1 Released; 2 AwaitingEstablish; 3 AwaitingRelease; 4 AwaitingResync; 5 Established; });
 
 split_choice!(ToSigd {
     1 Start(start);
-    2 Line { up };
-    3 Version(version);
-    4 Signalling(sdu);
-    5 AddUser(user);
-    6 DropUser(user);
-    7 Request { user, request };
+    2 Version(version);
+    3 Setup(setup);
+    4 Accept { call, blli };
+    5 Refuse { call, cause };
+    6 Release { call, cause };
+    7 AddParty { call, party, called };
+    8 DropParty { call, party };
 });
 
 split_choice!(FromSigd {
-    1 Signalling(sdu);
+    1 Begun { life };
     2 Link { up };
-    3 Event { user, event };
-    4 Status(link);
-    6 Ending;
-    7 Again;
-    8 Begun { life };
-    10 OpenVc { conn, vc, qos };
+    3 Offered(offer);
+    4 Connected { call, vc, qos };
+    5 Clearing { call, cause };
+    6 Released { call, cause };
+    7 PartyAdded { call, party };
+    8 PartyGone { call, party, cause };
+    9 Status(link);
+    10 Ending;
+    11 Again;
 });

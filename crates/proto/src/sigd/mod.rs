@@ -1,92 +1,147 @@
-//! The signalling manager of a host in a process of its own: its messages to and from the host in the lab's process.
+//! Signalling of a host: the messages between its two halves.
 //!
-//! **Purpose.** The state that the kernel of a real end system keeps stays in the lab's process: connections, their
-//! queues in the adapter, which user has which connection, permanent connections. The daemon handles the network's
-//! signalling messages (SSCOP, call states, timers), as `atmsigd` of Linux does, and as the user-space connection
-//! manager of the Cambridge stack of 1993 did.
+//! **Purpose.** Signalling has two halves. The host half keeps the state that the kernel of a real end system keeps:
+//! users and their listeners, which user has which connection, VCs, permanent connections, data. The daemon half reads
+//! the network's signalling messages (SSCOP, call states, timers), as `atmsigd` of Linux does, and as the user-space
+//! connection manager of the Cambridge stack of 1993 did. Here are the messages that both halves exchange.
 //!
 //! ```text
-//!   lab's process                                         sigd
-//!   users, connections, adapter    ── ToSigd ──────────► call states over SSCF over SSCOP
-//!   VPI 0 VCI 5 of the adapter     ◄───────── FromSigd ──
+//!   host half                                          daemon half
+//!   users, connections, adapter    ── ToSigd ────────► call states over SSCF over SSCOP
+//!   VPI 0 VCI 5 of the adapter     ◄──────── FromSigd ──
 //! ```
 //!
-//! **Objects and owners.** The machines are in the node: the seat of the daemon in the host, and the daemon. This
-//! module has only their messages. Users and connections have their own numbers on this boundary. The seat assigns a
-//! number and does not use it again while a message about its former owner can be under way. So a message that crosses
-//! another one concerns nothing, and never another user or connection. Neither side trusts the other: a frame that
-//! cannot be decoded ends the connection between them, and messages of a daemon about users and connections that are
-//! not its own are refused and counted.
+//! **Objects and owners.** Both halves are in the node (`aerostat_node::signalling`). The daemon half runs beside the
+//! host half, or in a process of its own. A call has one [`CallId`] in both halves: the host half chooses the id of a
+//! call that it starts, and call control that of a call received. The host half keeps an id until
+//! [`FromSigd::Released`], after which no message names it, and so a message never concerns another call than its
+//! sender meant.
+//!
+//! The daemon is itself a user of the ATM service: the line is [`AtmEvent::Up`](crate::AtmEvent::Up) or
+//! [`AtmEvent::Down`](crate::AtmEvent::Down), and the SDUs of VPI 0 VCI 5 are those of its only connection,
+//! [`SIGNALLING`].
+//!
+//! Neither half trusts the other: a frame that cannot be decoded ends the connection between them, and messages of a
+//! daemon about calls that are not its own are refused and counted.
 //!
 //! **Bounds.** A frame is at most as long as the longest signalling SDU with its header fields, or as a text
 //! ([`TEXT_MAX`](crate::split::codec::TEXT_MAX)) with its fields.
 //!
 //! **Standards.** None: the encoding is this project's own, and both ends have the same version. The requests are those
-//! of Linux' `PF_ATMSVC` sockets to `atmsigd`: bind and listen, connect, accept, close.
+//! of Linux' `PF_ATMSVC` sockets to `atmsigd`: connect, accept, reject, close, add and drop a party.
 
 mod codec;
 #[cfg(test)]
 mod tests;
 
-use crate::uni::Version;
-use crate::{AtmEvent, AtmRequest, ConnId, Duration, saal};
-use aerostat_wire::{Qos, Vc};
+use crate::uni::{self, CallId, Version};
+use crate::{Cause, ConnId, Duration, PartyId, saal, sscop};
+use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, Vc};
 
 /// Octets of the longest SDU of VPI 0 VCI 5: 4096 octets, pad and trailer of SSCOP.
 pub const SDU_MAX: usize = 4104;
 
-/// A user of the ATM service, on this boundary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UserNo(pub u16);
+/// The daemon's connection over VPI 0 VCI 5, which is permanent.
+pub const SIGNALLING: ConnId = ConnId(0);
 
 /// The start of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Number of this start: the answer repeats it, and earlier messages belong to an earlier start.
     pub life: u32,
-    /// The version of the interface.
-    pub version: Version,
-    /// N(SQ) of the previous daemon's last BGN: the network distinguishes this daemon's BGN from it.
-    pub initial_sq: u8,
-    /// How long a call waits for the link.
-    pub wait: Duration,
-    /// Number of the first received call: ids of the previous daemon are not used again.
-    pub first_incoming: u32,
-    /// Largest number of users of the service.
-    pub users: usize,
-    /// Largest number of calls of one user.
-    pub calls_per_user: usize,
-    /// Largest number of listeners of one user.
-    pub listeners_per_user: usize,
-    /// Largest number of leaves of one call.
-    pub parties_per_call: usize,
+    /// Call control. A host plays the user side.
+    pub uni: uni::Params,
+    /// The link. N(SQ) of its first BGN differs from that of the previous daemon's last one.
+    pub sscop: sscop::Params,
+    /// Longest wait for the answer to RESTART.
+    pub restart_wait: Duration,
+    /// Pause before a lost link is requested again.
+    pub reestablish: Duration,
+}
+
+/// A call to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// Its id, below [`CallId::INCOMING`].
+    pub call: CallId,
+    /// The caller.
+    pub calling: AtmAddress,
+    /// The called party; of a point-to-multipoint call the first leaf, whose [`PartyId`] is 0.
+    pub called: AtmAddress,
+    /// What the connection carries.
+    pub sap: Sap,
+    /// Traffic, seen from this host.
+    pub qos: Qos,
+    /// True for the root of a point-to-multipoint call.
+    pub multipoint: bool,
+}
+
+/// A call received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Its id, from [`CallId::INCOMING`] upwards.
+    pub call: CallId,
+    /// The caller, if the SETUP names it.
+    pub calling: Option<AtmAddress>,
+    /// The address that was called.
+    pub called: AtmAddress,
+    /// The B-LLI in the caller's order of preference, at most three.
+    pub bllis: Vec<Blli>,
+    /// The B-HLI.
+    pub bhli: Option<Bhli>,
+    /// Traffic, seen from this host.
+    pub qos: Qos,
+    /// True if this host is a leaf of a point-to-multipoint call.
+    pub multipoint: bool,
+    /// The label, if the SETUP gives it (the network's does).
+    pub vc: Option<Vc>,
 }
 
 /// To the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToSigd {
-    /// Start. Users, listeners and the state of the line follow.
-    Start(Start),
-    /// The line is up, so that the link can be established; or the line is down.
-    Line {
-        /// True if the line is up.
-        up: bool,
-    },
+    /// Start. The state of the line follows.
+    Start(Box<Start>),
     /// The version that both ends speak.
     Version(Version),
-    /// One SDU of VPI 0 VCI 5.
-    Signalling(Vec<u8>),
-    /// A new user.
-    AddUser(UserNo),
-    /// A user is gone, with all its listeners and calls.
-    DropUser(UserNo),
-    /// A request of a user to the daemon: any request but those for data and permanent connections, which the lab's
-    /// process handles alone.
-    Request {
-        /// The user.
-        user: UserNo,
-        /// The request.
-        request: AtmRequest,
+    /// Make a call. [`FromSigd::Connected`] or [`FromSigd::Released`] is the answer.
+    Setup(Setup),
+    /// Accept a call. [`FromSigd::Connected`] or [`FromSigd::Released`] follows.
+    Accept {
+        /// The call.
+        call: CallId,
+        /// The choice among several B-LLI; `None` if the caller left no choice.
+        blli: Option<Blli>,
+    },
+    /// Refuse a call. No further message concerns it.
+    Refuse {
+        /// The call.
+        call: CallId,
+        /// The cause.
+        cause: Cause,
+    },
+    /// Release a call. [`FromSigd::Released`] follows when its label is free again.
+    Release {
+        /// The call.
+        call: CallId,
+        /// The cause.
+        cause: Cause,
+    },
+    /// Add a leaf. The answer is [`FromSigd::PartyAdded`] or [`FromSigd::PartyGone`].
+    AddParty {
+        /// The call.
+        call: CallId,
+        /// The leaf.
+        party: PartyId,
+        /// Its address.
+        called: AtmAddress,
+    },
+    /// Drop a leaf. [`FromSigd::PartyGone`] follows, or [`FromSigd::Released`] if it was the last leaf.
+    DropParty {
+        /// The call.
+        call: CallId,
+        /// The leaf.
+        party: PartyId,
     },
 }
 
@@ -131,31 +186,53 @@ pub enum FromSigd {
         /// [`Start::life`].
         life: u32,
     },
-    /// One SDU for VPI 0 VCI 5.
-    Signalling(Vec<u8>),
     /// Signalling is up, so calls need not wait; or it is down.
     Link {
         /// True if signalling is up.
         up: bool,
     },
-    /// The host opens the VC of a call. This message precedes the signalling SDU that lets the other end send.
-    OpenVc {
-        /// The connection.
-        conn: ConnId,
+    /// A call is offered: [`ToSigd::Accept`], [`ToSigd::Refuse`] or [`ToSigd::Release`] is the answer.
+    Offered(Offer),
+    /// A call can be used.
+    Connected {
+        /// The call.
+        call: CallId,
         /// Its label.
         vc: Vc,
-        /// Agreed traffic, seen from this end.
+        /// Agreed traffic, seen from this host.
         qos: Qos,
     },
-    /// For a user: an event of a call. The number of an incoming call is from [`Start::first_incoming`] upwards; `Up`,
-    /// `Down` and `Received` have messages of their own.
-    Event {
-        /// The user.
-        user: UserNo,
-        /// The event.
-        event: AtmEvent<Vec<u8>>,
+    /// A call carries no more data: this interface has begun to release it. `Released` follows.
+    Clearing {
+        /// The call.
+        call: CallId,
+        /// The cause.
+        cause: Cause,
     },
-    /// For display: when the link comes or goes, and at most every second.
+    /// A call has ended, and its label is free.
+    Released {
+        /// The call.
+        call: CallId,
+        /// The cause.
+        cause: Cause,
+    },
+    /// A leaf was added.
+    PartyAdded {
+        /// The call.
+        call: CallId,
+        /// The leaf.
+        party: PartyId,
+    },
+    /// A leaf could not be added, has left or was dropped.
+    PartyGone {
+        /// The call.
+        call: CallId,
+        /// The leaf.
+        party: PartyId,
+        /// The cause.
+        cause: Cause,
+    },
+    /// The link, for display in another process.
     Status(LinkInfo),
     /// The daemon was told to end: it accepts no new connections and releases the existing ones. Signalling SDUs still
     /// pass in both directions; then the process exits.

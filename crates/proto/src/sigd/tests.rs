@@ -1,7 +1,7 @@
 //! Every message survives encoding and decoding; invalid octets do no harm.
 
 use super::*;
-use crate::Cause;
+use crate::AtmRequest;
 use crate::split::codec::Message as _;
 use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon, names, testing};
 use proptest::prelude::*;
@@ -39,19 +39,20 @@ proptest! {
 /// A release, octet by octet.
 #[test]
 fn one_form_for_ever() {
-    let event = AtmEvent::Released {
-        conn: ConnId(0x8000_0007),
-        cause: Cause::TEMPORARY,
-    };
-    let user = UserNo(3);
-    let message = frame(FromSigd::Event { user, event });
-    let expected = [0, 0, 0, 2, 0, 3, 0, 3, 0, 5, 0x80, 0, 0, 7, 41];
+    let call = CallId(0x8000_0007);
+    let cause = Cause::TEMPORARY;
+    let message = frame(FromSigd::Released { call, cause });
+    let expected = [0, 0, 0, 2, 0, 6, 0x80, 0, 0, 7, 41];
     assert_eq!(message.encode(), expected);
 }
 
 #[test]
 fn the_longest_sdu_fits_a_frame() {
-    let sdu = frame(FromSigd::Signalling(vec![1; SDU_MAX]));
+    let (conn, sdu) = (SIGNALLING, vec![1; SDU_MAX]);
+    let sdu = From {
+        number: 0,
+        message: FromDaemon::Atm(AtmRequest::Send { conn, sdu }),
+    };
     assert!(sdu.encode().len() <= FRAME_MAX);
     assert_eq!(From::decode(&sdu.encode()), Ok(sdu));
 }

@@ -93,9 +93,6 @@ const LANE_SERVERS: &[&str] = &[
 const SIGD: &[&str] = &[
     "saal.down",
     "saal.up",
-    "signalling.close",
-    "signalling.open",
-    "signalling.refused",
     "sscop.error",
     "uni.call",
     "uni.down",

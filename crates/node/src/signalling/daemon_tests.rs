@@ -1,13 +1,14 @@
-//! The manager in a process of its own: whenever it dies, nothing is left of it, and the next one serves.
+//! The daemon half in a process of its own: whenever it dies, nothing is left of it, and the next one serves.
 
-use super::{Away, Config, Input, Limits, Manager, Output, Phase, UserId};
+use super::{Config, DaemonCounters, Input, Limits, Output, Phase, Signalling, UserId};
 use crate::switch::testnet::{Net, USER};
 use aerostat_proto::machine::settle;
-use aerostat_proto::sigd::{FromSigd, SDU_MAX, ToSigd, UserNo};
-use aerostat_proto::split::{FromDaemon, ProcessEvent, Signal, names};
-use aerostat_proto::uni::Version;
+use aerostat_proto::sigd::{FromSigd, Offer, SDU_MAX, SIGNALLING, ToSigd};
+use aerostat_proto::split::{FromDaemon, ProcessEvent, Signal, ToDaemon, names};
+use aerostat_proto::sscop::Mode;
+use aerostat_proto::uni::{CallId, Version};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId};
-use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use aerostat_wire::{AtmAddress, Blli, Qos, Sap, Vc};
 use proptest::prelude::*;
 
 const PVC: Vc = Vc { vpi: 0, vci: 500 };
@@ -28,8 +29,23 @@ fn two() -> Net {
     net
 }
 
-fn away(net: &Net, host: usize) -> &Away {
-    net.hosts[host].manager.away().expect("split")
+/// A call to an address at which nobody listens in the nets of these tests.
+fn offer(call: u32) -> Offer {
+    Offer {
+        call: CallId(call),
+        calling: None,
+        called: AtmAddress::LECS,
+        bllis: vec![Blli::LLC],
+        bhli: None,
+        qos: Qos::ubr(1536),
+        multipoint: false,
+        vc: None,
+    }
+}
+
+/// What host `host` counted about its daemon.
+fn counted(net: &Net, host: usize) -> DaemonCounters {
+    net.hosts[host].manager.daemon_counters()
 }
 
 /// The basic function of a host: a call with data in both directions, and no state left after it.
@@ -83,7 +99,7 @@ fn calls_and_data_go_as_without() {
         net.run_s(1);
         assert!(net.hosts[0].released(ConnId(10)).is_some());
         net.assert_clean();
-        assert_eq!(away(&net, 0).own_counters().refused, 0);
+        assert_eq!(counted(&net, 0).refused, 0);
     }
 }
 
@@ -149,7 +165,7 @@ fn without_a_daemon_calls_are_refused_at_once_and_permanent_connections_go_on() 
     net.run_s(60);
     assert_eq!(net.switches[0].calls().count(), 0);
     assert_eq!(net.hosts[1].manager.calls().count(), 0, "its end is told");
-    assert!(away(&net, 0).own_counters().unread > 0);
+    assert!(counted(&net, 0).unread > 0);
     net.start_daemon(0);
     net.run_s(3);
     works(&mut net, 2);
@@ -162,9 +178,9 @@ fn without_a_daemon_calls_are_refused_at_once_and_permanent_connections_go_on() 
 
 #[test]
 fn before_the_first_daemon_calls_wait() {
-    let mut away = Away::new(Config::new(Version::Uni31));
+    let mut manager = Signalling::split(Config::new(Version::Uni31));
     let at = Instant::from_secs(1);
-    away.handle_input(Input::AddUser(USER), at).unwrap();
+    manager.handle_input(Input::AddUser(USER), at).unwrap();
     let connect = AtmRequest::Connect {
         conn: ConnId(1),
         calling: AtmAddress::ZERO,
@@ -173,29 +189,34 @@ fn before_the_first_daemon_calls_wait() {
         qos: Qos::ubr(1536),
         multipoint: false,
     };
-    let ask = |away: &mut Away| away.handle_input(Input::Request(USER, connect.clone()), at);
-    ask(&mut away).unwrap();
-    assert_eq!(settle(&mut away, at), []);
+    let ask =
+        |manager: &mut Signalling| manager.handle_input(Input::Request(USER, connect.clone()), at);
+    ask(&mut manager).unwrap();
+    assert_eq!(settle(&mut manager, at), []);
     let end = Instant::from_secs(9);
-    assert_eq!(away.poll_timeout(), Some(end));
+    assert_eq!(manager.poll_timeout(), Some(end));
     let released = AtmEvent::Released {
         conn: ConnId(1),
         cause: Cause::NETWORK_OUT_OF_ORDER,
     };
-    assert_eq!(settle(&mut away, end), [Output::Event(USER, released)]);
-    // One that is there in time gets it.
-    ask(&mut away).unwrap();
-    away.hear(ProcessEvent::Came, at);
-    let said = settle(&mut away, at);
+    assert_eq!(settle(&mut manager, end), [Output::Event(USER, released)]);
+    // A daemon whose link comes up in time gets the call.
+    ask(&mut manager).unwrap();
+    let said = |manager: &mut Signalling, event| {
+        manager.handle_input(Input::Daemon(event), at).unwrap();
+        settle(manager, at)
+    };
+    let message = |message| ProcessEvent::Said(FromDaemon::Message(message));
     assert!(matches!(
-        said[..],
+        said(&mut manager, ProcessEvent::Came)[..],
+        [Output::Daemon(ToDaemon::Message(ToSigd::Start(_)))]
+    ));
+    assert_eq!(said(&mut manager, message(FromSigd::Begun { life: 1 })), []);
+    assert!(matches!(
+        said(&mut manager, message(FromSigd::Link { up: true }))[..],
         [
-            Output::Sigd(ToSigd::Start(_)),
-            Output::Sigd(ToSigd::AddUser(_)),
-            Output::Sigd(ToSigd::Request {
-                request: AtmRequest::Connect { .. },
-                ..
-            })
+            Output::Event(USER, AtmEvent::Up),
+            Output::Daemon(ToDaemon::Message(ToSigd::Setup(_)))
         ]
     ));
 }
@@ -246,10 +267,10 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
 
     net.call(0, 1, 1);
     net.run_s(1);
-    let came = away(&net, 0).own_counters().came;
+    let came = counted(&net, 0).started;
     net.signal(0, Signal::Reload);
     net.run_s(1);
-    assert_eq!(away(&net, 0).own_counters().came, came + 1);
+    assert_eq!(counted(&net, 0).started, came + 1);
     net.assert_clean();
     works(&mut net, 4);
 }
@@ -267,8 +288,8 @@ fn one_that_hangs_keeps_its_calls_and_serves_again_when_it_wakes() {
     assert_eq!(net.hosts[0].released(ConnId(1)), None);
     net.wake(0);
     net.run_s(5);
-    assert_eq!(away(&net, 0).own_counters().came, 1);
-    assert_eq!(away(&net, 0).own_counters().refused, 0);
+    assert_eq!(counted(&net, 0).started, 1);
+    assert_eq!(counted(&net, 0).refused, 0);
     net.release(0, ConnId(1));
     net.run_s(1);
     works(&mut net, 2);
@@ -302,7 +323,7 @@ fn answers_about_the_former_are_not_taken_for_the_new() {
     net.listen(1);
     net.run_s(1);
     assert_eq!(net.hosts[0].manager.calls().count(), 0);
-    assert!(away(&net, 0).own_counters().stale > 0);
+    assert!(counted(&net, 0).stale > 0);
     net.assert_clean();
     works(&mut net, 2);
 }
@@ -316,95 +337,85 @@ fn lies_are_refused_and_hurt_nobody_else() {
     let before: Vec<_> = net.hosts[0].manager.calls().collect();
     let open = net.hosts[0].open.clone();
     let events = net.hosts[0].events.len();
-    let refused = away(&net, 0).own_counters().refused;
-    let user = UserNo(0);
+    let refused = counted(&net, 0).refused;
     let cause = Cause::NORMAL;
     let (vc, qos) = (Vc { vpi: 0, vci: 999 }, Qos::ubr(1536));
-    let offer = |conn| AtmEvent::Incoming {
-        conn: ConnId(conn),
-        calling: None,
-        called: AtmAddress::LECS,
-        sap: Sap::LLC,
-        qos,
-        multipoint: false,
-    };
-    // Numbers: 0 is the permanent connection, 1 the call.
+    let (permanent, call) = (CallId(0), CallId(1));
     let lies = [
-        AtmEvent::Released {
-            conn: ConnId(0),
+        FromSigd::Released {
+            call: permanent,
             cause,
         },
-        AtmEvent::Connected {
-            conn: ConnId(0),
-            vc,
+        FromSigd::Clearing {
+            call: permanent,
+            cause,
         },
-        AtmEvent::Connected {
-            conn: ConnId(1),
+        FromSigd::Connected {
+            call: permanent,
             vc,
+            qos,
         },
-        offer(1),
+        FromSigd::Connected { call, vc, qos },
+        FromSigd::Offered(offer(1)),
     ];
-    for event in lies {
-        net.lie(0, FromSigd::Event { user, event });
+    for lie in lies {
+        net.lie(0, lie);
     }
-    for conn in [ConnId(0), ConnId(1)] {
-        net.lie(0, FromSigd::OpenVc { conn, vc, qos });
-    }
-    net.lie(0, FromSigd::Signalling(Vec::new()));
-    net.lie(0, FromSigd::Signalling(vec![0; SDU_MAX + 1]));
-    assert_eq!(away(&net, 0).own_counters().refused, refused + 8);
-    // About an unknown user, and to an address without a listener.
-    let stale = away(&net, 0).own_counters().stale;
-    for (user, event) in [
-        (
-            user,
-            AtmEvent::Released {
-                conn: ConnId(77),
-                cause,
-            },
-        ),
-        (
-            UserNo(9),
-            AtmEvent::Released {
-                conn: ConnId(1),
-                cause,
-            },
-        ),
-        (user, offer(ConnId::INCOMING + 900)),
+    for (conn, sdu) in [
+        (SIGNALLING, Vec::new()),
+        (SIGNALLING, vec![0; SDU_MAX + 1]),
+        (ConnId(1), b"data".to_vec()),
     ] {
-        net.lie(0, FromSigd::Event { user, event });
+        net.daemon_says(0, FromDaemon::Atm(AtmRequest::Send { conn, sdu }));
     }
-    assert_eq!(away(&net, 0).own_counters().stale, stale + 3);
+    assert_eq!(counted(&net, 0).refused, refused + 8);
+    // About an unknown call, and to an address without a listener.
+    let stale = counted(&net, 0).stale;
+    let call = CallId(77);
+    net.lie(0, FromSigd::Released { call, cause });
+    net.lie(0, FromSigd::Connected { call, vc, qos });
+    assert_eq!(counted(&net, 0).stale, stale + 2);
+    net.lie(0, FromSigd::Offered(offer(CallId::INCOMING + 900)));
     assert_eq!(net.hosts[0].manager.calls().collect::<Vec<_>>(), before);
     assert_eq!(net.hosts[0].open, open);
     assert_eq!(net.hosts[0].events.len(), events);
     // A label in use is not assigned twice: the second call fails, the first one keeps the label.
-    net.call(0, 1, 2);
-    let (conn, vc_of_another) = (ConnId(2), PVC);
-    net.lie(
-        0,
-        FromSigd::OpenVc {
-            conn,
-            vc: vc_of_another,
-            qos,
-        },
-    );
-    assert_eq!(
-        net.hosts[0].released(ConnId(2)),
-        Some(Cause::VC_UNAVAILABLE)
-    );
-    assert_eq!(net.hosts[0].open, open);
+    let mut connected = |conn: u32, vc, qos| {
+        net.call(0, 1, conn);
+        let call = CallId(conn);
+        net.lie(0, FromSigd::Connected { call, vc, qos });
+        assert_eq!(
+            net.hosts[0].released(ConnId(conn)),
+            Some(Cause::VC_UNAVAILABLE)
+        );
+        assert_eq!(net.hosts[0].open, open);
+    };
+    connected(2, PVC, qos);
     // Not more traffic than was requested.
-    net.call(0, 1, 3);
-    let (conn, qos) = (ConnId(3), Qos::cbr(100_000, 1536));
-    net.lie(0, FromSigd::OpenVc { conn, vc, qos });
-    assert_eq!(net.hosts[0].released(conn), Some(Cause::VC_UNAVAILABLE));
-    // Not before the call has a VC.
-    net.call(0, 1, 4);
-    let conn = ConnId(4);
-    let event = AtmEvent::Connected { conn, vc };
-    net.lie(0, FromSigd::Event { user, event });
-    assert_eq!(net.hosts[0].released(conn), Some(Cause::VC_UNAVAILABLE));
+    connected(3, vc, Qos::cbr(100_000, 1536));
+}
+
+#[test]
+fn a_daemon_gets_the_parameters_of_its_host_and_the_version_of_its_link() {
+    let mut config = Config::new(Version::Uni40);
+    config.interface.uni.timers.t303 = Duration::from_secs(60);
+    config.interface.sscop.timer_poll = Duration::from_secs(2);
+    config.interface.uni.limits.calls = 7;
+    let mut manager = Signalling::split(config);
+    let now = Instant::ZERO;
+    for input in [
+        Input::Version(Version::Uni30),
+        Input::Daemon(ProcessEvent::Came),
+    ] {
+        manager.handle_input(input, now).unwrap();
+    }
+    let said = settle(&mut manager, now);
+    let [Output::Daemon(ToDaemon::Message(ToSigd::Start(start)))] = &said[..] else {
+        panic!("{said:?}");
+    };
+    let (mut uni, mut sscop) = (config.interface.uni, config.interface.sscop);
+    (uni.version, sscop.mode) = (Version::Uni30, Mode::Qsaal1);
+    assert_eq!((start.uni, start.sscop), (uni, sscop));
 }
 
 #[test]
@@ -417,39 +428,26 @@ fn a_flood_of_offers_ends_at_the_limit() {
         limits,
         ..Config::new(Version::Uni31)
     };
-    let mut manager = Manager::from(Away::new(config));
+    let mut manager = Signalling::split(config);
     let now = Instant::ZERO;
-    manager.handle_input(Input::AddUser(USER), now).unwrap();
     let listen = AtmRequest::Listen {
         address: AtmAddress::LECS,
         sap: Sap::LLC,
         max_sdu: 1536,
     };
-    manager
-        .handle_input(Input::Request(USER, listen), now)
-        .unwrap();
-    manager.hear(ProcessEvent::Came, now).unwrap();
-    let begun = FromSigd::Begun { life: 1 };
-    manager
-        .hear(ProcessEvent::Said(FromDaemon::Message(begun)), now)
-        .unwrap();
+    let message = |message| Input::Daemon(ProcessEvent::Said(FromDaemon::Message(message)));
+    for input in [
+        Input::AddUser(USER),
+        Input::Request(USER, listen),
+        Input::Daemon(ProcessEvent::Came),
+        message(FromSigd::Begun { life: 1 }),
+    ] {
+        manager.handle_input(input, now).unwrap();
+    }
     settle(&mut manager, now);
     for n in 0..1000 {
-        let event = AtmEvent::Incoming {
-            conn: ConnId(ConnId::INCOMING + n),
-            calling: None,
-            called: AtmAddress::LECS,
-            sap: Sap::LLC,
-            qos: Qos::ubr(1536),
-            multipoint: false,
-        };
-        let user = UserNo(0);
-        manager
-            .hear(
-                ProcessEvent::Said(FromDaemon::Message(FromSigd::Event { user, event })),
-                now,
-            )
-            .unwrap();
+        let offered = message(FromSigd::Offered(offer(CallId::INCOMING + n)));
+        manager.handle_input(offered, now).unwrap();
         let said = settle(&mut manager, now);
         let offered = matches!(
             said[..],
@@ -460,7 +458,8 @@ fn a_flood_of_offers_ends_at_the_limit() {
     assert_eq!(manager.calls().count(), 5);
     let waits = |call: super::CallInfo| call.phase == Phase::Offered;
     assert!(manager.calls().all(waits));
-    manager.hear(ProcessEvent::Gone, now).unwrap();
+    let gone = Input::Daemon(ProcessEvent::Gone);
+    manager.handle_input(gone, now).unwrap();
     settle(&mut manager, now);
     assert_eq!(manager.calls().count(), 0);
 }
@@ -542,7 +541,7 @@ proptest! {
         net.run_s(200);
         net.assert_clean();
         for host in 0..3 {
-            prop_assert_eq!(away(&net, host).own_counters().refused, 0);
+            prop_assert_eq!(counted(&net, host).refused, 0);
         }
         net.call(0, 2, 1000);
         net.run_s(1);
@@ -554,13 +553,11 @@ proptest! {
 #[test]
 fn every_name_of_a_trace_is_known() {
     let sources = [
-        include_str!("mod.rs"),
+        include_str!("sigd.rs"),
         include_str!("calls.rs"),
         include_str!("../interface.rs"),
     ];
-    for prefix in ["signalling.", "uni."] {
-        let (count, strangers) = names::strangers(&sources, prefix);
-        assert!(count > 1, "{prefix}");
-        assert_eq!(strangers, [""; 0]);
-    }
+    let (count, strangers) = names::strangers(&sources, "uni.");
+    assert!(count > 1);
+    assert_eq!(strangers, [""; 0]);
 }

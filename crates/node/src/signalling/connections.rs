@@ -1,0 +1,247 @@
+//! The connections of a host: their users, their VCs and their ends.
+
+use super::calls::FIRST_PARTY;
+use super::{CallInfo, Output, Phase, Signalling, UserId};
+use aerostat_proto::uni::CallId;
+use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, PartyId, Refused, Trace};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use std::collections::{BTreeMap, VecDeque};
+
+/// SDUs that are held for one call until it is connected.
+const EARLY: usize = 64;
+
+/// State of one leaf, at its root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Party {
+    Adding,
+    Active,
+    /// Dropped by the user; the peer has not confirmed yet.
+    Dropping,
+}
+
+/// A connection: a call, or a permanent connection.
+#[derive(Debug)]
+pub(super) struct Conn {
+    /// `None` once the call is over for its user.
+    pub(super) owner: Option<(UserId, ConnId)>,
+    pub(super) phase: Phase,
+    pub(super) calling: Option<AtmAddress>,
+    pub(super) called: AtmAddress,
+    pub(super) sap: Sap,
+    /// Traffic seen from this host.
+    pub(super) qos: Qos,
+    pub(super) multipoint: bool,
+    pub(super) outgoing: bool,
+    /// The caller left a choice of B-LLI: the CONNECT tells which one was taken.
+    pub(super) choice: bool,
+    /// The connection was set up by management: signalling does not know it.
+    pub(super) permanent: bool,
+    pub(super) vc: Option<Vc>,
+    /// True between `OpenVc` and `CloseVc`.
+    pub(super) open: bool,
+    pub(super) parties: BTreeMap<PartyId, Party>,
+    /// SDUs that arrived before the call was connected.
+    pub(super) early: VecDeque<Vec<u8>>,
+}
+
+impl Conn {
+    pub(super) fn new(
+        owner: (UserId, ConnId),
+        phase: Phase,
+        called: AtmAddress,
+        (sap, qos): (Sap, Qos),
+    ) -> Self {
+        Self {
+            owner: Some(owner),
+            phase,
+            calling: None,
+            called,
+            sap,
+            qos,
+            multipoint: false,
+            outgoing: true,
+            choice: false,
+            permanent: false,
+            vc: None,
+            open: false,
+            parties: BTreeMap::new(),
+            early: VecDeque::new(),
+        }
+    }
+    pub(super) fn info(&self) -> CallInfo {
+        CallInfo {
+            owner: self.owner,
+            phase: self.phase,
+            vc: self.vc,
+            outgoing: self.outgoing,
+            calling: self.calling,
+            called: self.called,
+            blli: self.sap.blli,
+            bhli: self.sap.bhli,
+            qos: self.qos,
+            parties: self.parties.len(),
+            multipoint: self.multipoint,
+        }
+    }
+}
+
+impl Signalling {
+    /// Connections of a user.
+    pub(super) fn calls_of(&self, user: UserId) -> usize {
+        let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
+        self.ids.range(range).count()
+    }
+    /// True if a user may have another connection. Connections that are being released count for all users together.
+    pub(super) fn has_room(&self, user: UserId) -> bool {
+        let limits = &self.config.limits;
+        let all = limits.users.saturating_mul(limits.calls_per_user);
+        self.calls_of(user) < limits.calls_per_user && self.conns.len() < all
+    }
+    pub(super) fn insert(&mut self, call: CallId, conn: Conn) {
+        if let Some(owner) = conn.owner {
+            self.ids.insert(owner, call);
+        }
+        self.conns.insert(call, conn);
+    }
+    /// An id below [`CallId::INCOMING`] that no connection has.
+    pub(super) fn new_call_id(&mut self) -> CallId {
+        loop {
+            let id = CallId(self.next_call);
+            self.next_call = (self.next_call + 1) % CallId::INCOMING;
+            if !self.conns.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+    /// An id from [`ConnId::INCOMING`] upwards that the user does not know.
+    pub(super) fn new_conn_id(&mut self, user: UserId) -> ConnId {
+        loop {
+            let conn = ConnId(ConnId::INCOMING | self.next_conn);
+            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
+            if !self.ids.contains_key(&(user, conn)) {
+                return conn;
+            }
+        }
+    }
+
+    /// True if a connection may have this label.
+    pub(super) fn is_free(&self, vc: Vc) -> bool {
+        let reserved = vc.vpi == 0 && vc.vci < Vc::FIRST_USER_VCI;
+        !reserved && !self.labels.contains_key(&vc)
+    }
+    /// Opens the VC of a connection.
+    pub(super) fn open(&mut self, call: CallId, vc: Vc) {
+        if let Some(conn) = self.conns.get_mut(&call).filter(|conn| !conn.open) {
+            (conn.open, conn.vc) = (true, Some(vc));
+            let Qos { tx, rx } = conn.qos;
+            self.labels.insert(vc, call);
+            self.outputs.push_back(Output::OpenVc { vc, tx, rx });
+        }
+    }
+    /// Closes the VC of a connection.
+    pub(super) fn close(&mut self, call: CallId) {
+        let Some(conn) = self.conns.get_mut(&call) else {
+            return;
+        };
+        for sdu in core::mem::take(&mut conn.early) {
+            self.outputs.push_back(Output::Undelivered(sdu));
+        }
+        if let Some(vc) = conn.vc.filter(|_| conn.open) {
+            conn.open = false;
+            self.labels.remove(&vc);
+            self.outputs.push_back(Output::CloseVc { vc });
+            let text = format!("connection {vc} closed");
+            self.trace(Trace::detail("signalling.close", text).with("vc", vc));
+        }
+    }
+    /// The connection can carry data from now on.
+    pub(super) fn usable(&mut self, call: CallId, vc: Vc) {
+        self.open(call, vc);
+        let Some(known) = self.conns.get_mut(&call) else {
+            return;
+        };
+        let Some((user, conn)) = known.owner else {
+            return;
+        };
+        known.phase = Phase::Connected;
+        if known.multipoint && known.outgoing {
+            known.parties.insert(FIRST_PARTY, Party::Active);
+        }
+        let peer = match known.outgoing {
+            true => Some(known.called),
+            false => known.calling,
+        };
+        let peer = peer.map_or_else(|| "an unknown caller".to_owned(), |peer| peer.to_string());
+        let early = core::mem::take(&mut known.early);
+        let text = format!("connection {vc} to {peer} open");
+        self.trace(Trace::detail("signalling.open", text).with("vc", vc));
+        self.event(user, AtmEvent::Connected { conn, vc });
+        for sdu in early {
+            self.outputs.push_back(Output::Received { user, conn, sdu });
+        }
+    }
+    /// Holds an SDU of a caller that is quicker than the network's or the daemon's word that the call is up; false if no
+    /// accepted call has this label, or if there is no room. A user that got the SDU at once would answer at once, and
+    /// may not send yet.
+    pub fn hold(&mut self, vc: Vc, sdu: &[u8]) -> bool {
+        let call = self.labels.get(&vc);
+        let Some(conn) = call.and_then(|call| self.conns.get_mut(call)) else {
+            return false;
+        };
+        let room = conn.phase == Phase::Accepted && conn.early.len() < EARLY;
+        if room {
+            conn.early.push_back(sdu.to_vec());
+        }
+        room
+    }
+
+    /// The connection is over for its user, who is told; the network still has its label.
+    pub(super) fn clearing(&mut self, call: CallId, cause: Cause) {
+        self.close(call);
+        let Some(known) = self.conns.get_mut(&call) else {
+            return;
+        };
+        known.phase = Phase::Releasing;
+        if let Some((user, conn)) = known.owner.take() {
+            self.ids.remove(&(user, conn));
+            self.event(user, AtmEvent::Released { conn, cause });
+        }
+    }
+    /// The connection has ended and its label is free. Its user is told, if it has one.
+    pub(super) fn gone(&mut self, call: CallId, cause: Cause) {
+        self.clearing(call, cause);
+        self.conns.remove(&call);
+    }
+    /// Calls that have waited too long for the link fail.
+    pub(super) fn expire_waiting(&mut self, now: Instant) {
+        while let Some((_, call)) = self.waiting.pop_front_if(|(until, _)| *until <= now) {
+            self.counters.no_link += 1;
+            self.gone(call, Cause::NETWORK_OUT_OF_ORDER);
+        }
+    }
+    /// A leaf has ended.
+    pub(super) fn party_gone(&mut self, call: CallId, party: PartyId, cause: Cause) {
+        let Some(known) = self.conns.get_mut(&call) else {
+            return;
+        };
+        let state = known.parties.remove(&party);
+        if let (Some(Party::Adding | Party::Active), Some((user, conn))) = (state, known.owner) {
+            self.event(user, AtmEvent::PartyGone { conn, party, cause });
+        }
+    }
+}
+
+/// True if this end of a connection can send this SDU.
+pub(super) fn may_send(qos: &Qos, sdu: &[u8]) -> Result<(), Refused> {
+    if qos.tx.category.is_none() {
+        return Err(Refused("this end of the connection cannot send"));
+    }
+    let longest = match qos.tx.max_sdu {
+        0 => usize::from(u16::MAX),
+        max => usize::from(max),
+    };
+    if sdu.is_empty() || sdu.len() > longest {
+        return Err(Refused("the SDU is empty or longer than agreed"));
+    }
+    Ok(())
+}

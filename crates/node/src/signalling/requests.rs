@@ -1,0 +1,293 @@
+//! Requests of users.
+
+use super::calls::FIRST_PARTY;
+use super::connections::{Conn, Party, may_send};
+use super::daemon::{ABSENT, NO_DAEMON};
+use super::{Output, Phase, Signalling, UserId};
+use aerostat_proto::sigd::{Setup, ToSigd};
+use aerostat_proto::uni::CallId;
+use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Instant, PartyId, Refused};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+
+const UNKNOWN: Refused = Refused("unknown connection");
+const WRONG_STATE: Refused = Refused("the connection is not in a state for this");
+
+impl Signalling {
+    /// The connection with a user's id.
+    fn conn(&mut self, user: UserId, id: ConnId) -> Result<(CallId, &mut Conn), Refused> {
+        let call = self.ids.get(&(user, id)).copied().ok_or(UNKNOWN)?;
+        let conn = self.conns.get_mut(&call).ok_or(UNKNOWN)?;
+        Ok((call, conn))
+    }
+
+    pub(super) fn add_user(&mut self, user: UserId) -> Result<(), Refused> {
+        if self.users.len() >= self.config.limits.users {
+            return Err(Refused("too many users of the ATM service"));
+        }
+        if !self.users.insert(user) {
+            return Err(Refused("this user is known already"));
+        }
+        if self.up {
+            self.event(user, AtmEvent::Up);
+        }
+        Ok(())
+    }
+
+    pub(super) fn drop_user(&mut self, user: UserId, now: Instant) -> Result<(), Refused> {
+        if !self.users.remove(&user) {
+            return Err(Refused("unknown user"));
+        }
+        self.listeners.drop_user(user);
+        let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
+        let conns = self.ids.range(range).map(|((_, conn), _)| *conn);
+        for conn in conns.collect::<Vec<_>>() {
+            self.release(user, conn, Cause::NORMAL, now)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn request(
+        &mut self,
+        user: UserId,
+        request: AtmRequest,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        if !self.users.contains(&user) {
+            return Err(Refused("unknown user"));
+        }
+        match request {
+            AtmRequest::Listen {
+                address,
+                sap,
+                max_sdu,
+            } => {
+                let limit = self.config.limits.listeners_per_user;
+                self.listeners.add(user, (address, sap), max_sdu, limit)
+            }
+            AtmRequest::Unlisten { address, sap } => self.listeners.remove(user, (address, sap)),
+            AtmRequest::Connect {
+                conn,
+                calling,
+                called,
+                sap,
+                qos,
+                multipoint,
+            } => {
+                let made = Conn {
+                    calling: Some(calling),
+                    multipoint,
+                    ..Conn::new((user, conn), Phase::Waiting, called, (sap, qos))
+                };
+                self.connect(user, conn, made, now)
+            }
+            AtmRequest::OpenPermanent { conn, vc, qos } => self.open_permanent(user, conn, vc, qos),
+            AtmRequest::AddParty {
+                conn,
+                party,
+                called,
+            } => self.add_party(user, conn, party, called, now),
+            AtmRequest::DropParty { conn, party } => self.drop_party(user, conn, party, now),
+            AtmRequest::Accept { conn } => self.accept(user, conn, now),
+            AtmRequest::Release { conn, cause } => self.release(user, conn, cause, now),
+            AtmRequest::Send { conn, sdu } => self.send(user, conn, sdu),
+        }
+    }
+
+    fn connect(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        mut made: Conn,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        if conn.0 >= ConnId::INCOMING {
+            return Err(Refused("this id is reserved for calls received"));
+        }
+        if self.ids.contains_key(&(user, conn)) {
+            return Err(Refused("this id is in use"));
+        }
+        let refused = if !self.has_room(user) {
+            Some((Cause::RESOURCES, Refused("too many calls of this user")))
+        } else if self.presence.is_absent() {
+            self.daemon_counters.absent += 1;
+            Some((NO_DAEMON, ABSENT))
+        } else {
+            None
+        };
+        if let Some((cause, refused)) = refused {
+            // The user waits for the end of this call, so it is told.
+            self.event(user, AtmEvent::Released { conn, cause });
+            return Err(refused);
+        }
+        if made.multipoint {
+            made.parties.insert(FIRST_PARTY, Party::Adding);
+        }
+        let call = self.new_call_id();
+        self.counters.outgoing += 1;
+        self.insert(call, made);
+        if self.up {
+            self.set_up(call, now);
+        } else {
+            self.waiting.push_back((now + self.config.wait, call));
+        }
+        Ok(())
+    }
+
+    /// Takes a permanent connection into use.
+    fn open_permanent(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        vc: Vc,
+        qos: Qos,
+    ) -> Result<(), Refused> {
+        if conn.0 >= ConnId::INCOMING || self.ids.contains_key(&(user, conn)) {
+            return Err(Refused("this id is in use, or reserved for calls received"));
+        }
+        let cause = if !self.has_room(user) {
+            Some(Cause::RESOURCES)
+        } else if !self.is_free(vc) {
+            Some(Cause::VC_UNAVAILABLE)
+        } else {
+            None
+        };
+        if let Some(cause) = cause {
+            self.event(user, AtmEvent::Released { conn, cause });
+            return Err(Refused("this label cannot be used"));
+        }
+        let call = self.new_call_id();
+        let made = Conn {
+            permanent: true,
+            ..Conn::new(
+                (user, conn),
+                Phase::Connected,
+                AtmAddress::ZERO,
+                (Sap::ANY, qos),
+            )
+        };
+        self.insert(call, made);
+        self.usable(call, vc);
+        Ok(())
+    }
+
+    /// Tells the daemon to make a call.
+    pub(super) fn set_up(&mut self, call: CallId, now: Instant) {
+        let Some(conn) = self.conns.get_mut(&call) else {
+            return;
+        };
+        conn.phase = Phase::Calling;
+        let setup = Setup {
+            call,
+            calling: conn.calling.unwrap_or(AtmAddress::ZERO),
+            called: conn.called,
+            sap: conn.sap,
+            qos: conn.qos,
+            multipoint: conn.multipoint,
+        };
+        self.tell(ToSigd::Setup(setup), now);
+    }
+
+    fn add_party(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        party: PartyId,
+        called: AtmAddress,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        let limit = self.config.limits.parties_per_call;
+        let (call, known) = self.conn(user, conn)?;
+        let root = known.outgoing && known.multipoint;
+        if !root || known.phase != Phase::Connected {
+            return Err(WRONG_STATE);
+        }
+        if party == FIRST_PARTY || party.0 > 0x7fff || known.parties.contains_key(&party) {
+            return Err(Refused("this party id is in use or out of range"));
+        }
+        if known.parties.len() >= limit {
+            let cause = Cause::RESOURCES;
+            self.event(user, AtmEvent::PartyGone { conn, party, cause });
+            return Err(Refused("too many parties"));
+        }
+        known.parties.insert(party, Party::Adding);
+        let add = ToSigd::AddParty {
+            call,
+            party,
+            called,
+        };
+        self.tell(add, now);
+        Ok(())
+    }
+
+    fn drop_party(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        party: PartyId,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        let (call, known) = self.conn(user, conn)?;
+        let state = known.parties.get_mut(&party);
+        let state = state.ok_or(Refused("unknown party"))?;
+        if *state == Party::Dropping {
+            return Err(Refused("the party is being dropped"));
+        }
+        *state = Party::Dropping;
+        self.tell(ToSigd::DropParty { call, party }, now);
+        Ok(())
+    }
+
+    /// Accepts an offered call. Its VC is open from now on, before the CONNECT leaves.
+    fn accept(&mut self, user: UserId, conn: ConnId, now: Instant) -> Result<(), Refused> {
+        let (call, known) = self.conn(user, conn)?;
+        if known.phase != Phase::Offered {
+            return Err(WRONG_STATE);
+        }
+        known.phase = Phase::Accepted;
+        let blli = known.sap.blli.filter(|_| known.choice);
+        let vc = known.vc;
+        if vc.is_some_and(|vc| !self.is_free(vc)) {
+            self.unusable(call, now);
+            return Ok(());
+        }
+        if let Some(vc) = vc {
+            self.open(call, vc);
+        }
+        self.tell(ToSigd::Accept { call, blli }, now);
+        Ok(())
+    }
+
+    pub(super) fn release(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        cause: Cause,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        let (call, known) = self.conn(user, conn)?;
+        known.owner = None;
+        let (waiting, permanent) = (known.phase == Phase::Waiting, known.permanent);
+        known.phase = Phase::Releasing;
+        self.ids.remove(&(user, conn));
+        self.close(call);
+        if waiting {
+            self.waiting.retain(|(_, waiting)| *waiting != call);
+        }
+        if waiting || permanent {
+            self.conns.remove(&call);
+        } else {
+            self.tell(ToSigd::Release { call, cause }, now);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, user: UserId, conn: ConnId, sdu: Vec<u8>) -> Result<(), Refused> {
+        let (_, known) = self.conn(user, conn)?;
+        let (Phase::Connected, Some(vc)) = (known.phase, known.vc) else {
+            return Err(WRONG_STATE);
+        };
+        may_send(&known.qos, &sdu)?;
+        self.outputs.push_back(Output::Send { vc, sdu });
+        Ok(())
+    }
+}
