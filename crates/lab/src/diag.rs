@@ -52,8 +52,22 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// Another relevant place, with the reason.
     pub see: Option<(Span, String)>,
-    /// True if the network as a whole is wrong: the missing part may be any router or link.
-    pub(crate) network: bool,
+    /// Parts of the file that the finding depends on.
+    pub(crate) rests: Vec<Rest>,
+    /// A valid value that can stand here while the rest of the file is checked, if there is one.
+    pub(crate) sample: Option<String>,
+}
+
+/// A part of the file that a finding depends on. Without this part, the finding may follow from another mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// The definition of a node, subnet or link with this name.
+    Name(String),
+    /// A link with this name, which may consist of the names of its ends.
+    Link(String),
+    /// A path of keys and indices, from the section at this place or from the top of the file. `*` stands for any key
+    /// or index; `.` at the end for the whole entry.
+    Path(Option<Span>, String),
 }
 
 /// All findings about one lab, in the order of the text.
@@ -92,7 +106,8 @@ impl Diagnostics {
                 message,
                 hint: None,
                 see: None,
-                network: false,
+                rests: Vec::new(),
+                sample: None,
             },
         );
         &mut self.list[at_index]
@@ -108,14 +123,6 @@ impl Diagnostics {
     pub(crate) fn adopt(&mut self, found: Diagnostic) {
         let at = self.list.partition_point(|other| other.at <= found.at);
         self.list.insert(at, found);
-    }
-    /// The text of a place.
-    pub(crate) fn text(&self, at: Span) -> &str {
-        let source = self
-            .sources
-            .get(at.source)
-            .map_or("", |source| &source.text);
-        source.get(at.start..at.end).unwrap_or_default()
     }
     /// True if the lab is refused.
     #[must_use]
@@ -190,9 +197,31 @@ impl Diagnostic {
         self.see = Some((at, why.into()));
         self
     }
-    /// Marks a mistake of the network as a whole.
-    pub(crate) const fn of_network(&mut self) -> &mut Self {
-        self.network = true;
+    /// Names parts of the file, from its top, that the finding depends on; see [`Rest::Path`].
+    pub(crate) fn rests_on<'a>(&mut self, paths: impl IntoIterator<Item = &'a str>) -> &mut Self {
+        let paths = paths.into_iter().map(str::to_owned);
+        self.rests.extend(paths.map(|path| Rest::Path(None, path)));
+        self
+    }
+    /// Names keys of a section that the finding depends on.
+    pub(crate) fn rests_in<'a>(
+        &mut self,
+        section: Span,
+        keys: impl IntoIterator<Item = &'a str>,
+    ) -> &mut Self {
+        let keys = keys.into_iter().map(str::to_owned);
+        let keys = keys.map(|key| Rest::Path(Some(section), key));
+        self.rests.extend(keys);
+        self
+    }
+    /// The finding depends on the definition of a node or subnet with this name.
+    pub(crate) fn rests_on_name(&mut self, name: &str) -> &mut Self {
+        self.rests.push(Rest::Name(name.to_owned()));
+        self
+    }
+    /// The finding depends on the definition of a link with this name.
+    pub(crate) fn rests_on_link(&mut self, name: &str) -> &mut Self {
+        self.rests.push(Rest::Link(name.to_owned()));
         self
     }
     /// Adds "did you mean ...", or else the list of known words.

@@ -2,7 +2,7 @@
 //!
 //! A reader reports every mistake in its part of the tree, and returns `None` if there was a mistake.
 
-use crate::diag::{Diagnostics, Span};
+use crate::diag::{Diagnostics, Span, nearest};
 use crate::printable::{self, start};
 use crate::tree::{Key, Tree, Value};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -17,13 +17,17 @@ pub(crate) trait FromTree: Sized {
     fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self>;
     /// The value if the key is missing in the section at `at`.
     fn absent(key: &str, at: Span, d: &mut Diagnostics) -> Option<Self> {
-        d.error(at, format!("'{key}' is missing here"));
+        d.error(at, format!("'{key}' is missing here"))
+            .rests_in(at, [key]);
         None
     }
 }
 
 /// A scalar that is parsed from its text.
 pub(crate) trait FromText: Sized {
+    /// A value that can stand for a wrong one while the rest of the file is checked: another mistake in the same entry
+    /// is then found, too.
+    const SAMPLE: Option<&'static str> = None;
     /// Parses the text. The error says what was expected, without the text itself.
     fn from_text(text: &str) -> Result<Self, String>;
 }
@@ -66,7 +70,8 @@ impl<T: FromText> FromTree for At<T> {
         match T::from_text(text) {
             Ok(value) => Some(Self { value, at: tree.at }),
             Err(expected) => {
-                d.error(tree.at, format!("'{}': {expected}", start(text, QUOTED)));
+                let found = d.error(tree.at, format!("'{}': {expected}", start(text, QUOTED)));
+                found.sample = T::SAMPLE.map(str::to_owned);
                 None
             }
         }
@@ -226,6 +231,8 @@ const RENAMED: &[(&str, &str, &str)] = &[
 pub(crate) struct Fields<'a> {
     /// Entries by their current names.
     entries: Vec<(&'a str, &'a Tree)>,
+    /// Keys that unknown keys probably mean.
+    meant: Vec<String>,
     at: Span,
 }
 
@@ -238,7 +245,7 @@ impl<'a> Fields<'a> {
         d: &mut Diagnostics,
     ) -> Option<Self> {
         let all = entries(tree, d)?;
-        let mut entries = Vec::new();
+        let (mut entries, mut meant) = (Vec::new(), Vec::new());
         for (key, value) in all {
             let text = key.text.as_str();
             if known.contains(&text) {
@@ -258,18 +265,26 @@ impl<'a> Fields<'a> {
                     entries.push((now, value));
                 }
                 None => {
-                    d.error(key.at, format!("unknown key '{}'", start(text, QUOTED)))
-                        .suggest(text, known.iter().copied());
+                    let found = d.error(key.at, format!("unknown key '{}'", start(text, QUOTED)));
+                    found.suggest(text, known.iter().copied());
+                    let missing = |name: &&&str| all.iter().all(|(key, _)| key.text != **name);
+                    let key = nearest(text, known).filter(|name| missing(&name));
+                    found.sample = key.map(str::to_owned);
+                    meant.extend(found.sample.clone());
                 }
             }
         }
         let at = tree.at;
-        Some(Self { entries, at })
+        Some(Self { entries, meant, at })
     }
     /// Reads one field.
     pub(crate) fn field<T: FromTree>(&self, name: &str, d: &mut Diagnostics) -> Option<T> {
         match self.entries.iter().find(|(key, _)| *key == name) {
             Some((_, value)) => T::from_tree(value, d),
+            // The unknown key is the mistake, and it has been told.
+            None if self.meant.iter().any(|meant| meant == name) => {
+                T::absent(name, self.at, &mut Diagnostics::default())
+            }
             None => T::absent(name, self.at, d),
         }
     }
@@ -309,13 +324,15 @@ macro_rules! section {
 }
 pub(crate) use section;
 
-/// Defines a scalar with its own syntax: a wrapper, its parser and its JSON Schema.
+/// Defines a scalar with its own syntax: a wrapper, its parser and its JSON Schema. The value after `=` is its
+/// [`FromText::SAMPLE`].
 macro_rules! scalar {
-    ($(#[$meta:meta])* $name:ident($type:ty), $parse:expr, $($schema:tt)+) => {
+    ($(#[$meta:meta])* $name:ident($type:ty) $(= $sample:literal)?, $parse:expr, $($schema:tt)+) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) struct $name(pub(crate) $type);
         impl crate::field::FromText for $name {
+            $(const SAMPLE: Option<&'static str> = Some($sample);)?
             fn from_text(text: &str) -> Result<Self, String> {
                 $parse(text).map(Self)
             }

@@ -479,7 +479,8 @@ impl FromTree for LinkFile {
             [a, b, options] => (a, b, Some(options)),
             _ => {
                 d.error(tree.at, "a link is [a, b] or [a, b, { options }]")
-                    .hint("for example: [ls1010, asx200, { rate: oc3, delay: 5us }]");
+                    .hint("for example: [ls1010, asx200, { rate: oc3, delay: 5us }]")
+                    .rests_in(tree.at, ["."]);
                 return None;
             }
         };

@@ -2,17 +2,18 @@
 //!
 //! A value of a wrong type leaves no typed lab that could be checked, and a stage of the check does not start after
 //! mistakes of the one before. So each round takes out what was complained about (a key, or the entry that cannot do
-//! without it) and looks at what is left. A complaint that may follow from something taken out is not told: the
-//! mistake itself has been.
+//! without it) and looks at what is left. A complaint that depends on something taken out (see [`Rest`]) is not told,
+//! because it may follow from the mistake that has been told.
 
-use crate::diag::{Diagnostic, Diagnostics, Severity, Span};
+use crate::diag::{Diagnostic, Diagnostics, Rest, Severity, Span};
 use crate::resolve::{lane, outside, sockets};
 use crate::tree::{Tree, Value};
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Limit of rounds. A round takes out a value, the next one the section that lacks it, the next one the entries that
 /// name this section, and so on.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 12;
 
 /// Adds the mistakes that those in `d` hide. `check` reads and checks a tree; it is false where there is no use in
 /// going on.
@@ -22,18 +23,22 @@ pub(crate) fn further(
     check: impl Fn(&Tree, &mut Diagnostics) -> bool,
 ) {
     let mut gone = Gone::default();
-    let mut wrong: BTreeSet<Span> = errors(d).map(|error| error.at).collect();
+    let mut wrong = places(d);
     for _ in 0..ROUNDS {
-        if !gone.take_out(&mut root, &wrong) {
+        gone.places.clear();
+        gone.found.borrow_mut().clear();
+        gone.note_places(&root, &mut Vec::new());
+        if gone.take_out(&mut root, &mut Vec::new(), &wrong) == Taken::Nothing {
             return;
         }
         let mut again = d.empty();
         if !check(&root, &mut again) {
             return;
         }
-        wrong = errors(&again).map(|error| error.at).collect();
+        wrong = places(&again);
+        let told: BTreeSet<_> = d.iter().map(identity).collect();
         let new: Vec<_> = errors(&again)
-            .filter(|error| !gone.explains(error, d) && !told(d, error))
+            .filter(|error| !gone.explains(error) && !told.contains(&identity(error)))
             .cloned()
             .collect();
         for error in new {
@@ -42,221 +47,286 @@ pub(crate) fn further(
     }
 }
 
-/// True if `d` has the same message, perhaps about another place. Of two values that contradict each other, the check
-/// names one. When this one has been taken out, the check may give the other one the same message.
-fn told(d: &Diagnostics, error: &Diagnostic) -> bool {
-    d.iter().any(|known| known.message == error.message)
+/// What two findings of the same mistake have in common.
+fn identity(found: &Diagnostic) -> (Span, &str) {
+    (found.at, &found.message)
 }
 
 fn errors(d: &Diagnostics) -> impl Iterator<Item = &Diagnostic> {
     d.iter().filter(|found| found.severity == Severity::Error)
 }
 
+/// The places of mistakes, each with a value that can stand there instead.
+fn places(d: &Diagnostics) -> BTreeMap<Span, Option<String>> {
+    errors(d)
+        .map(|error| (error.at, error.sample.clone()))
+        .collect()
+}
+
+/// Keys and indices from the top of the file.
+type Path = Vec<String>;
+
+/// Tables whose keys are names that other parts of a file use.
+const TABLES: [&str; 6] = [
+    "switches",
+    "routers",
+    "hosts",
+    "hosts/*/bridge",
+    "lane/elans",
+    "clip",
+];
+
+/// How much of a part of the tree has been taken out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Nothing,
+    /// Something in it.
+    Inside,
+    /// The part has to go as a whole.
+    Whole,
+}
+
 /// What has been taken out.
 #[derive(Default)]
 struct Gone {
-    /// Sections that lack something now.
-    places: BTreeSet<Span>,
-    /// Names and values that are no longer there.
-    words: BTreeSet<String>,
-    /// Entries of lists: the numbers of those behind them have changed.
+    /// Sections by their places, as they are now.
+    places: BTreeMap<Span, Vec<Path>>,
+    /// All parts that have been taken out or have another value now.
+    parts: Parts,
+    /// Which paths from the top have been found among these parts, because many complaints name the same ones.
+    found: RefCell<BTreeMap<String, bool>>,
+    /// Places of values that others stand for now.
+    replaced: BTreeSet<Span>,
+    /// Names that were defined in the parts taken out.
+    names: BTreeSet<String>,
+    /// True if the name of a link or of a host of servers is wrong: other parts may use the right one.
+    nameless: bool,
+    /// Texts in links that have been taken out: the names of their ends.
+    ends: BTreeSet<String>,
+    /// True if entries of lists are gone: the numbers of those behind them have changed.
     entries: bool,
 }
 
 impl Gone {
-    /// Takes out what stands at these places; what is inside goes first. True if there was something.
-    fn take_out(&mut self, tree: &mut Tree, wrong: &BTreeSet<Span>) -> bool {
-        let mut any = false;
-        match &mut tree.value {
-            Value::Map(entries) => {
-                let before = entries.len();
-                entries.retain_mut(|(key, value)| {
-                    if self.take_out(value, wrong) {
-                        any = true;
-                        self.places.insert(key.at);
-                    } else if wrong.contains(&key.at) || wrong.contains(&value.at) {
-                        any = true;
-                        self.note(&key.text);
-                        self.note_all(value);
-                        return false;
-                    }
-                    true
-                });
-                // What is said of whole entries of the sections beside it, as of ELANs without servers, may follow
-                // from it.
-                if entries.len() < before {
-                    let sections = entries.iter().filter_map(|(_, value)| match &value.value {
-                        Value::Map(entries) => Some(entries),
-                        _ => None,
-                    });
-                    self.places
-                        .extend(sections.flatten().map(|(key, _)| key.at));
-                }
-            }
-            Value::List(items) => items.retain_mut(|item| {
-                if self.take_out(item, wrong) {
-                    any = true;
-                } else if wrong.contains(&item.at) {
-                    (any, self.entries) = (true, true);
-                    self.note_all(item);
-                    return false;
-                }
-                true
-            }),
-            Value::Null | Value::Bool(_) | Value::Text(_) => {}
-        }
-        if any {
-            self.places.insert(tree.at);
-        }
-        any
-    }
-
-    fn note(&mut self, text: &str) {
-        self.words.extend(words(text).map(str::to_owned));
-    }
-
-    fn note_all(&mut self, tree: &Tree) {
+    fn note_places(&mut self, tree: &Tree, path: &mut Path) {
+        let mut places = vec![tree.at];
         match &tree.value {
-            Value::Text(text) => self.note(text),
-            Value::List(items) => items.iter().for_each(|item| self.note_all(item)),
             Value::Map(entries) => {
                 for (key, value) in entries {
-                    self.note(&key.text);
-                    self.note_all(value);
+                    path.push(key.text.clone());
+                    // The mistakes of an entry of a table are reported at its name.
+                    self.places.entry(key.at).or_default().push(path.clone());
+                    self.note_places(value, path);
+                    path.pop();
                 }
             }
-            Value::Null | Value::Bool(_) => {}
+            Value::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    path.push(index.to_string());
+                    self.note_places(item, path);
+                    path.pop();
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Text(_) => places.clear(),
+        }
+        for at in places {
+            self.places.entry(at).or_default().push(path.clone());
+        }
+    }
+
+    /// Takes out what stands at these places; what is inside goes first. A part of a list in a list does not go alone:
+    /// the other parts would have another meaning.
+    fn take_out(
+        &mut self,
+        tree: &mut Tree,
+        path: &mut Path,
+        wrong: &BTreeMap<Span, Option<String>>,
+    ) -> Taken {
+        let mut taken = Taken::Nothing;
+        match &mut tree.value {
+            Value::Map(entries) => entries.retain_mut(|(key, value)| {
+                path.push(key.text.clone());
+                let mut of_entry = self.take_out(value, path, wrong);
+                of_entry = match wrong.get(&key.at) {
+                    Some(Some(known)) if of_entry == Taken::Nothing => {
+                        key.text.clone_from(known);
+                        self.replaced.extend([key.at, value.at]);
+                        Taken::Inside
+                    }
+                    Some(_) if of_entry == Taken::Nothing => Taken::Whole,
+                    _ => of_entry,
+                };
+                if of_entry == Taken::Whole {
+                    let top = path.first().map_or("", String::as_str);
+                    self.nameless |= key.text == "name" && ["links", "lane"].contains(&top);
+                    self.parts.insert(path);
+                    self.define(&key.text, value, path);
+                }
+                path.pop();
+                taken = taken.and(of_entry);
+                of_entry != Taken::Whole
+            }),
+            Value::List(items) => {
+                let mut index = 0;
+                let mut torn = false;
+                items.retain_mut(|item| {
+                    path.push(index.to_string());
+                    index += 1;
+                    let of_item = self.take_out(item, path, wrong);
+                    if of_item == Taken::Whole {
+                        self.parts.insert(path);
+                        self.define("", item, path);
+                        (torn, self.entries) = (true, true);
+                    }
+                    path.pop();
+                    taken = taken.and(of_item);
+                    of_item != Taken::Whole
+                });
+                if torn && in_list(path) {
+                    return Taken::Whole;
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Text(_) => {}
+        }
+        match wrong.get(&tree.at) {
+            Some(Some(sample)) if taken == Taken::Nothing && self.replaced.insert(tree.at) => {
+                tree.value = Value::Text(sample.clone());
+                self.parts.insert(path);
+                Taken::Inside
+            }
+            Some(_) if taken == Taken::Nothing => Taken::Whole,
+            _ => taken,
+        }
+    }
+
+    /// Notes what a part of the tree defines that is taken out.
+    fn define(&mut self, key: &str, tree: &Tree, path: &Path) {
+        let of_table = |table: &str| {
+            let pattern: Vec<&str> = table.split('/').chain(["*"]).collect();
+            let mut both = pattern.iter().zip(path);
+            path.len() == pattern.len() && both.all(|(part, name)| *part == "*" || part == name)
+        };
+        if TABLES.iter().any(|table| of_table(table)) {
+            self.names.insert(key.to_owned());
+        }
+        match (path.first().map(String::as_str), &tree.value) {
+            (Some("links"), Value::Text(text)) if key.is_empty() => {
+                self.ends.insert(text.clone());
+            }
+            (Some("links" | "lane"), Value::Text(text)) if key == "name" => {
+                self.names.insert(text.clone());
+            }
+            _ => {}
+        }
+        if matches!(&path[..], [lane] | [lane, _] if lane == "lane") {
+            self.names.insert(lane::UNNAMED.to_owned());
+        }
+        let mut path = path.clone();
+        let mut part = |key: &str, name: String, tree: &Tree| {
+            path.push(name);
+            self.define(key, tree, &path);
+            path.pop();
+        };
+        match &tree.value {
+            Value::Map(entries) => {
+                let entries = entries.iter();
+                entries.for_each(|(key, value)| part(&key.text, key.text.clone(), value));
+            }
+            Value::List(items) => {
+                let items = items.iter().enumerate();
+                items.for_each(|(index, item)| part("", index.to_string(), item));
+            }
+            Value::Null | Value::Bool(_) | Value::Text(_) => {}
         }
     }
 
     /// True if the complaint may be about something that is gone.
-    fn explains(&self, error: &Diagnostic, d: &Diagnostics) -> bool {
-        let numbered = |word: &str| {
-            let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
-            self.entries
-                && name != word
-                && [outside::UNNAMED, sockets::UNNAMED, lane::UNNAMED].contains(&name)
-        };
-        // Names stand in quotes; addresses and names with numbers may stand without.
-        let quoted = error.message.split('\'').skip(1).step_by(2);
-        let bare = error.message.split_whitespace();
-        let bare = bare.filter(|word| word.contains(|c: char| c.is_ascii_digit()));
-        let said = quoted.chain(bare).flat_map(words);
-        let mut all = words(d.text(error.at)).chain(said);
-        error.network
-            || self.places.contains(&error.at)
-            || all.any(|word| self.words.contains(word) || numbered(word))
+    fn explains(&self, error: &Diagnostic) -> bool {
+        self.replaced.contains(&error.at) || error.rests.iter().any(|rest| self.lacks(rest))
+    }
+
+    fn lacks(&self, rest: &Rest) -> bool {
+        match rest {
+            Rest::Name(name) => self.lacks_name(name),
+            Rest::Link(name) => {
+                let ends = name.match_indices('-');
+                let mut ends = ends.flat_map(|(at, _)| [&name[..at], &name[at + 1..]]);
+                let end = |end: &str| {
+                    let on = |table| self.parts.has(&[table, end, "on"]);
+                    self.ends.contains(end) || self.lacks_name(end) || on("hosts") || on("routers")
+                };
+                self.lacks_name(name) || self.ends.contains(name) || ends.any(end)
+            }
+            Rest::Path(None, path) => {
+                let mut found = self.found.borrow_mut();
+                let has = || self.parts.has(&path.split('/').collect::<Vec<_>>());
+                *found.entry(path.clone()).or_insert_with(has)
+            }
+            Rest::Path(Some(section), key) => {
+                let mut sections = self.places.get(section).into_iter().flatten();
+                sections.any(|path| {
+                    let path = path.iter().map(String::as_str);
+                    self.parts
+                        .has(&path.chain(key.split('/')).collect::<Vec<_>>())
+                })
+            }
+        }
+    }
+
+    fn lacks_name(&self, name: &str) -> bool {
+        let word = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let unnamed = [outside::UNNAMED, sockets::UNNAMED, lane::UNNAMED];
+        let numbered = self.entries && word != name && unnamed.contains(&word);
+        self.nameless || numbered || self.names.contains(name)
     }
 }
 
-/// The words of a text: a name, an address, a number.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let within = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
-    let words = text.split(move |c| !within(c));
-    let words = words.map(|word| word.trim_end_matches(['.', ':']));
-    words.filter(|word| !word.is_empty())
+impl Taken {
+    /// What has been taken out of a part in which `inner` has been taken out of a part of it.
+    fn and(self, inner: Self) -> Self {
+        match inner {
+            Self::Nothing => self,
+            Self::Inside | Self::Whole => Self::Inside,
+        }
+    }
+}
+
+/// Parts of the tree by their paths.
+#[derive(Default)]
+struct Parts {
+    /// True if the part as a whole is gone.
+    whole: bool,
+    /// Parts of it that are gone, or of which parts are gone.
+    inner: BTreeMap<String, Self>,
+}
+
+impl Parts {
+    fn insert(&mut self, path: &[String]) {
+        let mut at = self;
+        for part in path {
+            at = at.inner.entry(part.clone()).or_default();
+        }
+        at.whole = true;
+    }
+    /// True if the part at this path is gone, or a part of it, or a part to which it belongs; see [`Rest::Path`].
+    fn has(&self, path: &[&str]) -> bool {
+        let [first, rest @ ..] = path else {
+            return self.whole || !self.inner.is_empty();
+        };
+        let mut inner = self.inner.values();
+        self.whole
+            || match *first {
+                "*" => inner.any(|part| part.has(rest)),
+                name => self.inner.get(name).is_some_and(|part| part.has(rest)),
+            }
+    }
+}
+
+/// True if the path ends in an index of a list of an entry of a list.
+fn in_list(path: &[String]) -> bool {
+    path.last()
+        .is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit()))
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::resolve::tests::SMALL;
-
-    /// The messages of a lab that is wrong, in the order of the file.
-    fn told(text: &str) -> Vec<String> {
-        let found = crate::parse("t.atm.yml", text, &[]).expect_err("a mistake");
-        let errors = super::errors(&found);
-        errors.map(|error| error.message.clone()).collect()
-    }
-
-    #[test]
-    fn a_value_of_a_wrong_type_hides_no_mistake_of_another_kind() {
-        let text = SMALL
-            .replace("10.1.0.10", "10.0.0.300")
-            .replace("10.2.0.10", "10.3.0.10")
-            .replace("links: [[s1, s2]]", "links: [[s1, s2, { rate: 3parsecs }]]");
-        let text = format!(
-            "{text}  z: {{ on: s9, elan: a, ip: 10.1.0.12 }}\n  w: {{ on: s1, elan: b, ip: 10.2.0.12 }}\n\
-             traffic: [{{ from: x, to: w, kind: ping }}, {{ from: w, to: nobody, kind: ping }}, {{ from: r, to: w, kind: fax }}]\n\
-             faults: [{{ at: soon, crash: w }}, {{ at: 1s, link_down: s1-s7 }}]\nuntil: tomorrow\ntrafic: []\n"
-        );
-        let all = told(&text);
-        for (says, times) in [
-            ("10.0.0.300", 1),
-            ("3parsecs", 1),
-            ("10.3.0.10 is outside 10.2.0.0/24", 1),
-            ("there is no switch 's9'", 1),
-            ("there is no host 'nobody'", 1),
-            ("'fax': expected tcp, udp", 1),
-            ("'soon'", 1),
-            ("there is no link 's1-s7'", 1),
-            ("'tomorrow'", 1),
-            ("unknown key 'trafic'", 1),
-            // These would follow from the mistakes above.
-            ("'x'", 0),
-            ("missing", 0),
-        ] {
-            let count = all.iter().filter(|one| one.contains(says)).count();
-            assert_eq!(count, times, "{says}: {all:#?}");
-        }
-        assert_eq!(all.len(), 10, "{all:#?}");
-    }
-
-    #[test]
-    fn what_follows_from_a_mistake_is_not_told() {
-        for (from, to, says) in [
-            // Members, the router and the flows of the ELAN depend on its subnet.
-            ("10.1.0.0/24", "10.1.0.0/240", "'10.1.0.0/240'"),
-            // All of LANE.
-            ("lane: { on: s1", "lane: { on: [s1]", "not a list"),
-            // The way of every host through the router.
-            ("r: { on: s2", "r: { on: s2, queue: many", "'many'"),
-            ("b: 10.2.0.1 }", "b: 10.2.0.1.1 }", "'10.2.0.1.1'"),
-            // Everything.
-            (
-                "switches: { s1: {}, s2: {} }",
-                "switches: [s1, s2]",
-                "expected a mapping",
-            ),
-            (
-                "links: [[s1, s2]]",
-                "links: [[s1, s2, s3, s4]]",
-                "a link is",
-            ),
-        ] {
-            assert!(SMALL.contains(from), "{from}");
-            let text = format!(
-                "{}traffic: [{{ from: x, to: y, kind: ping }}]\n",
-                SMALL.replace(from, to)
-            );
-            let all = told(&text);
-            assert!(all.len() == 1 && all[0].contains(says), "{to}: {all:#?}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_tag_hides_no_other_mistake() {
-        let all = told(
-            &SMALL
-                .replace("10.1.0.10", "!v4 10.1.0.10")
-                .replace("10.2.0.10", "10.3.0.10"),
-        );
-        assert_eq!(all.len(), 2, "{all:?}");
-        assert!(
-            all[0].contains("unknown tag '!v4'") && all[1].contains("10.3.0.10 is outside"),
-            "{all:?}"
-        );
-    }
-
-    #[test]
-    fn a_number_is_a_text_where_a_text_is_asked_and_the_schema_says_so() {
-        let text = format!("description: 1.50\n{}", SMALL.replace("s1", "1"));
-        let lab = crate::parse("t.atm.yml", &text, &[]).expect("a lab").lab;
-        assert_eq!(lab.description.as_deref(), Some("1.50"), "as it is written");
-        assert_eq!(lab.nodes[0].name, "1");
-        let schema = crate::schema();
-        let kinds = serde_json::json!(["string", "number", "boolean", "null"]);
-        assert_eq!(schema["properties"]["description"]["type"], kinds);
-        let on = &schema["$defs"]["HostFile"]["properties"]["on"]["type"];
-        assert_eq!(*on, serde_json::json!(["string", "number", "boolean"]));
-    }
-}
+mod tests;

@@ -69,6 +69,7 @@ pub use diag::Diagnostics;
 pub use event::Event;
 pub use model::{ElanId, Lab, LinkId, NodeId};
 
+use crate::diag::Severity;
 use crate::field::FromTree as _;
 use sha2::Digest as _;
 use std::path::Path;
@@ -208,12 +209,16 @@ fn check(name: &str, text: &str, overrides: &[String], d: &mut Diagnostics) -> O
 
 /// Checks the tree of a lab file. An error if the lab is too large to look for further mistakes.
 fn of_tree(root: &tree::Tree, name: &str, d: &mut Diagnostics) -> Result<Option<Found>, TooLarge> {
-    // An unknown key is reported, but the rest is checked nevertheless.
+    let wrong = d.count(Severity::Error);
     let Some(file) = file::LabFile::from_tree(root, d) else {
         return Ok(None);
     };
     if !resolve::fits(&file, d) {
         return Err(TooLarge);
+    }
+    // An unknown key may be a wrong name of one that the checks look for.
+    if d.count(Severity::Error) > wrong {
+        return Ok(None);
     }
     let lab = resolve::resolve(&file, lab_name(name), d);
     Ok(lab.map(|lab| (lab, resolve::kernels(&file))))

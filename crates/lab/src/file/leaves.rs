@@ -17,7 +17,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 scalar!(
     /// A time with its unit.
-    Time(Duration), units::duration,
+    Time(Duration) = "1s", units::duration,
     { "type": ["string", "number"], "description": "a time with its unit", "examples": ["6s", "5us", "1.5ms"] }
 );
 scalar!(
@@ -52,7 +52,7 @@ scalar!(
 );
 scalar!(
     /// An IPv4 address.
-    Ip(Ipv4Addr), |text: &str| text.parse().map_err(|_| "expected an IPv4 address such as 10.1.0.10".to_owned()),
+    Ip(Ipv4Addr) = "0.0.0.0", |text: &str| text.parse().map_err(|_| "expected an IPv4 address such as 10.1.0.10".to_owned()),
     { "type": "string", "format": "ipv4" }
 );
 scalar!(

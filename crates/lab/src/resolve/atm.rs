@@ -7,6 +7,9 @@ use crate::model::{Lab, NodeId, NodeKind};
 use crate::routing;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// Parts of a file that make the ways between switches.
+pub(super) const WAYS: [&str; 3] = ["switches/*/.", "links/*/0", "links/*/1/."];
+
 /// Reports switches that cannot reach each other.
 pub(super) fn route(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let ids: Vec<NodeId> = lab.switches().map(|(id, _, _)| id).collect();
@@ -28,7 +31,7 @@ pub(super) fn route(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
         let at = place(file, name);
         d.error(at, format!("no path between switches {middle} and {name}"))
             .hint(format!("add a link to {name} under 'links:'"))
-            .of_network();
+            .rests_on(WAYS);
     }
 }
 

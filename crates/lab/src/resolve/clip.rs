@@ -107,7 +107,8 @@ fn next_hop(
     }
     if hop.address.is_none() && hop.qos.is_none() {
         d.error(ip.at, "nothing is said of this next hop")
-            .hint("give an 'address:', a 'qos:', or both");
+            .hint("give an 'address:', a 'qos:', or both")
+            .rests_in(hop.place, ["address", "qos"]);
     }
     let address = match &hop.address {
         None => None,
@@ -154,9 +155,19 @@ fn known_address(
     let found = lecs.find(|lec| lec.elan.0 == at && lec.ip == ip);
     if found.is_none() {
         let text_of = format!("{} has not {ip} on {}", text.value, lab.elans[at].name);
-        d.error(text.at, text_of);
+        d.error(text.at, text_of)
+            .rests_on(of_member(&text.value).iter().map(String::as_str));
     }
     found.map(|lec| lec.address)
+}
+
+/// What decides of which subnets a node is a member.
+fn of_member(name: &str) -> [String; 3] {
+    [
+        format!("hosts/{name}/elan"),
+        format!("hosts/{name}/ip"),
+        format!("routers/{name}/elans"),
+    ]
 }
 
 fn servers(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
@@ -177,7 +188,8 @@ fn servers(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
             d.error(
                 server.at,
                 format!("{} is not on {}", server.value, name.value.0),
-            );
+            )
+            .rests_on(of_member(&server.value).iter().map(String::as_str));
             continue;
         };
         if let Some(lis) = &mut lab.elans[at].clip {

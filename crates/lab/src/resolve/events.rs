@@ -60,7 +60,8 @@ fn flow(
     let at = section.name.as_ref().map_or(section.place, |name| name.at);
     if lab.traffic.iter().any(|flow| flow.name == name) {
         d.error(at, format!("two flows with one name: '{name}'"))
-            .hint("give one of them a 'name:'");
+            .hint("give one of them a 'name:'")
+            .rests_on(["traffic/*/name"]);
     }
     let (from, to) = (from?, to?);
     if from == to {
@@ -159,7 +160,8 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
         Kind::Udp => {
             let Some(rate) = rate else {
                 d.error(section.kind.at, "udp traffic needs a rate")
-                    .hint("for example: rate: 450pps, or rate: 2Mbps");
+                    .hint("for example: rate: 450pps, or rate: 2Mbps")
+                    .rests_in(section.place, ["rate"]);
                 return None;
             };
             FlowKind::Udp {
@@ -208,7 +210,7 @@ fn check_path(
             let (a, b, b_ip) = (&lab.node(a).name, &lab.node(b).name, target.ip);
             let text = format!("no route from {a} to {b}: {stuck} knows no way to {b_ip}");
             let elan = lab.find(&stuck).and_then(|id| lab.node(id).lecs().first());
-            let finding = d.error(section.to.at, text).of_network();
+            let finding = d.error(section.to.at, text).rests_on(ip::ROUTES);
             match elan {
                 Some(lec) if stuck == *a => {
                     let elan = &lab.elan(lec.elan).name;
@@ -234,6 +236,10 @@ fn check_size(
     let (FlowKind::Udp { size, .. } | FlowKind::Ping { size, .. }) = kind else {
         return;
     };
+    // Such a size is wrong whatever the MTU.
+    if size > MAX_PAYLOAD {
+        return;
+    }
     let mtu = ends.into_iter().filter_map(|(id, behind)| {
         let lec = lab.node(id).lecs().first()?;
         let mtu = lab.elan(lec.elan).ip_mtu();
@@ -256,9 +262,13 @@ fn check_size(
             "a kernel makes fragments; up to {fits} octets travel in one frame"
         ));
     } else {
-        d.error(at, what).hint(format!(
-            "an embedded host makes no fragments: size: {fits} is the most here"
-        ));
+        d.error(at, what)
+            .hint(format!(
+                "an embedded host makes no fragments: size: {fits} is the most here"
+            ))
+            .rests_on(["lane/elans/*/mtu", "clip/*/mtu"])
+            .rests_on([&*format!("hosts/{}/kernel", lab.node(ends[0].0).name)])
+            .rests_in(section.place, ["size"]);
     }
 }
 
@@ -310,7 +320,8 @@ fn fault(section: &FaultFile, names: &Names, lab: &Lab, d: &mut Diagnostics) -> 
             section.place,
             "a fault has a time and one of crash, restart, link_down, link_up",
         )
-        .hint("for example: { at: 8s, crash: asn9000/mps }");
+        .hint("for example: { at: 8s, crash: asn9000/mps }")
+        .rests_in(section.place, ["crash", "restart", "link_down", "link_up"]);
         return None;
     }
     let what = if let Some(name) = crash {
@@ -354,7 +365,13 @@ fn victim(
     let found = known.iter().find(|known| known.name() == service);
     if found.is_none() {
         d.error(name.at, format!("{node} has no service '{service}'"))
-            .suggest(service, known.iter().map(|known| known.name()));
+            .suggest(service, known.iter().map(|known| known.name()))
+            .rests_on([
+                "mpoa",
+                "lane",
+                &format!("hosts/{node}"),
+                &format!("routers/{node}"),
+            ]);
     }
     found.map(|service| (id, Some(*service)))
 }
@@ -372,7 +389,9 @@ fn link(name: &At<String>, lab: &Lab, d: &mut Diagnostics) -> Option<LinkId> {
         .or_else(|| links.iter().position(swapped));
     if found.is_none() {
         d.error(name.at, format!("there is no link '{}'", name.value))
-            .suggest(&name.value, links.iter().map(|link| link.name.as_str()));
+            .suggest(&name.value, links.iter().map(|link| link.name.as_str()))
+            .rests_on_link(&name.value)
+            .rests_on(["links/.", "routers/.", "hosts/."]);
     }
     found.map(LinkId)
 }

@@ -11,6 +11,28 @@ use crate::units::IpNet;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
+/// Parts of a file that make an address on a subnet one of a router, in the lab or outside.
+fn routers_on(lab: &Lab, lec: &Lec) -> [String; 4] {
+    let elan = &lab.elan(lec.elan).name;
+    [
+        format!("routers/*/elans/{elan}"),
+        format!("lane/elans/{elan}/lecs"),
+        format!("lane/elans/{elan}/les"),
+        "links/*/1/.".to_owned(),
+    ]
+}
+
+/// Parts of a file that make the routes between hosts.
+pub(super) const ROUTES: [&str; 7] = [
+    "links/*/.",
+    "lane/elans",
+    "clip",
+    "routers/*/elans",
+    "routers/*/routes",
+    "hosts/*/gateway",
+    "hosts/*/routes",
+];
+
 /// Fills the routing tables of routers and hosts.
 pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     let routers: Vec<NodeId> = lab.routers().map(|(id, _, _)| id).collect();
@@ -96,7 +118,8 @@ fn given(
             d.error(
                 via.at,
                 format!("next hop {hop} is on no subnet of {}", node.name),
-            );
+            )
+            .rests_on([&*format!("routers/{}/elans", node.name)]);
             continue;
         };
         let may_be_outside = lab.is_open(lab.elan(lec.elan));
@@ -105,7 +128,8 @@ fn given(
                 .map(|(_, ip)| ip.to_string())
                 .collect();
             d.error(via.at, format!("next hop {hop} is no router"))
-                .suggest("", routers.iter().map(String::as_str));
+                .suggest("", routers.iter().map(String::as_str))
+                .rests_on(routers_on(lab, lec).iter().map(String::as_str));
             continue;
         }
         routes.push(IpRoute {
@@ -139,7 +163,8 @@ fn gateway(
             wanted.at,
             format!("gateway {ip} is no router on ELAN {elan}"),
         )
-        .suggest("", known.iter().map(String::as_str));
+        .suggest("", known.iter().map(String::as_str))
+        .rests_on(routers_on(lab, lec).iter().map(String::as_str));
     }
     Some(ip)
 }

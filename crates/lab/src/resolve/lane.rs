@@ -95,7 +95,9 @@ pub(super) fn default(section: &LaneFile, lab: &Lab, d: &mut Diagnostics) -> Opt
             given.at,
             format!("the LECS serves no ELAN '{}'", given.value),
         )
-        .suggest(&given.value, own().map(|elan| elan.name.as_str()));
+        .suggest(&given.value, own().map(|elan| elan.name.as_str()))
+        .rests_on_name(&given.value)
+        .rests_on(["lane/elans/."]);
     }
     let mut elans = lab.elans.iter();
     elans.position(|elan| names(&elan)).map(ElanId)
@@ -155,7 +157,8 @@ pub(super) fn nothing_to_serve(section: &LaneFile, d: &mut Diagnostics) {
         d.error(
             at,
             "the lab has no LANE servers of its own to which this could apply",
-        );
+        )
+        .rests_in(section.place, ["on"]);
     }
 }
 
@@ -167,7 +170,8 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     let table = &section.elans.0;
     if table.is_empty() {
         d.error(section.place, "lane.elans names no ELAN")
-            .hint("for example: elans: { a: { subnet: 10.1.0.0/24 } }");
+            .hint("for example: elans: { a: { subnet: 10.1.0.0/24 } }")
+            .rests_in(section.place, ["elans"]);
     }
     if let Some((name, _)) = table.get(plan::MAX_ELANS) {
         d.error(
@@ -200,7 +204,9 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
         let foreign = foreign(name, elan, d);
         if foreign.is_none() && section.on.is_none() {
             d.error(name.at, format!("ELAN {} has no servers", name.value.0))
-                .hint("give 'lane:' an 'on:', the switch of servers in the lab; or the ELAN 'lecs:' or 'les:'");
+                .hint("give 'lane:' an 'on:', the switch of servers in the lab; or the ELAN 'lecs:' or 'les:'")
+                .rests_in(section.place, ["on"])
+                .rests_in(elan.place, ["lecs", "les"]);
         }
         lab.elans.push(Elan {
             name: name.value.0.clone(),
@@ -271,7 +277,8 @@ fn foreign(name: &At<Name>, elan: &ElanFile, d: &mut Diagnostics) -> Option<Fore
     if elan.lecs.is_none() && elan.les.is_none() {
         if let Some(other) = &elan.name {
             d.error(other.at, "an ELAN of the lab is called by its key")
-                .hint("'name' is for ELANs with 'lecs' or 'les' outside");
+                .hint("'name' is for ELANs with 'lecs' or 'les' outside")
+                .rests_in(elan.place, ["lecs", "les"]);
         }
         return None;
     }
@@ -356,7 +363,8 @@ fn check_server(address: AtmAddress, at: Span, lab: &Lab, d: &mut Diagnostics) {
         d.error(at, "no link out of the lab leads to this address")
             .hint(format!(
                 "give a link 'address: [..., {address}]', or a trunk 'routes:'"
-            ));
+            ))
+            .rests_on(["links", "lane/on"]);
     }
 }
 

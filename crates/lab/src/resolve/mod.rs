@@ -57,6 +57,16 @@ impl Class {
             Self::Outside => "the far end of a link out of the lab",
         }
     }
+    /// The table of the file that defines such nodes, as a path for [`rests_on`](crate::diag::Diagnostic::rests_on).
+    const fn table(self) -> &'static str {
+        match self {
+            Self::Switch => "switches/.",
+            Self::LaneServer => "lane/.",
+            Self::Router => "routers/.",
+            Self::Host => "hosts/.",
+            Self::Outside => "links/.",
+        }
+    }
 }
 
 /// All node names of the lab.
@@ -104,7 +114,8 @@ impl Names {
         self.count += 1;
         if let Some((_, other, first)) = self.by_name.get(name) {
             d.error(at, format!("two nodes with one name: '{name}'"))
-                .see(*first, format!("here it is {}", other.text()));
+                .see(*first, format!("here it is {}", other.text()))
+                .rests_on_name(name);
             return;
         }
         self.by_name.insert(name.to_owned(), (id, class, at));
@@ -159,12 +170,20 @@ impl Names {
                 let text = format!("'{}' is {}, not {what}", name.value, class.text());
                 d.error(name.at, text)
                     .suggest("", known())
-                    .see(*at, "it is defined here");
+                    .see(*at, "it is defined here")
+                    .rests_on_name(&name.value);
                 None
             }
             None => {
                 let text = format!("there is no {} '{}'", bare(what), name.value);
-                d.error(name.at, text).suggest(&name.value, known());
+                let found = d.error(name.at, text);
+                // Another switch makes no other mistakes: only links get other names.
+                let switch = known().next().filter(|_| wanted == [Class::Switch]);
+                found.sample = switch.map(str::to_owned);
+                found
+                    .suggest(&name.value, known())
+                    .rests_on_name(&name.value)
+                    .rests_on(wanted.iter().map(|class| class.table()));
                 None
             }
         }
@@ -200,8 +219,11 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     };
     nodes::build(file, &names, &mut lab, d);
     outside::build(file, &names, &mut lab, d);
-    lane::check_foreign(file, &lab, d);
     limits::clients(file, &lab, d);
+    if wrong(d) {
+        return None;
+    }
+    lane::check_foreign(file, &lab, d);
     clip::members(file, &names, &mut lab, d);
     permanent::connections(file, &names, &mut lab, d);
     if wrong(d) {
@@ -235,7 +257,8 @@ fn name(file: &LabFile, default: &str, d: &mut Diagnostics) -> String {
             file.place,
             format!("the lab is called after its file, '{default}': {why}"),
         )
-        .hint("give it a 'name:', or rename the file");
+        .hint("give it a 'name:', or rename the file")
+        .rests_on(["name"]);
     }
     default.to_owned()
 }

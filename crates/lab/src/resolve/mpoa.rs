@@ -134,7 +134,10 @@ fn server_params(blocks: &[&MpoaParams], d: &mut Diagnostics) -> MpsParams {
         && params.keepalive_lifetime < params.keepalive_time * 3
         && !d.iter().any(|finding| finding.at == at)
     {
-        d.error(at, "keepalive_lifetime is less than 3 times keepalive_time");
+        let found = d.error(at, "keepalive_lifetime is less than 3 times keepalive_time");
+        for block in blocks {
+            found.rests_in(block.place, ["keepalive_time", "keepalive_lifetime"]);
+        }
     }
     params.in_whole_seconds()
 }

@@ -38,6 +38,16 @@ fn key(file: &NhrpKeyFile, d: &mut Diagnostics) -> Option<Key> {
     })
 }
 
+/// Parts of a file that make NHRP servers and clients.
+const SERVERS: [&str; 6] = [
+    "clip",
+    "mpoa",
+    "routers/*/elans",
+    "routers/*/mpoa",
+    "hosts/*/elan",
+    "hosts/*/gateway",
+];
+
 /// The servers and clients of a lab by name.
 fn neighbours(lab: &Lab) -> BTreeMap<String, AtmAddress> {
     let named = lab.nodes().filter_map(|(_, node)| {
@@ -82,7 +92,7 @@ fn keys(
         }
         let Some(address) = servers.get(&text.value) else {
             let what = format!("{} is no NHRP server or client", text.value);
-            d.error(neighbour.at, what);
+            d.error(neighbour.at, what).rests_on(SERVERS);
             continue;
         };
         if let Some(key) = key(file, d).filter(|_| text.value != name) {
@@ -137,7 +147,9 @@ fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                 at.unwrap_or(name.at),
                 format!("{} has no NHRP server", name.value.0),
             )
-            .hint("give its Classical IP subnet 'nhrp: true' and a router in this lab");
+            .hint("give its Classical IP subnet 'nhrp: true' and a router in this lab")
+            .rests_on(SERVERS)
+            .rests_in(section.place, ["elan", "gateway", "routes", "nhrp"]);
         }
         let Some(server) = server else {
             continue;

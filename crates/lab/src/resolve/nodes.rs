@@ -64,7 +64,8 @@ pub(super) fn site(file: &LabFile, d: &mut Diagnostics) -> u8 {
 fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
     if file.switches.0.is_empty() {
         d.error(file.place, "a lab needs at least one switch")
-            .hint("for example: switches: { s1: {} }");
+            .hint("for example: switches: { s1: {} }")
+            .rests_on(["switches"]);
     }
     let mut seen: BTreeMap<[u8; 13], (&str, Span)> = BTreeMap::new();
     for (number, (name, switch)) in (1..).zip(&file.switches.0) {
@@ -75,7 +76,9 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
         let at = switch.prefix.as_ref().map_or(name.at, |prefix| prefix.at);
         if let Some((other, first)) = seen.insert(prefix, (&name.value.0, at)) {
             let text = format!("two switches with one prefix: {other} and {}", name.value.0);
-            d.error(at, text).see(first, "the first is here");
+            d.error(at, text)
+                .see(first, "the first is here")
+                .rests_on(["site", "switches"]);
         }
         lab.nodes.push(Node {
             name: name.value.0.clone(),
@@ -101,7 +104,8 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
             continue;
         };
         if a_id == b_id {
-            d.error(b.at, format!("a link from {} to itself", a.value));
+            d.error(b.at, format!("a link from {} to itself", a.value))
+                .rests_on(["links/*/0", "links/*/1/."]);
             continue;
         }
         let given = link.options.as_ref().and_then(|o| o.name.as_ref());
@@ -114,7 +118,8 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
         if taken(&base)
             && let Some(name) = given
         {
-            d.error(name.at, format!("two links with one name: '{base}'"));
+            d.error(name.at, format!("two links with one name: '{base}'"))
+                .rests_on(["links/*/2/name"]);
         }
         let name = std::iter::once(base.clone())
             .chain((2..).map(|n| format!("{base}-{n}")))
@@ -293,7 +298,8 @@ impl Builder<'_> {
         let table = &router.elans.0;
         if table.is_empty() {
             d.error(name.at, format!("router {text} is on no ELAN"))
-                .hint("for example: elans: { a: 10.1.0.1 }");
+                .hint("for example: elans: { a: 10.1.0.1 }")
+                .rests_in(router.place, ["elans"]);
         }
         if let Some((elan, _)) = table.get(plan::MAX_LECS) {
             let limit = plan::MAX_LECS;
@@ -447,7 +453,9 @@ impl Builder<'_> {
         let found = elans.iter().position(|elan| elan.name == name.value);
         if found.is_none() {
             d.error(name.at, format!("there is no ELAN '{}'", name.value))
-                .suggest(&name.value, elans.iter().map(|elan| elan.name.as_str()));
+                .suggest(&name.value, elans.iter().map(|elan| elan.name.as_str()))
+                .rests_on_name(&name.value)
+                .rests_on(["lane/elans/.", "clip/."]);
         }
         found.map(ElanId)
     }

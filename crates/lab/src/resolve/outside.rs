@@ -84,7 +84,8 @@ fn lane_elsewhere(file: &LabFile, d: &mut Diagnostics) {
     };
     if let Some(on) = section.on.as_ref().filter(|_| link.options.trunk.is_none()) {
         d.error(on.at, format!("'{}' is no trunk", on.value))
-            .hint("give its link 'trunk: network', 'trunk: user' or 'trunk: auto'");
+            .hint("give its link 'trunk: network', 'trunk: user' or 'trunk: auto'")
+            .rests_in(link.options.place, ["trunk"]);
     }
     if let Some(name) = &section.name {
         d.error(
@@ -105,7 +106,8 @@ fn trunk(
     let Some(side) = &options.trunk else {
         if let Some(route) = options.routes.iter().flatten().next() {
             d.error(route.at, "'routes' is for trunks")
-                .hint("give the link 'trunk: network', 'trunk: user' or 'trunk: auto'");
+                .hint("give the link 'trunk: network', 'trunk: user' or 'trunk: auto'")
+                .rests_in(options.place, ["trunk"]);
         }
         return None;
     };
@@ -123,12 +125,15 @@ fn trunk(
         if let Some((_, node, _)) = own {
             let text = format!("addresses of this prefix are those of {}", node.name);
             d.error(*at, text)
-                .hint("joined labs need different prefixes: give one a 'site:'");
+                .hint("joined labs need different prefixes: give one a 'site:'")
+                .rests_on(["site", "switches"]);
         }
         prefixes.push(value.octets().to_vec());
     }
     if prefixes.is_empty() && !lane {
-        d.error(side.at, "a trunk needs 'routes:'");
+        d.error(side.at, "a trunk needs 'routes:'")
+            .rests_in(options.place, ["routes"])
+            .rests_on(["lane"]);
     }
     Some(OutsideTrunk {
         side: side.value.0,
@@ -198,7 +203,8 @@ fn way(options: &OutsideOptions, d: &mut Diagnostics) -> Option<OutsideWay> {
                 options.place,
                 "a link out of the lab has one of 'atmtcp', 'udp' and 'ethernet'",
             )
-            .hint("for example: [s1, { udp: { local: 127.0.0.1:10001, peer: 127.0.0.1:10002 } }]");
+            .hint("for example: [s1, { udp: { local: 127.0.0.1:10001, peer: 127.0.0.1:10002 } }]")
+            .rests_in(options.place, ["atmtcp", "udp", "ethernet"]);
             None
         }
     }
@@ -232,7 +238,8 @@ fn packing(file: &UdpFile, d: &mut Diagnostics) -> Option<Packing> {
     let word = file.word.as_ref().map(|word| word.at);
     for at in wait.into_iter().chain(word) {
         d.error(at, "this is for many cells in a datagram")
-            .hint("for example: cells: 28");
+            .hint("for example: cells: 28")
+            .rests_in(file.place, ["cells"]);
     }
     Some(Packing::One)
 }
@@ -305,7 +312,8 @@ fn atmtcp(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
         }
         _ => {
             d.error(file.place, "atmtcp has one of 'listen' and 'connect'")
-                .hint("for example: atmtcp: { listen: 127.0.0.1:2812 }");
+                .hint("for example: atmtcp: { listen: 127.0.0.1:2812 }")
+                .rests_in(file.place, ["listen", "connect"]);
             None
         }
     }
@@ -315,13 +323,15 @@ fn atmtcp(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
 fn addresses(link: &OutsideFile, lab: &Lab, d: &mut Diagnostics) -> Vec<AtmAddress> {
     let Some(given) = &link.options.address else {
         if let Some(ilmi) = link.options.ilmi.as_ref().filter(|ilmi| !ilmi.value) {
-            d.error(ilmi.at, "without ILMI the peer needs an 'address'");
+            d.error(ilmi.at, "without ILMI the peer needs an 'address'")
+                .rests_in(link.options.place, ["address"]);
         }
         return Vec::new();
     };
     if given.0.is_empty() || given.0.len() > MAX_ADDRESSES {
         let text = format!("a peer has 1 to {MAX_ADDRESSES} ATM addresses");
-        d.error(link.options.place, text);
+        d.error(link.options.place, text)
+            .rests_in(link.options.place, ["address"]);
     }
     let mut all: Vec<AtmAddress> = Vec::new();
     for At { value, at } in &given.0 {

@@ -114,7 +114,7 @@ fn ends(
             false if vc.vci < plan::FIRST_VCI => "VCIs below 32 are not for users",
             _ => continue,
         };
-        d.error(at, wrong);
+        d.error(at, wrong).rests_in(file.place, ["vp"]);
         return None;
     }
     for (n, (node, vc)) in ends.into_iter().enumerate() {
@@ -128,7 +128,8 @@ fn ends(
         let twice = others.any(|(end, path)| same(&end, path));
         if twice || n == 1 && same(&ends[0], path) {
             let text = format!("{} has {vc} in use already", lab.node(node).name);
-            d.error(places[n], text);
+            d.error(places[n], text)
+                .rests_in(file.place, ["vp", "to_vc"]);
             return None;
         }
     }
@@ -185,7 +186,7 @@ fn connection(
     while at != b.switch {
         let Some(&(port, _)) = atm::ways(lab, at).get(&b.switch) else {
             d.error(file.place, "no path between the two ends")
-                .of_network();
+                .rests_on(atm::WAYS);
             return None;
         };
         let Some(label) = labels.next(path) else {
@@ -248,7 +249,14 @@ fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) {
             if tx.max(rx) > u64::from(PortConfig::admits(link.rate)) {
                 let text = format!("link {} cannot guarantee {} cells/s", link.name, tx.max(rx));
                 d.error(file.place, text)
-                    .hint("guarantees may take 95 % of a link's rate");
+                    .hint("guarantees may take 95 % of a link's rate")
+                    .rests_on([
+                        "links/*/2/rate",
+                        "links/*/1/rate",
+                        "hosts/*/link",
+                        "routers/*/link",
+                    ])
+                    .rests_on(atm::WAYS);
                 return;
             }
         }

@@ -26,7 +26,8 @@ pub(super) fn port(section: &TrafficFile, d: &mut Diagnostics) -> Option<u16> {
 pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) -> Option<Ticks> {
     let Some(tick) = &section.tick else {
         if let Some(spacing) = &section.spacing {
-            d.error(spacing.at, "'spacing' is between datagrams of one 'tick:'");
+            d.error(spacing.at, "'spacing' is between datagrams of one 'tick:'")
+                .rests_in(section.place, ["tick"]);
         }
         return None;
     };
@@ -50,7 +51,8 @@ pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) 
     let most = seconds * 1e9 / rate.packets.mean_gap() + 1.0;
     if ticks.tick.is_zero() || spacing.as_secs_f64() * most > seconds {
         d.error(tick.at, "the datagrams of a tick must fit before the next")
-            .hint("a longer tick, a shorter spacing, or a lower rate");
+            .hint("a longer tick, a shorter spacing, or a lower rate")
+            .rests_in(section.place, ["tick", "spacing", "size"]);
         return None;
     }
     Some(ticks)
@@ -88,7 +90,8 @@ pub(super) fn collisions(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
                 other.name
             );
             d.error(*at, text)
-                .hint("flows without 'port:' have 5001 and up there, and 40001 and up where they are sent");
+                .hint("flows without 'port:' have 5001 and up there, and 40001 and up where they are sent")
+                .rests_on(["traffic/*/port", "traffic/*/kind"]);
         }
     }
 }

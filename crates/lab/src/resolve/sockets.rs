@@ -66,7 +66,8 @@ fn check(before: &[Program], program: &Program, section: &SocketFile, d: &mut Di
     for other in before {
         if other.name == program.name {
             let text = format!("two programs with one name: '{}'", program.name);
-            d.error(section.place, text);
+            d.error(section.place, text)
+                .rests_on(["hosts/*/sockets/*/name"]);
         }
         let same = (other.local, other.sap) == (program.local, program.sap);
         if same && listens(other) && listens(program) {
@@ -75,7 +76,8 @@ fn check(before: &[Program], program: &Program, section: &SocketFile, d: &mut Di
                 other.name, program.name
             );
             d.error(section.place, text)
-                .hint("give one of them another selector, e0 to ff");
+                .hint("give one of them another selector, e0 to ff")
+                .rests_on(["hosts/*/sockets/*/selector", "hosts/*/sockets/*/sap"]);
         }
         if let (Role::Permanent { vc, .. }, Role::Permanent { vc: used, .. }) =
             (program.role, other.role)
@@ -101,7 +103,8 @@ fn program(
         (None, Some(to), None) => caller(section, to, names, lab, id, d),
         _ => {
             d.error(section.place, "a program has one of listen, call and vc")
-                .hint("for example: { listen: sink }, { call: sello, pdus: 100, rate: 50pps } or { vc: 0.100, listen: read }");
+                .hint("for example: { listen: sink }, { call: sello, pdus: 100, rate: 50pps } or { vc: 0.100, listen: read }")
+            .rests_in(section.place, ROLES);
             None
         }
     };
@@ -119,6 +122,9 @@ fn program(
 
 /// Programs have this name and their number if the file gives no name.
 pub(crate) const UNNAMED: &str = "socket";
+
+/// The keys that say what a program does.
+const ROLES: [&str; 3] = ["listen", "call", "vc"];
 
 fn listener(section: &SocketFile, d: &mut Diagnostics) -> Option<Role> {
     let answer = section.listen.as_ref()?.value.0;
@@ -162,7 +168,8 @@ fn foreign(section: &SocketFile, keys: &[&str], why: &str, d: &mut Diagnostics) 
     };
     for key in keys {
         if let Some(at) = at(key) {
-            d.error(at, format!("'{key}' {why}"));
+            d.error(at, format!("'{key}' {why}"))
+                .rests_in(section.place, ROLES);
         }
     }
 }
@@ -254,7 +261,8 @@ fn speakable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diag
     let hint = format!("{}: {{ uni: 4.0, .. }}", node.name);
     if is_abr(qos.tx) || is_abr(qos.rx) {
         let text = "a call cannot ask for ABR before UNI 4.0";
-        d.error(given.at, text).hint(hint);
+        let host = format!("hosts/{}/uni", node.name);
+        d.error(given.at, text).hint(hint).rests_on([&*host]);
     } else if convert::minimum(qos).is_some() {
         let text = "before UNI 4.0 min_pcr says nothing: the call gets its peak rate, or fails";
         d.warning(given.at, text).hint(hint);
@@ -283,7 +291,7 @@ fn permanent(
         let name = &lab.node(id).name;
         let text = format!("{name} has no permanent connection {label}");
         let hint = format!("pvcs: [{{ from: {name}, vc: {label}, to: NODE }}]");
-        d.error(vc.at, text).hint(hint);
+        d.error(vc.at, text).hint(hint).rests_on(["pvcs"]);
         return None;
     };
     let qos = if end == 0 {
@@ -319,13 +327,14 @@ fn sending(section: &SocketFile, qos: &Qos, pdus: u64, d: &mut Diagnostics) -> O
         && size > tx.max_sdu
     {
         let text = format!("the qos here allows SDUs of {} octets", tx.max_sdu);
-        d.error(given.at, text);
+        d.error(given.at, text).rests_in(section.place, ["qos"]);
     }
     let pdus = section.pdus.as_ref().map_or(pdus, At::get);
     if tx.category.is_none() && pdus > 0 {
         let at = section.qos.as_ref().map_or(section.place, |qos| qos.at);
         d.error(at, "who sends PDUs needs traffic in direction tx")
-            .hint("or pdus: 0");
+            .hint("or pdus: 0")
+            .rests_in(section.place, ["pdus"]);
     }
     let rate = section.rate.as_ref();
     let at = rate.map_or(section.place, |rate| rate.at);
@@ -383,7 +392,7 @@ fn called(to: &At<String>, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Opt
     let own = match &lab.node(id).kind {
         NodeKind::Outside(outside) if outside.addresses.is_empty() => {
             let text = format!("{name} registers its addresses: write the one to call");
-            d.error(to.at, text);
+            d.error(to.at, text).rests_on(["links/*/1/address"]);
             return None;
         }
         NodeKind::Outside(outside) => outside.addresses.first().copied(),

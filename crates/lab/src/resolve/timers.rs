@@ -58,6 +58,10 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
                 format!(
                     "max_reconfigure_delay ({most}) is less than min_reconfigure_delay ({least})"
                 ),
+            )
+            .rests_in(
+                lec.place,
+                ["min_reconfigure_delay", "max_reconfigure_delay"],
             );
         }
         let count = |given: Option<&At<u64>>, name, range, d: &mut Diagnostics| {
@@ -105,7 +109,8 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
                 at,
                 format!("timer_no_response ({silence}) is not longer than the time between POLLs ({longest})"),
             )
-            .hint("a link would be given up before an answer could come");
+            .hint("a link would be given up before an answer could come")
+            .rests_in(link.place, ["timer_no_response", "timer_poll", "timer_keep_alive"]);
         }
     }
     if let Some(uni) = &given.uni {
