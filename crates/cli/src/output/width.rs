@@ -53,7 +53,7 @@ pub(crate) const ORDERS: &[(&str, &[&str])] = &[
     ),
     // Ingress cache of an MPOA client.
     (
-        "last_code",
+        "fallback",
         &[
             "fallback",
             "traffic",
@@ -93,6 +93,8 @@ pub(crate) const ORDERS: &[(&str, &[&str])] = &[
         "authoritative",
         &[
             "authoritative",
+            "last_code",
+            "last_cause",
             "mtu_octets",
             "requesters",
             "servers",

@@ -171,6 +171,10 @@ fn csv_has_one_table_per_file_with_all_columns_and_all_digits() {
     assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
     let json = run(&["run", lab, "-q", "-o", "json"]);
     let document: Value = serde_json::from_str(&json.out).unwrap();
+    let programs = document["nodes"]["urku"]["sockets"]["programs"].as_array();
+    let mut programs = programs.expect("programs").iter();
+    let writer = programs.find(|row| row["name"] == "writer").expect("it");
+    assert_eq!(writer["does"], "write", "it has no 'listen:'");
     for name in ["flows", "vcs", "losses", "queues", "links", "sockets.calls"] {
         let text = std::fs::read_to_string(dir.join(format!("{name}.csv"))).unwrap();
         let mut lines = text.lines();

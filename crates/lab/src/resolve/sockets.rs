@@ -7,7 +7,7 @@ use crate::field::At;
 use crate::file::{LabFile, Label, QosText, SocketFile, Time};
 use crate::model::{GivenRate, Lab, NodeId, NodeKind};
 use crate::plan;
-use aerostat_node::host::sockets::{Answer, Program, Role, Sending};
+use aerostat_node::host::sockets::{Program, Role, Sending};
 use aerostat_node::switch::PortConfig;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::q2931::{Version, convert};
@@ -303,10 +303,7 @@ fn permanent(
     Some(Role::Permanent {
         vc: label,
         qos,
-        answer: section
-            .listen
-            .as_ref()
-            .map_or(Answer::Sink, |listen| listen.value.0),
+        answer: section.listen.as_ref().map(|listen| listen.value.0),
         send: sending(section, &qos, pdus, d)?,
     })
 }
@@ -489,7 +486,7 @@ mod tests {
         let Role::Permanent { answer, send, .. } = roles[0] else {
             panic!("permanent");
         };
-        assert_eq!((answer, send.pdus), (Answer::Read, 0));
+        assert_eq!((answer, send.pdus), (Some(Answer::Read), 0));
         let Role::Permanent { vc, qos, send, .. } = roles[1] else {
             panic!("permanent");
         };

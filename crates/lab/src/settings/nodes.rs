@@ -76,7 +76,7 @@ fn of_lane_server(lab: &Lab, server: &LaneServer) -> Value {
         "kind": "lane server",
         "rank": rank,
         "ilmi": ilmi,
-        "uni": debug(uni),
+        "uni": text(uni),
         "lecs": text(lecs),
         "policies": policies.iter().map(level).collect::<Vec<_>>(),
         "default": default.map(|elan| &lab.elan(elan).name),
@@ -145,7 +145,7 @@ fn of_router(lab: &Lab, router: &Router) -> Value {
         "queue_frames": queue,
         "mpoa": mpoa.as_ref().map(of_mps),
         "ilmi": ilmi,
-        "uni": debug(uni),
+        "uni": text(uni),
         "kernel": kernel,
     })
 }
@@ -186,7 +186,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
             "buffer_octets": buffer,
         },
         "ilmi": ilmi,
-        "uni": debug(uni),
+        "uni": text(uni),
         "kernel": kernel,
         "sockets": named(sockets.iter().enumerate().map(program)),
         "bridge": named(bridge.iter().map(station)),
@@ -304,7 +304,7 @@ fn of_program(program: &Program, expect: Option<Expect>) -> Value {
         } => json!({
             "vc": text(vc),
             "qos": text(qos),
-            "listen": word(answer),
+            "listen": answer.map(word),
             "send": of_sending(send),
         }),
     };
@@ -357,7 +357,7 @@ fn of_outside(outside: &Outside) -> Value {
         "way": of_way(way),
         "addresses": texts(addresses),
         "ilmi": ilmi,
-        "uni": version.map(debug),
+        "uni": version.map(text),
         "trunk": trunk.as_ref().map(trunk_of),
     })
 }

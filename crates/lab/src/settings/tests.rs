@@ -404,6 +404,10 @@ fn timers_have_the_values_that_are_used() {
     assert_eq!(plain["timers"]["lec"]["2"]["control_timeout_s"], 30.0);
     assert_eq!(plain["timers"]["uni"]["4.0"]["user"]["t310_s"], 30.0);
     assert_eq!(plain["timers"]["uni"]["3.1"]["user"]["t310_s"], 10.0);
+    // Versions are written as in the file.
+    assert_eq!(plain["nodes"]["x"]["uni"], "3.1");
+    let new = of("hosts.x.uni=4.0").unwrap();
+    assert_eq!(new["nodes"]["x"]["uni"], "4.0");
     let given = of("timers.lec.control_timeout=11s timers.uni.t310=9s").unwrap();
     for version in ["1", "2"] {
         assert_eq!(given["timers"]["lec"][version]["control_timeout_s"], 11.0);
@@ -512,6 +516,8 @@ fn no_word_in_braces_is_left_in_the_documentation_of_a_key() {
             "{default}",
             "{frames}",
             "{time}",
+            "{numbers}",
+            "{times}",
             "{version_1}",
             "{user}",
         ];

@@ -18,15 +18,11 @@ pub(super) fn of(timers: &Timers) -> Value {
         uni,
     } = timers;
     let les = les_control.unwrap_or(ServerParams::default().control_timeout);
-    let versions = [
-        ("3.0", Version::Uni30),
-        ("3.1", Version::Uni31),
-        ("4.0", Version::Uni40),
-    ];
-    let uni = versions.map(|(name, version)| {
+    let versions = [Version::Uni30, Version::Uni31, Version::Uni40];
+    let uni = versions.map(|version| {
         let of = |side| uni.effective(TimerValues::standard(side, version));
         let sides = json!({ "network": of(Side::Network), "user": of(Side::User) });
-        (name.to_owned(), sides)
+        (version.to_string(), sides)
     });
     json!({
         "lec": { "1": lec.effective(LecParams::v1()), "2": lec.effective(LecParams::default()) },

@@ -120,8 +120,8 @@ pub enum Role {
         vc: Vc,
         /// Traffic, seen from here.
         qos: Qos,
-        /// What the program does with PDUs.
-        answer: Answer,
+        /// What the program does with PDUs, if it is there to read; other programs discard them.
+        answer: Option<Answer>,
         /// The PDUs to send.
         send: Sending,
     },
@@ -130,7 +130,8 @@ pub enum Role {
 impl Role {
     const fn answer(&self) -> Option<Answer> {
         match *self {
-            Self::Listen { answer, .. } | Self::Permanent { answer, .. } => Some(answer),
+            Self::Listen { answer, .. } => Some(answer),
+            Self::Permanent { answer, .. } => answer,
             Self::Call { .. } => None,
         }
     }

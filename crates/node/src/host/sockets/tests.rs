@@ -225,7 +225,7 @@ fn a_permanent_connection_is_read_and_written() {
         role: Role::Permanent {
             vc: at,
             qos,
-            answer: Answer::Echo,
+            answer: Some(Answer::Echo),
             send,
         },
         ..caller(2)

@@ -28,6 +28,8 @@ pub(super) fn client_tables(nhc: &NhcSnapshot, now: Instant) -> Vec<Table> {
         "vc",
         "packets",
         "authoritative",
+        "last_code",
+        "last_cause",
     ];
     let mut ways = Table::new("ways", columns);
     for row in &nhc.entries {
@@ -48,6 +50,8 @@ pub(super) fn client_tables(nhc: &NhcSnapshot, now: Instant) -> Vec<Table> {
             row.nbma
                 .map(|_| if row.authoritative { "yes" } else { "no" })
                 .into(),
+            row.last_code.into(),
+            row.last_cause.map(|cause| cause.0).into(),
         ]);
     }
     let counters = Table::counters("counters", nhc.counters.rows());

@@ -17,7 +17,9 @@ pub(super) fn tables(sockets: &Sockets) -> Vec<Table> {
                 (does(answer), text(program.local), None, Some(program.sap))
             }
             Role::Call { to, .. } => ("call", text(program.local), Some(to), Some(program.sap)),
-            Role::Permanent { vc, answer, .. } => (does(answer), text(vc), None, None),
+            Role::Permanent { vc, answer, .. } => {
+                (answer.map_or("write", does), text(vc), None, None)
+            }
         };
         programs.row(vec![
             program.name.as_str().into(),

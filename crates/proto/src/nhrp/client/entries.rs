@@ -52,6 +52,10 @@ pub(super) struct Entry {
     pub(super) conn: Option<ConnId>,
     /// No further request before this time.
     pub(super) refusal: Option<(Instant, Refusal)>,
+    /// Code of the last negative answer.
+    pub(super) last_code: Option<u16>,
+    /// Cause of the last call that failed.
+    pub(super) last_cause: Option<Cause>,
     /// When an entry without any information is removed, unless it is requested before.
     pub(super) forget_at: Option<Instant>,
     /// True to request an authoritative answer, because the previous one was wrong.
@@ -147,6 +151,8 @@ impl Nhc {
                 way: None,
                 conn: None,
                 refusal: None,
+                last_code: None,
+                last_cause: None,
                 forget_at: None,
                 again: false,
                 used: now,
@@ -276,6 +282,12 @@ impl Nhc {
         (entry.again, entry.forget_at) = (true, None);
         (entry.way, entry.conn) = (None, None);
         entry.refusal = Some((now + self.config.hold_down, why));
+        match why {
+            Refusal::Code(code) => entry.last_code = Some(code.into()),
+            Refusal::Error(code) => entry.last_code = Some(code),
+            Refusal::Call(cause) => entry.last_cause = Some(cause),
+            Refusal::Unanswered => {}
+        }
         let text = format!("no direct way to {destination}: {}", why.text());
         self.trace(Trace::milestone("nhc.no-way", text).with("target", destination));
         self.release_unused();
@@ -296,7 +308,11 @@ impl Nhc {
         self.counters.calls_failed += u64::from(failed);
         let users = self.entries.iter().filter(|(_, e)| e.conn == Some(conn));
         for destination in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
-            let way = self.entries.get(&destination).and_then(|entry| entry.way);
+            let Some(entry) = self.entries.get_mut(&destination) else {
+                continue;
+            };
+            entry.last_cause = Some(cause);
+            let way = entry.way;
             if failed && way.is_some_and(|way| !way.authoritative) {
                 // RFC 2332 §6.2: the cached answer was wrong. A refresh in progress would be answered from the same
                 // cache.

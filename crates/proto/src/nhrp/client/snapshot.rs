@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use aerostat_wire::{AtmAddress, Vc};
 
 use super::{Counters, Nhc, Refusal};
-use crate::Instant;
+use crate::{Cause, Instant};
 
 /// State of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,10 @@ pub struct EntryRow {
     pub vc: Option<Vc>,
     /// Packets sent over the shortcut.
     pub packets: u64,
+    /// Code of the last negative answer: of a reply, or of an Error Indication.
+    pub last_code: Option<u16>,
+    /// Cause of the last call that failed, or of the release of a connection.
+    pub last_cause: Option<Cause>,
 }
 
 /// The client.
@@ -107,6 +111,8 @@ impl Nhc {
                 servers: entry.way.map_or(0, |way| way.servers),
                 vc,
                 packets: entry.direct,
+                last_code: entry.last_code,
+                last_cause: entry.last_cause,
             }
         });
         NhcSnapshot {

@@ -371,6 +371,11 @@ pub(super) const TABLES: &[TableInfo] = &[
                 "authoritative",
                 "`yes` if the answer is authoritative, not cached",
             ),
+            count("last_code", "code of the last negative answer"),
+            count(
+                "last_cause",
+                "cause of the last call that failed, or of the release of the connection",
+            ),
         ],
     },
     TableInfo {
@@ -530,7 +535,10 @@ pub(super) const TABLES: &[TableInfo] = &[
         what: "One row for each program that uses the ATM service directly.",
         columns: &[
             text("name", "its name"),
-            text("does", "what it does"),
+            text(
+                "does",
+                "`call`, `write` (on a permanent connection), or what it does with PDUs: `sink`, `echo` or `read`",
+            ),
             text("local", "address of its socket"),
             text("peer", "address or label of the other end"),
             text("sap", "what it listens for, or what its call says"),

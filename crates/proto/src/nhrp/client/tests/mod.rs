@@ -123,6 +123,8 @@ fn a_station_that_dies() {
         entry.state,
         EntryState::Refused(Refusal::Call(Cause::INCOMPATIBLE))
     );
+    // The cause stays known when the hold-down is over.
+    assert_eq!(entry.last_cause, Some(Cause::INCOMPATIBLE));
     assert_eq!(world.clients[0].nhc.counters().calls_failed, 1);
 }
 
