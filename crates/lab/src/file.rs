@@ -383,7 +383,7 @@ section! {
         /// Octets of payload: of a datagram (24 to 65507, and not above the MTU less 28) or an echo (0 to 65507, as well), or of a
         /// request (1 to 1048576); default: udp 1000, ping 56, rr 1. It has no effect on tcp, which warns.
         size: Option<At<Octets>>,
-        /// When it starts; default: as soon as both its hosts have joined their networks.
+        /// When it starts; default: as soon as its hosts and the routers between them can be reached.
         start: Option<At<Time>>,
         /// How long it sends, counted from its start, also if its host starts anew meanwhile; default: to the end.
         duration: Option<At<Time>>,

@@ -20,13 +20,21 @@ impl Words {
         self.0.push((word, value.into().to_string()));
         self
     }
+    /// With another word for a range.
+    pub(crate) fn and_range<T: Copy + Into<Value>>(
+        mut self,
+        word: &'static str,
+        range: Range<T>,
+    ) -> Self {
+        self.0.push((word, range.to_string()));
+        self
+    }
 }
 
 impl<T: Copy + Into<Value>> From<Range<T>> for Words {
     fn from(range: Range<T>) -> Self {
-        let mut words = Self::default().and("default", range.default);
-        words.0.push(("range", range.to_string()));
-        words
+        let words = Self::default().and("default", range.default);
+        words.and_range("range", range)
     }
 }
 

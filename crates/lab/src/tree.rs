@@ -44,15 +44,22 @@ pub struct Key {
 impl Value {
     /// Name of the kind, for messages.
     #[must_use]
-    pub const fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
             Self::Bool(_) => "true or false",
+            Self::Text(text) if is_number(text) => "a number",
             Self::Text(_) => "a text",
             Self::List(_) => "a list",
             Self::Map(_) => "a mapping",
         }
     }
+}
+
+/// True if YAML takes the text for a number.
+fn is_number(text: &str) -> bool {
+    let digits = text.trim_start_matches(['+', '-', '.']);
+    digits.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok()
 }
 
 impl Tree {

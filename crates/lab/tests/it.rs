@@ -144,3 +144,44 @@ fn the_documented_example_is_good_and_complete() {
         );
     }
 }
+
+#[test]
+fn the_page_of_lab_files_has_the_limits_of_a_lane_client() {
+    let page = std::fs::read_to_string(root().join("docs/lab-file.md")).unwrap();
+    let aerostat_proto::lane::LecLimits {
+        cache,
+        servers,
+        queue,
+        vccs,
+        groups,
+    } = aerostat_proto::lane::LecLimits::default();
+    for (limit, number) in [
+        (
+            "destinations, and entries of the LE_ARP cache",
+            format!("{cache}; "),
+        ),
+        (
+            "MPOA servers whose announcements are kept",
+            servers.to_string(),
+        ),
+        ("frames that wait for one destination", queue.to_string()),
+        ("data direct connections", format!("{vccs}; ")),
+        ("`groups:`", groups.to_string()),
+    ] {
+        let mut lines = page.lines();
+        let line = lines.find(|line| line.starts_with(&format!("| {limit}")));
+        let line = line.unwrap_or_else(|| panic!("{limit} has no line"));
+        let shown = line.split('|').nth(2).unwrap().trim();
+        assert!(shown.starts_with(&number), "{limit}: {shown}, not {number}");
+    }
+}
+
+#[test]
+fn a_number_where_a_section_belongs_is_called_a_number() {
+    let text = "switches: { s1: {} }\nhosts: 1.5\ntraffic: [7, -3e2, seven, 1.2.3]\n";
+    let said = aerostat_lab::parse("t", text, &[])
+        .expect_err("mistakes")
+        .to_string();
+    assert_eq!(said.matches("not a number").count(), 3, "{said}");
+    assert_eq!(said.matches("not a text").count(), 2, "{said}");
+}
