@@ -322,6 +322,8 @@ pub struct Mpc {
     pub tag: bool,
     /// Packets that get shortcuts of their own with guaranteed traffic.
     pub qos: Vec<QosEntry>,
+    /// True if the entries of `qos` are those of the lab, for all hosts without entries of their own.
+    pub shared_qos: bool,
     /// MPOA servers that do not announce themselves: MAC address on the ELAN, and control address.
     pub static_mps: Vec<(MacAddr, AtmAddress)>,
 }

@@ -40,6 +40,24 @@ fn a_qos_entry_that_no_packet_fitted_is_a_warning_and_one_that_some_fitted_is_no
 }
 
 #[test]
+fn a_qos_entry_for_all_hosts_is_told_once_and_only_if_it_fitted_on_no_host() {
+    let with = |entries: &str| {
+        let all = format!("mpoa: {{ qos: [{entries}], flow");
+        let file = lab_file("shared.atm.yml", &LAB.replace("mpoa: { flow", &all));
+        run(&["run", "-q", &file])
+    };
+    let fitted = "'10.2.0.10 icmp tx=100,1600 rx=tx'";
+    let ran = with(fitted);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let ran = with(&format!("{fitted}, '10.2.0.10:5004 udp tx=100,1600 rx=tx'"));
+    assert_eq!(ran.code, 3);
+    assert_eq!(
+        ran.err,
+        "warning: no packet of any host fitted the QoS entry 10.2.0.10:5004 udp\n"
+    );
+}
+
+#[test]
 fn a_destination_for_which_nobody_was_asked_is_no_shortcut() {
     let few = lab_file("few.atm.yml", LAB);
     let ran = run(&["run", "-q", &few, "-o", "json"]);

@@ -186,6 +186,7 @@ pub(super) fn client(
             .find_map(|block| block.tag.as_ref())
             .is_some_and(|tag| tag.value),
         qos,
+        shared_qos: !matches!(node, Some(MpoaFile::Params(own)) if own.qos.is_some()),
         static_mps,
     })
 }

@@ -201,6 +201,8 @@ fn of_mpc(mpc: &Mpc) -> Value {
         params,
         tag,
         qos,
+        // The entries themselves are told.
+        shared_qos: _,
         static_mps,
     } = mpc;
     let protocols = [(params.ipv4, "ipv4"), (params.ipv6, "ipv6")];

@@ -4,10 +4,10 @@ use super::document::Time;
 use super::rounded;
 use crate::output::Rows;
 use aerostat_lab::Lab;
-use aerostat_lab::model::{Flow, FlowKind};
+use aerostat_lab::model::{Flow, FlowKind, NodeKind};
 use aerostat_lab::report::RunReport;
 use aerostat_live::run::some_of;
-use aerostat_node::inspect::Value as Cell;
+use aerostat_node::inspect::{Table, Value as Cell};
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::stats::Summary;
 use aerostat_proto::{Duration, Instant};
@@ -185,7 +185,7 @@ pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String>
         lab.complaint(flow, started)
     });
     let flows = first_of(flows.collect(), "flows have such warnings");
-    let idle = first_of(idle_entries(report).collect(), "such entries");
+    let idle = first_of(idle_entries(report, lab), "such entries");
     let told = report.dialogues.iter().filter_map(|dialogue| {
         let mut dialogue = dialogue.clone();
         // In real time a PDU may also be late because of the machine's timers.
@@ -210,39 +210,61 @@ fn first_of(mut all: Vec<String>, what: &str) -> Vec<String> {
     all
 }
 
-/// QoS entries of MPOA clients that no packet has matched.
-fn idle_entries(report: &RunReport) -> impl Iterator<Item = String> + '_ {
-    let nodes = report.nodes.iter();
-    let tables = nodes.flat_map(|(node, states)| {
+/// QoS entries of MPOA clients that no packet has matched. An entry for all hosts is told once, if it has matched on
+/// no host.
+fn idle_entries(report: &RunReport, lab: &Lab) -> Vec<String> {
+    let mut own = Vec::new();
+    // Packets of each entry for all hosts, in the order of the file.
+    let mut shared: Vec<(String, u64)> = Vec::new();
+    for (name, states) in &report.nodes {
+        let of_lab = lab.find(name).is_some_and(|id| match &lab.node(id).kind {
+            NodeKind::Host(host) => host.mpoa.as_ref().is_some_and(|mpc| mpc.shared_qos),
+            _ => false,
+        });
         let of_qos = states.iter().filter(|(what, _)| *what == "qos");
-        of_qos.flat_map(move |(_, tables)| tables.iter().map(move |table| (node, table)))
-    });
-    tables.flat_map(|(node, table)| {
-        let at = |name: &str| table.columns.iter().position(|column| *column == name);
-        table.rows.iter().filter_map(move |row| {
-            let cell = |name: &str| at(name).and_then(|at| row.get(at));
-            if cell("packets") != Some(&Cell::Number(0)) {
-                return None;
+        for table in of_qos.flat_map(|(_, tables)| tables) {
+            for (entry, packets) in entries(table) {
+                match shared.iter_mut().find(|(known, _)| *known == entry) {
+                    Some((_, sum)) if of_lab => *sum += packets,
+                    None if of_lab => shared.push((entry, packets)),
+                    _ if packets == 0 => {
+                        own.push(format!("{name}: no packet fitted the QoS entry {entry}"));
+                    }
+                    _ => {}
+                }
             }
-            let text = |name: &str| cell(name).map(ToString::to_string).unwrap_or_default();
-            let end = |ip: &str, port: &str| match text(port).as_str() {
-                "0" => text(ip),
-                port => format!("{}:{port}", text(ip)),
-            };
-            let (from, to) = (end("source", "source_port"), end("destination", "port"));
-            let from = if from == "0.0.0.0" {
-                String::new()
-            } else {
-                from + " "
-            };
-            let protocol = match text("protocol").as_str() {
-                "any" => String::new(),
-                protocol => format!(" {protocol}"),
-            };
-            Some(format!(
-                "{node}: no packet fitted the QoS entry {from}{to}{protocol}"
-            ))
-        })
+        }
+    }
+    let idle = shared.into_iter().filter(|(_, packets)| *packets == 0);
+    let idle = idle.map(|(entry, _)| format!("no packet of any host fitted the QoS entry {entry}"));
+    idle.chain(own).collect()
+}
+
+/// The entries in a table of QoS entries, and how many packets have matched each.
+fn entries(table: &Table) -> impl Iterator<Item = (String, u64)> + '_ {
+    let at = |name: &str| table.columns.iter().position(|column| *column == name);
+    table.rows.iter().map(move |row| {
+        let cell = |name: &str| at(name).and_then(|at| row.get(at));
+        let text = |name: &str| cell(name).map(ToString::to_string).unwrap_or_default();
+        let end = |ip: &str, port: &str| match text(port).as_str() {
+            "0" => text(ip),
+            port => format!("{}:{port}", text(ip)),
+        };
+        let (from, to) = (end("source", "source_port"), end("destination", "port"));
+        let from = if from == "0.0.0.0" {
+            String::new()
+        } else {
+            from + " "
+        };
+        let protocol = match text("protocol").as_str() {
+            "any" => String::new(),
+            protocol => format!(" {protocol}"),
+        };
+        let packets = match cell("packets") {
+            Some(Cell::Number(packets)) => *packets,
+            _ => 0,
+        };
+        (format!("{from}{to}{protocol}"), packets)
     })
 }
 
