@@ -54,6 +54,4 @@ pub use nodes::{LabEvent, LabNode};
 pub use world::{LinkEnd, LinkId, NodeId, World};
 
 #[cfg(test)]
-mod lab_tests;
-#[cfg(test)]
 mod tests;

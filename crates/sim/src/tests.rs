@@ -1,5 +1,7 @@
 //! Worlds of scripted nodes: times, rates, losses, faults and determinism.
 
+mod labs;
+
 use crate::*;
 use aerostat_node::atm::fabric::Switched;
 use aerostat_node::atm::{

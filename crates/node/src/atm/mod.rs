@@ -36,6 +36,4 @@ pub use reassembly::{Received, RunReassembler};
 pub use timing::{Arrivals, Timing};
 
 #[cfg(test)]
-mod policing_tests;
-#[cfg(test)]
 mod tests;

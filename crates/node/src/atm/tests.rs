@@ -1,5 +1,7 @@
 //! Scenarios and properties of ports, fabrics and adapters, driven as by a simulator.
 
+mod policing;
+
 use super::fabric::{FabricError, Switched};
 use super::police::Gcra;
 use super::*;

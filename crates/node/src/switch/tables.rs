@@ -298,7 +298,7 @@ fn leading(prefix: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod leading_tests {
+mod tests {
     use super::*;
 
     #[test]

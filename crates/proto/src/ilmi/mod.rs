@@ -41,8 +41,6 @@
 
 mod agent;
 mod link;
-#[cfg(test)]
-mod link_tests;
 mod manager;
 mod pvc;
 #[cfg(test)]

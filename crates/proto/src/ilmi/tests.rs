@@ -1,5 +1,7 @@
 //! Two ends in virtual time, a recorded `ilmid`, and hostile peers.
 
+mod link;
+
 use super::*;
 use crate::machine::settle;
 use aerostat_wire::ilmi::{Binding, ErrorStatus, Kind, Request, Value, mib};

@@ -32,16 +32,10 @@
 
 mod connection;
 mod data;
-#[cfg(test)]
-mod hostile;
 mod params;
 mod primitives;
 mod ready;
 mod recovery;
-#[cfg(test)]
-mod retrieval;
-#[cfg(test)]
-mod table;
 #[cfg(test)]
 mod tests;
 

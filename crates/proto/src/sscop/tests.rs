@@ -1,5 +1,9 @@
 //! Scenarios of one entity against octets, and of two entities over a link that loses PDUs.
 
+mod hostile;
+mod retrieval;
+mod states;
+
 use super::*;
 use crate::Duration;
 use crate::machine::settle;

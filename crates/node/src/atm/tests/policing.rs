@@ -1,7 +1,7 @@
 //! Policers and queues treat the cells of a PDU one by one, even if a driver moves them as one run.
 
-use super::police::{DEFAULT_CDVT, Policer, Verdict, burst_tolerance};
-use super::*;
+use super::super::police::{DEFAULT_CDVT, Policer, Verdict, burst_tolerance};
+use super::super::*;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Permanent connections in tables and traps, and the choice of the network side.
 
-use super::tests::{PREFIX, Pair, ask, network, user};
-use super::*;
+use super::super::*;
+use super::{PREFIX, Pair, ask, network, user};
 use crate::machine::settle;
 use aerostat_wire::ilmi::{Binding, ErrorStatus, Kind, mib};
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc};

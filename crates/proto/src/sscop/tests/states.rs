@@ -5,7 +5,7 @@
 //! END with S = 1, `RETRIEVED` AA-RETRIEVE COMPLETE. Of BGN, RS and ER, `r` is one with N(SQ) = VR(SQ), a
 //! retransmission, and `n` a new one. Source: Q.2110 §8.2, its SDL diagrams.
 
-use super::*;
+use super::super::*;
 use crate::machine::settle;
 use crate::timers::TimerKind;
 use aerostat_wire::SscopPdu as Pdu;

@@ -1,8 +1,8 @@
 //! Clear-buffers = no and AA-RETRIEVE: the messages that outlive a connection; no message is lost.
 
-use super::table::{ask, expire, number, octets_of, request_of, stat, take};
-use super::tests::Pair;
-use super::*;
+use super::super::*;
+use super::Pair;
+use super::states::{ask, expire, number, octets_of, request_of, stat, take};
 use crate::Duration;
 use crate::machine::settle;
 use aerostat_wire::SscopPdu as Pdu;

@@ -1,6 +1,6 @@
 //! Peers that violate the protocol: they get the standard's answer, and their cost is bounded.
 
-use super::*;
+use super::super::*;
 use crate::Duration;
 use crate::machine::settle;
 use aerostat_wire::SscopPdu as Pdu;
