@@ -25,9 +25,7 @@ pub(crate) fn further(
     let mut gone = Gone::default();
     let mut wrong = places(d);
     for _ in 0..ROUNDS {
-        gone.places.clear();
         gone.found.borrow_mut().clear();
-        gone.note_places(&root, &mut Vec::new());
         if gone.take_out(&mut root, &mut Vec::new(), &wrong) == Taken::Nothing {
             return;
         }
@@ -36,6 +34,8 @@ pub(crate) fn further(
             return;
         }
         wrong = places(&again);
+        gone.places = sections(&again);
+        gone.note_places(&root, &mut Vec::new());
         let told: BTreeSet<_> = d.iter().map(identity).collect();
         let new: Vec<_> = errors(&again)
             .filter(|error| !gone.explains(error) && !told.contains(&identity(error)))
@@ -63,8 +63,28 @@ fn places(d: &Diagnostics) -> BTreeMap<Span, Option<String>> {
         .collect()
 }
 
-/// Keys and indices from the top of the file.
+/// The sections that mistakes depend on, by their places. Their paths are not known yet.
+fn sections(d: &Diagnostics) -> BTreeMap<Span, Vec<Path>> {
+    let rests = errors(d).flat_map(|error| &error.rests);
+    let sections = rests.filter_map(|rest| match rest {
+        Rest::Path(Some(section), _) => Some((*section, Vec::new())),
+        _ => None,
+    });
+    sections.collect()
+}
+
+/// Keys and numbers from the top of the file; see [`number`].
 type Path = Vec<String>;
+
+/// The last part of the path of an item: its place, which stays the same when others are taken out. Items of a list in
+/// a list have their index, because they go together.
+fn number(list: &Path, index: usize, item: &Tree) -> String {
+    if in_list(list) {
+        index.to_string()
+    } else {
+        format!("@{}.{}", item.at.source, item.at.start)
+    }
+}
 
 /// Tables whose keys are names that other parts of a file use.
 const TABLES: [&str; 6] = [
@@ -109,28 +129,31 @@ struct Gone {
 
 impl Gone {
     fn note_places(&mut self, tree: &Tree, path: &mut Path) {
-        let mut places = vec![tree.at];
+        self.note_place(tree.at, path);
         match &tree.value {
             Value::Map(entries) => {
                 for (key, value) in entries {
                     path.push(key.text.clone());
                     // The mistakes of an entry of a table are reported at its name.
-                    self.places.entry(key.at).or_default().push(path.clone());
+                    self.note_place(key.at, path);
                     self.note_places(value, path);
                     path.pop();
                 }
             }
             Value::List(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    path.push(index.to_string());
+                    path.push(number(path, index, item));
                     self.note_places(item, path);
                     path.pop();
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Text(_) => places.clear(),
+            Value::Null | Value::Bool(_) | Value::Text(_) => {}
         }
-        for at in places {
-            self.places.entry(at).or_default().push(path.clone());
+    }
+
+    fn note_place(&mut self, at: Span, path: &Path) {
+        if let Some(paths) = self.places.get_mut(&at) {
+            paths.push(path.clone());
         }
     }
 
@@ -170,7 +193,7 @@ impl Gone {
                 let mut index = 0;
                 let mut torn = false;
                 items.retain_mut(|item| {
-                    path.push(index.to_string());
+                    path.push(number(path, index, item));
                     index += 1;
                     let of_item = self.take_out(item, path, wrong);
                     if of_item == Taken::Whole {
@@ -233,8 +256,8 @@ impl Gone {
                 entries.for_each(|(key, value)| part(&key.text, key.text.clone(), value));
             }
             Value::List(items) => {
-                let items = items.iter().enumerate();
-                items.for_each(|(index, item)| part("", index.to_string(), item));
+                let items = items.iter();
+                items.for_each(|item| part("", String::new(), item));
             }
             Value::Null | Value::Bool(_) | Value::Text(_) => {}
         }
@@ -322,10 +345,9 @@ impl Parts {
     }
 }
 
-/// True if the path ends in an index of a list of an entry of a list.
-fn in_list(path: &[String]) -> bool {
-    path.last()
-        .is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit()))
+/// True if the path leads to an item of a list.
+fn in_list(path: &Path) -> bool {
+    path.last().is_some_and(|last| last.starts_with('@'))
 }
 
 #[cfg(test)]

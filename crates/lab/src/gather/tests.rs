@@ -193,6 +193,11 @@ fn a_mistake_hides_no_other_with_the_same_words_and_what_follows_from_it_is_not_
             format!("{SMALL}{cut}").replace("elan: a, ip", "elan: zz, ip"),
             &["there is no ELAN 'zz'"],
         ),
+        // The entry behind one with a mistake.
+        (
+            format!("{SMALL}traffic: [{{ from: x, to: y, kind: fax }}, {{ from: x, to: y, kind: udp }}]\n"),
+            &["'fax': expected tcp, udp, ping, rr or voice", "udp traffic needs a rate"],
+        ),
         // Two mistakes in one entry.
         (
             SMALL.replace("x: { on: s1, elan: a, ip: 10.1.0.10", "x: { on: s7, elan: a, ip: 10.1.0.x"),
