@@ -96,15 +96,6 @@ pub struct EgressInfo {
     pub holding_s: u16,
 }
 
-/// Whose shortcuts a purge may remove.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PurgeScope {
-    /// The shortcuts that this MPS resolved.
-    Mps(AtmAddress),
-    /// The shortcuts that end at this data address: the purge came from there over the shortcut.
-    Egress(AtmAddress),
-}
-
 /// From the daemon to the data plane ("kernel").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToKernel {
@@ -119,8 +110,8 @@ pub enum ToKernel {
     ResolutionReply(IngressInfo),
     /// 103 INGRESS_PURGE_RCVD: forget all destinations under a prefix.
     IngressPurge {
-        /// Limits the purge to these entries.
-        scope: PurgeScope,
+        /// The MPS that purges what it resolved.
+        mps: AtmAddress,
         /// Address.
         destination: IpAddr,
         /// Prefix length, 0..=32.
@@ -228,15 +219,6 @@ pub enum ToDaemon {
     SendEgressPurge(EgressInfo),
     /// 207 DIE: everything is purged.
     Die,
-    /// 208 DATA_PLANE_PURGE: tell the ingress MPC, over the shortcut, to stop.
-    DataPlanePurge {
-        /// The shortcut, on which the message is sent.
-        conn: ConnId,
-        /// Address that is not (or no longer) reachable here.
-        destination: IpAddr,
-        /// Its prefix length.
-        prefix: u8,
-    },
     /// 209 OPEN_INGRESS_SVC: open a shortcut.
     OpenIngressSvc {
         /// Where the shortcut leads, and for which flow.
@@ -254,13 +236,6 @@ pub enum ToDaemon {
     CloseShortcut {
         /// The shortcut.
         conn: ConnId,
-    },
-    /// A control packet arrived on a shortcut.
-    Control {
-        /// The shortcut.
-        conn: ConnId,
-        /// The packet without its LLC header.
-        packet: Vec<u8>,
     },
 }
 
@@ -297,13 +272,11 @@ impl ToDaemon {
             Self::EgressEntryRemoved { .. } => 205,
             Self::SendEgressPurge(_) => 206,
             Self::Die => 207,
-            Self::DataPlanePurge { .. } => 208,
             Self::OpenIngressSvc { .. } => 209,
             Self::Reload => 301,
-            Self::IngressEntry(_)
-            | Self::EgressEntry(_)
-            | Self::CloseShortcut { .. }
-            | Self::Control { .. } => return None,
+            Self::IngressEntry(_) | Self::EgressEntry(_) | Self::CloseShortcut { .. } => {
+                return None;
+            }
         })
     }
 }

@@ -6,7 +6,8 @@
 use super::api::{Bus, Numbers, Output, tally};
 use super::daemon::{Daemon, Ending, Imposed};
 use super::egress::header_supported;
-use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, PurgeScope, ToKernel};
+use super::purge::{purge_reply, purged};
+use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, ToKernel};
 use crate::mpoa::params::MAX_MTU;
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code, code_name, op, op_name};
@@ -14,9 +15,6 @@ use aerostat_wire::nhrp::{self, Body, Common, Packet};
 use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr};
 use core::net::{IpAddr, Ipv4Addr};
-
-/// Largest number of entries of one purge that are handled.
-const PURGE_ENTRIES_MAX: usize = 256;
 
 impl Daemon {
     /// An SDU on a control connection.
@@ -65,7 +63,7 @@ impl Daemon {
             }
             nhrp::op::PURGE_REQUEST => {
                 bus.counters.purge_requests += 1;
-                self.on_purge(conn, PurgeScope::Mps(mps), common, &packet, bus);
+                self.on_purge((conn, mps), common, &packet, bus);
             }
             _ => {
                 // A request that only an MPS or NHS handles, or a reply to a request that clients do not send.
@@ -98,24 +96,6 @@ impl Daemon {
                 itf: *itf,
                 mac: MacAddr(mac),
             });
-        }
-    }
-
-    /// A control packet on a shortcut: only a purge makes sense there.
-    pub(super) fn on_shortcut_control(&mut self, conn: ConnId, octets: &[u8], bus: &mut Bus) {
-        let Some(peer) = self.conns.get(&conn).map(|c| c.peer) else {
-            return;
-        };
-        let Ok(packet) = Packet::decode(octets) else {
-            bus.counters.malformed += 1;
-            return;
-        };
-        match &packet.body {
-            Body::Common(common) if packet.op == nhrp::op::PURGE_REQUEST => {
-                bus.counters.data_plane_purges += 1;
-                self.on_purge(conn, PurgeScope::Egress(peer), common, &packet, bus);
-            }
-            Body::Common(_) | Body::Error(_) => bus.counters.unknown_sender += 1,
         }
     }
 
@@ -432,40 +412,25 @@ impl Daemon {
         check.deadline = now + Duration::from_secs(lifetime.max(1).into());
     }
 
-    /// An NHRP Purge Request, from an MPS or over a shortcut.
+    /// An NHRP Purge Request of an MPS. Those of other clients come over shortcuts, to the data plane.
     fn on_purge(
         &self,
-        conn: ConnId,
-        scope: PurgeScope,
+        (conn, mps): (ConnId, AtmAddress),
         common: &Common,
         packet: &Packet,
         bus: &mut Bus,
     ) {
-        for cie in common.cies.iter().take(PURGE_ENTRIES_MAX) {
-            let Some(destination) = cie.protocol.ip() else {
-                continue;
-            };
-            // 0 and 255 both stand for "no prefix": the address itself.
-            let whole = width(destination);
-            let prefix = if (1..=whole).contains(&cie.prefix) {
-                cie.prefix
-            } else {
-                whole
-            };
+        for (destination, prefix) in purged(common) {
             bus.kernel(ToKernel::IngressPurge {
-                scope,
+                mps,
                 destination,
                 prefix,
             });
         }
-        if common.flags & nhrp::flag::NO_REPLY == 0
-            && let Some(reply) = packet.reply(common.cies.clone())
-        {
+        if let Some(reply) = purge_reply(common, packet) {
             bus.counters.purge_replies_sent += 1;
-            bus.atm(AtmRequest::Send {
-                conn,
-                sdu: reply.to_sdu(),
-            });
+            let sdu = reply.to_sdu();
+            bus.atm(AtmRequest::Send { conn, sdu });
         }
     }
 }

@@ -1,30 +1,24 @@
 //! The data plane of a client: everything that happens per packet, and the ageing of both caches.
 //!
-//! It never parses a control packet: packets that arrive on a shortcut with the control header are passed up to the
-//! daemon. Without a daemon the data plane forwards all frames to LANE, and keeps only what it learned from LE_ARP
-//! about MPSs.
+//! The only control packet that it reads is a purge on a shortcut (`purge`). Without a daemon the data plane forwards
+//! all frames to LANE, and keeps only what it learned from LE_ARP about MPSs.
 
 use super::api::{Bus, MpcConfig, MpcLimits, Output};
 use super::egress::{self, Egress, EgressState};
 use super::flows::QosTable;
 use super::ingress::{self, Ingress, IngressState, Path};
 use super::packet::{self, IpPacket};
+use super::purge::forgot;
 use super::shortcuts::{Shortcut, Shortcuts};
 use crate::discard::Discard;
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
-use crate::{AtmRequest, ConnId, Duration, Instant, Refused, Trace};
+use crate::{AtmRequest, ConnId, Instant, Refused, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::{DeviceType, FlowFilter, ShortcutSdu, shortcut_sdu};
-use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
 use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Two data-plane purges on one shortcut are at least this far apart; two purges for one destination are a second
-/// apart.
-const PURGE_GAP: Duration = Duration::from_millis(100);
-const PURGE_GAP_SAME: Duration = Duration::from_secs(1);
 
 /// A MAC address of an MPS on one interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +54,8 @@ impl Lec {
 /// Both caches, the interfaces, and the shortcuts.
 #[derive(Debug)]
 pub(super) struct DataPlane {
+    /// The client's own data address.
+    pub(super) data: AtmAddress,
     /// The client's own control address while a daemon runs.
     pub(super) control: Option<AtmAddress>,
     pub(super) params: MpcParams,
@@ -89,6 +85,7 @@ impl DataPlane {
             let _ = qos.set(entry.filter, Some(entry.qos), config.limits.qos);
         }
         Self {
+            data: config.data,
             control: None,
             params: params.in_range(),
             limits: config.limits,
@@ -177,10 +174,7 @@ impl DataPlane {
             ShortcutSdu::Tagged { tag, packet } => (Some(tag), packet),
             ShortcutSdu::Routed(packet) => (None, packet),
             ShortcutSdu::Control(packet) => {
-                return bus.daemon(ToDaemon::Control {
-                    conn,
-                    packet: packet.to_vec(),
-                });
+                return self.control(conn, packet, now, bus);
             }
             ShortcutSdu::Unknown => {
                 bus.counters.bad_packets += 1;
@@ -200,7 +194,7 @@ impl DataPlane {
         let Some(entry) = entry else {
             bus.counters.egress_misses += 1;
             bus.discards.note(Discard::NoEntry, sdu);
-            return purge_back(conn, shortcut, view.destination(), now, bus);
+            return self.purge_back(conn, view.destination(), now, bus);
         };
         entry.packets += 1;
         (entry.latest_source, entry.conn) = (Some(view.source()), Some(conn));
@@ -235,22 +229,12 @@ impl DataPlane {
             }
             ToKernel::ResolutionReply(info) => self.resolved(&info, now, bus),
             ToKernel::IngressPurge {
-                scope,
+                mps,
                 destination,
                 prefix,
             } => {
-                let gone = self.ingress.purge(scope, destination, prefix);
-                let text = format!("{destination}/{prefix} purged, {gone} shortcuts forgotten");
-                let trace = Trace {
-                    milestone: gone > 0,
-                    ..Trace::detail("mpc.purge.received", text)
-                };
-                bus.trace(
-                    trace
-                        .with("destination", destination)
-                        .with("prefix", prefix)
-                        .with("entries", gone),
-                );
+                let gone = self.ingress.purge_mps(mps, destination, prefix);
+                forgot(destination, prefix, gone, bus);
                 if gone > 0 {
                     self.collect(now, bus);
                 }
@@ -330,15 +314,7 @@ impl DataPlane {
         for info in dead {
             // Over all shortcuts with the ingress: which one the ingress will use next is unknown.
             for conn in self.shortcuts.of(info.ingress).collect::<Vec<_>>() {
-                let (destination, prefix) = (info.destination, info.prefix);
-                if let Some(shortcut) = self.shortcuts.get_mut(&conn) {
-                    shortcut.last_purge = Some((now, destination));
-                }
-                bus.daemon(ToDaemon::DataPlanePurge {
-                    conn,
-                    destination,
-                    prefix,
-                });
+                self.purge_over(conn, (info.destination, info.prefix), now, bus);
             }
             self.remove_egress((info.mps, info.cache_id), bus);
         }
@@ -645,30 +621,4 @@ impl DataPlane {
         self.note(self.shortcuts.lingers_until());
         self.note(self.orphan_until);
     }
-}
-
-/// Tells the ingress that a packet found no entry, but not for every packet of a flow.
-fn purge_back(
-    conn: ConnId,
-    shortcut: &mut Shortcut,
-    destination: IpAddr,
-    now: Instant,
-    bus: &mut Bus,
-) {
-    if let Some((at, last)) = shortcut.last_purge {
-        let gap = if last == destination {
-            PURGE_GAP_SAME
-        } else {
-            PURGE_GAP
-        };
-        if now.since(at) < gap {
-            return;
-        }
-    }
-    shortcut.last_purge = Some((now, destination));
-    bus.daemon(ToDaemon::DataPlanePurge {
-        conn,
-        destination,
-        prefix: width(destination),
-    });
 }

@@ -7,8 +7,9 @@
 use super::api::{Bus, MpcLimits};
 use super::daemon::category_bits;
 use super::entries::Entries;
+use super::purge::Own;
 use super::why::WhyReason;
-use crate::mpoa::messages::{FlowName, IngressInfo, PurgeScope, ToDaemon};
+use crate::mpoa::messages::{FlowName, IngressInfo, ToDaemon};
 use crate::mpoa::params::{ENCAPSULATION, MpcParams, Retry};
 use crate::{Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::code_name;
@@ -232,6 +233,7 @@ pub(super) enum Path {
 #[derive(Debug, Default)]
 pub(super) struct Ingress {
     pub(super) entries: Entries,
+    pub(super) own: Own,
     /// Entries are not searched for removal before this time.
     next_sweep: Option<Instant>,
 }
@@ -271,6 +273,7 @@ impl Ingress {
                 Some(filter) => trace.with("entry", filter),
                 None => trace,
             });
+            self.own.note(entry.source);
             query(key, entry, qos, now, params, bus);
         }
         match &mut entry.binding {
@@ -300,6 +303,7 @@ impl Ingress {
             return;
         };
         if matches!(entry.state, IngressState::Cached | IngressState::Refresh) {
+            self.own.note(entry.source);
             query(key, entry, qos, now, params, bus);
         }
     }
@@ -442,18 +446,22 @@ impl Ingress {
         })
     }
 
-    /// 103. Returns the number of removed entries.
-    pub(super) fn purge(&mut self, scope: PurgeScope, destination: IpAddr, prefix: u8) -> usize {
+    /// 103, a purge of an MPS. Returns the number of removed entries.
+    pub(super) fn purge_mps(&mut self, mps: AtmAddress, destination: IpAddr, prefix: u8) -> usize {
+        // An entry without a binding contains nothing that could be wrong.
         self.remove(|key, entry| {
-            let ours = match scope {
-                PurgeScope::Mps(mps) => key.0 == mps,
-                PurgeScope::Egress(peer) => {
-                    entry.binding.as_ref().is_some_and(|b| b.egress == peer)
-                }
-            };
-            // An entry without a binding contains nothing that could be wrong.
-            ours && entry.binding.is_some() && within(key.1, destination, prefix)
+            key.0 == mps && entry.binding.is_some() && within(key.1, destination, prefix)
         })
+    }
+
+    /// A purge of the client at the other end of shortcuts. Returns the number of removed entries.
+    pub(super) fn purge_egress(&mut self, egress: AtmAddress, to: IpAddr, prefix: u8) -> usize {
+        let mut gone = self.entries.of(egress);
+        gone.retain(|key| within(key.1, to, prefix));
+        for key in &gone {
+            self.entries.remove(key);
+        }
+        gone.len()
     }
 
     /// The connection that was opened for one flow is up.

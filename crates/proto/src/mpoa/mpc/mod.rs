@@ -8,7 +8,8 @@
 //!
 //! **Objects and owners.** [`Mpc`] owns two halves that talk only by the messages of
 //! [`messages`](crate::mpoa::messages). The data plane (`data`, with the `ingress` and `egress` caches) forwards,
-//! counts and ages, and never reads a control packet. The daemon (`daemon`, `control`) owns every connection, the
+//! counts and ages, and reads only one kind of control packet, a purge on a shortcut (`purge`): it must not wait for a
+//! daemon that hangs. The daemon (`daemon`, `control`) owns every connection, the
 //! request ids and tags, and the keep-alive check of each MPS. As an [`Mpcd`] it has a [`Seat`] in
 //! [`Mpc`] (`seat`), and lives there or in a process of its own ([`split`](crate::mpoa::split)). The daemon can die
 //! ([`ProcessEvent::Gone`]): its connections close and frames go by LANE. The caches are kept for the next daemon, 60 s
@@ -56,6 +57,7 @@ mod flows;
 mod ingress;
 mod packet;
 mod process;
+mod purge;
 mod seat;
 mod shortcuts;
 mod snapshot;
@@ -122,6 +124,7 @@ impl Mpc {
         for address in [&mut self.config.control, &mut self.config.data] {
             *address = address.with_prefix(prefix);
         }
+        self.data.data = self.config.data;
     }
     /// True while the daemon runs and is not ending.
     #[must_use]

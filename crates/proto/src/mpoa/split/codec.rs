@@ -1,7 +1,7 @@
 //! The daemon's messages as octets: see [`crate::split::codec`].
 
 use super::{ElanInfo, FromMpcd, ToMpcd};
-use crate::mpoa::messages::{EgressInfo, IngressInfo, PurgeScope, ToDaemon, ToKernel};
+use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::mpc::{MpcConfig, MpcLimits, StaticMps};
 use crate::mpoa::params::MpcParams;
 use crate::{split_choice, split_record};
@@ -74,14 +74,12 @@ split_record!(MpcConfig {
 });
 split_record!(ElanInfo { itf, elan_id, mtu });
 
-split_choice!(PurgeScope { 1 Mps(mps); 2 Egress(egress); });
-
 // Tables 4.1 and 4.2, with the numbers of the Linux client; the numbers 4xx stand for socket calls of the Linux client,
 // or for messages that it does not have.
 split_choice!(ToKernel {
     101 TriggerReceived { mps, destination };
     102 ResolutionReply(info);
-    103 IngressPurge { scope, destination, prefix };
+    103 IngressPurge { mps, destination, prefix };
     104 EgressPurged { mps, cache_id };
     105 MpsDeath { mps };
     106 CacheImposition(info);
@@ -102,11 +100,9 @@ split_choice!(ToDaemon {
     205 EgressEntryRemoved { mps, cache_id };
     206 SendEgressPurge(info);
     207 Die;
-    208 DataPlanePurge { conn, destination, prefix };
     209 OpenIngressSvc { info, qos };
     301 Reload;
     411 CloseShortcut { conn };
-    412 Control { conn, packet };
     413 IngressEntry(info);
     414 EgressEntry(info);
 });

@@ -283,13 +283,6 @@ impl Daemon {
                 self.cleaned = true;
                 self.settle_end();
             }
-            ToDaemon::DataPlanePurge {
-                conn,
-                destination,
-                prefix,
-            } => {
-                self.purge_over_shortcut(conn, destination, prefix, bus);
-            }
             ToDaemon::IngressEntry(info) => {
                 if !info.source.is_unspecified() {
                     self.note_own(info.source);
@@ -305,7 +298,6 @@ impl Daemon {
                     cause: Cause::NORMAL,
                 });
             }
-            ToDaemon::Control { conn, packet } => self.on_shortcut_control(conn, &packet, bus),
         }
     }
 
@@ -424,28 +416,6 @@ impl Daemon {
                 .with("cache_id", info.cache_id),
         );
         self.send(info.mps, packet, numbers, bus);
-    }
-
-    /// 208: tells the MPC at the other end of a shortcut to stop.
-    fn purge_over_shortcut(
-        &mut self,
-        conn: ConnId,
-        destination: IpAddr,
-        prefix: u8,
-        bus: &mut Bus,
-    ) {
-        if !self.conns.get(&conn).is_some_and(|c| c.up) {
-            return;
-        }
-        let own = Some(self.own_for(destination)).filter(|own| !own.is_unspecified());
-        let packet = mpoa::data_plane_purge(self.config.data, own, destination, prefix);
-        bus.counters.data_plane_purges_sent += 1;
-        let text = format!("data-plane purge of {destination}/{prefix}");
-        bus.trace(Trace::milestone("mpc.purge.data_plane", text).with("destination", destination));
-        bus.atm(AtmRequest::Send {
-            conn,
-            sdu: packet.to_sdu(),
-        });
     }
 
     /// Ends once the data plane is clean and the purges are answered.

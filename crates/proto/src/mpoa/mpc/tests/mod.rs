@@ -2,6 +2,7 @@
 
 mod egress;
 mod hostile;
+mod hung;
 mod ingress;
 mod life;
 mod linux;
@@ -15,7 +16,7 @@ use super::*;
 use crate::machine::settle;
 use crate::mpoa::split::FromMpcd;
 use crate::split::codec::Message as _;
-use crate::split::{FromDaemon, Numbered, Process, ProcessInput, ProcessOutput, Signal};
+use crate::split::{FromDaemon, Numbered, Process, ProcessInput, ProcessOutput, Signal, ToDaemon};
 use crate::{AtmEvent, AtmRequest, ConnId, Duration};
 use aerostat_wire::lane::TlvType;
 use aerostat_wire::mpoa::{self, DeviceType, DllHeader, Imposition};
@@ -93,6 +94,9 @@ struct Client {
     mpc: Mpc,
     split: bool,
     mpcd: Option<Process<Mpcd>>,
+    /// The process hangs: it reads nothing, sends nothing, and its timers do not run.
+    hangs: bool,
+    unread: Vec<Numbered<ToDaemon<ToMpcd>>>,
     out: VecDeque<Output>,
 }
 
@@ -104,6 +108,8 @@ impl Client {
             mpc: new(config),
             split,
             mpcd: None,
+            hangs: false,
+            unread: Vec::new(),
             out: VecDeque::new(),
         };
         if split {
@@ -130,6 +136,17 @@ impl Client {
         mpcd.expect("a daemon").numbers.set_next_tag(tag);
     }
 
+    /// A process that hung continues.
+    fn wake(&mut self, now: Instant) {
+        self.hangs = false;
+        for frame in core::mem::take(&mut self.unread) {
+            let mpcd = self.mpcd.as_mut().expect("a process");
+            let input = ProcessInput::Frame(frame);
+            mpcd.handle_input(input, now).expect("messages are taken");
+        }
+        self.carry(now);
+    }
+
     /// A signal for the daemon.
     fn signal(&mut self, signal: Signal, now: Instant) {
         let mpcd = self.mpcd.as_mut().expect("a process");
@@ -147,12 +164,15 @@ impl Client {
                 };
                 let frame = Numbered { number: 0, message }.encode();
                 let frame = Numbered::decode(&frame).expect("a message");
-                if let Some(mpcd) = &mut self.mpcd {
+                if self.hangs {
+                    self.unread.push(frame);
+                } else if let Some(mpcd) = &mut self.mpcd {
                     let input = ProcessInput::Frame(frame);
                     mpcd.handle_input(input, now).expect("messages are taken");
                 }
             }
-            let Some(said) = self.mpcd.as_mut().and_then(Machine::poll_output) else {
+            let awake = self.mpcd.as_mut().filter(|_| !self.hangs);
+            let Some(said) = awake.and_then(Machine::poll_output) else {
                 break;
             };
             let event = match said {
@@ -191,7 +211,7 @@ impl Machine for Client {
     fn handle_timeout(&mut self, now: Instant) {
         self.mpc.handle_timeout(now);
         self.carry(now);
-        if let Some(mpcd) = &mut self.mpcd {
+        if let Some(mpcd) = self.mpcd.as_mut().filter(|_| !self.hangs) {
             mpcd.handle_timeout(now);
         }
         self.carry(now);
@@ -200,7 +220,8 @@ impl Machine for Client {
         self.out.pop_front()
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        let daemon = self.mpcd.as_ref().and_then(Machine::poll_timeout);
+        let awake = self.mpcd.as_ref().filter(|_| !self.hangs);
+        let daemon = awake.and_then(Machine::poll_timeout);
         [self.mpc.poll_timeout(), daemon]
             .into_iter()
             .flatten()
