@@ -87,6 +87,31 @@ pub(crate) fn unshare_pids_and_mounts() -> io::Result<()> {
     Ok(())
 }
 
+/// True if the calling thread's network namespace has no interface but `lo`.
+pub(crate) fn is_network_empty() -> bool {
+    let Ok(text) = std::fs::read_to_string("/proc/thread-self/net/dev") else {
+        return false;
+    };
+    // Two lines are the head of the table.
+    let mut names = text.lines().skip(2).filter_map(|line| line.split_once(':'));
+    names.all(|(name, _)| name.trim() == "lo")
+}
+
+/// Moves the calling process, which must have one thread, to an empty network namespace.
+///
+/// # Errors
+/// The error of the kernel.
+pub(crate) fn leave_network() -> io::Result<()> {
+    // A process without rights has them in a user namespace of its own.
+    unshare(UnshareFlags::NEWNET).or_else(|_| unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET))
+}
+
+/// Moves the calling thread to an empty network namespace if it has the right to do so.
+pub(crate) fn leave_network_by_right() {
+    // Without the right each daemon tries it in its own way.
+    let _ = unshare(UnshareFlags::NEWNET);
+}
+
 /// A network namespace, kept alive by its descriptor.
 #[derive(Debug)]
 pub struct NetNs {

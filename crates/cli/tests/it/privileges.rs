@@ -202,6 +202,53 @@ fn daemons_end_with_the_helper_and_the_lab_says_that_nobody_starts_them_again() 
 }
 
 #[test]
+fn daemons_are_confined_and_tell_what_they_may_still_do() {
+    let lab = Runtime::new("confined-daemons");
+    let file = "labs/two-subnets.atm.yml";
+    lab.ok(&["up", "-d", "-q", "--embedded", "--split", file]);
+    let mut rows = Vec::new();
+    wait_for("the daemons", || {
+        let shown = lab.ok(&["inspect", "processes", "-o", "json"]);
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        rows.clone_from(shown["rows"].as_array().unwrap());
+        rows.iter().all(|row| row["may_still"].is_string())
+    });
+    let mut users = Vec::new();
+    for row in &rows {
+        let (pid, may) = (row["pid"].to_string(), row["may_still"].as_str().unwrap());
+        println!("{} of {} may still do {may}", row["process"], row["node"]);
+        let status = status(&pid);
+        let [inheritable, permitted, effective, _, ambient] = capabilities(&pid);
+        assert_eq!(
+            [inheritable, permitted, effective, ambient],
+            [NONE; 4],
+            "{row}"
+        );
+        assert_eq!(status["NoNewPrivs"], "1", "{row}");
+        assert_eq!(status["Seccomp"] == "2", !may.contains("seccomp"), "{row}");
+        users.push(status["Uid"].clone());
+        if !may.contains("network") {
+            let interfaces = fs::read_to_string(format!("/proc/{pid}/net/dev")).unwrap();
+            let own = fs::read_link(format!("/proc/{pid}/ns/net"));
+            let ours = fs::read_link("/proc/self/ns/net").unwrap();
+            assert!(own.is_err() || own.is_ok_and(|own| own != ours), "{row}");
+            assert!(interfaces.contains("lo:"), "{row}: {interfaces}");
+        }
+        if let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) {
+            assert_eq!(environment, b"", "{row}");
+        }
+    }
+    // Root can give each daemon a user of its own.
+    if rustix_root() {
+        users.sort();
+        users.dedup();
+        assert_eq!(users.len(), rows.len());
+    }
+    lab.down_with_warnings();
+    lab.nothing_is_left();
+}
+
+#[test]
 fn a_lab_that_is_killed_takes_its_helper_along() {
     let lab = Runtime::new("helper-killed");
     lab.ok(&[

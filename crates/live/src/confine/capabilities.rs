@@ -5,6 +5,8 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+/// The empty set in words.
+pub(super) const NONE: &str = "none";
 /// More than the number of capabilities of any kernel.
 const NUMBERS: u32 = 64;
 
@@ -98,7 +100,7 @@ pub(super) fn bounding() -> String {
 
 fn words(set: CapabilitySet) -> String {
     match set.bits().count_ones() {
-        0 => "none".to_owned(),
+        0 => NONE.to_owned(),
         1..=6 => {
             let names = set.iter_names().map(|(name, _)| format!("CAP_{name}"));
             names.collect::<Vec<_>>().join(", ")

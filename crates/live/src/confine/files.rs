@@ -8,14 +8,14 @@
 //! | the directory of `--out`: make and write files | the results |
 //! | TCP ports of `atmtcp: connect` | they connect again |
 //!
-//! Descriptors that are open already stay usable: recordings, the log, sockets. Signals to other processes, and their
+//! A daemon has none of these. Descriptors that are open already stay usable: recordings, the log, sockets. Signals to other processes, and their
 //! abstract sockets, are out of reach.
 
 use super::Needs;
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, NetPort,
-    PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
-    RulesetStatus, Scope,
+    PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr as _, RulesetCreated,
+    RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 use std::error::Error;
 use std::path::Path;
@@ -23,18 +23,28 @@ use std::path::Path;
 /// The newest version of landlock that is requested; older kernels grant what they support.
 const NEWEST: ABI = ABI::V7;
 
-/// Restricts the calling thread; returns how far the restriction holds.
+/// A set of rules that takes away everything.
+fn everything() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()
+}
+
+/// Takes all files and connections from the calling thread; returns how far the restriction holds.
+pub(super) fn restrict_all() -> Result<String, RulesetError> {
+    Ok(in_words(&everything()?.restrict_self()?))
+}
+
+/// Restricts the calling thread of a lab; returns how far the restriction holds.
 pub(super) fn restrict(needs: &Needs) -> Result<String, Box<dyn Error>> {
     let own = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::RemoveFile | AccessFs::RemoveDir;
     let all_labs = AccessFs::MakeDir | AccessFs::RemoveDir;
     let null = AccessFs::ReadFile | AccessFs::WriteFile;
     let above = needs.directory.parent().unwrap_or(&needs.directory);
-    let mut rules = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(NEWEST))?
-        .handle_access(AccessNet::from_all(NEWEST))?
-        .scope(Scope::from_all(NEWEST))?
-        .create()?;
+    let mut rules = everything()?;
     for (path, rights) in [
         (needs.directory.as_path(), own),
         (above, all_labs),

@@ -1,4 +1,4 @@
-//! Rights that a lab's process gives up once it is set up.
+//! Rights that processes give up: a lab's process once it is set up, and its daemons (`daemon.rs`).
 //!
 //! One process parses traffic from outside, frames of kernels and requests of clients, and it is root if the lab has
 //! kernel hosts. So before its first thread starts, it gives up everything that it does not need:
@@ -15,12 +15,14 @@
 //! show it.
 
 mod capabilities;
+mod daemon;
 mod files;
 mod syscalls;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use capabilities::{drop_all, keep_only};
+pub(crate) use daemon::confine_daemon;
 
 use crate::helper::Helper;
 use aerostat_lab::model::{Lab, OutsideWay};

@@ -12,8 +12,8 @@
 //! the older call; it cannot check those of `clone3`.
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 use std::collections::BTreeMap;
 
@@ -28,13 +28,22 @@ pub(super) struct Calls {
     pub(super) writes: bool,
 }
 
-/// Restricts the calling thread.
+/// Restricts the calling thread of a lab.
 pub(super) fn restrict(calls: Calls) -> Result<(), String> {
+    restrict_to(listed(calls))
+}
+
+/// Restricts the calling thread of a daemon.
+pub(super) fn restrict_daemon() -> Result<(), String> {
+    restrict_to(listed_for_daemon())
+}
+
+fn restrict_to(listed: Result<Rules, BackendError>) -> Result<(), String> {
     let arch = std::env::consts::ARCH;
     let arch = TargetArch::try_from(arch).map_err(|_| format!("not for {arch}"))?;
     let denied = SeccompAction::Errno(libc::EPERM as u32);
     let absent = SeccompAction::Errno(libc::ENOSYS as u32);
-    let listed = listed(calls).map_err(|error| error.to_string())?;
+    let listed = listed.map_err(|error| error.to_string())?;
     let missing = MISSING.iter().map(|call| (*call, Vec::new())).collect();
     // The list comes last, because it forbids installing another filter. It allows the missing calls, which the first
     // filter refuses.
@@ -193,8 +202,61 @@ const OLD: &[i64] = &[];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// Calls of a daemon that are allowed with any arguments: open descriptors, waiting, time, memory, its end.
+const DAEMON: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_recvfrom,
+    libc::SYS_close,
+    libc::SYS_ppoll,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_restart_syscall,
+    libc::SYS_clock_gettime,
+    libc::SYS_gettimeofday,
+    libc::SYS_getrandom,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+/// All calls that a daemon may make, with the arguments that they may have.
+fn listed_for_daemon() -> Result<Rules, BackendError> {
+    let plain = DAEMON.iter().chain(MISSING);
+    #[cfg(target_arch = "x86_64")]
+    let plain = plain.chain(&[libc::SYS_poll, libc::SYS_time]);
+    let mut all: Rules = plain.map(|call| (*call, Vec::new())).collect();
+    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
+        let data = lacks(2, libc::PROT_EXEC as u64)?;
+        all.insert(call, vec![SeccompRule::new(vec![data])?]);
+    }
+    // An abort ends this process only.
+    let own = is(0, std::process::id().into())?;
+    all.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![own])?]);
+    // To the other end of an open socket, and to no address.
+    let connected = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?;
+    all.insert(libc::SYS_sendto, vec![SeccompRule::new(vec![connected])?]);
+    Ok(all)
+}
+
 /// All allowed calls, with the arguments that they may have.
-fn listed(calls: Calls) -> Result<Rules, seccompiler::BackendError> {
+fn listed(calls: Calls) -> Result<Rules, BackendError> {
     // Landlock decides about the destination.
     let connect = calls.connects.then_some(&libc::SYS_connect);
     let bind = calls.binds.then_some(&libc::SYS_bind);
@@ -274,14 +336,14 @@ fn listed(calls: Calls) -> Result<Rules, seccompiler::BackendError> {
 const PR_SET_VMA: i32 = 0x53_56_4d_41;
 
 /// True if argument `index` is this number.
-fn is(index: u8, number: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+fn is(index: u8, number: u64) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, number)
 }
-fn is_long(index: u8, number: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+fn is_long(index: u8, number: u64) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(index, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, number)
 }
 /// True if the argument has all of these bits set.
-fn has(index: u8, bits: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+fn has(index: u8, bits: u64) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(
         index,
         SeccompCmpArgLen::Dword,
@@ -290,7 +352,7 @@ fn has(index: u8, bits: u64) -> Result<SeccompCondition, seccompiler::BackendErr
     )
 }
 /// True if the argument has all of these bits clear.
-fn lacks(index: u8, bits: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+fn lacks(index: u8, bits: u64) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(
         index,
         SeccompCmpArgLen::Dword,

@@ -1,6 +1,6 @@
 //! A confined process tries what is forbidden.
 
-use super::{Needs, capabilities, confine};
+use super::{Needs, capabilities, confine, confine_daemon};
 use rustix::process::{Signal, kill_process};
 use rustix::thread as own;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
@@ -21,22 +21,123 @@ fn a_confined_process_can_do_nothing_but_its_work() {
     }
     // The test uses a process of its own, because rights that are given up do not come back.
     for user in ["same", "nobody"] {
-        let tried = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--nocapture"])
-            .arg("confine::tests::a_confined_process_can_do_nothing_but_its_work")
-            .env(ROLE, user)
-            .output()
-            .unwrap();
-        let (out, err) = (
-            String::from_utf8_lossy(&tried.stdout),
-            String::from_utf8_lossy(&tried.stderr),
-        );
-        assert!(tried.status.success(), "{user}: {out}{err}");
-        assert!(out.contains("all was tried"), "{user}: {out}{err}");
-        for line in out.lines().filter(|line| line.starts_with("skipped")) {
-            println!("{line}");
+        again("a_confined_process_can_do_nothing_but_its_work", user);
+    }
+}
+
+/// Runs a test in a process of its own, as this user.
+fn again(test: &str, user: &str) {
+    let tried = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--nocapture"])
+        .arg(format!("confine::tests::{test}"))
+        .env(ROLE, user)
+        .output()
+        .unwrap();
+    let (out, err) = (
+        String::from_utf8_lossy(&tried.stdout),
+        String::from_utf8_lossy(&tried.stderr),
+    );
+    assert!(tried.status.success(), "{user}: {out}{err}");
+    assert!(out.contains("all was tried"), "{user}: {out}{err}");
+    for line in out.lines().filter(|line| line.starts_with("skipped")) {
+        println!("{line}");
+    }
+}
+
+#[test]
+fn a_confined_daemon_opens_no_file_and_no_socket_and_starts_nothing() {
+    match std::env::var(ROLE) {
+        Ok(_) => as_daemon(),
+        Err(_) => again(
+            "a_confined_daemon_opens_no_file_and_no_socket_and_starts_nothing",
+            "daemon",
+        ),
+    }
+}
+
+#[allow(unsafe_code)]
+fn as_daemon() {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socket, socketpair};
+    use std::os::unix::process::CommandExt as _;
+    let was_root = rustix::process::geteuid().is_root();
+    let user = rustix::process::geteuid().as_raw();
+    let flags = SocketFlags::CLOEXEC;
+    let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let file = std::env::temp_dir().join(format!("aerostat-daemon-{}", std::process::id()));
+    fs::write(&file, "text").unwrap();
+    let parent = rustix::process::getppid().unwrap();
+    let may = confine_daemon(false);
+    let words = may.join("; ");
+    println!("may still: {words}");
+    // A thread of several cannot leave its network, and this test has an environment.
+    let expected = |word: &&String| {
+        word.contains("environment") || word.contains("network") || word.contains("the user of")
+    };
+    assert!(
+        may.iter().all(|word| expected(&word)) || !words.contains("seccomp"),
+        "{words}"
+    );
+    assert!(words.contains("has the environment of its user"), "{words}");
+
+    // What it needs: its socket, memory, time.
+    let sent = rustix::net::send(&one, b"frame", rustix::net::SendFlags::NOSIGNAL);
+    assert_eq!(sent, Ok(5));
+    let mut octets = [0; 16];
+    assert_eq!(rustix::io::read(&other, &mut octets[..]), Ok(5));
+    assert_eq!(
+        vec![7_u8; 64 << 20]
+            .iter()
+            .map(|n| u64::from(*n))
+            .sum::<u64>(),
+        7 * (64 << 20)
+    );
+    std::thread::sleep(std::time::Duration::from_millis(1));
+
+    if was_root && !words.contains("the user") {
+        assert_ne!(rustix::process::geteuid().as_raw(), user);
+    }
+    if words.contains("seccomp") {
+        println!("skipped: {words}");
+    } else {
+        denied("a file", File::open(&file));
+        denied("a file of the system", File::open("/etc/passwd"));
+        denied("a device", File::open("/dev/null"));
+        denied("a file to write", File::create(&file));
+        denied("a file goes", fs::remove_file(&file));
+        denied("a directory", fs::read_dir("/"));
+        for family in [
+            AddressFamily::UNIX,
+            AddressFamily::INET,
+            AddressFamily::NETLINK,
+            AddressFamily::PACKET,
+        ] {
+            let made = socket(family, SocketType::DGRAM, None);
+            denied("a socket", made.map_err(io::Error::from));
+        }
+        let taken = rustix::net::accept(&listener);
+        denied("a connection", taken.map_err(io::Error::from));
+        denied("a process", Command::new("/bin/true").spawn());
+        denied("a program", Err::<(), _>(Command::new("/bin/true").exec()));
+        denied("a thread", std::thread::Builder::new().spawn(|| {}));
+        let signalled = kill_process(parent, Signal::CONT);
+        denied("a signal", signalled.map_err(io::Error::from));
+        // SAFETY: no file descriptor table is unshared.
+        let left = unsafe { unshare_unsafe(UnshareFlags::NEWUSER) };
+        denied("a user namespace", left.map_err(io::Error::from));
+        // SAFETY: the filter refuses the calls before anything is read.
+        for call in [
+            libc::SYS_clone,
+            libc::SYS_execve,
+            libc::SYS_ptrace,
+            libc::SYS_sendmsg,
+        ] {
+            let done = unsafe { libc::syscall(call, 0, 0, 0, 0, 0, 0) };
+            let error = io::Error::last_os_error().raw_os_error();
+            assert_eq!((done, error), (-1, Some(libc::EPERM)), "{call}");
         }
     }
+    println!("all was tried");
 }
 
 struct Scene {

@@ -3,13 +3,12 @@
 use super::frames::{Frames, Got, buffer};
 use super::{Action, Program};
 use crate::clock::Clock;
+use crate::confine::confine_daemon;
 use crate::signals;
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{Greeting, Role, Signal as Sent, VERSION};
 use aerostat_proto::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
-use rustix::thread::{CapabilitySet, CapabilitySets};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
@@ -77,7 +76,8 @@ pub fn serve(role: Role, socket: &Path, node: &str, child: bool) -> Result<End, 
         buffer: buffer(),
     };
     process.greet(role, node)?;
-    restrict(child);
+    let may = confine_daemon(child);
+    process.say(&Greeting::Confined(may).encode())?;
     process.run()
 }
 
@@ -114,7 +114,7 @@ impl Process {
                             "it speaks version {version}, this daemon {VERSION}"
                         ))),
                         Greeting::Refused(why) => Err(DaemonError::Refused(why)),
-                        Greeting::Hello { .. } => {
+                        Greeting::Hello { .. } | Greeting::Confined(_) => {
                             Err(DaemonError::Nonsense("it greets as a daemon".into()))
                         }
                     };
@@ -198,40 +198,5 @@ impl Process {
             Err(rustix::io::Errno::INTR) | Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-/// Drops all rights that a daemon with an open socket does not need. Some rights cannot be dropped, since a user
-/// namespace of one user has no other user; these rights allow little.
-fn restrict(child: bool) {
-    use rustix::thread as own;
-    let _ = own::set_no_new_privs(true);
-    if rustix::process::geteuid().is_root() {
-        const NOBODY: u32 = 65_534;
-        let _ = own::set_thread_groups(&[]);
-        let _ = own::set_thread_gid(rustix::process::Gid::from_raw(NOBODY));
-        let _ = own::set_thread_uid(rustix::process::Uid::from_raw(NOBODY));
-    }
-    let nothing = CapabilitySets {
-        effective: CapabilitySet::empty(),
-        permitted: CapabilitySet::empty(),
-        inheritable: CapabilitySet::empty(),
-    };
-    let _ = own::set_capabilities(None, nothing);
-    // No new processes, no core files; only the descriptors that are open already.
-    for (resource, most) in [
-        (Resource::Nproc, 0),
-        (Resource::Core, 0),
-        (Resource::Nofile, 16),
-    ] {
-        let limit = Rlimit {
-            current: Some(most),
-            maximum: Some(most),
-        };
-        let _ = setrlimit(resource, limit);
-    }
-    if child {
-        // A change of user clears this setting.
-        let _ = set_parent_process_death_signal(Some(Signal::KILL));
     }
 }

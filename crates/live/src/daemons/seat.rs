@@ -43,6 +43,8 @@ pub(super) struct Conn {
     farewell: bool,
     /// All frames of the daemon that have come are read.
     drained: bool,
+    /// What the daemon may still do; `None` until it has told that it is confined.
+    may: Option<Vec<String>>,
     beat: Beat,
 }
 
@@ -168,6 +170,7 @@ impl Seat {
             (None, Plan::Leave) => (None, "ended"),
         };
         let up = self.conn.as_ref().map(|conn| now.since(conn.since));
+        let may = self.conn.as_ref().and_then(|conn| conn.may.as_ref());
         vec![
             text(self.info.role.name()),
             pid.into(),
@@ -180,6 +183,11 @@ impl Seat {
             (self.conn.as_ref())
                 .map(|conn| conn.beat.slowest(now).as_millis() as u64)
                 .into(),
+            may.map(|may| match may.join("; ") {
+                nothing if nothing.is_empty() => "nothing else".to_owned(),
+                some => some,
+            })
+            .into(),
         ]
     }
 
@@ -264,6 +272,7 @@ impl Seat {
             blocked: false,
             farewell: false,
             drained: true,
+            may: None,
             beat: Beat::default(),
         };
         self.conn = Some(conn);
@@ -312,6 +321,15 @@ impl Seat {
                         self.lose(helper, now, told);
                         return false;
                     }
+                    continue;
+                }
+                Got::Frame(frame) if conn.may.is_none() => {
+                    let Ok(Greeting::Confined(may)) = Greeting::decode(frame) else {
+                        self.misbehaved("does not tell what it may do", told);
+                        self.lose(helper, now, told);
+                        return false;
+                    };
+                    conn.may = Some(may);
                     continue;
                 }
                 Got::Frame(frame) => DaemonMessage::decode(self.info.role, frame),

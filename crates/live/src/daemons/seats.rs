@@ -412,6 +412,7 @@ impl Daemons {
                 "dropped",
                 "hung",
                 "slowest_ms",
+                "may_still",
             ],
         );
         for seat in seats {

@@ -111,6 +111,10 @@ impl Rig {
         assert_eq!(answer, Some(Greeting::Welcome { version: VERSION }));
         assert!(matches!(inputs(&told)[..], [ProcessEvent::Came]));
         frames
+            .send(&Greeting::Confined(Vec::new()).encode())
+            .unwrap();
+        assert!(self.turn().is_empty());
+        frames
     }
 }
 

@@ -6,7 +6,7 @@ use super::stat;
 use super::wire::Wire;
 use crate::confine::keep_only;
 use crate::daemons::DAEMON_ARGUMENT;
-use crate::namespace::NetNs;
+use crate::namespace::{NetNs, leave_network_by_right};
 use crate::supervisor::die_with_parent;
 use aerostat_proto::split::Role;
 use aerostat_proto::split::codec::Message as _;
@@ -34,6 +34,10 @@ pub fn run_helper() -> io::Result<()> {
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;
     serve(&socket.into(), &|cables, daemons| {
+        if daemons {
+            // They inherit it: one empty network for all of them.
+            leave_network_by_right();
+        }
         let keep = rights(cables, daemons);
         // `ip` and the daemons are programs; they get no more rights than these.
         keep_only(keep, keep);
@@ -213,6 +217,7 @@ impl Seat {
         // Its last output is read when it has died. It must not share our standard error, which it would keep open
         // after `up -d`.
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = child.env_clear();
         let child = child.spawn()?;
         let pid = child.id();
         self.child = Some(child);

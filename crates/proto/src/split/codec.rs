@@ -512,6 +512,7 @@ split_choice!(Greeting {
     0x4101 Hello { version, role, node };
     0x4102 Welcome { version };
     0x4103 Refused(why);
+    0x4104 Confined(may);
 });
 
 /// A name becomes the equal name in [`names`], so that it can be compared with the names in the program.

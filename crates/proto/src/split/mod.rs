@@ -120,4 +120,7 @@ pub enum Greeting {
     },
     /// From the lab: the daemon is refused, with the reason.
     Refused(String),
+    /// From the daemon, once it is accepted, before any other frame: it has given up its rights. What it may still do,
+    /// in words, because the system refused to take it away.
+    Confined(Vec<String>),
 }
