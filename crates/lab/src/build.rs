@@ -352,7 +352,8 @@ impl<'a> Builder<'a> {
         if !model.sockets.is_empty() {
             let programs = model.sockets.clone();
             host.add_service(Box::new(move |_| {
-                Service::Sockets(Sockets::new(programs.clone()))
+                let sockets = Sockets::new(programs.clone());
+                Service::Sockets(sockets.of(id.0 as u32, life))
             }));
         }
         host

@@ -1,15 +1,22 @@
-//! PDUs of programs with ATM sockets on each connection, from the writing program to the reading one: the counts of
-//! both ends combined.
+//! PDUs of programs with ATM sockets on each connection, from the writing program to the reading one.
 //!
 //! ```text
-//! offered = sent + refused + waiting
-//! sent    = delivered + lost + under way
+//! offered = sent + refused + waiting              counted by the writing program
+//! sent    = delivered + lost + under way          by the accounts of the PDUs, which FlowStats keeps as for packets
 //! ```
+//!
+//! A host that is switched off loses its memory, but not its results: a driver keeps the counts of its programs before
+//! that ([`Past::keep`]). The accounts of PDUs are outside of all nodes anyway.
 
-use crate::circuits::{Circuits, Network};
-use crate::model::{Expect, Lab, NodeId};
-use aerostat_node::host::sockets::{Program, Record, Role, State};
-use aerostat_wire::AtmAddress;
+mod past;
+
+pub use past::{Life, Past};
+
+use crate::circuits::Network;
+use crate::model::{Expect, Lab, NodeId, NodeKind};
+use aerostat_node::host::sockets::{Program, Role, State};
+use aerostat_node::ip::flow_stats::{Census, FlowStats};
+use past::Tally;
 use std::collections::BTreeMap;
 
 /// One direction of a connection between two programs.
@@ -17,10 +24,10 @@ use std::collections::BTreeMap;
 pub struct Dialogue {
     /// The node and the program that writes.
     pub from: (String, String),
-    /// The node and the program that reads. `None` if the connection was refused, leads out of the lab, or is no longer
-    /// remembered at that end.
+    /// The node and the program that reads. `None` if the connection leads out of the lab, or to a user that is no
+    /// program; also for answers to a caller that is not known.
     pub to: Option<(String, String)>,
-    /// State of the connection at the writing end.
+    /// State of the connection at the writing end; of a permanent connection, its last state.
     pub state: State,
     /// PDUs that the program began to write, or had to send back.
     pub offered: u64,
@@ -32,11 +39,11 @@ pub struct Dialogue {
     pub late: u64,
     /// PDUs that the adapter accepted.
     pub sent: u64,
-    /// PDUs that arrived as sent; `None` if that is unknown.
+    /// PDUs that reached a program; `None` if the connection leads out of the lab, or to a user that is no program.
     pub delivered: Option<u64>,
     /// PDUs that are still in queues and on links.
     pub under_way: u64,
-    /// Lost PDUs by place. If no PDU arrived, those lost after the adapter count as lost `on the way`.
+    /// Lost PDUs by place, as for flows.
     pub lost_by: BTreeMap<String, u64>,
     /// The expectation of the lab file.
     pub expect: Option<Expect>,
@@ -85,59 +92,159 @@ impl Dialogue {
     }
 }
 
-/// One end of a connection.
-#[derive(Clone, Copy)]
-struct End<'a> {
-    node: NodeId,
-    program: &'a Program,
-    record: &'a Record,
-    expect: Option<Expect>,
-}
-
-/// All connections of running programs, with each direction in which PDUs were offered.
+/// The PDUs of all programs: a row for each call, and for each permanent connection over all lives of its host, in which
+/// PDUs were offered.
 #[must_use]
-pub fn read(lab: &Lab, network: &impl Network, circuits: &Circuits) -> Vec<Dialogue> {
-    let mut ends = Vec::new();
-    for (node, ..) in lab.hosts() {
-        let sockets = network
+pub fn read(
+    lab: &Lab,
+    network: &impl Network,
+    past: &Past,
+    stats: &FlowStats,
+    census: &Census,
+) -> Vec<Dialogue> {
+    let reader = Reader {
+        lab,
+        network,
+        stats,
+        census,
+    };
+    let mut all = Vec::new();
+    for (node, _, model) in lab.hosts() {
+        let now = network
             .station(node)
-            .and_then(|station| station.host().sockets());
-        let Some(sockets) = sockets else { continue };
-        for record in sockets.calls() {
-            let Some(program) = sockets.programs().get(record.program) else {
+            .and_then(|station| Life::of(node, station));
+        let now = now.iter().flat_map(|life| &life.tallies);
+        let mut rows: Vec<(&Program, Dialogue)> = Vec::new();
+        for tally in past.of(node).chain(now).filter(|tally| tally.offered > 0) {
+            let Some(program) = model.sockets.get(tally.program) else {
                 continue;
             };
-            let expect = lab.sockets_expect.get(&(node, record.program)).copied();
-            ends.push(End {
-                node,
-                program,
-                record,
-                expect,
-            });
+            let row = reader.row(program, tally);
+            let permanent = matches!(program.role, Role::Permanent { .. });
+            let before = rows
+                .iter_mut()
+                .filter(|(of, _)| permanent && of.name == program.name);
+            match before.last() {
+                Some((_, before)) => before.add(row),
+                None => rows.push((program, row)),
+            }
         }
-    }
-    let mut all = Vec::new();
-    for (one, other) in pairs(lab, &ends) {
-        let (one, other) = (ends[one], other.map(|other| ends[other]));
-        if one.record.offered > 0 {
-            all.push(dialogue(lab, circuits, one, other));
-        }
+        all.extend(rows.into_iter().map(|(_, row)| row));
     }
     all
+}
+
+impl Dialogue {
+    /// Adds a later life of the same permanent connection.
+    fn add(&mut self, later: Self) {
+        self.to = later.to.or(self.to.take());
+        self.state = later.state;
+        self.offered += later.offered;
+        self.refused += later.refused;
+        self.waiting += later.waiting;
+        self.late += later.late;
+        self.sent += later.sent;
+        self.delivered = self
+            .delivered
+            .zip(later.delivered)
+            .map(|(before, after)| before + after);
+        self.under_way += later.under_way;
+        for (place, pdus) in later.lost_by {
+            *self.lost_by.entry(place).or_default() += pdus;
+        }
+    }
+}
+
+struct Reader<'a, N> {
+    lab: &'a Lab,
+    network: &'a N,
+    stats: &'a FlowStats,
+    census: &'a Census,
+}
+
+impl<N: Network> Reader<'_, N> {
+    fn row(&self, program: &Program, tally: &Tally) -> Dialogue {
+        let (lab, now) = (self.lab, self.network.time());
+        let name = |node: NodeId, program: &Program| {
+            let node = lab.node(node).name.clone();
+            (node, program.name.clone())
+        };
+        let account = self.stats.connection(tally.id, now, Some(self.census));
+        let figures = account.as_ref().map(|account| &account.figures);
+        let left = account.as_ref().map_or(0, |account| account.left);
+        let came = account.as_ref().and_then(|account| account.reader);
+        let came = came.and_then(|(node, program)| {
+            let node = NodeId(node);
+            Some((node, programs_of(lab, node).get(program)?))
+        });
+        let to = came.or_else(|| meant(lab, program, tally));
+        Dialogue {
+            from: name(tally.node, program),
+            to: to.filter(|_| left == 0).map(|(node, to)| name(node, to)),
+            state: tally.state,
+            offered: tally.offered,
+            refused: tally.refused,
+            waiting: tally.waiting,
+            late: tally.late,
+            sent: tally.sent,
+            delivered: (left == 0).then(|| figures.map_or(0, |found| found.received_packets)),
+            under_way: figures.map_or(0, |found| found.in_flight),
+            lost_by: figures.map_or_else(BTreeMap::new, |found| lab.lost_by(found)),
+            expect: lab
+                .sockets_expect
+                .get(&(tally.node, tally.program))
+                .copied(),
+        }
+    }
+}
+
+fn programs_of(lab: &Lab, node: NodeId) -> &[Program] {
+    match &lab.node(node).kind {
+        NodeKind::Host(host) => &host.sockets,
+        _ => &[],
+    }
+}
+
+/// The program at the other end of a connection, by the lab file.
+fn meant<'a>(lab: &'a Lab, program: &Program, tally: &Tally) -> Option<(NodeId, &'a Program)> {
+    let programs = || {
+        lab.hosts()
+            .flat_map(|(node, _, host)| host.sockets.iter().map(move |program| (node, program)))
+    };
+    match program.role {
+        Role::Call { to, .. } => programs().find(|(_, other)| {
+            let listens = matches!(other.role, Role::Listen { .. });
+            listens && (other.local, other.sap) == (to, program.sap)
+        }),
+        // Programs of a host have one address, so callers of one listener cannot be distinguished.
+        Role::Listen { .. } => {
+            let mut callers = programs().filter(|(_, other)| {
+                let calls = matches!(other.role, Role::Call { to, .. } if to == program.local);
+                calls && other.sap == program.sap && Some(other.local) == tally.peer
+            });
+            callers.next().filter(|_| callers.next().is_none())
+        }
+        Role::Permanent { vc, .. } => {
+            let pvcs = lab.pvcs.iter().filter(|pvc| !pvc.path);
+            let mut ends = pvcs.flat_map(|pvc| [pvc.ends, [pvc.ends[1], pvc.ends[0]]]);
+            let [_, (node, label)] = ends.find(|[own, _]| *own == (tally.node, vc))?;
+            let mut at = programs_of(lab, node).iter();
+            let other =
+                at.find(|other| matches!(other.role, Role::Permanent { vc, .. } if vc == label))?;
+            Some((node, other))
+        }
+    }
 }
 
 /// Programs that call, or use a permanent connection, and have never had one, because all of their calls were refused
 /// or failed. The text has the cause of the last failure. Failures that the lab file expects are left out.
 #[must_use]
-pub fn failed(lab: &Lab, network: &impl Network) -> Vec<String> {
+pub fn failed(lab: &Lab, network: &impl Network, past: &Past) -> Vec<String> {
     let mut all = Vec::new();
-    for (node, ..) in lab.hosts() {
-        let sockets = network
-            .station(node)
-            .and_then(|station| station.host().sockets());
-        let Some(sockets) = sockets else { continue };
-        let programs = sockets.programs().iter().zip(sockets.fates());
-        for (number, (program, fate)) in programs.enumerate() {
+    for (node, _, model) in lab.hosts() {
+        let now = network.station(node);
+        let now = now.and_then(|station| Life::of(node, station));
+        for (number, program) in model.sockets.iter().enumerate() {
             let expected = lab.sockets_expect.contains_key(&(node, number));
             let what = match program.role {
                 // A listener is not to blame: the caller may have requested too much.
@@ -145,6 +252,8 @@ pub fn failed(lab: &Lab, network: &impl Network) -> Vec<String> {
                 Role::Call { .. } => "call",
                 Role::Permanent { .. } => "connection",
             };
+            let now = now.as_ref().and_then(|life| life.fates.get(number));
+            let fate = past.fate(node, number, now);
             let Some(cause) = fate.cause.filter(|_| fate.opened == 0 && !expected) else {
                 continue;
             };
@@ -158,100 +267,4 @@ pub fn failed(lab: &Lab, network: &impl Network) -> Vec<String> {
         }
     }
     all
-}
-
-/// Pairs the ends of connections, as indices into the list.
-fn pairs(lab: &Lab, ends: &[End<'_>]) -> Vec<(usize, Option<usize>)> {
-    // Calls between two addresses have the same order at both ends, but one end may have forgotten the oldest ones.
-    let mut calls: BTreeMap<(AtmAddress, AtmAddress), [Vec<usize>; 2]> = BTreeMap::new();
-    let mut other = vec![None; ends.len()];
-    for (at, end) in ends.iter().enumerate() {
-        let (Some(peer), Some(_)) = (end.record.peer, end.record.setup) else {
-            continue;
-        };
-        match end.program.role {
-            Role::Call { .. } => calls.entry((end.program.local, peer)).or_default()[0].push(at),
-            Role::Listen { .. } => calls.entry((peer, end.program.local)).or_default()[1].push(at),
-            Role::Permanent { .. } => {}
-        }
-    }
-    for [callers, listeners] in calls.into_values() {
-        for (caller, listener) in callers.into_iter().rev().zip(listeners.into_iter().rev()) {
-            (other[caller], other[listener]) = (Some(listener), Some(caller));
-        }
-    }
-    for pvc in lab.pvcs.iter().filter(|pvc| !pvc.path) {
-        let [one, two] = pvc.ends.map(|(node, label)| {
-            ends.iter().position(|end| {
-                let Role::Permanent { vc, .. } = end.program.role else {
-                    return false;
-                };
-                end.node == node && vc == label
-            })
-        });
-        if let (Some(one), Some(two)) = (one, two) {
-            (other[one], other[two]) = (Some(two), Some(one));
-        }
-    }
-    other.into_iter().enumerate().collect()
-}
-
-fn dialogue(lab: &Lab, circuits: &Circuits, from: End<'_>, to: Option<End<'_>>) -> Dialogue {
-    let record = from.record;
-    let name = |end: End<'_>| (lab.node(end.node).name.clone(), end.program.name.clone());
-    let sent = record.sent.pdus;
-    // These ends were paired by mistake.
-    let to = to.filter(|to| to.record.received.pdus <= sent);
-    let mut lost_by = BTreeMap::new();
-    let mut under_way = 0;
-    if let Some(to) = to {
-        let mut rest = sent - to.record.received.pdus;
-        let mut lose = |place: String, pdus: u64, rest: &mut u64| {
-            let pdus = pdus.min(*rest);
-            *rest -= pdus;
-            if pdus > 0 {
-                lost_by.insert(place, pdus);
-            }
-        };
-        let [here, there] = [from, to].map(|end| &lab.node(end.node).name);
-        lose(
-            format!("{here} adapter: connection closed"),
-            record.unsent,
-            &mut rest,
-        );
-        under_way = in_queues(circuits, from).min(rest);
-        rest -= under_way;
-        lose(format!("{there}: reassembly"), to.record.damaged, &mut rest);
-        let all = rest;
-        lose("on the way".to_owned(), all, &mut rest);
-    }
-    Dialogue {
-        from: name(from),
-        to: to.map(name),
-        state: record.state,
-        offered: record.offered,
-        refused: record.refused,
-        waiting: record.waiting(),
-        late: record.late,
-        sent,
-        delivered: to.map(|to| to.record.received.pdus),
-        under_way,
-        lost_by,
-        expect: from.expect,
-    }
-}
-
-/// PDUs with cells still under way: these are the last PDUs that were sent.
-fn in_queues(circuits: &Circuits, from: End<'_>) -> u64 {
-    let record = from.record;
-    if record.state == State::Ended || record.sent.pdus == 0 {
-        return 0;
-    }
-    let mut all = circuits.circuits.iter();
-    let circuit =
-        all.find(|circuit| circuit.from.node == from.node && Some(circuit.from.vc) == record.vc);
-    let cells = circuit.map_or(0, |circuit| circuit.waiting + circuit.under_way);
-    // The PDU with the AAL5 trailer.
-    let each = (record.sent.octets.div_ceil(record.sent.pdus) + 8).div_ceil(48);
-    cells.div_ceil(each)
 }

@@ -460,6 +460,11 @@ impl Lab {
             _ => None,
         })
     }
+    /// True if anything in the lab is measured: traffic, or programs with ATM sockets.
+    #[must_use]
+    pub fn keeps_books(&self) -> bool {
+        !self.traffic.is_empty() || self.hosts().any(|(.., host)| !host.sockets.is_empty())
+    }
     /// The far ends of links out of the lab.
     pub fn outside(&self) -> impl Iterator<Item = (NodeId, &Node, &Outside)> {
         self.nodes().filter_map(|(id, node)| match &node.kind {

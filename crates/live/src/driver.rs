@@ -559,7 +559,11 @@ impl<'a> Driver<'a> {
                     }
                 }
                 // The results have taken these outputs.
-                Output::Sample(_) | Output::Lost(..) | Output::Off(..) => {}
+                Output::Sample(_)
+                | Output::Lost(..)
+                | Output::Socket(..)
+                | Output::Life(_)
+                | Output::Off(..) => {}
                 Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),
                 Output::Finished(node, app, result) => {
                     // Other programs were started by a client, which reads their report.

@@ -3,7 +3,7 @@
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
 use aerostat_lab::circuits;
-use aerostat_lab::dialogues;
+use aerostat_lab::dialogues::{self, Past};
 use aerostat_lab::event::Names;
 use aerostat_lab::model::Lab;
 use aerostat_lab::report::{self, Met, RunReport};
@@ -20,6 +20,8 @@ pub struct Results<'a> {
     builder: &'a Builder<'a>,
     /// The accounts of the flows.
     pub stats: FlowStats,
+    /// Counts of programs of hosts that were switched off.
+    past: Past,
     finished: Vec<(usize, &'static str, AppResult)>,
     /// Bounds that were met.
     pub met: Met,
@@ -33,6 +35,7 @@ impl<'a> Results<'a> {
             lab,
             builder,
             stats: FlowStats::new(builder.flows()),
+            past: Past::default(),
             finished: Vec::new(),
             met: Met::default(),
         }
@@ -42,7 +45,9 @@ impl<'a> Results<'a> {
     pub fn take(&mut self, output: Output) -> Option<Output> {
         match output {
             Output::Sample(sample) => self.stats.record(&sample),
-            Output::Lost(place, at, head) => self.stats.lost(&head, place, at),
+            Output::Lost(place, at, head) => self.stats.lost(head.view(), place, at),
+            Output::Socket(node, at, event) => self.stats.socket(node.0, event, at),
+            Output::Life(life) => self.past.keep(*life, &mut self.stats),
             Output::Off(node, place, at) => {
                 for address in self.lab.addresses_of(node) {
                     self.stats.host_off(address, place, at);
@@ -69,16 +74,16 @@ impl<'a> Results<'a> {
     /// packets sent less than [`IN_FLIGHT`](aerostat_node::ip::flow_stats::IN_FLIGHT) ago count as under way.
     #[must_use]
     pub fn report(&self, world: &World, now: Instant, elsewhere: bool) -> RunReport {
-        let mut census = Census::new();
-        world.census(&mut |octets| self.stats.note_held(octets, &mut census));
+        let mut census = Census::default();
+        world.census(&mut |unit| self.stats.note_held(unit, &mut census));
         if elsewhere {
             self.stats.note_recent(now, &mut census);
         }
         let circuits = circuits::read(self.lab, world);
         RunReport {
             end: now,
-            dialogues: dialogues::read(self.lab, world, &circuits),
-            failed_programs: dialogues::failed(self.lab, world),
+            dialogues: dialogues::read(self.lab, world, &self.past, &self.stats, &census),
+            failed_programs: dialogues::failed(self.lab, world, &self.past),
             flows: self.stats.report_with(now, Some(&census)),
             programs: self.finished.clone(),
             circuits,

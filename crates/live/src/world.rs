@@ -24,14 +24,15 @@ mod traffic;
 use crate::agenda::Agenda;
 use crate::capture::{Captures, End};
 use aerostat_lab::build::Builder;
+use aerostat_lab::dialogues::Life;
 use aerostat_lab::model::{self, FaultKind, Lab, LinkId, NodeId, NodeKind};
 use aerostat_lab::routing::Routing;
 use aerostat_lab::starts::Starts;
-use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort};
+use aerostat_node::atm::{CellRun, DataUnitBuf, Departure, DropReason, OutputPort, Pdu};
 use aerostat_node::host::{HostCommand, HostInput, Station, StationEvent, Waits};
 use aerostat_node::interface::Phase;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppResult, AppSpec};
-use aerostat_node::ip::books::{Cause, Place, Spot};
+use aerostat_node::ip::books::{Cause, Place, SocketEvent, Spot};
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::{self, PortNo, Switch};
@@ -64,7 +65,11 @@ pub enum Output {
     /// A program of an embedded host ended.
     Finished(NodeId, AppId, AppResult),
     /// A packet, or a cell of it, was lost: an SDU, a frame or a packet, or its head.
-    Lost(Place, Instant, Vec<u8>),
+    Lost(Place, Instant, DataUnitBuf),
+    /// A PDU of a program was sent or received, or a call of a program is forgotten.
+    Socket(NodeId, Instant, SocketEvent),
+    /// A host with programs was switched off: their counts.
+    Life(Box<Life>),
     /// A node was switched off, so packets that had not left it are lost.
     Off(NodeId, Place, Instant),
     /// Cells for the far end of a link out of the lab.
@@ -179,7 +184,7 @@ impl World {
             routing: builder.routing().clone(),
             lab: lab.clone(),
             starts,
-            books: !lab.traffic.is_empty(),
+            books: lab.keeps_books(),
             captures: Captures::default(),
         };
         (0..world.nodes.len()).for_each(|node| world.keep_books_at(node));
@@ -418,6 +423,10 @@ impl World {
 
     fn crash(&mut self, node: usize, now: Instant) {
         self.lose_all_of(node);
+        if let Some(Machine::Station(station)) = &self.nodes[node].machine {
+            let life = Life::of(NodeId(node), station).map(Box::new);
+            self.out.extend(life.map(Output::Life));
+        }
         self.starts.off(NodeId(node));
         self.nodes[node].machine = None;
         self.settle(node);
@@ -574,6 +583,7 @@ impl World {
                             let spot = Spot::Node(id.0);
                             Output::Lost(Place { spot, cause }, time, head)
                         }
+                        StationEvent::Socket(event) => Output::Socket(id, time, event),
                         StationEvent::Trace(trace) => Output::Trace(id, time, trace),
                     });
                 }
@@ -695,7 +705,13 @@ impl World {
             Some(Machine::Switch(switch)) => {
                 let Ok(()) = switch.handle_input(switch::Input::Cells(PortNo(port), run), now);
             }
-            Some(Machine::Outside(_)) => self.out.push_back(Output::Outside(NodeId(node), run)),
+            Some(Machine::Outside(_)) => {
+                if let Some(mark) = run.pdu().and_then(Pdu::mark) {
+                    let left = SocketEvent::Left(mark);
+                    self.out.push_back(Output::Socket(NodeId(node), now, left));
+                }
+                self.out.push_back(Output::Outside(NodeId(node), run));
+            }
             None => self.lose(books::off(node), &run, now),
         }
         self.tell_discards(node);

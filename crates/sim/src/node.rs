@@ -1,7 +1,7 @@
 //! The interface between the world and a node, and the events for observers.
 
 use crate::world::{LinkEnd, NodeId};
-use aerostat_node::atm::{CellRun, DropReason, DroppedPdu, OutputPort, Pdu};
+use aerostat_node::atm::{CellRun, DataUnit, DropReason, DroppedPdu, OutputPort, Pdu};
 use aerostat_node::ip::books::Place;
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::Vc;
@@ -51,7 +51,7 @@ pub trait Node {
         None
     }
     /// Calls `see` with every packet, frame or SDU that waits in the node, except in its output ports.
-    fn held(&self, see: &mut dyn FnMut(&[u8])) {
+    fn held(&self, see: &mut dyn FnMut(DataUnit<'_>)) {
         let _ = see;
     }
     /// The transmitter of a port.
@@ -122,9 +122,9 @@ pub trait Observer<E> {
     fn packet(&mut self, _packet: &Packet<'_>) {}
     /// A cell passed a link end with tapped cells.
     fn cell(&mut self, _cell: &PassedCell<'_>) {}
-    /// With [`World::keep_books`](crate::World::keep_books): a packet, or a cell of it, was lost. `octets` are an SDU,
-    /// a frame or a packet, or its head.
-    fn lost(&mut self, _place: Place, _octets: &[u8], _at: Instant) {}
+    /// With [`World::keep_books`](crate::World::keep_books): a packet, or a cell of it, was lost: an SDU, a frame
+    /// or a packet, or its head.
+    fn lost(&mut self, _place: Place, _unit: DataUnit<'_>, _at: Instant) {}
     /// True to make [`World::run_until`](crate::World::run_until) return after the current event.
     fn interrupts(&mut self) -> bool {
         false

@@ -4,11 +4,11 @@ use crate::node::{Node, NodeOutput};
 use crate::world::NodeId;
 use aerostat_lab::model;
 use aerostat_lab::routing::Routing;
-use aerostat_node::atm::{CellRun, DroppedPdu, OutputPort, Pdu, PortVc};
+use aerostat_node::atm::{CellRun, DataUnit, DataUnitBuf, DroppedPdu, OutputPort, Pdu, PortVc};
 use aerostat_node::host::{HostCommand, HostInput, Station, StationEvent};
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::{AppId, AppResult};
-use aerostat_node::ip::books::Cause;
+use aerostat_node::ip::books::{Cause, SocketEvent};
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::{Instant, Machine};
@@ -25,8 +25,10 @@ pub enum LabEvent {
     Sample(Sample),
     /// A program ended.
     Finished(AppId, AppResult),
-    /// An end system lost a packet, a frame or an SDU; the octets may be its head.
-    Lost(Cause, Vec<u8>),
+    /// An end system lost a packet, a frame or an SDU, of which this may be the head.
+    Lost(Cause, DataUnitBuf),
+    /// A PDU of a program was sent or received, or a call of a program is forgotten.
+    Socket(SocketEvent),
     /// An interface of an end system has become a member of its network, or is no longer a member.
     Joined {
         /// N of `lecN`.
@@ -160,6 +162,7 @@ impl StationNode {
                     NodeOutput::Event(LabEvent::Finished(app, result))
                 }
                 StationEvent::Lost(cause, head) => NodeOutput::Event(LabEvent::Lost(cause, head)),
+                StationEvent::Socket(event) => NodeOutput::Event(LabEvent::Socket(event)),
                 StationEvent::Joined { itf, joined } => {
                     NodeOutput::Event(LabEvent::Joined { itf, joined })
                 }
@@ -291,7 +294,7 @@ impl Node for LabNode {
         }
     }
 
-    fn held(&self, see: &mut dyn FnMut(&[u8])) {
+    fn held(&self, see: &mut dyn FnMut(DataUnit<'_>)) {
         if let Self::Station(node) = self {
             node.station.host().held(see);
         }

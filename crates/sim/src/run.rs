@@ -8,12 +8,13 @@ use crate::world::{LinkEnd, LinkId, NodeId, World};
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour, programs};
 use aerostat_lab::circuits;
-use aerostat_lab::dialogues;
+use aerostat_lab::dialogues::{self, Life, Past};
 use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{self, FaultKind};
 use aerostat_lab::report::{self, Met, RunReport};
 use aerostat_lab::starts::{self, Starts};
+use aerostat_node::atm::DataUnit;
 use aerostat_node::host::HostCommand;
 use aerostat_node::ip::apps::{AppCommand, AppResult};
 use aerostat_node::ip::books::{Cause, Place, Spot};
@@ -76,6 +77,8 @@ struct Seen<'a> {
     lab: &'a Lab,
     watcher: &'a mut dyn Watcher,
     stats: FlowStats,
+    /// Counts of programs of hosts that were switched off.
+    past: Past,
     starts: Starts,
     /// Events since the watcher was asked whether the run is to end.
     unasked: u32,
@@ -110,8 +113,9 @@ impl Observer<LabEvent> for Seen<'_> {
             }
             LabEvent::Lost(cause, head) => {
                 let spot = Spot::Node(node.0);
-                self.stats.lost(&head, Place { spot, cause }, now);
+                self.stats.lost(head.view(), Place { spot, cause }, now);
             }
+            LabEvent::Socket(event) => self.stats.socket(node.0, event, now),
             LabEvent::Joined { itf, joined } => {
                 self.starts.joined(model::NodeId(node.0), itf, joined);
             }
@@ -120,8 +124,8 @@ impl Observer<LabEvent> for Seen<'_> {
             }
         }
     }
-    fn lost(&mut self, place: Place, octets: &[u8], at: Instant) {
-        self.stats.lost(octets, place, at);
+    fn lost(&mut self, place: Place, unit: DataUnit<'_>, at: Instant) {
+        self.stats.lost(unit, place, at);
     }
     fn interrupts(&mut self) -> bool {
         // The rest of the moment at which the run ends happens without a break.
@@ -183,7 +187,7 @@ impl<'a> LabRun<'a> {
     pub fn new(lab: &'a Lab, watcher: &'a mut dyn Watcher) -> Self {
         let builder = Builder::new(lab, lab.seed, Flavour::Embedded);
         let mut world = lab_world::build(lab, lab.seed);
-        if !lab.traffic.is_empty() {
+        if lab.keeps_books() {
             world.keep_books();
         }
         let stats = FlowStats::new(builder.flows());
@@ -194,6 +198,7 @@ impl<'a> LabRun<'a> {
             lab,
             watcher,
             stats,
+            past: Past::default(),
             starts: Starts::new(lab),
             unasked: 0,
             stop: false,
@@ -395,6 +400,10 @@ impl<'a> LabRun<'a> {
     /// Switches a node off.
     fn power_off(&mut self, node: model::NodeId) {
         let (id, now) = (NodeId(node.0), self.world.now());
+        let station = self.world.node(id).and_then(LabNode::as_station);
+        if let Some(life) = station.and_then(|station| Life::of(node, station)) {
+            self.seen.past.keep(life, &mut self.seen.stats);
+        }
         self.world.power_off(id, &mut self.seen);
         self.seen.starts.off(node);
         let (spot, cause) = (Spot::Node(node.0), Cause::Off);
@@ -450,18 +459,18 @@ impl<'a> LabRun<'a> {
         }
         let end = self.world.now();
         self.world.settle_books(&mut self.seen);
-        let mut census = Census::new();
+        let mut census = Census::default();
         let stats = &self.seen.stats;
         self.world
-            .census(&mut |octets| stats.note_held(octets, &mut census));
-        let flows = self.seen.stats.report_with(end, Some(&census));
-        let starts = &self.seen.starts;
+            .census(&mut |unit| stats.note_held(unit, &mut census));
+        let flows = stats.report_with(end, Some(&census));
+        let (starts, past) = (&self.seen.starts, &self.seen.past);
         let circuits = circuits::read(self.lab, &self.world);
         let report = RunReport {
             end,
             flows,
-            dialogues: dialogues::read(self.lab, &self.world, &circuits),
-            failed_programs: dialogues::failed(self.lab, &self.world),
+            dialogues: dialogues::read(self.lab, &self.world, past, stats, &census),
+            failed_programs: dialogues::failed(self.lab, &self.world, past),
             circuits,
             nodes: report::nodes(self.lab, &self.world),
             not_started: starts.missing(),

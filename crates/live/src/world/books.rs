@@ -4,7 +4,7 @@
 use super::{Machine, Output, World};
 use aerostat_lab::circuits::{LinkCounters, Network};
 use aerostat_lab::model::{LinkId, NodeId};
-use aerostat_node::atm::{CellRun, DropReason, OutputPort};
+use aerostat_node::atm::{CellRun, DataUnit, DropReason, OutputPort};
 use aerostat_node::host::Station;
 use aerostat_node::ip::books::{Cause, Place, Spot};
 use aerostat_node::switch::Switch;
@@ -14,7 +14,7 @@ use aerostat_wire::Vc;
 use std::collections::BTreeMap;
 
 impl World {
-    /// Starts the accounts of a new node, if the lab has traffic.
+    /// Starts the accounts of a new node, if anything in the lab is measured.
     pub(super) fn keep_books_at(&mut self, node: usize) {
         if !self.books {
             return;
@@ -33,10 +33,10 @@ impl World {
 
     /// Calls `see` for every packet that is still in queues, on cables or in the memory of hosts: SDUs, frames or
     /// packets, including those of which only some cells are left.
-    pub fn census(&self, see: &mut dyn FnMut(&[u8])) {
+    pub fn census(&self, see: &mut dyn FnMut(DataUnit<'_>)) {
         for line in &self.lines {
             for (_, run) in &line.on_the_way {
-                run.pdu().into_iter().for_each(|pdu| see(pdu.sdu()));
+                run.pdu().into_iter().for_each(|pdu| see(pdu.into()));
             }
         }
         for node in 0..self.nodes.len() {
@@ -44,8 +44,8 @@ impl World {
         }
     }
 
-    fn held_by(&self, node: usize, see: &mut dyn FnMut(&[u8])) {
-        let mut ports = |output: &OutputPort| output.pdus().for_each(|pdu| see(pdu.sdu()));
+    fn held_by(&self, node: usize, see: &mut dyn FnMut(DataUnit<'_>)) {
+        let mut ports = |output: &OutputPort| output.pdus().for_each(|pdu| see(pdu.into()));
         match &self.nodes[node].machine {
             Some(Machine::Station(station)) => {
                 ports(station.nic().output());
@@ -81,7 +81,7 @@ impl World {
             self.tell_drops(node, port);
         }
         let mut heads = Vec::new();
-        self.held_by(node, &mut |octets| heads.push(head(octets)));
+        self.held_by(node, &mut |unit| heads.push(unit.first(HEAD)));
         let (place, time) = (off(node), self.time);
         let lost = heads
             .into_iter()
@@ -93,7 +93,8 @@ impl World {
     /// Reports the loss of cells of a PDU.
     pub(super) fn lose(&mut self, place: Place, run: &CellRun, at: Instant) {
         if let Some(pdu) = run.pdu().filter(|_| self.books) {
-            self.out.push_back(Output::Lost(place, at, head(pdu.sdu())));
+            self.out
+                .push_back(Output::Lost(place, at, DataUnit::from(pdu).first(HEAD)));
         }
     }
 
@@ -130,8 +131,11 @@ impl World {
                     cause: Cause::Cells(reason),
                 },
             };
-            self.out
-                .push_back(Output::Lost(place, drop.at, head(drop.pdu.sdu())));
+            self.out.push_back(Output::Lost(
+                place,
+                drop.at,
+                DataUnit::from(&drop.pdu).first(HEAD),
+            ));
         }
     }
 
@@ -144,15 +148,13 @@ impl World {
                 spot: Spot::Port(node, port),
                 cause: Cause::Cells(drop.reason),
             };
-            self.out
-                .push_back(Output::Lost(place, drop.at, head(drop.pdu.sdu())));
+            self.out.push_back(Output::Lost(
+                place,
+                drop.at,
+                DataUnit::from(&drop.pdu).first(HEAD),
+            ));
         }
     }
-}
-
-/// The head of an SDU, frame or packet that is needed to find its flow.
-fn head(octets: &[u8]) -> Vec<u8> {
-    octets.get(..HEAD).unwrap_or(octets).to_vec()
 }
 
 pub(super) const fn off(node: usize) -> Place {

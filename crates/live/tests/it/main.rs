@@ -75,7 +75,11 @@ impl<'a> Run<'a> {
                         .push(format!("{} {name} {}", at.as_nanos(), trace.name));
                 }
                 // The results have taken the other outputs.
-                Output::Sample(_) | Output::Lost(..) | Output::Off(..) => {}
+                Output::Sample(_)
+                | Output::Lost(..)
+                | Output::Socket(..)
+                | Output::Life(_)
+                | Output::Off(..) => {}
                 Output::Finished(..) => {}
                 Output::Frame { .. } => panic!("nobody here is a kernel"),
                 // There is no peer outside.

@@ -4,6 +4,7 @@
 //! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: times of cells that move as
 //!   one run.
 //! - [`port`]: an output port with its queues and scheduler; [`queue`] has the discard rules.
+//! - [`mark`]: data units as the accounts of a run see them.
 //! - [`fabric`]: the path of cells through a switch; [`nic`]: a host's adapter.
 //!
 //! This module does not know signalling: a control plane opens and closes connections, and sends and receives PDUs on
@@ -13,6 +14,7 @@
 
 pub mod counters;
 pub mod fabric;
+pub mod mark;
 pub mod nic;
 pub mod pdu;
 pub mod police;
@@ -26,6 +28,7 @@ pub mod timing;
 
 pub use counters::{CellCounters, DropReason, Drops};
 pub use fabric::{Fabric, FabricOp, Passage, PortVc};
+pub use mark::{DataUnit, DataUnitBuf, Mark, SocketId};
 pub use nic::{Nic, NicDiscard, NicEvent, Written};
 pub use pdu::{CellRun, Content, Pdu};
 pub use port::{

@@ -3,6 +3,7 @@
 //! A cell of a PDU is the pair (PDU, index). Its octets are computed only where they are needed: in a capture, on a
 //! link that damages bits, in a receiver whose cells do not fit together.
 
+use super::mark::Mark;
 use super::timing::Timing;
 use aerostat_proto::Instant;
 use aerostat_wire::Vc;
@@ -17,6 +18,7 @@ struct Inner {
     cells: u16,
     uu: u8,
     clp: bool,
+    mark: Option<Mark>,
     /// When its last cell began to leave its sender, in nanoseconds; [`NOT_LEFT`] before that. No other memory depends
     /// on this number, so its accesses are relaxed.
     left: AtomicU64,
@@ -38,12 +40,24 @@ impl Pdu {
     pub fn new(sdu: Vec<u8>) -> Self {
         Self::with(sdu, 0, false)
     }
+    /// A PDU with UU 0 and CLP 0, and with a mark for the accounts.
+    ///
+    /// # Panics
+    /// If the SDU is empty or longer than 65535 octets.
+    #[must_use]
+    pub fn marked(sdu: Vec<u8>, mark: Option<Mark>) -> Self {
+        Self::made(sdu, 0, false, mark)
+    }
     /// A PDU with all its parameters.
     ///
     /// # Panics
     /// If the SDU is empty or longer than 65535 octets.
     #[must_use]
     pub fn with(sdu: Vec<u8>, uu: u8, clp: bool) -> Self {
+        Self::made(sdu, uu, clp, None)
+    }
+
+    fn made(sdu: Vec<u8>, uu: u8, clp: bool, mark: Option<Mark>) -> Self {
         assert!(
             !sdu.is_empty() && sdu.len() <= aal5::MAX_SDU,
             "an AAL5 SDU has 1 to 65535 octets"
@@ -54,6 +68,7 @@ impl Pdu {
             cells,
             uu,
             clp,
+            mark,
             left: AtomicU64::new(NOT_LEFT),
         }))
     }
@@ -72,6 +87,11 @@ impl Pdu {
     #[must_use]
     pub fn sdu(&self) -> &[u8] {
         &self.0.sdu
+    }
+    /// The mark that its sender's adapter gave it; `None` unless a program wrote it.
+    #[must_use]
+    pub fn mark(&self) -> Option<Mark> {
+        self.0.mark
     }
     /// User-to-user octet.
     #[must_use]

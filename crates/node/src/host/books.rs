@@ -1,12 +1,14 @@
 //! A host's accounts of packets: those that are lost in the host, and those that are still in it.
 
 use super::{Host, HostOutput, Ip, Service};
+use crate::atm::{DataUnit, Mark};
 use crate::ip::apps::{AppId, Offer};
-use crate::ip::books::Cause;
+use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::meter::{Path, Sample, Side};
 use crate::ip::stack::Stack;
+use crate::signalling::UserId;
 use aerostat_proto::discard::{Discard, HEAD};
-use aerostat_proto::{AtmRequest, Instant};
+use aerostat_proto::{AtmRequest, ConnId, Instant};
 use aerostat_wire::AtmAddress;
 use std::collections::VecDeque;
 
@@ -18,7 +20,9 @@ impl Host {
 
     /// Calls `see` with every packet, frame or SDU that waits in this host. Those that wait in its adapter are not
     /// included.
-    pub fn held(&self, see: &mut dyn FnMut(&[u8])) {
+    pub fn held(&self, see_unit: &mut dyn FnMut(DataUnit<'_>)) {
+        self.signalling.early().for_each(|sdu| see_unit(sdu.view()));
+        let see = &mut |octets: &[u8]| see_unit(octets.into());
         for slot in &self.slots {
             match &slot.service {
                 Some(Service::Lec(machine)) => machine.held().for_each(&mut *see),
@@ -36,11 +40,37 @@ impl Host {
     }
 
     /// Reports the loss of a packet, frame or SDU, of which `octets` may be the head.
-    pub(super) fn lost(&mut self, cause: Cause, octets: &[u8]) {
+    pub(super) fn lost<'a>(&mut self, cause: Cause, unit: impl Into<DataUnit<'a>>) {
         if self.books {
-            let head = octets.get(..HEAD).unwrap_or(octets).to_vec();
+            let head = unit.into().first(HEAD);
             self.out.push_back(HostOutput::Lost(cause, head));
         }
+    }
+
+    /// Reports that a marked PDU has reached the user of its connection.
+    pub(super) fn heard(&mut self, mark: Option<Mark>, user: UserId, conn: ConnId) {
+        let Some(mark) = mark.filter(|_| self.books) else {
+            return;
+        };
+        let slot = self.slots.get(usize::from(user.0));
+        let event = match slot.and_then(|slot| slot.service.as_ref()) {
+            Some(Service::Sockets(sockets)) => match sockets.reader(conn) {
+                Some(program) => SocketEvent::Received { mark, program },
+                // The call has ended here.
+                None => return self.lose_marked(mark, Discard::Closed),
+            },
+            Some(_) => SocketEvent::Left(mark),
+            None => return self.lose_marked(mark, Discard::Stopped),
+        };
+        self.out.push_back(HostOutput::Socket(event));
+    }
+
+    fn lose_marked(&mut self, mark: Mark, why: Discard) {
+        let unit = DataUnit {
+            octets: &[],
+            mark: Some(mark),
+        };
+        self.lost(Cause::Service(why), unit);
     }
 
     /// Reports that a packet left by `path`, before the output at index `before`. The path is known only after the
@@ -52,8 +82,8 @@ impl Host {
         }
     }
 
-    pub(super) fn lost_by_service(&mut self, why: Discard, octets: &[u8]) {
-        self.lost(Cause::Service(why), octets);
+    pub(super) fn lost_by_service<'a>(&mut self, why: Discard, unit: impl Into<DataUnit<'a>>) {
+        self.lost(Cause::Service(why), unit);
     }
 
     /// The head of an SDU that a user wants to send, in case the request is refused.
@@ -79,7 +109,7 @@ impl Host {
                 _ => None,
             };
             let Some((why, head)) = discard else { return };
-            self.lost_by_service(why, &head);
+            self.lost_by_service(why, &head[..]);
         }
     }
 
@@ -88,7 +118,7 @@ impl Host {
         while let Ip::Router(router) | Ip::KernelRouter(router) = &mut self.ip
             && let Some((reason, head)) = router.take_discard()
         {
-            self.lost(Cause::Router(reason), &head);
+            self.lost(Cause::Router(reason), &head[..]);
         }
     }
 
@@ -102,7 +132,7 @@ impl Host {
             _ => {}
         }
         for head in heads {
-            self.lost_by_service(Discard::Stopped, &head);
+            self.lost_by_service(Discard::Stopped, &head[..]);
         }
     }
 
@@ -126,7 +156,7 @@ impl Host {
             HostOutput::Sample(sample)
         } else {
             let head = frame.get(..HEAD).unwrap_or(frame);
-            HostOutput::Lost(Cause::Receiver, head.to_vec())
+            HostOutput::Lost(Cause::Receiver, head.to_vec().into())
         });
     }
 

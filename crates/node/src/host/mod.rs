@@ -52,8 +52,9 @@ pub use service::{Factory, Service, ServiceKind};
 pub use station::{Station, StationEvent};
 pub use tables::VcUser;
 
+use crate::atm::{DataUnit, DataUnitBuf};
 use crate::ip::apps::{AppCommand, AppId, AppResult};
-use crate::ip::books::Cause;
+use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Signalling};
@@ -76,7 +77,7 @@ pub enum HostInput<'a> {
         /// Its label.
         vc: Vc,
         /// The SDU.
-        sdu: &'a [u8],
+        sdu: DataUnit<'a>,
     },
     /// A complete Ethernet frame from the kernel's interface `lecN` (kernel hosts and routers only).
     Frame {
@@ -170,7 +171,9 @@ pub enum HostOutput {
     /// A frame for a daemon of this host that is a process of its own: an encoded message of its role.
     Daemon(Role, Vec<u8>),
     /// A packet, frame or SDU, or its head, was lost in this host.
-    Lost(Cause, Vec<u8>),
+    Lost(Cause, DataUnitBuf),
+    /// A PDU of a program was sent or received, or a call of a program is forgotten.
+    Socket(SocketEvent),
     /// An interface has become a member of its network, or is no longer a member.
     Joined {
         /// N of `lecN`.

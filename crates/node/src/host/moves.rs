@@ -1,7 +1,8 @@
 //! The routing of outputs: from the machine that made an output to the machine that it concerns.
 
 use super::{Host, HostOutput, Part, Path, Service, ServiceKind, sockets};
-use crate::ip::books::Cause;
+use crate::atm::DataUnit;
+use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
 use aerostat_proto::clip;
@@ -186,6 +187,12 @@ impl Host {
                 Some(Moved::Sockets(sockets::Output::Atm(request))) => {
                     self.request_of_program(slot, request, now);
                 }
+                Some(Moved::Sockets(sockets::Output::Forgotten(id))) => {
+                    if self.books {
+                        let event = SocketEvent::Forgotten(id);
+                        self.out.push_back(HostOutput::Socket(event));
+                    }
+                }
                 Some(Moved::Sockets(sockets::Output::Flush(vc))) => {
                     self.out.push_back(HostOutput::Flush { vc });
                 }
@@ -205,7 +212,7 @@ impl Host {
         if !self.ask(input, now)
             && let Some(head) = head
         {
-            self.lost_by_service(Discard::Closed, &head);
+            self.lost_by_service(Discard::Closed, &head[..]);
         }
     }
 
@@ -227,16 +234,18 @@ impl Host {
     }
 
     /// An SDU from the link: signalling, or data of a connection.
-    pub(super) fn receive_sdu(&mut self, vc: Vc, sdu: &[u8], now: Instant) {
+    pub(super) fn receive_sdu(&mut self, vc: Vc, unit: DataUnit<'_>, now: Instant) {
+        let sdu = unit.octets;
         if let Some((user, conn)) = self.signalling.receiver(vc) {
+            self.heard(unit.mark, user, conn);
             self.event(user.0.into(), &AtmEvent::Received { conn, sdu }, now);
-        } else if self.signalling.hold(vc, sdu) {
+        } else if self.signalling.hold(vc, unit) {
             // The user gets the SDU once the connection is up.
         } else if vc == Vc::SIGNALLING {
             self.ask(signalling::Input::Signalling(sdu), now);
         } else if vc != Vc::ILMI || !self.manage(sdu, now) {
             self.unknown_vc += 1;
-            self.lost_by_service(Discard::Closed, sdu);
+            self.lost_by_service(Discard::Closed, unit);
         }
     }
 
@@ -425,7 +434,7 @@ impl Host {
             return self.send_on_clip(itf, slot, &frame, now);
         }
         if self.slots[slot].service.is_none() {
-            return self.lost_by_service(Discard::Stopped, &frame);
+            return self.lost_by_service(Discard::Stopped, &frame[..]);
         }
         self.feed(slot, |service| match service {
             Service::Lec(machine) => machine.handle_input(lec::Input::Transmit(frame), now),
@@ -558,13 +567,14 @@ impl Host {
                 Out::Daemon(message) => self.tell_process(Role::Sigd, 0, message),
                 Out::Event(user, event) => self.event(user.0.into(), &event, now),
                 Out::Received { user, conn, sdu } => {
+                    self.heard(sdu.mark, user, conn);
                     let event = AtmEvent::Received {
                         conn,
-                        sdu: &sdu[..],
+                        sdu: &sdu.octets[..],
                     };
                     self.event(user.0.into(), &event, now);
                 }
-                Out::Undelivered(sdu) => self.lost_by_service(Discard::Closed, &sdu),
+                Out::Undelivered(sdu) => self.lost_by_service(Discard::Closed, sdu.view()),
             }
         }
         self.signalling_deadline = self.signalling.poll_timeout();

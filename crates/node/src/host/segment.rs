@@ -280,7 +280,7 @@ impl Host {
                     // The stack offered this packet and then dropped it, so the sample ends as a loss.
                     let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
                     self.out.extend(sample.map(HostOutput::Sample));
-                    self.lost(cause, &frame);
+                    self.lost(cause, &frame[..]);
                 }
                 Some((_, Moved::Trace(trace))) => self.trace(trace),
                 None => break,
@@ -291,7 +291,7 @@ impl Host {
     /// Reports the loss of a frame for which the cable had no room.
     fn no_room(&mut self, frame: Option<Vec<u8>>) {
         if let Some(frame) = frame {
-            self.lost(Cause::Segment, &frame);
+            self.lost(Cause::Segment, &frame[..]);
         }
     }
 

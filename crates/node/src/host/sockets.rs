@@ -40,7 +40,7 @@
 mod write;
 
 use self::write::Writer;
-use crate::atm::Written;
+use crate::atm::{Mark, SocketId, Written};
 use crate::rate::PacketRate;
 use aerostat_proto::Trace;
 use aerostat_proto::{AtmEvent, AtmRequest, Backoff, Cause, ConnId, Duration, Instant, Machine};
@@ -196,6 +196,8 @@ pub enum Input<'a> {
 pub enum Output {
     /// To the ATM service.
     Atm(AtmRequest),
+    /// The oldest ended call is no longer remembered.
+    Forgotten(SocketId),
     /// Requests [`Input::Room`] when no cell of this label waits in the adapter any more.
     Flush(Vc),
     /// A trace event.
@@ -250,6 +252,8 @@ impl Sum {
 /// One call of a program.
 #[derive(Clone, Debug)]
 pub struct Record {
+    /// Its id in the accounts of a run.
+    pub id: SocketId,
     /// Index of the program.
     pub program: usize,
     /// State.
@@ -321,6 +325,8 @@ pub struct Sockets {
     calls: BTreeMap<ConnId, Record>,
     ended: VecDeque<Record>,
     next_conn: u32,
+    /// Id of the next call.
+    next: SocketId,
     out: VecDeque<Output>,
 }
 
@@ -337,8 +343,20 @@ impl Sockets {
             calls: BTreeMap::new(),
             ended: VecDeque::new(),
             next_conn: 0,
+            next: SocketId {
+                node: 0,
+                life: 0,
+                number: 0,
+            },
             out: VecDeque::new(),
         }
+    }
+    /// The same programs, on the node with this number, which was switched on `life` times before.
+    #[must_use]
+    pub const fn of(mut self, node: u32, life: u32) -> Self {
+        self.next.node = node;
+        self.next.life = life;
+        self
     }
     /// The programs.
     #[must_use]
@@ -375,7 +393,9 @@ impl Sockets {
                 }),
                 Role::Call { send, .. } => self.starts[index] = Some(send.start),
                 Role::Permanent { vc, qos, .. } => {
-                    let conn = self.record(Record::new(index, State::Calling, None, qos, now));
+                    let id = self.new_id();
+                    let record = Record::new(id, index, State::Calling, None, qos, now);
+                    let conn = self.record(record);
                     self.ask(AtmRequest::OpenPermanent { conn, vc, qos });
                 }
             }
@@ -389,6 +409,23 @@ impl Sockets {
         self.calls.insert(conn, record);
         conn
     }
+    fn new_id(&mut self) -> SocketId {
+        let id = self.next;
+        self.next.number += 1;
+        id
+    }
+    /// The mark of the PDU that is being written on this connection.
+    pub(super) fn mark(&self, conn: ConnId) -> Option<Mark> {
+        let call = self.calls.get(&conn)?;
+        Some(Mark {
+            socket: call.id,
+            pdu: call.writer.asked,
+        })
+    }
+    /// The program that reads on this connection.
+    pub(super) fn reader(&self, conn: ConnId) -> Option<usize> {
+        self.calls.get(&conn).map(|call| call.program)
+    }
 
     fn call(&mut self, program: usize, now: Instant) {
         let Program {
@@ -397,7 +434,9 @@ impl Sockets {
         let Role::Call { to, qos, .. } = role else {
             return;
         };
-        let conn = self.record(Record::new(program, State::Calling, Some(to), qos, now));
+        let id = self.new_id();
+        let record = Record::new(id, program, State::Calling, Some(to), qos, now);
+        let conn = self.record(record);
         self.ask(AtmRequest::Connect {
             conn,
             calling: local,
@@ -579,7 +618,9 @@ impl Sockets {
         call.cause = Some(cause);
         call.next = None;
         if self.ended.len() >= ENDED {
-            self.ended.pop_front();
+            let oldest = self.ended.pop_front();
+            self.out
+                .extend(oldest.map(|call| Output::Forgotten(call.id)));
         }
         self.ended.push_back(call);
     }
@@ -601,7 +642,8 @@ impl Machine for Sockets {
                 qos,
                 multipoint: false,
             }) => {
-                let record = Record::new(0, State::Accepted, calling, qos, now);
+                let id = self.new_id();
+                let record = Record::new(id, 0, State::Accepted, calling, qos, now);
                 self.offered(conn, called, sap, record);
             }
             Input::Atm(AtmEvent::Incoming { conn, .. }) => {
@@ -657,6 +699,7 @@ impl Machine for Sockets {
 
 impl Record {
     fn new(
+        id: SocketId,
         program: usize,
         state: State,
         peer: Option<AtmAddress>,
@@ -664,6 +707,7 @@ impl Record {
         since: Instant,
     ) -> Self {
         Self {
+            id,
             program,
             state,
             peer,

@@ -2,9 +2,11 @@
 
 use super::writers::Writers;
 use super::{Host, HostInput, HostOutput, Sample};
-use crate::atm::{CellRate, CellRun, DropReason, Nic, NicDiscard, NicEvent, Pdu, Written};
+use crate::atm::{
+    CellRate, CellRun, DataUnit, DataUnitBuf, DropReason, Nic, NicDiscard, NicEvent, Pdu, Written,
+};
 use crate::ip::apps::{AppId, AppResult};
-use crate::ip::books::Cause;
+use crate::ip::books::{Cause, SocketEvent};
 use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Trace};
@@ -28,7 +30,9 @@ pub enum StationEvent {
     /// A frame for a daemon of this host that is a process of its own.
     Daemon(Role, Vec<u8>),
     /// A packet, frame or SDU, or its head, was lost in this station.
-    Lost(Cause, Vec<u8>),
+    Lost(Cause, DataUnitBuf),
+    /// A PDU of a program was sent or received, or a call of a program is forgotten.
+    Socket(SocketEvent),
     /// An interface has become a member of its network, or is no longer a member.
     Joined {
         /// N of `lecN`.
@@ -106,7 +110,7 @@ impl Station {
             NicEvent::Sdu { vc, sdu } => {
                 let input = HostInput::Sdu {
                     vc,
-                    sdu: sdu.pdu.sdu(),
+                    sdu: DataUnit::from(&sdu.pdu),
                 };
                 self.host.handle_input(input, now);
                 self.drain(now);
@@ -131,8 +135,7 @@ impl Station {
 
     fn lost(&mut self, cause: Cause, pdu: &Pdu) {
         if self.books {
-            let sdu = pdu.sdu();
-            let head = sdu.get(..HEAD).unwrap_or(sdu).to_vec();
+            let head = DataUnit::from(pdu).first(HEAD);
             self.events.push_back(StationEvent::Lost(cause, head));
         }
     }
@@ -214,6 +217,7 @@ impl Station {
                 HostOutput::Finished(app, result) => StationEvent::Finished(app, result),
                 HostOutput::Daemon(role, frame) => StationEvent::Daemon(role, frame),
                 HostOutput::Lost(cause, head) => StationEvent::Lost(cause, head),
+                HostOutput::Socket(event) => StationEvent::Socket(event),
                 HostOutput::Joined { itf, joined } => StationEvent::Joined { itf, joined },
                 HostOutput::Reaches { address, reached } => {
                     StationEvent::Reaches { address, reached }
@@ -230,7 +234,12 @@ impl Station {
             self.late += 1;
             return;
         }
-        let written = self.nic.write(vc, sdu, now);
+        let (mark, octets) = (self.host.mark_of(vc), sdu.len() as u32);
+        let written = self.nic.write(vc, sdu, mark, now);
+        if let Some(mark) = mark.filter(|_| self.books && written == Written::Taken) {
+            let event = SocketEvent::Sent { mark, octets };
+            self.events.push_back(StationEvent::Socket(event));
+        }
         if matches!(written, Written::Full(_)) {
             self.writers.full(vc, &mut self.nic, now);
         }

@@ -2,7 +2,7 @@
 
 use super::sockets::{self, Sockets};
 use super::{Host, Part, Service, ServiceKind, moves};
-use crate::atm::Written;
+use crate::atm::{Mark, Written};
 use crate::signalling;
 use aerostat_proto::{AtmRequest, ConnId, Instant, Machine};
 use aerostat_wire::Vc;
@@ -20,6 +20,15 @@ impl Host {
     #[must_use]
     pub fn is_written(&self, vc: Vc) -> bool {
         self.writer(vc).is_some()
+    }
+
+    /// The mark of the PDU that a program writes on this label.
+    pub(super) fn mark_of(&self, vc: Vc) -> Option<Mark> {
+        let (slot, conn) = self.writer(vc)?;
+        match &self.slots.get(slot)?.service {
+            Some(Service::Sockets(sockets)) => sockets.mark(conn),
+            _ => None,
+        }
     }
 
     /// The adapter's answer to [`HostOutput::Write`](super::HostOutput::Write).

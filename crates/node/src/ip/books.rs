@@ -7,7 +7,7 @@
 use super::apps::Stamp;
 use super::meter::{FlowId, FlowSpec, PacketKey, Protocol};
 use super::router;
-use crate::atm::DropReason;
+use crate::atm::{DropReason, Mark, SocketId};
 use aerostat_proto::discard::Discard;
 use aerostat_wire::llc::LlcSnap;
 use core::fmt;
@@ -94,6 +94,30 @@ pub struct Place {
     pub spot: Spot,
     /// Why.
     pub cause: Cause,
+}
+
+/// An event of a program with an ATM socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketEvent {
+    /// The adapter of the writing program took a PDU.
+    Sent {
+        /// The PDU.
+        mark: Mark,
+        /// Octets of its SDU.
+        octets: u32,
+    },
+    /// A PDU reached a program.
+    Received {
+        /// The PDU.
+        mark: Mark,
+        /// Index of the reading program at its node.
+        program: usize,
+    },
+    /// A PDU left the programs of the lab: it reached the far end of a link out of the lab, or a user of the ATM
+    /// service that is no program.
+    Left(Mark),
+    /// A host has forgotten one of its calls.
+    Forgotten(SocketId),
 }
 
 /// Why a host's stack refused a packet.

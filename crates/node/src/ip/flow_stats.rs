@@ -31,14 +31,18 @@
 //!
 //! **Bounds.** A flow keeps the last [`MAX_OUTSTANDING`] packets that are not delivered; older packets count as lost.
 
+mod connections;
 mod flow;
 mod stream;
 
-use super::books::{FlowIndex, Place, Refusal};
+use super::books::{FlowIndex, Place, Refusal, SocketEvent};
 use super::emodel::Quality;
 use super::meter::{FlowId, FlowSpec, PacketKey, Path, Sample, Side};
 use super::stats::Summary;
+use crate::atm::{DataUnit, Mark, SocketId};
 use aerostat_proto::{Duration, Instant};
+pub use connections::ConnectionReport;
+use connections::Connections;
 use flow::Flow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -48,8 +52,12 @@ pub const MAX_OUTSTANDING: usize = 65_536;
 /// Without a [`Census`]: how long after its sending a packet without a receipt counts as under way.
 pub const IN_FLIGHT: Duration = Duration::from_secs(1);
 
-/// The packets that are still in the network.
-pub type Census = BTreeSet<(FlowId, PacketKey)>;
+/// The packets of flows, and the PDUs of programs, that are still in the network.
+#[derive(Clone, Debug, Default)]
+pub struct Census {
+    packets: BTreeSet<(FlowId, PacketKey)>,
+    pdus: BTreeSet<Mark>,
+}
 
 /// The figures of one flow over one path.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,6 +155,7 @@ impl FlowReport {
 pub struct FlowStats {
     index: FlowIndex,
     flows: Vec<Flow>,
+    connections: Connections,
 }
 
 impl FlowStats {
@@ -156,6 +165,7 @@ impl FlowStats {
         Self {
             index: FlowIndex::new(flows, |_| true),
             flows: flows.iter().map(Flow::new).collect(),
+            connections: Connections::default(),
         }
     }
 
@@ -172,9 +182,34 @@ impl FlowStats {
         }
     }
 
+    /// Takes an event of a program with an ATM socket, at the node with this number.
+    pub fn socket(&mut self, node: usize, event: SocketEvent, at: Instant) {
+        self.connections.handle(node, event, at);
+    }
+
+    /// Forgets the accounts of a program's connection.
+    pub fn forget(&mut self, socket: SocketId) {
+        self.connections.forget(socket);
+    }
+
+    /// The figures of a program's connection as of `now`; `None` if the program has sent nothing on it. See
+    /// [`Self::report_with`].
+    #[must_use]
+    pub fn connection(
+        &self,
+        socket: SocketId,
+        now: Instant,
+        census: Option<&Census>,
+    ) -> Option<ConnectionReport> {
+        self.connections.report(socket, now, census)
+    }
+
     /// Records that an SDU, a frame or a packet, or its head, was discarded. The earliest place of a packet counts.
-    pub fn lost(&mut self, octets: &[u8], place: Place, at: Instant) {
-        if let Some(found) = self.index.recognise(octets)
+    pub fn lost<'a>(&mut self, unit: impl Into<DataUnit<'a>>, place: Place, at: Instant) {
+        let DataUnit { octets, mark } = unit.into();
+        if let Some(mark) = mark {
+            self.connections.lost(mark, place, at);
+        } else if let Some(found) = self.index.recognise(octets)
             && let Some(flow) = self.flows.get_mut(found.flow.0)
         {
             if found.answer {
@@ -194,10 +229,16 @@ impl FlowStats {
     }
 
     /// Adds a packet that is still in the network to a census: an SDU, a frame or a packet.
-    pub fn note_held(&self, octets: &[u8], census: &mut Census) {
+    pub fn note_held<'a>(&self, unit: impl Into<DataUnit<'a>>, census: &mut Census) {
+        let DataUnit { octets, mark } = unit.into();
+        census.pdus.extend(mark);
+        if mark.is_some() {
+            return;
+        }
         // The answer is on its way only after its request has arrived, so the two are never in the network together.
         let found = self.index.recognise(octets);
-        census.extend(found.map(|found| (found.flow, found.key)));
+        let found = found.map(|found| (found.flow, found.key));
+        census.packets.extend(found);
     }
 
     /// Adds packets that were sent less than [`IN_FLIGHT`] ago to a census: they may be in places that cannot be
@@ -205,7 +246,8 @@ impl FlowStats {
     pub fn note_recent(&self, now: Instant, census: &mut Census) {
         for (flow, index) in self.flows.iter().zip(0..) {
             let recent = flow.sent_since(now, IN_FLIGHT);
-            census.extend(recent.map(|key| (FlowId(index), key)));
+            let recent = recent.map(|key| (FlowId(index), key));
+            census.packets.extend(recent);
         }
     }
 
@@ -215,7 +257,11 @@ impl FlowStats {
     pub fn report_with(&self, now: Instant, census: Option<&Census>) -> Vec<FlowReport> {
         let reports = self.flows.iter().enumerate();
         reports
-            .map(|(index, flow)| flow.report(FlowId(index), now, census))
+            .map(|(index, flow)| {
+                let id = FlowId(index);
+                let held = census.map(|census| |key| census.packets.contains(&(id, key)));
+                flow.report(id, now, held)
+            })
             .collect()
     }
 

@@ -2,6 +2,7 @@
 
 use super::calls::FIRST_PARTY;
 use super::{CallInfo, Output, Phase, Signalling, UserId};
+use crate::atm::{DataUnit, DataUnitBuf};
 use aerostat_proto::uni::CallId;
 use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, PartyId, Refused, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -41,7 +42,7 @@ pub(super) struct Conn {
     pub(super) open: bool,
     pub(super) parties: BTreeMap<PartyId, Party>,
     /// SDUs that arrived before the call was connected.
-    pub(super) early: VecDeque<Vec<u8>>,
+    pub(super) early: VecDeque<DataUnitBuf>,
 }
 
 impl Conn {
@@ -180,17 +181,21 @@ impl Signalling {
             self.outputs.push_back(Output::Received { user, conn, sdu });
         }
     }
+    /// The SDUs that are held ([`Self::hold`]).
+    pub fn early(&self) -> impl Iterator<Item = &DataUnitBuf> {
+        self.conns.values().flat_map(|conn| &conn.early)
+    }
     /// Holds an SDU of a caller that is quicker than the network's or the daemon's word that the call is up; false if no
     /// accepted call has this label, or if there is no room. A user that got the SDU at once would answer at once, and
     /// may not send yet.
-    pub fn hold(&mut self, vc: Vc, sdu: &[u8]) -> bool {
+    pub fn hold(&mut self, vc: Vc, sdu: DataUnit<'_>) -> bool {
         let call = self.labels.get(&vc);
         let Some(conn) = call.and_then(|call| self.conns.get_mut(call)) else {
             return false;
         };
         let room = conn.phase == Phase::Accepted && conn.early.len() < EARLY;
         if room {
-            conn.early.push_back(sdu.to_vec());
+            conn.early.push_back(sdu.first(usize::MAX));
         }
         room
     }

@@ -73,6 +73,7 @@ use aerostat_proto::{
 };
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
 
+use crate::atm::DataUnitBuf;
 use crate::inspect::{Table, text};
 use crate::interface::{self, Interface};
 
@@ -182,10 +183,10 @@ pub enum Output {
         /// The connection.
         conn: ConnId,
         /// The SDU.
-        sdu: Vec<u8>,
+        sdu: DataUnitBuf,
     },
     /// An SDU that was held for a call that has ended before it was up.
-    Undelivered(Vec<u8>),
+    Undelivered(DataUnitBuf),
     /// For the story.
     Trace(Trace),
     /// For a daemon in a process of its own.

@@ -473,7 +473,7 @@ impl Net {
                     }
                 }
                 signalling::Output::Received { conn, sdu, .. } => {
-                    self.hosts[i].data.push((conn, sdu));
+                    self.hosts[i].data.push((conn, sdu.octets));
                 }
                 signalling::Output::Undelivered(_) | signalling::Output::Trace(_) => {}
                 signalling::Output::Daemon(message) => {
@@ -534,7 +534,7 @@ impl Net {
                     assert_eq!(user, USER);
                     self.hosts[i].data.push((conn, sdu.to_vec()));
                 } else {
-                    self.hosts[i].manager.hold(vc, sdu);
+                    self.hosts[i].manager.hold(vc, sdu.into());
                 }
             }
         }

@@ -25,7 +25,10 @@ impl Observer<LabEvent> for Log {
             LabEvent::Finished(app, result) => {
                 self.results.insert(app, result);
             }
-            LabEvent::Lost(..) | LabEvent::Joined { .. } | LabEvent::Reaches { .. } => {}
+            LabEvent::Lost(..)
+            | LabEvent::Socket(_)
+            | LabEvent::Joined { .. }
+            | LabEvent::Reaches { .. } => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{LinkEnd, NodeId, World};
 use crate::node::{Node, Observer, Packet};
-use aerostat_node::atm::{CellRun, Content, DroppedPdu, Pdu};
+use aerostat_node::atm::{CellRun, Content, DataUnit, DroppedPdu, Pdu};
 use aerostat_node::ip::books::{Cause, Place, Spot};
 use aerostat_proto::Instant;
 use aerostat_wire::pcapng::Direction;
@@ -34,10 +34,10 @@ impl<N: Node> World<N> {
 
     /// Calls `see` for every packet that is still in queues, on links or in the memory of hosts: SDUs, frames or
     /// packets, including those of which only some cells are left.
-    pub fn census(&mut self, see: &mut dyn FnMut(&[u8])) {
+    pub fn census(&mut self, see: &mut dyn FnMut(DataUnit<'_>)) {
         for travel in &self.travels {
             for (_, run) in &travel.on_the_way {
-                run.pdu().into_iter().for_each(|pdu| see(pdu.sdu()));
+                run.pdu().into_iter().for_each(|pdu| see(pdu.into()));
             }
         }
         for node in 0..self.slots.len() {
@@ -45,10 +45,10 @@ impl<N: Node> World<N> {
         }
     }
 
-    fn held_by(&mut self, node: NodeId, see: &mut dyn FnMut(&[u8])) {
+    fn held_by(&mut self, node: NodeId, see: &mut dyn FnMut(DataUnit<'_>)) {
         for port in 0..self.slots[node.0].directions.len() as u16 {
             if let Some(output) = self.output(LinkEnd { node, port }) {
-                output.pdus().for_each(|pdu| see(pdu.sdu()));
+                output.pdus().for_each(|pdu| see(pdu.into()));
             }
         }
         if let Some(machine) = &self.slots[node.0].node {
@@ -79,7 +79,7 @@ impl<N: Node> World<N> {
             }
         }
         let (place, now) = (off(node), self.now);
-        self.held_by(node, &mut |octets| observer.lost(place, octets, now));
+        self.held_by(node, &mut |unit| observer.lost(place, unit, now));
     }
 
     /// Why a direction of a link carries nothing.
@@ -93,7 +93,7 @@ impl<N: Node> World<N> {
     /// Reports the PDUs that have lost cells on links.
     pub(super) fn tell_harmed(&mut self, observer: &mut impl Observer<N::Event>) {
         for (place, pdu, at) in self.harmed.drain(..) {
-            observer.lost(place, pdu.sdu(), at);
+            observer.lost(place, (&pdu).into(), at);
         }
     }
 
@@ -107,7 +107,7 @@ impl<N: Node> World<N> {
         };
         for drop in output.take_drops() {
             if books {
-                observer.lost(port_place(end, &drop, down), drop.pdu.sdu(), drop.at);
+                observer.lost(port_place(end, &drop, down), (&drop.pdu).into(), drop.at);
             }
             if tapped {
                 observer.packet(&Packet {
@@ -132,7 +132,7 @@ impl<N: Node> World<N> {
                 spot: Spot::Port(node.0, port),
                 cause: Cause::Cells(drop.reason),
             };
-            observer.lost(place, drop.pdu.sdu(), drop.at);
+            observer.lost(place, (&drop.pdu).into(), drop.at);
         }
     }
 }
@@ -188,7 +188,7 @@ pub(super) fn tell_gone<E>(
 ) {
     for run in runs {
         if let Some(pdu) = run.pdu() {
-            observer.lost(place, pdu.sdu(), now);
+            observer.lost(place, pdu.into(), now);
         }
     }
 }

@@ -55,7 +55,10 @@ impl Observer<LabEvent> for Log {
             LabEvent::Finished(app, result) => {
                 self.results.insert((node.0, app), result);
             }
-            LabEvent::Lost(..) | LabEvent::Joined { .. } | LabEvent::Reaches { .. } => {}
+            LabEvent::Lost(..)
+            | LabEvent::Socket(_)
+            | LabEvent::Joined { .. }
+            | LabEvent::Reaches { .. } => {}
         }
     }
     fn packet(&mut self, packet: &Packet<'_>) {

@@ -255,7 +255,7 @@ fn of_way(node: &str, way: &Map<String, Value>) -> Value {
 fn programs(report: &RunReport) -> Vec<Value> {
     let all = report.dialogues.iter();
     all.map(|dialogue| {
-        let to = dialogue.to.as_ref();
+        let (to, known) = (dialogue.to.as_ref(), dialogue.delivered);
         json!({
             "from": dialogue.from.0,
             "program": dialogue.from.1,
@@ -267,10 +267,10 @@ fn programs(report: &RunReport) -> Vec<Value> {
             "waiting": dialogue.waiting,
             "late": dialogue.late,
             "sent": dialogue.sent,
-            "delivered": dialogue.delivered,
-            "lost": to.map(|_| dialogue.lost()),
+            "delivered": known,
+            "lost": known.map(|_| dialogue.lost()),
             "lost_by": dialogue.lost_by,
-            "under_way": to.map(|_| dialogue.under_way),
+            "under_way": known.map(|_| dialogue.under_way),
         })
     })
     .collect()

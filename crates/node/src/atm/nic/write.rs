@@ -1,6 +1,7 @@
 //! Sending with back-pressure, like a blocking `write` on an ATM socket: the adapter takes a whole PDU, or the PDU
 //! waits in the program.
 
+use super::super::mark::Mark;
 use super::super::pdu::{CellRun, Pdu};
 use super::super::port::QueueId;
 use super::Nic;
@@ -29,10 +30,10 @@ pub enum Written {
 }
 
 impl Nic {
-    /// Writes a PDU. Unlike [`Nic::send`], this accepts a PDU only if there is room for it and the link is up;
+    /// Writes a PDU with this mark. Unlike [`Nic::send`], this accepts a PDU only if there is room for it and the link is up;
     /// [`Nic::room_at`] says when to try again. The upper half of the buffer that all VCs share is reserved for VCs
     /// with an empty queue.
-    pub fn write(&mut self, vc: Vc, sdu: Vec<u8>, now: Instant) -> Written {
+    pub fn write(&mut self, vc: Vc, sdu: Vec<u8>, mark: Option<Mark>, now: Instant) -> Written {
         let Some(queue) = self.queue_of(vc) else {
             return Written::Refused;
         };
@@ -48,7 +49,7 @@ impl Nic {
         if !(self.up && fits) {
             return Written::Full(sdu);
         }
-        let run = CellRun::whole(Pdu::new(sdu), vc);
+        let run = CellRun::whole(Pdu::marked(sdu, mark), vc);
         match self.output.enqueue(queue, run, now).dropped {
             0 => Written::Taken,
             _ => Written::Refused,

@@ -84,7 +84,13 @@ impl Pair {
                 match output {
                     Output::Send(sdu) if !self.cut => {
                         let (vc, sdu) = (Vc::ILMI, sdu.as_slice());
-                        self.host.handle_input(HostInput::Sdu { vc, sdu }, self.now);
+                        self.host.handle_input(
+                            HostInput::Sdu {
+                                vc,
+                                sdu: sdu.into(),
+                            },
+                            self.now,
+                        );
                         quiet = false;
                     }
                     Output::Event(Event::Registered(address, true)) => {

@@ -50,7 +50,7 @@ fn incoming(conn: ConnId) -> Input<'static> {
 fn requests(outputs: Vec<Output>) -> Vec<AtmRequest> {
     let asked = outputs.into_iter().filter_map(|output| match output {
         Output::Atm(request) => Some(request),
-        Output::Flush(_) | Output::Trace(_) => None,
+        Output::Forgotten(_) | Output::Flush(_) | Output::Trace(_) => None,
     });
     asked.collect()
 }
@@ -72,7 +72,7 @@ fn with_room(sockets: &mut Sockets, now: Instant) -> Vec<AtmRequest> {
                 let conn = *conn.expect("open").0;
                 sockets.handle_input(Input::Room { conn }, now).unwrap();
             }
-            Output::Trace(_) => {}
+            Output::Forgotten(_) | Output::Trace(_) => {}
         }
     }
     asked

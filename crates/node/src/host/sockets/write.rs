@@ -30,6 +30,8 @@ pub(super) struct Writer {
     /// PDUs to echo, in order.
     echo: VecDeque<Vec<u8>>,
     echo_octets: usize,
+    /// Attempts to write a PDU.
+    pub(super) asked: u64,
     /// PDUs written at this instant.
     burst: (Instant, u32),
     /// No PDU is written before this time.
@@ -156,6 +158,7 @@ impl Sockets {
             let mut sum = call.sent;
             sum.add(&sdu);
             call.writer.stand = Stand::Asked(sum);
+            call.writer.asked += 1;
             self.ask(AtmRequest::Send { conn, sdu });
         }
     }

@@ -1,7 +1,7 @@
 //! One flow: its undelivered packets, and its accounts by path.
 
 use super::stream::Stream;
-use super::{Census, FlowReport, IN_FLIGHT, MAX_OUTSTANDING, PathReport};
+use super::{FlowReport, IN_FLIGHT, MAX_OUTSTANDING, PathReport};
 use crate::ip::books::{Cause, Place, Refusal};
 use crate::ip::emodel::Quality;
 use crate::ip::meter::{FlowId, FlowSpec, PacketKey, Path, Sample};
@@ -284,18 +284,22 @@ impl Flow {
         }
     }
 
-    pub(super) fn report(&self, flow: FlowId, now: Instant, census: Option<&Census>) -> FlowReport {
+    /// The figures as of `now`. `held` tells whether a packet is still in the network, if that is known.
+    pub(super) fn report(
+        &self,
+        flow: FlowId,
+        now: Instant,
+        held: Option<impl Fn(PacketKey) -> bool>,
+    ) -> FlowReport {
         let mut paths = self.paths.clone();
         let mut in_flight: BTreeMap<Path, u64> = BTreeMap::new();
         for (index, sent) in &self.outstanding {
             let figures = paths.entry(sent.path()).or_default();
             figures.note_sent(sent);
-            let under_way = match census {
+            let under_way = match &held {
                 // A packet that has not left its host still waits there, because no loss was reported.
                 Some(_) if sent.path.is_none() => true,
-                Some(census) => {
-                    self.by_key.get(&sent.key) == Some(index) && census.contains(&(flow, sent.key))
-                }
+                Some(held) => self.by_key.get(&sent.key) == Some(index) && held(sent.key),
                 None => now - sent.at < IN_FLIGHT || sent.path.is_none(),
             };
             if under_way && sent.lost.is_none() {
@@ -310,8 +314,8 @@ impl Flow {
             if self.by_key.contains_key(key) {
                 continue;
             }
-            let under_way = match census {
-                Some(census) => census.contains(&(flow, *key)),
+            let under_way = match &held {
+                Some(held) => held(*key),
                 None => now - asked.at < IN_FLIGHT,
             };
             if under_way && asked.lost.is_none() {

@@ -1,0 +1,109 @@
+//! Connections of programs with ATM sockets: each has the accounts of a flow. A PDU is recognised by its mark.
+
+use super::flow::Flow;
+use super::{Census, PathReport};
+use crate::atm::{Mark, SocketId};
+use crate::ip::books::{Place, SocketEvent};
+use crate::ip::meter::{FlowId, PacketKey, Path, Sample, Side};
+use aerostat_proto::Instant;
+use std::collections::BTreeMap;
+
+/// The accounts of one connection, in the direction of its writer.
+#[derive(Clone, Debug, Default)]
+struct Connection {
+    flow: Flow,
+    reader: Option<(usize, usize)>,
+    left: u64,
+}
+
+/// The figures of one connection, in the direction of its writer.
+#[derive(Clone, Debug)]
+pub struct ConnectionReport {
+    /// The figures of its PDUs. PDUs of `left` count as received.
+    pub figures: PathReport,
+    /// Number of the node and index of the program that received a PDU; `None` before the first.
+    pub reader: Option<(usize, usize)>,
+    /// PDUs that left the programs of the lab.
+    pub left: u64,
+}
+
+/// The accounts of all connections that their hosts remember.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Connections(BTreeMap<SocketId, Connection>);
+
+impl Connections {
+    pub(super) fn handle(&mut self, node: usize, event: SocketEvent, at: Instant) {
+        match event {
+            SocketEvent::Sent { mark, octets } => {
+                let connection = self.0.entry(mark.socket).or_default();
+                connection.flow.sent(&sample(mark, Side::Sent, octets, at));
+            }
+            SocketEvent::Received { mark, program } => {
+                if let Some(connection) = self.received(mark, at) {
+                    connection.reader = Some((node, program));
+                }
+            }
+            SocketEvent::Left(mark) => {
+                if let Some(connection) = self.received(mark, at) {
+                    connection.left += 1;
+                }
+            }
+            SocketEvent::Forgotten(socket) => self.forget(socket),
+        }
+    }
+
+    fn received(&mut self, mark: Mark, at: Instant) -> Option<&mut Connection> {
+        let connection = self.0.get_mut(&mark.socket)?;
+        let sample = sample(mark, Side::Received, 0, at);
+        connection.flow.received(&sample);
+        Some(connection)
+    }
+
+    pub(super) fn lost(&mut self, mark: Mark, place: Place, at: Instant) {
+        if let Some(connection) = self.0.get_mut(&mark.socket) {
+            connection.flow.lost(key(mark), place, at);
+        }
+    }
+
+    pub(super) fn forget(&mut self, socket: SocketId) {
+        self.0.remove(&socket);
+    }
+
+    pub(super) fn report(
+        &self,
+        socket: SocketId,
+        now: Instant,
+        census: Option<&Census>,
+    ) -> Option<ConnectionReport> {
+        let connection = self.0.get(&socket)?;
+        let held = census.map(|census| {
+            |key| match key {
+                PacketKey::Stamped { sequence: pdu } => census.pdus.contains(&Mark { socket, pdu }),
+                _ => false,
+            }
+        });
+        // All PDUs of a program have one path.
+        let mut report = connection.flow.report(FlowId(0), now, held);
+        Some(ConnectionReport {
+            figures: report.paths.pop()?,
+            reader: connection.reader,
+            left: connection.left,
+        })
+    }
+}
+
+const fn key(mark: Mark) -> PacketKey {
+    PacketKey::Stamped { sequence: mark.pdu }
+}
+
+const fn sample(mark: Mark, side: Side, octets: u32, at: Instant) -> Sample {
+    Sample {
+        flow: FlowId(0),
+        side,
+        path: Path::Lane,
+        at,
+        key: key(mark),
+        payload: octets,
+        ip_octets: 0,
+    }
+}
