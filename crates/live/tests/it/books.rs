@@ -259,3 +259,62 @@ fn the_peers_of_a_node_that_crashes_see_their_link_go_down_at_once_and_come_up_w
     );
     balance(&lab, &run.report());
 }
+
+#[test]
+fn the_books_of_programs_balance_at_any_moment_and_hold_what_was_before_a_crash_of_either_host() {
+    let lab = parsed(
+        "
+switches: { s: {} }
+clip: { c: { subnet: 10.1.0.0/24, server: z } }
+hosts:
+  a:
+    on: s
+    elan: c
+    ip: 10.1.0.1
+    sockets:
+      - { name: pvc, vc: 0.100, size: 100, pdus: 100, rate: 50pps, start: 1s }
+      - { name: svc, call: b, size: 100, pdus: 50, rate: 50pps, start: 1s, hold: 100ms, expect: nothing }
+  b:
+    on: s
+    elan: c
+    ip: 10.1.0.2
+    sockets: [{ name: r, vc: 0.101, listen: sink }, { name: e, listen: sink }]
+  z: { on: s, elan: c, ip: 10.1.0.3 }
+pvcs: [{ from: a, vc: 0.100, to: b, to_vc: 0.101 }]
+faults:
+  - { at: 2490ms, crash: b }
+  - { at: 2690ms, restart: b }
+  - { at: 4000ms, restart: a }
+  - { at: 6500ms, crash: b }
+  - { at: 6600ms, crash: a }
+until: 7s
+",
+    );
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut run = Run::start(&lab, &builder, Duration::from_millis(1));
+    for moment in [1_500, 2_600, 3_900, 5_000, 7_000] {
+        run.until_with_faults(Instant::from_millis(moment));
+        for books in run.report().dialogues {
+            let told = format!("{moment} ms: {books:?}");
+            let begun = books.sent + books.refused + books.waiting;
+            assert_eq!(books.offered, begun, "{told}");
+            let ended = books.lost() + books.under_way;
+            assert_eq!(
+                books.delivered.map(|came| came + ended),
+                Some(books.sent),
+                "{told}"
+            );
+        }
+    }
+    let report = run.report();
+    let [first, pvc, second] = &report.dialogues[..] else {
+        panic!("{:#?}", report.dialogues)
+    };
+    // PDUs of 2.5 s to 2.68 s found no reader; the writer wrote all of them again after its restart.
+    let gone = BTreeMap::from([("b: switched off".to_owned(), 10)]);
+    assert_eq!((pvc.offered, &pvc.lost_by), (200, &gone), "{pvc:?}");
+    let words = "program a/svc: 'expect: nothing', but 50 of 50 PDUs arrived";
+    for call in [first, second] {
+        assert_eq!(call.complaint().as_deref(), Some(words), "{call:?}");
+    }
+}

@@ -250,6 +250,31 @@ fn data_of_a_caller_that_is_quicker_than_the_called_sides_daemon_arrive() {
 }
 
 #[test]
+fn data_that_wait_for_a_daemon_are_seen_and_are_reported_when_their_call_ends_before_it_is_up() {
+    let mut net = two();
+    net.slow = Some(1);
+    net.call(0, 1, 1);
+    while !net.hosts[0].connected(ConnId(1)) {
+        net.run_ms(1);
+    }
+    for n in 0..5 {
+        net.send(0, ConnId(1), &[n]).unwrap();
+    }
+    net.run_ms(2);
+    let waiting: Vec<_> = (0..5).map(|n| vec![n]).collect();
+    let early = net.hosts[1].manager.early();
+    assert_eq!(
+        early.map(|sdu| sdu.octets.clone()).collect::<Vec<_>>(),
+        waiting
+    );
+    net.kill_daemon(1);
+    net.run_s(1);
+    assert_eq!(net.hosts[1].unheard, waiting);
+    assert!(net.hosts[1].data.is_empty());
+    assert_eq!(net.hosts[1].manager.early().count(), 0);
+}
+
+#[test]
 fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew() {
     let mut net = two();
     net.call(0, 1, 1);

@@ -41,6 +41,8 @@ pub(crate) struct Host {
     daemons: usize,
     pub(crate) events: Vec<AtmEvent<&'static [u8]>>,
     pub(crate) data: Vec<(ConnId, Vec<u8>)>,
+    /// SDUs that were held for a call that did not come up.
+    pub(crate) unheard: Vec<Vec<u8>>,
     /// VCs that the adapter has open.
     pub(crate) open: BTreeSet<Vc>,
     /// Accept offered calls.
@@ -61,6 +63,7 @@ impl Host {
             daemons: 0,
             events: Vec::new(),
             data: Vec::new(),
+            unheard: Vec::new(),
             open: BTreeSet::new(),
             auto: true,
             signalled: Vec::new(),
@@ -475,7 +478,8 @@ impl Net {
                 signalling::Output::Received { conn, sdu, .. } => {
                     self.hosts[i].data.push((conn, sdu.octets));
                 }
-                signalling::Output::Undelivered(_) | signalling::Output::Trace(_) => {}
+                signalling::Output::Undelivered(sdu) => self.hosts[i].unheard.push(sdu.octets),
+                signalling::Output::Trace(_) => {}
                 signalling::Output::Daemon(message) => {
                     let frame = Numbered { number: 0, message };
                     self.cross(i, Crossing::ToDaemon(frame.encode()));

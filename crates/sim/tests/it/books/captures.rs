@@ -138,7 +138,7 @@ pub(super) fn read(lab: &Lab, directory: &Path) -> Vec<Sightings> {
 
 /// Calls `each` with the interface, the direction and the SDU of each packet that was not dropped at the capture.
 /// Sections are little-endian and link types SUNATM, as the run writes them.
-fn packets(mut octets: &[u8], mut each: impl FnMut(&str, bool, &[u8])) {
+pub(super) fn packets(mut octets: &[u8], mut each: impl FnMut(&str, bool, &[u8])) {
     let u32_at = |block: &[u8], at: usize| {
         u32::from_le_bytes(block[at..at + 4].try_into().expect("four octets"))
     };

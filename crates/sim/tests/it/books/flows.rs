@@ -57,12 +57,14 @@ fn waiting(report: &RunReport) -> u64 {
 }
 
 /// The mistakes in the accounts of two programs over a connection.
-fn of_programs(books: &Dialogue) -> Option<String> {
+pub(super) fn of_programs(books: &Dialogue) -> Option<String> {
     let begun = books.sent + books.refused + books.waiting;
     let ended = books
         .delivered
         .map(|delivered| delivered + books.lost() + books.under_way);
-    let balanced = books.offered == begun && ended.is_none_or(|ended| ended == books.sent);
+    let explained = !books.lost_by.contains_key("unexplained");
+    let balanced =
+        explained && books.offered == begun && ended.is_none_or(|ended| ended == books.sent);
     (!balanced).then(|| format!("{books:?}"))
 }
 

@@ -8,6 +8,7 @@ mod captures;
 mod cells;
 mod flows;
 mod labs;
+mod lives;
 mod rows;
 
 use aerostat_lab::model::Lab;
