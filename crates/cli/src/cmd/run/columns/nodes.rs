@@ -44,7 +44,7 @@ pub(super) const TABLES: &[TableInfo] = &[
     },
     TableInfo {
         name: "bus.counters",
-        what: "One row for each counter of a BUS.",
+        what: "One row for each counter of a BUS. `daemon_refused` counts what its control half, a process with `--split`, tried and may not do, `daemon_stale` what this half sent too late, and `daemon_dropped` what was dropped because too much waited for it.",
         columns: COUNTERS,
     },
     TableInfo {
@@ -163,7 +163,7 @@ pub(super) const TABLES: &[TableInfo] = &[
     },
     TableInfo {
         name: "lec.control counters",
-        what: "One row for each counter of a LANE client's control.",
+        what: "One row for each counter of a LANE client's control. Rows that begin with `daemon_` have the same meaning as for a LES (`les.counters`).",
         columns: COUNTERS,
     },
     TableInfo {
@@ -198,7 +198,7 @@ pub(super) const TABLES: &[TableInfo] = &[
     },
     TableInfo {
         name: "les.counters",
-        what: "One row for each counter of a LES.",
+        what: "One row for each counter of a LES. `daemon_refused` counts what its control half, a process with `--split`, tried and may not do, `daemon_stale` what this half sent too late, and `daemon_dropped` what was dropped because too much waited for it.",
         columns: COUNTERS,
     },
     TableInfo {
@@ -212,7 +212,7 @@ pub(super) const TABLES: &[TableInfo] = &[
     },
     TableInfo {
         name: "mpc.counters",
-        what: "One row for each counter of an MPOA client.",
+        what: "One row for each counter of an MPOA client. Rows that begin with `daemon_` have the same meaning as for a LES (`les.counters`).",
         columns: COUNTERS,
     },
     TableInfo {
