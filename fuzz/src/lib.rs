@@ -11,13 +11,9 @@ pub mod mutants;
 pub mod nhrp;
 pub mod split;
 pub mod sscop;
-mod switch;
 pub mod uni;
-
-// The network of the switch's own tests names these by `crate::`.
-use aerostat_node::{atm, interface, signalling};
 
 /// Two hosts and their switch under a sequence of calls, loss, restarts and forged SSCOP PDUs and messages.
 pub fn sequences(input: &[u8]) {
-    switch::sequences::run(input);
+    aerostat_testing::switch::sequences::run(input);
 }

@@ -1,4 +1,4 @@
-//! What no compiler checks: who may depend on whom, and how long a file may be.
+//! What no compiler checks: who may depend on whom, how long files and functions may be, where tests are.
 
 use crate::root;
 use std::collections::BTreeMap;
@@ -75,27 +75,113 @@ fn dependencies_point_one_way() {
     );
 }
 
-#[test]
-fn files_stay_readable() {
-    let mut stack = vec![root().join("crates")];
-    let mut long = Vec::new();
+/// Every source file of the crates with its text; paths begin with the name of the crate.
+fn sources() -> Vec<(String, String)> {
+    let crates = root().join("crates");
+    let (mut stack, mut found) = (vec![crates.clone()], Vec::new());
     while let Some(dir) = stack.pop() {
         for entry in std::fs::read_dir(dir).expect("read directory").flatten() {
             let path = entry.path();
             if path.is_dir() {
                 stack.push(path);
             } else if path.extension().is_some_and(|e| e == "rs") {
-                let lines = std::fs::read_to_string(&path)
-                    .expect("read file")
-                    .lines()
-                    .count();
-                if lines > 1000 {
-                    long.push(format!("{}: {lines} lines", path.display()));
-                }
+                let text = std::fs::read_to_string(&path).expect("read file");
+                let name = path.strip_prefix(&crates).expect("a path below crates");
+                found.push((name.display().to_string(), text));
             }
         }
     }
-    assert!(long.is_empty(), "split these files:\n{}", long.join("\n"));
+    found.sort();
+    assert!(found.len() > 300, "{} files", found.len());
+    found
+}
+
+/// The functions of a formatted file: name and number of lines.
+fn functions(text: &str) -> Vec<(&str, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let mut words = code.split_whitespace();
+        let qualifiers = ["const", "async", "unsafe", "pub"];
+        let is_qualifier = |w: &&str| qualifiers.contains(w) || w.starts_with("pub(");
+        if words.find(|word| !is_qualifier(word)) != Some("fn") || line.ends_with('}') {
+            continue;
+        }
+        let end = format!("{}}}", &line[..line.len() - code.len()]);
+        // A declaration without a body ends with a semicolon before a brace at its own depth.
+        let rest = lines[at..].iter();
+        let length = rest.take_while(|line| **line != end).count() + 1;
+        let name = words.next().unwrap_or_default();
+        let name = name.split(['(', '<']).next().unwrap_or_default();
+        let body = lines[at..].iter().take(length);
+        let declared = body.take_while(|line| !line.ends_with('{'));
+        if !declared.into_iter().any(|line| line.ends_with(';')) {
+            found.push((name, length));
+        }
+    }
+    found
+}
+
+/// Limits that only get smaller: the longest file, the longest function that is no test, and how many such functions
+/// have more than 60 lines. Who needs more room divides a file or a function.
+#[test]
+fn files_and_functions_stay_readable() {
+    const LONGEST_FILE: usize = 800;
+    const LONGEST_FUNCTION: usize = 117;
+    const LONG_FUNCTIONS: usize = 50;
+    let (mut seen, mut long, mut too_long) = (0, 0, Vec::new());
+    for (name, text) in sources() {
+        let lines = text.lines().count();
+        if lines > LONGEST_FILE {
+            too_long.push(format!("{name}: {lines} lines"));
+        }
+        if name.contains("tests") || name.starts_with("testing") {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]\nmod tests {").next();
+        for (function, lines) in functions(code.unwrap_or_default()) {
+            seen += 1;
+            long += usize::from(lines > 60);
+            if lines > LONGEST_FUNCTION {
+                too_long.push(format!("{name}: {function}: {lines} lines"));
+            }
+        }
+    }
+    assert!(seen > 3000, "{seen} functions");
+    assert!(
+        too_long.is_empty(),
+        "divide these:\n{}",
+        too_long.join("\n")
+    );
+    assert!(
+        long <= LONG_FUNCTIONS,
+        "{long} functions of more than 60 lines"
+    );
+}
+
+/// What is private to a module is tested in its module `tests`; no file belongs to two crates.
+#[test]
+fn tests_are_where_a_reader_looks_for_them() {
+    let mut elsewhere = Vec::new();
+    for (name, text) in sources() {
+        let mut lines = text.lines().map(str::trim).peekable();
+        while let Some(line) = lines.next() {
+            if line.starts_with("#[path") {
+                elsewhere.push(format!("{name}: {line}"));
+            }
+            if line != "#[cfg(test)]" {
+                continue;
+            }
+            let next = lines.peek().copied().unwrap_or_default();
+            let next = next.strip_prefix("pub(crate) ").unwrap_or(next);
+            let module = next.strip_prefix("mod ");
+            if module.is_some_and(|module| !module.starts_with("tests")) {
+                elsewhere.push(format!("{name}: {next}"));
+            }
+        }
+    }
+    assert!(elsewhere.is_empty(), "{}", elsewhere.join("\n"));
 }
 
 /// What a user of a library crate reads first, and what a package has to carry.

@@ -48,13 +48,9 @@
 mod calls;
 mod connections;
 mod daemon;
-#[cfg(test)]
-mod daemon_tests;
 mod listeners;
 mod requests;
 mod sigd;
-#[cfg(test)]
-mod tests;
 
 pub use daemon::{DaemonCounters, DaemonEvent};
 pub use sigd::Sigd;

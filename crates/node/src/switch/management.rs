@@ -150,6 +150,3 @@ impl<R: RouteSelect> Switch<R> {
         }))
     }
 }
-
-#[cfg(test)]
-mod tests;

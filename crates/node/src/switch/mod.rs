@@ -64,16 +64,8 @@
 //! being relabelled: no host can call with the address of another host.
 
 mod admission;
-#[cfg(test)]
-mod admission_tests;
-#[cfg(test)]
-mod bare;
 mod calls;
-#[cfg(test)]
-mod flood_tests;
 mod held;
-#[cfg(test)]
-mod held_tests;
 mod inspect;
 mod legs;
 mod management;
@@ -81,18 +73,8 @@ mod multipoint;
 pub mod permanent;
 pub mod port;
 mod relay;
-#[cfg(test)]
-mod relay_tests;
 pub mod route;
-#[cfg(test)]
-mod screening_tests;
-#[cfg(test)]
-mod sequences;
 mod tables;
-#[cfg(test)]
-pub(crate) mod testnet;
-#[cfg(test)]
-mod tests;
 
 use core::convert::Infallible;
 use core::fmt;
@@ -346,6 +328,12 @@ impl<R: RouteSelect> Switch<R> {
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// The signalling link of a port.
+    #[must_use]
+    pub fn interface(&self, port: PortNo) -> Option<&interface::Interface> {
+        Some(&self.port(port)?.interface)
     }
 
     fn port_mut(&mut self, port: PortNo) -> Option<&mut Port> {

@@ -1,11 +1,19 @@
 //! Hosts and switches in a chain, in virtual time. Every test ends without calls or connections.
 
+mod admission;
+mod flood;
+mod held;
+mod management;
+mod permanent;
+mod relay;
+mod screening;
+
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, PartyId};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
 
-use super::testnet::Net;
-use super::{Input, PortNo};
+use aerostat_node::switch::{Input, PortNo};
 use aerostat_proto::Machine;
+use aerostat_testing::switch::Net;
 use proptest::prelude::*;
 
 const A: ConnId = ConnId(1);
@@ -397,8 +405,8 @@ fn dead_link_clears_its_calls() {
 
 #[test]
 fn calls_of_a_port_have_a_bound() {
-    let mut net = two_hosts();
-    net.switches[2].ports[2].config.max_calls = 3;
+    let mut net = Net::chain_limited(3, &[0, 2], 3);
+    net.listen(1);
     for conn in 1..=5 {
         net.call(0, 1, conn);
     }
@@ -475,5 +483,13 @@ proptest! {
         net.call(0, 3, 1000);
         net.run_s(1);
         prop_assert!(net.hosts[0].connected(ConnId(1000)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn any_sequence(octets in proptest::collection::vec(any::<u8>(), 0..300)) {
+        aerostat_testing::switch::sequences::run(&octets);
     }
 }

@@ -6,7 +6,7 @@ use aerostat_wire::q2931::{
 };
 use aerostat_wire::{Qos, Vc};
 
-use super::bare::Bare;
+use aerostat_testing::switch::bare::Bare;
 
 const A: CallId = CallId(1);
 

@@ -10,10 +10,10 @@ use aerostat_proto::{Duration, Instant, Machine, Refused, uni};
 use aerostat_wire::q2931::{Message, MessageType};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
-use super::testnet::prefix;
-use super::{Input, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
-use crate::atm::{CellRate, CellRun, Pdu, RunReassembler};
-use crate::interface;
+use super::net::prefix;
+use aerostat_node::atm::{CellRate, CellRun, Pdu, RunReassembler};
+use aerostat_node::interface;
+use aerostat_node::switch::{Input, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 
 const DELAY: Duration = Duration::from_micros(5);
 
@@ -25,41 +25,43 @@ enum End {
 }
 
 /// A host at the first switch or further down the row.
-pub(super) struct Host {
-    pub(super) uni: Uni,
-    pub(super) saal: Saal,
+pub struct Host {
+    /// Call control.
+    pub uni: Uni,
+    /// The signalling link.
+    pub saal: Saal,
     /// Indications of call control since the test last looked, without `Up` and those of restarts.
-    pub(super) heard: Vec<Indication>,
+    pub heard: Vec<Indication>,
     /// Messages from the switch since the test last looked.
-    pub(super) got: Vec<Message>,
+    pub got: Vec<Message>,
     /// True if its call control receives nothing, and so answers nothing.
-    pub(super) deaf: bool,
+    pub deaf: bool,
     receiver: RunReassembler,
     switch: usize,
 }
 
 impl Host {
     /// The call that was offered last, with its SETUP.
-    pub(super) fn offer(&self) -> Option<(CallId, &SetupInfo)> {
+    pub fn offer(&self) -> Option<(CallId, &SetupInfo)> {
         self.heard.iter().rev().find_map(|heard| match heard {
             Indication::Setup { call, info, .. } => Some((*call, info)),
             _ => None,
         })
     }
     /// The last message of a kind from the switch.
-    pub(super) fn last(&self, kind: MessageType) -> Option<&Message> {
+    pub fn last(&self, kind: MessageType) -> Option<&Message> {
         self.got.iter().rev().find(|message| message.kind == kind)
     }
     /// Messages to the switch that are waiting or unacknowledged.
-    pub(super) fn unsent(&self) -> usize {
+    pub fn unsent(&self) -> usize {
         self.saal.outstanding()
     }
     /// The number of messages of a kind that came from the switch.
-    pub(super) fn count(&self, kind: MessageType) -> usize {
+    pub fn count(&self, kind: MessageType) -> usize {
         self.got.iter().filter(|m| m.kind == kind).count()
     }
     /// Causes of calls that ended, in order.
-    pub(super) fn released(&self) -> Vec<u8> {
+    pub fn released(&self) -> Vec<u8> {
         let ends = self.heard.iter().filter_map(|heard| match heard {
             Indication::Released { cause, .. } => Some(cause.cause.0),
             _ => None,
@@ -68,10 +70,14 @@ impl Host {
     }
 }
 
-pub(super) struct Bare {
-    pub(super) now: Instant,
-    pub(super) switches: Vec<Switch>,
-    pub(super) hosts: Vec<Host>,
+/// A row of switches and their hosts.
+pub struct Bare {
+    /// Virtual time.
+    pub now: Instant,
+    /// The switches, in the order of the row.
+    pub switches: Vec<Switch>,
+    /// The hosts.
+    pub hosts: Vec<Host>,
     links: BTreeMap<End, End>,
     wire: BTreeMap<(Instant, usize), (End, CellRun)>,
     frames: usize,
@@ -79,11 +85,11 @@ pub(super) struct Bare {
 
 impl Bare {
     /// `switches` in a row with trunks of version `trunk`; each host at a switch, with its version. All links up.
-    pub(super) fn new(switches: usize, trunk: Version, hosts: &[(usize, Version)]) -> Self {
+    pub fn new(switches: usize, trunk: Version, hosts: &[(usize, Version)]) -> Self {
         Self::configured(switches, trunk, hosts, |_, _| {})
     }
     /// Like [`Self::new`], with changed ports: `change(switch, port config)`.
-    pub(super) fn configured(
+    pub fn configured(
         switches: usize,
         trunk: Version,
         hosts: &[(usize, Version)],
@@ -152,14 +158,15 @@ impl Bare {
         self.links.insert(b, a);
     }
     /// The address of a host.
-    pub(super) fn address(&self, i: usize) -> AtmAddress {
+    pub fn address(&self, i: usize) -> AtmAddress {
         address(self.hosts[i].switch, i)
     }
     /// A call between two hosts.
-    pub(super) fn info(&self, from: usize, to: usize, qos: Qos) -> SetupInfo {
+    pub fn info(&self, from: usize, to: usize, qos: Qos) -> SetupInfo {
         SetupInfo::new(self.address(to), Some(self.address(from)), Sap::LLC, qos)
     }
-    pub(super) fn ask(&mut self, i: usize, request: Request) -> Result<(), Refused> {
+    /// Gives a request to the call control of host `i`, and delivers what it sends.
+    pub fn ask(&mut self, i: usize, request: Request) -> Result<(), Refused> {
         let now = self.now;
         let done = self.hosts[i]
             .uni
@@ -168,7 +175,7 @@ impl Bare {
         done
     }
     /// Host `i` starts call `call`.
-    pub(super) fn set_up(&mut self, i: usize, call: u32, info: SetupInfo) {
+    pub fn set_up(&mut self, i: usize, call: u32, info: SetupInfo) {
         let party = info.multipoint.then_some(aerostat_proto::PartyId(0));
         let request = Request::Setup {
             call: CallId(call),
@@ -179,7 +186,7 @@ impl Bare {
         self.ask(i, request).unwrap();
     }
     /// Host `i` accepts the call that was offered to it last, unchanged.
-    pub(super) fn accept(&mut self, i: usize) -> CallId {
+    pub fn accept(&mut self, i: usize) -> CallId {
         let (call, _) = self.hosts[i].offer().expect("an offer");
         let info = uni::ConnectInfo::default();
         self.ask(
@@ -193,19 +200,20 @@ impl Bare {
         .unwrap();
         call
     }
-    pub(super) fn release(&mut self, i: usize, call: CallId) {
+    /// Releases a call of host `i` with cause 16.
+    pub fn release(&mut self, i: usize, call: CallId) {
         let cause = uni::Reason::NORMAL;
         self.ask(i, Request::Release { call, cause }).unwrap();
     }
     /// Host `i` sends a message that bypasses its call control.
-    pub(super) fn say(&mut self, i: usize, message: &Message) {
+    pub fn say(&mut self, i: usize, message: &Message) {
         let (now, data) = (self.now, saal::Request::Data(message.encode()));
         let saal = &mut self.hosts[i].saal;
         saal.handle_input(saal::Input::Upper(data), now).unwrap();
         self.drain_host(i);
     }
     /// Forgets everything received so far.
-    pub(super) fn forget(&mut self) {
+    pub fn forget(&mut self) {
         for host in &mut self.hosts {
             host.heard.clear();
             host.got.clear();
@@ -321,7 +329,8 @@ impl Bare {
             .chain(departures)
             .min()
     }
-    pub(super) fn run_ms(&mut self, ms: u64) {
+    /// Runs for `ms` milliseconds.
+    pub fn run_ms(&mut self, ms: u64) {
         let until = self.now + Duration::from_millis(ms);
         while let Some(next) = self.next().filter(|at| *at <= until) {
             self.now = self.now.max(next);
@@ -341,7 +350,7 @@ impl Bare {
         self.now = until;
     }
     /// Asserts that there is no call, label, reservation or connection anywhere.
-    pub(super) fn assert_clean(&self) {
+    pub fn assert_clean(&self) {
         for (i, host) in self.hosts.iter().enumerate() {
             assert_eq!(host.uni.calls().count(), 0, "host {i}");
         }

@@ -1,13 +1,15 @@
 //! The daemon half in a process of its own: whenever it dies, nothing is left of it, and the next one serves.
 
-use super::{Config, DaemonCounters, Input, Limits, Output, Phase, Signalling, UserId};
-use crate::switch::testnet::{Net, USER};
+use aerostat_node::signalling::{
+    Config, DaemonCounters, Input, Limits, Output, Phase, Signalling, UserId,
+};
 use aerostat_proto::machine::settle;
 use aerostat_proto::sigd::{FromSigd, Offer, SDU_MAX, SIGNALLING, ToSigd};
 use aerostat_proto::split::{FromDaemon, ProcessEvent, Signal, ToDaemon, names};
 use aerostat_proto::sscop::Mode;
 use aerostat_proto::uni::{CallId, Version};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId};
+use aerostat_testing::switch::{Net, USER};
 use aerostat_wire::{AtmAddress, Blli, Qos, Sap, Vc};
 use proptest::prelude::*;
 
@@ -481,7 +483,7 @@ fn a_flood_of_offers_ends_at_the_limit() {
         assert_eq!(offered, n < 5, "{said:?}");
     }
     assert_eq!(manager.calls().count(), 5);
-    let waits = |call: super::CallInfo| call.phase == Phase::Offered;
+    let waits = |call: aerostat_node::signalling::CallInfo| call.phase == Phase::Offered;
     assert!(manager.calls().all(waits));
     let gone = Input::Daemon(ProcessEvent::Gone);
     manager.handle_input(gone, now).unwrap();
@@ -578,9 +580,9 @@ proptest! {
 #[test]
 fn every_name_of_a_trace_is_known() {
     let sources = [
-        include_str!("sigd.rs"),
-        include_str!("calls.rs"),
-        include_str!("../interface.rs"),
+        include_str!("../../../src/signalling/sigd.rs"),
+        include_str!("../../../src/signalling/calls.rs"),
+        include_str!("../../../src/interface.rs"),
     ];
     let (count, strangers) = names::strangers(&sources, "uni.");
     assert!(count > 1);

@@ -6,8 +6,8 @@ use aerostat_wire::q2931::{Fields, Ie, MessageType, id, ie};
 use aerostat_wire::{Qos, TrafficParams};
 use proptest::prelude::*;
 
-use super::bare::Bare;
-use super::testnet::Net;
+use aerostat_testing::switch::Net;
+use aerostat_testing::switch::bare::Bare;
 
 const V4: Version = Version::Uni40;
 const A: CallId = CallId(1);

@@ -1,15 +1,14 @@
 //! The rules of signalling on a host; calls through a network are tested with the switch.
 
+mod daemon;
+
 use aerostat_proto::machine::settle;
-use aerostat_proto::sigd::{FromSigd, ToSigd};
-use aerostat_proto::split::{Daemon, FromDaemon, ProcessEvent, ToDaemon};
 use aerostat_proto::uni::Version;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, PartyId};
-use aerostat_wire::q2931::Ie;
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap};
 
-use super::{Config, Input, Limits, Output, Sigd, Signalling, UserId};
-use crate::switch::testnet::{Net, USER};
+use aerostat_node::signalling::{Config, Input, Limits, Output, Signalling, UserId};
+use aerostat_testing::switch::{Net, USER};
 
 fn connect(conn: u32) -> AtmRequest {
     AtmRequest::Connect {
@@ -262,59 +261,4 @@ fn the_listener_that_says_most_takes_the_call() {
         ]
     );
     assert_eq!(offered_as(&[with(user)], &calls[..2]), [refused, refused]);
-}
-
-/// A caller that offers several B-LLI (with a repeat indicator) is told which one was taken.
-#[test]
-fn one_of_several_bllis() {
-    use aerostat_proto::uni::{CallId, Indication, SetupInfo};
-    let now = Instant::ZERO;
-    let mut daemon = Sigd::default();
-    let address = AtmAddress::LECS;
-    let mut info = SetupInfo::new(address, None, Blli::LANE_CONTROL, Qos::ubr(1516));
-    info.elements = vec![
-        Ie::Repeat(2).encode(),
-        Ie::Blli(Blli::LANE_CONTROL).encode(),
-        Ie::Blli(Blli::LLC).encode(),
-    ];
-    let call = CallId(CallId::INCOMING);
-    let setup = Indication::Setup {
-        call,
-        info,
-        vc: None,
-        party: None,
-    };
-    daemon.indication(setup, now);
-    let offered = daemon.poll_output().expect("an offer");
-
-    let mut manager = Signalling::split(Config::new(Version::Uni31));
-    let mut said = Vec::new();
-    for input in [
-        Input::AddUser(UserId(1)),
-        Input::Request(
-            UserId(1),
-            AtmRequest::Listen {
-                address,
-                sap: Sap::LLC,
-                max_sdu: 1536,
-            },
-        ),
-        Input::Daemon(ProcessEvent::Came),
-        Input::Daemon(ProcessEvent::Said(FromDaemon::Message(FromSigd::Begun {
-            life: 1,
-        }))),
-        Input::Daemon(ProcessEvent::Said(offered)),
-    ] {
-        manager.handle_input(input, now).unwrap();
-        said = settle(&mut manager, now);
-    }
-    let [Output::Event(UserId(1), AtmEvent::Incoming { conn, sap, .. })] = said[..] else {
-        panic!("{said:?}");
-    };
-    assert_eq!(sap, Sap::LLC);
-    let accept = Input::Request(UserId(1), AtmRequest::Accept { conn });
-    manager.handle_input(accept, now).unwrap();
-    let blli = Some(Blli::LLC);
-    let accepted = Output::Daemon(ToDaemon::Message(ToSigd::Accept { call, blli }));
-    assert_eq!(settle(&mut manager, now), [accepted]);
 }

@@ -15,13 +15,14 @@ use aerostat_proto::{
 };
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
-use super::{Input, Output, PortConfig, PortKind, PortNo, Switch};
-use crate::atm::{CellRate, CellRun, Pdu, RunReassembler};
-use crate::interface::Interface;
-use crate::interface::Params;
-use crate::signalling::{self, Config, DaemonEvent, Sigd, Signalling, UserId};
+use aerostat_node::atm::{CellRate, CellRun, Pdu, RunReassembler};
+use aerostat_node::interface::Interface;
+use aerostat_node::interface::Params;
+use aerostat_node::signalling::{self, Config, DaemonEvent, Sigd, Signalling, UserId};
+use aerostat_node::switch::{Input, Output, PortConfig, PortKind, PortNo, Switch};
 
-pub(crate) const USER: UserId = UserId(1);
+/// The only user of the ATM service of each host.
+pub const USER: UserId = UserId(1);
 const DELAY: Duration = Duration::from_micros(50);
 
 /// One end of a link.
@@ -31,24 +32,24 @@ enum End {
     Switch(usize, PortNo),
 }
 
-pub(crate) struct Host {
-    pub(crate) manager: Signalling,
+pub struct Host {
+    pub manager: Signalling,
     /// The manager in a process of its own, and how many there were before.
-    pub(crate) daemon: Option<Process<Sigd>>,
+    pub daemon: Option<Process<Sigd>>,
     /// It neither reads nor says anything now (SIGSTOP); what it has not read.
-    pub(crate) hangs: bool,
+    pub hangs: bool,
     unread: Vec<Vec<u8>>,
     daemons: usize,
-    pub(crate) events: Vec<AtmEvent<&'static [u8]>>,
-    pub(crate) data: Vec<(ConnId, Vec<u8>)>,
+    pub events: Vec<AtmEvent<&'static [u8]>>,
+    pub data: Vec<(ConnId, Vec<u8>)>,
     /// SDUs that were held for a call that did not come up.
-    pub(crate) unheard: Vec<Vec<u8>>,
+    pub unheard: Vec<Vec<u8>>,
     /// VCs that the adapter has open.
-    pub(crate) open: BTreeSet<Vc>,
+    pub open: BTreeSet<Vc>,
     /// Accept offered calls.
-    pub(crate) auto: bool,
+    pub auto: bool,
     /// Signalling SDUs that reached the host.
-    pub(crate) signalled: Vec<Vec<u8>>,
+    pub signalled: Vec<Vec<u8>>,
     receivers: BTreeMap<Vc, RunReassembler>,
     switch: usize,
 }
@@ -72,24 +73,24 @@ impl Host {
         }
     }
     /// Its signalling interface, wherever that is; none while there is no daemon.
-    pub(crate) fn interface(&self) -> Option<&Interface> {
+    pub fn interface(&self) -> Option<&Interface> {
         let elsewhere = || self.daemon.as_ref()?.daemon(0);
         self.manager.daemon().or_else(elsewhere)?.interface()
     }
     /// The connection that was offered last.
-    pub(crate) fn offered(&self) -> Option<ConnId> {
+    pub fn offered(&self) -> Option<ConnId> {
         self.events.iter().rev().find_map(|event| match event {
             AtmEvent::Incoming { conn, .. } => Some(*conn),
             _ => None,
         })
     }
-    pub(crate) fn released(&self, conn: ConnId) -> Option<Cause> {
+    pub fn released(&self, conn: ConnId) -> Option<Cause> {
         self.events.iter().rev().find_map(|event| match event {
             AtmEvent::Released { conn: c, cause } if *c == conn => Some(*cause),
             _ => None,
         })
     }
-    pub(crate) fn connected(&self, conn: ConnId) -> bool {
+    pub fn connected(&self, conn: ConnId) -> bool {
         self.events
             .iter()
             .any(|event| matches!(event, AtmEvent::Connected { conn: c, .. } if *c == conn))
@@ -105,53 +106,65 @@ enum Crossing {
 /// Decides whether a frame is lost, given its running number.
 type Fate = Box<dyn FnMut(usize) -> bool>;
 
-pub(crate) struct Net {
-    pub(crate) now: Instant,
-    pub(crate) hosts: Vec<Host>,
-    pub(crate) switches: Vec<Switch>,
+/// A chain of switches with hosts.
+pub struct Net {
+    /// Virtual time.
+    pub now: Instant,
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    /// The switches, in the order of the chain.
+    pub switches: Vec<Switch>,
     /// Says which signalling frames are lost.
-    pub(crate) lose: Fate,
+    pub lose: Fate,
     version: Version,
     links: BTreeMap<End, End>,
     wire: BTreeMap<(Instant, usize), (End, CellRun)>,
     /// Frames between a host and one of its daemons, with the daemon's number.
     pipes: BTreeMap<(Instant, usize), (usize, usize, Crossing)>,
     /// Delay of such a frame.
-    pub(crate) crossing: Duration,
+    pub crossing: Duration,
     /// A host whose frames take a hundred times as long.
-    pub(crate) slow: Option<usize>,
+    pub slow: Option<usize>,
     frames: usize,
     /// A switch's end of a link on which no signalling passes until this time.
     deaf: Option<((usize, PortNo), Instant)>,
     lives: u8,
     /// Trunks find out by ILMI which end plays the network side.
     find_out: bool,
+    /// The limit of calls at ports of hosts, if it is not the default.
+    max_calls: Option<usize>,
 }
 
-pub(crate) fn prefix(switch: usize) -> [u8; 13] {
+/// The prefix of the addresses at a switch.
+pub fn prefix(switch: usize) -> [u8; 13] {
     let k = switch as u8;
     [0x47, 0, 5, 0x80, 0xff, 0xe1, 0, 0, 0, 0xf2, 0x1a, k, 0]
 }
 
 impl Net {
     /// A chain of `switches` switches; host `i` is at switch `at[i]`. All links are up, signalling is ready.
-    pub(crate) fn chain(switches: usize, at: &[usize]) -> Self {
+    pub fn chain(switches: usize, at: &[usize]) -> Self {
         Self::chain_of(Version::Uni31, switches, at)
     }
     /// The same with another version of the UNI everywhere.
-    pub(crate) fn chain_of(version: Version, switches: usize, at: &[usize]) -> Self {
-        Self::built(version, switches, at, false).with_hosts()
+    pub fn chain_of(version: Version, switches: usize, at: &[usize]) -> Self {
+        Self::built(version, switches, at, false, None).with_hosts()
+    }
+    /// The same with at most `max_calls` calls at each port of a host.
+    pub fn chain_limited(switches: usize, at: &[usize], max_calls: usize) -> Self {
+        Self::built(Version::Uni31, switches, at, false, Some(max_calls)).with_hosts()
     }
     /// The same, but trunks find out by ILMI which end plays the network side.
-    pub(crate) fn chain_that_finds_out(switches: usize, at: &[usize]) -> Self {
-        Self::built(Version::Uni31, switches, at, true).with_hosts()
+    pub fn chain_that_finds_out(switches: usize, at: &[usize]) -> Self {
+        Self::built(Version::Uni31, switches, at, true, None).with_hosts()
     }
     /// The same, with the signalling manager of each host in a process of its own.
-    pub(crate) fn chain_split(switches: usize, at: &[usize]) -> Self {
+    pub fn chain_split(switches: usize, at: &[usize]) -> Self {
         Self::chain_split_of(Version::Uni31, switches, at)
     }
-    pub(crate) fn chain_split_of(version: Version, switches: usize, at: &[usize]) -> Self {
-        let mut net = Self::built(version, switches, at, false);
+    /// A chain whose hosts have their signalling daemon in a process of its own.
+    pub fn chain_split_of(version: Version, switches: usize, at: &[usize]) -> Self {
+        let mut net = Self::built(version, switches, at, false, None);
         for host in &mut net.hosts {
             host.manager = Signalling::split(Config::new(version));
         }
@@ -169,10 +182,16 @@ impl Net {
         self
     }
     /// A chain with hosts that have not been started yet.
-    pub(crate) fn unstarted(switches: usize, at: &[usize]) -> Self {
-        Self::built(Version::Uni31, switches, at, false)
+    pub fn unstarted(switches: usize, at: &[usize]) -> Self {
+        Self::built(Version::Uni31, switches, at, false, None)
     }
-    fn built(version: Version, switches: usize, at: &[usize], find_out: bool) -> Self {
+    fn built(
+        version: Version,
+        switches: usize,
+        at: &[usize],
+        find_out: bool,
+        max_calls: Option<usize>,
+    ) -> Self {
         let mut net = Self {
             version,
             now: Instant::ZERO,
@@ -191,6 +210,7 @@ impl Net {
             deaf: None,
             lives: 0,
             find_out,
+            max_calls,
         };
         for k in 0..switches {
             let switch = net.new_switch(k, switches);
@@ -204,7 +224,7 @@ impl Net {
     /// A switch and its links: port 0 to the previous switch, port 1 to the next, then the hosts.
     fn new_switch(&mut self, k: usize, count: usize) -> Switch {
         let rate = CellRate::OC3;
-        let mut switch = Switch::new([k as u8; 16], super::StaticRoutes::new());
+        let mut switch = Switch::new([k as u8; 16], aerostat_node::switch::StaticRoutes::new());
         let lives = self.lives;
         let version = self.version;
         let params = |side| Params::new(side, version).incarnation(lives);
@@ -238,7 +258,9 @@ impl Net {
         }
         for i in 0..self.hosts.len() {
             if self.hosts[i].switch == k {
-                let config = PortConfig::new("host", PortKind::Host, params(Side::Network), rate);
+                let side = params(Side::Network);
+                let mut config = PortConfig::new("host", PortKind::Host, side, rate);
+                config.max_calls = self.max_calls.unwrap_or(config.max_calls);
                 let port = switch.add_port(config);
                 switch.register(port, self.address(i));
                 let (a, b) = (End::Switch(k, port), End::Host(i));
@@ -254,31 +276,33 @@ impl Net {
         self.drain_switch(k);
     }
     /// The switch loses its state.
-    pub(crate) fn restart_switch(&mut self, k: usize) {
+    pub fn restart_switch(&mut self, k: usize) {
         self.lives += 1;
         self.switches[k] = self.new_switch(k, self.switches.len());
         self.start_switch(k);
     }
-    pub(crate) fn start_host(&mut self, i: usize) {
+    /// Starts the signalling of host `i`, with its user.
+    pub fn start_host(&mut self, i: usize) {
         self.tell(i, signalling::Input::AddUser(USER)).unwrap();
         self.tell(i, signalling::Input::Start).unwrap();
     }
     /// A daemon comes.
-    pub(crate) fn start_daemon(&mut self, i: usize) {
+    pub fn start_daemon(&mut self, i: usize) {
         self.hosts[i].daemon = Some(Process::default());
         self.daemon_event(i, ProcessEvent::Came);
     }
     /// The daemon dies; its last messages may be lost.
-    pub(crate) fn kill_daemon(&mut self, i: usize) {
+    pub fn kill_daemon(&mut self, i: usize) {
         self.hosts[i].daemon = None;
         self.hosts[i].daemons += 1;
         self.daemon_event(i, ProcessEvent::Gone);
     }
     /// What a daemon that tells lies says.
-    pub(crate) fn lie(&mut self, i: usize, message: FromSigd) {
+    pub fn lie(&mut self, i: usize, message: FromSigd) {
         self.daemon_says(i, FromDaemon::Message(message));
     }
-    pub(crate) fn daemon_says(&mut self, i: usize, message: FromDaemon<FromSigd>) {
+    /// A message from the daemon of host `i`.
+    pub fn daemon_says(&mut self, i: usize, message: FromDaemon<FromSigd>) {
         self.daemon_event(i, ProcessEvent::Said(message));
     }
     /// A message from the daemon of host `i`, or an event of its process.
@@ -286,7 +310,7 @@ impl Net {
         self.tell(i, signalling::Input::Daemon(event)).unwrap();
     }
     /// A signal to the daemon.
-    pub(crate) fn signal(&mut self, i: usize, signal: Signal) {
+    pub fn signal(&mut self, i: usize, signal: Signal) {
         self.tell_daemon(i, ProcessInput::Signal(signal));
     }
     fn tell_daemon(&mut self, i: usize, input: ProcessInput<ToSigd>) {
@@ -296,7 +320,7 @@ impl Net {
         self.drain_daemon(i);
     }
     /// A daemon that hung continues.
-    pub(crate) fn wake(&mut self, i: usize) {
+    pub fn wake(&mut self, i: usize) {
         self.hosts[i].hangs = false;
         for frame in core::mem::take(&mut self.hosts[i].unread) {
             let frame = Numbered::decode(&frame).expect("own message");
@@ -344,7 +368,7 @@ impl Net {
         }
     }
     /// The host loses its state.
-    pub(crate) fn restart_host(&mut self, i: usize) {
+    pub fn restart_host(&mut self, i: usize) {
         self.lives += 1;
         self.hosts[i] = Host::new(self.hosts[i].switch, self.version);
         let mut config = Config::new(self.version);
@@ -353,41 +377,46 @@ impl Net {
         self.start_host(i);
     }
     /// The same, and the host listens.
-    pub(crate) fn restart_host_and_listen(&mut self, i: usize) {
+    pub fn restart_host_and_listen(&mut self, i: usize) {
         self.restart_host(i);
         self.listen(i);
     }
     /// An SDU on VPI 0 VCI 5 that no sender sent, for host `i` or for its port of the switch.
-    pub(crate) fn inject(&mut self, i: usize, to_host: bool, sdu: Vec<u8>) {
+    pub fn inject(&mut self, i: usize, to_host: bool, sdu: Vec<u8>) {
         let host = End::Host(i);
         let to = if to_host { host } else { self.links[&host] };
         self.arrive(to, CellRun::whole(Pdu::new(sdu), Vc::SIGNALLING));
     }
     /// The address of a host.
-    pub(crate) fn address(&self, i: usize) -> AtmAddress {
+    pub fn address(&self, i: usize) -> AtmAddress {
         let esi = MacAddr([0, 0x20, 0xea, 0, 0, i as u8]);
         AtmAddress::from_parts(prefix(self.hosts[i].switch), esi, 0)
     }
-    pub(crate) fn port_of(&self, i: usize) -> PortNo {
+    /// The port of the switch to which host `i` is connected.
+    pub fn port_of(&self, i: usize) -> PortNo {
         match self.links[&End::Host(i)] {
             End::Switch(_, port) => port,
             End::Host(_) => unreachable!("hosts are at switches"),
         }
     }
 
-    pub(crate) fn tell(&mut self, i: usize, input: signalling::Input<'_>) -> Result<(), Refused> {
+    /// Gives an input to the signalling of host `i`, and delivers the outputs.
+    pub fn tell(&mut self, i: usize, input: signalling::Input<'_>) -> Result<(), Refused> {
         let now = self.now;
         let done = self.hosts[i].manager.handle_input(input, now);
         self.drain_host(i);
         done
     }
-    pub(crate) fn ask(&mut self, i: usize, request: AtmRequest) -> Result<(), Refused> {
+    /// Gives a request of the user of host `i` to its signalling.
+    pub fn ask(&mut self, i: usize, request: AtmRequest) -> Result<(), Refused> {
         self.tell(i, signalling::Input::Request(USER, request))
     }
-    pub(crate) fn listen(&mut self, i: usize) {
+    /// Host `i` listens for calls with LLC encapsulation.
+    pub fn listen(&mut self, i: usize) {
         self.listen_for(i, Sap::LLC);
     }
-    pub(crate) fn listen_for(&mut self, i: usize, sap: Sap) {
+    /// Host `i` listens for calls with this service access point.
+    pub fn listen_for(&mut self, i: usize, sap: Sap) {
         let request = AtmRequest::Listen {
             address: self.address(i),
             sap,
@@ -395,17 +424,12 @@ impl Net {
         };
         self.ask(i, request).unwrap();
     }
-    pub(crate) fn call(&mut self, from: usize, to: usize, conn: u32) {
+    /// A best-effort call between two hosts.
+    pub fn call(&mut self, from: usize, to: usize, conn: u32) {
         self.call_with(from, to, conn, Qos::ubr(1536), false);
     }
-    pub(crate) fn call_with(
-        &mut self,
-        from: usize,
-        to: usize,
-        conn: u32,
-        qos: Qos,
-        multipoint: bool,
-    ) {
+    /// A call with a contract; `multipoint` for a call to leaves.
+    pub fn call_with(&mut self, from: usize, to: usize, conn: u32, qos: Qos, multipoint: bool) {
         let request = AtmRequest::Connect {
             conn: ConnId(conn),
             calling: self.address(from),
@@ -416,15 +440,18 @@ impl Net {
         };
         self.ask(from, request).unwrap();
     }
-    pub(crate) fn send(&mut self, i: usize, conn: ConnId, text: &[u8]) -> Result<(), Refused> {
+    /// Sends an SDU on a connection of host `i`.
+    pub fn send(&mut self, i: usize, conn: ConnId, text: &[u8]) -> Result<(), Refused> {
         let sdu = text.to_vec();
         self.ask(i, AtmRequest::Send { conn, sdu })
     }
-    pub(crate) fn release(&mut self, i: usize, conn: ConnId) {
+    /// Releases a connection of host `i` with cause 16.
+    pub fn release(&mut self, i: usize, conn: ConnId) {
         let cause = Cause::NORMAL;
         self.ask(i, AtmRequest::Release { conn, cause }).unwrap();
     }
-    pub(crate) fn add_party(&mut self, root: usize, conn: u32, party: u16, leaf: usize) {
+    /// Adds host `leaf` to a point-to-multipoint call.
+    pub fn add_party(&mut self, root: usize, conn: u32, party: u16, leaf: usize) {
         let request = AtmRequest::AddParty {
             conn: ConnId(conn),
             party: PartyId(party),
@@ -434,7 +461,7 @@ impl Net {
     }
 
     /// Signalling on the link of a port of a switch is lost until `until`.
-    pub(crate) fn cut_signalling(&mut self, end: (usize, PortNo), until: Instant) {
+    pub fn cut_signalling(&mut self, end: (usize, PortNo), until: Instant) {
         self.deaf = Some((end, until));
     }
 
@@ -564,10 +591,12 @@ impl Net {
             .min()
     }
 
-    pub(crate) fn run_ms(&mut self, ms: u64) {
+    /// Runs for `ms` milliseconds.
+    pub fn run_ms(&mut self, ms: u64) {
         self.run_to(self.now + Duration::from_millis(ms));
     }
-    pub(crate) fn run_to(&mut self, until: Instant) {
+    /// Runs until this time.
+    pub fn run_to(&mut self, until: Instant) {
         while let Some(next) = self.next().filter(|at| *at <= until) {
             self.now = self.now.max(next);
             while let Some(entry) = self.wire.first_entry()
@@ -592,12 +621,13 @@ impl Net {
         }
         self.now = until;
     }
-    pub(crate) fn run_s(&mut self, seconds: u64) {
+    /// Runs for `seconds`.
+    pub fn run_s(&mut self, seconds: u64) {
         self.run_ms(seconds * 1000);
     }
 
     /// No call, no label, no reservation, no connection anywhere.
-    pub(crate) fn assert_clean(&self) {
+    pub fn assert_clean(&self) {
         for (i, host) in self.hosts.iter().enumerate() {
             let calls: Vec<_> = host.manager.calls().collect();
             assert!(calls.is_empty(), "host {i}: {calls:?}");
@@ -620,7 +650,7 @@ impl Net {
         }
     }
     /// Connections in the fabric of a switch, without the local ones.
-    pub(crate) fn connections(&self, k: usize) -> usize {
+    pub fn connections(&self, k: usize) -> usize {
         let fabric = self.switches[k].fabric();
         fabric.connections().filter(|c| !c.local).count()
     }

@@ -8,8 +8,8 @@ use aerostat_proto::uni::{CallId, Version};
 use aerostat_wire::Qos;
 use aerostat_wire::q2931::{CallRef, Element, Fields, Ie, Message, MessageType, Number, id, ie};
 
-use super::bare::Bare;
-use crate::inspect::Value;
+use aerostat_node::inspect::Value;
+use aerostat_testing::switch::bare::Bare;
 
 const V: Version = Version::Uni31;
 /// Attacker, caller, called host, and a host that never answers.
@@ -123,8 +123,9 @@ fn check_bounds(net: &Bare) {
         assert!(port.calls <= 2048 && port.labels <= 2048, "{port:?}");
         assert!(port.pending <= 1024, "{port:?}");
     }
-    let ports = net.switches[0].ports.iter();
-    for interface in ports.map(|port| &port.interface) {
+    let switch = &net.switches[0];
+    let ports = switch.port_infos().map(|info| info.port);
+    for interface in ports.filter_map(|port| switch.interface(port)) {
         assert!(interface.uni().calls().count() <= 4096);
         assert!(interface.saal().outstanding() <= 8192);
     }

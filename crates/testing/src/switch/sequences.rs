@@ -8,9 +8,9 @@
 use aerostat_proto::{AtmRequest, Cause, ConnId, Machine};
 use aerostat_wire::{Qos, Seq8, Seq24, SscopPdu};
 
-use super::testnet::Net;
-use crate::interface::Phase;
-use crate::signalling;
+use super::net::Net;
+use aerostat_node::interface::Phase;
+use aerostat_node::signalling;
 
 /// The octets as a source of choices; zeros follow once they are used up.
 struct Choices<'a>(&'a [u8]);
@@ -154,7 +154,7 @@ fn check(net: &Net, calls: u32) {
 }
 
 /// Runs one sequence.
-pub(crate) fn run(octets: &[u8]) {
+pub fn run(octets: &[u8]) {
     let mut c = Choices(octets);
     let mut net = Net::chain(1, &[0, 0]);
     net.listen(0);
@@ -224,17 +224,4 @@ pub(crate) fn run(octets: &[u8]) {
     net.run_s(5);
     net.assert_clean();
     assert!(net.switches[0].poll_timeout().is_some(), "the links live");
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
-        #[test]
-        fn any_sequence(octets in prop::collection::vec(any::<u8>(), 0..300)) {
-            super::run(&octets);
-        }
-    }
 }

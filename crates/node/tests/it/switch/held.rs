@@ -3,8 +3,8 @@
 use aerostat_proto::{AtmRequest, Cause, ConnId, Duration, Machine, PartyId};
 use aerostat_wire::Qos;
 
-use super::testnet::Net;
-use super::{Input, PortNo};
+use aerostat_node::switch::{Input, PortNo};
+use aerostat_testing::switch::Net;
 
 /// Two switches whose trunk carries no signalling for `dead_ms` after the start; a host listens at each.
 fn slow_trunk(dead_ms: u64) -> Net {

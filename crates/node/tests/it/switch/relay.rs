@@ -5,8 +5,8 @@ use aerostat_proto::{Cause, Machine, PartyId};
 use aerostat_wire::Qos;
 use aerostat_wire::q2931::{Action, Element, Ie, Instruction, MessageType, id};
 
-use super::Input;
-use super::bare::{Bare, Host};
+use aerostat_node::switch::Input;
+use aerostat_testing::switch::bare::{Bare, Host};
 
 const A: CallId = CallId(1);
 const NOBODYS: u8 = 0x33;

@@ -1,13 +1,12 @@
 //! Trunks whose ends find out their sides, and a switch that reports permanent connections.
 
-use super::super::testnet::Net;
-use super::super::{Input, Permanent, PortKind, PortNo};
-use super::*;
-use crate::atm::{CellRun, Pdu, RunReassembler};
-use crate::interface::Phase;
-use aerostat_proto::ConnId;
-use aerostat_wire::Qos;
-use aerostat_wire::ilmi::{Binding, Kind, Message, Oid, Pdu as Ilmi, Request, Value, mib};
+use aerostat_node::atm::{CellRun, Pdu, RunReassembler};
+use aerostat_node::interface::Phase;
+use aerostat_node::switch::{Input, Permanent, PortKind, PortNo};
+use aerostat_proto::{ConnId, Machine as _, uni};
+use aerostat_testing::switch::Net;
+use aerostat_wire::ilmi::{self, Binding, Kind, Message, Oid, Pdu as Ilmi, Request, Value, mib};
+use aerostat_wire::{Qos, Vc};
 
 const A: ConnId = ConnId(1);
 /// Port of a switch of the chain towards the next switch, and towards the previous one.
@@ -15,10 +14,11 @@ const AFTER: PortNo = PortNo(1);
 const BEFORE: PortNo = PortNo(0);
 
 fn role(net: &Net, switch: usize, port: PortNo) -> (PortKind, uni::Side, Phase) {
-    let port = net.switches[switch].port(port).unwrap();
-    let side = port.interface.uni().params().side;
-    assert_eq!(side, port.config.interface.uni.side);
-    (port.config.kind, side, port.interface.phase())
+    let switch = &net.switches[switch];
+    let kind = switch.port_infos().find(|info| info.port == port);
+    let interface = switch.interface(port).unwrap();
+    let side = interface.uni().params().side;
+    (kind.unwrap().kind, side, interface.phase())
 }
 
 /// The configuration has the opposite sides: the switch with the greater identifier is the network side.
@@ -57,7 +57,7 @@ fn read(net: &mut Net, port: PortNo, name: Oid) -> Option<Value> {
     let switch = &mut net.switches[0];
     switch.handle_input(Input::Cells(port, run), now).unwrap();
     while switch.poll_output().is_some() {}
-    let mut receiver = RunReassembler::new(SDU);
+    let mut receiver = RunReassembler::new(ilmi::MAX_MESSAGE as u16);
     let output = switch.fabric_mut().output_mut(port.0)?;
     loop {
         let Some(departure) = output.pop(now, u16::MAX) else {
