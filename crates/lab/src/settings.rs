@@ -120,8 +120,8 @@ fn hex(octets: &[u8]) -> String {
 }
 
 /// Parameters by name; times are in seconds, and `_s` is part of their names.
-fn map_of(of: impl Iterator<Item = Parameter>) -> Map<String, Value> {
-    let one = |Parameter { name, value, .. }| match value {
+fn map_of(of: impl Iterator<Item = (&'static str, parameters::Value)>) -> Map<String, Value> {
+    let one = |(name, value): (&str, _)| match value {
         parameters::Value::Time(time) => (format!("{name}_s"), seconds(time).into()),
         parameters::Value::Count(count) => (name.to_owned(), count.into()),
     };
@@ -131,7 +131,9 @@ fn map_of(of: impl Iterator<Item = Parameter>) -> Map<String, Value> {
 /// Settings with the parameters of a protocol beside them.
 fn with_parameters(mut own: Value, of: impl Iterator<Item = Parameter>) -> Value {
     if let Some(own) = own.as_object_mut() {
-        own.extend(map_of(of));
+        own.extend(map_of(
+            of.map(|Parameter { name, value, .. }| (name, value)),
+        ));
     }
     own
 }

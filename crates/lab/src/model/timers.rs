@@ -3,9 +3,9 @@
 use aerostat_node::ip::router::ArpParams;
 use aerostat_proto::Duration;
 use aerostat_proto::lane::LecParams;
+use aerostat_proto::parameters::Value;
 use aerostat_proto::sscop;
 use aerostat_proto::uni::TimerValues;
-use serde_json::{Map, Value};
 
 /// Timers given in the file; all others have the standards' values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,40 +41,17 @@ macro_rules! given {
                     }
                 )*
             }
-            /// The values that are used where `base` has the defaults, by name; times in seconds, and `_s` is part of
-            /// their names.
-            pub(crate) fn effective(&self, mut base: $target) -> Map<String, Value> {
+            /// The values that are used where `base` has the defaults, by name.
+            pub(crate) fn effective(
+                &self,
+                mut base: $target,
+            ) -> impl Iterator<Item = (&'static str, Value)> + use<> {
                 self.apply(&mut base);
-                let mut all = Map::new();
-                $( base.$field.setting(stringify!($field), &mut all); )*
-                all
+                [ $( (stringify!($field), base.$field.into()), )* ].into_iter()
             }
         }
     };
 }
-
-/// A value of a timer, or a count.
-trait Setting {
-    /// Writes it under this name.
-    fn setting(&self, name: &str, all: &mut Map<String, Value>);
-}
-
-impl Setting for Duration {
-    fn setting(&self, name: &str, all: &mut Map<String, Value>) {
-        all.insert(format!("{name}_s"), self.as_secs_f64().into());
-    }
-}
-
-macro_rules! count {
-    ($($kind:ty)*) => {
-        $(impl Setting for $kind {
-            fn setting(&self, name: &str, all: &mut Map<String, Value>) {
-                all.insert(name.to_owned(), (*self).into());
-            }
-        })*
-    };
-}
-count! { u16 u32 }
 
 given! {
     /// Variables of a LANE client.

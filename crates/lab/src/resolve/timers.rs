@@ -1,12 +1,14 @@
 //! `timers:`: each value in its range, and related values in their order.
 
 use crate::diag::Diagnostics;
-use crate::field::At;
-use crate::file::{LabFile, Time};
+use crate::file::LabFile;
 use crate::model::Timers;
+use crate::parameter::Given;
 use aerostat_proto::Duration;
 use aerostat_proto::lane::LecParams;
+use aerostat_proto::parameters::{Range, Value};
 use aerostat_proto::sscop;
+use std::ops::RangeInclusive;
 
 const DAY: u64 = 86_400_000;
 
@@ -16,10 +18,15 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
     let Some(given) = &file.timers else {
         return all;
     };
-    // Ranges in milliseconds.
+    // Ranges; those of times are in milliseconds.
     macro_rules! times {
         ($from:ident, $to:expr; $($field:ident $min:expr, $max:expr;)*) => {
-            $( $to.$field = time($from.$field.as_ref(), stringify!($field), ($min, $max), d); )*
+            $( $to.$field = within(&$from.$field, stringify!($field), ms($min)..=ms($max), d); )*
+        };
+    }
+    macro_rules! counts {
+        ($from:ident, $to:expr; $($field:ident $min:expr, $max:expr;)*) => {
+            $( $to.$field = within(&$from.$field, stringify!($field), $min..=$max, d); )*
         };
     }
     if let Some(lec) = &given.lec {
@@ -38,18 +45,17 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
             min_reconfigure_delay 1, 10_000;
             max_reconfigure_delay 1, 10_000;
         }
-        let small = |given: Option<&At<u64>>, name, range, d: &mut Diagnostics| {
-            number(given, name, range, d)?.try_into().ok()
-        };
-        let factor = lec.control_backoff.as_ref();
-        all.lec.control_backoff = small(factor, "control_backoff", (2, 5), d);
-        let repeats = lec.max_bus_retries.as_ref();
-        all.lec.max_bus_retries = small(repeats, "max_bus_retries", (0, 2), d);
+        counts! { lec, all.lec;
+            control_backoff 2, 5;
+            max_bus_retries 0, 2;
+            max_unknown_count 1, 20;
+            max_retry_count 0, 2;
+        }
         let mut params = LecParams::default();
         all.lec.apply(&mut params);
         if params.max_reconfigure_delay < params.min_reconfigure_delay {
             let [least, most] =
-                [params.min_reconfigure_delay, params.max_reconfigure_delay].map(text);
+                [params.min_reconfigure_delay, params.max_reconfigure_delay].map(Value::from);
             let given = lec.max_reconfigure_delay.as_ref();
             let given = given.or(lec.min_reconfigure_delay.as_ref());
             let at = given.map_or(lec.place, |given| given.at);
@@ -64,27 +70,19 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
                 ["min_reconfigure_delay", "max_reconfigure_delay"],
             );
         }
-        let count = |given: Option<&At<u64>>, name, range, d: &mut Diagnostics| {
-            let value = number(given, name, range, d)?;
-            u16::try_from(value).ok()
-        };
-        let frames = lec.max_unknown_count.as_ref();
-        all.lec.max_unknown_count = count(frames, "max_unknown_count", (1, 20), d);
-        let retries = lec.max_retry_count.as_ref();
-        all.lec.max_retry_count = count(retries, "max_retry_count", (0, 2), d);
     }
     if let Some(les) = &given.les {
-        let range = (10_000, 300_000);
-        let control = les.control_timeout.as_ref();
-        all.les_control = time(control, "control_timeout", range, d);
+        let range = ms(10_000)..=ms(300_000);
+        all.les_control = within(&les.control_timeout, "control_timeout", range, d);
     }
     if let Some(arp) = &given.arp {
         times! { arp, all.arp;
             retry 100, 60_000;
             ageing 1000, DAY;
         }
-        let attempts = number(arp.attempts.as_ref(), "attempts", (1, 20), d);
-        all.arp.attempts = attempts.and_then(|count| count.try_into().ok());
+        counts! { arp, all.arp;
+            attempts 1, 20;
+        }
     }
     if let Some(link) = &given.sscop {
         times! { link, all.sscop;
@@ -94,13 +92,14 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
             timer_no_response 20, 600_000;
             timer_idle 10, 600_000;
         }
-        let most = number(link.max_cc.as_ref(), "max_cc", (1, 100), d);
-        all.sscop.max_cc = most.and_then(|count| count.try_into().ok());
+        counts! { link, all.sscop;
+            max_cc 1, 100;
+        }
         let mut params = sscop::Params::UNI;
         all.sscop.apply(&mut params);
         let longest = params.timer_poll.max(params.timer_keep_alive);
         if params.timer_no_response <= longest {
-            let [silence, longest] = [params.timer_no_response, longest].map(text);
+            let [silence, longest] = [params.timer_no_response, longest].map(Value::from);
             let at = link
                 .timer_no_response
                 .as_ref()
@@ -129,42 +128,20 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
     all
 }
 
-fn time(
-    given: Option<&At<Time>>,
-    name: &str,
-    (min, max): (u64, u64),
-    d: &mut Diagnostics,
-) -> Option<Duration> {
-    let given = given?;
-    let [min, max] = [min, max].map(Duration::from_millis);
-    if !(min..=max).contains(&given.value.0) {
-        let [min, max] = [min, max].map(text);
-        d.error(given.at, format!("{name} is {min} to {max}"));
-    }
-    Some(given.value.0)
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
 }
 
-fn number(
-    given: Option<&At<u64>>,
+/// A value of the file, or its mistake. The defaults of timers depend on versions and sides, so a range has none here.
+fn within<T: Copy + PartialOrd>(
+    given: &Option<impl Given<T>>,
     name: &str,
-    (min, max): (u64, u64),
+    range: RangeInclusive<T>,
     d: &mut Diagnostics,
-) -> Option<u64> {
-    let given = given?;
-    if !(min..=max).contains(&given.value) {
-        d.error(given.at, format!("{name} is {min} to {max}"));
-    }
-    Some(given.value)
-}
-
-/// A duration in the syntax of the file.
-fn text(of: Duration) -> String {
-    match u64::try_from(of.as_millis()).unwrap_or(u64::MAX) {
-        DAY => "24h".to_owned(),
-        600_000 => "10min".to_owned(),
-        ms if ms % 1000 == 0 => format!("{}s", ms / 1000),
-        ms => format!("{ms}ms"),
-    }
+) -> Option<T> {
+    given
+        .as_ref()?
+        .checked(name, Range::new(*range.start(), range), d)
 }
 
 #[cfg(test)]
