@@ -2,6 +2,11 @@
 
 use super::Time;
 use crate::field::{At, section};
+use aerostat_node::ip::router::{ArpParams, ArpRanges};
+use aerostat_proto::sscop::{ParamRanges, Params};
+
+const ARP: ArpRanges = ArpParams::RANGES;
+const SSCOP: ParamRanges = Params::RANGES;
 
 section! {
     /// Timers of protocols, on all nodes of the lab; what is left out has the standard's value.
@@ -67,29 +72,29 @@ section! {
 section! {
     /// ARP of embedded hosts and routers; kernel hosts do as Linux does.
     ArpTimersFile {
-        /// Time between requests, 100ms to 60s; default 1s.
-        retry: Option<At<Time>>,
-        /// Requests before a neighbour counts as unreachable, 1 to 20; default 3.
-        attempts: Option<At<u64>>,
-        /// How long a neighbour is known after it was last heard, 1s to 24h; default 5min.
-        ageing: Option<At<Time>>,
+        /// Time between requests, {range}; default {default}.
+        retry: Option<At<Time>> = ARP.retry,
+        /// Requests before a neighbour counts as unreachable, {range}; default {default}.
+        attempts: Option<At<u64>> = ARP.attempts,
+        /// How long a neighbour is known after it was last heard, {range}; default {default}.
+        ageing: Option<At<Time>> = ARP.ageing,
     }
 }
 section! {
     /// SSCOP (Q.2110), with the defaults of Q.2130.
     SscopTimersFile {
-        /// Time between repetitions of BGN, END, RS and ER, 10ms to 60s; default 1s.
-        timer_cc: Option<At<Time>>,
-        /// Time between POLLs while data are outstanding, 10ms to 60s; default 750ms.
-        timer_poll: Option<At<Time>>,
-        /// Time between POLLs while nothing is outstanding, 10ms to 60s; default 2s.
-        timer_keep_alive: Option<At<Time>>,
-        /// Longest time without a STAT, 20ms to 10min, longer than the two before; default 7s.
-        timer_no_response: Option<At<Time>>,
-        /// Time without POLLs, 10ms to 10min; default 15s.
-        timer_idle: Option<At<Time>>,
-        /// Transmissions of BGN, END, RS and ER, 1 to 100; default 4.
-        max_cc: Option<At<u64>>,
+        /// Time between repetitions of BGN, END, RS and ER, {range}; default {default}.
+        timer_cc: Option<At<Time>> = SSCOP.timer_cc,
+        /// Time between POLLs while data are outstanding, {range}; default {default}.
+        timer_poll: Option<At<Time>> = SSCOP.timer_poll,
+        /// Time between POLLs while nothing is outstanding, {range}; default {default}.
+        timer_keep_alive: Option<At<Time>> = SSCOP.timer_keep_alive,
+        /// Longest time without a STAT, {range}, longer than the two before; default {default}.
+        timer_no_response: Option<At<Time>> = SSCOP.timer_no_response,
+        /// Time without POLLs, {range}; default {default}.
+        timer_idle: Option<At<Time>> = SSCOP.timer_idle,
+        /// Transmissions of BGN, END, RS and ER, {range}; default {default}.
+        max_cc: Option<At<u64>> = SSCOP.max_cc,
     }
 }
 section! {

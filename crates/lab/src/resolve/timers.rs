@@ -4,6 +4,7 @@ use crate::diag::Diagnostics;
 use crate::file::LabFile;
 use crate::model::Timers;
 use crate::parameter::Given;
+use aerostat_node::ip::router::ArpParams;
 use aerostat_proto::Duration;
 use aerostat_proto::lane::LecParams;
 use aerostat_proto::parameters::{Range, Value};
@@ -27,6 +28,16 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
     macro_rules! counts {
         ($from:ident, $to:expr; $($field:ident $min:expr, $max:expr;)*) => {
             $( $to.$field = within(&$from.$field, stringify!($field), $min..=$max, d); )*
+        };
+    }
+    // Ranges of a structure of parameters.
+    macro_rules! known {
+        ($from:ident, $to:expr, $kind:ty; $($field:ident)*) => {
+            $(
+                let range = <$kind>::RANGES.$field;
+                let given = $from.$field.as_ref();
+                $to.$field = given.and_then(|given| given.checked(stringify!($field), range, d));
+            )*
         };
     }
     if let Some(lec) = &given.lec {
@@ -76,24 +87,11 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
         all.les_control = within(&les.control_timeout, "control_timeout", range, d);
     }
     if let Some(arp) = &given.arp {
-        times! { arp, all.arp;
-            retry 100, 60_000;
-            ageing 1000, DAY;
-        }
-        counts! { arp, all.arp;
-            attempts 1, 20;
-        }
+        known! { arp, all.arp, ArpParams; retry attempts ageing }
     }
     if let Some(link) = &given.sscop {
-        times! { link, all.sscop;
-            timer_cc 10, 60_000;
-            timer_poll 10, 60_000;
-            timer_keep_alive 10, 60_000;
-            timer_no_response 20, 600_000;
-            timer_idle 10, 600_000;
-        }
-        counts! { link, all.sscop;
-            max_cc 1, 100;
+        known! { link, all.sscop, sscop::Params;
+            timer_cc timer_poll timer_keep_alive timer_no_response timer_idle max_cc
         }
         let mut params = sscop::Params::UNI;
         all.sscop.apply(&mut params);

@@ -29,37 +29,28 @@ const FAILED_SHOWN: Duration = Duration::from_secs(60);
 /// A neighbour that was lost less than this ago may be about to return. The value is that of the MPOA server.
 const LATELY: Duration = aerostat_proto::mpoa::mps::RETURN;
 
-/// Timers and limits of ARP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArpParams {
-    /// Time between requests (RFC 1122 §2.3.2.1: at most one per second); not 0.
-    pub retry: Duration,
-    /// Requests before a neighbour counts as unreachable, at least 1.
-    pub attempts: u32,
-    /// How long a neighbour stays known after the last packet from it; not 0.
-    pub ageing: Duration,
-    /// Limit of packets that wait for one neighbour; beyond it the oldest is dropped.
-    pub pending: usize,
-    /// Limit of octets of these packets; beyond it the oldest is dropped, but a single packet may always wait.
-    pub pending_octets: usize,
-    /// Limit of neighbours of one interface, known, requested or failed.
-    pub neighbours: usize,
-    /// Limit of questions of the MPOA server that wait for one neighbour.
-    pub questions: usize,
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
 }
 
-impl Default for ArpParams {
-    /// One second, 3 requests, 5 minutes; 101 packets of 212992 octets, 1024 neighbours, 64 questions.
-    fn default() -> Self {
-        Self {
-            retry: Duration::from_secs(1),
-            attempts: 3,
-            ageing: Duration::from_secs(300),
-            pending: 101,
-            pending_octets: 212_992,
-            neighbours: 1024,
-            questions: 64,
-        }
+aerostat_proto::parameters! {
+    /// Timers and limits of ARP.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ArpParams, ArpRanges {
+        /// Time between requests (RFC 1122 §2.3.2.1: at most one per second); not 0.
+        retry: Duration = s(1), Duration::from_millis(100)..=s(60);
+        /// Requests before a neighbour counts as unreachable, at least 1.
+        attempts: u32 = 3, 1..=20;
+        /// How long a neighbour stays known after the last packet from it; not 0.
+        ageing: Duration = s(300), s(1)..=s(86_400);
+        /// Limit of packets that wait for one neighbour; beyond it the oldest is dropped.
+        pending: usize = 101;
+        /// Limit of octets of these packets; beyond it the oldest is dropped, but a single packet may always wait.
+        pending_octets: usize = 212_992;
+        /// Limit of neighbours of one interface, known, requested or failed.
+        neighbours: usize = 1024;
+        /// Limit of questions of the MPOA server that wait for one neighbour.
+        questions: usize = 64;
     }
 }
 

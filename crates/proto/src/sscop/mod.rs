@@ -39,7 +39,7 @@ mod recovery;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Mode, Params};
+pub use params::{Mode, ParamRanges, Params};
 pub use primitives::{Buffers, Indication, MaaError, Request, Retrieval, Source};
 
 use crate::{Instant, Machine, Refused, TimerTable};

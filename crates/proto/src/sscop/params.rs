@@ -14,52 +14,49 @@ pub enum Mode {
     Auto,
 }
 
-/// Parameters of an SSCOP entity. Source: Q.2110 §7.6 and §7.7, values of Q.2130 §11.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Time between transmissions of BGN, END, RS or ER.
-    pub timer_cc: Duration,
-    /// Time between POLLs while data are outstanding.
-    pub timer_poll: Duration,
-    /// Time between POLLs while nothing is outstanding and a STAT is awaited.
-    pub timer_keep_alive: Duration,
-    /// Longest time without a STAT before the link counts as lost.
-    pub timer_no_response: Duration,
-    /// Time without POLLs once nothing is outstanding.
-    pub timer_idle: Duration,
-    /// Transmissions of BGN, END, RS or ER before giving up (MaxCC).
-    pub max_cc: u32,
-    /// Number of SDs after which a POLL is sent at once (MaxPD).
-    pub max_pd: u32,
-    /// Elements in the list of one STAT (MaxSTAT); odd, at least 3.
-    pub max_stat: usize,
-    /// SDs granted to the peer beyond the next one expected, 1..=4096. A local choice.
-    pub window: u32,
-    /// Messages that may wait for transmission or acknowledgement. A local choice.
-    pub max_queue: usize,
-    /// Initial VT(SQ). With the standard's 0, a peer that did not notice a restart takes the first BGN after it for a
-    /// retransmission. An owner that restarts should use another value each time.
-    pub initial_sq: u8,
-    /// Edition of the protocol.
-    pub mode: Mode,
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+crate::parameters! {
+    /// Parameters of an SSCOP entity. Source: Q.2110 §7.6 and §7.7, values of Q.2130 §11.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params, ParamRanges {
+        /// Time between transmissions of BGN, END, RS or ER.
+        timer_cc: Duration = s(1), ms(10)..=s(60);
+        /// Time between POLLs while data are outstanding.
+        timer_poll: Duration = ms(750), ms(10)..=s(60);
+        /// Time between POLLs while nothing is outstanding and a STAT is awaited.
+        timer_keep_alive: Duration = s(2), ms(10)..=s(60);
+        /// Longest time without a STAT before the link counts as lost.
+        timer_no_response: Duration = s(7), ms(20)..=s(600);
+        /// Time without POLLs once nothing is outstanding.
+        timer_idle: Duration = s(15), ms(10)..=s(600);
+        /// Transmissions of BGN, END, RS or ER before giving up (MaxCC).
+        max_cc: u32 = 4, 1..=100;
+        /// Number of SDs after which a POLL is sent at once (MaxPD).
+        max_pd: u32 = 25;
+        /// Elements in the list of one STAT (MaxSTAT); odd, at least 3.
+        max_stat: usize = 67;
+        /// SDs granted to the peer beyond the next one expected, 1..=4096. A local choice.
+        window: u32 = 128;
+        /// Messages that may wait for transmission or acknowledgement. A local choice.
+        max_queue: usize = 1024;
+        /// Initial VT(SQ). With the standard's 0, a peer that did not notice a restart takes the first BGN after it for a
+        /// retransmission. An owner that restarts should use another value each time.
+        initial_sq: u8 = 0;
+        /// Edition of the protocol.
+        mode: Mode = Mode::Q2110;
+    }
 }
 
 impl Params {
     /// Defaults of SSCF-UNI.
-    pub const UNI: Self = Self {
-        timer_cc: Duration::from_secs(1),
-        timer_poll: Duration::from_millis(750),
-        timer_keep_alive: Duration::from_secs(2),
-        timer_no_response: Duration::from_secs(7),
-        timer_idle: Duration::from_secs(15),
-        max_cc: 4,
-        max_pd: 25,
-        max_stat: 67,
-        window: 128,
-        max_queue: 1024,
-        initial_sq: 0,
-        mode: Mode::Q2110,
-    };
+    pub const UNI: Self = Self::DEFAULT;
 
     /// The same parameters with every local choice limited to its range.
     pub(super) fn bounded(mut self) -> Self {
@@ -67,11 +64,5 @@ impl Params {
         self.max_pd = self.max_pd.max(1);
         self.max_stat = self.max_stat.max(3) | 1;
         self
-    }
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self::UNI
     }
 }

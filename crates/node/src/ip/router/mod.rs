@@ -21,7 +21,7 @@ mod engine;
 mod icmp;
 mod six;
 
-pub use super::neighbours::ArpParams;
+pub use super::neighbours::{ArpParams, ArpRanges};
 pub use super::routes::{RouteResult, StaticRoute};
 pub use engine::Forwarding;
 pub use six::StaticRoute6;
