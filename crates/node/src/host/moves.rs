@@ -236,13 +236,13 @@ impl Host {
     /// An SDU from the link: signalling, or data of a connection.
     pub(super) fn receive_sdu(&mut self, vc: Vc, unit: DataUnit<'_>, now: Instant) {
         let sdu = unit.octets;
-        if let Some((user, conn)) = self.signalling.receiver(vc) {
+        if vc == Vc::SIGNALLING {
+            self.ask(signalling::Input::Signalling(sdu), now);
+        } else if let Some((user, conn)) = self.signalling.receiver(vc) {
             self.heard(unit.mark, user, conn);
             self.event(user.0.into(), &AtmEvent::Received { conn, sdu }, now);
         } else if self.signalling.hold(vc, unit) {
             // The user gets the SDU once the connection is up.
-        } else if vc == Vc::SIGNALLING {
-            self.ask(signalling::Input::Signalling(sdu), now);
         } else if vc != Vc::ILMI || !self.manage(sdu, now) {
             self.unknown_vc += 1;
             self.lost_by_service(Discard::Closed, unit);

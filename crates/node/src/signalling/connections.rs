@@ -87,22 +87,29 @@ impl Conn {
 }
 
 impl Signalling {
-    /// Connections of a user.
-    pub(super) fn calls_of(&self, user: UserId) -> usize {
-        let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
-        self.ids.range(range).count()
-    }
     /// True if a user may have another connection. Connections that are being released count for all users together.
     pub(super) fn has_room(&self, user: UserId) -> bool {
         let limits = &self.config.limits;
         let all = limits.users.saturating_mul(limits.calls_per_user);
-        self.calls_of(user) < limits.calls_per_user && self.conns.len() < all
+        let own = self.users.get(&user).copied().unwrap_or_default();
+        own < limits.calls_per_user && self.conns.len() < all
     }
     pub(super) fn insert(&mut self, call: CallId, conn: Conn) {
         if let Some(owner) = conn.owner {
             self.ids.insert(owner, call);
+            if let Some(count) = self.users.get_mut(&owner.0) {
+                *count += 1;
+            }
         }
         self.conns.insert(call, conn);
+    }
+    /// Takes a connection from its user.
+    pub(super) fn take_from(&mut self, owner: (UserId, ConnId)) {
+        if self.ids.remove(&owner).is_some()
+            && let Some(count) = self.users.get_mut(&owner.0)
+        {
+            *count -= 1;
+        }
     }
     /// An id below [`CallId::INCOMING`] that no connection has.
     pub(super) fn new_call_id(&mut self) -> CallId {
@@ -208,7 +215,7 @@ impl Signalling {
         };
         known.phase = Phase::Releasing;
         if let Some((user, conn)) = known.owner.take() {
-            self.ids.remove(&(user, conn));
+            self.take_from((user, conn));
             self.event(user, AtmEvent::Released { conn, cause });
         }
     }

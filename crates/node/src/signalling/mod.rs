@@ -59,7 +59,7 @@ use connections::Conn;
 use daemon::Presence;
 use listeners::Listeners;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use aerostat_proto::sigd::{LinkInfo, ToSigd};
 use aerostat_proto::split::{Seat, ToDaemon};
@@ -261,7 +261,8 @@ pub struct Signalling {
     line: bool,
     /// True if the link is up, so that calls need not wait.
     up: bool,
-    users: BTreeSet<UserId>,
+    /// Users, with the number of their connections.
+    users: BTreeMap<UserId, usize>,
     listeners: Listeners,
     /// All connections, also those that are being released.
     conns: BTreeMap<CallId, Conn>,
@@ -304,7 +305,7 @@ impl Signalling {
             life: 0,
             line: false,
             up: false,
-            users: BTreeSet::new(),
+            users: BTreeMap::new(),
             listeners: Listeners::default(),
             conns: BTreeMap::new(),
             ids: BTreeMap::new(),
@@ -388,7 +389,7 @@ impl Signalling {
         self.outputs.push_back(Output::Event(user, event));
     }
     fn broadcast(&mut self, event: &AtmEvent<&'static [u8]>) {
-        for user in &self.users {
+        for user in self.users.keys() {
             self.outputs.push_back(Output::Event(*user, *event));
         }
     }

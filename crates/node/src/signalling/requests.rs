@@ -24,9 +24,10 @@ impl Signalling {
         if self.users.len() >= self.config.limits.users {
             return Err(Refused("too many users of the ATM service"));
         }
-        if !self.users.insert(user) {
+        if self.users.contains_key(&user) {
             return Err(Refused("this user is known already"));
         }
+        self.users.insert(user, 0);
         if self.up {
             self.event(user, AtmEvent::Up);
         }
@@ -34,7 +35,7 @@ impl Signalling {
     }
 
     pub(super) fn drop_user(&mut self, user: UserId, now: Instant) -> Result<(), Refused> {
-        if !self.users.remove(&user) {
+        if self.users.remove(&user).is_none() {
             return Err(Refused("unknown user"));
         }
         self.listeners.drop_user(user);
@@ -52,7 +53,7 @@ impl Signalling {
         request: AtmRequest,
         now: Instant,
     ) -> Result<(), Refused> {
-        if !self.users.contains(&user) {
+        if !self.users.contains_key(&user) {
             return Err(Refused("unknown user"));
         }
         match request {
@@ -268,7 +269,7 @@ impl Signalling {
         known.owner = None;
         let (waiting, permanent) = (known.phase == Phase::Waiting, known.permanent);
         known.phase = Phase::Releasing;
-        self.ids.remove(&(user, conn));
+        self.take_from((user, conn));
         self.close(call);
         if waiting {
             self.waiting.retain(|(_, waiting)| *waiting != call);

@@ -33,8 +33,8 @@ enum End {
 }
 
 pub struct Host {
-    pub manager: Signalling,
-    /// The manager in a process of its own, and how many there were before.
+    pub signalling: Signalling,
+    /// The daemon half in a process of its own, and how many there were before.
     pub daemon: Option<Process<Sigd>>,
     /// It neither reads nor says anything now (SIGSTOP); what it has not read.
     pub hangs: bool,
@@ -57,7 +57,7 @@ pub struct Host {
 impl Host {
     fn new(switch: usize, version: Version) -> Self {
         Self {
-            manager: Signalling::new(Config::new(version)),
+            signalling: Signalling::new(Config::new(version)),
             daemon: None,
             hangs: false,
             unread: Vec::new(),
@@ -75,7 +75,7 @@ impl Host {
     /// Its signalling interface, wherever that is; none while there is no daemon.
     pub fn interface(&self) -> Option<&Interface> {
         let elsewhere = || self.daemon.as_ref()?.daemon(0);
-        self.manager.daemon().or_else(elsewhere)?.interface()
+        self.signalling.daemon().or_else(elsewhere)?.interface()
     }
     /// The connection that was offered last.
     pub fn offered(&self) -> Option<ConnId> {
@@ -158,7 +158,7 @@ impl Net {
     pub fn chain_that_finds_out(switches: usize, at: &[usize]) -> Self {
         Self::built(Version::Uni31, switches, at, true, None).with_hosts()
     }
-    /// The same, with the signalling manager of each host in a process of its own.
+    /// The same, with the signalling daemon of each host in a process of its own.
     pub fn chain_split(switches: usize, at: &[usize]) -> Self {
         Self::chain_split_of(Version::Uni31, switches, at)
     }
@@ -166,7 +166,7 @@ impl Net {
     pub fn chain_split_of(version: Version, switches: usize, at: &[usize]) -> Self {
         let mut net = Self::built(version, switches, at, false, None);
         for host in &mut net.hosts {
-            host.manager = Signalling::split(Config::new(version));
+            host.signalling = Signalling::split(Config::new(version));
         }
         for i in 0..at.len() {
             net.start_daemon(i);
@@ -373,7 +373,7 @@ impl Net {
         self.hosts[i] = Host::new(self.hosts[i].switch, self.version);
         let mut config = Config::new(self.version);
         config.interface = config.interface.incarnation(self.lives);
-        self.hosts[i].manager = Signalling::new(config);
+        self.hosts[i].signalling = Signalling::new(config);
         self.start_host(i);
     }
     /// The same, and the host listens.
@@ -403,7 +403,7 @@ impl Net {
     /// Gives an input to the signalling of host `i`, and delivers the outputs.
     pub fn tell(&mut self, i: usize, input: signalling::Input<'_>) -> Result<(), Refused> {
         let now = self.now;
-        let done = self.hosts[i].manager.handle_input(input, now);
+        let done = self.hosts[i].signalling.handle_input(input, now);
         self.drain_host(i);
         done
     }
@@ -477,7 +477,7 @@ impl Net {
     }
 
     fn drain_host(&mut self, i: usize) {
-        for output in settle(&mut self.hosts[i].manager, self.now) {
+        for output in settle(&mut self.hosts[i].signalling, self.now) {
             match output {
                 signalling::Output::Send { vc, sdu } => {
                     assert!(vc == Vc::SIGNALLING || self.hosts[i].open.contains(&vc));
@@ -561,11 +561,11 @@ impl Net {
                 if vc == Vc::SIGNALLING {
                     self.hosts[i].signalled.push(sdu.to_vec());
                     self.tell(i, signalling::Input::Signalling(sdu)).unwrap();
-                } else if let Some((user, conn)) = self.hosts[i].manager.receiver(vc) {
+                } else if let Some((user, conn)) = self.hosts[i].signalling.receiver(vc) {
                     assert_eq!(user, USER);
                     self.hosts[i].data.push((conn, sdu.to_vec()));
                 } else {
-                    self.hosts[i].manager.hold(vc, sdu.into());
+                    self.hosts[i].signalling.hold(vc, sdu.into());
                 }
             }
         }
@@ -574,7 +574,10 @@ impl Net {
     fn next(&self) -> Option<Instant> {
         let wire = self.wire.keys().next().map(|(at, _)| *at);
         let pipes = self.pipes.keys().next().map(|(at, _)| *at);
-        let hosts = self.hosts.iter().filter_map(|h| h.manager.poll_timeout());
+        let hosts = self
+            .hosts
+            .iter()
+            .filter_map(|h| h.signalling.poll_timeout());
         let awake = self.hosts.iter().filter(|h| !h.hangs);
         let daemons = awake.filter_map(|h| h.daemon.as_ref()?.poll_timeout());
         let switches = self.switches.iter().filter_map(Machine::poll_timeout);
@@ -629,7 +632,7 @@ impl Net {
     /// No call, no label, no reservation, no connection anywhere.
     pub fn assert_clean(&self) {
         for (i, host) in self.hosts.iter().enumerate() {
-            let calls: Vec<_> = host.manager.calls().collect();
+            let calls: Vec<_> = host.signalling.calls().collect();
             assert!(calls.is_empty(), "host {i}: {calls:?}");
             assert!(host.open.is_empty(), "host {i}: {:?}", host.open);
             let calls = host.interface().map(|i| i.uni().calls().count());

@@ -148,7 +148,7 @@ fn check(net: &Net, calls: u32) {
         let interface = host.interface().expect("here");
         assert!(interface.saal().outstanding() <= 8192);
         // Calls of the host, and calls that forged SETUPs began, which have six references.
-        assert!(host.manager.calls().count() <= 2 * calls as usize + 6);
+        assert!(host.signalling.calls().count() <= 2 * calls as usize + 6);
         assert!(interface.uni().calls().count() <= 2 * calls as usize + 12);
     }
 }

@@ -47,7 +47,7 @@ fn offer(call: u32) -> Offer {
 
 /// What host `host` counted about its daemon.
 fn counted(net: &Net, host: usize) -> DaemonCounters {
-    net.hosts[host].manager.daemon_counters()
+    net.hosts[host].signalling.daemon_counters()
 }
 
 /// The basic function of a host: a call with data in both directions, and no state left after it.
@@ -75,7 +75,7 @@ fn calls_and_data_go_as_without() {
         let mut net = Net::chain_split_of(version, 2, &[0, 1, 1]);
         for host in 0..3 {
             net.listen(host);
-            assert!(net.hosts[host].manager.is_up());
+            assert!(net.hosts[host].signalling.is_up());
             assert_eq!(net.hosts[host].events, [AtmEvent::Up]);
         }
         works(&mut net, 1);
@@ -118,16 +118,16 @@ fn a_death_in_each_state_of_a_call_leaves_nothing() {
             net.kill_daemon(victim);
             let own = net.hosts[victim].released(ConnId(1));
             assert_eq!(own, Some(Cause::TEMPORARY), "at once, at step {step}");
-            assert_eq!(net.hosts[victim].manager.calls().count(), 0);
+            assert_eq!(net.hosts[victim].signalling.calls().count(), 0);
             assert!(net.hosts[victim].open.is_empty());
-            assert!(!net.hosts[victim].manager.is_up());
+            assert!(!net.hosts[victim].signalling.is_up());
             // The switch tells the other end, at the latest when the next daemon restarts the link.
             net.run_ms(100);
             net.start_daemon(victim);
             net.run_s(1);
-            assert!(net.hosts[victim].manager.is_up());
+            assert!(net.hosts[victim].signalling.is_up());
             assert_eq!(
-                net.hosts[1 - victim].manager.calls().count(),
+                net.hosts[1 - victim].signalling.calls().count(),
                 0,
                 "step {step}"
             );
@@ -166,12 +166,20 @@ fn without_a_daemon_calls_are_refused_at_once_and_permanent_connections_go_on() 
     // The switch abandons the link by itself.
     net.run_s(60);
     assert_eq!(net.switches[0].calls().count(), 0);
-    assert_eq!(net.hosts[1].manager.calls().count(), 0, "its end is told");
+    assert_eq!(
+        net.hosts[1].signalling.calls().count(),
+        0,
+        "its end is told"
+    );
     assert!(counted(&net, 0).unread > 0);
     net.start_daemon(0);
     net.run_s(3);
     works(&mut net, 2);
-    assert_eq!(net.hosts[0].manager.calls().count(), 1, "the permanent one");
+    assert_eq!(
+        net.hosts[0].signalling.calls().count(),
+        1,
+        "the permanent one"
+    );
     let conn = ConnId(100);
     let cause = Cause::NORMAL;
     net.ask(0, AtmRequest::Release { conn, cause }).unwrap();
@@ -264,7 +272,7 @@ fn data_that_wait_for_a_daemon_are_seen_and_are_reported_when_their_call_ends_be
     }
     net.run_ms(2);
     let waiting: Vec<_> = (0..5).map(|n| vec![n]).collect();
-    let early = net.hosts[1].manager.early();
+    let early = net.hosts[1].signalling.early();
     assert_eq!(
         early.map(|sdu| sdu.octets.clone()).collect::<Vec<_>>(),
         waiting
@@ -273,7 +281,7 @@ fn data_that_wait_for_a_daemon_are_seen_and_are_reported_when_their_call_ends_be
     net.run_s(1);
     assert_eq!(net.hosts[1].unheard, waiting);
     assert!(net.hosts[1].data.is_empty());
-    assert_eq!(net.hosts[1].manager.early().count(), 0);
+    assert_eq!(net.hosts[1].signalling.early().count(), 0);
 }
 
 #[test]
@@ -286,7 +294,7 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
     // This did not need a restart.
     assert!(net.hosts[0].daemon.is_none(), "it has exited");
     assert_eq!(net.hosts[0].released(ConnId(1)), Some(Cause::TEMPORARY));
-    assert_eq!(net.hosts[1].manager.calls().count(), 0);
+    assert_eq!(net.hosts[1].signalling.calls().count(), 0);
     net.assert_clean();
     net.start_daemon(0);
     net.run_s(1);
@@ -320,7 +328,11 @@ fn one_that_hangs_keeps_its_calls_and_serves_again_when_it_wakes() {
     net.release(0, ConnId(1));
     net.run_s(1);
     works(&mut net, 2);
-    assert_eq!(net.hosts[0].manager.calls().count(), 1, "the permanent one");
+    assert_eq!(
+        net.hosts[0].signalling.calls().count(),
+        1,
+        "the permanent one"
+    );
 }
 
 /// Ids that a user releases and uses again while the answers about the former calls are under way.
@@ -349,7 +361,7 @@ fn answers_about_the_former_are_not_taken_for_the_new() {
     net.tell(1, Input::AddUser(USER)).unwrap();
     net.listen(1);
     net.run_s(1);
-    assert_eq!(net.hosts[0].manager.calls().count(), 0);
+    assert_eq!(net.hosts[0].signalling.calls().count(), 0);
     assert!(counted(&net, 0).stale > 0);
     net.assert_clean();
     works(&mut net, 2);
@@ -361,7 +373,7 @@ fn lies_are_refused_and_hurt_nobody_else() {
     open_permanent(&mut net, 0, 100);
     net.call(0, 1, 1);
     net.run_s(1);
-    let before: Vec<_> = net.hosts[0].manager.calls().collect();
+    let before: Vec<_> = net.hosts[0].signalling.calls().collect();
     let open = net.hosts[0].open.clone();
     let events = net.hosts[0].events.len();
     let refused = counted(&net, 0).refused;
@@ -403,7 +415,7 @@ fn lies_are_refused_and_hurt_nobody_else() {
     net.lie(0, FromSigd::Connected { call, vc, qos });
     assert_eq!(counted(&net, 0).stale, stale + 2);
     net.lie(0, FromSigd::Offered(offer(CallId::INCOMING + 900)));
-    assert_eq!(net.hosts[0].manager.calls().collect::<Vec<_>>(), before);
+    assert_eq!(net.hosts[0].signalling.calls().collect::<Vec<_>>(), before);
     assert_eq!(net.hosts[0].open, open);
     assert_eq!(net.hosts[0].events.len(), events);
     // A label in use is not assigned twice: the second call fails, the first one keeps the label.
@@ -513,7 +525,7 @@ proptest! {
         for (kind, wait) in steps {
             next += 1;
             let (from, to) = (next as usize % 3, (next as usize / 2 + 1) % 3);
-            let calls: Vec<_> = net.hosts[from].manager.calls().collect();
+            let calls: Vec<_> = net.hosts[from].signalling.calls().collect();
             let owned = calls.iter().filter_map(|call| Some((call, call.owner?.1)));
             match kind {
                 0 | 1 => {
@@ -561,7 +573,7 @@ proptest! {
             if net.hosts[host].daemon.is_none() {
                 net.start_daemon(host);
             }
-            for call in net.hosts[host].manager.calls().collect::<Vec<_>>() {
+            for call in net.hosts[host].signalling.calls().collect::<Vec<_>>() {
                 net.release(host, call.owner.expect("the user's").1);
             }
         }

@@ -163,7 +163,7 @@ fn a_dropped_user_takes_its_calls_along() {
     net.run_s(1);
     net.assert_clean();
     assert!(net.hosts[1].released(ConnId(1)).is_some());
-    assert_eq!(net.hosts[0].manager.listeners().count(), 0);
+    assert_eq!(net.hosts[0].signalling.listeners().count(), 0);
     net.call(1, 0, 2);
     net.run_s(1);
     assert_eq!(net.hosts[1].released(ConnId(2)), Some(Cause::INCOMPATIBLE));

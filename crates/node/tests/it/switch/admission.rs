@@ -297,7 +297,7 @@ fn hosts_get_what_the_network_has_left() {
         Some(aerostat_proto::Cause::RATE_UNAVAILABLE)
     );
     let rate = |host: usize| {
-        let calls = net.hosts[host].manager.calls();
+        let calls = net.hosts[host].signalling.calls();
         let mut rates: Vec<_> = calls
             .map(|c| (c.qos.tx.max_pcr, c.qos.rx.max_pcr))
             .collect();

@@ -105,7 +105,7 @@ fn a_caller_that_gives_up_while_its_call_waits_leaves_nothing_behind() {
     );
     net.run_ms(1000);
     assert!(net.hosts[0].connected(ConnId(2)));
-    assert_eq!(net.hosts[1].manager.calls().count(), 1);
+    assert_eq!(net.hosts[1].signalling.calls().count(), 1);
     net.release(0, ConnId(2));
     net.run_ms(100);
     net.assert_clean();

@@ -414,7 +414,7 @@ fn calls_of_a_port_have_a_bound() {
     let refused =
         (1..=5).filter(|conn| net.hosts[0].released(ConnId(*conn)) == Some(Cause::RESOURCES));
     assert_eq!(refused.count(), 2);
-    for call in net.hosts[0].manager.calls().collect::<Vec<_>>() {
+    for call in net.hosts[0].signalling.calls().collect::<Vec<_>>() {
         let (_, conn) = call.owner.unwrap();
         net.release(0, conn);
     }
@@ -445,7 +445,7 @@ proptest! {
             match kind {
                 0 | 1 => net.call(from, to, next),
                 2 => net.call_with(from, to, next, Qos::ubr_multipoint(1536), true),
-                3 => for call in net.hosts[from].manager.calls().collect::<Vec<_>>() {
+                3 => for call in net.hosts[from].signalling.calls().collect::<Vec<_>>() {
                     let (true, Some((_, conn))) = (call.outgoing && call.multipoint, call.owner) else {
                         continue;
                     };
@@ -456,12 +456,12 @@ proptest! {
                     let _ = net.ask(from, request);
                 },
                 4 => {
-                    let owner = net.hosts[from].manager.calls().find_map(|call| call.owner);
+                    let owner = net.hosts[from].signalling.calls().find_map(|call| call.owner);
                     if let Some((_, conn)) = owner {
                         net.release(from, conn);
                     }
                 }
-                _ => for call in net.hosts[from].manager.calls().collect::<Vec<_>>() {
+                _ => for call in net.hosts[from].signalling.calls().collect::<Vec<_>>() {
                     let (true, Some((_, conn))) = (call.parties > 1, call.owner) else { continue };
                     // The manager refuses this if there is no such party any more.
                     let _ = net.ask(from, AtmRequest::DropParty { conn, party: PartyId(0) });
@@ -472,7 +472,7 @@ proptest! {
         net.lose = Box::new(|_| false);
         net.run_s(30);
         for host in 0..4 {
-            for call in net.hosts[host].manager.calls().collect::<Vec<_>>() {
+            for call in net.hosts[host].signalling.calls().collect::<Vec<_>>() {
                 if let Some((_, conn)) = call.owner {
                     net.release(host, conn);
                 }
