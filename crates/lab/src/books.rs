@@ -5,7 +5,10 @@ use aerostat_node::atm::DropReason;
 use aerostat_node::ip::books::{Cause, Place, Spot};
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::meter::Path;
+use aerostat_proto::Instant;
 use std::collections::BTreeMap;
+
+mod stops;
 
 /// A flow of datagrams that loses more than one packet in this many deserves a warning; smaller losses are usual in a
 /// congested network.
@@ -64,12 +67,17 @@ impl Lab {
         }
     }
 
-    /// What is wrong with a flow, in words; `None` if the flow did what it should. `started` tells whether the flow has
-    /// started.
+    /// What is wrong with a flow, in words; `None` if the flow did what it should. `began` is when the flow started, if
+    /// it has, and `end` the end of the run.
     ///
     /// TCP fills queues until a packet is lost, so losses alone are not a failure of a `tcp` or `rr` flow.
     #[must_use]
-    pub fn complaint(&self, report: &FlowReport, started: bool) -> Option<String> {
+    pub fn complaint(
+        &self,
+        report: &FlowReport,
+        began: Option<Instant>,
+        end: Instant,
+    ) -> Option<String> {
         let flow = self.traffic.get(report.flow.0)?;
         let name = &report.name;
         let [offered, delivered, lost] = [
@@ -94,11 +102,11 @@ impl Lab {
             None => {}
         }
         let why = self.main_reason(report);
-        if !started {
+        let Some(began) = began else {
             return Some(format!(
                 "traffic {name} never started: its hosts have not joined"
             ));
-        }
+        };
         if offered == 0 {
             let tcp = matches!(flow.kind, FlowKind::Tcp | FlowKind::Rr { .. });
             let why = if tcp { ": no connection" } else { "" };
@@ -119,6 +127,10 @@ impl Lab {
             return Some(format!(
                 "traffic {name}: {unexplained} packets are gone without a trace"
             ));
+        }
+        let until = flow.duration.map_or(end, |length| end.min(began + length));
+        if let Some(stop) = stops::of(self, flow, report, until) {
+            return Some(format!("traffic {name} {stop}"));
         }
         if unanswered * ONE_IN > delivered {
             let why = self.main_reason_of_answers(report);

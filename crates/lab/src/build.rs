@@ -315,6 +315,7 @@ impl<'a> Builder<'a> {
                     receive_buffer: model.tcp.buffer,
                     send_buffer: model.tcp.buffer,
                 },
+                life,
                 seed: self.seed_of(name, "stack", life),
             };
             Ip::Stack(Box::new(
@@ -458,6 +459,7 @@ impl<'a> Builder<'a> {
                 neighbours: Vec::new(),
                 mtu: usize::from(elan.ip_mtu()).min(1500),
                 tcp: TcpOptions::default(),
+                life,
                 seed: self.seed_of(&host.name, "stack", life),
             };
             let stack = Stack::new(config, now).expect("a resolved lab's addresses");

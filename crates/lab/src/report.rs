@@ -22,8 +22,8 @@ pub struct RunReport {
     pub circuits: Circuits,
     /// State of every node at the end: name, and the tables of each kind.
     pub nodes: Vec<NodeState>,
-    /// Flows that never started, because their hosts have not joined; numbers are those of the lab.
-    pub not_started: Vec<usize>,
+    /// When each flow of the lab started; `None` if it never did, because its hosts have not joined.
+    pub began: Vec<Option<Instant>>,
     /// Nodes with an interface that was never a member of its network.
     pub not_joined: Vec<String>,
     /// PDUs between programs with ATM sockets, by connection and direction.

@@ -138,13 +138,16 @@ impl Starts {
         ready
     }
 
-    /// Numbers of the flows that have not started yet.
+    /// When each flow started first: the time in the lab file, or the time at which its hosts had joined; `None` if they
+    /// have not joined yet.
     #[must_use]
-    pub fn missing(&self) -> Vec<usize> {
-        let flows = self.flows.iter().enumerate();
+    pub fn began(&self, lab: &Lab) -> Vec<Option<Instant>> {
+        let flows = self.flows.iter().zip(&lab.traffic);
         flows
-            .filter(|(_, start)| start.as_ref().is_some_and(|start| start.first.is_none()))
-            .map(|(index, _)| index)
+            .map(|(start, flow)| match start {
+                Some(start) => start.first,
+                None => Some(Instant::ZERO + flow.start),
+            })
             .collect()
     }
 

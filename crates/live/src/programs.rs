@@ -150,7 +150,7 @@ fn spec(driver: &Driver<'_>, program: &Program, now: Instant) -> Result<AppSpec,
             let kind = AppKind::TcpSource {
                 to,
                 port,
-                local_port: None,
+                local_ports: None,
                 octets: None,
             };
             (kind, Some(seconds))

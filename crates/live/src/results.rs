@@ -88,7 +88,7 @@ impl<'a> Results<'a> {
             programs: self.finished.clone(),
             circuits,
             nodes: report::nodes(self.lab, world),
-            not_started: world.not_started(),
+            began: world.began(),
             not_joined: self.not_joined(world),
             limits: self.met.texts(&Names::new(self.lab)),
             not_due: self.not_due(now),

@@ -82,6 +82,7 @@ fn end_host(number: usize, elan: ElanName) -> Result<LabNode, Refused> {
         neighbours: Vec::new(),
         mtu: 1500,
         tcp: TcpOptions::default(),
+        life: 0,
         seed: SEED,
     };
     let stack = Stack::new(stack, Instant::ZERO)?;

@@ -473,7 +473,7 @@ impl<'a> LabRun<'a> {
             failed_programs: dialogues::failed(self.lab, &self.world, past),
             circuits,
             nodes: report::nodes(self.lab, &self.world),
-            not_started: starts.missing(),
+            began: starts.began(self.lab),
             not_joined: report::not_joined(self.lab, |id| starts.members().ever_joined(id)),
             limits: self.seen.met.texts(&Names::new(self.lab)),
             not_due: Vec::new(),

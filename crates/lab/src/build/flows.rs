@@ -3,6 +3,7 @@
 use crate::model::{Flow, FlowKind, Lab, NodeId, SendRate, Ticks};
 use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
 use aerostat_node::ip::meter::{FlowSpec, Protocol};
+use aerostat_node::ip::source_ports::SourcePorts;
 use aerostat_proto::Instant;
 use std::net::Ipv4Addr;
 
@@ -21,7 +22,8 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
             FlowKind::Ping { .. } => Protocol::Icmp,
         };
         let ports = flow_ports(flow, index);
-        let ident = Some(AppId(2 * index as u32).ident());
+        let ident = AppId(2 * index as u32).ident();
+        let source = ports.map_or(Some(ident), |[source, _]| Some(source));
         FlowSpec {
             name: flow.name.clone(),
             source: match lab.behind(flow.from, flow.segment[0]) {
@@ -30,7 +32,10 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
             },
             destination: flow.destination,
             protocol,
-            source_port: ports.map_or(ident, |[source, _]| Some(source)),
+            source_ports: match protocol {
+                Protocol::Tcp => Some(calling_ports(lab, index)),
+                Protocol::Udp | Protocol::Icmp => source.map(SourcePorts::only),
+            },
             destination_port: ports.map(|[_, sink]| sink),
             voice: flow.voice,
         }
@@ -43,6 +48,14 @@ pub(crate) fn flow_ports(flow: &Flow, index: usize) -> Option<[u16; 2]> {
     let default = port(FIRST_SINK_PORT, index);
     let both = [port(FIRST_SOURCE_PORT, index), flow.port.unwrap_or(default)];
     (!matches!(flow.kind, FlowKind::Ping { .. })).then_some(both)
+}
+
+/// Source ports of the connections of a flow: that of [`flow_ports`] for the first one. A later one, after a restart of
+/// the sender or at the end of a connection, has a port that is a multiple of the number of flows above it, so that the
+/// flow of a packet is known by its ports.
+fn calling_ports(lab: &Lab, index: usize) -> SourcePorts {
+    let step = u16::try_from(lab.traffic.len()).unwrap_or(u16::MAX);
+    SourcePorts::every(port(FIRST_SOURCE_PORT, index), step)
 }
 
 fn port(first: u16, index: usize) -> u16 {
@@ -78,12 +91,13 @@ pub(crate) fn programs_of(lab: &Lab, index: usize) -> Option<(Placed, Option<Pla
     let flow = lab.traffic.get(index)?;
     let [source, sink] = flow_ports(flow, index).unwrap_or_default();
     let (to, local_port) = (flow.destination, Some(source));
+    let local_ports = Some(calling_ports(lab, index));
     let (sender, receiver) = match flow.kind {
         FlowKind::Tcp => (
             AppKind::TcpSource {
                 to,
                 port: sink,
-                local_port,
+                local_ports,
                 octets: None,
             },
             Some(AppKind::TcpSink { port: sink }),
@@ -124,7 +138,7 @@ pub(crate) fn programs_of(lab: &Lab, index: usize) -> Option<(Placed, Option<Pla
             AppKind::TransactionClient {
                 to,
                 port: sink,
-                local_port,
+                local_ports,
                 request: size,
                 response: size,
             },
@@ -173,7 +187,7 @@ traffic: [{ from: x, to: y, kind: tcp }, { name: p, from: x, to: y, kind: ping }
             builder.flows().to_vec()
         });
         // Without an identifier each ping from x to y would count.
-        assert!(kernel[1].source_port.is_some(), "{kernel:?}");
+        assert!(kernel[1].source_ports.is_some(), "{kernel:?}");
         assert_eq!(kernel, embedded);
     }
 }

@@ -5,6 +5,7 @@ use aerostat_lab::model::NodeId;
 use aerostat_lab::starts;
 use aerostat_node::host::{HostCommand, HostInput};
 use aerostat_node::ip::apps::AppCommand;
+use aerostat_proto::Instant;
 
 use super::Machine;
 
@@ -28,10 +29,10 @@ impl World {
         }
     }
 
-    /// Numbers of the flows that have not started, because their hosts have not joined.
+    /// When each flow started; `None` if it has not, because its hosts have not joined.
     #[must_use]
-    pub fn not_started(&self) -> Vec<usize> {
-        self.starts.missing()
+    pub fn began(&self) -> Vec<Option<Instant>> {
+        self.starts.began(&self.lab)
     }
 
     /// True if all interfaces of a node have been members of their networks at some time.

@@ -7,6 +7,7 @@
 use super::apps::Stamp;
 use super::meter::{FlowId, FlowSpec, PacketKey, Protocol};
 use super::router;
+use super::source_ports::SourcePorts;
 use crate::atm::{DropReason, Mark, SocketId};
 use aerostat_proto::discard::Discard;
 use aerostat_wire::llc::LlcSnap;
@@ -157,7 +158,7 @@ pub(super) struct Seen {
 
 #[derive(Clone, Copy, Debug)]
 struct Ports {
-    source: Option<u16>,
+    source: Option<SourcePorts>,
     destination: Option<u16>,
 }
 
@@ -183,7 +184,7 @@ impl FlowIndex {
         let mut index = Self::default();
         for (number, flow) in flows.iter().enumerate().filter(|(_, flow)| of(flow)) {
             let ports = Ports {
-                source: flow.source_port,
+                source: flow.source_ports,
                 destination: flow.destination_port,
             };
             let key = (flow.source, flow.destination, flow.protocol);
@@ -207,9 +208,11 @@ impl FlowIndex {
             seen.ends
         };
         let flows = self.0.get(&(from, to, seen.protocol))?;
-        let fits = |wanted: Option<u16>, port| wanted.is_none_or(|wanted| wanted == port);
         let found = flows.iter().find(|(_, ports)| {
-            fits(ports.source, seen.source_port) && fits(ports.destination, seen.destination_port)
+            ports.source.is_none_or(|of| of.contains(seen.source_port))
+                && ports
+                    .destination
+                    .is_none_or(|port| port == seen.destination_port)
         });
         found.map(|(flow, _)| *flow)
     }
@@ -286,6 +289,7 @@ pub(super) fn look(packet: &[u8]) -> Option<Seen> {
             seen.protocol = Protocol::Tcp;
             seen.payload = length;
             seen.key = PacketKey::Segment {
+                port: seen.source_port,
                 sequence: u32::from(u16_at(body, 4)?) << 16 | u32::from(u16_at(body, 6)?),
                 length,
                 ident,

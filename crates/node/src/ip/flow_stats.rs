@@ -137,6 +137,13 @@ pub struct FlowReport {
     pub first: Option<Instant>,
     /// Last packet offered or received.
     pub last: Option<Instant>,
+    /// Last packet offered.
+    pub last_offered: Option<Instant>,
+    /// Last packet received.
+    pub last_received: Option<Instant>,
+    /// When the sender and the receiver were last switched off, and the place of what they lost. Before something was
+    /// offered, or received, again, the earliest time counts.
+    pub off: [Option<(Instant, Place)>; 2],
     /// Received packets that are not known to have been sent, or that were received before.
     pub unmatched: u64,
     /// Each path that was used, `routed` first; if the flow never sent, one path with zeros.
@@ -220,11 +227,11 @@ impl FlowStats {
         }
     }
 
-    /// Records that the host with this IP address was switched off: packets that had not left it are lost.
+    /// Records that the host with this IP address was switched off: packets of its programs that had not left it are
+    /// lost.
     pub fn host_off(&mut self, address: Ipv4Addr, place: Place, at: Instant) {
-        let own = |flow: &&mut Flow| flow.source() == Some(address);
-        for flow in self.flows.iter_mut().filter(own) {
-            flow.source_off(place, at);
+        for flow in &mut self.flows {
+            flow.host_off(address, place, at);
         }
     }
 

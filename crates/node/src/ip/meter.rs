@@ -9,6 +9,7 @@
 
 use super::apps::{AppId, Offer};
 use super::books::{FlowIndex, Refusal, look};
+use super::source_ports::SourcePorts;
 use aerostat_proto::Instant;
 use smoltcp::wire::{EthernetFrame, EthernetProtocol, Ipv4Packet};
 use std::net::Ipv4Addr;
@@ -68,8 +69,8 @@ pub struct FlowSpec {
     pub destination: Ipv4Addr,
     /// Protocol.
     pub protocol: Protocol,
-    /// Source port, or identifier of echo requests; `None` matches any.
-    pub source_port: Option<u16>,
+    /// Source ports, or the identifier of echo requests; `None` matches any.
+    pub source_ports: Option<SourcePorts>,
     /// Destination port; `None` matches any, and is always used for ICMP.
     pub destination_port: Option<u16>,
     /// True for a telephone call, to be rated by [`super::emodel`].
@@ -115,6 +116,8 @@ pub enum PacketKey {
     },
     /// A TCP segment.
     Segment {
+        /// Source port, which distinguishes the connections of a flow.
+        port: u16,
         /// Sequence number of the first octet.
         sequence: u32,
         /// Octets of payload.

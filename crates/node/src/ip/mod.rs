@@ -19,6 +19,7 @@ mod packet;
 pub mod random;
 pub mod router;
 mod routes;
+pub mod source_ports;
 pub mod stack;
 pub mod stats;
 

@@ -39,8 +39,8 @@ use link::{Link, LinkOutput};
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::socket::{Socket, tcp};
 use smoltcp::wire::{
-    EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, IpCidr, IpProtocol,
-    Ipv4Cidr, Ipv4Packet, UdpPacket,
+    EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, IpCidr, IpEndpoint,
+    IpProtocol, Ipv4Cidr, Ipv4Packet, TcpPacket, UdpPacket,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -105,6 +105,8 @@ pub struct StackConfig {
     pub mtu: usize,
     /// Options of TCP sockets.
     pub tcp: TcpOptions,
+    /// Earlier starts of the host: it selects the source ports of its connections.
+    pub life: u32,
     /// Seed of the run.
     pub seed: u64,
 }
@@ -254,16 +256,29 @@ impl Stack {
         self.apps.iter().map(|(id, app)| (*id, app.result()))
     }
 
-    /// False if a frame holds a datagram for which no program listens; the stack answers it with ICMP port unreachable.
+    /// False if a frame holds a datagram for which no program listens, which the stack answers with ICMP port
+    /// unreachable, or data of a TCP connection that does not exist, which the stack answers with a reset.
     #[must_use]
     pub fn hears(&self, frame: &[u8]) -> bool {
-        let Some(port) = destination_port(frame) else {
-            return true;
-        };
-        self.sockets.iter().any(|(_, socket)| match socket {
-            Socket::Udp(socket) => socket.endpoint().port == port,
-            _ => false,
-        })
+        match transport(frame) {
+            Some(Transport::Datagram { to }) => {
+                self.sockets.iter().any(|(_, socket)| match socket {
+                    Socket::Udp(socket) => socket.endpoint().port == to,
+                    _ => false,
+                })
+            }
+            Some(Transport::Segment { from, to }) => {
+                let ends = Some((Some(from), to));
+                self.sockets.iter().any(|(_, socket)| match socket {
+                    Socket::Tcp(socket) => {
+                        let local = socket.local_endpoint();
+                        local.map(|local| (socket.remote_endpoint(), local.port)) == ends
+                    }
+                    _ => false,
+                })
+            }
+            None => true,
+        }
     }
 
     fn command(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {
@@ -489,13 +504,30 @@ fn check(config: &StackConfig) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The destination port of the UDP datagram in an Ethernet frame, if the frame contains a UDP datagram.
-fn destination_port(frame: &[u8]) -> Option<u16> {
+/// The receiving socket of a packet.
+enum Transport {
+    Datagram { to: u16 },
+    Segment { from: IpEndpoint, to: u16 },
+}
+
+/// The ports of the packet in an Ethernet frame, if the frame contains a UDP datagram or a TCP segment.
+fn transport(frame: &[u8]) -> Option<Transport> {
     let frame = EthernetFrame::new_checked(frame).ok()?;
     let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
-    let datagram = packet.next_header() == IpProtocol::Udp;
-    let datagram = datagram.then(|| UdpPacket::new_checked(packet.payload()))?;
-    Some(datagram.ok()?.dst_port())
+    let payload = packet.payload();
+    match packet.next_header() {
+        IpProtocol::Udp => {
+            let to = UdpPacket::new_checked(payload).ok()?.dst_port();
+            Some(Transport::Datagram { to })
+        }
+        IpProtocol::Tcp => {
+            let segment = TcpPacket::new_checked(payload).ok()?;
+            let from = IpEndpoint::new(packet.src_addr().into(), segment.src_port());
+            let to = segment.dst_port();
+            Some(Transport::Segment { from, to })
+        }
+        _ => None,
+    }
 }
 
 fn is_unicast(address: Ipv4Addr) -> bool {

@@ -58,7 +58,7 @@ pub(crate) fn books(text: &str, flow: usize) -> Books {
 }
 
 fn books_of(lab: &Lab, report: &RunReport, flow: usize) -> Books {
-    let started = !report.not_started.contains(&flow);
+    let began = report.began[flow];
     let flow = &report.flows[flow];
     let mut lost = BTreeMap::new();
     for (place, packets) in flow.paths.iter().flat_map(|path| lab.lost_by(path)) {
@@ -71,7 +71,7 @@ fn books_of(lab: &Lab, report: &RunReport, flow: usize) -> Books {
         delivered: flow.sum(|path| path.received_packets),
         under_way: flow.sum(|path| path.in_flight),
         lost,
-        complaint: lab.complaint(flow, started),
+        complaint: lab.complaint(flow, began, report.end),
     }
 }
 

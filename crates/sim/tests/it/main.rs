@@ -24,6 +24,7 @@ mod random;
 mod rates;
 mod registering;
 mod rejoin;
+mod restarts;
 mod scale;
 mod schedules;
 mod sockets;

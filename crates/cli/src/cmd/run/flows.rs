@@ -181,8 +181,8 @@ pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String>
     let limits = first_of(report.limits.clone(), "bounds refused something");
     let due = |flow: &&FlowReport| !report.not_due.contains(&flow.flow.0);
     let flows = report.flows.iter().filter(due).filter_map(|flow| {
-        let started = !report.not_started.contains(&flow.flow.0);
-        lab.complaint(flow, started)
+        let began = report.began.get(flow.flow.0).copied().flatten();
+        lab.complaint(flow, began, report.end)
     });
     let flows = first_of(flows.collect(), "flows have such warnings");
     let idle = first_of(idle_entries(report, lab), "such entries");

@@ -1,11 +1,10 @@
 //! Bulk TCP: a source that keeps the socket full and a sink that checks every octet.
 
+use super::caller::{Caller, Line};
 use super::listener::Listener;
 use super::{AppResult, Net, Program};
 use aerostat_proto::{Duration, Instant};
-use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp;
-use std::net::Ipv4Addr;
 
 /// How long a source that has sent everything waits for the last acknowledgement.
 const LINGER: Duration = Duration::from_secs(10);
@@ -17,7 +16,9 @@ const CHUNK: usize = 16 * 1024;
 /// Results of a bulk source.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpSourceResult {
-    /// When the connection was established.
+    /// Connections established: more than one if connections ended too early.
+    pub connections: u64,
+    /// When the first connection was established.
     pub established: Option<Instant>,
     /// Octets acknowledged by the sink's host.
     pub octets: u64,
@@ -25,7 +26,7 @@ pub struct TcpSourceResult {
     pub elapsed: Duration,
     /// `octets` over `elapsed`, 10⁶ bit/s.
     pub throughput_mbps: f64,
-    /// True if the connection was refused or reset, or did not acknowledge everything in time.
+    /// True if the connection was refused, if there was none at the end, or if not everything was acknowledged in time.
     pub failed: bool,
 }
 
@@ -68,12 +69,13 @@ enum Phase {
 }
 
 pub(super) struct Source {
-    remote: (Ipv4Addr, u16),
-    local_port: u16,
+    caller: Caller,
     limit: Option<u64>,
     contents: Contents,
-    handle: Option<SocketHandle>,
     phase: Phase,
+    /// Octets that the sink acknowledged on earlier connections.
+    before: u64,
+    /// Octets written to the current connection.
     written: u64,
     last_progress: Instant,
     give_up: Option<Instant>,
@@ -81,14 +83,13 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(remote: (Ipv4Addr, u16), local_port: u16, limit: Option<u64>) -> Self {
+    pub(super) fn new(caller: Caller, limit: Option<u64>) -> Self {
         Self {
-            remote,
-            local_port,
+            caller,
             limit,
             contents: Contents::new(),
-            handle: None,
             phase: Phase::Connecting,
+            before: 0,
             written: 0,
             last_progress: Instant::ZERO,
             give_up: None,
@@ -96,12 +97,19 @@ impl Source {
         }
     }
 
+    /// Octets left to write to the current connection.
+    fn left(&self) -> u64 {
+        self.limit
+            .map_or(u64::MAX, |limit| limit - self.before - self.written)
+    }
+
     /// Fills the socket; true if any octets were written.
     fn fill(&mut self, socket: &mut tcp::Socket<'static>) -> bool {
         let before = self.written;
         while socket.can_send() {
-            let left = self.limit.map_or(u64::MAX, |limit| limit - self.written);
-            let len = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK);
+            let len = usize::try_from(self.left())
+                .unwrap_or(usize::MAX)
+                .min(CHUNK);
             let sent = socket
                 .send_slice(self.contents.at(self.written, len))
                 .unwrap_or(0);
@@ -117,7 +125,7 @@ impl Source {
     fn note(&mut self, socket: &tcp::Socket<'static>, now: Instant) {
         // A closed socket has an empty queue whether or not its contents arrived, so the last figure is kept.
         if socket.state() != tcp::State::Closed {
-            let acknowledged = self.written - socket.send_queue() as u64;
+            let acknowledged = self.before + self.written - socket.send_queue() as u64;
             if acknowledged > self.result.octets {
                 self.result.octets = acknowledged;
                 self.last_progress = now;
@@ -125,13 +133,22 @@ impl Source {
         }
     }
 
+    /// The connection ended too early: the next one sends what was not acknowledged, unless the time is over.
+    fn lost(&mut self, net: &mut Net<'_>, ended: bool) {
+        let open = self.result.octets < self.before + self.written;
+        if ended || (self.phase == Phase::Draining && !open) {
+            return self.finish(net, open || self.phase != Phase::Draining);
+        }
+        (self.before, self.written) = (self.result.octets, 0);
+        self.phase = Phase::Connecting;
+        self.give_up = None;
+    }
+
     fn finish(&mut self, net: &mut Net<'_>, failed: bool) {
-        if let Some(handle) = self.handle.take() {
-            if failed {
-                net.abort(handle);
-            } else {
-                net.retire(handle);
-            }
+        if failed {
+            self.caller.give_up(net);
+        } else {
+            self.caller.retire(net);
         }
         self.result.failed = failed;
         self.phase = Phase::Done;
@@ -139,63 +156,74 @@ impl Source {
 }
 
 impl Program for Source {
-    fn open(&mut self, net: &mut Net<'_>, _: Instant) {
-        let handle = net.tcp();
-        self.handle = Some(handle);
-        let socket = net.sockets.get_mut::<tcp::Socket<'static>>(handle);
-        if socket
-            .connect(net.interface.context(), self.remote, self.local_port)
-            .is_err()
-        {
-            self.finish(net, true);
-        }
+    fn open(&mut self, _: &mut Net<'_>, now: Instant) {
+        self.caller.start(now);
     }
 
     fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool {
-        let Some(handle) = self.handle else {
+        if self.phase == Phase::Done {
+            return false;
+        }
+        if let Some(socket) = self.caller.socket(net) {
+            self.note(socket, now);
+        }
+        let ended = end.is_some_and(|end| now >= end);
+        match self.caller.look(net, now) {
+            Line::New => {
+                self.result.established.get_or_insert(now);
+                self.last_progress = self.last_progress.max(now);
+                self.phase = Phase::Sending;
+            }
+            Line::Lost => {
+                self.lost(net, ended);
+                return true;
+            }
+            Line::Refused => {
+                self.finish(net, true);
+                return true;
+            }
+            Line::Waiting if ended => {
+                self.finish(net, true);
+                return true;
+            }
+            Line::Waiting => return false,
+            Line::Same => {}
+        }
+        let Some(socket) = self.caller.socket(net) else {
             return false;
         };
-        let socket = net.sockets.get_mut::<tcp::Socket<'static>>(handle);
         let mut moved = false;
-        if self.phase == Phase::Connecting && socket.may_send() {
-            self.result.established = Some(now);
-            self.last_progress = now;
-            self.phase = Phase::Sending;
-        }
-        self.note(socket, now);
-        let ended = end.is_some_and(|end| now >= end);
         if self.phase == Phase::Sending {
             if !ended {
                 moved = self.fill(socket);
             }
-            if ended || self.limit == Some(self.written) {
+            if ended || self.left() == 0 {
                 socket.close();
                 self.phase = Phase::Draining;
                 self.give_up = Some(now + LINGER);
                 moved = true;
             }
         }
-        let state = socket.state();
-        match self.phase {
-            Phase::Connecting if ended || state == tcp::State::Closed => self.finish(net, true),
-            Phase::Sending if state == tcp::State::Closed => self.finish(net, true),
-            Phase::Draining => {
-                // Our FIN is acknowledged, and so is all data before it.
-                let through = matches!(state, tcp::State::FinWait2 | tcp::State::TimeWait);
-                let late = self.give_up.is_some_and(|at| now >= at);
-                if through {
-                    self.finish(net, false);
-                } else if state == tcp::State::Closed || late {
-                    self.finish(net, self.result.octets < self.written);
-                }
+        if self.phase == Phase::Draining {
+            // Our FIN is acknowledged, and so is all data before it.
+            let state = socket.state();
+            let through = matches!(state, tcp::State::FinWait2 | tcp::State::TimeWait);
+            let late = self.give_up.is_some_and(|at| now >= at);
+            if through {
+                self.finish(net, false);
+            } else if late {
+                self.finish(net, self.result.octets < self.before + self.written);
             }
-            Phase::Connecting | Phase::Sending | Phase::Done => {}
         }
         moved
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.handle.and(self.give_up)
+        [self.give_up, self.caller.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+            .filter(|_| self.phase != Phase::Done)
     }
 
     fn is_done(&self) -> bool {
@@ -220,6 +248,7 @@ impl Program for Source {
             0.0
         };
         AppResult::TcpSource(TcpSourceResult {
+            connections: self.caller.connections,
             elapsed,
             throughput_mbps,
             ..self.result

@@ -6,6 +6,7 @@
 //! runs until its work is done, or until it is stopped.
 
 mod bulk;
+mod caller;
 mod datagram;
 mod listener;
 mod ping;
@@ -19,9 +20,11 @@ pub use transaction::{TransactionClientResult, TransactionServerResult};
 use super::books::Refusal;
 use super::meter::PacketKey;
 use super::random;
+use super::source_ports::SourcePorts;
 use super::stack::{Congestion, StackConfig, TcpOptions};
 use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant, Refused};
+use caller::Caller;
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp;
 use std::net::Ipv4Addr;
@@ -33,6 +36,9 @@ const FIRST_DYNAMIC_PORT: u16 = 49152;
 
 /// How long a TCP connection waits for an acknowledgement before it fails (RFC 9293: at least 100 s).
 const TCP_TIMEOUT: smoltcp::time::Duration = smoltcp::time::Duration::from_secs(300);
+/// After how long without a segment a connection asks whether its peer still knows it (RFC 9293 §3.8.4). The host of a
+/// peer that restarted answers with a reset, and then the connection ends.
+const KEEP_ALIVE: smoltcp::time::Duration = smoltcp::time::Duration::from_secs(10);
 
 /// A program's number, chosen by the caller who starts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,8 +108,8 @@ pub enum AppKind {
         to: Ipv4Addr,
         /// The sink's port.
         port: u16,
-        /// Local port; with `None`, a port of the dynamic range.
-        local_port: Option<u16>,
+        /// Local ports of its connections; with `None`, a port of the dynamic range.
+        local_ports: Option<SourcePorts>,
         /// Octets to send; with `None`, as many as the duration allows.
         octets: Option<u64>,
     },
@@ -138,8 +144,8 @@ pub enum AppKind {
         to: Ipv4Addr,
         /// The server's port.
         port: u16,
-        /// Local port; with `None`, a port of the dynamic range.
-        local_port: Option<u16>,
+        /// Local ports of its connections; with `None`, a port of the dynamic range.
+        local_ports: Option<SourcePorts>,
         /// Octets of a request, at least 1.
         request: usize,
         /// Octets of a response, at least 1.
@@ -210,6 +216,7 @@ impl Net<'_> {
             Congestion::None => tcp::CongestionControl::None,
         });
         socket.set_timeout(Some(TCP_TIMEOUT));
+        socket.set_keep_alive(Some(KEEP_ALIVE));
         self.sockets.add(socket)
     }
 
@@ -375,15 +382,13 @@ fn program(kind: AppKind, id: AppId, config: &StackConfig) -> Result<Box<dyn Pro
         AppKind::TcpSource {
             to,
             port,
-            local_port,
+            local_ports,
             octets,
         } => {
             let remote = remote(to, port)?;
-            Ok(Box::new(bulk::Source::new(
-                remote,
-                local(local_port, dynamic)?,
-                octets,
-            )))
+            let ports = calling(local_ports, dynamic)?;
+            let caller = Caller::new(remote, ports, config.life, true);
+            Ok(Box::new(bulk::Source::new(caller, octets)))
         }
         AppKind::TcpSink { port } => Ok(Box::new(bulk::Sink::new(listening(port)?))),
         AppKind::UdpSource {
@@ -413,17 +418,15 @@ fn program(kind: AppKind, id: AppId, config: &StackConfig) -> Result<Box<dyn Pro
         AppKind::TransactionClient {
             to,
             port,
-            local_port,
+            local_ports,
             request,
             response,
         } => {
             let sizes = transaction::Sizes::new(request, response)?;
             let remote = remote(to, port)?;
-            Ok(Box::new(transaction::Client::new(
-                remote,
-                local(local_port, dynamic)?,
-                sizes,
-            )))
+            let ports = calling(local_ports, dynamic)?;
+            let caller = Caller::new(remote, ports, config.life, false);
+            Ok(Box::new(transaction::Client::new(caller, sizes)))
         }
         AppKind::TransactionServer {
             port,
@@ -445,6 +448,12 @@ fn remote(to: Ipv4Addr, port: u16) -> Result<(Ipv4Addr, u16), Refused> {
 
 fn local(given: Option<u16>, dynamic: u16) -> Result<u16, Refused> {
     listening(given.unwrap_or(dynamic))
+}
+
+fn calling(given: Option<SourcePorts>, dynamic: u16) -> Result<SourcePorts, Refused> {
+    let ports = given.unwrap_or(SourcePorts::only(dynamic));
+    listening(ports.first())?;
+    Ok(ports)
 }
 
 fn listening(port: u16) -> Result<u16, Refused> {

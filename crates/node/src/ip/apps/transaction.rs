@@ -1,12 +1,11 @@
 //! Requests and responses over one TCP connection, one at a time, to measure transactions per second.
 
+use super::caller::{Caller, Line};
 use super::listener::Listener;
 use super::{AppResult, Net, Program};
 use crate::ip::stats::{Distribution, Summary};
 use aerostat_proto::{Duration, Instant, Refused};
-use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp;
-use std::net::Ipv4Addr;
 
 /// Largest request or response, octets.
 const MAX_SIZE: usize = 1 << 20;
@@ -16,15 +15,17 @@ const FILLER: [u8; 1024] = [0xa5; 1024];
 /// Results of a transaction client.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TransactionClientResult {
+    /// Connections established: more than one if connections ended too early.
+    pub connections: u64,
     /// Responses received completely.
     pub transactions: u64,
-    /// Time from the establishment of the connection to the last response.
+    /// Time from the establishment of the first connection to the last response.
     pub elapsed: Duration,
     /// `transactions` over `elapsed`.
     pub per_second: f64,
     /// Time from the request to the complete response.
     pub latency: Summary,
-    /// True if the connection was refused or reset.
+    /// True if the connection was refused, or if there was none at the end.
     pub failed: bool,
 }
 
@@ -82,10 +83,8 @@ fn receive(socket: &mut tcp::Socket<'static>, most: usize) -> usize {
 }
 
 pub(super) struct Client {
-    remote: (Ipv4Addr, u16),
-    local_port: u16,
+    caller: Caller,
     sizes: Sizes,
-    handle: Option<SocketHandle>,
     established: Option<Instant>,
     /// Octets of the current request that are not in the socket yet, and of its response that are not received yet.
     to_send: usize,
@@ -93,23 +92,24 @@ pub(super) struct Client {
     asked: Instant,
     last: Instant,
     latency: Distribution,
+    /// True if there is a connection.
+    up: bool,
     failed: bool,
     done: bool,
 }
 
 impl Client {
-    pub(super) fn new(remote: (Ipv4Addr, u16), local_port: u16, sizes: Sizes) -> Self {
+    pub(super) fn new(caller: Caller, sizes: Sizes) -> Self {
         Self {
-            remote,
-            local_port,
+            caller,
             sizes,
-            handle: None,
             established: None,
             to_send: 0,
             to_receive: 0,
             asked: Instant::ZERO,
             last: Instant::ZERO,
             latency: Distribution::default(),
+            up: false,
             failed: false,
             done: false,
         }
@@ -123,35 +123,36 @@ impl Client {
 }
 
 impl Program for Client {
-    fn open(&mut self, net: &mut Net<'_>, now: Instant) {
-        let handle = net.tcp();
-        self.handle = Some(handle);
-        let socket = net.sockets.get_mut::<tcp::Socket<'static>>(handle);
-        socket.set_nagle_enabled(false);
-        if socket
-            .connect(net.interface.context(), self.remote, self.local_port)
-            .is_err()
-        {
-            self.failed = true;
-            self.close(net, now);
-        }
+    fn open(&mut self, _: &mut Net<'_>, now: Instant) {
+        self.caller.start(now);
     }
 
     fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool {
-        let Some(handle) = self.handle else {
+        if self.done {
+            return false;
+        }
+        match self.caller.look(net, now) {
+            Line::New => {
+                self.up = true;
+                if self.established.is_none() {
+                    (self.established, self.last) = (Some(now), now);
+                }
+                self.ask(now);
+            }
+            Line::Lost => {
+                self.up = false;
+                return true;
+            }
+            Line::Refused => {
+                self.close(net, now);
+                return true;
+            }
+            Line::Waiting => return false,
+            Line::Same => {}
+        }
+        let Some(socket) = self.caller.socket(net) else {
             return false;
         };
-        let socket = net.tcp_at(handle);
-        if self.established.is_none() && socket.may_send() {
-            self.established = Some(now);
-            self.last = now;
-            self.ask(now);
-        }
-        if socket.state() == tcp::State::Closed {
-            self.failed = true;
-            self.close(net, now);
-            return true;
-        }
         let got = receive(socket, self.to_receive);
         self.to_receive -= got;
         let ended = end.is_some_and(|end| now >= end);
@@ -164,7 +165,7 @@ impl Program for Client {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        None
+        self.caller.deadline()
     }
 
     fn is_done(&self) -> bool {
@@ -172,10 +173,8 @@ impl Program for Client {
     }
 
     fn close(&mut self, net: &mut Net<'_>, _: Instant) {
-        if let Some(handle) = self.handle.take() {
-            self.failed |= self.established.is_none();
-            net.retire(handle);
-        }
+        self.failed = !self.up;
+        self.caller.retire(net);
         self.done = true;
     }
 
@@ -191,6 +190,7 @@ impl Program for Client {
             0.0
         };
         AppResult::TransactionClient(TransactionClientResult {
+            connections: self.caller.connections,
             transactions,
             elapsed,
             per_second,

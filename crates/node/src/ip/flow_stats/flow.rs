@@ -1,6 +1,6 @@
 //! One flow: its undelivered packets, and its accounts by path.
 
-use super::stream::Stream;
+use super::stream::Streams;
 use super::{FlowReport, IN_FLIGHT, MAX_OUTSTANDING, PathReport};
 use crate::ip::books::{Cause, Place, Refusal};
 use crate::ip::emodel::Quality;
@@ -15,7 +15,10 @@ use std::net::Ipv4Addr;
 pub(super) struct Flow {
     name: String,
     pub(super) voice: bool,
-    source: Option<Ipv4Addr>,
+    /// Sender and receiver.
+    ends: Vec<Ipv4Addr>,
+    /// When each of them was last switched off, and the place of its losses.
+    off: [Option<(Instant, Place)>; 2],
     /// Number of accepted packets.
     sent_count: u64,
     /// Packets that have not been received, by order of sending.
@@ -29,9 +32,10 @@ pub(super) struct Flow {
     /// Time of the last offered packet.
     last_offered: Option<Instant>,
     last: Option<Instant>,
+    last_received: Option<Instant>,
     phase: Option<(Path, Instant)>,
-    sent_stream: Stream,
-    received_stream: Stream,
+    sent_streams: Streams,
+    received_streams: Streams,
     unmatched: u64,
     pub(super) paths: BTreeMap<Path, Figures>,
 }
@@ -91,13 +95,9 @@ impl Flow {
         Self {
             name: spec.name.clone(),
             voice: spec.voice,
-            source: Some(spec.source),
+            ends: vec![spec.source, spec.destination],
             ..Self::default()
         }
-    }
-
-    pub(super) const fn source(&self) -> Option<Ipv4Addr> {
-        self.source
     }
 
     fn note_offer(&mut self, at: Instant) {
@@ -131,8 +131,11 @@ impl Flow {
         }
         let again = match sample.key {
             PacketKey::Segment {
-                sequence, length, ..
-            } => self.sent_stream.take(sequence, length) < u64::from(length),
+                port,
+                sequence,
+                length,
+                ..
+            } => self.sent_streams.of(port).take(sequence, length) < u64::from(length),
             _ => false,
         };
         let figures = self.paths.entry(sample.path).or_default();
@@ -222,8 +225,18 @@ impl Flow {
         }
     }
 
-    pub(super) fn source_off(&mut self, place: Place, at: Instant) {
-        let waiting = self.outstanding.values_mut();
+    /// The host with this address was switched off.
+    pub(super) fn host_off(&mut self, address: Ipv4Addr, place: Place, at: Instant) {
+        let Some(end) = self.ends.iter().position(|end| *end == address) else {
+            return;
+        };
+        // A host that is already off is switched off again when it restarts.
+        let active = [self.last_offered, self.last_received][end];
+        if self.off[end].is_none_or(|(before, _)| active > Some(before)) {
+            self.off[end] = Some((at, place));
+        }
+        // What its programs have sent and what has not left the host is lost.
+        let waiting = self.outstanding.values_mut().filter(|_| end == 0);
         for sent in waiting.filter(|sent| sent.path.is_none()) {
             sent.lost.get_or_insert((place, at));
         }
@@ -246,10 +259,14 @@ impl Flow {
 
     pub(super) fn received(&mut self, sample: &Sample) {
         self.last = self.last.max(Some(sample.at));
+        self.last_received = self.last_received.max(Some(sample.at));
         let new_octets = match sample.key {
             PacketKey::Segment {
-                sequence, length, ..
-            } => self.received_stream.take(sequence, length),
+                port,
+                sequence,
+                length,
+                ..
+            } => self.received_streams.of(port).take(sequence, length),
             _ => u64::from(sample.payload),
         };
         let Some(index) = self.by_key.remove(&sample.key) else {
@@ -336,6 +353,9 @@ impl Flow {
             name: self.name.clone(),
             first: self.first,
             last: self.last,
+            last_offered: self.last_offered,
+            last_received: self.last_received,
+            off: self.off,
             unmatched: self.unmatched,
             paths: paths.collect(),
         }

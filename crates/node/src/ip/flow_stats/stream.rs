@@ -7,6 +7,28 @@ const MAX_HOLES: usize = 256;
 /// A larger jump in TCP sequence numbers means another connection.
 const NEW_CONNECTION: u32 = 1 << 28;
 
+/// Limit of connections of a flow that are remembered; segments of an older one count as those of a new connection.
+const MAX_CONNECTIONS: usize = 4;
+
+/// The streams of a flow: one for each connection, by source port, the latest connection last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Streams(Vec<(u16, Stream)>);
+
+impl Streams {
+    /// The stream of the connection from this port.
+    pub(super) fn of(&mut self, port: u16) -> &mut Stream {
+        let known = self.0.iter().position(|(of, _)| *of == port);
+        let at = known.unwrap_or_else(|| {
+            if self.0.len() == MAX_CONNECTIONS {
+                self.0.remove(0);
+            }
+            self.0.push((port, Stream::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+}
+
 /// The octets of a TCP stream that have been seen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
@@ -85,6 +107,19 @@ mod tests {
             5,
             "another connection"
         );
+    }
+
+    #[test]
+    fn connections_of_a_flow_have_streams_of_their_own() {
+        let mut streams = Streams::default();
+        assert_eq!(streams.of(1).take(1000, 100), 100);
+        assert_eq!(streams.of(2).take(1050, 100), 100, "near, but another one");
+        assert_eq!(streams.of(1).take(1050, 100), 50, "the first goes on");
+        for port in 3..=5 {
+            assert_eq!(streams.of(port).take(7, 1), 1);
+        }
+        assert_eq!(streams.of(2).take(1050, 100), 0, "among the latest four");
+        assert_eq!(streams.of(1).take(1000, 100), 100, "forgotten");
     }
 
     proptest::proptest! {

@@ -10,7 +10,7 @@ fn collector() -> FlowStats {
         source: Ipv4Addr::new(10, 0, 0, 1),
         destination: Ipv4Addr::new(10, 0, 0, 2),
         protocol: Protocol::Udp,
-        source_port: None,
+        source_ports: None,
         destination_port: None,
         voice: false,
     }])

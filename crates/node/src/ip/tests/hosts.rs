@@ -4,6 +4,7 @@ use super::every;
 use super::wire::{Fate, World, config, lossy, perfect};
 use crate::ip::apps::{AppKind, AppResult, Pattern};
 use crate::ip::meter::{FlowSpec, Protocol, Side};
+use crate::ip::source_ports::SourcePorts;
 use crate::ip::stack::{Congestion, Stack, StackInput};
 use crate::rate::PacketRate;
 use aerostat_proto::machine::settle;
@@ -21,7 +22,7 @@ fn flow(name: &str, protocol: Protocol, port: u16) -> FlowSpec {
         source: A,
         destination: B,
         protocol,
-        source_port: None,
+        source_ports: None,
         destination_port,
         voice: false,
     }
@@ -31,7 +32,7 @@ fn bulk(octets: Option<u64>) -> AppKind {
     AppKind::TcpSource {
         to: B,
         port: 5001,
-        local_port: Some(40_000),
+        local_ports: Some(SourcePorts::every(40_000, 1)),
         octets,
     }
 }
@@ -218,7 +219,7 @@ fn transactions_take_one_round_trip_each() {
     let client = AppKind::TransactionClient {
         to: B,
         port: 7,
-        local_port: None,
+        local_ports: None,
         request: 1,
         response: 3000,
     };
@@ -478,7 +479,7 @@ fn programs_without_a_duration_run_until_stopped() {
     let transactions = AppKind::TransactionClient {
         to,
         port: 7,
-        local_port: None,
+        local_ports: None,
         request: 1,
         response: 1,
     };

@@ -5,6 +5,7 @@ use aerostat_proto::Duration;
 
 mod arp;
 mod hosts;
+mod restarts;
 mod routers;
 mod wire;
 

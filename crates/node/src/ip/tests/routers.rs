@@ -187,7 +187,7 @@ fn bulk(forwarding: Forwarding, window: usize) -> (f64, u64, u64) {
         source: A,
         destination: B,
         protocol: Protocol::Tcp,
-        source_port: None,
+        source_ports: None,
         destination_port: Some(5001),
         voice: false,
     };
@@ -205,7 +205,7 @@ fn bulk(forwarding: Forwarding, window: usize) -> (f64, u64, u64) {
         AppKind::TcpSource {
             to: B,
             port: 5001,
-            local_port: None,
+            local_ports: None,
             octets,
         },
         0,

@@ -22,6 +22,7 @@ pub(super) fn config(name: &str, last: u8, seed: u64) -> StackConfig {
         neighbours: Vec::new(),
         mtu: 1500,
         tcp: TcpOptions::default(),
+        life: 0,
         seed,
     }
 }

@@ -17,8 +17,8 @@ const FIRST_ECHO: u16 = 0;
 pub(super) enum Mark {
     /// Number and time of a datagram's stamp, because a restarted sender counts from 0 again.
     Datagram(u64, u64),
-    /// Sequence number, octets and identification of a segment.
-    Segment(u32, u32, u16),
+    /// Sequence number, octets, and identification with source port of a segment.
+    Segment(u32, u32, [u16; 2]),
     /// Number of an echo request.
     Echo(u16),
 }
@@ -91,6 +91,8 @@ struct Wanted {
     ends: [Ipv4Addr; 2],
     protocol: u8,
     ports: [u16; 2],
+    /// Distance of the source ports of its connections; 0 for a single port.
+    step: u16,
 }
 
 /// Reads the capture files of all nodes of a lab; returns the sightings of each flow.
@@ -105,7 +107,9 @@ pub(super) fn read(lab: &Lab, directory: &Path) -> Vec<Sightings> {
             FlowKind::Udp { .. } => (17, [source, sink]),
             FlowKind::Ping { .. } => (1, [FIRST_ECHO + 2 * number, 0]),
         };
+        let calls = protocol == 6;
         Wanted {
+            step: if calls { lab.traffic.len() as u16 } else { 0 },
             ends: [address(flow.from), address(flow.to)],
             protocol,
             ports,
@@ -210,8 +214,14 @@ fn find(wanted: &[Wanted], sdu: &[u8]) -> Option<(usize, Mark)> {
         _ => [be16(body, 0), be16(body, 2)],
     };
     let ends = [address(12), address(16)];
-    let fits =
-        |flow: &Wanted| flow.protocol == protocol && flow.ends == ends && flow.ports == ports;
+    // Each connection has a source port of its own: "QoS" in docs/lab-file.md.
+    let from = |flow: &Wanted| match ports[0].checked_sub(flow.ports[0]) {
+        Some(above) if flow.step > 0 => above % flow.step == 0,
+        above => above == Some(0),
+    };
+    let fits = |flow: &Wanted| {
+        flow.protocol == protocol && flow.ends == ends && from(flow) && flow.ports[1] == ports[1]
+    };
     let flow = wanted.iter().position(fits)?;
     let mark = match protocol {
         1 => Mark::Echo(be16(body, 6)),
@@ -221,7 +231,7 @@ fn find(wanted: &[Wanted], sdu: &[u8]) -> Option<(usize, Mark)> {
                 return None;
             }
             let sequence = u32::from_be_bytes(body[4..8].try_into().ok()?);
-            Mark::Segment(sequence, octets as u32, be16(packet, 4))
+            Mark::Segment(sequence, octets as u32, [be16(packet, 4), ports[0]])
         }
         _ => {
             let stamp = body.get(8..32).filter(|stamp| stamp.starts_with(b"AERO"))?;

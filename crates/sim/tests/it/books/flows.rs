@@ -143,11 +143,8 @@ impl<'a> Check<'a> {
     /// False for a restarted sender of echo requests: it counts from 0 again, and captures cannot distinguish the
     /// requests.
     fn can_tell_apart(&self) -> bool {
-        let stamped = self
-            .left
-            .iter()
-            .all(|mark| matches!(mark, Mark::Datagram(..)));
-        stamped || !self.switched_off(self.from)
+        let echo = |mark: &Mark| matches!(mark, Mark::Echo(_));
+        !self.left.iter().any(echo) || !self.switched_off(self.from)
     }
 
     fn switched_off(&self, id: NodeId) -> bool {

@@ -136,19 +136,24 @@ fn flow(hosts: usize) -> impl Strategy<Value = Flow> {
         1 => Just(Kind::Voice),
     ];
     let start = prop_oneof![2 => Just(None), 1 => (0_u32..3000).prop_map(Some)];
-    (0..hosts, 1..hosts, kind, start, 100_u32..900).prop_map(
-        move |(from, step, kind, start, ms)| Flow {
+    // Connections that are long enough to be there when one of their hosts restarts.
+    let long = prop_oneof![1 => Just(0), 1 => 500_u32..2500];
+    (0..hosts, 1..hosts, kind, start, (100_u32..900, long)).prop_map(
+        move |(from, step, kind, start, (ms, more))| Flow {
             ends: [from, (from + step) % hosts],
             kind,
             start,
-            ms,
+            ms: match kind {
+                Kind::Tcp | Kind::Rr(_) => ms + more,
+                Kind::Udp { .. } | Kind::Ping { .. } | Kind::Voice => ms,
+            },
         },
     )
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
     let what = vec![
-        "host", "switch", "router", "link", "trunk", "bus", "les", "mpc",
+        "host", "end", "end", "switch", "router", "link", "trunk", "bus", "les", "mpc",
     ];
     (
         500_u32..3500,
@@ -464,6 +469,20 @@ impl RandomLab {
             let whom = |of: usize| fault.whom % of;
             let (down, up, name) = match fault.what {
                 "host" => ("crash", "restart", format!("h{}", whom(self.hosts.len()))),
+                // Sender or receiver of a flow, of one with a connection if there is any.
+                "end" => {
+                    let calls = |flow: &&Flow| matches!(flow.kind, Kind::Tcp | Kind::Rr(_));
+                    let calling: Vec<&Flow> = self.flows.iter().filter(calls).collect();
+                    let flow = match calling.len() {
+                        0 => &self.flows[whom(self.flows.len())],
+                        some => calling[whom(some)],
+                    };
+                    (
+                        "crash",
+                        "restart",
+                        format!("h{}", flow.ends[fault.at as usize % 2]),
+                    )
+                }
                 "switch" => ("crash", "restart", format!("s{}", whom(self.switches))),
                 "router" if self.routed() => ("crash", "restart", "r".into()),
                 "link" => {

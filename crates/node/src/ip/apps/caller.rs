@@ -1,0 +1,140 @@
+//! The calling side of TCP: one connection at a time, and the next one if the connection ends too early.
+//!
+//! A connection that was established and then ends (the peer's host restarted and reset it, or nothing was acknowledged
+//! for [`super::TCP_TIMEOUT`]) is followed by another one at once, and if that fails, by one more every [`RETRY`]. A
+//! program whose first connection is refused gives up, because nobody listens there.
+
+use super::Net;
+use crate::ip::source_ports::SourcePorts;
+use aerostat_proto::{Duration, Instant};
+use smoltcp::iface::SocketHandle;
+use smoltcp::socket::tcp::{Socket, State};
+use std::net::Ipv4Addr;
+
+/// Time between attempts to connect again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The program's connection, see the documentation of this module.
+pub(super) struct Caller {
+    remote: (Ipv4Addr, u16),
+    ports: SourcePorts,
+    /// Earlier starts of the host.
+    life: u32,
+    nagle: bool,
+    handle: Option<SocketHandle>,
+    /// True if the current connection has been established.
+    up: bool,
+    /// Attempts to connect so far.
+    attempts: u32,
+    /// When to connect again.
+    again: Option<Instant>,
+    /// Connections that have been established so far.
+    pub(super) connections: u64,
+}
+
+/// What has happened to the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// There is no connection yet, or the next attempt has its time.
+    Waiting,
+    /// A connection has just been established.
+    New,
+    /// The connection is as before: open, or being closed by this side.
+    Same,
+    /// The connection has just ended. The next attempt is scheduled.
+    Lost,
+    /// There never was a connection, and there will be none.
+    Refused,
+}
+
+impl Caller {
+    pub(super) fn new(remote: (Ipv4Addr, u16), ports: SourcePorts, life: u32, nagle: bool) -> Self {
+        Self {
+            remote,
+            ports,
+            life,
+            nagle,
+            handle: None,
+            up: false,
+            attempts: 0,
+            again: None,
+            connections: 0,
+        }
+    }
+
+    /// The time of the first attempt.
+    pub(super) fn start(&mut self, now: Instant) {
+        self.again = Some(now);
+    }
+
+    /// Looks after the connection. The socket of a lost connection is given up.
+    pub(super) fn look(&mut self, net: &mut Net<'_>, now: Instant) -> Line {
+        if self.again.is_some_and(|at| at <= now) {
+            self.again = None;
+            self.connect(net);
+        }
+        let Some(handle) = self.handle else {
+            return Line::Waiting;
+        };
+        let socket = net.tcp_at(handle);
+        match socket.state() {
+            State::Closed => {
+                let first = self.connections == 0;
+                // A connection that ends is replaced at once, an attempt that failed after a while.
+                let pause = if self.up { Duration::ZERO } else { RETRY };
+                self.give_up(net);
+                if first {
+                    return Line::Refused;
+                }
+                self.again = Some(now + pause);
+                Line::Lost
+            }
+            _ if self.up => Line::Same,
+            _ if socket.may_send() => {
+                self.up = true;
+                self.connections += 1;
+                Line::New
+            }
+            _ => Line::Waiting,
+        }
+    }
+
+    fn connect(&mut self, net: &mut Net<'_>) {
+        let port = self.ports.of(self.life, self.attempts);
+        self.attempts = self.attempts.wrapping_add(1);
+        let handle = net.tcp();
+        let socket = net.sockets.get_mut::<Socket<'static>>(handle);
+        socket.set_nagle_enabled(self.nagle);
+        // If the stack refuses this, the socket stays closed: a failed attempt.
+        let _ = socket.connect(net.interface.context(), self.remote, port);
+        self.handle = Some(handle);
+    }
+
+    /// The socket of the connection, if there is one, established or not.
+    pub(super) fn socket<'a>(&self, net: &'a mut Net<'_>) -> Option<&'a mut Socket<'static>> {
+        self.handle.map(|handle| net.tcp_at(handle))
+    }
+
+    /// When the next attempt is due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.again
+    }
+
+    /// Closes the connection in order.
+    pub(super) fn retire(&mut self, net: &mut Net<'_>) {
+        self.again = None;
+        self.up = false;
+        if let Some(handle) = self.handle.take() {
+            net.retire(handle);
+        }
+    }
+
+    /// Resets the connection.
+    pub(super) fn give_up(&mut self, net: &mut Net<'_>) {
+        self.again = None;
+        self.up = false;
+        if let Some(handle) = self.handle.take() {
+            net.abort(handle);
+        }
+    }
+}
