@@ -24,11 +24,17 @@ pub(super) enum Path {
     Calling,
     /// The data plane was told to switch and has not answered yet whether a flush is needed.
     Switching,
-    /// LE_FLUSH_REQUEST is out; `at` is C21, later C22.
+    /// LE_FLUSH_REQUEST is out.
     Flushing {
         transaction: u32,
         to: ConnId,
+        /// The old path.
+        via: ConnId,
+        /// Time of the last frame on the old path.
         last: Instant,
+        /// The end of C21.
+        until: Instant,
+        /// The request is repeated, or the wait ends.
         at: Instant,
     },
     /// A data direct connection.

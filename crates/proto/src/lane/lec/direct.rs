@@ -272,7 +272,8 @@ impl Control {
         now: Instant,
     ) {
         let mut frame = self.frame(OpCode::FLUSH);
-        let at = now + self.params.flush_timeout;
+        let until = now + self.params.flush_timeout;
+        let at = until.min(now + self.params.expected_arp_time);
         let Some(entry) = self.cache.get_mut(&mac) else {
             return;
         };
@@ -283,9 +284,38 @@ impl Control {
         entry.path = Path::Flushing {
             transaction: frame.transaction,
             to,
+            via,
             last: now.before(ago),
+            until,
             at,
         };
+        self.send_on(via, frame.encode());
+    }
+
+    /// Sends the request again, with the number of the first one: frames are held, so an answer to any of them says that
+    /// the old path is empty. The request is lost if its target has joined the LES but not the BUS yet.
+    fn repeat_flush(&mut self, mac: MacAddr, now: Instant) {
+        let mut frame = self.frame(OpCode::FLUSH);
+        let pause = self.params.expected_arp_time;
+        let Some(entry) = self.cache.get_mut(&mac) else {
+            return;
+        };
+        let (
+            Some(atm),
+            Path::Flushing {
+                transaction,
+                via,
+                until,
+                at,
+                ..
+            },
+        ) = (entry.atm, &mut entry.path)
+        else {
+            return;
+        };
+        (frame.target_atm, frame.transaction) = (atm, *transaction);
+        *at = (*until).min(now + pause);
+        let via = *via;
         self.send_on(via, frame.encode());
     }
 
@@ -331,12 +361,16 @@ impl Control {
         self.connect_path(mac, now);
     }
 
-    /// Handles an unanswered flush (C21, then C22 from the last frame) and the end of the wait after a refused call.
+    /// Handles an unanswered flush (repeated every C20 until C21, then C22 from the last frame) and the end of the wait
+    /// after a refused call.
     pub(super) fn path_timeout(&mut self, mac: MacAddr, now: Instant) {
         let Some(entry) = self.cache.get_mut(&mac) else {
             return;
         };
         match entry.path {
+            Path::Flushing { until, at, .. } if at <= now && now < until => {
+                self.repeat_flush(mac, now);
+            }
             Path::Flushing { to, last, at, .. } if at <= now => {
                 let quiet = last + self.params.path_switching_delay;
                 if quiet <= now {

@@ -184,6 +184,27 @@ fn lost_ready_and_flush_do_not_block() {
 }
 
 #[test]
+fn a_flush_that_is_lost_delays_frames_by_c20_and_not_by_c22() {
+    // The peer has joined the LES, which answers LE_ARP for it. It is called, while the BUS does not know it yet.
+    let mut w = joined_world(2);
+    w.take_notes();
+    let mut flushes = 0;
+    w.net.loss = Some(Box::new(move |sdu| {
+        let flush = sdu.starts_with(&[0xff, 0, 1, 1, 0, 7]);
+        flushes += u32::from(flush);
+        flush && flushes == 1
+    }));
+    for number in 0..20 {
+        unicast(&mut w, LEC0, LEC0 + 1, number);
+        w.run_for(Duration::from_millis(100));
+    }
+    assert_eq!(arp_status(&w, LEC0, 1), Some(ArpStatus::ForwardDirect));
+    let got = delivered(&mut w, LEC0 + 1);
+    assert_eq!(got, (0..20).collect::<Vec<_>>(), "all of them, in order");
+    finish(w);
+}
+
+#[test]
 fn called_side_asks_until_ready() {
     let mut w = joined_world(2);
     w.net.loss = Some(Box::new(|sdu| sdu.starts_with(&[0xff, 0, 1, 1, 1, 3])));

@@ -350,6 +350,34 @@ fn flush_pending_no_answer_switches_after_c22() {
 }
 
 #[test]
+fn flush_pending_no_answer_repeats_the_request_every_c20_until_c21() {
+    let mut b = cached(ArpStatus::FlushPending);
+    transmit(&mut b, 1);
+    let first = (b.send, Control::Frame(Box::new(b.pending.clone())));
+    for _ in 0..3 {
+        b.seconds(1); // C20
+        assert_eq!(b.frames(), [first.clone()], "the same, on the same path");
+    }
+    b.seconds(1);
+    assert!(b.frames().is_empty(), "C21");
+    assert!(b.data().is_empty(), "still held");
+
+    let mut b = cached(ArpStatus::FlushPending);
+    transmit(&mut b, 1);
+    b.seconds(1);
+    let answer = b.answer(Status::SUCCESS);
+    b.receive(b.control, &answer);
+    assert_eq!(status(&b), Some(ArpStatus::ForwardDirect));
+    assert_eq!(b.data(), [b.direct]);
+    // The answer to the other request.
+    b.receive(b.control, &answer);
+    assert_eq!(
+        (b.unasked(), status(&b)),
+        (1, Some(ArpStatus::ForwardDirect))
+    );
+}
+
+#[test]
 fn flush_pending_connection_lost_means_the_bus() {
     let mut b = cached(ArpStatus::FlushPending);
     transmit(&mut b, 1);
