@@ -356,7 +356,11 @@ fn flush_pending_no_answer_repeats_the_request_every_c20_until_c21() {
     let first = (b.send, Control::Frame(Box::new(b.pending.clone())));
     for _ in 0..3 {
         b.seconds(1); // C20
-        assert_eq!(b.frames(), [first.clone()], "the same, on the same path");
+        assert_eq!(
+            b.frames(),
+            std::slice::from_ref(&first),
+            "the same, on the same path"
+        );
     }
     b.seconds(1);
     assert!(b.frames().is_empty(), "C21");
