@@ -5,8 +5,9 @@
 //! with their ranges: a parameter with a range has a [`Range`] of the same name in the structure's `RANGES`. Readers,
 //! documents and errors take the range and the default from there.
 //!
-//! **Objects and owners.** Each protocol owns its structure (such as [`crate::mpoa::MpcParams`]) in its `params.rs`.
-//! The `settings` of results list the names, values and ranges from the structure's `with_ranges`.
+//! **Objects and owners.** Each protocol owns its structure in its `params.rs`, such as
+//! [`MpcParams`](crate::mpoa::params::MpcParams). The `settings` of results list the names, values and ranges from the
+//! structure's `with_ranges`.
 
 use crate::Duration;
 use core::fmt;
