@@ -10,7 +10,7 @@
 //! | system calls (seccomp) | what reads, writes and waits on open descriptors; memory; time; its own end |
 //! | limits | no new process, no core file, 16 descriptors, 1 GiB of memory |
 //!
-//! The order matters: each step takes away what a step before it needs. A step that the machine refuses is told, in
+//! The order matters: each step takes away what a step before it needs. A step that the system refuses is told, in
 //! words that say what the process may still do, and is not an error: `aerostat inspect processes` shows them.
 
 use super::{capabilities, files, syscalls};

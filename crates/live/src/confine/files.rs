@@ -8,8 +8,8 @@
 //! | the directory of `--out`: make and write files | the results |
 //! | TCP ports of `atmtcp: connect` | they connect again |
 //!
-//! A daemon has none of these. Descriptors that are open already stay usable: recordings, the log, sockets. Signals to other processes, and their
-//! abstract sockets, are out of reach.
+//! A daemon has none of these. Descriptors that are open already stay usable: recordings, the log, sockets. Signals to
+//! other processes, and their abstract sockets, are out of reach.
 
 use super::Needs;
 use landlock::{

@@ -18,15 +18,17 @@
 //!
 //! **Life.** A daemon that dies is started again: after 0.1 s, then after doubled waits up to 10 s, until a daemon has
 //! lived for 10 s. A daemon that ends regularly (SIGTERM) is not started again until a user starts it. SIGHUP restarts
-//! its work inside its process. A daemon that hangs is found by its heartbeat (`beat`), killed and started again like
-//! one that died; a daemon that a user started only loses its seat. Without mpcd a host forwards over LANE. Without lecd it remains a member for ten
-//! seconds. Without a LES or a BUS its clients join again when the server is back. Without sigd a node has only its
-//! permanent connections. When the lab ends, for whatever reason, the kernel ends the processes that the lab started,
-//! and the others see that their socket closes.
+//! its work inside its process. A daemon that hangs is found by its heartbeat (`beat`), killed and started again like a
+//! daemon that died; a daemon that a user started only loses its seat. Without mpcd a host forwards over LANE. Without
+//! lecd it remains a member for ten seconds. Without a LES or a BUS its clients join again when the server is back.
+//! Without sigd a node has only its permanent connections. When the lab ends, for whatever reason, the kernel ends the
+//! processes that the lab started, and the others see that their socket closes.
 //!
-//! **Cost.** A turn touches only seats with an event. Of `n` daemons each is asked every 0.4 s (above 800: 2000 in a
-//! second in all), so 10 daemons are asked 25 times a second, and each of 10 000 every 5 s: there a hung daemon is found
-//! after at most 6 s. For each question the lab makes two system calls, and the daemon three.
+//! **Cost.** A turn touches only seats with an event; the tick of the heartbeat, 20 times a second, checks the silence of
+//! all seats. Up to 800 daemons are asked at least every 0.4 s each, and more daemons share 2000 questions a second. A
+//! tick has whole questions, so 10 daemons get 40 a second. Each of 10 000 daemons is asked every 5 s: there a hung
+//! daemon is found within 7 s, if it gets its processor time. For each question the lab makes two system calls, and the
+//! daemon three.
 //!
 //! **Trust.** Only this user can open the socket. A daemon drops its privileges once it is connected. A daemon that
 //! sends an invalid frame, or that does not read, loses its seat and its process. The lab's loop never waits for a
