@@ -1,5 +1,8 @@
 //! A daemon's place at one node: its connection, its process, its heartbeat.
 
+#[cfg(test)]
+mod tests;
+
 use super::RoleInfo;
 use super::beat::{Beat, SERVING, STARTING, Why};
 use super::frames::{Frames, Got};
@@ -23,6 +26,9 @@ use std::process::ExitStatus;
 
 /// Frames taken from one daemon in one turn.
 const TURN: usize = 64;
+/// Turns with more frames than [`TURN`] that read all frames which a socket held before them: with the usual buffers of
+/// the kernel, a socket holds some hundred frames.
+const TURNS: u32 = 64;
 /// Wait before the first restart, and the longest wait; a daemon that lived for the longest wait starts over with the
 /// first one.
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -43,6 +49,8 @@ pub(super) struct Conn {
     farewell: bool,
     /// All frames of the daemon that have come are read.
     drained: bool,
+    /// Turns since a question became overdue in which the daemon had more frames than the lab read.
+    overdue: u32,
     /// What the daemon may still do; `None` until it has told that it is confined.
     may: Option<Vec<String>>,
     beat: Beat,
@@ -57,7 +65,7 @@ pub(super) struct Started {
     pidfd: Option<OwnedFd>,
     /// Its end, if a look has found it.
     ended: Option<Ended>,
-    /// The heartbeat until it greets.
+    /// The heartbeat while it has no connection: its greeting is the answer.
     beat: Beat,
 }
 
@@ -96,7 +104,7 @@ pub(super) struct Seat {
     starts: u32,
     /// Data frames that were dropped because too many frames waited.
     pub(super) dropped: u64,
-    /// Processes that hung and lost the seat.
+    /// Processes that hung.
     hung: u32,
     /// Why the last process that hung was killed, until its end has been reported.
     why: Option<Why>,
@@ -272,14 +280,18 @@ impl Seat {
             blocked: false,
             farewell: false,
             drained: true,
+            overdue: 0,
             may: None,
             beat: Beat::default(),
         };
         self.conn = Some(conn);
-        let mine = |s: &Started| s.pid == pid;
-        let whose = match self.started.as_ref().is_some_and(mine) {
-            true => "",
-            false => ", started by hand",
+        let whose = match self.started.as_mut().filter(|s| s.pid == pid) {
+            Some(started) => {
+                // It has greeted; from now on its connection has the heartbeat.
+                started.beat = Beat::default();
+                ""
+            }
+            None => ", started by hand",
         };
         let text = format!("{} is process {pid}{whose}", self.info.role);
         self.tell(self.story("daemon.up", text).with("pid", pid), told);
@@ -309,6 +321,7 @@ impl Seat {
             let message = match conn.frames.receive(buffer) {
                 Got::Nothing => {
                     conn.drained = true;
+                    conn.overdue = 0;
                     return false;
                 }
                 Got::End => {
@@ -321,6 +334,7 @@ impl Seat {
                         self.lose(helper, now, told);
                         return false;
                     }
+                    conn.overdue = 0;
                     continue;
                 }
                 Got::Frame(frame) if conn.may.is_none() => {
@@ -347,6 +361,11 @@ impl Seat {
                 }
             }
         }
+        if let Some(conn) = &mut self.conn
+            && conn.beat.silent(now) >= SERVING.unseen
+        {
+            conn.overdue = conn.overdue.saturating_add(1);
+        }
         true
     }
 
@@ -361,9 +380,9 @@ impl Seat {
             return;
         };
         self.input(ProcessEvent::Gone, told);
-        let mine = |s: &Started| s.pid == conn.pid;
-        if self.started.as_ref().is_some_and(mine) {
-            // The exit code tells the reason.
+        if let Some(started) = self.started.as_mut().filter(|s| s.pid == conn.pid) {
+            // The exit code tells the reason. If the process lives on without a connection, that is its silence.
+            started.beat = Beat::starting(now);
             return;
         }
         let text = format!("{}, process {}, is gone", self.info.role, conn.pid);
@@ -398,8 +417,8 @@ impl Seat {
     /// True if a process is silent for so long that its state is needed.
     pub(super) fn is_silent(&self, now: Instant) -> bool {
         match (&self.conn, &self.started) {
-            // Its answer may be among the frames that are not read yet.
-            (Some(conn), _) => conn.drained && conn.beat.wants_look(now),
+            // Its answer may be among the frames that are not read yet, but not for ever.
+            (Some(conn), _) => (conn.drained || conn.overdue >= TURNS) && conn.beat.wants_look(now),
             (None, Some(started)) => started.ended.is_none() && started.beat.wants_look(now),
             (None, None) => false,
         }
@@ -445,10 +464,12 @@ impl Seat {
         };
         self.hung += 1;
         let role = self.info.role;
-        let text = format!(
-            "{role} hangs: {why}, no answer for {:.1} s; it loses its seat",
-            silent.as_secs_f64()
-        );
+        let (what, end) = match &self.conn {
+            Some(_) => ("answer", "loses its seat"),
+            None => ("connection", "is killed"),
+        };
+        let silence = silent.as_secs_f64();
+        let text = format!("{role} hangs: {why}, no {what} for {silence:.1} s; it {end}");
         let trace = self.story("daemon.hung", text).with("why", why);
         let trace = trace.with("silent_ms", silent.as_millis());
         self.tell(trace, told);

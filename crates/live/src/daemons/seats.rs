@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const NEWCOMERS: usize = 16;
 /// Connections taken in one turn.
 const TAKEN: usize = 64;
-/// When the socket is checked again after the operating system had no descriptor for a connection.
-const BREATH: Duration = Duration::from_millis(250);
+/// Wait before the socket is checked again after the operating system had no descriptor for a connection.
+const RETRY: Duration = Duration::from_millis(250);
 /// Events of the daemons.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -243,7 +243,7 @@ impl Daemons {
                 Ok(None) => return false,
                 Err(_) => {
                     self.exhausted += 1;
-                    self.again_at = Some(now + BREATH);
+                    self.again_at = Some(now + RETRY);
                     return false;
                 }
             }

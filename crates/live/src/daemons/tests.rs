@@ -432,6 +432,60 @@ fn one_that_answers_keeps_its_seat_and_one_that_is_silent_and_cannot_be_seen_los
 }
 
 #[test]
+fn one_that_sends_without_end_and_never_answers_loses_its_seat_too() {
+    let mut rig = Rig::quiet("flood");
+    let frames = rig.welcome();
+    let ended = Numbered::<FromDaemon<FromMpcd>> {
+        number: 0,
+        message: FromDaemon::Ended(Ended::Exits),
+    };
+    let frame = ended.encode();
+    let began = rig.now;
+    let silent = loop {
+        rig.now += Duration::from_millis(50);
+        assert!(
+            rig.now.since(began) < Duration::from_secs(60),
+            "never judged"
+        );
+        // The socket is full before each turn, so the lab never reads the last frame.
+        while frames.send(&frame).unwrap() {}
+        let mut told = Vec::new();
+        rig.daemons.ready(1);
+        rig.daemons.ready(2);
+        rig.daemons.turn(rig.poll.registry(), rig.now, &mut told);
+        if names(&told).contains(&"daemon.hung") {
+            break rig.now.since(began).as_millis();
+        }
+    };
+    // 10 s after the first question, and 64 turns in which its answer could have been among its frames.
+    assert!((13_000..14_000).contains(&silent), "{silent}");
+}
+
+/// The lab's own process may be stopped: then answers wait, and nobody is to blame.
+#[test]
+fn an_answer_behind_many_frames_is_found_after_the_lab_itself_was_stopped() {
+    let mut rig = Rig::quiet("stopped");
+    let frames = rig.welcome();
+    let ended = Numbered::<FromDaemon<FromMpcd>> {
+        number: 0,
+        message: FromDaemon::Ended(Ended::Exits),
+    };
+    let question = loop {
+        rig.now += Duration::from_millis(50);
+        rig.turn();
+        if let [question] = questions(&frames)[..] {
+            break question;
+        }
+    };
+    for _ in 0..150 {
+        assert!(frames.send(&ended.encode()).unwrap());
+    }
+    assert!(frames.send(&[question]).unwrap());
+    rig.now += Duration::from_secs(3600);
+    assert_eq!(names(&rig.turn()), [""; 0]);
+}
+
+#[test]
 fn an_answer_to_no_question_is_nonsense() {
     let mut rig = Rig::quiet("unasked");
     let frames = rig.welcome();

@@ -1,0 +1,95 @@
+//! The heartbeat of a process over the borders of its connection: before its greeting, and after a lost connection.
+
+use super::super::ROLES;
+use super::super::frames::Door;
+use super::*;
+use mio::Poll;
+use std::path::Path;
+
+/// A seat whose process (this one) was started at 1 s, with both ends of a connection for it.
+fn started(test: &str, poll: &Poll) -> (Seat, Frames, Frames) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/two-subnets.atm.yml");
+    let lab = aerostat_lab::read(&file, &[]).expect("a lab").lab;
+    let urku = lab.find("urku").expect("it is in the lab");
+    let mut seat = Seat::new(0, urku, "urku".to_owned(), &ROLES[0]);
+    seat.plan = Plan::Watch;
+    let at = Instant::from_secs(1);
+    seat.started = Some(Started {
+        pid: std::process::id(),
+        at,
+        pidfd: None,
+        ended: None,
+        beat: Beat::starting(at),
+    });
+    let name = format!("aerostat-seat-{}-{test}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let door = Door::open(&path).unwrap();
+    let daemon = Frames::connect(&path).unwrap();
+    let lab = door.accept().unwrap().expect("it has connected");
+    std::fs::remove_file(&path).unwrap();
+    let fd = lab.as_fd().as_raw_fd();
+    let readable = Interest::READABLE;
+    (poll
+        .registry()
+        .register(&mut SourceFd(&fd), Token(0), readable))
+    .unwrap();
+    (seat, lab, daemon)
+}
+
+/// The words of the first trace of a hung daemon, from looks at the seat each 50 ms.
+fn hangs(seat: &mut Seat, mut now: Instant) -> String {
+    for _ in 0..1000 {
+        now += Duration::from_millis(50);
+        let mut told = Vec::new();
+        if seat.is_silent(now) {
+            seat.judge(None, now, &mut told);
+        }
+        for event in told {
+            match event {
+                Event::Trace(_, trace) if trace.name == "daemon.hung" => {
+                    return trace.text;
+                }
+                _ => {}
+            }
+        }
+    }
+    panic!("it was never judged")
+}
+
+#[test]
+fn a_process_without_a_connection_loses_no_seat_and_its_silence_begins_with_the_loss() {
+    let poll = Poll::new().unwrap();
+    let (mut seat, lab, daemon) = started("silence", &poll);
+    let hour = Instant::from_secs(3600);
+    let mut told = Vec::new();
+    let place = (poll.registry(), Token(0));
+    seat.take((lab, std::process::id()), place, hour, &mut told);
+    drop(daemon);
+    assert!(!seat.hear((None, &mut [0; 64]), hour, &mut told));
+    assert!(seat.conn.is_none(), "the connection is lost");
+    assert!(seat.started.is_some(), "the process lives on");
+    assert_eq!(
+        hangs(&mut seat, hour),
+        "mpcd hangs: silent, no connection for 10.0 s; it is killed"
+    );
+}
+
+#[test]
+fn a_process_that_never_greets_is_killed_and_a_connected_process_loses_its_seat() {
+    let poll = Poll::new().unwrap();
+    let (mut seat, lab, _daemon) = started("words", &poll);
+    let start = Instant::from_secs(1);
+    assert_eq!(
+        hangs(&mut seat, start),
+        "mpcd hangs: silent, no connection for 10.0 s; it is killed"
+    );
+    let now = Instant::from_secs(20);
+    let place = (poll.registry(), Token(0));
+    seat.take((lab, std::process::id()), place, now, &mut Vec::new());
+    assert!(seat.ask(now));
+    assert_eq!(
+        hangs(&mut seat, now),
+        "mpcd hangs: silent, no answer for 10.0 s; it loses its seat"
+    );
+    assert_eq!(seat.row(now)[7], Value::from(2_u32), "both are counted");
+}
