@@ -289,3 +289,34 @@ traffic:
         assert!(counter(&bench, host, "direct") > 0, "{host}: {texts:?}");
     }
 }
+
+/// A router that restarts has lost the entries of its MPOA server. The egress client purges over the shortcut, and the
+/// member of Classical IP sends by the routers again.
+#[test]
+fn a_purge_over_a_shortcut_ends_the_way_of_a_member_of_classical_ip() {
+    const TEXT: &str = "
+mpoa: { keepalive_time: 1s, keepalive_lifetime: 3s }
+switches: { s1: {}, s2: {} }
+links: [[s1, s2]]
+lane: { on: s1, elans: { b: { subnet: 10.2.0.0/24 } } }
+clip: { x: { subnet: 10.6.0.0/24, server: rx, nhrp: true } }
+routers: { rx: { on: s1, elans: { x: 10.6.0.2, b: 10.2.0.1 } } }
+hosts:
+  h2: { on: s2, elan: b, ip: 10.2.0.10 }
+  x1: { on: s1, elan: x, ip: 10.6.0.10 }
+traffic: [{ name: p, from: x1, to: h2, kind: ping, rate: 10pps, start: 1s }]
+";
+    let mut bench = Bench::new(lab_of("purge", TEXT, &[]), 1);
+    bench.run(Duration::from_secs(5));
+    let rx = bench.node("rx");
+    bench.power_off(rx);
+    bench.run(Duration::from_millis(250));
+    bench.power_on(rx);
+    // Keep-alives of the former server end 3 s after the last one: then the egress has no entry.
+    bench.run(Duration::from_secs(1));
+    let since = bench.now();
+    bench.run(Duration::from_secs(10));
+    let flow = bench.flow("p");
+    let arrived: u64 = bench.received(flow, since).iter().sum();
+    assert!(arrived >= 99, "{arrived} of 100 requests");
+}

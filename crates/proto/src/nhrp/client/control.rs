@@ -6,7 +6,10 @@ use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, code, error, ext
 
 use super::{Asked, CONTROL_SDU, Nhc, Refusal};
 use crate::nhrp::{Fault, auth, transit};
-use crate::{AtmRequest, Duration, Instant, Trace};
+use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
+
+/// Largest number of addresses of a purge on a connection to a destination that are handled.
+const PURGED_MAX: usize = 256;
 
 impl Nhc {
     /// Sends a registration, unless one is outstanding already.
@@ -241,6 +244,38 @@ impl Nhc {
             let (flags, cies) = (common.flags, common.cies.clone());
             let reply = transit::reply(packet, op::PURGE_REPLY, flags, cies, extensions);
             self.send_control(reply, now);
+        }
+    }
+
+    /// Handles a control packet on a connection to a destination: the station at its end says that packets find no entry
+    /// there any more. It can end only ways to itself. Source: MPOA 1.1 §4.4.6, RFC 2332 §5.2.4.
+    pub(super) fn purge_on_way(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
+        let Some(peer) = self.conns.get(&conn).map(|known| known.peer) else {
+            return;
+        };
+        let Ok(packet) = Packet::from_sdu(sdu) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let common = match &packet.body {
+            Body::Common(common) if packet.op == op::PURGE_REQUEST => common,
+            Body::Common(_) | Body::Error(_) => {
+                self.counters.unexpected += 1;
+                return;
+            }
+        };
+        self.counters.purges += 1;
+        if common.flags & flag::NO_REPLY == 0
+            && let Some(reply) = packet.reply(common.cies.clone())
+        {
+            let sdu = reply.to_sdu();
+            self.request(AtmRequest::Send { conn, sdu });
+        }
+        for cie in common.cies.iter().take(PURGED_MAX) {
+            if let Some(address) = cie.protocol.ip() {
+                let prefix_len = transit::prefix_len(cie, address);
+                self.purged((address, prefix_len), Some(peer), now);
+            }
         }
     }
 

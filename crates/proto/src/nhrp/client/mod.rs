@@ -494,6 +494,7 @@ impl Nhc {
             }
             // A member of Classical IP sends InATMARP to every caller.
             Ok((LlcSnap::Arp, _)) => {}
+            Ok((LlcSnap::Nhrp, _)) => self.purge_on_way(conn, sdu, now),
             _ => {
                 self.counters.malformed += 1;
                 self.discards.note(Discard::Malformed, sdu);
