@@ -11,7 +11,7 @@ use aerostat_wire::{Qos, Sap, TrafficParams, Vc};
 
 /// Cause of connections that end with the daemon, and of calls without a daemon.
 pub(super) const NO_DAEMON: Cause = Cause::TEMPORARY;
-pub(super) const ABSENT: Refused = Refused("the signalling manager does not run");
+pub(super) const ABSENT: Refused = Refused("the signalling daemon does not run");
 
 /// A message from a daemon in a process of its own, or an event of this process.
 pub type DaemonEvent = ProcessEvent<FromDaemon<FromSigd>>;
@@ -61,7 +61,7 @@ impl Signalling {
     /// A message from a daemon in a process of its own, or an event of this process.
     pub(super) fn daemon_event(&mut self, event: DaemonEvent, now: Instant) -> Result<(), Refused> {
         if self.seat.daemon().is_some() {
-            return Err(Refused("the signalling manager is no process of its own"));
+            return Err(Refused("the signalling daemon is no process of its own"));
         }
         match event {
             ProcessEvent::Came => {
@@ -129,7 +129,7 @@ impl Signalling {
         let lost = self.close_switched();
         if !ended {
             let text = format!(
-                "the signalling manager {how}: {lost} connections are closed, permanent ones go on"
+                "the signalling daemon {how}: {lost} connections are closed, permanent ones go on"
             );
             self.trace(Trace::milestone("signalling.gone", text).with("lost", lost));
         }
@@ -248,7 +248,7 @@ impl Signalling {
             FromSigd::Ending => {
                 self.presence = Presence::Ending;
                 let lost = self.close_switched();
-                let text = format!("the signalling manager ends: {lost} connections are closed");
+                let text = format!("the signalling daemon ends: {lost} connections are closed");
                 self.trace(Trace::milestone("signalling.gone", text).with("lost", lost));
             }
             FromSigd::Again => {

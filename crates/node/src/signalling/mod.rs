@@ -266,9 +266,9 @@ pub struct Signalling {
     listeners: Listeners,
     /// All connections, also those that are being released.
     conns: BTreeMap<CallId, Conn>,
-    /// Those that have a user.
+    /// Connections that have a user, by the user's own id.
     ids: BTreeMap<(UserId, ConnId), CallId>,
-    /// Those with an open VC.
+    /// Connections with an open VC, by its label.
     labels: BTreeMap<Vc, CallId>,
     /// Calls that wait for the link, oldest first; all wait for the same time.
     waiting: VecDeque<(Instant, CallId)>,

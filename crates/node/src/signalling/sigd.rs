@@ -1,4 +1,4 @@
-//! The daemon half: the interface, and what a user sends to the daemon's process.
+//! The daemon half: the interface, and the signals of its process.
 
 use super::calls::Call;
 use crate::interface::{self, Interface, Phase};

@@ -160,7 +160,7 @@ fn without_a_daemon_calls_are_refused_at_once_and_permanent_connections_go_on() 
         multipoint: false,
     };
     let refused = net.ask(0, request).unwrap_err();
-    assert_eq!(refused.to_string(), "the signalling manager does not run");
+    assert_eq!(refused.to_string(), "the signalling daemon does not run");
     assert_eq!(net.hosts[0].released(ConnId(1)), Some(Cause::TEMPORARY));
     net.listen_for(0, Sap::IP);
     // The switch abandons the link by itself.
