@@ -38,23 +38,25 @@ impl Presence {
     }
 }
 
-/// Counters of the boundary between the two halves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DaemonCounters {
-    /// Daemons that started in a process of their own.
-    pub started: u64,
-    /// Those that ended, including those that started anew.
-    pub ended: u64,
-    /// Connections that ended with a daemon.
-    pub lost_calls: u64,
-    /// Requests refused because there was no daemon.
-    pub absent: u64,
-    /// Signalling SDUs of the network that arrived while there was no daemon.
-    pub unread: u64,
-    /// Messages about calls that are over: they crossed another message.
-    pub stale: u64,
-    /// Messages that a daemon must not send, and its offers above a limit.
-    pub refused: u64,
+aerostat_proto::counters! {
+    /// Counters of the boundary between the two halves.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct DaemonCounters {
+        /// Daemons that started in a process of their own.
+        pub started: u64,
+        /// Daemons that ended, including daemons that began anew.
+        pub ended: u64,
+        /// Connections that ended with a daemon.
+        pub lost_calls: u64,
+        /// Requests refused because there was no daemon.
+        pub absent: u64,
+        /// Signalling SDUs of the network that arrived while there was no daemon.
+        pub unread: u64,
+        /// Messages about calls and leaves that are unknown or over: most of these messages crossed another message.
+        pub stale: u64,
+        /// Messages that a daemon must not send.
+        pub refused: u64,
+    }
 }
 
 impl Signalling {

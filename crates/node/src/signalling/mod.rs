@@ -233,19 +233,21 @@ pub struct CallInfo {
     pub multipoint: bool,
 }
 
-/// What has happened so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Calls made by users.
-    pub outgoing: u64,
-    /// Calls offered to users.
-    pub incoming: u64,
-    /// Incoming calls without a listener (cause 88).
-    pub incompatible: u64,
-    /// Requests refused: unknown ids, wrong state, bounds.
-    pub refused: u64,
-    /// Calls that failed because the link did not come up in time.
-    pub no_link: u64,
+aerostat_proto::counters! {
+    /// Counters of the calls of a host's users.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Counters {
+        /// Calls made by users.
+        pub outgoing: u64,
+        /// Calls offered to users.
+        pub incoming: u64,
+        /// Incoming calls without a listener (cause 88).
+        pub incompatible: u64,
+        /// Requests refused (unknown ids, wrong state, bounds), and incoming calls above a bound.
+        pub refused: u64,
+        /// Calls that failed because the link did not come up in time.
+        pub no_link: u64,
+    }
 }
 
 /// The signalling of a host: its host half, with the daemon half in a seat.
@@ -335,7 +337,7 @@ impl Signalling {
     pub const fn version(&self) -> uni::Version {
         self.version
     }
-    /// What has happened so far.
+    /// Counters of the calls of this host's users.
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
@@ -357,6 +359,14 @@ impl Signalling {
     /// Listeners, for display: address, description, user, largest SDU in octets.
     pub fn listeners(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {
         self.listeners.iter()
+    }
+    /// Both sets of counters as a table of `inspect call`; names of the second set begin with `daemon_`.
+    #[must_use]
+    pub fn counter_table(&self) -> Table {
+        let daemon = self.daemon_counters.rows().into_iter();
+        let daemon = daemon.map(|(name, value)| (format!("daemon_{name}"), value));
+        let own = self.counters.rows();
+        Table::counters("counters", own.into_iter().chain(daemon))
     }
     /// The two tables of `inspect saal`.
     pub(crate) fn saal_tables(&self) -> [Table; 2] {

@@ -48,6 +48,20 @@ fn calls_of_the_lab() {
         assert_eq!(bulk[sent], sink[received]);
     }
     assert_eq!(sello["sink"].len(), 1, "the stranger does not come to it");
+    // Its host counts every call without a listener, and shows this. The callers try again and again.
+    let node = bench.world.node(aerostat_sim::NodeId(
+        bench.lab.find("sello").expect("a host").0,
+    ));
+    let tables = node.and_then(|node| node.inspect("call", bench.now()));
+    let tables = tables.expect("calls of an end system");
+    let counters = tables.iter().find(|table| table.title == "counters");
+    let rows = &counters.expect("a table of counters").rows;
+    let shown = |name| rows.iter().find(|row| row[0].to_string() == name);
+    let strangers = shown("incompatible").expect("a row")[1].to_string();
+    let strangers: usize = strangers.parse().expect("a number");
+    let seen = urku["stranger"].len() + urku["nobody"].len();
+    assert!(seen > 0 && strangers >= seen, "{strangers} {seen}");
+    assert!(shown("refused").is_none(), "what did not happen");
     // The echo, in both directions.
     let (talk, echo) = (&urku["talk"][0], &sello["echo"]);
     assert_eq!(

@@ -203,7 +203,7 @@ impl Host {
     pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
         let mut tables = Vec::new();
         match what {
-            "call" => tables.push(self.call_table()),
+            "call" => tables.extend([self.call_table(), self.signalling.counter_table()]),
             "saal" => tables.extend(self.signalling.saal_tables()),
             "route" => tables.extend(self.route_table()),
             "arp" => tables.extend(self.arp_tables(now)),

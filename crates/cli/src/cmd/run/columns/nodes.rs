@@ -85,6 +85,11 @@ pub(super) const TABLES: &[TableInfo] = &[
         ],
     },
     TableInfo {
+        name: "call.counters",
+        what: "One row for each counter of an end system's signalling that is not zero. Names that begin with `daemon_` are about its daemon, a process with `--split`: `daemon_stale` counts its messages about calls that are unknown or over, and `daemon_refused` its messages that it must not send.",
+        columns: COUNTERS,
+    },
+    TableInfo {
         name: "call.signalling",
         what: "One row for each counter of a port's signalling that is not zero.",
         columns: &[
