@@ -148,7 +148,15 @@ impl Sigd {
         }
     }
 
-    fn offered(&mut self, id: CallId, mut info: SetupInfo, vc: Option<Vc>) {
+    /// A call of the network: the host half decides about it. A daemon that ends refuses the call, as the host half
+    /// accepts calls of this daemon no more.
+    fn offered(&mut self, id: CallId, mut info: SetupInfo, vc: Option<Vc>, now: Instant) {
+        if self.ends() {
+            let cause = Cause::TEMPORARY.into();
+            // The interface refuses this only if the call has ended.
+            let _ = self.ask(Request::Release { call: id, cause }, now);
+            return;
+        }
         let bllis = offered_bllis(&info);
         info.elements = Vec::new();
         let call = Call {
@@ -173,7 +181,7 @@ impl Sigd {
         match indication {
             Indication::Up => self.say(FromSigd::Link { up: true }),
             Indication::Down => self.say(FromSigd::Link { up: false }),
-            Indication::Setup { call, info, vc, .. } => self.offered(call, info, vc),
+            Indication::Setup { call, info, vc, .. } => self.offered(call, info, vc, now),
             Indication::Connected { call, info, vc } => {
                 if let Some(call) = self.calls.get_mut(&call) {
                     settle(&mut call.info, &info);

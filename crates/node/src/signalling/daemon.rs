@@ -183,6 +183,13 @@ impl Signalling {
             FromDaemon::Message(message) if self.presence == Presence::Serves => {
                 self.message(message, now);
             }
+            // What a regular end brings: the calls are over for their users already.
+            FromDaemon::Message(
+                FromSigd::Released { .. }
+                | FromSigd::PartyGone { .. }
+                | FromSigd::Status(_)
+                | FromSigd::Link { .. },
+            ) if self.presence == Presence::Ending => {}
             FromDaemon::Message(_) => self.daemon_counters.stale += 1,
             // The end of its process is reported, too.
             FromDaemon::Ended(_) => {}

@@ -83,9 +83,14 @@ impl Sigd {
         self.interface.handle_input(input, now)
     }
 
+    /// True once the daemon was told to end.
+    pub(super) const fn ends(&self) -> bool {
+        self.exit_at.is_some()
+    }
+
     /// Releases all calls, and waits shortly for the network's answers.
     fn terminate(&mut self, now: Instant) {
-        if self.exit_at.is_some() {
+        if self.ends() {
             return;
         }
         self.exit_at = Some(now + FAREWELL);
@@ -126,6 +131,8 @@ impl Daemon for Sigd {
 
     fn message(&mut self, message: ToSigd, now: Instant) {
         match message {
+            // A daemon that ends serves no more: its successor gets a start of its own.
+            ToSigd::Start(_) if self.ends() => {}
             ToSigd::Start(start) => self.start(&start),
             _ if !self.started => {}
             ToSigd::Version(version) => self.feed(interface::Input::Version(version), now),
@@ -167,7 +174,7 @@ impl Daemon for Sigd {
         match signal {
             Signal::Terminate => self.terminate(now),
             Signal::Reload => {
-                if self.exit_at.is_none() && self.started {
+                if !self.ends() && self.started {
                     *self = Self {
                         out: core::mem::take(&mut self.out),
                         ..Self::default()

@@ -1,11 +1,13 @@
 //! The daemon half in a process of its own: whenever it dies, nothing is left of it, and the next one serves.
 
 use aerostat_node::signalling::{
-    Config, DaemonCounters, Input, Limits, Output, Phase, Signalling, UserId,
+    Config, DaemonCounters, Input, Limits, Output, Phase, Sigd, Signalling, UserId,
 };
 use aerostat_proto::machine::settle;
 use aerostat_proto::sigd::{FromSigd, Offer, SDU_MAX, SIGNALLING, ToSigd};
-use aerostat_proto::split::{FromDaemon, ProcessEvent, Signal, ToDaemon, names};
+use aerostat_proto::split::{
+    Daemon as _, Ended, FromDaemon, ProcessEvent, Signal, ToDaemon, names,
+};
 use aerostat_proto::sscop::Mode;
 use aerostat_proto::uni::{CallId, Version};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId};
@@ -299,6 +301,10 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
     net.start_daemon(0);
     net.run_s(1);
     works(&mut net, 2);
+    // The answers to its releases are no surprise.
+    let ended = counted(&net, 0);
+    assert_eq!((ended.ended, ended.lost_calls), (1, 1));
+    assert_eq!((ended.stale, ended.refused), (0, 0));
 
     net.call(0, 1, 1);
     net.run_s(1);
@@ -315,6 +321,49 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
 fn one_that_hangs_keeps_its_calls_and_serves_again_when_it_wakes() {
     let mut net = two();
     open_permanent(&mut net, 0, 100);
+/// A SETUP that crosses the daemon's farewell: its caller is told at once, and does not wait for timers.
+#[test]
+fn a_call_for_a_daemon_that_ends_is_refused_at_once() {
+    let mut net = two();
+    net.call(0, 1, 1);
+    net.run_s(1);
+    // Host 1's daemon hears of the call after 5 ms and the network after 10 ms; host 0's daemon reads the SETUP after
+    // 15 ms, and the answer to its own RELEASE after 23 ms.
+    net.crossing = Duration::from_millis(5);
+    net.call(1, 0, 1);
+    net.run_ms(13);
+    net.signal(0, Signal::Terminate);
+    net.run_ms(7);
+    assert!(net.hosts[0].daemon.is_some(), "it waits for the answer");
+    net.run_ms(30);
+    assert_eq!(net.hosts[1].released(ConnId(1)), Some(Cause::TEMPORARY));
+    assert!(net.hosts[0].daemon.is_none(), "and for nothing else");
+    assert_eq!(net.hosts[0].offered(), None);
+    assert_eq!(counted(&net, 0).stale, 0);
+    net.crossing = Duration::ZERO;
+    net.assert_clean();
+}
+
+/// Its host could take the daemon for its successor otherwise.
+#[test]
+fn one_that_ends_cannot_be_started_again() {
+    let mut manager = Signalling::split(Config::new(Version::Uni31));
+    let now = Instant::ZERO;
+    let came = Input::Daemon(ProcessEvent::Came);
+    manager.handle_input(came, now).unwrap();
+    let said = settle(&mut manager, now);
+    let [Output::Daemon(ToDaemon::Message(start))] = &said[..] else {
+        panic!("{said:?}");
+    };
+    let mut daemon = Sigd::default();
+    daemon.signal(Signal::Terminate, now);
+    daemon.message(start.clone(), now);
+    assert!(daemon.interface().is_none());
+    let said: Vec<_> = core::iter::from_fn(|| daemon.poll_output()).collect();
+    let end = FromDaemon::Message(FromSigd::Ending);
+    assert_eq!(said, [end, FromDaemon::Ended(Ended::Exits)]);
+}
+
     net.call(0, 1, 1);
     net.run_s(1);
     net.hosts[0].hangs = true;
