@@ -231,14 +231,18 @@ impl Signalling {
             self.gone(call, Cause::NETWORK_OUT_OF_ORDER);
         }
     }
-    /// A leaf has ended.
+    /// The daemon says that a leaf has ended.
     pub(super) fn party_gone(&mut self, call: CallId, party: PartyId, cause: Cause) {
         let Some(known) = self.conns.get_mut(&call) else {
             return;
         };
-        let state = known.parties.remove(&party);
-        if let (Some(Party::Adding | Party::Active), Some((user, conn))) = (state, known.owner) {
-            self.event(user, AtmEvent::PartyGone { conn, party, cause });
+        match (known.parties.remove(&party), known.owner) {
+            (Some(Party::Adding | Party::Active), Some((user, conn))) => {
+                self.event(user, AtmEvent::PartyGone { conn, party, cause });
+            }
+            // The user has dropped the leaf itself.
+            (Some(_), _) => {}
+            (None, _) => self.daemon_counters.stale += 1,
         }
     }
 }

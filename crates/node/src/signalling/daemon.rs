@@ -250,8 +250,9 @@ impl Signalling {
                 }
             }
             FromSigd::PartyGone { call, party, cause } => {
-                // The user may have dropped the leaf, or released the call.
-                self.party_gone(call, party, cause);
+                if self.concerns(call) {
+                    self.party_gone(call, party, cause);
+                }
             }
             FromSigd::Status(link) => self.link = link,
             FromSigd::Ending => {
@@ -377,12 +378,17 @@ impl Signalling {
     }
 
     fn party_added(&mut self, call: CallId, party: PartyId) {
-        if let Some(known) = self.conns.get_mut(&call)
-            && let Some((user, conn)) = known.owner
-            && let Some(state @ Party::Adding) = known.parties.get_mut(&party)
-        {
-            *state = Party::Active;
-            self.event(user, AtmEvent::PartyAdded { conn, party });
+        let Some(known) = self.conns.get_mut(&call) else {
+            return;
+        };
+        match (known.parties.get_mut(&party), known.owner) {
+            (Some(state @ Party::Adding), Some((user, conn))) => {
+                *state = Party::Active;
+                self.event(user, AtmEvent::PartyAdded { conn, party });
+            }
+            (Some(Party::Active), _) => self.daemon_counters.refused += 1,
+            // The user has dropped the leaf meanwhile, or the leaf is unknown.
+            _ => self.daemon_counters.stale += 1,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The daemon half in a process of its own: whenever it dies, nothing is left of it, and the next one serves.
 
+use aerostat_node::inspect::Value;
 use aerostat_node::signalling::{
     Config, DaemonCounters, Input, Limits, Output, Phase, Sigd, Signalling, UserId,
 };
@@ -103,7 +104,11 @@ fn calls_and_data_go_as_without() {
         net.run_s(1);
         assert!(net.hosts[0].released(ConnId(10)).is_some());
         net.assert_clean();
-        assert_eq!(counted(&net, 0).refused, 0);
+        let nothing = DaemonCounters {
+            started: 1,
+            ..DaemonCounters::default()
+        };
+        assert_eq!(counted(&net, 0), nothing);
     }
 }
 
@@ -296,15 +301,15 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
     // This did not need a restart.
     assert!(net.hosts[0].daemon.is_none(), "it has exited");
     assert_eq!(net.hosts[0].released(ConnId(1)), Some(Cause::TEMPORARY));
+    // The answers to its releases are no surprise.
+    let ended = counted(&net, 0);
+    assert_eq!((ended.ended, ended.lost_calls), (1, 1));
+    assert_eq!((ended.stale, ended.refused), (0, 0));
     assert_eq!(net.hosts[1].signalling.calls().count(), 0);
     net.assert_clean();
     net.start_daemon(0);
     net.run_s(1);
     works(&mut net, 2);
-    // The answers to its releases are no surprise.
-    let ended = counted(&net, 0);
-    assert_eq!((ended.ended, ended.lost_calls), (1, 1));
-    assert_eq!((ended.stale, ended.refused), (0, 0));
 
     net.call(0, 1, 1);
     net.run_s(1);
@@ -316,11 +321,6 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
     works(&mut net, 4);
 }
 
-/// The live driver finds a daemon that hangs, and kills it; this test is about the time until then.
-#[test]
-fn one_that_hangs_keeps_its_calls_and_serves_again_when_it_wakes() {
-    let mut net = two();
-    open_permanent(&mut net, 0, 100);
 /// A SETUP that crosses the daemon's farewell: its caller is told at once, and does not wait for timers.
 #[test]
 fn a_call_for_a_daemon_that_ends_is_refused_at_once() {
@@ -364,6 +364,11 @@ fn one_that_ends_cannot_be_started_again() {
     assert_eq!(said, [end, FromDaemon::Ended(Ended::Exits)]);
 }
 
+/// The live driver finds a daemon that hangs, and kills it; this test is about the time until then.
+#[test]
+fn one_that_hangs_keeps_its_calls_and_serves_again_when_it_wakes() {
+    let mut net = two();
+    open_permanent(&mut net, 0, 100);
     net.call(0, 1, 1);
     net.run_s(1);
     net.hosts[0].hangs = true;
@@ -456,13 +461,31 @@ fn lies_are_refused_and_hurt_nobody_else() {
     ] {
         net.daemon_says(0, FromDaemon::Atm(AtmRequest::Send { conn, sdu }));
     }
-    assert_eq!(counted(&net, 0).refused, refused + 8);
-    // About an unknown call, and to an address without a listener.
+    let party = PartyId(3);
+    for lie in [
+        FromSigd::PartyAdded {
+            call: permanent,
+            party,
+        },
+        FromSigd::PartyGone {
+            call: permanent,
+            party,
+            cause,
+        },
+    ] {
+        net.lie(0, lie);
+    }
+    assert_eq!(counted(&net, 0).refused, refused + 10);
+    // About an unknown call or an unknown leaf, and to an address without a listener.
     let stale = counted(&net, 0).stale;
+    for call in [call, CallId(77)] {
+        net.lie(0, FromSigd::PartyAdded { call, party });
+        net.lie(0, FromSigd::PartyGone { call, party, cause });
+    }
     let call = CallId(77);
     net.lie(0, FromSigd::Released { call, cause });
     net.lie(0, FromSigd::Connected { call, vc, qos });
-    assert_eq!(counted(&net, 0).stale, stale + 2);
+    assert_eq!(counted(&net, 0).stale, stale + 6);
     net.lie(0, FromSigd::Offered(offer(CallId::INCOMING + 900)));
     assert_eq!(net.hosts[0].signalling.calls().collect::<Vec<_>>(), before);
     assert_eq!(net.hosts[0].open, open);
@@ -481,6 +504,25 @@ fn lies_are_refused_and_hurt_nobody_else() {
     connected(2, PVC, qos);
     // Not more traffic than was requested.
     connected(3, vc, Qos::cbr(100_000, 1536));
+    // A leaf is not added twice.
+    let refused = counted(&net, 0).refused;
+    net.call_with(0, 1, 4, Qos::ubr_multipoint(1536), true);
+    net.run_s(1);
+    let (call, party) = (CallId(4), PartyId(0));
+    let events = net.hosts[0].events.len();
+    net.lie(0, FromSigd::PartyAdded { call, party });
+    assert_eq!(counted(&net, 0).refused, refused + 1);
+    assert_eq!(net.hosts[0].events.len(), events);
+    // `inspect call` shows this, and the call to an address without a listener.
+    let shown = net.hosts[0].signalling.counter_table();
+    for (name, value) in [
+        ("incompatible", 1),
+        ("daemon_refused", refused + 1),
+        ("daemon_stale", counted(&net, 0).stale),
+    ] {
+        let row = vec![Value::Text(name.to_owned()), Value::Number(value)];
+        assert!(shown.rows.contains(&row), "{name}: {:?}", shown.rows);
+    }
 }
 
 #[test]
