@@ -260,7 +260,8 @@ impl FlowIndex {
 /// Reads the head of an IPv4 packet, up to the stamp of a datagram.
 ///
 /// `None` for fragments (only the first has ports, and none of them is a complete packet), other protocols, and TCP
-/// segments without payload: acknowledgements and handshakes do not count as part of the stream.
+/// segments without payload: acknowledgements and handshakes do not count as part of the stream. Neither does a
+/// keep-alive probe.
 pub(super) fn look(packet: &[u8]) -> Option<Seen> {
     let header: &[u8; 20] = packet.first_chunk()?;
     let (version, header_len) = (header[0] >> 4, usize::from(header[0] & 15) * 4);
@@ -294,7 +295,8 @@ pub(super) fn look(packet: &[u8]) -> Option<Seen> {
                 length,
                 ident,
             };
-            (length > 0).then_some(seen)
+            let probe = length == 1 && is_probe(body);
+            (length > 0 && !probe).then_some(seen)
         }
         17 => {
             let checksum = u16_at(body, 6)?;
@@ -325,6 +327,18 @@ pub(super) fn look(packet: &[u8]) -> Option<Seen> {
         }
         _ => None,
     }
+}
+
+/// True if a TCP segment of one octet is a keep-alive probe, which repeats the last number of its stream with an octet
+/// of garbage (RFC 9293 §3.8.4). A probe has the flag ACK alone; a message of one octet has PSH or FIN, too.
+fn is_probe(segment: &[u8]) -> bool {
+    const FLAGS: u8 = 0x3f;
+    const ACK: u8 = 0x10;
+    let flags = segment.get(13).map(|flags| flags & FLAGS);
+    let start = segment
+        .get(12)
+        .map_or(0, |offset| usize::from(offset >> 4) * 4);
+    flags == Some(ACK) && segment.get(start) == Some(&0)
 }
 
 fn u16_at(octets: &[u8], at: usize) -> Option<u16> {

@@ -151,8 +151,8 @@ fn a_receiver_that_restarts_is_called_again_and_gets_what_was_not_acknowledged()
     assert!(before.1 + after.1 >= ALL, "{before:?} {after:?}");
 }
 
-#[test]
-fn a_client_whose_server_restarts_in_the_middle_of_a_response_asks_again() {
+/// A client whose server restarts in the middle of a response, at 200 ms.
+fn interrupted() -> World {
     // The request is acknowledged, and of the response only the first segment arrives.
     let (broken, mut first) = (Rc::new(Cell::new(true)), true);
     let cut = Rc::clone(&broken);
@@ -170,6 +170,28 @@ fn a_client_whose_server_restarts_in_the_middle_of_a_response_asks_again() {
     assert_eq!(asked(&world, 0).transactions, 0);
     broken.set(false);
     restart(&mut world, 1);
+    world
+}
+
+#[test]
+fn a_probe_of_a_connection_that_the_server_forgot_is_no_packet_of_the_flow() {
+    let mut world = interrupted();
+    let before = flow(&world);
+    world.run_until(Instant::from_secs(15));
+    let after = flow(&world);
+    assert_eq!(after.last_received, before.last_received, "{after:?}");
+    assert_eq!((after.sum(|path| path.offered), after.unmatched), (1, 0));
+    assert_eq!(after.sum(|path| path.retransmitted), 0);
+    assert_eq!(after.sum(|path| path.received_octets), 10);
+    // The probe was answered with a reset: the client tries to connect again.
+    world.start(1, 1, server(), 0);
+    world.run_until(Instant::from_secs(17));
+    assert_eq!(asked(&world, 0).connections, 2);
+}
+
+#[test]
+fn a_client_whose_server_restarts_in_the_middle_of_a_response_asks_again() {
+    let mut world = interrupted();
     world.start(1, 1, server(), 0);
     world.run_until(Instant::from_secs(9));
     assert_eq!(asked(&world, 0).connections, 1, "nothing tells the client");
