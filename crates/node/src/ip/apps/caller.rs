@@ -1,8 +1,10 @@
 //! The calling side of TCP: one connection at a time, and the next one if the connection ends too early.
 //!
 //! A connection that was established and then ends (the peer's host restarted and reset it, or nothing was acknowledged
-//! for [`super::TCP_TIMEOUT`]) is followed by another one at once, and if that fails, by one more every [`RETRY`]. A
-//! program whose first connection is refused gives up, because nobody listens there.
+//! for [`super::TCP_TIMEOUT`]) is followed by another one at once. An attempt that fails is followed by the next one
+//! after [`RETRY`]. If a host refuses an attempt, the attempt fails at once; if nobody answers, the stack repeats the
+//! SYN at growing distances, and the attempt fails after [`super::TCP_TIMEOUT`]. A program whose first connection is
+//! refused gives up, because nobody listens there.
 
 use super::Net;
 use crate::ip::source_ports::SourcePorts;
@@ -11,7 +13,7 @@ use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp::{Socket, State};
 use std::net::Ipv4Addr;
 
-/// Time between attempts to connect again.
+/// Time from an attempt that failed to the next one.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The program's connection, see the documentation of this module.
