@@ -1,11 +1,12 @@
 //! The counts of programs of hosts that were switched off.
 //!
-//! **Bounds.** A host keeps the last [`ENDED`] connections of its former lives, like its ended calls while it is on.
+//! **Bounds.** A host keeps the last [`ENDED`] calls of its former lives, like its ended calls while it is on. Of each
+//! permanent connection it keeps every life, because the figures are the sum of them: one record for each restart.
 
 use crate::model::NodeId;
 use aerostat_node::atm::SocketId;
 use aerostat_node::host::Station;
-use aerostat_node::host::sockets::{ENDED, Fate, Record, State};
+use aerostat_node::host::sockets::{ENDED, Fate, Program, Record, Role, State};
 use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
@@ -15,6 +16,8 @@ use std::collections::BTreeMap;
 pub(super) struct Tally {
     pub(super) node: NodeId,
     pub(super) program: usize,
+    /// True for a permanent connection, false for a call.
+    pub(super) permanent: bool,
     pub(super) id: SocketId,
     pub(super) state: State,
     pub(super) peer: Option<AtmAddress>,
@@ -26,10 +29,12 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    fn new(node: NodeId, record: &Record) -> Self {
+    fn new(node: NodeId, programs: &[Program], record: &Record) -> Self {
+        let role = programs.get(record.program).map(|program| &program.role);
         Self {
             node,
             program: record.program,
+            permanent: matches!(role, Some(Role::Permanent { .. })),
             id: record.id,
             state: record.state,
             peer: record.peer,
@@ -62,7 +67,9 @@ impl Life {
     #[must_use]
     pub fn of(node: NodeId, station: &Station) -> Option<Self> {
         let sockets = station.host().sockets()?;
-        let tallies = sockets.calls().map(|record| Tally::new(node, record));
+        let programs = sockets.programs();
+        let tally = |record| Tally::new(node, programs, record);
+        let tallies = sockets.calls().map(tally);
         Some(Self {
             node,
             tallies: tallies.collect(),
@@ -79,16 +86,22 @@ pub struct Past {
 }
 
 impl Past {
-    /// Keeps the counts of a host that is switched off. Of connections for which there is no room, the accounts are
-    /// forgotten, too.
+    /// Keeps the counts of a host that is switched off. Of calls for which there is no room, the accounts are forgotten,
+    /// too.
     pub fn keep(&mut self, life: Life, stats: &mut FlowStats) {
         let kept = self.tallies.entry(life.node).or_default();
         kept.extend(life.tallies.into_iter().filter(|tally| tally.offered > 0));
         kept.iter_mut().for_each(Tally::end);
-        let excess = kept.len().saturating_sub(ENDED);
-        for forgotten in kept.drain(..excess) {
-            stats.forget(forgotten.id);
-        }
+        let calls = kept.iter().filter(|tally| !tally.permanent).count();
+        let mut excess = calls.saturating_sub(ENDED);
+        kept.retain(|tally| {
+            let stays = tally.permanent || excess == 0;
+            if !stays {
+                excess -= 1;
+                stats.forget(tally.id);
+            }
+            stays
+        });
         for (fate, program) in life.fates.iter().zip(0..) {
             let sum = self.fate(life.node, program, Some(fate));
             self.fates.insert((life.node, program), sum);
@@ -109,5 +122,52 @@ impl Past {
             failed: before.failed + now.failed,
             cause: now.cause.or(before.cause),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(program: usize, permanent: bool, (life, number): (u32, u64)) -> Tally {
+        let id = SocketId {
+            node: 0,
+            life,
+            number,
+        };
+        Tally {
+            node: NodeId(0),
+            program,
+            permanent,
+            id,
+            state: State::Open,
+            peer: None,
+            offered: 3,
+            refused: 0,
+            waiting: 0,
+            late: 0,
+            sent: 3,
+        }
+    }
+
+    #[test]
+    fn former_calls_do_not_push_out_a_permanent_connection_of_the_same_host() {
+        let (mut past, mut stats) = (Past::default(), FlowStats::default());
+        for life in 0..3 {
+            let calls = (1..=ENDED as u64).map(|number| tally(1, false, (life, number)));
+            let tallies = std::iter::once(tally(0, true, (life, 0))).chain(calls);
+            let life = Life {
+                node: NodeId(0),
+                tallies: tallies.collect(),
+                fates: Vec::new(),
+            };
+            past.keep(life, &mut stats);
+        }
+        let permanent = past.of(NodeId(0)).filter(|tally| tally.permanent);
+        let lives: Vec<u32> = permanent.map(|tally| tally.id.life).collect();
+        assert_eq!(lives, [0, 1, 2]);
+        let calls = past.of(NodeId(0)).filter(|tally| !tally.permanent);
+        let lives: Vec<u32> = calls.map(|tally| tally.id.life).collect();
+        assert_eq!(lives, [2; ENDED], "the oldest calls are forgotten");
     }
 }
