@@ -67,6 +67,13 @@ impl Cause {
             1 | 3 | 17 | 18 | 19 | 27 | 31 | 32 | 34..=47 | 51 | 88 | 102
         )
     }
+
+    /// True for the end of a connection that is no longer needed: 16, and 31 (UNI 3.0). A user that loses its host or
+    /// its link has other causes.
+    #[must_use]
+    pub const fn is_normal(self) -> bool {
+        matches!(self.0, 16 | 31)
+    }
 }
 
 impl fmt::Display for Cause {

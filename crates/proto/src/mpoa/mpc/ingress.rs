@@ -485,7 +485,9 @@ impl Ingress {
             };
             if binding.conn == Some(conn) {
                 (binding.conn, binding.call) = (None, Call::Wait(wait));
-                entry.last_cause = Some(cause);
+                if !cause.is_normal() {
+                    entry.last_cause = Some(cause);
+                }
             }
             if let Some(spare) = binding.spare.as_mut().filter(|s| s.conn == Some(conn)) {
                 (spare.conn, spare.call) = (None, Call::Wait(wait));

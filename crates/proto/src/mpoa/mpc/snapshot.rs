@@ -33,7 +33,7 @@ pub struct IngressRow {
     pub vc: Option<Vc>,
     /// Code of the last reply.
     pub last_code: u8,
-    /// Why the last call failed or was cleared.
+    /// Cause of the last call that failed, or of a release that was not normal.
     pub last_cause: Option<Cause>,
     /// Resolution Requests sent for the outstanding request.
     pub requests: u32,

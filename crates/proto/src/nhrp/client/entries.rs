@@ -54,7 +54,7 @@ pub(super) struct Entry {
     pub(super) refusal: Option<(Instant, Refusal)>,
     /// Code of the last negative answer.
     pub(super) last_code: Option<u16>,
-    /// Cause of the last call that failed.
+    /// Cause of the last call that failed, or of a release that was not normal.
     pub(super) last_cause: Option<Cause>,
     /// When an entry without any information is removed, unless it is requested before.
     pub(super) forget_at: Option<Instant>,
@@ -311,7 +311,9 @@ impl Nhc {
             let Some(entry) = self.entries.get_mut(&destination) else {
                 continue;
             };
-            entry.last_cause = Some(cause);
+            if failed || !cause.is_normal() {
+                entry.last_cause = Some(cause);
+            }
             let way = entry.way;
             if failed && way.is_some_and(|way| !way.authoritative) {
                 // RFC 2332 §6.2: the cached answer was wrong. A refresh in progress would be answered from the same

@@ -63,7 +63,7 @@ pub struct EntryRow {
     pub packets: u64,
     /// Code of the last negative answer: of a reply, or of an Error Indication.
     pub last_code: Option<u16>,
-    /// Cause of the last call that failed, or of the release of a connection.
+    /// Cause of the last call that failed, or of a release that was not normal.
     pub last_cause: Option<Cause>,
 }
 

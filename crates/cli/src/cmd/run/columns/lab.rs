@@ -114,7 +114,11 @@ pub(super) const TABLES: &[TableInfo] = &[
             text("tag", "MPOA tag that the egress asked for").or_null(),
             text("mps", "control address of the MPOA server").or_null(),
             count("last_code", "code of the last answer that was no success").or_null(),
-            count("last_cause", "cause of the last call that failed").or_null(),
+            count(
+                "last_cause",
+                "cause of the last call that failed, or of a release that was not normal",
+            )
+            .or_null(),
             text("protocol", "protocol of a flow with QoS of its own").or_null(),
             count("port", "destination port of a flow with QoS of its own").or_null(),
             text("traffic", "contract of a flow with QoS of its own").or_null(),
@@ -129,7 +133,7 @@ pub(super) const TABLES: &[TableInfo] = &[
             text("program", "that program"),
             text("to", "node of the program that reads; nothing if the connection leads out of the lab or to a user that is no program, and for answers to a caller that is not known").or_null(),
             text("reader", "that program").or_null(),
-            text("state", "state of the connection at the end that writes, at last: `calling`, `accepted`, `open` or `ended`, also if its host was switched off"),
+            text("state", "last state of the connection at the end that writes: `calling`, `accepted`, `open` or `ended`; `ended` if its host was switched off"),
             count("offered", "PDUs that the program began to write, or had to send back"),
             count("refused", "of these, PDUs that were never sent, also because the host was switched off"),
             count("waiting", "PDUs that wait for room in the adapter"),

@@ -44,7 +44,7 @@ pub(super) const TABLES: &[TableInfo] = &[
     },
     TableInfo {
         name: "bus.counters",
-        what: "One row for each counter of a BUS. `daemon_refused` counts what its control half, a process with `--split`, tried and may not do, `daemon_stale` what this half sent too late, and `daemon_dropped` what was dropped because too much waited for it.",
+        what: "One row for each counter of a BUS. `daemon_refused`: messages of the control half (a process with `--split`) that were not allowed. `daemon_stale`: its messages about connections that had ended. `daemon_dropped`: SDUs and messages for which there was no room.",
         columns: COUNTERS,
     },
     TableInfo {
@@ -203,7 +203,7 @@ pub(super) const TABLES: &[TableInfo] = &[
     },
     TableInfo {
         name: "les.counters",
-        what: "One row for each counter of a LES. `daemon_refused` counts what its control half, a process with `--split`, tried and may not do, `daemon_stale` what this half sent too late, and `daemon_dropped` what was dropped because too much waited for it.",
+        what: "One row for each counter of a LES. `daemon_refused`: messages of the control half (a process with `--split`) that were not allowed. `daemon_stale`: its messages about connections that had ended. `daemon_dropped`: SDUs and messages for which there was no room.",
         columns: COUNTERS,
     },
     TableInfo {
@@ -251,7 +251,10 @@ pub(super) const TABLES: &[TableInfo] = &[
             text("tag", "tag that the egress asked for"),
             text("mps", "control address of the MPOA server"),
             count("last_code", "code of the last answer that was no success"),
-            count("last_cause", "cause of the last call that failed"),
+            count(
+                "last_cause",
+                "cause of the last call that failed, or of a release that was not normal",
+            ),
             text("protocol", "protocol of a flow with QoS of its own"),
             count("port", "its destination port"),
             text("traffic", "its contract"),
@@ -379,7 +382,7 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("last_code", "code of the last negative answer"),
             count(
                 "last_cause",
-                "cause of the last call that failed, or of the release of the connection",
+                "cause of the last call that failed, or of a release that was not normal",
             ),
         ],
     },

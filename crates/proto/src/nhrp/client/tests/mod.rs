@@ -115,7 +115,9 @@ fn a_station_that_dies() {
     direct(&mut world, target);
     world.kill(atm(0x81, 0));
     world.run(SECOND);
-    assert_eq!(world.entry(0, target).unwrap().state, EntryState::Void);
+    let entry = world.entry(0, target).unwrap();
+    assert_eq!(entry.state, EntryState::Void);
+    assert_eq!(entry.last_cause, None, "a normal release is no failure");
     world.send(0, target, b"asks again");
     world.run(SECOND);
     let entry = world.entry(0, target).unwrap();
