@@ -63,6 +63,8 @@ pub(super) struct Entry {
     pub(super) associated: bool,
     pub(super) asking: Option<Asking>,
     pub(super) path: Path,
+    /// Number of the last flush that ended. Its request may have been repeated, so more answers to it may come.
+    pub(super) flushed: Option<u32>,
     /// The data plane wants a path.
     pub(super) wanted: bool,
     /// The user waits for [`Output::Resolved`].
@@ -85,6 +87,7 @@ impl Entry {
             associated: false,
             asking: None,
             path: Path::None,
+            flushed: None,
             wanted: false,
             user_waits: false,
             verified: now,

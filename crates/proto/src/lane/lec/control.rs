@@ -545,8 +545,12 @@ impl Control {
     /// A request with the common fields and a transaction id of its own.
     pub(super) fn frame(&mut self, op: OpCode) -> ControlFrame {
         self.transaction = self.transaction.wrapping_add(1);
+        self.frame_again(op, self.transaction)
+    }
+    /// A frame of this client with the number of an earlier one.
+    pub(super) fn frame_again(&self, op: OpCode, transaction: u32) -> ControlFrame {
         let mut frame = ControlFrame::new(op);
-        frame.transaction = self.transaction;
+        frame.transaction = transaction;
         frame.lecid = self.lecid;
         frame.source_atm = self.config.address;
         frame

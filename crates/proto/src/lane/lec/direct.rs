@@ -295,7 +295,6 @@ impl Control {
     /// Sends the request again, with the number of the first one: frames are held, so an answer to any of them says that
     /// the old path is empty. The request is lost if its target has joined the LES but not the BUS yet.
     fn repeat_flush(&mut self, mac: MacAddr, now: Instant) {
-        let mut frame = self.frame(OpCode::FLUSH);
         let pause = self.params.expected_arp_time;
         let Some(entry) = self.cache.get_mut(&mac) else {
             return;
@@ -313,9 +312,10 @@ impl Control {
         else {
             return;
         };
-        (frame.target_atm, frame.transaction) = (atm, *transaction);
         *at = (*until).min(now + pause);
-        let via = *via;
+        let (transaction, via) = (*transaction, *via);
+        let mut frame = self.frame_again(OpCode::FLUSH, transaction);
+        frame.target_atm = atm;
         self.send_on(via, frame.encode());
     }
 
@@ -346,13 +346,24 @@ impl Control {
             });
         match hit {
             Some((mac, to)) => self.proceed(mac, to, now),
+            // One more answer to a request that was repeated, or an answer that comes too late.
+            None if self.was_flushed(frame.transaction) => {}
             None => self.counters.unasked += 1,
         }
+    }
+
+    /// True if this is the number of a flush that has ended.
+    fn was_flushed(&self, transaction: u32) -> bool {
+        let mut entries = self.cache.iter();
+        entries.any(|(_, entry)| entry.flushed == Some(transaction))
     }
 
     /// The old path is empty.
     fn proceed(&mut self, mac: MacAddr, to: ConnId, now: Instant) {
         if let Some(entry) = self.cache.get_mut(&mac) {
+            if let Path::Flushing { transaction, .. } = entry.path {
+                entry.flushed = Some(transaction);
+            }
             entry.path = Path::Direct(to);
         }
         self.to_data.push_back(ToData::Proceed { mac, to });

@@ -234,6 +234,25 @@ fn relay_without(who: usize, note: &Note, users: &mut [Node], now: Instant) -> O
     relay(who, &Note::Member(*address, member), users, now)
 }
 
+#[test]
+fn a_second_answer_to_a_flush_that_was_repeated_is_no_fault() {
+    // The peer receives both requests: the way by the BUS takes longer than C20, and less than C21.
+    let mut w = world((0..2).map(lec_config).collect());
+    w.relay = Some(relay_without);
+    for who in [LEC0, LEC0 + 1] {
+        start(&mut w, who);
+    }
+    w.run_for(Duration::from_secs(1));
+    w.net.multipoint_delay = Duration::from_millis(1500);
+    for number in 0..5 {
+        send(&mut w, LEC0, mac(2), number);
+    }
+    w.run_for(Duration::from_secs(10));
+    assert!(bus_of(&w).snapshot().counters.flushes >= 2);
+    let control = lec_of(&w, LEC0).snapshot().control;
+    assert_eq!((control.unasked, control.bad), (0, 0), "{control:?}");
+}
+
 /// The delivered frames, and how many frames reached a client which they did not concern.
 fn play(steps: &[Step], owners: bool, loss: u32) -> (Arrivals, u64) {
     let mut w = world((0..CLIENTS).map(proxied).collect());
