@@ -86,7 +86,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Keeps the counts of a host that is switched off. If there is no room for a call, its accounts are forgotten, too.
+    /// Keeps the counts of a host that is switched off. A call without room loses its accounts, too.
     pub fn keep(&mut self, life: Life, stats: &mut FlowStats) {
         let kept = self.tallies.entry(life.node).or_default();
         kept.extend(life.tallies.into_iter().filter(|tally| tally.offered > 0));
