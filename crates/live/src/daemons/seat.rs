@@ -65,8 +65,19 @@ pub(super) struct Started {
     pidfd: Option<OwnedFd>,
     /// Its end, if a look has found it.
     ended: Option<Ended>,
+    /// The lab ended it.
+    dismissed: Option<Dismissal>,
     /// The heartbeat while it has no connection: its greeting is the answer.
     beat: Beat,
+}
+
+/// Why the lab ended a process that it had started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dismissal {
+    /// It misbehaved or hung: that is a failure, whatever its exit code.
+    Failed,
+    /// The experimenter's order (`fault crash`): that is no failure of the process.
+    Ordered,
 }
 
 impl Started {
@@ -249,6 +260,7 @@ impl Seat {
             at: now,
             pidfd,
             ended: None,
+            dismissed: None,
             beat,
         });
     }
@@ -488,8 +500,28 @@ impl Seat {
 
     /// Ends the connection, and the process if this lab started it.
     pub(super) fn lose(&mut self, helper: Option<&Helper>, now: Instant, told: &mut Vec<Event>) {
-        self.gone(now, told);
+        self.dismiss(Dismissal::Failed, helper, now, told);
+    }
+
+    /// The experimenter's `kill -9`; no daemon is started again before an order to do so.
+    pub(super) fn crash(&mut self, helper: Option<&Helper>, now: Instant, told: &mut Vec<Event>) {
+        self.plan = Plan::Leave;
+        self.dismiss(Dismissal::Ordered, helper, now, told);
+    }
+
+    fn dismiss(
+        &mut self,
+        why: Dismissal,
+        helper: Option<&Helper>,
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) {
+        if let Some(started) = &mut self.started {
+            started.dismissed = Some(why);
+        }
+        // The connection ends after that: a healthy process that saw its end would exit in good order.
         self.kill(helper);
+        self.gone(now, told);
     }
 
     /// Checks whether the process has ended.
@@ -521,11 +553,12 @@ impl Seat {
             }
             None => return,
         };
+        let dismissed = started.dismissed;
         self.started = None;
-        if now.since(at) >= LONGEST_WAIT {
+        if now.since(at) >= LONGEST_WAIT || dismissed == Some(Dismissal::Ordered) {
             self.wait = FIRST_WAIT;
         }
-        if status.success() {
+        if status.success() && dismissed.is_none() {
             self.last_end = Some("asked".into());
             let role = self.info.role;
             let text =
@@ -540,6 +573,10 @@ impl Seat {
             Some(why) => format!("hung ({why}) and was killed"),
             None => format!("died ({}{words})", how(status)),
         };
+        if dismissed == Some(Dismissal::Ordered) && self.plan == Plan::Watch {
+            // The order to start it again has come before its end.
+            self.plan = Plan::Start(now);
+        }
         self.failed(&what, now, told);
     }
 

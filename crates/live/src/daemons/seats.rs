@@ -360,8 +360,7 @@ impl Daemons {
         let serving = self.serving(node, service);
         for number in &serving {
             let seat = &mut self.seats[*number];
-            seat.plan = Plan::Leave;
-            seat.lose(helper.as_deref(), now, told);
+            seat.crash(helper.as_deref(), now, told);
             self.starts.set(*number, seat.start_at());
         }
         !serving.is_empty()

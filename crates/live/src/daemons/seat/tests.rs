@@ -19,6 +19,7 @@ fn started(test: &str, poll: &Poll) -> (Seat, Frames, Frames) {
         at,
         pidfd: None,
         ended: None,
+        dismissed: None,
         beat: Beat::starting(at),
     });
     let name = format!("aerostat-seat-{}-{test}", std::process::id());
@@ -92,4 +93,48 @@ fn a_process_that_never_greets_is_killed_and_a_connected_process_loses_its_seat(
         "mpcd hangs: silent, no answer for 10.0 s; it loses its seat"
     );
     assert_eq!(seat.row(now)[7], Value::from(2_u32), "both are counted");
+}
+
+/// A seat whose process has this exit code when the lab looks for its end.
+fn ended(test: &str, poll: &Poll, code: i32) -> Seat {
+    let (mut seat, ..) = started(test, poll);
+    seat.started.as_mut().expect("a process").ended = Some(Ended {
+        status: ExitStatus::from_raw(code << 8),
+        words: String::new(),
+    });
+    seat
+}
+
+#[test]
+fn a_process_that_the_lab_sent_away_is_started_again_whatever_its_exit_code() {
+    let poll = Poll::new().unwrap();
+    let (now, mut told) = (Instant::from_secs(2), Vec::new());
+    let mut seat = ended("sent-away", &poll, 0);
+    seat.lose(None, now, &mut told);
+    seat.look_after(None, now, &mut told);
+    assert_eq!(seat.plan, Plan::Start(now + FIRST_WAIT));
+    // A process that exits in good order by itself stays away.
+    let mut seat = ended("good-order", &poll, 0);
+    seat.look_after(None, now, &mut told);
+    assert_eq!(seat.plan, Plan::Leave);
+}
+
+#[test]
+fn an_ordered_crash_is_no_failure_and_an_order_to_start_again_holds_before_its_end() {
+    let poll = Poll::new().unwrap();
+    let (now, mut told) = (Instant::from_secs(2), Vec::new());
+    for code in [0, 1] {
+        let mut seat = ended(&format!("ordered-{code}"), &poll, code);
+        seat.wait = LONGEST_WAIT;
+        seat.crash(None, now, &mut told);
+        assert_eq!(seat.plan, Plan::Leave);
+        // The order to start it again, while the process still ends.
+        seat.plan = Plan::Watch;
+        seat.look_after(None, now, &mut told);
+        assert_eq!((seat.plan, seat.wait), (Plan::Start(now), FIRST_WAIT));
+    }
+    let mut seat = ended("ordered", &poll, 0);
+    seat.crash(None, now, &mut told);
+    seat.look_after(None, now, &mut told);
+    assert_eq!(seat.plan, Plan::Leave, "without an order it stays away");
 }
