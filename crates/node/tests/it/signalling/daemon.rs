@@ -321,6 +321,22 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
     works(&mut net, 4);
 }
 
+/// The answers to the releases of a regular end come after its announcement, and are no surprise.
+#[test]
+fn answers_to_a_farewell_are_not_stale() {
+    let mut net = two();
+    net.call(0, 1, 0);
+    net.run_s(1);
+    net.lie(0, FromSigd::Ending);
+    let (call, cause) = (CallId(0), Cause::NORMAL);
+    net.lie(0, FromSigd::Released { call, cause });
+    net.lie(0, FromSigd::Link { up: false });
+    assert_eq!(counted(&net, 0).stale, 0);
+    // Nothing else is expected of a daemon that ends.
+    net.lie(0, FromSigd::Offered(offer(CallId::INCOMING)));
+    assert_eq!(counted(&net, 0).stale, 1);
+}
+
 /// A SETUP that crosses the daemon's farewell: its caller is told at once, and does not wait for timers.
 #[test]
 fn a_call_for_a_daemon_that_ends_is_refused_at_once() {
