@@ -45,7 +45,7 @@ pub(super) enum Line {
     Same,
     /// The connection has just ended. The next attempt is scheduled.
     Lost,
-    /// There never was a connection, and there will be none.
+    /// The first attempt was refused, so the program makes no further attempt.
     Refused,
 }
 
