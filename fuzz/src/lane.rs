@@ -6,89 +6,15 @@
 use crate::feed::Feed;
 use aerostat_proto::lane::lecs::Elan;
 use aerostat_proto::lane::{
-    Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, Member, bus, lec, lecs, les,
+    Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, bus, lec, lecs, les,
 };
-use aerostat_proto::{AtmEvent, Cause, ConnId, Duration, Instant, Machine, PartyId};
-use aerostat_testing::{AtmUser, Polled, Refusal, World};
+use aerostat_proto::{AtmEvent, Cause, ConnId, Duration, Machine, PartyId};
+use aerostat_testing::lane::{Node, relay};
+use aerostat_testing::{AtmUser as _, Refusal, World};
 use aerostat_wire::lane::{
     ControlFrame, DataFrame, ElanName, Flags, LanDestination, OpCode, Status,
 };
 use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
-
-enum Node {
-    Lec(Box<Lec>),
-    Les(Box<Les>),
-    Bus(Box<Bus>),
-    Lecs(Box<Lecs>),
-}
-
-/// What the BUS, the user behind the LES, must hear.
-type Note = (AtmAddress, Option<Member>);
-
-impl AtmUser for Node {
-    type Note = Note;
-    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
-        let Ok(()) = match self {
-            Self::Lec(m) => {
-                let taken = m.handle_input(lec::Input::Atm(event), now);
-                return taken.expect("events are never refused");
-            }
-            Self::Les(m) => m.handle_input(les::Input::Atm(event), now),
-            Self::Bus(m) => m.handle_input(bus::Input::Atm(event), now),
-            Self::Lecs(m) => m.handle_input(lecs::Input::Atm(event), now),
-        };
-    }
-    fn timeout(&mut self, now: Instant) {
-        match self {
-            Self::Lec(m) => m.handle_timeout(now),
-            Self::Les(m) => m.handle_timeout(now),
-            Self::Bus(m) => m.handle_timeout(now),
-            Self::Lecs(m) => m.handle_timeout(now),
-        }
-    }
-    fn deadline(&self) -> Option<Instant> {
-        match self {
-            Self::Lec(m) => m.poll_timeout(),
-            Self::Les(m) => m.poll_timeout(),
-            Self::Bus(m) => m.poll_timeout(),
-            Self::Lecs(m) => m.poll_timeout(),
-        }
-    }
-    fn poll(&mut self) -> Option<Polled<Note>> {
-        loop {
-            return Some(Polled::Atm(match self {
-                Self::Lec(m) => match m.poll_output()? {
-                    lec::Output::Atm(request) => request,
-                    _ => continue,
-                },
-                Self::Les(m) => match m.poll_output()? {
-                    les::Output::Atm(request) => request,
-                    les::Output::Member { address, member } => {
-                        return Some(Polled::Note((address, member)));
-                    }
-                    les::Output::Trace(_) => continue,
-                },
-                Self::Bus(m) => match m.poll_output()? {
-                    bus::Output::Atm(request) => request,
-                    bus::Output::Trace(_) | bus::Output::Reaches { .. } => continue,
-                },
-                Self::Lecs(m) => match m.poll_output()? {
-                    lecs::Output::Atm(request) => request,
-                    lecs::Output::Trace(_) => continue,
-                },
-            }));
-        }
-    }
-}
-
-fn relay(who: usize, note: &Note, users: &mut [Node], now: Instant) -> Option<usize> {
-    let (address, member) = note.clone();
-    if let Node::Bus(bus) = &mut users[who + 1] {
-        let input = bus::Input::Member { address, member };
-        let Ok(()) = bus.handle_input(input, now);
-    }
-    Some(who + 1)
-}
 
 const LECS: usize = 0;
 const LES: usize = 1;

@@ -1,6 +1,5 @@
 //! What the tests of several crates share: a small ATM network in virtual time, without signalling, for machines that
-//! use the ATM service; networks of switches (feature `switch`); and whole
-//! labs (feature `labs`).
+//! use the ATM service; networks of switches (feature `switch`); and whole labs (feature `labs`).
 //!
 //! [`AtmNet`] turns the [`AtmRequest`]s of numbered users into [`AtmEvent`]s of others, after a constant delay, in
 //! order. It can lose SDUs, refuse calls, break calls and forget a user. [`World`] drives users of one type (usually an
@@ -8,6 +7,7 @@
 
 #[cfg(feature = "labs")]
 pub mod labs;
+pub mod lane;
 mod net;
 #[cfg(feature = "switch")]
 pub mod switch;

@@ -109,20 +109,49 @@ const MISSING: &[i64] = &[
     libc::SYS_io_uring_setup,
 ];
 
-/// Calls that are allowed with any arguments.
-const PLAIN: &[i64] = &[
-    // Data, on open descriptors.
+/// Calls that the lab and its daemons may make with any arguments: open descriptors, waiting, time, memory, its end.
+const COMMON: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
-    libc::SYS_readv,
     libc::SYS_writev,
     libc::SYS_recvfrom,
+    libc::SYS_close,
+    libc::SYS_ppoll,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_restart_syscall,
+    libc::SYS_clock_gettime,
+    libc::SYS_gettimeofday,
+    libc::SYS_getrandom,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+/// Further calls that the lab alone may make with any arguments.
+const LAB: &[i64] = &[
+    // Data, on open descriptors.
+    libc::SYS_readv,
     libc::SYS_recvmsg,
     libc::SYS_lseek,
     libc::SYS_fstat,
     libc::SYS_newfstatat,
     libc::SYS_statx,
-    libc::SYS_close,
     libc::SYS_dup,
     libc::SYS_dup3,
     // Existing sockets.
@@ -136,47 +165,22 @@ const PLAIN: &[i64] = &[
     // Waiting.
     libc::SYS_epoll_ctl,
     libc::SYS_epoll_pwait,
-    libc::SYS_ppoll,
     libc::SYS_timerfd_settime,
     libc::SYS_timerfd_gettime,
-    libc::SYS_nanosleep,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_restart_syscall,
     libc::SYS_wait4,
     libc::SYS_waitid,
     libc::SYS_pidfd_open,
     // Time and random numbers.
-    libc::SYS_clock_gettime,
     libc::SYS_clock_getres,
-    libc::SYS_gettimeofday,
-    libc::SYS_getrandom,
     // Identity of the process.
-    libc::SYS_getpid,
     libc::SYS_getppid,
-    libc::SYS_gettid,
-    libc::SYS_getuid,
-    libc::SYS_geteuid,
-    libc::SYS_getgid,
-    libc::SYS_getegid,
     libc::SYS_capget,
     libc::SYS_uname,
     libc::SYS_sysinfo,
     // Threads and memory.
-    libc::SYS_futex,
     libc::SYS_set_robust_list,
     libc::SYS_rseq,
-    libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
-    libc::SYS_munmap,
-    libc::SYS_mremap,
-    libc::SYS_madvise,
-    libc::SYS_brk,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_sigaltstack,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
     // At the end the lab's directory is removed.
     libc::SYS_getdents64,
     libc::SYS_unlinkat,
@@ -202,43 +206,9 @@ const OLD: &[i64] = &[];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Calls of a daemon that are allowed with any arguments: open descriptors, waiting, time, memory, its end.
-const DAEMON: &[i64] = &[
-    libc::SYS_read,
-    libc::SYS_write,
-    libc::SYS_writev,
-    libc::SYS_recvfrom,
-    libc::SYS_close,
-    libc::SYS_ppoll,
-    libc::SYS_nanosleep,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_restart_syscall,
-    libc::SYS_clock_gettime,
-    libc::SYS_gettimeofday,
-    libc::SYS_getrandom,
-    libc::SYS_getpid,
-    libc::SYS_gettid,
-    libc::SYS_getuid,
-    libc::SYS_geteuid,
-    libc::SYS_getgid,
-    libc::SYS_getegid,
-    libc::SYS_futex,
-    libc::SYS_sched_yield,
-    libc::SYS_munmap,
-    libc::SYS_mremap,
-    libc::SYS_madvise,
-    libc::SYS_brk,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_sigaltstack,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-];
-
 /// All calls that a daemon may make, with the arguments that they may have.
 fn listed_for_daemon() -> Result<Rules, BackendError> {
-    let plain = DAEMON.iter().chain(MISSING);
+    let plain = COMMON.iter().chain(MISSING);
     #[cfg(target_arch = "x86_64")]
     let plain = plain.chain(&[libc::SYS_poll, libc::SYS_time]);
     let mut all: Rules = plain.map(|call| (*call, Vec::new())).collect();
@@ -261,7 +231,7 @@ fn listed(calls: Calls) -> Result<Rules, BackendError> {
     let connect = calls.connects.then_some(&libc::SYS_connect);
     let bind = calls.binds.then_some(&libc::SYS_bind);
     let open = calls.writes.then_some(&libc::SYS_openat);
-    let plain = PLAIN.iter().chain(OLD).chain(MISSING);
+    let plain = COMMON.iter().chain(LAB).chain(OLD).chain(MISSING);
     let plain = plain.chain(connect).chain(bind).chain(open);
     let mut all: Rules = plain.map(|call| (*call, Vec::new())).collect();
     let mut allow = |call: i64, conditions: Vec<SeccompCondition>| {

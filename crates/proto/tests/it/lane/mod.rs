@@ -18,97 +18,12 @@ use aerostat_proto::lane::lecs::Elan;
 use aerostat_proto::lane::{
     Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, Member, bus, lec, lecs, les,
 };
-use aerostat_proto::{AtmEvent, Duration, Instant, Machine, Trace};
+use aerostat_proto::{AtmEvent, Duration, Instant, Machine};
+use aerostat_testing::lane::{Node, Note, relay};
 use aerostat_testing::{AtmUser, Polled, World};
 use aerostat_wire::lane::ElanName;
 use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::{AtmAddress, MacAddr};
-
-/// One machine of the scenario.
-pub(super) enum Node {
-    Lec(Box<Lec>),
-    Les(Box<Les>),
-    Bus(Box<Bus>),
-    Lecs(Box<Lecs>),
-}
-
-/// What a machine reported to the test.
-#[derive(Debug)]
-pub(super) enum Note {
-    Lec(lec::Output),
-    Member(AtmAddress, Option<Member>),
-    Reaches(AtmAddress, bool),
-    Trace(Trace),
-}
-
-impl AtmUser for Node {
-    type Note = Note;
-    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
-        let Ok(()) = match self {
-            Self::Lec(m) => return m.handle_input(lec::Input::Atm(event), now).unwrap(),
-            Self::Les(m) => m.handle_input(les::Input::Atm(event), now),
-            Self::Bus(m) => m.handle_input(bus::Input::Atm(event), now),
-            Self::Lecs(m) => m.handle_input(lecs::Input::Atm(event), now),
-        };
-    }
-    fn timeout(&mut self, now: Instant) {
-        match self {
-            Self::Lec(m) => m.handle_timeout(now),
-            Self::Les(m) => m.handle_timeout(now),
-            Self::Bus(m) => m.handle_timeout(now),
-            Self::Lecs(m) => m.handle_timeout(now),
-        }
-    }
-    fn deadline(&self) -> Option<Instant> {
-        match self {
-            Self::Lec(m) => m.poll_timeout(),
-            Self::Les(m) => m.poll_timeout(),
-            Self::Bus(m) => m.poll_timeout(),
-            Self::Lecs(m) => m.poll_timeout(),
-        }
-    }
-    fn poll(&mut self) -> Option<Polled<Note>> {
-        Some(match self {
-            Self::Lec(m) => match m.poll_output()? {
-                lec::Output::Atm(request) => Polled::Atm(request),
-                lec::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
-                other => Polled::Note(Note::Lec(other)),
-            },
-            Self::Les(m) => match m.poll_output()? {
-                les::Output::Atm(request) => Polled::Atm(request),
-                les::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
-                les::Output::Member { address, member } => {
-                    Polled::Note(Note::Member(address, member))
-                }
-            },
-            Self::Bus(m) => match m.poll_output()? {
-                bus::Output::Atm(request) => Polled::Atm(request),
-                bus::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
-                bus::Output::Reaches { address, reached } => {
-                    Polled::Note(Note::Reaches(address, reached))
-                }
-            },
-            Self::Lecs(m) => match m.poll_output()? {
-                lecs::Output::Atm(request) => Polled::Atm(request),
-                lecs::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
-            },
-        })
-    }
-}
-
-/// The LES tells the BUS (the user behind it) who is a member.
-fn relay(who: usize, note: &Note, users: &mut [Node], now: Instant) -> Option<usize> {
-    let Note::Member(address, ref member) = *note else {
-        return None;
-    };
-    let Node::Bus(bus) = &mut users[who + 1] else {
-        panic!("no BUS behind the LES");
-    };
-    let member = member.clone();
-    let input = bus::Input::Member { address, member };
-    bus.handle_input(input, now).unwrap();
-    Some(who + 1)
-}
 
 pub(super) const LECS: usize = 0;
 pub(super) const LES: usize = 1;
