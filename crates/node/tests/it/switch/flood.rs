@@ -148,6 +148,29 @@ fn top_up(net: &mut Bare, sent: &mut u64, next: &mut dyn FnMut(u64) -> Message) 
     }
 }
 
+/// Calls of the others during a flood of SETUPs; returns the longest time of a set-up, in milliseconds.
+fn calls_in_a_flood(
+    net: &mut Bare,
+    calls: core::ops::Range<u32>,
+    sent: &mut u64,
+    next: &mut dyn FnMut(u64) -> Message,
+) -> u32 {
+    let mut longest = 0;
+    for call in calls {
+        let flood = |net: &mut Bare| {
+            top_up(net, sent, next);
+            check_bounds(net);
+        };
+        longest = longest.max(time_of_a_call(net, call, flood));
+        for _ in 0..10 {
+            top_up(net, sent, next);
+            net.run_ms(1);
+        }
+    }
+    net.run_ms(500);
+    longest
+}
+
 fn network() -> (Bare, Vec<Element>) {
     let mut net = Bare::new(1, V, &[(0, V), (0, V), (0, V), (0, V)]);
     let elements = good(&mut net);
@@ -186,19 +209,7 @@ fn bad_setups_at_line_rate() {
         let (_, elements) = &kinds[n as usize % kinds.len()];
         setup(1 + (n as u32 % 0x7f_0000), elements)
     };
-    let mut longest = 0;
-    for call in 2..6 {
-        let flood = |net: &mut Bare| {
-            top_up(net, &mut sent, &mut next);
-            check_bounds(net);
-        };
-        longest = longest.max(time_of_a_call(&mut net, call, flood));
-        for _ in 0..10 {
-            top_up(&mut net, &mut sent, &mut next);
-            net.run_ms(1);
-        }
-    }
-    net.run_ms(500);
+    let longest = calls_in_a_flood(&mut net, 2..6, &mut sent, &mut next);
     assert!(sent > 3000, "{sent}");
     assert!(longest <= 3, "{longest} ms");
     let causes = refusals(&net, MALLORY);
@@ -241,19 +252,7 @@ fn setups_that_nobody_answers() {
     let (mut net, elements) = network();
     let mut sent = 0;
     let mut next = |n: u64| setup(1 + n as u32 / 3, &elements);
-    let mut longest = 0;
-    for call in 2..8 {
-        let flood = |net: &mut Bare| {
-            top_up(net, &mut sent, &mut next);
-            check_bounds(net);
-        };
-        longest = longest.max(time_of_a_call(&mut net, call, flood));
-        for _ in 0..10 {
-            top_up(&mut net, &mut sent, &mut next);
-            net.run_ms(1);
-        }
-    }
-    net.run_ms(500);
+    let longest = calls_in_a_flood(&mut net, 2..8, &mut sent, &mut next);
     assert!(sent > 6000, "{sent}");
     assert!(longest <= 3, "{longest} ms");
     let port = net.switches[0].port_infos().nth(PORT).unwrap();

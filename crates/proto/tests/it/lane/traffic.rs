@@ -378,8 +378,8 @@ fn new_tlvs_of_a_proxy_reach_those_who_know_what_is_behind_it() {
     finish(w);
 }
 
-#[test]
-fn station_that_moves_behind_another_proxy() {
+/// A client and two proxies that have joined.
+fn two_proxies() -> World<Node> {
     let proxy = |n| LecConfig {
         proxy: true,
         ..lec_config(n)
@@ -389,6 +389,12 @@ fn station_that_moves_behind_another_proxy() {
         start(&mut w, who);
     }
     w.run_for(Duration::from_millis(500));
+    w
+}
+
+#[test]
+fn station_that_moves_behind_another_proxy() {
+    let mut w = two_proxies();
     let station = mac(0x55);
     tell(&mut w, LEC0 + 1, lec::Input::SetRemote(vec![station]));
     for who in [LEC0, LEC0 + 2] {
@@ -413,15 +419,7 @@ fn station_that_moves_behind_another_proxy() {
 /// The new proxy does not know who had the station, and the old one did not see it leave.
 #[test]
 fn a_new_proxy_claims_a_station_that_it_never_asked_for() {
-    let proxy = |n| LecConfig {
-        proxy: true,
-        ..lec_config(n)
-    };
-    let mut w = world(vec![lec_config(0), proxy(1), proxy(2)]);
-    for who in LEC0..LEC0 + 3 {
-        start(&mut w, who);
-    }
-    w.run_for(Duration::from_millis(500));
+    let mut w = two_proxies();
     let station = mac(0x55);
     tell(&mut w, LEC0 + 1, lec::Input::SetRemote(vec![station]));
     tell(&mut w, LEC0, lec::Input::Resolve { mac: station });
