@@ -7,6 +7,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -25,14 +26,21 @@ fn a_confined_process_can_do_nothing_but_its_work() {
     }
 }
 
-/// Runs a test in a process of its own, as this user.
+/// Runs a test in a process of its own, as this user. Its temporary files are in a directory of their own, because a
+/// confined process cannot remove them.
 fn again(test: &str, user: &str) {
+    let name = format!("aerostat-{test}-{user}-{}", std::process::id());
+    let place = std::env::temp_dir().join(name);
+    fs::create_dir(&place).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
     let tried = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture"])
         .arg(format!("confine::tests::{test}"))
         .env(ROLE, user)
-        .output()
-        .unwrap();
+        .env("TMPDIR", &place)
+        .output();
+    fs::remove_dir_all(&place).unwrap();
+    let tried = tried.unwrap();
     let (out, err) = (
         String::from_utf8_lossy(&tried.stdout),
         String::from_utf8_lossy(&tried.stderr),
