@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// Be its broadcast and unknown servers
     #[command(hide = true)]
     Bus(ServerArgs),
-    /// Be the signalling manager of a host, a router or the LANE host in a lab that was started with up --split
+    /// Be the signalling daemon of a host, a router or the LANE host in a lab that was started with up --split
     #[command(hide = true)]
     Sigd(SigdArgs),
     /// Show the state of a running lab

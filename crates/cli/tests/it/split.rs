@@ -284,7 +284,7 @@ fn a_lab_that_is_not_split_has_no_place_for_daemons() {
     lab.nothing_is_left();
 }
 
-/// The signalling manager of a host dies: its switched connections end, a permanent connection is not affected, and all
+/// The signalling daemon of a host dies: its switched connections end, a permanent connection is not affected, and all
 /// connections are set up again.
 #[test]
 fn a_signalling_manager_that_is_killed_takes_its_calls_along_and_nothing_else() {

@@ -21,7 +21,7 @@ pub enum DaemonMessage {
     Lecd(Numbered<FromDaemon<FromLecd>>),
     /// A LANE server; its number is its slot.
     LaneServer(Numbered<FromDaemon<FromServer>>),
-    /// The signalling manager; its number is 0.
+    /// The signalling daemon; its number is 0.
     Sigd(Numbered<FromDaemon<FromSigd>>),
 }
 

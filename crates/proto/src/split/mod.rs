@@ -56,7 +56,7 @@ pub enum Role {
     Les,
     /// Broadcast and unknown servers.
     Bus,
-    /// The signalling manager: [`crate::sigd`].
+    /// The signalling daemon: [`crate::sigd`].
     Sigd,
 }
 

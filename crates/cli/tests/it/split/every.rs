@@ -10,7 +10,7 @@ use super::LAB;
 ///
 /// Without LES or BUS a LANE client starts over after a random time of at most C38, 5 s. A client that tries before the
 /// next process runs, 0.1 s after the death, has to wait once more. The same applies to a client without its own
-/// signalling manager, whose death ends its connections. The death of a role that is not named here stops no traffic.
+/// signalling daemon, whose death ends its connections. The death of a role that is not named here stops no traffic.
 /// A daemon that is stopped is found and killed first.
 fn longest_gap(role: &str, how: &str) -> Duration {
     let found = Duration::from_secs(if how == "STOP" { 2 } else { 0 });
