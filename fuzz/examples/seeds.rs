@@ -178,6 +178,7 @@ fn decode() {
     ] {
         seeds.add("element", octets);
     }
+    pseudowires(&mut seeds);
     for text in [
         "ubr:sdu=9180",
         "cbr:pcr=353207,sdu=1516",
@@ -189,6 +190,30 @@ fn decode() {
         seeds.add("text", text.as_bytes());
     }
     seeds.write(16);
+}
+
+/// Packets of pseudowires in each mode, behind labels and behind headers of L2TPv3.
+fn pseudowires(seeds: &mut Seeds) {
+    let cell = [&[0, 0, 6, 0x42][..], &[0x6a; 48]].concat();
+    let short = [&[5, 9, 0, 7][..], b"Hello"].concat();
+    let cells = [&[0, 0, 0, 1][..], &cell, &cell].concat();
+    let admin = [&[8, 56, 0, 1][..], &cell].concat();
+    for packet in [short, cells, admin] {
+        seeds.add("pseudowire", &packet);
+        seeds.add(
+            "mpls",
+            &[&[0, 1, 0, 255, 0, 0x3e, 0x81, 2][..], &packet].concat(),
+        );
+    }
+    // The choice of carrier, sublayer and cookie; the header; a cell.
+    for header in [
+        &[0, 0xde, 0xad, 0xbe, 0xef][..],
+        &[
+            0x25, 0, 3, 0, 0, 0, 0, 0, 1, 0x55, 0x55, 0x55, 0x55, 0x48, 0, 0, 0,
+        ],
+    ] {
+        seeds.add("l2tp", &[header, &cell].concat());
+    }
 }
 
 /// Scripts that bring a machine to where things get interesting; see the targets for what the octets mean.

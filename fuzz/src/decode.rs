@@ -7,16 +7,19 @@ use crate::feed::Feed;
 use aerostat_wire::aal5::{self, Reassembler, Segmenter};
 use aerostat_wire::cell::{Cell, CellHeader, HeaderForm, HecReceiver, HecVerdict, Pti};
 use aerostat_wire::ipv4::{self, Ipv4View};
+use aerostat_wire::l2tp::{self, Carrier, Cookie, Sublayer};
 use aerostat_wire::lane::{self, Control, DataFrame, TlvList};
 use aerostat_wire::llc::LlcSnap;
+use aerostat_wire::mpls::Stack;
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, ShortcutSdu, Tag};
 use aerostat_wire::nhrp::{self, Packet, ProtocolAddress};
 use aerostat_wire::oam::{self, LoopbackPoint, Oam, OamFlow};
+use aerostat_wire::pseudowire::{self, Aal5Packet, ControlWord};
 use aerostat_wire::q2931::{Element, Message, Version, convert, ie};
 use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, SscopPdu, TrafficParams};
 
 /// Names and decoders, in the order of the first octet.
-pub const DECODERS: [(&str, fn(&[u8])); 14] = [
+pub const DECODERS: [(&str, fn(&[u8])); 17] = [
     ("cell", cell),
     ("oam", oam),
     ("cells", cells),
@@ -31,6 +34,9 @@ pub const DECODERS: [(&str, fn(&[u8])); 14] = [
     ("nhrp", nhrp),
     ("ipv4", ipv4),
     ("text", text),
+    ("mpls", mpls),
+    ("pseudowire", pseudowire),
+    ("l2tp", l2tp),
 ];
 
 /// Runs one input.
@@ -343,5 +349,61 @@ fn text(octets: &[u8]) {
     }
     if let Ok(mac) = text.parse::<MacAddr>() {
         assert_eq!(mac.to_string().parse().ok(), Some(mac));
+    }
+}
+
+/// A label stack and what it carries in each mode.
+fn mpls(octets: &[u8]) {
+    let Ok((stack, packet)) = Stack::decode(octets) else {
+        return;
+    };
+    let mut again = Vec::new();
+    stack.encode(&mut again);
+    again.extend(packet);
+    assert_eq!(again, octets);
+    pseudowire(packet);
+}
+
+/// A packet of a pseudowire over MPLS: control word, SDU, cells.
+fn pseudowire(packet: &[u8]) {
+    let _ = pseudowire::is_channel(packet);
+    if let Some((word, cells)) = packet.split_first_chunk() {
+        if let Ok(word) = ControlWord::decode(*word) {
+            assert_eq!(ControlWord::decode(word.encode()), Ok(word));
+        }
+        let _ = pseudowire::cells(cells).map(Iterator::count);
+    }
+    if let Ok(read) = Aal5Packet::decode(packet) {
+        let mut again = Vec::new();
+        read.encode(&mut again);
+        assert_eq!(Aal5Packet::decode(&again), Ok(read));
+        assert!(!read.flags.cell || pseudowire::cells(read.payload).is_ok());
+    }
+}
+
+/// One octet for carrier, sublayer and cookie, then a packet.
+fn l2tp(octets: &[u8]) {
+    let mut feed = Feed::new(octets);
+    let choice = feed.u8();
+    let carrier = [Carrier::Ip, Carrier::Udp][usize::from(choice & 1)];
+    let sublayer = match choice >> 1 & 3 {
+        0 => Sublayer::None,
+        1 => Sublayer::Default,
+        _ => Sublayer::Atm,
+    };
+    let cookie = Cookie::new(&[0x55; 8][..usize::from(choice >> 3 & 15).min(8)]);
+    let packet = feed.rest();
+    let Ok(l2tp::Packet::Data(session, rest)) = carrier.decode(packet) else {
+        return;
+    };
+    let mut again = Vec::new();
+    carrier.encode(session, &mut again);
+    assert_eq!(again.len() + rest.len(), packet.len());
+    let rest = rest.strip_prefix(cookie.unwrap_or_default().octets());
+    if let Some(Ok((word, payload))) = rest.map(|rest| sublayer.decode(rest)) {
+        let mut again = Vec::new();
+        sublayer.encode(word, &mut again);
+        assert_eq!(sublayer.decode(&again), Ok((word, &[][..])));
+        let _ = pseudowire::cells(payload).map(Iterator::count);
     }
 }

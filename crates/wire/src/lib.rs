@@ -1,5 +1,5 @@
 //! Bytes to values and back, for every protocol that Aerostat speaks: cells, AAL5, SSCOP, Q.2931, ILMI, LAN Emulation,
-//! Classical IP, NHRP, MPOA, and captures for Wireshark.
+//! Classical IP, NHRP, MPOA, pseudowires, and captures for Wireshark.
 //!
 //! There is one module for each protocol, a file or a folder. A module holds types whose values are valid messages, a
 //! `decode` that takes octets, and an `encode` that gives them back.
@@ -12,6 +12,7 @@
 //! | LAN Emulation, Classical IP | [`lane`], [`atmarp`] |
 //! | NHRP and MPOA | [`nhrp`], [`mpoa`] |
 //! | IP, as far as shortcuts need it | [`ipv4`], [`ipv6`], [`prefix`] |
+//! | pseudowires | [`mpls`], [`pseudowire`], [`l2tp`] |
 //! | for people | [`summary`]: an SDU in one line; [`pcapng`]: captures; [`qos_text`], [`sap_text`]: the texts of linux-atm |
 //!
 //! # Rules
@@ -57,13 +58,16 @@ pub mod error;
 pub mod ilmi;
 pub mod ipv4;
 pub mod ipv6;
+pub mod l2tp;
 pub mod lane;
 pub mod llc;
+pub mod mpls;
 pub mod mpoa;
 pub mod nhrp;
 pub mod oam;
 pub mod pcapng;
 pub mod prefix;
+pub mod pseudowire;
 pub mod q2931;
 pub mod qos;
 pub mod qos_text;
