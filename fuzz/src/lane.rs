@@ -8,9 +8,9 @@ use aerostat_proto::lane::lecs::Elan;
 use aerostat_proto::lane::{
     Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, bus, lec, lecs, les,
 };
-use aerostat_proto::{AtmEvent, Cause, ConnId, Duration, Machine, PartyId};
+use aerostat_proto::{AtmEvent, AtmUser as _, Cause, ConnId, Duration, Machine, PartyId};
 use aerostat_testing::lane::{Node, relay};
-use aerostat_testing::{AtmUser as _, Refusal, World};
+use aerostat_testing::{Refusal, World};
 use aerostat_wire::lane::{
     ControlFrame, DataFrame, ElanName, Flags, LanDestination, OpCode, Status,
 };
@@ -240,7 +240,11 @@ pub fn run(input: &[u8]) {
     }
     w.run_for(Duration::from_secs(5));
     for (who, user) in w.users.iter().enumerate() {
-        assert_eq!(user.deadline(), None, "user {who} stopped, but has a timer");
+        assert_eq!(
+            user.poll_timeout(),
+            None,
+            "user {who} stopped, but has a timer"
+        );
     }
     if !forging {
         assert_eq!(w.net.calls(), 0, "connections left over");

@@ -8,14 +8,17 @@ use crate::feed::Feed;
 use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
 use aerostat_proto::mpoa::{Mpc, MpcConfig, mpc};
 use aerostat_proto::split::ProcessEvent;
-use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
-use aerostat_testing::{AtmUser, Polled, Refusal, World};
+use aerostat_proto::{
+    AtmEvent, AtmRequest, AtmUser, Cause, ConnId, Duration, Instant, Machine, UserOutput,
+};
+use aerostat_testing::{Refusal, World};
 use aerostat_wire::lane::{Tlv, TlvType};
 use aerostat_wire::mpoa::{
     self as packets, DeviceType, DllHeader, EgressPurge, FlowFilter, Imposition,
 };
 use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, internet_checksum};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
+use core::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Hosts 1 and 2 are users 0 and 1, routers 1 and 2 are users 2 and 3, a stranger is user 4.
@@ -176,8 +179,49 @@ impl Router {
     }
 }
 
+impl Machine for User {
+    type Input<'a> = AtmEvent<&'a [u8]>;
+    type Output = UserOutput<()>;
+    type Refusal = Infallible;
+
+    fn handle_input(&mut self, event: AtmEvent<&[u8]>, now: Instant) -> Result<(), Infallible> {
+        self.event(event, now);
+        Ok(())
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Host(mpc) => mpc.handle_timeout(now),
+            Self::Router(router) => {
+                router.mps.handle_timeout(now);
+                router.answer(now);
+            }
+            Self::Stranger => {}
+        }
+    }
+    fn poll_output(&mut self) -> Option<UserOutput<()>> {
+        match self {
+            Self::Host(mpc) => loop {
+                if let mpc::Output::Atm(request) = mpc.poll_output()? {
+                    return Some(UserOutput::Atm(request));
+                }
+            },
+            Self::Router(router) if router.requests.is_empty() => None,
+            Self::Router(router) => Some(UserOutput::Atm(router.requests.remove(0))),
+            Self::Stranger => None,
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Host(mpc) => mpc.poll_timeout(),
+            Self::Router(router) => router.mps.poll_timeout(),
+            Self::Stranger => None,
+        }
+    }
+}
+
 impl AtmUser for User {
-    type Note = ();
+    type Other = ();
+
     fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
             Self::Host(mpc) => {
@@ -190,34 +234,8 @@ impl AtmUser for User {
             Self::Stranger => {}
         }
     }
-    fn timeout(&mut self, now: Instant) {
-        match self {
-            Self::Host(mpc) => mpc.handle_timeout(now),
-            Self::Router(router) => {
-                router.mps.handle_timeout(now);
-                router.answer(now);
-            }
-            Self::Stranger => {}
-        }
-    }
-    fn deadline(&self) -> Option<Instant> {
-        match self {
-            Self::Host(mpc) => mpc.poll_timeout(),
-            Self::Router(router) => router.mps.poll_timeout(),
-            Self::Stranger => None,
-        }
-    }
-    fn poll(&mut self) -> Option<Polled<()>> {
-        match self {
-            Self::Host(mpc) => loop {
-                if let mpc::Output::Atm(request) = mpc.poll_output()? {
-                    return Some(Polled::Atm(request));
-                }
-            },
-            Self::Router(router) if router.requests.is_empty() => None,
-            Self::Router(router) => Some(Polled::Atm(router.requests.remove(0))),
-            Self::Stranger => None,
-        }
+    fn sort(output: UserOutput<()>) -> UserOutput<()> {
+        output
     }
 }
 
@@ -764,7 +782,11 @@ pub fn run(input: &[u8]) {
     }
     w.run_for(Duration::from_secs(60));
     for (who, user) in w.users.iter().enumerate() {
-        assert_eq!(user.deadline(), None, "user {who} stopped, but has a timer");
+        assert_eq!(
+            user.poll_timeout(),
+            None,
+            "user {who} stopped, but has a timer"
+        );
     }
     if !forging {
         assert_eq!(w.net.calls(), 0, "connections left over");

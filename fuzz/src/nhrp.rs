@@ -10,10 +10,13 @@ use crate::feed::Feed;
 use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
 use aerostat_proto::nhrp::auth::Key;
 use aerostat_proto::nhrp::client::{self, Nhc};
-use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
-use aerostat_testing::{AtmUser, Polled, Refusal, World};
+use aerostat_proto::{
+    AtmEvent, AtmRequest, AtmUser, Cause, ConnId, Duration, Instant, Machine, UserOutput,
+};
+use aerostat_testing::{Refusal, World};
 use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, internet_checksum};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
+use core::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Stations are users 0 and 1, servers 2 and 3, sinks 4 and 5, the stranger is user 6.
@@ -166,8 +169,50 @@ impl Server {
     }
 }
 
+impl Machine for User {
+    type Input<'a> = AtmEvent<&'a [u8]>;
+    type Output = UserOutput<()>;
+    type Refusal = Infallible;
+
+    fn handle_input(&mut self, event: AtmEvent<&[u8]>, now: Instant) -> Result<(), Infallible> {
+        self.event(event, now);
+        Ok(())
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Station(nhc) => nhc.handle_timeout(now),
+            Self::Server(server) => {
+                server.mps.handle_timeout(now);
+                server.answer(now);
+            }
+            Self::Sink(_) | Self::Stranger => {}
+        }
+    }
+    fn poll_output(&mut self) -> Option<UserOutput<()>> {
+        let requests = match self {
+            Self::Station(nhc) => loop {
+                if let client::Output::Atm(request) = nhc.poll_output()? {
+                    return Some(UserOutput::Atm(request));
+                }
+            },
+            Self::Server(server) => &mut server.requests,
+            Self::Sink(requests) => requests,
+            Self::Stranger => return None,
+        };
+        (!requests.is_empty()).then(|| UserOutput::Atm(requests.remove(0)))
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Station(nhc) => nhc.poll_timeout(),
+            Self::Server(server) => server.mps.poll_timeout(),
+            Self::Sink(_) | Self::Stranger => None,
+        }
+    }
+}
+
 impl AtmUser for User {
-    type Note = ();
+    type Other = ();
+
     fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
             Self::Station(nhc) => {
@@ -184,35 +229,8 @@ impl AtmUser for User {
             Self::Stranger => {}
         }
     }
-    fn timeout(&mut self, now: Instant) {
-        match self {
-            Self::Station(nhc) => nhc.handle_timeout(now),
-            Self::Server(server) => {
-                server.mps.handle_timeout(now);
-                server.answer(now);
-            }
-            Self::Sink(_) | Self::Stranger => {}
-        }
-    }
-    fn deadline(&self) -> Option<Instant> {
-        match self {
-            Self::Station(nhc) => nhc.poll_timeout(),
-            Self::Server(server) => server.mps.poll_timeout(),
-            Self::Sink(_) | Self::Stranger => None,
-        }
-    }
-    fn poll(&mut self) -> Option<Polled<()>> {
-        let requests = match self {
-            Self::Station(nhc) => loop {
-                if let client::Output::Atm(request) = nhc.poll_output()? {
-                    return Some(Polled::Atm(request));
-                }
-            },
-            Self::Server(server) => &mut server.requests,
-            Self::Sink(requests) => requests,
-            Self::Stranger => return None,
-        };
-        (!requests.is_empty()).then(|| Polled::Atm(requests.remove(0)))
+    fn sort(output: UserOutput<()>) -> UserOutput<()> {
+        output
     }
 }
 
@@ -515,7 +533,11 @@ pub fn run(input: &[u8]) {
     }
     w.run_for(Duration::from_secs(60));
     for (who, user) in w.users.iter().enumerate() {
-        assert_eq!(user.deadline(), None, "user {who} stopped, but has a timer");
+        assert_eq!(
+            user.poll_timeout(),
+            None,
+            "user {who} stopped, but has a timer"
+        );
     }
     if !run.forging {
         assert_eq!(w.net.calls(), 0, "connections left over");

@@ -94,7 +94,7 @@ pub mod timers;
 pub mod trace;
 pub mod uni;
 
-pub use atm::{AtmEvent, AtmRequest, Cause, ConnId, PartyId};
+pub use atm::{AtmEvent, AtmRequest, AtmUser, Cause, ConnId, PartyId, UserOutput};
 pub use deadlines::Deadlines;
 pub use machine::{Machine, Refused};
 pub use retry::Backoff;

@@ -1,9 +1,9 @@
 //! Clients and servers of an ELAN as users of the network.
 
-use crate::{AtmUser, Polled};
 use aerostat_proto::lane::{Bus, Lec, Lecs, Les, Member, bus, lec, lecs, les};
-use aerostat_proto::{AtmEvent, Instant, Machine as _, Trace};
+use aerostat_proto::{AtmEvent, AtmUser, Instant, Machine, Trace, UserOutput};
 use aerostat_wire::AtmAddress;
+use core::convert::Infallible;
 
 /// A machine of an ELAN as a user of the network.
 pub enum Node {
@@ -30,8 +30,63 @@ pub enum Note {
     Trace(Trace),
 }
 
+impl Machine for Node {
+    type Input<'a> = AtmEvent<&'a [u8]>;
+    type Output = UserOutput<Note>;
+    type Refusal = Infallible;
+
+    fn handle_input(&mut self, event: AtmEvent<&[u8]>, now: Instant) -> Result<(), Infallible> {
+        self.event(event, now);
+        Ok(())
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Lec(m) => m.handle_timeout(now),
+            Self::Les(m) => m.handle_timeout(now),
+            Self::Bus(m) => m.handle_timeout(now),
+            Self::Lecs(m) => m.handle_timeout(now),
+        }
+    }
+    fn poll_output(&mut self) -> Option<UserOutput<Note>> {
+        Some(match self {
+            Self::Lec(m) => match m.poll_output()? {
+                lec::Output::Atm(request) => UserOutput::Atm(request),
+                lec::Output::Trace(trace) => UserOutput::Other(Note::Trace(trace)),
+                other => UserOutput::Other(Note::Lec(other)),
+            },
+            Self::Les(m) => match m.poll_output()? {
+                les::Output::Atm(request) => UserOutput::Atm(request),
+                les::Output::Trace(trace) => UserOutput::Other(Note::Trace(trace)),
+                les::Output::Member { address, member } => {
+                    UserOutput::Other(Note::Member(address, member))
+                }
+            },
+            Self::Bus(m) => match m.poll_output()? {
+                bus::Output::Atm(request) => UserOutput::Atm(request),
+                bus::Output::Trace(trace) => UserOutput::Other(Note::Trace(trace)),
+                bus::Output::Reaches { address, reached } => {
+                    UserOutput::Other(Note::Reaches(address, reached))
+                }
+            },
+            Self::Lecs(m) => match m.poll_output()? {
+                lecs::Output::Atm(request) => UserOutput::Atm(request),
+                lecs::Output::Trace(trace) => UserOutput::Other(Note::Trace(trace)),
+            },
+        })
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Lec(m) => m.poll_timeout(),
+            Self::Les(m) => m.poll_timeout(),
+            Self::Bus(m) => m.poll_timeout(),
+            Self::Lecs(m) => m.poll_timeout(),
+        }
+    }
+}
+
 impl AtmUser for Node {
-    type Note = Note;
+    type Other = Note;
+
     fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         let Ok(()) = match self {
             Self::Lec(m) => {
@@ -44,48 +99,8 @@ impl AtmUser for Node {
             Self::Lecs(m) => m.handle_input(lecs::Input::Atm(event), now),
         };
     }
-    fn timeout(&mut self, now: Instant) {
-        match self {
-            Self::Lec(m) => m.handle_timeout(now),
-            Self::Les(m) => m.handle_timeout(now),
-            Self::Bus(m) => m.handle_timeout(now),
-            Self::Lecs(m) => m.handle_timeout(now),
-        }
-    }
-    fn deadline(&self) -> Option<Instant> {
-        match self {
-            Self::Lec(m) => m.poll_timeout(),
-            Self::Les(m) => m.poll_timeout(),
-            Self::Bus(m) => m.poll_timeout(),
-            Self::Lecs(m) => m.poll_timeout(),
-        }
-    }
-    fn poll(&mut self) -> Option<Polled<Note>> {
-        Some(match self {
-            Self::Lec(m) => match m.poll_output()? {
-                lec::Output::Atm(request) => Polled::Atm(request),
-                lec::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
-                other => Polled::Note(Note::Lec(other)),
-            },
-            Self::Les(m) => match m.poll_output()? {
-                les::Output::Atm(request) => Polled::Atm(request),
-                les::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
-                les::Output::Member { address, member } => {
-                    Polled::Note(Note::Member(address, member))
-                }
-            },
-            Self::Bus(m) => match m.poll_output()? {
-                bus::Output::Atm(request) => Polled::Atm(request),
-                bus::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
-                bus::Output::Reaches { address, reached } => {
-                    Polled::Note(Note::Reaches(address, reached))
-                }
-            },
-            Self::Lecs(m) => match m.poll_output()? {
-                lecs::Output::Atm(request) => Polled::Atm(request),
-                lecs::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
-            },
-        })
+    fn sort(output: UserOutput<Note>) -> UserOutput<Note> {
+        output
     }
 }
 

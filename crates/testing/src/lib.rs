@@ -1,9 +1,9 @@
 //! What the tests of several crates share: a small ATM network in virtual time, without signalling, for machines that
 //! use the ATM service; networks of switches (feature `switch`); and whole labs (feature `labs`).
 //!
-//! [`AtmNet`] turns the [`AtmRequest`]s of numbered users into [`AtmEvent`]s of others, after a constant delay, in
-//! order. It can lose SDUs, refuse calls, break calls and forget a user. [`World`] drives users of one type (usually an
-//! enum of machines) and checks the rules of [`aerostat_proto::Machine`] that can be checked from outside.
+//! [`AtmNet`] turns the [`AtmRequest`](aerostat_proto::AtmRequest)s of numbered users into
+//! [`AtmEvent`](aerostat_proto::AtmEvent)s of others, after a constant delay, in order. It can lose SDUs, refuse calls, break calls and forget a user. [`World`] drives users of one type
+//! ([`AtmUser`]: a machine, or an enum of machines) and checks the rules of [`aerostat_proto::Machine`] that can be checked from outside.
 
 #[cfg(feature = "labs")]
 pub mod labs;
@@ -14,29 +14,7 @@ pub mod switch;
 
 pub use net::{AtmNet, Loss, Refusal};
 
-use aerostat_proto::{AtmEvent, AtmRequest, Duration, Instant};
-
-/// One output of a user.
-pub enum Polled<N> {
-    /// For the ATM service.
-    Atm(AtmRequest),
-    /// For the test.
-    Note(N),
-}
-
-/// A machine, or several wired together, as a user of the ATM service.
-pub trait AtmUser {
-    /// Outputs that are not for the ATM service.
-    type Note;
-    /// An event of the service.
-    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant);
-    /// Fires due timers.
-    fn timeout(&mut self, now: Instant);
-    /// Next deadline.
-    fn deadline(&self) -> Option<Instant>;
-    /// Next output.
-    fn poll(&mut self) -> Option<Polled<Self::Note>>;
-}
+use aerostat_proto::{AtmUser, Duration, Instant, UserOutput};
 
 /// Users, their network, and the time.
 pub struct World<U: AtmUser> {
@@ -47,13 +25,13 @@ pub struct World<U: AtmUser> {
     /// The users; the index is their number in the network.
     pub users: Vec<U>,
     /// The notes of users, with time and user.
-    pub notes: Vec<(Instant, usize, U::Note)>,
+    pub notes: Vec<(Instant, usize, U::Other)>,
     /// Passes a note of one user to another as an input; returns the other's number.
     pub relay: Option<Relay<U>>,
 }
 
 /// See [`World::relay`]: the user, its note, all users, and the time.
-pub type Relay<U> = fn(usize, &<U as AtmUser>::Note, &mut [U], Instant) -> Option<usize>;
+pub type Relay<U> = fn(usize, &<U as AtmUser>::Other, &mut [U], Instant) -> Option<usize>;
 
 impl<U: AtmUser> World<U> {
     /// An empty world whose network has the constant delay `delay`.
@@ -86,7 +64,7 @@ impl<U: AtmUser> World<U> {
     pub fn run_until(&mut self, until: Instant) {
         let mut spins = 0;
         loop {
-            let deadlines = self.users.iter().filter_map(AtmUser::deadline);
+            let deadlines = self.users.iter().filter_map(U::poll_timeout);
             let Some(next) = deadlines.chain(self.net.next()).min() else {
                 break;
             };
@@ -97,8 +75,11 @@ impl<U: AtmUser> World<U> {
             assert!(spins < 100_000, "the world spins at {}", self.now);
             self.now = self.now.max(next);
             for who in 0..self.users.len() {
-                if self.users[who].deadline().is_some_and(|at| at <= self.now) {
-                    self.users[who].timeout(self.now);
+                if self.users[who]
+                    .poll_timeout()
+                    .is_some_and(|at| at <= self.now)
+                {
+                    self.users[who].handle_timeout(self.now);
                     self.drain(who);
                 }
             }
@@ -114,25 +95,25 @@ impl<U: AtmUser> World<U> {
         self.run_until(self.now + time);
     }
     /// The notes since the last call.
-    pub fn take_notes(&mut self) -> Vec<(Instant, usize, U::Note)> {
+    pub fn take_notes(&mut self) -> Vec<(Instant, usize, U::Other)> {
         core::mem::take(&mut self.notes)
     }
 
     fn drain(&mut self, who: usize) {
         let user = &mut self.users[who];
-        user.timeout(self.now);
+        user.handle_timeout(self.now);
         let mut told = Vec::new();
         let mut count = 0;
-        while let Some(polled) = user.poll() {
+        while let Some(output) = user.poll_output() {
             count += 1;
             assert!(count < 10_000, "user {who}: unbounded output");
-            match polled {
-                Polled::Atm(request) => self.net.request(who, request, self.now),
-                Polled::Note(note) => told.push(note),
+            match U::sort(output) {
+                UserOutput::Atm(request) => self.net.request(who, request, self.now),
+                UserOutput::Other(note) => told.push(note),
             }
         }
         assert!(
-            user.deadline().is_none_or(|at| at > self.now),
+            user.poll_timeout().is_none_or(|at| at > self.now),
             "user {who}: deadline not in the future"
         );
         for note in told {

@@ -516,3 +516,12 @@ impl Machine for Clip {
         entries.chain(conns).chain(self.server.at).min()
     }
 }
+
+crate::atm_user!(Clip {
+    fn held(&self, see: &mut dyn FnMut(&[u8])) {
+        self.held().for_each(see);
+    }
+    fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.take_discard()
+    }
+});

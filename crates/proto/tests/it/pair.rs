@@ -9,12 +9,13 @@ use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{
     FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput,
 };
-use aerostat_proto::{AtmEvent, Duration, Instant, Machine as _, Trace};
-use aerostat_testing::{AtmUser, Polled, World};
+use aerostat_proto::{AtmEvent, AtmUser, Duration, Instant, Machine, Trace, UserOutput};
+use aerostat_testing::World;
 use aerostat_wire::mpoa::{self, DeviceType, DllHeader};
 use aerostat_wire::nhrp::ProtocolAddress;
 use aerostat_wire::{AtmAddress, MacAddr};
 use core::cell::Cell;
+use core::convert::Infallible;
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::VecDeque;
 
@@ -154,18 +155,16 @@ enum Note {
     Told(Trace),
 }
 
-impl AtmUser for User {
-    type Note = Note;
-    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
-        match self {
-            Self::Host(mpc) => mpc.input(Input::Atm(event), now),
-            Self::Router(mps, _) => {
-                mps.handle_input(mps::Input::Atm(event), now)
-                    .expect("events are taken");
-            }
-        }
+impl Machine for User {
+    type Input<'a> = AtmEvent<&'a [u8]>;
+    type Output = UserOutput<Note>;
+    type Refusal = Infallible;
+
+    fn handle_input(&mut self, event: AtmEvent<&[u8]>, now: Instant) -> Result<(), Infallible> {
+        self.event(event, now);
+        Ok(())
     }
-    fn timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         match self {
             Self::Host(mpc) => mpc.timeout(now),
             Self::Router(mps, asked) => {
@@ -187,20 +186,14 @@ impl AtmUser for User {
             }
         }
     }
-    fn deadline(&self) -> Option<Instant> {
-        match self {
-            Self::Host(mpc) => mpc.deadline(),
-            Self::Router(mps, _) => mps.poll_timeout(),
-        }
-    }
-    fn poll(&mut self) -> Option<Polled<Note>> {
+    fn poll_output(&mut self) -> Option<UserOutput<Note>> {
         match self {
             Self::Host(mpc) => loop {
                 return Some(match mpc.out.pop_front()? {
-                    Output::Atm(request) => Polled::Atm(request),
-                    Output::ToLec { .. } => Polled::Note(Note::Lane),
-                    Output::Deliver { frame, .. } => Polled::Note(Note::Delivered(frame)),
-                    Output::Trace(trace) => Polled::Note(Note::Told(trace)),
+                    Output::Atm(request) => UserOutput::Atm(request),
+                    Output::ToLec { .. } => UserOutput::Other(Note::Lane),
+                    Output::Deliver { frame, .. } => UserOutput::Other(Note::Delivered(frame)),
+                    Output::Trace(trace) => UserOutput::Other(Note::Told(trace)),
                     Output::SetTlvs { .. } | Output::Discover { .. } | Output::Mpcd(_) => continue,
                 });
             },
@@ -211,10 +204,33 @@ impl AtmUser for User {
                     asked.remove(0)
                 };
                 if let mps::Output::Atm(request) = next {
-                    return Some(Polled::Atm(request));
+                    return Some(UserOutput::Atm(request));
                 }
             },
         }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Host(mpc) => mpc.deadline(),
+            Self::Router(mps, _) => mps.poll_timeout(),
+        }
+    }
+}
+
+impl AtmUser for User {
+    type Other = Note;
+
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
+        match self {
+            Self::Host(mpc) => mpc.input(Input::Atm(event), now),
+            Self::Router(mps, _) => {
+                mps.handle_input(mps::Input::Atm(event), now)
+                    .expect("events are taken");
+            }
+        }
+    }
+    fn sort(output: UserOutput<Note>) -> UserOutput<Note> {
+        output
     }
 }
 

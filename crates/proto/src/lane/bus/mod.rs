@@ -576,3 +576,9 @@ impl Machine for Bus {
         self.deadline
     }
 }
+
+crate::atm_user!(Bus {
+    fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.take_discard()
+    }
+});

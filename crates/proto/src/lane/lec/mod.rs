@@ -375,3 +375,12 @@ impl Machine for Lec {
         self.data.next().into_iter().chain(control).min()
     }
 }
+
+crate::atm_user!(Lec {
+    fn held(&self, see: &mut dyn FnMut(&[u8])) {
+        self.held().for_each(see);
+    }
+    fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.take_discard()
+    }
+});

@@ -365,3 +365,5 @@ impl Machine for Lecs {
         self.callers.values().map(|caller| caller.until).min()
     }
 }
+
+crate::atm_user!(Lecs {});

@@ -628,3 +628,5 @@ impl Machine for Les {
         self.deadline
     }
 }
+
+crate::atm_user!(Les {});

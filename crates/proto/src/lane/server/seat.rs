@@ -337,3 +337,9 @@ impl Machine for LaneServer {
         self.seat.poll_timeout()
     }
 }
+
+crate::atm_user!(LaneServer {
+    fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.take_discard()
+    }
+});

@@ -265,3 +265,9 @@ impl Machine for Mpc {
             .min()
     }
 }
+
+crate::atm_user!(Mpc {
+    fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.take_discard()
+    }
+});

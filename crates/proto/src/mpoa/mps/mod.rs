@@ -591,3 +591,9 @@ impl Machine for Mps {
         .min()
     }
 }
+
+crate::atm_user!(Mps {
+    fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.take_discard()
+    }
+});

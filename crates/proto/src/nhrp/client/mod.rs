@@ -587,3 +587,9 @@ impl Machine for Nhc {
         own.into_iter().flatten().chain(entries).chain(conns).min()
     }
 }
+
+crate::atm_user!(Nhc {
+    fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.take_discard()
+    }
+});

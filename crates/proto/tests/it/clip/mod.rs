@@ -6,10 +6,13 @@ mod recovery;
 mod ways;
 
 use aerostat_proto::clip::*;
-use aerostat_proto::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine as _};
-use aerostat_testing::{AtmUser, Polled, World};
+use aerostat_proto::{
+    AtmEvent, AtmRequest, AtmUser, ConnId, Duration, Instant, Machine, UserOutput,
+};
+use aerostat_testing::World;
 use aerostat_wire::atmarp::{AtmArp, Operation, Party};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
+use core::convert::Infallible;
 use core::net::Ipv4Addr;
 use core::ops::{Deref, DerefMut};
 use std::collections::VecDeque;
@@ -53,25 +56,39 @@ fn to_server(clip: &Clip, now: Instant) -> Option<ConnId> {
     row.map(|row| row.conn)
 }
 
-impl AtmUser for Member {
-    type Note = Output;
-    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
-        self.handle_input(Input::Atm(event), now).unwrap();
+impl Machine for Member {
+    type Input<'a> = Input<'a>;
+    type Output = UserOutput<Output>;
+    type Refusal = Infallible;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
+        self.clip.handle_input(input, now)
     }
-    fn timeout(&mut self, now: Instant) {
-        self.handle_timeout(now);
+    fn handle_timeout(&mut self, now: Instant) {
+        self.clip.handle_timeout(now);
     }
-    fn deadline(&self) -> Option<Instant> {
-        self.poll_timeout()
-    }
-    fn poll(&mut self) -> Option<Polled<Output>> {
+    fn poll_output(&mut self) -> Option<UserOutput<Output>> {
         if let Some(request) = self.forged.pop_front() {
-            return Some(Polled::Atm(request));
+            return Some(UserOutput::Atm(request));
         }
-        Some(match self.poll_output()? {
-            Output::Atm(request) => Polled::Atm(request),
-            other => Polled::Note(other),
+        Some(match self.clip.poll_output()? {
+            Output::Atm(request) => UserOutput::Atm(request),
+            other => UserOutput::Other(other),
         })
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.clip.poll_timeout()
+    }
+}
+
+impl AtmUser for Member {
+    type Other = Output;
+
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
+        self.clip.event(event, now);
+    }
+    fn sort(output: UserOutput<Output>) -> UserOutput<Output> {
+        output
     }
 }
 
@@ -153,7 +170,7 @@ fn finish(mut w: Net) {
     w.run_for(Duration::from_secs(1));
     assert_eq!(w.net.calls(), 0, "connections left over");
     assert_eq!(w.net.misuse, 0);
-    assert!(w.users.iter().all(|user| user.deadline().is_none()));
+    assert!(w.users.iter().all(|user| user.poll_timeout().is_none()));
 }
 
 #[test]

@@ -471,7 +471,7 @@ proptest! {
         }
         w.run_for(Duration::from_secs(5));
         for user in &w.users {
-            prop_assert_eq!(user.deadline(), None);
+            prop_assert_eq!(user.poll_timeout(), None);
         }
     }
 }

@@ -18,9 +18,9 @@ use aerostat_proto::lane::lecs::Elan;
 use aerostat_proto::lane::{
     Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, Member, bus, lec, lecs, les,
 };
-use aerostat_proto::{AtmEvent, Duration, Instant, Machine};
+use aerostat_proto::{AtmEvent, AtmUser, Duration, Instant, Machine, UserOutput};
+use aerostat_testing::World;
 use aerostat_testing::lane::{Node, Note, relay};
-use aerostat_testing::{AtmUser, Polled, World};
 use aerostat_wire::lane::ElanName;
 use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -183,7 +183,7 @@ pub(super) fn finish(mut w: World<Node>) {
         "requests for connections that do not exist"
     );
     for user in &w.users {
-        assert_eq!(user.deadline(), None, "a stopped machine has a timer");
+        assert_eq!(user.poll_timeout(), None, "a stopped machine has a timer");
     }
 }
 /// Device type of an MPS that is client `n`.

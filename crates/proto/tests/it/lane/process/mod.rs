@@ -14,6 +14,7 @@ use aerostat_proto::split::{
 };
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{Qos, Sap};
+use core::convert::Infallible;
 use std::collections::{BTreeSet, VecDeque};
 
 type Lecd = Process<LecDaemon>;
@@ -157,17 +158,18 @@ enum User {
     Split(Box<Split>),
 }
 
-impl AtmUser for User {
-    type Note = Note;
-    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
-        match self {
-            Self::Server(node) => node.event(event, now),
-            Self::Split(m) => m.input(lec::Input::Atm(event), now),
-        }
+impl Machine for User {
+    type Input<'a> = AtmEvent<&'a [u8]>;
+    type Output = UserOutput<Note>;
+    type Refusal = Infallible;
+
+    fn handle_input(&mut self, event: AtmEvent<&[u8]>, now: Instant) -> Result<(), Infallible> {
+        self.event(event, now);
+        Ok(())
     }
-    fn timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         match self {
-            Self::Server(node) => node.timeout(now),
+            Self::Server(node) => node.handle_timeout(now),
             Self::Split(m) => {
                 m.lec.handle_timeout(now);
                 if let Some(lecd) = &mut m.lecd {
@@ -177,9 +179,19 @@ impl AtmUser for User {
             }
         }
     }
-    fn deadline(&self) -> Option<Instant> {
+    fn poll_output(&mut self) -> Option<UserOutput<Note>> {
         match self {
-            Self::Server(node) => node.deadline(),
+            Self::Server(node) => node.poll_output(),
+            Self::Split(m) => Some(match m.out.pop_front()? {
+                lec::Output::Atm(request) => UserOutput::Atm(request),
+                lec::Output::Trace(trace) => UserOutput::Other(Note::Trace(trace)),
+                other => UserOutput::Other(Note::Lec(other)),
+            }),
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Server(node) => node.poll_timeout(),
             Self::Split(m) => {
                 let waiting = [&m.to_lecd, &m.from_lecd];
                 let waiting = waiting.into_iter().filter_map(|queue| queue.front());
@@ -189,15 +201,19 @@ impl AtmUser for User {
             }
         }
     }
-    fn poll(&mut self) -> Option<Polled<Note>> {
+}
+
+impl AtmUser for User {
+    type Other = Note;
+
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
-            Self::Server(node) => node.poll(),
-            Self::Split(m) => Some(match m.out.pop_front()? {
-                lec::Output::Atm(request) => Polled::Atm(request),
-                lec::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
-                other => Polled::Note(Note::Lec(other)),
-            }),
+            Self::Server(node) => node.event(event, now),
+            Self::Split(m) => m.input(lec::Input::Atm(event), now),
         }
+    }
+    fn sort(output: UserOutput<Note>) -> UserOutput<Note> {
+        output
     }
 }
 
@@ -315,7 +331,7 @@ fn end(mut w: Splits) {
     assert_eq!(w.net.calls(), 0, "connections left over");
     assert_eq!(w.net.misuse, 0, "requests for connections that are none");
     for user in &w.users {
-        assert_eq!(user.deadline(), None, "a stopped machine has a timer");
+        assert_eq!(user.poll_timeout(), None, "a stopped machine has a timer");
     }
 }
 

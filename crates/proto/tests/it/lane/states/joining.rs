@@ -44,7 +44,7 @@ fn any_state_stop_releases_all() {
         b.tell(Input::Stop);
         assert_eq!(b.state(), LecState::Stopped, "{state}");
         assert_eq!(b.hung_up().len(), open, "{state}");
-        assert_eq!(b.node.deadline(), None, "{state}");
+        assert_eq!(b.node.poll_timeout(), None, "{state}");
         let unlistened = |request: &&AtmRequest| matches!(request, AtmRequest::Unlisten { .. });
         assert_eq!(b.requests.iter().filter(unlistened).count(), 3, "{state}");
         assert_eq!(b.has_left(), state == LecState::Operational);
@@ -71,7 +71,7 @@ fn stopped_anything_is_ignored() {
     b.receive(ConnId(3), &ControlFrame::new(OpCode::ARP));
     assert_eq!(b.state(), LecState::Stopped);
     assert!(b.requests.is_empty());
-    assert_eq!(b.node.deadline(), None);
+    assert_eq!(b.node.poll_timeout(), None);
 }
 
 // ---- initial ----
@@ -156,7 +156,7 @@ fn lecs_connect_all_refused_with_c9_joins() {
 #[test]
 fn lecs_connect_time_alone_changes_nothing() {
     let mut b = at(LecState::LecsConnect);
-    assert_eq!(b.node.deadline(), None);
+    assert_eq!(b.node.poll_timeout(), None);
     b.seconds(3600);
     assert_eq!(b.state(), LecState::LecsConnect);
 }

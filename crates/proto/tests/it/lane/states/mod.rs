@@ -65,14 +65,14 @@ impl Bench {
     // ---- in ----
 
     fn drain(&mut self) {
-        self.node.timeout(self.now);
-        while let Some(polled) = self.node.poll() {
+        self.node.handle_timeout(self.now);
+        while let Some(polled) = self.node.poll_output() {
             match polled {
-                Polled::Atm(request) => self.requests.push(request),
-                Polled::Note(note) => self.notes.push(note),
+                UserOutput::Atm(request) => self.requests.push(request),
+                UserOutput::Other(note) => self.notes.push(note),
             }
         }
-        let deadline = self.node.deadline();
+        let deadline = self.node.poll_timeout();
         assert!(
             deadline.is_none_or(|at| at > self.now),
             "a deadline that is over"
@@ -91,7 +91,7 @@ impl Bench {
     }
     fn pass(&mut self, time: Duration) {
         let until = self.now + time;
-        while let Some(at) = self.node.deadline().filter(|at| *at <= until) {
+        while let Some(at) = self.node.poll_timeout().filter(|at| *at <= until) {
             self.now = at;
             self.drain();
         }

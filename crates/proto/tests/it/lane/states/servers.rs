@@ -151,7 +151,7 @@ fn les_connected_lost_is_forgotten() {
     let conn = client(&mut b, 1, "connected");
     b.released(conn);
     assert!(of_les(&b).clients.is_empty() && members(&b).is_empty());
-    assert_eq!(b.node.deadline(), None);
+    assert_eq!(b.node.poll_timeout(), None);
 }
 
 #[test]
@@ -524,7 +524,7 @@ fn lecs_connected_idle_for_s4_is_released() {
     assert!(b.hung_up().is_empty());
     b.seconds(1);
     assert_eq!(b.hung_up(), [conn]);
-    assert_eq!(b.node.deadline(), None);
+    assert_eq!(b.node.poll_timeout(), None);
 }
 
 #[test]
@@ -532,7 +532,7 @@ fn lecs_connected_lost_is_forgotten() {
     let mut b = lecs();
     let conn = b.caller(address(1), Sap::LANE_CONTROL);
     b.released(conn);
-    assert_eq!(b.node.deadline(), None);
+    assert_eq!(b.node.poll_timeout(), None);
     b.receive(conn, &request(OpCode::CONFIGURE, 1, 0));
     assert!(b.frames().is_empty());
 }

@@ -1,10 +1,14 @@
 //! The ATM service as its users see it: LANE, MPOA and NHRP entities request connections here.
 //!
-//! A user machine emits [`AtmRequest`]s and is fed [`AtmEvent`]s. The host's signalling manager is on the other side
-//! and translates requests into UNI calls. A [`ConnId`] is an opaque id of one connection, private to one user machine:
-//! the user chooses it (below [`ConnId::INCOMING`]) for calls it makes, the manager (from [`ConnId::INCOMING`] upwards)
-//! for calls it receives. After `Released` an id is dead and may be reused. Every use of an unknown id is refused and
-//! counted, never trusted.
+//! A user ([`AtmUser`]) emits [`AtmRequest`]s and is fed [`AtmEvent`]s. The host's signalling is on the other side and
+//! translates requests into UNI calls. A [`ConnId`] is an opaque id of one connection, private to one user: the user
+//! chooses it (below [`ConnId::INCOMING`]) for calls it makes, signalling (from [`ConnId::INCOMING`] upwards) for calls
+//! it receives. After `Released` an id is dead and may be reused. Every use of an unknown id is refused and counted,
+//! never trusted.
+
+mod user;
+
+pub use user::{AtmUser, UserOutput};
 
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use core::fmt;
