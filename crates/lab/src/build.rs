@@ -8,7 +8,7 @@ use crate::model::{
 use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
 use aerostat_node::host::sockets::{Role, Sockets};
-use aerostat_node::host::{Factory, Host, Ip, Segment, SegmentHost, Service};
+use aerostat_node::host::{Host, Ip, Segment, SegmentHost};
 use aerostat_node::interface;
 use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
@@ -352,10 +352,10 @@ impl<'a> Builder<'a> {
         }
         if !model.sockets.is_empty() {
             let programs = model.sockets.clone();
-            host.add_service(Box::new(move |_| {
+            host.add_sockets(move |_| {
                 let sockets = Sockets::new(programs.clone());
-                Service::Sockets(sockets.of(id.0 as u32, life))
-            }));
+                sockets.of(id.0 as u32, life)
+            });
         }
         host
     }
@@ -511,14 +511,13 @@ impl<'a> Builder<'a> {
             };
         }
         let new = if self.split { Lec::split } else { Lec::new };
-        let make = move |start: u32| {
+        host.add_lec(model.mac, move |start| {
             let seed = seed.wrapping_add(start.into());
-            Service::Lec(new(LecConfig {
+            new(LecConfig {
                 seed,
                 ..config.clone()
-            }))
-        };
-        host.add_interface(model.mac, Box::new(make));
+            })
+        });
     }
 
     /// An interface on a Classical IP subnet; the first one of a node uses its permanent connections, except those of
@@ -565,8 +564,7 @@ impl<'a> Builder<'a> {
                 ip,
             });
         }
-        let make = move |_| Service::Clip(Clip::new(config.clone()));
-        host.add_interface(model.mac, Box::new(make));
+        host.add_clip(model.mac, move |_| Clip::new(config.clone()));
     }
 
     /// IP address of the node whose member of this subnet uses the permanent connection at `label`.
@@ -591,13 +589,13 @@ impl<'a> Builder<'a> {
         config.itfs = vec![0];
         let seed = self.seed_of(name, "mpc", life);
         let new = if self.split { Mpc::split } else { Mpc::new };
-        host.add_service(Box::new(move |start| {
+        host.add_mpc(move |start| {
             let seed = seed.wrapping_add(start.into());
-            Service::Mpc(new(MpcConfig {
+            new(MpcConfig {
                 seed,
                 ..config.clone()
-            }))
-        }));
+            })
+        });
         host.start_mpoa_at(Instant::ZERO + model.start);
     }
 
@@ -620,11 +618,11 @@ impl<'a> Builder<'a> {
         config.authoritative = model.authoritative;
         config.widest = model.widest;
         let seed = self.seed_of(name, "nhc", life);
-        host.add_service(Box::new(move |start| {
+        host.add_nhc(move |start| {
             let mut config = config.clone();
             config.first_request_id = seed.wrapping_add(start.into()) as u32;
-            Service::Nhc(Nhc::new(config))
-        }));
+            Nhc::new(config)
+        });
     }
 
     fn add_mps(
@@ -661,7 +659,7 @@ impl<'a> Builder<'a> {
         let (params, trigger, register) = (model.params, model.trigger, model.register);
         let keys = model.keys.clone();
         let servers = model.servers.clone();
-        host.add_service(Box::new(move |start| {
+        host.add_mps(move |start| {
             let seed = seed.wrapping_add(start.into());
             let mut config = MpsConfig::new(control, data, interfaces.clone(), seed);
             config.params = params;
@@ -669,8 +667,8 @@ impl<'a> Builder<'a> {
             config.register = register;
             config.keys = keys.clone();
             config.servers = servers.clone();
-            Service::Mps(Mps::new(config))
-        }));
+            Mps::new(config)
+        });
         host.start_mpoa_at(Instant::ZERO + model.start);
     }
 
@@ -683,7 +681,7 @@ impl<'a> Builder<'a> {
         }
         if model.rank == 0 {
             let config = lecs_config(self.lab, model, &self.scale);
-            host.add_service(self.server(ServerConfig::Lecs(config)));
+            host.add_server(self.server(ServerConfig::Lecs(config)));
         }
         for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
             let (les, bus) = pair(elan, model);
@@ -699,13 +697,13 @@ impl<'a> Builder<'a> {
         host
     }
 
-    fn server(&self, config: ServerConfig) -> Factory {
+    fn server(&self, config: ServerConfig) -> impl Fn(u32) -> server::LaneServer + Send + use<> {
         let new = if self.split {
             server::LaneServer::split
         } else {
             server::LaneServer::new
         };
-        Box::new(move |_| Service::LaneServer(new(config.clone())))
+        move |_| new(config.clone())
     }
 }
 

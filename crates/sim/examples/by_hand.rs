@@ -6,7 +6,7 @@
 //! `cargo run -p aerostat-sim --example by_hand`
 
 use aerostat_node::atm::CellRate;
-use aerostat_node::host::{Factory, Host, HostCommand, Ip, Service, Station};
+use aerostat_node::host::{Host, HostCommand, Ip, Station};
 use aerostat_node::interface;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
 use aerostat_node::ip::stack::{Stack, StackConfig, TcpOptions};
@@ -68,8 +68,8 @@ fn servers(elan: ElanName) -> LabNode {
     LabNode::station(Station::new(host, CellRate::OC3))
 }
 
-fn server(config: ServerConfig) -> Factory {
-    Box::new(move |_| Service::LaneServer(LaneServer::new(config.clone())))
+fn server(config: ServerConfig) -> impl Fn(u32) -> LaneServer + Send {
+    move |_| LaneServer::new(config.clone())
 }
 
 fn end_host(number: usize, elan: ElanName) -> Result<LabNode, Refused> {
@@ -91,10 +91,7 @@ fn end_host(number: usize, elan: ElanName) -> Result<LabNode, Refused> {
         les: Some(address(0, 1)), // No LECS is asked.
         ..LecConfig::new(elan, address(number, 0), mac(number))
     };
-    host.add_interface(
-        mac(number),
-        Box::new(move |_| Service::Lec(Lec::new(client.clone()))),
-    );
+    host.add_lec(mac(number), move |_| Lec::new(client.clone()));
     Ok(LabNode::station(Station::new(host, CellRate::OC3)))
 }
 

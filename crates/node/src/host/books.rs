@@ -1,6 +1,7 @@
 //! A host's accounts of packets: those that are lost in the host, and those that are still in it.
 
-use super::{Host, HostOutput, Ip, Service};
+use super::sockets::Sockets;
+use super::{Host, HostOutput, Ip};
 use crate::atm::{DataUnit, Mark};
 use crate::ip::apps::{AppId, Offer};
 use crate::ip::books::{Cause, SocketEvent};
@@ -8,6 +9,7 @@ use crate::ip::meter::{Path, Sample, Side};
 use crate::ip::stack::Stack;
 use crate::signalling::UserId;
 use aerostat_proto::discard::{Discard, HEAD};
+use aerostat_proto::lane::LaneServer;
 use aerostat_proto::{AtmRequest, ConnId, Instant};
 use aerostat_wire::AtmAddress;
 use std::collections::VecDeque;
@@ -23,12 +25,8 @@ impl Host {
     pub fn held(&self, see_unit: &mut dyn FnMut(DataUnit<'_>)) {
         self.signalling.early().for_each(|sdu| see_unit(sdu.view()));
         let see = &mut |octets: &[u8]| see_unit(octets.into());
-        for slot in &self.slots {
-            match &slot.service {
-                Some(Service::Lec(machine)) => machine.held().for_each(&mut *see),
-                Some(Service::Clip(machine)) => machine.held().for_each(&mut *see),
-                _ => {}
-            }
+        for service in self.slots.iter().filter_map(|slot| slot.service.as_ref()) {
+            service.held(&mut *see);
         }
         match &self.ip {
             Ip::Router(router) => router.held().for_each(&mut *see),
@@ -52,14 +50,18 @@ impl Host {
         let Some(mark) = mark.filter(|_| self.books) else {
             return;
         };
-        let slot = self.slots.get(usize::from(user.0));
-        let event = match slot.and_then(|slot| slot.service.as_ref()) {
-            Some(Service::Sockets(sockets)) => match sockets.reader(conn) {
+        let slot = usize::from(user.0);
+        let runs = self
+            .slots
+            .get(slot)
+            .is_some_and(|slot| slot.service.is_some());
+        let event = match self.running::<Sockets>(slot) {
+            Some(sockets) => match sockets.reader(conn) {
                 Some(program) => SocketEvent::Received { mark, program },
                 // The call has ended here.
                 None => return self.lose_marked(mark, Discard::Closed),
             },
-            Some(_) => SocketEvent::Left(mark),
+            None if runs => SocketEvent::Left(mark),
             None => return self.lose_marked(mark, Discard::Stopped),
         };
         self.out.push_back(HostOutput::Socket(event));
@@ -98,17 +100,9 @@ impl Host {
 
     /// Reports what a service has dropped.
     pub(super) fn collect_discards(&mut self, slot: usize) {
-        loop {
-            let discard = match &mut self.slots[slot].service {
-                Some(Service::Lec(machine)) => machine.take_discard(),
-                Some(Service::LaneServer(machine)) => machine.take_discard(),
-                Some(Service::Clip(machine)) => machine.take_discard(),
-                Some(Service::Mpc(machine)) => machine.take_discard(),
-                Some(Service::Mps(machine)) => machine.take_discard(),
-                Some(Service::Nhc(machine)) => machine.take_discard(),
-                _ => None,
-            };
-            let Some((why, head)) = discard else { return };
+        while let Some(service) = &mut self.slots[slot].service
+            && let Some((why, head)) = service.take_discard()
+        {
             self.lost_by_service(why, &head[..]);
         }
     }
@@ -126,10 +120,8 @@ impl Host {
     pub(super) fn lose_held(&mut self, slot: usize) {
         let mut heads = Vec::new();
         let mut see = |octets: &[u8]| heads.push(octets.get(..HEAD).unwrap_or(octets).to_vec());
-        match &self.slots[slot].service {
-            Some(Service::Lec(machine)) if self.books => machine.held().for_each(&mut see),
-            Some(Service::Clip(machine)) if self.books => machine.held().for_each(&mut see),
-            _ => {}
+        if let Some(service) = self.slots[slot].service.as_ref().filter(|_| self.books) {
+            service.held(&mut see);
         }
         for head in heads {
             self.lost_by_service(Discard::Stopped, &head[..]);
@@ -173,11 +165,9 @@ impl Host {
 
     /// Reports that a BUS that crashes no longer reaches its clients.
     pub(super) fn lose_reached(&mut self, slot: usize) {
-        let gone: Vec<AtmAddress> = match &self.slots[slot].service {
-            Some(Service::LaneServer(machine)) => machine.reached().collect(),
-            _ => return,
-        };
-        for address in gone {
+        let server = self.running::<LaneServer>(slot);
+        let gone = server.into_iter().flat_map(LaneServer::reached);
+        for address in gone.collect::<Vec<AtmAddress>>() {
             let reached = false;
             self.out.push_back(HostOutput::Reaches { address, reached });
         }

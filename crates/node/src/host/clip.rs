@@ -8,10 +8,10 @@
 //! With an NHRP client on the host, packets for its router go to that client first: it sends them directly, or returns
 //! them.
 
-use super::{Host, Path, Service};
-use aerostat_proto::clip;
+use super::{Host, Path, Typed};
+use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::discard::Discard;
-use aerostat_proto::nhrp::client;
+use aerostat_proto::nhrp::client::{self, Nhc};
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::ipv4::Ipv4View;
@@ -27,7 +27,13 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 
 impl Host {
     /// Sends a frame of the IP side to a next hop of a Classical IP subnet.
-    pub(super) fn send_on_clip(&mut self, itf: usize, slot: usize, frame: &[u8], now: Instant) {
+    pub(super) fn send_on_clip(
+        &mut self,
+        itf: usize,
+        clip: Typed<Clip>,
+        frame: &[u8],
+        now: Instant,
+    ) {
         let (Some(header), Some(payload)) =
             (frame.first_chunk::<ETHERNET>(), frame.get(ETHERNET..))
         else {
@@ -42,16 +48,11 @@ impl Host {
             // The subnet has no broadcast: broadcasts and other protocols end here.
             IPV4 if header[..2] == NEXT_HOP => {
                 let next_hop = Ipv4Addr::new(header[2], header[3], header[4], header[5]);
-                if self.slots[slot].service.is_none() {
+                if self.machine(clip).is_none() {
                     return self.lost_by_service(Discard::Stopped, frame);
                 }
                 let packet = payload.to_vec();
-                self.feed(slot, |service| match service {
-                    Service::Clip(machine) => {
-                        machine.handle_input(clip::Input::Send { next_hop, packet }, now)
-                    }
-                    _ => Ok(()),
-                });
+                self.tell(clip, clip::Input::Send { next_hop, packet }, now);
             }
             _ => self.lost_by_service(Discard::Unreachable, frame),
         }
@@ -76,7 +77,7 @@ impl Host {
                 }
             }
             clip::Output::Deliver { packet, from } => {
-                let path = self.path_of(from, &packet, slot);
+                let path = self.path_of(from, &packet, itf);
                 self.deliver_packet(itf, &packet, path, now);
             }
         }
@@ -93,11 +94,9 @@ impl Host {
 
     /// The path of a received packet. A packet from another subnet that did not come from the router came over a
     /// shortcut.
-    fn path_of(&self, from: Option<AtmAddress>, packet: &[u8], slot: usize) -> Path {
-        let client = self.nhc.and_then(|slot| self.slots[slot].service.as_ref());
-        let (Some(Service::Nhc(client)), Some(Service::Clip(clip))) =
-            (client, &self.slots[slot].service)
-        else {
+    fn path_of(&self, from: Option<AtmAddress>, packet: &[u8], itf: usize) -> Path {
+        let client = self.nhc.and_then(|nhc| self.machine(nhc));
+        let (Some(client), Some(clip)) = (client, self.clip_of(itf)) else {
             return Path::Lane;
         };
         let (server, config) = (client.config().server.1, clip.config());
@@ -111,26 +110,26 @@ impl Host {
     }
 
     /// The NHRP client for a frame: the frame must be for the client's router, on the client's interface.
-    pub(super) fn client_for(&self, itf: usize, frame: &[u8]) -> Option<usize> {
-        let slot = self.nhc?;
-        let (Some(Service::Nhc(client)), Some(Service::Clip(clip))) = (
-            &self.slots[slot].service,
-            &self.slots[self.interfaces.get(itf)?.slot].service,
-        ) else {
-            return None;
-        };
+    pub(super) fn client_for(&self, itf: usize, frame: &[u8]) -> Option<Typed<Nhc>> {
+        let nhc = self.nhc?;
+        let (client, clip) = (self.machine(nhc)?, self.clip_of(itf)?);
         let router = client.config().server.0.octets();
         let header = frame.first_chunk::<ETHERNET>()?;
         let for_router = header[..2] == NEXT_HOP && header[2..6] == router;
         let here = clip.config().ip == client.config().ip;
-        (for_router && here && header[12..] == IPV4).then_some(slot)
+        (for_router && here && header[12..] == IPV4).then_some(nhc)
+    }
+
+    /// The member of a Classical IP subnet below an interface, if it runs.
+    fn clip_of(&self, itf: usize) -> Option<&Clip> {
+        self.machine(self.interfaces.get(itf)?.client.clip()?)
     }
 
     /// Hands a frame for the router to the NHRP client; the packet leaves directly if there is a shortcut.
     pub(super) fn transmit_by_nhrp(
         &mut self,
         itf: usize,
-        nhc: usize,
+        nhc: Typed<Nhc>,
         frame: &[u8],
         now: Instant,
     ) -> Path {
@@ -140,26 +139,19 @@ impl Host {
         };
         // The client decides about the path, so the sample is taken before.
         let sample = self.meter.sent(frame, Path::Lane, now);
-        self.drain_slot(nhc, now);
+        self.drain_slot(nhc.slot(), now);
         let before = self.out.len();
-        self.feed(nhc, |service| match service {
-            Service::Nhc(machine) => machine.handle_input(
-                client::Input::Send {
-                    destination,
-                    packet,
-                },
-                now,
-            ),
-            _ => Ok(()),
-        });
+        let send = client::Input::Send {
+            destination,
+            packet,
+        };
+        self.tell(nhc, send, now);
         let mut path = Path::Shortcut;
-        while let Some(Service::Nhc(machine)) = &mut self.slots[nhc].service
-            && let Some(output) = machine.poll_output()
-        {
+        while let Some(output) = self.machine_mut(nhc).and_then(Machine::poll_output) {
             if matches!(output, client::Output::Routed(_)) {
                 path = Path::Lane;
             }
-            self.nhc_output(nhc, output, now);
+            self.nhc_output(nhc.slot(), output, now);
         }
         self.count_sent(itf, path);
         self.tell_sent(before, sample, path);
@@ -167,26 +159,22 @@ impl Host {
     }
 
     pub(super) fn nhc_output(&mut self, slot: usize, output: client::Output, now: Instant) {
-        let Some(Service::Nhc(client)) = &self.slots[slot].service else {
+        let Some(client) = self.running::<Nhc>(slot) else {
             return;
         };
         let (own, next_hop) = (client.config().ip, client.config().server.0);
-        let itf = self.interfaces.iter().position(|interface| {
-            matches!(&self.slots[interface.slot].service, Some(Service::Clip(clip)) if clip.config().ip == own)
+        let mut all = 0..self.interfaces.len();
+        let itf = all.find(|itf| {
+            self.clip_of(*itf)
+                .is_some_and(|clip| clip.config().ip == own)
         });
         match output {
             client::Output::Atm(request) => self.request(slot, request, now),
             client::Output::Trace(trace) => self.trace(trace),
             client::Output::Routed(packet) => {
-                let Some(clip) = itf.map(|itf| self.interfaces[itf].slot) else {
-                    return;
-                };
-                self.feed(clip, |service| match service {
-                    Service::Clip(machine) => {
-                        machine.handle_input(clip::Input::Send { next_hop, packet }, now)
-                    }
-                    _ => Ok(()),
-                });
+                if let Some(clip) = itf.and_then(|itf| self.interfaces[itf].client.clip()) {
+                    self.tell(clip, clip::Input::Send { next_hop, packet }, now);
+                }
             }
             client::Output::Deliver(packet) => {
                 if let Some(itf) = itf {

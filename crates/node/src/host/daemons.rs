@@ -1,16 +1,16 @@
 //! Daemons of a host in processes of their own: the types of their frames, and the seats that the frames concern.
 
-use super::{Host, Service, ServiceKind};
+use super::{Host, ServiceKind};
 use crate::signalling::{self, DaemonEvent};
 use aerostat_proto::lane::lec::split::FromLecd;
 use aerostat_proto::lane::server::FromServer;
-use aerostat_proto::lane::{lec, server};
+use aerostat_proto::lane::{LaneServer, lec, server};
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::mpoa::split::FromMpcd;
 use aerostat_proto::sigd::FromSigd;
 use aerostat_proto::split::codec::{DecodeError, Message as _};
 use aerostat_proto::split::{Ended, FromDaemon, Numbered, ProcessEvent, Role};
-use aerostat_proto::{Instant, Machine as _, Refused, Trace};
+use aerostat_proto::{Instant, Trace};
 
 /// A message from a daemon in a process of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,10 +99,7 @@ impl Host {
         match role {
             Role::Mpcd => number == 0 && self.mpc.is_some(),
             Role::Sigd => number == 0,
-            Role::Lecd => {
-                let interface = self.interfaces.get(number);
-                interface.and_then(|itf| kind(itf.slot)) == Some(ServiceKind::Lec)
-            }
+            Role::Lecd => self.lec_of(number).is_some(),
             Role::Lecs => kind(number) == Some(ServiceKind::Lecs),
             Role::Les => kind(number) == Some(ServiceKind::Les),
             Role::Bus => kind(number) == Some(ServiceKind::Bus),
@@ -138,11 +135,8 @@ impl Host {
     }
 
     fn tell_lec(&mut self, itf: usize, input: lec::Input<'static>, now: Instant) {
-        if let Some(interface) = self.interfaces.get(itf) {
-            self.feed(interface.slot, |service| match service {
-                Service::Lec(machine) => machine.handle_input(input, now),
-                _ => Ok(()),
-            });
+        if let Some(lec) = self.lec_of(itf) {
+            self.tell(lec, input, now);
         }
     }
 
@@ -153,28 +147,19 @@ impl Host {
         event: ProcessEvent<FromDaemon<FromServer>>,
         now: Instant,
     ) {
-        let service = self.slots.get(slot).and_then(|slot| slot.service.as_ref());
-        let Some(Service::LaneServer(server)) = service else {
+        let server = self.typed::<LaneServer>(slot);
+        let plays = |server: &LaneServer| server.role() == role;
+        let Some(server) = server.filter(|server| self.machine(*server).is_some_and(plays)) else {
             return;
         };
-        if server.role() != role {
-            return;
-        }
         let starts = matches!(
             event,
             ProcessEvent::Came | ProcessEvent::Said(FromDaemon::Ended(_))
         );
-        self.feed_server(slot, server::Input::Process(event), now);
-        if starts && self.slots[slot].kind == ServiceKind::Bus {
+        self.tell(server, server::Input::Process(event), now);
+        if starts {
             self.recall_members(slot, now);
         }
-    }
-
-    pub(super) fn feed_server(&mut self, slot: usize, input: server::Input<'_>, now: Instant) {
-        self.feed(slot, |service| match service {
-            Service::LaneServer(machine) => machine.handle_input(input, now),
-            _ => Ok::<(), Refused>(()),
-        });
     }
 }
 

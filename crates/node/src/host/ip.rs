@@ -1,11 +1,10 @@
 //! The IP side of a host: the stack or router above its interfaces.
 
-use super::{Host, HostOutput, Part, Service};
+use super::{Host, HostOutput, Part};
 use crate::ip::apps::AppCommand;
 use crate::ip::books::Cause;
 use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput, is_advertisement};
 use crate::ip::stack::{self, Stack, StackInput, StackOutput};
-use aerostat_proto::lane::lec;
 use aerostat_proto::mpoa::mps::{self, Absent};
 use aerostat_proto::{Instant, Machine, Refused};
 use aerostat_wire::MacAddr;
@@ -252,8 +251,8 @@ impl Host {
 
     /// Shows an MPOA server that triggers its clients the packets that this router is about to forward.
     pub(super) fn show_routed(&mut self, itf: usize, frame: &[u8], now: Instant) {
-        let server = self.mps.and_then(|slot| self.slots[slot].service.as_ref());
-        let Some(Service::Mps(mps)) = server.filter(|_| self.mpoa) else {
+        let server = self.mps.and_then(|mps| self.machine(mps));
+        let Some(mps) = server.filter(|_| self.mpoa) else {
             return;
         };
         let (Some(router), true) = (self.ip.router(), mps.triggers()) else {
@@ -310,18 +309,14 @@ impl Host {
         let Some(interface) = self.interfaces.get(itf) else {
             return self.answer_l2(query, Err(Absent::ForNow), now);
         };
-        let slot = interface.slot;
-        if self.slots[slot].service.is_none() {
+        if self.slots[interface.client.slot()].service.is_none() {
             return self.answer_l2(query, Err(Absent::ForNow), now);
         }
         let waiting = self.owner_queries.entry((itf, mac)).or_default();
         waiting.push(query);
         // The client answers every question, so a question that is outstanding is not repeated.
         if waiting.len() == 1 {
-            self.feed(slot, |service| match service {
-                Service::Lec(machine) => machine.handle_input(lec::Input::Resolve { mac }, now),
-                _ => Ok(()),
-            });
+            self.discover(itf, mac, now);
         }
     }
 
@@ -335,11 +330,8 @@ impl Host {
     }
 
     pub(super) fn tell_mps(&mut self, input: mps::Input<'_>, now: Instant) {
-        if let Some(slot) = self.mps {
-            self.feed(slot, |service| match service {
-                Service::Mps(machine) => machine.handle_input(input, now),
-                _ => Ok(()),
-            });
+        if let Some(mps) = self.mps {
+            self.tell(mps, input, now);
         }
     }
 }

@@ -17,8 +17,9 @@
 //!                    └─────┘          Les, Bus, Lecs ──────────►└────────────┘
 //! ```
 //!
-//! **Objects and owners.** A service is one user of the ATM service; its slot is its user id. Interfaces (`lecN`) are
-//! indices into the list of LANE clients. A machine that gets work while another one is served is marked, and served
+//! **Objects and owners.** A service is one user of the ATM service; its slot is its user id. Whoever has to tell a
+//! service something has its slot with the type of its machine ([`Typed`]). An interface (`lecN`, `atmN`) has the slot
+//! of its client. A machine that gets work while another one is served is marked, and served
 //! later in the same call. There is no recursion.
 //!
 //! **Addresses.** A host knows its addresses from the configuration. Alternatively it knows only its ESI and the switch
@@ -31,6 +32,7 @@
 mod books;
 mod clip;
 mod daemons;
+mod elans;
 mod ip;
 mod management;
 mod moves;
@@ -48,7 +50,7 @@ mod writes;
 pub use daemons::DaemonMessage;
 pub use ip::Ip;
 pub use segment::{Segment, SegmentHost};
-pub use service::{Factory, Service, ServiceKind};
+pub use service::{Serves, Service, ServiceKind, Typed};
 pub use station::{Station, StationEvent};
 pub use tables::VcUser;
 
@@ -58,13 +60,18 @@ use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Signalling};
-use aerostat_proto::lane::Member;
-use aerostat_proto::mpoa::mpc;
+use aerostat_proto::clip::Clip;
+use aerostat_proto::lane::{LaneServer, Lec};
+use aerostat_proto::mpoa::{Mpc, Mps, mpc};
+use aerostat_proto::nhrp::client::Nhc;
 use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::FlowFilter;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
+use elans::Elan;
+use service::Factory;
+use sockets::Sockets;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Inputs of a host.
@@ -192,11 +199,40 @@ pub enum HostOutput {
     Trace(Trace),
 }
 
-/// An IP interface on a LANE client.
+/// The client below an IP interface.
+#[derive(Clone, Copy, Debug)]
+enum Client {
+    /// A LANE client: `lecN`.
+    Lec(Typed<Lec>),
+    /// A member of a Classical IP subnet: `atmN`.
+    Clip(Typed<Clip>),
+}
+
+impl Client {
+    const fn slot(self) -> usize {
+        match self {
+            Self::Lec(lec) => lec.slot(),
+            Self::Clip(clip) => clip.slot(),
+        }
+    }
+    const fn lec(self) -> Option<Typed<Lec>> {
+        match self {
+            Self::Lec(lec) => Some(lec),
+            Self::Clip(_) => None,
+        }
+    }
+    const fn clip(self) -> Option<Typed<Clip>> {
+        match self {
+            Self::Lec(_) => None,
+            Self::Clip(clip) => Some(clip),
+        }
+    }
+}
+
+/// An IP interface on a LANE client, or on a member of a Classical IP subnet.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    /// Slot of the LANE client.
-    slot: usize,
+    client: Client,
     /// MAC address.
     mac: MacAddr,
     /// True while the client is a member of its ELAN.
@@ -271,9 +307,12 @@ pub struct Host {
     management: Option<management::Management>,
     slots: Vec<Slot>,
     interfaces: Vec<Interface>,
-    mpc: Option<usize>,
-    mps: Option<usize>,
-    nhc: Option<usize>,
+    mpc: Option<Typed<Mpc>>,
+    mps: Option<Typed<Mps>>,
+    nhc: Option<Typed<Nhc>>,
+    sockets: Option<Typed<Sockets>>,
+    /// The LANE servers of this host, by ELAN.
+    elans: Vec<Elan>,
     ip: Ip,
     ip_deadline: Option<Instant>,
     /// An Ethernet segment behind the first interface.
@@ -285,10 +324,6 @@ pub struct Host {
     touched: VecDeque<Part>,
     /// Queries of the MPS for the owner of a MAC address, by interface and address.
     owner_queries: BTreeMap<(usize, MacAddr), Vec<u32>>,
-    /// The BUS of each LES, by slot.
-    bus_of: BTreeMap<usize, usize>,
-    /// Members of each ELAN, by slot of the LES and ATM address.
-    members: BTreeMap<(usize, AtmAddress), Member>,
     /// SDUs that arrived on a label that no connection has.
     unknown_vc: u64,
     /// True if losses in this host are to be reported.
@@ -321,6 +356,8 @@ impl Host {
             mpc: None,
             mps: None,
             nhc: None,
+            sockets: None,
+            elans: Vec::new(),
             ip,
             ip_deadline: None,
             segment: None,
@@ -329,55 +366,68 @@ impl Host {
             mpoa_start: None,
             touched: VecDeque::new(),
             owner_queries: BTreeMap::new(),
-            bus_of: BTreeMap::new(),
-            members: BTreeMap::new(),
             unknown_vc: 0,
             books: false,
             out: VecDeque::new(),
         }
     }
-    /// The slot of the service that is added next.
-    #[must_use]
-    pub fn next_slot(&self) -> usize {
-        self.slots.len()
-    }
-    /// Adds a service. Call this before [`HostInput::Start`].
-    pub fn add_service(&mut self, factory: Factory) -> usize {
+    fn add<M: Serves>(&mut self, make: impl Fn(u32) -> M + Send + 'static) -> Typed<M> {
+        let factory: Factory = Box::new(move |start| make(start).into());
         let service = factory(0);
-        let kind = service.kind();
         let slot = self.slots.len();
-        match kind {
-            ServiceKind::Mpc => self.mpc = Some(slot),
-            ServiceKind::Mps => self.mps = Some(slot),
-            ServiceKind::Nhc => self.nhc = Some(slot),
-            ServiceKind::Lec
-            | ServiceKind::Les
-            | ServiceKind::Bus
-            | ServiceKind::Lecs
-            | ServiceKind::Clip
-            | ServiceKind::Sockets => {}
-        }
         self.slots.push(Slot {
+            kind: service.kind(),
             service: Some(service),
-            kind,
             factory,
             starts: 1,
             user: false,
             deadline: None,
         });
-        slot
+        Typed::new(slot)
+    }
+    /// Adds the MPOA client. Like all other services, it is added before [`HostInput::Start`]; `make` makes it from its
+    /// configuration, and its argument counts the starts, from 0.
+    pub fn add_mpc(&mut self, make: impl Fn(u32) -> Mpc + Send + 'static) {
+        self.mpc = Some(self.add(make));
+    }
+    /// Adds the MPOA server.
+    pub fn add_mps(&mut self, make: impl Fn(u32) -> Mps + Send + 'static) {
+        self.mps = Some(self.add(make));
+    }
+    /// Adds the NHRP client.
+    pub fn add_nhc(&mut self, make: impl Fn(u32) -> Nhc + Send + 'static) {
+        self.nhc = Some(self.add(make));
+    }
+    /// Adds the programs with ATM sockets.
+    pub fn add_sockets(&mut self, make: impl Fn(u32) -> Sockets + Send + 'static) {
+        self.sockets = Some(self.add(make));
+    }
+    /// Adds a LANE server that works without the other servers of this host, such as a LECS.
+    pub fn add_server(&mut self, make: impl Fn(u32) -> LaneServer + Send + 'static) {
+        self.add(make);
     }
     /// Adds the servers of an ELAN; the LES tells the BUS about its members.
-    pub fn add_elan(&mut self, les: Factory, bus: Factory) {
-        let les = self.add_service(les);
-        let bus = self.add_service(bus);
-        self.bus_of.insert(les, bus);
+    pub fn add_elan(
+        &mut self,
+        les: impl Fn(u32) -> LaneServer + Send + 'static,
+        bus: impl Fn(u32) -> LaneServer + Send + 'static,
+    ) {
+        let (les, bus) = (self.add(les), self.add(bus));
+        self.elans.push(Elan::new(les, bus));
     }
-    /// Adds a LANE client, or a member of a Classical IP subnet, as the next interface (`lecN`, `atmN`).
-    pub fn add_interface(&mut self, mac: MacAddr, factory: Factory) {
-        let slot = self.add_service(factory);
+    /// Adds a LANE client as the next interface (`lecN`).
+    pub fn add_lec(&mut self, mac: MacAddr, make: impl Fn(u32) -> Lec + Send + 'static) {
+        let client = Client::Lec(self.add(make));
+        self.add_interface(mac, client);
+    }
+    /// Adds a member of a Classical IP subnet as the next interface (`atmN`).
+    pub fn add_clip(&mut self, mac: MacAddr, make: impl Fn(u32) -> Clip + Send + 'static) {
+        let client = Client::Clip(self.add(make));
+        self.add_interface(mac, client);
+    }
+    fn add_interface(&mut self, mac: MacAddr, client: Client) {
         self.interfaces.push(Interface {
-            slot,
+            client,
             mac,
             up: false,
             since: None,
@@ -389,6 +439,21 @@ impl Host {
             config: Vec::new(),
             counters: InterfaceCounters::default(),
         });
+    }
+    /// The machine in a slot; `None` while it has crashed.
+    fn machine<M: Serves>(&self, at: Typed<M>) -> Option<&M> {
+        self.running(at.slot())
+    }
+    /// The machine in the slot with this number, if an `M` runs there.
+    fn running<M: Serves>(&self, slot: usize) -> Option<&M> {
+        M::of(self.slots.get(slot)?.service.as_ref()?)
+    }
+    /// The slot with this number, if an `M` runs there.
+    fn typed<M: Serves>(&self, slot: usize) -> Option<Typed<M>> {
+        self.running::<M>(slot).map(|_| Typed::new(slot))
+    }
+    fn machine_mut<M: Serves>(&mut self, at: Typed<M>) -> Option<&mut M> {
+        M::of_mut(self.slots.get_mut(at.slot())?.service.as_mut()?)
     }
     /// Makes MPOA turn itself on at this time.
     pub fn start_mpoa_at(&mut self, at: Instant) {
@@ -410,11 +475,8 @@ impl Host {
     }
     /// Its programs with ATM sockets, if it has such programs.
     #[must_use]
-    pub fn sockets(&self) -> Option<&sockets::Sockets> {
-        self.slots.iter().find_map(|slot| match &slot.service {
-            Some(Service::Sockets(sockets)) => Some(sockets),
-            _ => None,
-        })
+    pub fn sockets(&self) -> Option<&Sockets> {
+        self.machine(self.sockets?)
     }
     /// Its LANE interfaces, by N of `lecN`.
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
@@ -424,16 +486,15 @@ impl Host {
     #[must_use]
     pub fn waits(&self) -> Vec<Waits> {
         let all = self.interfaces.iter().enumerate();
-        let interfaces = all.filter_map(|(n, itf)| match &self.slots[itf.slot].service {
-            Some(Service::Clip(clip)) => (!clip.is_ready()).then_some(Waits::Clip(n)),
-            _ => (!itf.up).then_some(Waits::Elan(n)),
+        let interfaces = all.filter_map(|(n, itf)| {
+            match itf.client.clip().and_then(|clip| self.machine(clip)) {
+                Some(clip) => (!clip.is_ready()).then_some(Waits::Clip(n)),
+                None => (!itf.up).then_some(Waits::Elan(n)),
+            }
         });
-        let client = self.nhc.and_then(|slot| self.slots[slot].service.as_ref());
-        let client = match client {
-            Some(Service::Nhc(client)) if !client.is_registered() => Some(Waits::Nhrp),
-            _ => None,
-        };
-        interfaces.chain(client).collect()
+        let client = self.nhc.and_then(|nhc| self.machine(nhc));
+        let client = client.filter(|client| !client.is_registered());
+        interfaces.chain(client.map(|_| Waits::Nhrp)).collect()
     }
     /// Why the LANE client of interface `itf` last failed to become a member of its ELAN, in words; `None` while it is
     /// a member, or has not failed yet.
@@ -661,8 +722,9 @@ impl Host {
         self.out.push_back(HostOutput::Trace(trace));
     }
 
-    /// The interface of a LANE client.
+    /// The interface of the client in a slot.
     fn interface_of(&self, slot: usize) -> Option<usize> {
-        self.interfaces.iter().position(|itf| itf.slot == slot)
+        let mut all = self.interfaces.iter();
+        all.position(|itf| itf.client.slot() == slot)
     }
 }

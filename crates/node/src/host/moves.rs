@@ -1,49 +1,32 @@
 //! The routing of outputs: from the machine that made an output to the machine that it concerns.
 
-use super::{Host, HostOutput, Part, Path, Service, ServiceKind, sockets};
+use super::service::Output;
+use super::{Client, Host, HostOutput, Part, Path, Serves, ServiceKind, Typed};
 use crate::atm::DataUnit;
-use crate::ip::books::{Cause, SocketEvent};
+use crate::ip::books::Cause;
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
-use aerostat_proto::clip;
 use aerostat_proto::discard::Discard;
-use aerostat_proto::lane::{Member, lec, server};
+use aerostat_proto::lane::{Lec, lec};
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::mpoa::mps::{self, Absent};
-use aerostat_proto::nhrp::client;
 use aerostat_proto::split::codec::{Field, Message as _};
 use aerostat_proto::split::{Numbered, Role, ToDaemon};
-use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
+use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 
 /// ATM address of the owner of a MAC address, and the TLVs that LE_ARP returned for it.
 type Owner = (AtmAddress, Vec<Tlv>);
 
-/// One output of a service.
-#[allow(clippy::large_enum_variant, reason = "lives on the stack for one move")]
-enum Moved {
-    Lec(lec::Output),
-    LaneServer(server::Output),
-    Mpc(mpc::Output),
-    Mps(mps::Output),
-    Clip(clip::Output),
-    Nhc(client::Output),
-    Sockets(sockets::Output),
-}
-
 impl Host {
-    /// Gives an input to the service in `slot`, if the service runs and is of the kind that `give` expects.
-    pub(super) fn feed<R: Into<Refused>>(
-        &mut self,
-        slot: usize,
-        give: impl FnOnce(&mut Service) -> Result<(), R>,
-    ) {
-        if let Some(service) = &mut self.slots[slot].service {
-            let refused = give(service).err();
-            self.touch(Part::Slot(slot));
+    /// Gives an input to the machine in a slot, if the machine runs.
+    pub(super) fn tell<M: Serves>(&mut self, to: Typed<M>, input: M::Input<'_>, now: Instant) {
+        if let Some(machine) = self.machine_mut(to) {
+            let refused = machine.handle_input(input, now).err();
+            self.touch(Part::Slot(to.slot()));
             if let Some(refused) = refused {
-                let kind = self.slots[slot].kind;
+                let kind = self.slots[to.slot()].kind;
                 self.refused(kind, refused.into());
             }
         }
@@ -72,26 +55,15 @@ impl Host {
                 self.tell_proxy(now);
             }
         }
-        self.feed(slot, |service| match service {
-            Service::Lec(machine) => machine.handle_input(lec::Input::Start, now),
-            Service::LaneServer(machine) => machine.handle_input(server::Input::Start, now),
-            Service::Mpc(machine) => machine.handle_input(mpc::Input::Start, now),
-            Service::Mps(machine) => machine
-                .handle_input(mps::Input::Start, now)
-                .map_err(Refused::from),
-            Service::Clip(machine) => machine
-                .handle_input(clip::Input::Start, now)
-                .map_err(Refused::from),
-            Service::Nhc(machine) => machine
-                .handle_input(client::Input::Start, now)
-                .map_err(Refused::from),
-            Service::Sockets(machine) => machine
-                .handle_input(sockets::Input::Start, now)
-                .map_err(Refused::from),
-        });
-        if self.slots[slot].kind == ServiceKind::Bus {
-            self.recall_members(slot, now);
+        if let Some(service) = &mut self.slots[slot].service {
+            let refused = service.start(now).err();
+            self.touch(Part::Slot(slot));
+            if let Some(refused) = refused {
+                let kind = self.slots[slot].kind;
+                self.refused(kind, refused);
+            }
         }
+        self.recall_members(slot, now);
         if self.slots[slot].kind == ServiceKind::Mpc {
             for itf in 0..self.interfaces.len() {
                 if self.interfaces[itf].up {
@@ -108,99 +80,40 @@ impl Host {
             return;
         }
         self.mpoa = on;
-        for slot in [self.mpc, self.mps].into_iter().flatten() {
-            if on {
+        if on {
+            let client = self.mpc.map(Typed::slot);
+            for slot in client.into_iter().chain(self.mps.map(Typed::slot)) {
                 self.start_slot(slot, now);
-            } else {
-                self.feed(slot, |service| match service {
-                    Service::Mpc(machine) => machine.handle_input(mpc::Input::Stop, now),
-                    Service::Mps(machine) => machine
-                        .handle_input(mps::Input::Stop, now)
-                        .map_err(Refused::from),
-                    _ => Ok(()),
-                });
             }
+        } else {
+            self.tell_mpc(mpc::Input::Stop, now);
+            self.tell_mps(mps::Input::Stop, now);
         }
     }
 
     /// Passes an event of the ATM service to the user in `slot`.
-    pub(super) fn event(&mut self, slot: usize, event: &AtmEvent<&[u8]>, now: Instant) {
-        self.feed(slot, |service| {
-            let event = *event;
-            match service {
-                Service::Lec(machine) => machine.handle_input(lec::Input::Atm(event), now),
-                Service::LaneServer(machine) => {
-                    machine.handle_input(server::Input::Atm(event), now)
-                }
-                Service::Mpc(machine) => machine.handle_input(mpc::Input::Atm(event), now),
-                Service::Mps(machine) => machine
-                    .handle_input(mps::Input::Atm(event), now)
-                    .map_err(Refused::from),
-                Service::Clip(machine) => machine
-                    .handle_input(clip::Input::Atm(event), now)
-                    .map_err(Refused::from),
-                Service::Nhc(machine) => machine
-                    .handle_input(client::Input::Atm(event), now)
-                    .map_err(Refused::from),
-                Service::Sockets(machine) => machine
-                    .handle_input(sockets::Input::Atm(event), now)
-                    .map_err(Refused::from),
-            }
-        });
+    pub(super) fn event(&mut self, slot: usize, event: AtmEvent<&[u8]>, now: Instant) {
+        if let Some(service) = &mut self.slots[slot].service {
+            service.event(event, now);
+            self.touch(Part::Slot(slot));
+        }
     }
 
     /// Handles outputs of one service until there are no more.
     pub(super) fn drain_slot(&mut self, slot: usize, now: Instant) {
         while let Some(service) = &mut self.slots[slot].service {
-            let moved = match service {
-                Service::Lec(machine) => machine.poll_output().map(Moved::Lec),
-                Service::LaneServer(machine) => machine.poll_output().map(Moved::LaneServer),
-                Service::Mpc(machine) => machine.poll_output().map(Moved::Mpc),
-                Service::Mps(machine) => machine.poll_output().map(Moved::Mps),
-                Service::Clip(machine) => machine.poll_output().map(Moved::Clip),
-                Service::Nhc(machine) => machine.poll_output().map(Moved::Nhc),
-                Service::Sockets(machine) => machine.poll_output().map(Moved::Sockets),
+            let Some(output) = service.poll_output() else {
+                self.slots[slot].deadline = service.poll_timeout();
+                return self.collect_discards(slot);
             };
-            match moved {
-                Some(Moved::Lec(output)) => self.lec_output(slot, output, now),
-                Some(Moved::Mpc(output)) => self.mpc_output(slot, output, now),
-                Some(Moved::Mps(output)) => self.mps_output(slot, output, now),
-                Some(Moved::Clip(output)) => self.clip_output(slot, output, now),
-                Some(Moved::Nhc(output)) => self.nhc_output(slot, output, now),
-                Some(Moved::LaneServer(output)) => match output {
-                    server::Output::Atm(request) => self.request(slot, request, now),
-                    server::Output::Trace(trace) => self.trace(trace),
-                    server::Output::Member { address, member } => {
-                        self.member(slot, address, member, now);
-                    }
-                    server::Output::Reaches { address, reached } => {
-                        self.out.push_back(HostOutput::Reaches { address, reached });
-                    }
-                    server::Output::Process(message) => {
-                        let Service::LaneServer(server) = service else {
-                            return;
-                        };
-                        let role = server.role();
-                        self.tell_process(role, slot, message);
-                    }
-                },
-                Some(Moved::Sockets(sockets::Output::Atm(request))) => {
-                    self.request_of_program(slot, request, now);
-                }
-                Some(Moved::Sockets(sockets::Output::Forgotten(id))) => {
-                    if self.books {
-                        let event = SocketEvent::Forgotten(id);
-                        self.out.push_back(HostOutput::Socket(event));
-                    }
-                }
-                Some(Moved::Sockets(sockets::Output::Flush(vc))) => {
-                    self.out.push_back(HostOutput::Flush { vc });
-                }
-                Some(Moved::Sockets(sockets::Output::Trace(trace))) => self.trace(trace),
-                None => {
-                    self.slots[slot].deadline = service.poll_timeout();
-                    return self.collect_discards(slot);
-                }
+            match output {
+                Output::Lec(output) => self.lec_output(slot, output, now),
+                Output::LaneServer(output) => self.server_output(slot, output, now),
+                Output::Mpc(output) => self.mpc_output(slot, output, now),
+                Output::Mps(output) => self.mps_output(slot, output, now),
+                Output::Clip(output) => self.clip_output(slot, output, now),
+                Output::Nhc(output) => self.nhc_output(slot, output, now),
+                Output::Sockets(output) => self.sockets_output(slot, output, now),
             }
         }
     }
@@ -216,7 +129,7 @@ impl Host {
         }
     }
 
-    /// Gives an input to the signalling manager; false if the manager refuses the input.
+    /// Gives an input to signalling; false if signalling refuses the input.
     pub(super) fn ask(&mut self, input: signalling::Input<'_>, now: Instant) -> bool {
         let refused = self.signalling.handle_input(input, now).err();
         self.touch(Part::Signalling);
@@ -227,7 +140,12 @@ impl Host {
     }
 
     /// A message for a daemon in a process of its own, by its number there.
-    fn tell_process<M: Field>(&mut self, role: Role, number: usize, message: ToDaemon<M>) {
+    pub(super) fn tell_process<M: Field>(
+        &mut self,
+        role: Role,
+        number: usize,
+        message: ToDaemon<M>,
+    ) {
         let number = number as u16;
         let frame = Numbered { number, message }.encode();
         self.out.push_back(HostOutput::Daemon(role, frame));
@@ -240,51 +158,12 @@ impl Host {
             self.ask(signalling::Input::Signalling(sdu), now);
         } else if let Some((user, conn)) = self.signalling.receiver(vc) {
             self.heard(unit.mark, user, conn);
-            self.event(user.0.into(), &AtmEvent::Received { conn, sdu }, now);
+            self.event(user.0.into(), AtmEvent::Received { conn, sdu }, now);
         } else if self.signalling.hold(vc, unit) {
             // The user gets the SDU once the connection is up.
         } else if vc != Vc::ILMI || !self.manage(sdu, now) {
             self.unknown_vc += 1;
             self.lost_by_service(Discard::Closed, unit);
-        }
-    }
-
-    /// Records that a member of the LES in slot `les` is new, has changed, or has left (`None`). The BUS of the LES
-    /// must know this, even after a restart.
-    fn member(&mut self, les: usize, address: AtmAddress, member: Option<Member>, now: Instant) {
-        match &member {
-            Some(member) => self.members.insert((les, address), member.clone()),
-            None => self.members.remove(&(les, address)),
-        };
-        self.tell_bus(les, address, member, now);
-    }
-
-    fn tell_bus(&mut self, les: usize, address: AtmAddress, member: Option<Member>, now: Instant) {
-        if let Some(&bus) = self.bus_of.get(&les) {
-            self.feed_server(bus, server::Input::Member { address, member }, now);
-        }
-    }
-
-    /// Tells a BUS that has restarted who the members are.
-    pub(super) fn recall_members(&mut self, bus: usize, now: Instant) {
-        let known = self
-            .members
-            .iter()
-            .filter(|((les, _), _)| self.bus_of.get(les) == Some(&bus));
-        let known: Vec<_> = known
-            .map(|(&(les, address), member)| (les, address, member.clone()))
-            .collect();
-        for (les, address, member) in known {
-            self.tell_bus(les, address, Some(member), now);
-        }
-    }
-
-    /// Removes the members of a LES that has stopped.
-    pub(super) fn forget_members(&mut self, les: usize, now: Instant) {
-        let gone = self.members.iter().filter(|((of, _), _)| *of == les);
-        let gone: Vec<_> = gone.map(|(&(_, address), _)| address).collect();
-        for address in gone {
-            self.member(les, address, None, now);
         }
     }
 
@@ -374,28 +253,28 @@ impl Host {
             self.measure_lost(&frame, Cause::Service(Discard::NotJoined), now);
             return Path::Lane;
         }
-        let running = |slot: &usize| self.mpoa && self.slots[*slot].service.is_some();
         if let Some(nhc) = self.client_for(itf, &frame) {
             return self.transmit_by_nhrp(itf, nhc, &frame, now);
         }
-        let Some(mpc) = self.mpc.filter(running) else {
+        let mpc = self
+            .mpc
+            .filter(|mpc| self.mpoa && self.machine(*mpc).is_some());
+        let Some(mpc) = mpc else {
             self.measure_sent(itf, &frame, Path::Lane, now);
             self.send_on_lane(itf, frame, now);
             return Path::Lane;
         };
         // The client decides about the path and changes the frame, so the sample is taken before.
         let sample = self.meter.sent(&frame, Path::Lane, now);
-        self.drain_slot(mpc, now);
+        self.drain_slot(mpc.slot(), now);
         let before = self.out.len();
-        self.tell_mpc(mpc::Input::Outbound { itf, frame }, now);
+        self.tell(mpc, mpc::Input::Outbound { itf, frame }, now);
         let mut path = Path::Shortcut;
-        while let Some(Service::Mpc(machine)) = &mut self.slots[mpc].service
-            && let Some(output) = machine.poll_output()
-        {
+        while let Some(output) = self.machine_mut(mpc).and_then(Machine::poll_output) {
             if matches!(output, mpc::Output::ToLec { .. }) {
                 path = Path::Lane;
             }
-            self.mpc_output(mpc, output, now);
+            self.mpc_output(mpc.slot(), output, now);
         }
         self.count_sent(itf, path);
         self.tell_sent(before, sample, path);
@@ -429,17 +308,13 @@ impl Host {
         let Some(interface) = self.interfaces.get(itf) else {
             return;
         };
-        let slot = interface.slot;
-        if self.slots[slot].kind == ServiceKind::Clip {
-            return self.send_on_clip(itf, slot, &frame, now);
+        match interface.client {
+            Client::Clip(clip) => self.send_on_clip(itf, clip, &frame, now),
+            Client::Lec(lec) if self.machine(lec).is_none() => {
+                self.lost_by_service(Discard::Stopped, &frame[..]);
+            }
+            Client::Lec(lec) => self.tell(lec, lec::Input::Transmit(frame), now),
         }
-        if self.slots[slot].service.is_none() {
-            return self.lost_by_service(Discard::Stopped, &frame[..]);
-        }
-        self.feed(slot, |service| match service {
-            Service::Lec(machine) => machine.handle_input(lec::Input::Transmit(frame), now),
-            _ => Ok(()),
-        });
     }
 
     /// Delivers a frame that arrived on interface `itf`.
@@ -472,11 +347,10 @@ impl Host {
     }
 
     fn tell_tlvs(&mut self, itf: usize, now: Instant) {
-        let tlvs = self.interfaces[itf].tlvs.clone();
-        self.feed(self.interfaces[itf].slot, |service| match service {
-            Service::Lec(machine) => machine.handle_input(lec::Input::SetTlvs(tlvs), now),
-            _ => Ok(()),
-        });
+        if let Some(lec) = self.lec_of(itf) {
+            let tlvs = self.interfaces[itf].tlvs.clone();
+            self.tell(lec, lec::Input::SetTlvs(tlvs), now);
+        }
     }
 
     /// Records that the LANE client of an interface is no longer a member of its ELAN.
@@ -507,19 +381,16 @@ impl Host {
         self.tell_mpc(mpc::Input::LecUp { itf, elan_id, mtu }, now);
     }
 
-    /// Starts LE_ARP for the MPOA client. The result comes as an association.
-    fn discover(&mut self, itf: usize, mac: MacAddr, now: Instant) {
-        if let Some(interface) = self.interfaces.get(itf) {
-            self.feed(interface.slot, |service| match service {
-                Service::Lec(machine) => machine.handle_input(lec::Input::Resolve { mac }, now),
-                _ => Ok(()),
-            });
+    /// Starts LE_ARP. The result comes as an association, and as the owner of the MAC address.
+    pub(super) fn discover(&mut self, itf: usize, mac: MacAddr, now: Instant) {
+        if let Some(lec) = self.lec_of(itf) {
+            self.tell(lec, lec::Input::Resolve { mac }, now);
         }
     }
 
     /// Tells an MPOA client that has started what LE_ARP knows already.
     fn recall_neighbours(&mut self, itf: usize, now: Instant) {
-        let Some(Service::Lec(lec)) = &self.slots[self.interfaces[itf].slot].service else {
+        let Some(lec) = self.lec_of(itf).and_then(|lec| self.machine(lec)) else {
             return;
         };
         for row in lec.snapshot().cache {
@@ -539,12 +410,15 @@ impl Host {
     }
 
     pub(super) fn tell_mpc(&mut self, input: mpc::Input<'_>, now: Instant) {
-        if let Some(slot) = self.mpc {
-            self.feed(slot, |service| match service {
-                Service::Mpc(machine) => machine.handle_input(input, now),
-                _ => Ok(()),
-            });
+        if let Some(mpc) = self.mpc {
+            self.tell(mpc, input, now);
         }
+    }
+
+    /// The LANE client of an interface; `None` for an interface on a Classical IP subnet, which has no MAC addresses,
+    /// TLVs or proxies.
+    pub(super) fn lec_of(&self, itf: usize) -> Option<Typed<Lec>> {
+        self.interfaces.get(itf)?.client.lec()
     }
 
     /// Handles outputs of signalling: to the link, or to a user.
@@ -565,14 +439,14 @@ impl Host {
                 Out::CloseVc { vc } => self.out.push_back(HostOutput::CloseVc { vc }),
                 Out::Trace(trace) => self.trace(trace),
                 Out::Daemon(message) => self.tell_process(Role::Sigd, 0, message),
-                Out::Event(user, event) => self.event(user.0.into(), &event, now),
+                Out::Event(user, event) => self.event(user.0.into(), event, now),
                 Out::Received { user, conn, sdu } => {
                     self.heard(sdu.mark, user, conn);
                     let event = AtmEvent::Received {
                         conn,
                         sdu: &sdu.octets[..],
                     };
-                    self.event(user.0.into(), &event, now);
+                    self.event(user.0.into(), event, now);
                 }
                 Out::Undelivered(sdu) => self.lost_by_service(Discard::Closed, sdu.view()),
             }

@@ -15,7 +15,7 @@
 //! embedded segments: spanning tree, several ports.
 
 use super::ip::cause_of;
-use super::{Host, HostOutput, Part, Sample, Service};
+use super::{Host, HostOutput, Part, Sample};
 use crate::inspect::{Table, text};
 use crate::ip::apps::{AppCommand, AppId, AppResult, Offer};
 use crate::ip::books::Cause;
@@ -451,13 +451,9 @@ impl Host {
 
     /// Tells the LANE client the addresses of the segment, for which it is a proxy.
     pub(super) fn tell_proxy(&mut self, now: Instant) {
-        let (Some(segment), Some(interface)) = (&self.segment, self.interfaces.first()) else {
-            return;
-        };
-        let all: Vec<MacAddr> = segment.learned.keys().copied().collect();
-        self.feed(interface.slot, |service| match service {
-            Service::Lec(machine) => machine.handle_input(lec::Input::SetRemote(all), now),
-            _ => Ok(()),
-        });
+        if let (Some(segment), Some(lec)) = (&self.segment, self.lec_of(0)) {
+            let all: Vec<MacAddr> = segment.learned.keys().copied().collect();
+            self.tell(lec, lec::Input::SetRemote(all), now);
+        }
     }
 }

@@ -31,7 +31,7 @@
 //! has its maximum number of calls refuses further calls with cause 17 (user busy). A caller that makes a single call
 //! repeats it while it fails with a temporary cause; only the record of the last attempt stays.
 //!
-//! **Standards.** No standard of its own. The signalling manager decides which listener gets a call.
+//! **Standards.** No standard of its own. Signalling decides which listener gets a call.
 //!
 //! **Not implemented.** Point-to-multipoint calls.
 //!
@@ -696,6 +696,8 @@ impl Machine for Sockets {
         starts.chain(steps).min()
     }
 }
+
+aerostat_proto::atm_user!(Sockets {});
 
 impl Record {
     fn new(

@@ -3,8 +3,8 @@
 use super::*;
 use crate::ip::router::{ArpParams, Forwarding, Router, RouterConfig, RouterInterface};
 use crate::signalling::Signalling;
-use aerostat_proto::lane::{Lec, LecConfig};
-use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig};
+use aerostat_proto::lane::LecConfig;
+use aerostat_proto::mpoa::{MpcConfig, MpsConfig};
 use aerostat_proto::uni::Version;
 use aerostat_wire::lane::{ElanName, TlvType};
 use std::net::Ipv4Addr;
@@ -22,10 +22,7 @@ fn host(ip: Ip) -> Host {
     let mut host = Host::new("h", signalling, ip);
     let elan = ElanName::new("e").expect("short");
     let config = LecConfig::new(elan, address(0), MAC);
-    host.add_interface(
-        MAC,
-        Box::new(move |_| Service::Lec(Lec::new(config.clone()))),
-    );
+    host.add_lec(MAC, move |_| Lec::new(config.clone()));
     host
 }
 
@@ -35,7 +32,7 @@ fn client() -> Host {
         itfs: vec![0],
         ..MpcConfig::new(address(0x50), address(0x51))
     };
-    host.add_service(Box::new(move |_| Service::Mpc(Mpc::new(config.clone()))));
+    host.add_mpc(move |_| Mpc::new(config.clone()));
     host.start_mpoa_at(NOW);
     host.handle_input(HostInput::Start, NOW);
     host
@@ -56,10 +53,10 @@ fn router() -> Host {
         arp: ArpParams::default(),
     };
     let mut host = host(Ip::Router(Box::new(Router::new(config).expect("good"))));
-    host.add_service(Box::new(|_| {
+    host.add_mps(|_| {
         let config = MpsConfig::new(address(0x52), address(0x53), Vec::new(), 1);
-        Service::Mps(Mps::new(config))
-    }));
+        Mps::new(config)
+    });
     host.start_mpoa_at(NOW);
     host.handle_input(HostInput::Start, NOW);
     host
@@ -160,11 +157,12 @@ fn messages_with_a_number_of_no_daemon_are_refused_for_every_role() {
     use aerostat_proto::lane::{LaneServer, LesConfig, ServerConfig};
     use aerostat_proto::split::{Ended, FromDaemon, Numbered};
     let mut host = client();
-    let les = host.add_service(Box::new(|_| {
+    let les = host.slots.len();
+    host.add_server(|_| {
         let elan = ElanName::new("e").expect("short");
         let config = LesConfig::new(elan, address(2), address(3));
-        Service::LaneServer(LaneServer::split(ServerConfig::Les(config)))
-    }));
+        LaneServer::split(ServerConfig::Les(config))
+    });
     host.settle(NOW);
     refusals(&mut host);
     let message = |role: Role, number: u16| {
@@ -208,9 +206,8 @@ fn the_tables_of_servers_show_what_their_processes_may_not_do() {
         process.message(ToServer::Start(Box::new(config.clone())), NOW);
         let shown = FromServer::Shown(Box::new(process.snapshot().expect("it runs")));
         let mut host = host(Ip::Kernel);
-        let slot = host.add_service(Box::new(move |_| {
-            Service::LaneServer(LaneServer::split(config.clone()))
-        }));
+        let slot = host.slots.len();
+        host.add_server(move |_| LaneServer::split(config.clone()));
         let say = |host: &mut Host, message: &FromServer| {
             let number = slot as u16;
             let message = FromDaemon::Message(message.clone());

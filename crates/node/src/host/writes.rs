@@ -1,19 +1,18 @@
 //! Writing by programs of a host: the answers of the adapter go back to the program.
 
-use super::sockets::{self, Sockets};
-use super::{Host, Part, Service, ServiceKind, moves};
+use super::sockets;
+use super::{Host, HostOutput, Part, moves};
 use crate::atm::{Mark, Written};
+use crate::ip::books::SocketEvent;
 use crate::signalling;
 use aerostat_proto::{AtmRequest, ConnId, Instant, Machine};
 use aerostat_wire::Vc;
 
 impl Host {
-    /// The slot of the programs and the program's connection with this label; `None` if no program uses the label.
-    pub(super) fn writer(&self, vc: Vc) -> Option<(usize, ConnId)> {
+    /// The program's connection with this label; `None` if no program uses the label.
+    pub(super) fn writer(&self, vc: Vc) -> Option<ConnId> {
         let (user, conn) = self.signalling.receiver(vc)?;
-        let slot = usize::from(user.0);
-        let programs = self.slots.get(slot)?.kind == ServiceKind::Sockets;
-        programs.then_some((slot, conn))
+        (user == moves::user_of(self.sockets?.slot())).then_some(conn)
     }
 
     /// True if a program uses this label.
@@ -24,11 +23,8 @@ impl Host {
 
     /// The mark of the PDU that a program writes on this label.
     pub(super) fn mark_of(&self, vc: Vc) -> Option<Mark> {
-        let (slot, conn) = self.writer(vc)?;
-        match &self.slots.get(slot)?.service {
-            Some(Service::Sockets(sockets)) => sockets.mark(conn),
-            _ => None,
-        }
+        let conn = self.writer(vc)?;
+        self.sockets()?.mark(conn)
     }
 
     /// The adapter's answer to [`HostOutput::Write`](super::HostOutput::Write).
@@ -50,12 +46,7 @@ impl Host {
     /// The adapter dropped PDUs that it had accepted from a program, because the label was closed or its link went
     /// down.
     pub fn unsent(&mut self, vc: Vc, pdus: u64, closed: bool, now: Instant) {
-        let input = || sockets::Input::Unsent { vc, pdus, closed };
-        for slot in 0..self.slots.len() {
-            if self.slots[slot].kind == ServiceKind::Sockets {
-                self.tell_sockets(slot, now, input());
-            }
-        }
+        self.tell_sockets(sockets::Input::Unsent { vc, pdus, closed }, now);
         self.settle(now);
     }
 
@@ -65,21 +56,34 @@ impl Host {
         now: Instant,
         input: impl FnOnce(ConnId) -> sockets::Input<'a>,
     ) {
-        if let Some((slot, conn)) = self.writer(vc) {
-            self.tell_sockets(slot, now, input(conn));
+        if let Some(conn) = self.writer(vc) {
+            self.tell_sockets(input(conn), now);
             self.settle(now);
         }
     }
 
-    fn tell_sockets(&mut self, slot: usize, now: Instant, input: sockets::Input<'_>) {
-        self.feed(slot, |service| match service {
-            Service::Sockets(machine) => Sockets::handle_input(machine, input, now),
-            _ => Ok(()),
-        });
+    fn tell_sockets(&mut self, input: sockets::Input<'_>, now: Instant) {
+        if let Some(sockets) = self.sockets {
+            self.tell(sockets, input, now);
+        }
+    }
+
+    pub(super) fn sockets_output(&mut self, slot: usize, output: sockets::Output, now: Instant) {
+        match output {
+            sockets::Output::Atm(request) => self.request_of_program(slot, request, now),
+            sockets::Output::Forgotten(id) => {
+                if self.books {
+                    let event = SocketEvent::Forgotten(id);
+                    self.out.push_back(HostOutput::Socket(event));
+                }
+            }
+            sockets::Output::Flush(vc) => self.out.push_back(HostOutput::Flush { vc }),
+            sockets::Output::Trace(trace) => self.trace(trace),
+        }
     }
 
     /// Handles a request of a program. A refused write is answered, too, because the program waits for the answer.
-    pub(super) fn request_of_program(&mut self, slot: usize, request: AtmRequest, now: Instant) {
+    fn request_of_program(&mut self, slot: usize, request: AtmRequest, now: Instant) {
         let AtmRequest::Send { conn, sdu } = request else {
             return self.request(slot, request, now);
         };
@@ -90,7 +94,7 @@ impl Host {
         if let Some(refused) = refused {
             self.refused("signalling", refused);
             let written = Written::Refused;
-            self.tell_sockets(slot, now, sockets::Input::Written { conn, written });
+            self.tell_sockets(sockets::Input::Written { conn, written }, now);
         }
     }
 }

@@ -34,15 +34,12 @@ impl Pair {
         let mut host = Host::new("h", signalling, Ip::Kernel);
         let elan = ElanName::new("e").expect("short");
         let config = LecConfig::new(elan, bare(0), MAC);
-        host.add_interface(
-            MAC,
-            Box::new(move |_| Service::Lec(Lec::new(config.clone()))),
-        );
+        host.add_lec(MAC, move |_| Lec::new(config.clone()));
         let config = MpcConfig {
             itfs: vec![0],
             ..MpcConfig::new(bare(0x50), bare(0x51))
         };
-        host.add_service(Box::new(move |_| Service::Mpc(Mpc::new(config.clone()))));
+        host.add_mpc(move |_| Mpc::new(config.clone()));
         if mpoa {
             host.start_mpoa_at(Instant::ZERO);
         }

@@ -355,16 +355,18 @@ impl Host {
                     .map(|(_, counters)| counters),
                 _ => None,
             };
-            let clip = self.slots[itf.slot].kind == ServiceKind::Clip;
-            let name = if clip { "atm" } else { "lec" };
-            let mtu = match &self.slots[itf.slot].service {
-                Some(Service::Clip(client)) => client.config().mtu,
-                _ => itf.mtu,
-            };
+            let clip = itf.client.clip();
+            let name = if clip.is_some() { "atm" } else { "lec" };
+            let mtu = clip.and_then(|clip| self.machine(clip));
+            let mtu = mtu.map_or(itf.mtu, |client| client.config().mtu);
             table.row(vec![
                 text(format_args!("{name}{number}")),
                 // Classical IP has no MAC addresses.
-                if clip { Value::None } else { text(itf.mac) },
+                if clip.is_some() {
+                    Value::None
+                } else {
+                    text(itf.mac)
+                },
                 if itf.up { "yes" } else { "no" }.into(),
                 mtu.into(),
                 counters.lane_out.into(),
