@@ -18,11 +18,11 @@ use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::lane::server;
-use aerostat_proto::lane::{Lec, LecConfig, LecParams, ServerConfig};
+use aerostat_proto::lane::{Lec, LecConfig, ServerConfig};
 use aerostat_proto::mpoa::mpc::StaticMps;
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
 use aerostat_proto::nhrp::client::{self, Nhc};
-use aerostat_proto::{Duration, Instant, ilmi, uni};
+use aerostat_proto::{Instant, ilmi, uni};
 use aerostat_wire::lane::ElanName;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
@@ -37,13 +37,10 @@ use flows::flow_specs;
 pub use flows::programs;
 pub(crate) use flows::{flow_ports, programs_of};
 use ip::{static_neighbours, static_routes};
-use lane::{bus_config, elan_name, lecs_config, les_config, pair};
+use lane::{bus_config, elan_name, lecs_config, les_config, pair, server_params};
 
 /// Selector of the address at which an MPOA server itself ends shortcuts; its control address has 0x52.
 const MPS_DATA_SELECTOR: u8 = 0x53;
-/// How long an NHRP client does not repeat a request for an address that was refused.
-const NHRP_HOLD_DOWN: Duration = Duration::from_secs(10);
-
 /// Placeholder for the prefix of an address that the switch will assign.
 const NO_PREFIX: [u8; 13] = [0; 13];
 
@@ -275,15 +272,14 @@ impl<'a> Builder<'a> {
 
     /// Applies the timers of the lab file.
     fn timed(&self, mut interface: interface::Params) -> interface::Params {
-        self.lab.timers.sscop.apply(&mut interface.sscop);
-        self.lab.timers.uni.apply(&mut interface.uni.timers);
+        interface.sscop.adopt(&self.lab.timers.sscop);
+        let (side, version) = (interface.uni.side, interface.uni.version);
+        interface.uni.timers = self.lab.timers.uni(side, version);
         interface
     }
 
     fn arp(&self) -> router::ArpParams {
-        let mut arp = scale::arp(&self.scale);
-        self.lab.timers.arp.apply(&mut arp);
-        arp
+        scale::arp(self.lab.timers.arp, &self.scale)
     }
 
     /// Signalling whose daemon half is where the daemons of the lab are.
@@ -489,10 +485,11 @@ impl<'a> Builder<'a> {
         scale::widen_lec(&mut config.limits, &self.scale);
         config.selective = model.groups.is_some();
         config.groups = model.groups.clone().unwrap_or_default();
-        if !model.v2 {
-            (config.v2, config.params) = (false, LecParams::v1());
-        }
-        self.lab.timers.lec.apply(&mut config.params);
+        config.v2 = model.v2;
+        config.params = match model.v2 {
+            true => self.lab.timers.lec_v2.clone(),
+            false => self.lab.timers.lec_v1.clone(),
+        };
         config.proxy = match &self.lab.node(id).kind {
             NodeKind::Host(host) => !host.bridge.is_empty(),
             _ => false,
@@ -531,7 +528,7 @@ impl<'a> Builder<'a> {
         config.mtu = lis.mtu;
         config.serve = lis.server == Some(id);
         config.servers.clone_from(&lis.servers);
-        config.params.idle = lis.idle;
+        config.params = lis.params;
         config.mux = lis.mux;
         for hop in lis.next_hops.iter().filter(|hop| hop.ip != model.ip) {
             config.fixed.extend(hop.address.map(|atm| (hop.ip, atm)));
@@ -611,12 +608,9 @@ impl<'a> Builder<'a> {
         let own = lec.address.with_selector(model.address.selector());
         let mut config = client::Config::new((own, lec.address), lec.ip, model.server);
         config.mtu = lis.mtu;
-        config.idle = lis.idle;
-        config.holding_s = whole_seconds(model.holding);
-        config.hold_down = NHRP_HOLD_DOWN;
+        config.idle = lis.params.idle;
+        config.params = model.params;
         config.key.clone_from(&model.key);
-        config.authoritative = model.authoritative;
-        config.widest = model.widest;
         let seed = self.seed_of(name, "nhc", life);
         host.add_nhc(move |start| {
             let mut config = config.clone();
@@ -685,11 +679,9 @@ impl<'a> Builder<'a> {
         }
         for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
             let (les, bus) = pair(elan, model);
-            let bus_config = bus_config(elan, bus, model, &self.scale);
-            let mut les_config = les_config(elan, (les, bus), model, &self.scale);
-            if let Some(control) = self.lab.timers.les_control {
-                les_config.params.control_timeout = control;
-            }
+            let params = server_params(self.lab, model, &self.scale);
+            let bus_config = bus_config(elan, bus, params.clone());
+            let les_config = les_config(elan, (les, bus), model, params);
             let les = self.server(ServerConfig::Les(les_config));
             let bus = self.server(ServerConfig::Bus(bus_config));
             host.add_elan(les, bus);
@@ -705,10 +697,6 @@ impl<'a> Builder<'a> {
         };
         move |_| new(config.clone())
     }
-}
-
-fn whole_seconds(time: Duration) -> u16 {
-    time.as_secs().try_into().unwrap_or(u16::MAX)
 }
 
 /// True if a program of this node uses the permanent connection with this label.

@@ -42,6 +42,14 @@ pub(crate) struct At<T> {
 }
 
 impl<T> At<T> {
+    /// Another value, made of this one, at its place.
+    pub(crate) fn map<U>(self, of: impl FnOnce(T) -> U) -> At<U> {
+        let Self { value, at } = self;
+        At {
+            value: of(value),
+            at,
+        }
+    }
     /// A copy of the value.
     pub(crate) fn get(&self) -> T
     where
@@ -291,33 +299,54 @@ impl<'a> Fields<'a> {
 }
 
 /// Defines a section of the file: a struct, its reader and its JSON Schema. Every section has a field `place`: the
-/// place of its name or of its opening brace. A key that sets a parameter of a protocol names its range after `=`; its
-/// documentation then has `{range}` and `{default}`.
+/// place of its name or of its opening brace. If parameters of protocols stand in the section, [`Keys`] in parentheses
+/// after its name say which, and the section has a field `given` with the values.
+///
+/// [`Keys`]: crate::parameter::Keys
 macro_rules! section {
-    ($(#[$meta:meta])* $name:ident { $( $(#[$field_meta:meta])* $field:ident : $type:ty $(= $words:expr)?, )* }) => {
+    ($(#[$meta:meta])* $name:ident $(($keys:expr))? { $( $(#[$field_meta:meta])* $field:ident : $type:ty, )* }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, schemars::JsonSchema)]
         #[schemars(deny_unknown_fields)]
+        $(#[schemars(transform = $keys)])?
         pub(crate) struct $name {
+            $( $(#[$field_meta])* pub(crate) $field: $type, )*
             $(
-                $(#[$field_meta])*
-                $(#[schemars(transform = crate::parameter::Words::from($words))])?
-                pub(crate) $field: $type,
-            )*
+                #[doc = concat!("Parameters: `", stringify!($keys), "`.")]
+                #[schemars(skip)]
+                pub(crate) given: crate::parameter::Given,
+            )?
             /// The place of the section.
             #[schemars(skip)]
             #[allow(dead_code, reason = "not every section is complained about as a whole")]
             pub(crate) place: crate::diag::Span,
         }
         impl crate::field::FromTree for $name {
+            #[allow(unused_mut, reason = "not every section has parameters")]
             fn from_tree(
                 tree: &crate::tree::Tree,
                 d: &mut crate::diag::Diagnostics,
             ) -> Option<Self> {
-                let fields = crate::field::Fields::open(tree, stringify!($name), &[$( stringify!($field) ),*], d)?;
+                let mut known = vec![$( stringify!($field) ),*];
+                $(
+                    let keys: crate::parameter::Keys = $keys;
+                    known.extend(keys.names());
+                )?
+                let fields = crate::field::Fields::open(tree, stringify!($name), &known, d)?;
                 // Read every field before the first missing one ends the section.
                 $( let $field = fields.field(stringify!($field), d); )*
-                Some(Self { $( $field: $field?, )* place: tree.at })
+                $(
+                    let _ = stringify!($keys);
+                    let given = crate::parameter::Given::read(&keys, &fields, d);
+                )?
+                Some(Self {
+                    $( $field: $field?, )*
+                    $( given: {
+                        let _ = stringify!($keys);
+                        given?
+                    }, )?
+                    place: tree.at,
+                })
             }
         }
     };

@@ -1,6 +1,7 @@
 //! The sections of a lab file: the allowed keys, and the JSON Schema. This module resolves nothing.
 
 mod clip;
+pub(crate) mod keys;
 mod leaves;
 mod mpoa;
 mod nhrp;
@@ -10,7 +11,7 @@ pub(crate) use clip::{LisFile, NextHopFile, PvcFile};
 pub(crate) use leaves::*;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
-pub(crate) use timers::TimersFile;
+pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile};
 
 use crate::diag::Diagnostics;
 use crate::field::{At, FromTree, Table, section};
@@ -184,20 +185,7 @@ section! {
 }
 section! {
     /// Frames a second that a BUS, or a LES, takes of one end system; a second's worth at once. The rest is dropped and counted.
-    QuotaFile {
-        /// Broadcast frames, 1pps to 1000000pps; default 1000pps.
-        broadcast: Option<At<FrameRate>>,
-        /// Frames for unknown destinations, and flush requests; default 2000pps.
-        unknown: Option<At<FrameRate>>,
-        /// Multicast frames; default 12500pps.
-        multicast: Option<At<FrameRate>>,
-        /// Frames that a LES copies to all members: LE_NARP, LE_TOPOLOGY and LE_ARP without a target; default 500pps.
-        announcements: Option<At<FrameRate>>,
-        /// LE_ARP requests for addresses that no client has registered, which a LES copies to all proxies; default 1000pps.
-        unregistered: Option<At<FrameRate>>,
-        /// LE_REGISTER and LE_UNREGISTER requests, after which a LES sends all addresses of the client to the BUS; default 512pps.
-        registrations: Option<At<FrameRate>>,
-    }
+    QuotaFile (keys::quota()) {}
 }
 section! {
     /// A host with LESs and BUSs that stand by.

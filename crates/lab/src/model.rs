@@ -19,10 +19,10 @@ mod scale;
 mod timers;
 mod traffic;
 
-pub use elan::{BusQuota, Elan, ForeignServers, LaneServer, Lis, NextHop};
+pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use scale::Scale;
-pub use timers::{ArpTimers, LecTimers, SscopTimers, Timers, UniTimers};
+pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 
 use crate::units::IpNet;
@@ -31,7 +31,7 @@ use aerostat_node::host::sockets::Program;
 use aerostat_proto::Duration;
 use aerostat_proto::mpoa::mps::MpsParams;
 use aerostat_proto::mpoa::params::MpcParams;
-use aerostat_proto::nhrp::auth;
+use aerostat_proto::nhrp::{auth, client};
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
@@ -76,7 +76,7 @@ pub struct Lab {
     pub traffic: Vec<Flow>,
     /// Faults, in order of time.
     pub faults: Vec<Fault>,
-    /// Timers with other values than those of the standards.
+    /// Parameters that all nodes have in common.
     pub timers: Timers,
     /// Links to record during the run; if empty, only those requested on the command line.
     pub capture: Vec<LinkId>,
@@ -335,14 +335,10 @@ pub struct Nhc {
     pub address: AtmAddress,
     /// Its router, which is also its NHRP server: IP address on the subnet, and control address.
     pub server: (Ipv4Addr, AtmAddress),
-    /// Holding time of its registration, 1 s..=65535 s (whole seconds).
-    pub holding: Duration,
     /// Key shared with the server.
     pub key: Option<auth::Key>,
-    /// The widest network that an answer may cover, as prefix length 8..=32.
-    pub widest: u8,
-    /// True to accept authoritative answers only.
-    pub authoritative: bool,
+    /// Its parameters.
+    pub params: client::Params,
 }
 
 /// Parameters of an MPOA server. Source: MPOA 1.1 §4.2, parameters MPS-p1..p7.

@@ -1,100 +1,270 @@
-//! Keys of a lab file that set a parameter of a protocol: the range, the default and what they are called come from the
-//! protocol's own structure of parameters.
+//! Keys of a lab file that set parameters of protocols. Their names, kinds, ranges, defaults and documentation come from
+//! the protocols' own structures of parameters ([`Parameters`]).
 
-use crate::diag::Diagnostics;
-use crate::field::At;
-use crate::file::Time;
-use aerostat_proto::Duration;
-use aerostat_proto::parameters::{Range, Value};
-use schemars::Schema;
+use crate::diag::{Diagnostics, Span};
+use crate::field::{At, Fields, FromTree};
+use crate::file::{FrameRate, Octets, Time};
+use aerostat_proto::parameters::{self, Parameter, Parameters, PerSecond, Value};
+use schemars::generate::SchemaGenerator;
 use schemars::transform::Transform;
+use schemars::{JsonSchema as _, Schema};
 use serde_json::Value as Json;
 
-/// Words that stand for themselves in braces in the documentation of a key: `{range}`, `{default}` and others.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Words(Vec<(&'static str, String)>);
-
-impl Words {
-    /// With another word.
-    pub(crate) fn and(mut self, word: &'static str, value: impl Into<Value>) -> Self {
-        self.0.push((word, value.into().to_string()));
-        self
-    }
-    /// With another word for a range.
-    pub(crate) fn and_range<T: Copy + Into<Value>>(
-        mut self,
-        word: &'static str,
-        range: Range<T>,
-    ) -> Self {
-        self.0.push((word, range.to_string()));
-        self
-    }
+/// A key that sets a parameter.
+#[derive(Clone, Debug)]
+struct Key {
+    parameter: Parameter,
+    /// Who has the parameter, if a section is for several roles.
+    roles: Vec<&'static str>,
+    /// What the default is, if it is no single value.
+    default: Option<&'static str>,
+    /// Defaults of other versions or sides, with words that say of which.
+    others: Vec<(&'static str, Value)>,
 }
 
-impl<T: Copy + Into<Value>> From<Range<T>> for Words {
-    fn from(range: Range<T>) -> Self {
-        let words = Self::default().and("default", range.default);
-        words.and_range("range", range)
+impl Key {
+    fn default_text(&self) -> String {
+        let own = self.parameter.range.default.to_string();
+        let mut text = self.default.map_or(own, str::to_owned);
+        for (of, value) in &self.others {
+            text += &format!(", {of} {value}");
+        }
+        text
     }
-}
-
-impl Transform for Words {
-    fn transform(&mut self, schema: &mut Schema) {
-        let Some(Json::String(text)) = schema.get_mut("description") else {
-            return;
+    /// What is documented of the range; `None` if there are only true and false.
+    fn range_text(&self) -> Option<String> {
+        let range = self.parameter.range;
+        let flag = matches!(range.default, Value::Flag(_));
+        (!flag).then(|| range.to_string())
+    }
+    fn meaning(&self) -> String {
+        let meaning = self.parameter.meaning();
+        let roles = match self.roles[..] {
+            [] => return meaning,
+            [one] => one.to_owned(),
+            [one, other, ..] => format!("{one} and {}", other.to_lowercase()),
         };
-        for (word, value) in &self.0 {
-            *text = text.replace(&format!("{{{word}}}"), value);
+        let mut letters = meaning.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_lowercase());
+        format!("{roles}: {}{}", first.unwrap_or_default(), letters.as_str())
+    }
+    /// The sentence of the schema.
+    fn description(&self) -> String {
+        let range = self.range_text().map(|range| format!(", {range}"));
+        let range = range.unwrap_or_default();
+        format!(
+            "{}{range}; default {}.",
+            self.meaning(),
+            self.default_text()
+        )
+    }
+    fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        let Parameter { range, .. } = self.parameter;
+        let mut schema = match range.default {
+            Value::Time(_) => Option::<At<Time>>::json_schema(generator),
+            Value::Count(_) => Option::<At<u64>>::json_schema(generator),
+            Value::Rate(_) => Option::<At<FrameRate>>::json_schema(generator),
+            Value::Octets(_) => Option::<At<Octets>>::json_schema(generator),
+            Value::Flag(_) => Option::<At<bool>>::json_schema(generator),
+        };
+        if let (Value::Count(min), Value::Count(max)) = (range.min, range.max) {
+            schema.insert("minimum".into(), min.into());
+            schema.insert("maximum".into(), max.into());
+        }
+        schema.insert("description".into(), self.description().into());
+        schema
+    }
+}
+
+/// The keys of a section that set parameters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Keys {
+    list: Vec<Key>,
+    /// Texts of keys in a notation of their own.
+    texts: Vec<Text>,
+}
+
+/// The text of a key in a notation of its own.
+#[derive(Clone, Debug)]
+struct Text {
+    key: &'static str,
+    of: fn() -> String,
+}
+
+impl Keys {
+    /// The parameters of one structure with these defaults.
+    pub(crate) fn of(params: &impl Parameters) -> Self {
+        Self::default().add(None, params)
+    }
+    /// Adds the parameters of a role. A key may be for several roles; its text is that of the first.
+    pub(crate) fn of_role(self, role: &'static str, params: &impl Parameters) -> Self {
+        self.add(Some(role), params)
+    }
+    fn add(mut self, role: Option<&'static str>, params: &impl Parameters) -> Self {
+        for parameter in params.with_ranges() {
+            let known = self
+                .list
+                .iter_mut()
+                .find(|key| key.parameter.name == parameter.name);
+            match known {
+                Some(known) => known.roles.extend(role),
+                None => self.list.push(Key {
+                    parameter,
+                    roles: role.into_iter().collect(),
+                    default: None,
+                    others: Vec::new(),
+                }),
+            }
+        }
+        self
+    }
+    /// The defaults of another version or side, where they differ; `of` says of which.
+    pub(crate) fn otherwise(mut self, of: &'static str, params: &impl Parameters) -> Self {
+        for other in params.with_ranges() {
+            let key = self
+                .list
+                .iter_mut()
+                .find(|key| key.parameter.name == other.name);
+            if let Some(key) = key {
+                let last = key.others.last().map(|(_, value)| *value);
+                if other.value != last.unwrap_or(key.parameter.range.default) {
+                    key.others.push((of, other.value));
+                }
+            }
+        }
+        self
+    }
+    /// Describes the default of a key whose default follows from other keys.
+    pub(crate) fn default_is(mut self, name: &str, default: &'static str) -> Self {
+        let keys = self
+            .list
+            .iter_mut()
+            .filter(|key| key.parameter.name == name);
+        keys.for_each(|key| key.default = Some(default));
+        self
+    }
+    /// Without these parameters, for which the section has keys in a notation of their own.
+    pub(crate) fn without<const N: usize>(mut self, names: [&str; N]) -> Self {
+        self.list.retain(|key| !names.contains(&key.parameter.name));
+        self
+    }
+    /// Another key of the section, in a notation of its own, has this text.
+    pub(crate) fn text(mut self, key: &'static str, of: fn() -> String) -> Self {
+        self.texts.push(Text { key, of });
+        self
+    }
+    /// The names of the keys.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.list.iter().map(|key| key.parameter.name)
+    }
+    /// Rows of the page of lab files: name, meaning, range and default of each key.
+    #[cfg(test)]
+    pub(crate) fn rows(&self) -> impl Iterator<Item = [String; 4]> {
+        self.list.iter().map(|key| {
+            [
+                format!("`{}`", key.parameter.name),
+                key.meaning(),
+                key.range_text().unwrap_or_default(),
+                key.default_text(),
+            ]
+        })
+    }
+    /// The parameters with their ranges.
+    #[cfg(test)]
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = Parameter> {
+        self.list.iter().map(|key| key.parameter)
+    }
+}
+
+/// Adds the keys to the schema of their section.
+impl Transform for Keys {
+    fn transform(&mut self, schema: &mut Schema) {
+        let mut generator = SchemaGenerator::default();
+        let section = schema.ensure_object();
+        let properties = section
+            .entry("properties")
+            .or_insert_with(|| Json::Object(Default::default()));
+        if let Json::Object(properties) = properties {
+            for key in &self.list {
+                let name = key.parameter.name.to_owned();
+                properties.insert(name, key.schema(&mut generator).to_value());
+            }
+            for text in &self.texts {
+                if let Some(property) = properties.get_mut(text.key) {
+                    property["description"] = (text.of)().into();
+                }
+            }
         }
     }
 }
 
-/// A value of a lab file that may be that of a parameter.
-pub(crate) trait Given<T> {
-    /// The value, or its mistake: told once, though several nodes may read it.
-    fn checked(&self, name: &str, range: Range<T>, d: &mut Diagnostics) -> Option<T>;
-}
+/// The values that a section gives to parameters, each in its range.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given(Vec<(&'static str, At<Value>)>);
 
-impl Given<Duration> for At<Time> {
-    fn checked(&self, name: &str, range: Range<Duration>, d: &mut Diagnostics) -> Option<Duration> {
-        let time = self.value.0;
-        if range.contains(time) {
-            return Some(time);
+impl Given {
+    /// Reads the keys of a section. A value that is not in its range is a mistake, and is left out.
+    pub(crate) fn read(keys: &Keys, fields: &Fields<'_>, d: &mut Diagnostics) -> Option<Self> {
+        // Read all keys before giving up, so that every mistake is reported.
+        let read: Vec<Option<_>> = keys.list.iter().map(|key| read(key, fields, d)).collect();
+        let read: Option<Vec<_>> = read.into_iter().collect();
+        Some(Self(read?.into_iter().flatten().collect()))
+    }
+    /// Sets the parameters for which the section has a value.
+    pub(crate) fn apply(&self, params: &mut impl Parameters) {
+        for (name, value) in &self.0 {
+            // A section for several roles has parameters that this structure does not have.
+            params.set(name, value.value);
         }
-        tell(self, name, range, d);
-        None
+    }
+    /// The place of a value, if there is one.
+    pub(crate) fn at(&self, name: &str) -> Option<Span> {
+        self.iter()
+            .find_map(|(key, at)| (key == name).then_some(at))
+    }
+    /// The keys that the section has, with the places of their values.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, Span)> {
+        self.0.iter().map(|(name, value)| (*name, value.at))
     }
 }
 
-impl<T> Given<T> for At<u64>
-where
-    T: Copy + PartialOrd + TryFrom<u64> + Into<Value>,
-{
-    fn checked(&self, name: &str, range: Range<T>, d: &mut Diagnostics) -> Option<T> {
-        let count = T::try_from(self.value).ok();
-        let count = count.filter(|count| range.contains(*count));
-        if count.is_none() {
-            tell(self, name, range, d);
+/// The value of a key, if the section has one. `None` if it cannot be read.
+fn read(
+    key: &Key,
+    fields: &Fields<'_>,
+    d: &mut Diagnostics,
+) -> Option<Option<(&'static str, At<Value>)>> {
+    fn of<T: FromTree>(name: &str, fields: &Fields<'_>, d: &mut Diagnostics) -> Option<Option<T>> {
+        fields.field(name, d)
+    }
+    let Parameter { name, range, .. } = key.parameter;
+    let given = match range.default {
+        Value::Time(_) => {
+            of::<At<Time>>(name, fields, d)?.map(|v| v.map(|time| Value::Time(time.0)))
         }
-        count
-    }
-}
-
-fn tell<V, T: Copy + Into<Value>>(given: &At<V>, name: &str, range: Range<T>, d: &mut Diagnostics) {
-    if !d.iter().any(|finding| finding.at == given.at) {
-        d.error(given.at, format!("{name} is {range}"));
-    }
-}
-
-/// Takes these keys over into a structure of parameters, each from the first of the sections that has it.
-macro_rules! take {
-    ($sections:expr => $params:ident: $kind:ty, $d:expr; $($field:ident)*) => {
-        $(
-            let given = $sections.iter().find_map(|section| section.$field.as_ref());
-            let range = <$kind>::RANGES.$field;
-            let value = given.and_then(|given| crate::parameter::Given::checked(given, stringify!($field), range, $d));
-            $params.$field = value.unwrap_or($params.$field);
-        )*
+        Value::Count(_) => of::<At<u64>>(name, fields, d)?.map(|v| v.map(Value::Count)),
+        Value::Rate(_) => of::<At<FrameRate>>(name, fields, d)?
+            .map(|v| v.map(|rate| Value::Rate(PerSecond(rate.0)))),
+        Value::Octets(_) => of::<At<Octets>>(name, fields, d)?
+            .map(|v| v.map(|octets| Value::Octets(parameters::Octets(octets.0)))),
+        Value::Flag(_) => of::<At<bool>>(name, fields, d)?.map(|v| v.map(Value::Flag)),
     };
+    let Some(given) = given else {
+        return Some(None);
+    };
+    if !range.contains(given.value) {
+        d.error(given.at, format!("{name} is {range}"));
+        return Some(None);
+    }
+    Some(Some((name, given)))
 }
-pub(crate) use take;
+
+/// The parameters that sections give, those of the first section before those of the others.
+pub(crate) fn with<'a, P: Parameters>(
+    mut params: P,
+    sections: impl IntoIterator<Item = &'a Given, IntoIter: DoubleEndedIterator>,
+) -> P {
+    let sections = sections.into_iter().rev();
+    sections.for_each(|section| section.apply(&mut params));
+    params
+}

@@ -16,7 +16,7 @@ mod traffic;
 use crate::model::{Expect, Lab, Link, Pvc};
 use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
-use aerostat_proto::parameters::{self, Parameter};
+use aerostat_proto::parameters::{self, Parameter, Parameters};
 use serde_json::{Map, Value, json};
 use std::fmt::{Debug, Display};
 
@@ -119,21 +119,22 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Parameters by name; times are in seconds, and `_s` is part of their names.
-fn map_of(of: impl Iterator<Item = (&'static str, parameters::Value)>) -> Map<String, Value> {
-    let one = |(name, value): (&str, _)| match value {
+/// The parameters of a protocol by name, with the unit as part of the name.
+fn map_of(params: &impl Parameters) -> Map<String, Value> {
+    let one = |Parameter { name, value, .. }| match value {
         parameters::Value::Time(time) => (format!("{name}_s"), seconds(time).into()),
         parameters::Value::Count(count) => (name.to_owned(), count.into()),
+        parameters::Value::Rate(rate) => (format!("{name}_pps"), rate.0.into()),
+        parameters::Value::Octets(octets) => (format!("{name}_octets"), octets.0.into()),
+        parameters::Value::Flag(flag) => (name.to_owned(), flag.into()),
     };
-    of.map(one).collect()
+    params.with_ranges().into_iter().map(one).collect()
 }
 
 /// Settings with the parameters of a protocol beside them.
-fn with_parameters(mut own: Value, of: impl Iterator<Item = Parameter>) -> Value {
+fn with_parameters(mut own: Value, params: &impl Parameters) -> Value {
     if let Some(own) = own.as_object_mut() {
-        own.extend(map_of(
-            of.map(|Parameter { name, value, .. }| (name, value)),
-        ));
+        own.extend(map_of(params));
     }
     own
 }

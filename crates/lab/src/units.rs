@@ -272,15 +272,14 @@ pub fn send_rate(text: &str) -> Result<crate::model::GivenRate, String> {
     bit_rate(text).map(crate::model::GivenRate::Bits)
 }
 
-/// Frames per second, 1 to a million: `1000pps`.
+/// Frames per second: `1000pps`.
 ///
 /// # Errors
 /// A sentence without the value itself.
 pub fn frame_rate(text: &str) -> Result<u32, String> {
-    const EXPECTED: &str = "expected whole frames a second, 1pps to 1000000pps";
+    const EXPECTED: &str = "expected whole frames a second, such as 1000pps";
     let number = text.strip_suffix("pps").map(str::trim);
     let number = number.and_then(|number| number.parse::<u32>().ok());
-    let number = number.filter(|number| (1..=1_000_000).contains(number));
     number.ok_or_else(|| EXPECTED.into())
 }
 

@@ -18,7 +18,10 @@ pub(super) fn lecs_config(lab: &Lab, model: &LaneServer, scale: &Scale) -> LecsC
         policies: model.policies.clone(),
         default: model.default.map(|id| elan_name(lab.elan(id))),
         // All clients may ask at the same time.
-        params: server_params(scale.all),
+        params: ServerParams {
+            clients: grown(ServerParams::DEFAULT.clients, scale.all),
+            ..ServerParams::DEFAULT
+        },
     }
 }
 
@@ -57,17 +60,22 @@ pub(super) fn pair(elan: &Elan, model: &LaneServer) -> (AtmAddress, AtmAddress) 
     standby.copied().unwrap_or((elan.les, elan.bus))
 }
 
+/// The parameters of LES and BUS on a host.
+pub(super) fn server_params(lab: &Lab, model: &LaneServer, scale: &Scale) -> ServerParams {
+    let usual = lab.timers.les.clone();
+    ServerParams {
+        clients: grown(usual.clients, scale.largest),
+        quota: model.quota,
+        ..usual
+    }
+}
+
 pub(super) fn les_config(
     elan: &Elan,
     (les, bus): (AtmAddress, AtmAddress),
     model: &LaneServer,
-    scale: &Scale,
+    params: ServerParams,
 ) -> LesConfig {
-    let mut params = server_params(scale.largest);
-    let quota = &model.quota;
-    params.announcement_rate = quota.announcements.unwrap_or(params.announcement_rate);
-    params.unregistered_rate = quota.unregistered.unwrap_or(params.unregistered_rate);
-    params.registration_rate = quota.registrations.unwrap_or(params.registration_rate);
     LesConfig {
         params,
         max_frame: elan.max_frame,
@@ -78,28 +86,10 @@ pub(super) fn les_config(
     }
 }
 
-fn server_params(clients: usize) -> ServerParams {
-    let params = ServerParams::default();
-    ServerParams {
-        clients: grown(params.clients, clients),
-        ..params
-    }
-}
-
-pub(super) fn bus_config(
-    elan: &Elan,
-    bus: AtmAddress,
-    model: &LaneServer,
-    scale: &Scale,
-) -> BusConfig {
+pub(super) fn bus_config(elan: &Elan, bus: AtmAddress, params: ServerParams) -> BusConfig {
     let mut config = BusConfig::new(elan_name(elan), bus);
     config.max_frame = elan.max_frame;
-    config.params = server_params(scale.largest);
-    let params = &mut config.params;
-    let quota = model.quota;
-    params.broadcast_rate = quota.broadcast.unwrap_or(params.broadcast_rate);
-    params.unknown_rate = quota.unknown.unwrap_or(params.unknown_rate);
-    params.multicast_rate = quota.multicast.unwrap_or(params.multicast_rate);
+    config.params = params;
     config
 }
 

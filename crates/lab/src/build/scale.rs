@@ -82,8 +82,7 @@ pub(super) fn held(scale: &Scale) -> usize {
 }
 
 /// Limits of the neighbours of a host's or router's IP stack.
-pub(super) fn arp(scale: &Scale) -> ArpParams {
-    let usual = ArpParams::default();
+pub(super) fn arp(usual: ArpParams, scale: &Scale) -> ArpParams {
     ArpParams {
         neighbours: grown(usual.neighbours, scale.neighbours()),
         ..usual

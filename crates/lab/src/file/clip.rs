@@ -1,11 +1,11 @@
 //! Sections about Classical IP and permanent connections.
 
-use super::{AddressList, Ip, Label, Net, QosText, Time};
+use super::{AddressList, Ip, Label, Net, QosText, keys};
 use crate::field::{At, Table, section};
 
 section! {
     /// A Classical IP subnet. Hosts and routers join it like an ELAN, by its name.
-    LisFile {
+    LisFile (keys::clip()) {
         /// The IP subnet.
         subnet: At<Net>,
         /// Largest IP packet; default 9180.
@@ -14,8 +14,6 @@ section! {
         server: Option<At<String>>,
         /// ATM addresses of servers outside the lab, one or a list.
         servers: Option<AddressList>,
-        /// Idle time after which a connection is released; default 20min, 0s is never.
-        idle: Option<At<Time>>,
         /// Members call each other with VC multiplexing, packets without LLC/SNAP, where the called one knows it; default
         /// false.
         mux: Option<At<bool>>,

@@ -33,7 +33,7 @@ scalar!(
 scalar!(
     /// A number of frames a second.
     FrameRate(u32), units::frame_rate,
-    { "type": "string", "description": "frames per second, 1 to 1000000", "examples": ["1000pps"] }
+    { "type": "string", "description": "frames per second", "examples": ["1000pps"] }
 );
 scalar!(
     /// A number of octets.

@@ -1,18 +1,12 @@
 //! `mpoa:` in a lab file.
 
-use super::{Atm, FlowDetect, Mac, Time};
+use super::{Atm, FlowDetect, Mac, Time, keys};
 use crate::diag::Diagnostics;
 use crate::field::{At, FromTree, scalar, section};
-use crate::parameter::Words;
 use crate::tree::{Tree, Value};
-use aerostat_proto::mpoa::mps::{MpsParams, MpsRanges};
-use aerostat_proto::mpoa::params::{MpcParams, MpcRanges};
 use aerostat_wire::mpoa::QosEntry;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
-
-const MPC: MpcRanges = MpcParams::RANGES;
-const MPS: MpsRanges = MpsParams::RANGES;
 
 scalar!(
     /// A QoS entry.
@@ -39,15 +33,11 @@ section! {
 }
 section! {
     /// Parameters of MPOA.
-    MpoaParams {
+    MpoaParams (keys::mpoa()) {
         /// When it starts; default 0s.
         start: Option<At<Time>>,
-        /// Client: number of frames to one destination ({numbers}) within a time ({times}) that makes a flow (p1, p2); default {frames} frames per {time}.
-        flow_detect: Option<At<FlowDetect>> = Words::default()
-            .and("frames", MPC.flow_frames.default)
-            .and("time", MPC.flow_time.default)
-            .and_range("numbers", MPC.flow_frames)
-            .and_range("times", MPC.flow_time),
+        /// Client: what makes a flow (p1, p2).
+        flow_detect: Option<At<FlowDetect>>,
         /// Client: packets that get shortcuts of their own with guaranteed traffic; see "QoS" in docs/lab-file.md.
         qos: Option<Vec<At<ShortcutQos>>>,
         /// Client: protocols of which flows are detected (p3); default [ipv4, ipv6].
@@ -56,22 +46,8 @@ section! {
         static_mps: Option<Vec<StaticMpsFile>>,
         /// Client: ask for tags on incoming shortcuts; default false.
         tag: Option<At<bool>>,
-        /// Client and server: wait before the first retry (p4), {range}; default {default}.
-        initial_retry: Option<At<Time>> = MPC.initial_retry,
-        /// Client and server: how long retries go on (p5), {range}; default {default}.
-        retry_max: Option<At<Time>> = MPC.retry_max,
-        /// Client: pause after giving up (p6), {range}; default 4 times retry_max.
-        hold_down: Option<At<Time>> = MPC.hold_down,
         /// Server: ask a client for a resolution with the first packet of its flow that is routed; default false.
         trigger: Option<At<bool>>,
-        /// Server: holding time of bindings (p7), {range}; default {default}.
-        holding: Option<At<Time>> = MPS.holding,
-        /// Server: time between keep-alives (p1), {range}; default {default}.
-        keepalive_time: Option<At<Time>> = MPS.keepalive_time,
-        /// Server: lifetime of a keep-alive (p2), {range}, at least 3 times keepalive_time; default {default}.
-        keepalive_lifetime: Option<At<Time>> = MPS.keepalive_lifetime,
-        /// Server: give up a request after (p6), {range}; default {default}.
-        give_up: Option<At<Time>> = MPS.give_up,
     }
 }
 /// `mpoa:` is a switch or parameters.

@@ -3,7 +3,8 @@
 use super::{Attachment, ElanId, NodeId};
 use crate::ipv6::Ip6Net;
 use crate::units::IpNet;
-use aerostat_proto::Duration;
+use aerostat_proto::clip;
+use aerostat_proto::lane::Quotas;
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
@@ -30,7 +31,7 @@ pub struct LaneServer {
     /// Version of the UNI.
     pub uni: Version,
     /// Limits of a BUS on frames from one end system.
-    pub quota: BusQuota,
+    pub quota: Quotas,
 }
 
 impl LaneServer {
@@ -44,27 +45,9 @@ impl LaneServer {
             default: None,
             ilmi: false,
             uni: crate::plan::UNI,
-            quota: BusQuota::default(),
+            quota: Quotas::DEFAULT,
         }
     }
-}
-
-/// Limits of a BUS, or a LES, on frames from one end system, in frames per second; `None` means the default of
-/// [`ServerParams`](aerostat_proto::lane::ServerParams).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BusQuota {
-    /// Broadcast frames.
-    pub broadcast: Option<u32>,
-    /// Frames for unknown destinations, and flush requests.
-    pub unknown: Option<u32>,
-    /// Multicast frames.
-    pub multicast: Option<u32>,
-    /// Frames that the LES copies to all members.
-    pub announcements: Option<u32>,
-    /// LE_ARP requests for addresses that no client has registered, which the LES copies to all proxies.
-    pub unregistered: Option<u32>,
-    /// Registrations of LAN destinations, and their ends, that the LES accepts.
-    pub registrations: Option<u32>,
 }
 
 /// One emulated LAN (Ethernet).
@@ -138,8 +121,8 @@ pub struct Lis {
     pub server: Option<NodeId>,
     /// Its ATMARP servers in the order in which clients try them.
     pub servers: Vec<AtmAddress>,
-    /// Idle time after which a connection is released; zero means never.
-    pub idle: Duration,
+    /// Timers of its members.
+    pub params: clip::Params,
     /// True if members call each other with VC multiplexing.
     pub mux: bool,
     /// True if its routers are NHRP servers and its hosts their clients.

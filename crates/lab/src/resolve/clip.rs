@@ -5,7 +5,8 @@ use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{Ip, LabFile, LisFile, NextHopFile};
 use crate::model::{Elan, Lab, Lis, NextHop};
-use aerostat_proto::Duration;
+use crate::parameter::with;
+use aerostat_proto::clip::Params;
 use aerostat_wire::AtmAddress;
 use aerostat_wire::lane::MaxFrameSize;
 use std::net::Ipv4Addr;
@@ -56,10 +57,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                     .flat_map(|list| &list.0)
                     .map(|a| a.value.0)
                     .collect(),
-                idle: lis
-                    .idle
-                    .as_ref()
-                    .map_or(Duration::from_secs(1200), |idle| idle.value.0),
+                params: with(Params::DEFAULT, [&lis.given]),
                 mux: lis.mux.as_ref().is_some_and(At::get),
                 nhrp: lis.nhrp.as_ref().is_some_and(At::get),
                 next_hops: Vec::new(),

@@ -3,12 +3,13 @@
 use super::{limits, outside};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{ElanFile, FrameRate, LabFile, LaneFile, LecFile, Name, StandbyFile};
+use crate::file::{ElanFile, LabFile, LaneFile, LecFile, Name, StandbyFile};
 use crate::ipv6;
-use crate::model::{BusQuota, Elan, ElanId, ForeignServers, Lab, NodeKind};
+use crate::model::{Elan, ElanId, ForeignServers, Lab, NodeKind};
+use crate::parameter::with;
 use crate::plan;
 use aerostat_proto::lane::lecs::Criterion;
-use aerostat_proto::lane::{LecLimits, LecsConfig};
+use aerostat_proto::lane::{LecLimits, LecsConfig, Quotas};
 use aerostat_wire::lane::{ElanName, MaxFrameSize};
 use aerostat_wire::{AtmAddress, MacAddr};
 
@@ -63,20 +64,16 @@ pub(super) fn policies(section: &LaneFile) -> Vec<Vec<Criterion>> {
     levels.iter().map(level).collect()
 }
 
-/// Limits of a BUS, or a LES, on frames from one end system, if given.
-pub(super) fn quota(section: &LaneFile) -> BusQuota {
-    let Some(quota) = &section.quota else {
-        return BusQuota::default();
-    };
-    let rate = |rate: &Option<At<FrameRate>>| rate.as_ref().map(|rate| rate.value.0);
-    BusQuota {
-        broadcast: rate(&quota.broadcast),
-        unknown: rate(&quota.unknown),
-        multicast: rate(&quota.multicast),
-        announcements: rate(&quota.announcements),
-        unregistered: rate(&quota.unregistered),
-        registrations: rate(&quota.registrations),
-    }
+/// Limits of a BUS, or a LES, on frames from one end system.
+pub(super) fn quota(section: &LaneFile) -> Quotas {
+    with(
+        Quotas::DEFAULT,
+        section
+            .quota
+            .iter()
+            .map(|quota| &quota.given)
+            .collect::<Vec<_>>(),
+    )
 }
 
 fn criterion(text: &At<crate::file::CriterionText>) -> Criterion {

@@ -6,12 +6,13 @@
 use crate::diag::Diagnostics;
 use crate::file::{MpoaFile, MpoaParams};
 use crate::model::{Mpc, Mps};
-use crate::parameter::take;
+use crate::parameter::{Given, with};
 use crate::plan;
 use aerostat_proto::Duration;
 use aerostat_proto::mpoa::mpc::MpcLimits;
 use aerostat_proto::mpoa::mps::MpsParams;
 use aerostat_proto::mpoa::params::MpcParams;
+use aerostat_proto::parameters::Parameters;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr};
 
@@ -45,11 +46,12 @@ fn foreign(node: Option<&MpoaFile>, server: bool, d: &mut Diagnostics) {
     let Some(MpoaFile::Params(p)) = node else {
         return;
     };
-    let client_only = [
+    let of_client = |name: &str| has(&MpcParams::DEFAULT, name);
+    let of_server = |name: &str| has(&MpsParams::DEFAULT, name);
+    let own_notation = [
         ("flow_detect", p.flow_detect.as_ref().map(|v| v.at)),
         ("tag", p.tag.as_ref().map(|v| v.at)),
         ("qos", p.qos.as_ref().and_then(|all| Some(all.first()?.at))),
-        ("hold_down", p.hold_down.as_ref().map(|v| v.at)),
         (
             "protocols",
             p.protocols.as_ref().and_then(|all| Some(all.first()?.at)),
@@ -61,27 +63,28 @@ fn foreign(node: Option<&MpoaFile>, server: bool, d: &mut Diagnostics) {
                 .and_then(|all| Some(all.first()?.place)),
         ),
     ];
-    let server_only = [
-        ("holding", p.holding.as_ref().map(|v| v.at)),
-        ("trigger", p.trigger.as_ref().map(|v| v.at)),
-        ("keepalive_time", p.keepalive_time.as_ref().map(|v| v.at)),
-        (
-            "keepalive_lifetime",
-            p.keepalive_lifetime.as_ref().map(|v| v.at),
-        ),
-        ("give_up", p.give_up.as_ref().map(|v| v.at)),
-    ];
+    let trigger = ("trigger", p.trigger.as_ref().map(|v| v.at));
     let (others, role, place) = if server {
-        (&client_only[..], "client", "a host")
+        let shared = p.given.iter().filter(|(name, _)| !of_server(name));
+        let own = own_notation
+            .into_iter()
+            .filter_map(|(name, at)| Some((name, at?)));
+        (shared.chain(own).collect::<Vec<_>>(), "client", "a host")
     } else {
-        (&server_only[..], "server", "a router")
+        let shared = p.given.iter().filter(|(name, _)| !of_client(name));
+        let own = trigger.1.map(|at| (trigger.0, at));
+        (shared.chain(own).collect(), "server", "a router")
     };
     for (name, at) in others {
-        if let Some(at) = at {
-            d.error(*at, format!("{name} is a parameter of the MPOA {role}"))
-                .hint(format!("give it to {place} or to the lab"));
-        }
+        d.error(at, format!("{name} is a parameter of the MPOA {role}"))
+            .hint(format!("give it to {place} or to the lab"));
     }
+}
+
+/// True if one of the parameters is called so.
+fn has(params: &impl Parameters, name: &str) -> bool {
+    let mut all = params.with_ranges().into_iter();
+    all.any(|parameter| parameter.name == name)
 }
 
 /// The QoS entries of the first block that has entries.
@@ -105,14 +108,14 @@ fn qos(blocks: &[&MpoaParams], d: &mut Diagnostics) -> Vec<QosEntry> {
 }
 
 /// MPC-p1 to p6.
-fn client_params(blocks: &[&MpoaParams], d: &mut Diagnostics) -> MpcParams {
-    let mut params = MpcParams::default();
+fn client_params(blocks: &[&MpoaParams]) -> MpcParams {
+    let mut params = with(MpcParams::DEFAULT, given(blocks));
     if let Some(rule) = blocks.iter().find_map(|block| block.flow_detect.as_ref()) {
         (params.flow_frames, params.flow_time) = rule.value.0;
     }
-    take! { blocks => params: MpcParams, d; initial_retry retry_max }
-    params.hold_down = params.retry_max * 4;
-    take! { blocks => params: MpcParams, d; hold_down }
+    if given(blocks).all(|block| block.at("hold_down").is_none()) {
+        params.hold_down = params.retry_max * 4;
+    }
     if let Some(given) = blocks.iter().find_map(|block| block.protocols.as_ref()) {
         let has = |six| given.iter().any(|one| one.value.0 == six);
         (params.ipv4, params.ipv6) = (has(false), has(true));
@@ -120,15 +123,16 @@ fn client_params(blocks: &[&MpoaParams], d: &mut Diagnostics) -> MpcParams {
     params
 }
 
+fn given<'a>(blocks: &'a [&MpoaParams]) -> impl DoubleEndedIterator<Item = &'a Given> {
+    blocks.iter().map(|block| &block.given)
+}
+
 /// MPS-p1 to p7.
 fn server_params(blocks: &[&MpoaParams], d: &mut Diagnostics) -> MpsParams {
-    let mut params = MpsParams::default();
-    take! { blocks => params: MpsParams, d;
-        keepalive_time keepalive_lifetime initial_retry retry_max give_up holding
-    }
-    let place = blocks.iter().find_map(|block| {
-        let lifetime = block.keepalive_lifetime.as_ref().map(|v| v.at);
-        lifetime.or(block.keepalive_time.as_ref().map(|v| v.at))
+    let params = with(MpsParams::DEFAULT, given(blocks));
+    let place = given(blocks).find_map(|block| {
+        let lifetime = block.at("keepalive_lifetime");
+        lifetime.or(block.at("keepalive_time"))
     });
     if let Some(at) = place
         && params.keepalive_lifetime < params.keepalive_time * 3
@@ -173,7 +177,7 @@ pub(super) fn client(
 ) -> Option<Mpc> {
     foreign(node, false, d);
     let blocks = blocks(lab, node)?;
-    let params = client_params(&blocks, d);
+    let params = client_params(&blocks);
     let qos = qos(&blocks, d);
     let static_mps = static_mps(&blocks, d);
     Some(Mpc {

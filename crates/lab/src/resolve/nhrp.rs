@@ -8,10 +8,11 @@ use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{LabFile, NhrpFile, NhrpKeyFile};
 use crate::model::{Host, Lab, Lec, Nhc, NodeKind, Router};
+use crate::parameter::with;
 use crate::plan;
 use crate::units::IpNet;
-use aerostat_proto::Duration;
 use aerostat_proto::nhrp::auth::Key;
+use aerostat_proto::nhrp::client::Params;
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -115,22 +116,6 @@ fn server_of(lab: &Lab, host: &Host) -> Option<(Ipv4Addr, AtmAddress)> {
     Some((gateway.via, router.mpoa.as_ref()?.control))
 }
 
-/// The widest network that a client accepts in an answer.
-fn widest(blocks: &[&NhrpFile], d: &mut Diagnostics) -> u8 {
-    let Some(given) = blocks.iter().find_map(|block| block.prefix.as_ref()) else {
-        return 32;
-    };
-    let length = u8::try_from(given.value).ok();
-    length
-        .filter(|len| (8..=32).contains(len))
-        .unwrap_or_else(|| {
-            if !d.iter().any(|finding| finding.at == given.at) {
-                d.error(given.at, "prefix is 8 to 32");
-            }
-            32
-        })
-}
-
 /// Makes the hosts of subnets with NHRP clients of their routers.
 fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     for (name, section) in &file.hosts.0 {
@@ -141,7 +126,7 @@ fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
         };
         let server = server_of(lab, host);
         if let (Some(file), None) = (&section.nhrp, server) {
-            let at = file.holding.as_ref().map(|holding| holding.at);
+            let at = file.given.iter().map(|(_, at)| at).next();
             let at = at.or(file.key.as_ref().map(|key| key.spi.at));
             d.error(
                 at.unwrap_or(name.at),
@@ -154,25 +139,12 @@ fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
         let Some(server) = server else {
             continue;
         };
-        let holding = blocks.iter().find_map(|block| block.holding.as_ref());
-        let time = holding.map_or(Duration::from_secs(900), |holding| holding.value.0);
-        let range = Duration::from_secs(1)..=Duration::from_secs(65_535);
-        if let Some(given) = holding.filter(|_| !range.contains(&time))
-            && !d.iter().any(|finding| finding.at == given.at)
-        {
-            d.error(given.at, "holding is 1s to 65535s");
-        }
         let shared = blocks.iter().find_map(|block| block.key.as_ref());
         let client = Nhc {
             address: host.lec.address.with_selector(plan::SELECTOR_NHC),
             server,
-            holding: time,
             key: shared.and_then(|file| key(file, d)),
-            widest: widest(&blocks, d),
-            authoritative: blocks
-                .iter()
-                .find_map(|block| block.authoritative.as_ref())
-                .is_none_or(At::get),
+            params: with(Params::DEFAULT, blocks.iter().map(|block| &block.given)),
         };
         if let NodeKind::Host(host) = &mut lab.nodes[at].kind {
             host.nhrp = Some(client);
@@ -323,11 +295,11 @@ hosts:
         assert_eq!(client("z"), None);
         let x = client("x").unwrap();
         assert_eq!(x.server, ([10, 5, 0, 1].into(), r1.control));
-        assert_eq!(x.holding, aerostat_proto::Duration::from_secs(60));
+        assert_eq!(x.params.holding, aerostat_proto::Duration::from_secs(60));
         assert_eq!(x.address.selector(), crate::plan::SELECTOR_NHC);
         assert_eq!(x.key, r1.keys.get(&x.address).cloned());
         assert!(x.key.is_some());
-        assert_eq!((x.authoritative, x.widest), (false, 24));
+        assert_eq!((x.params.authoritative, x.params.prefix), (false, 24));
     }
 
     #[test]

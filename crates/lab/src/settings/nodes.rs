@@ -1,13 +1,12 @@
 //! Nodes and what runs on them.
 
-use super::{debug, expected, hex, named, seconds, text, texts, with_parameters, word};
+use super::{debug, expected, hex, map_of, named, seconds, text, texts, with_parameters, word};
 use crate::model::{
-    Attachment, BusQuota, Congestion, Expect, Forwarding, Host, IpRoute, Lab, LaneServer, Lec, Mpc,
-    Mps, Nhc, Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, Router,
-    SegmentHost, Side, Switch, Tcp,
+    Attachment, Congestion, Expect, Forwarding, Host, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc,
+    Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, Router, SegmentHost, Side,
+    Switch, Tcp,
 };
 use aerostat_node::host::sockets::{Program, Role, Sending};
-use aerostat_proto::lane::ServerParams;
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::{AtmAddress, MacAddr};
 use serde_json::{Map, Value, json};
@@ -63,15 +62,6 @@ fn of_lane_server(lab: &Lab, server: &LaneServer) -> Value {
         Criterion::FrameSize => "size",
     };
     let level = |level: &Vec<Criterion>| level.iter().map(criterion).collect::<Vec<_>>();
-    let BusQuota {
-        broadcast,
-        unknown,
-        multicast,
-        announcements,
-        unregistered,
-        registrations,
-    } = *quota;
-    let usual = ServerParams::default();
     json!({
         "kind": "lane server",
         "rank": rank,
@@ -80,14 +70,7 @@ fn of_lane_server(lab: &Lab, server: &LaneServer) -> Value {
         "lecs": text(lecs),
         "policies": policies.iter().map(level).collect::<Vec<_>>(),
         "default": default.map(|elan| &lab.elan(elan).name),
-        "quota": {
-            "broadcast_pps": broadcast.unwrap_or(usual.broadcast_rate),
-            "unknown_pps": unknown.unwrap_or(usual.unknown_rate),
-            "multicast_pps": multicast.unwrap_or(usual.multicast_rate),
-            "announcements_pps": announcements.unwrap_or(usual.announcement_rate),
-            "unregistered_pps": unregistered.unwrap_or(usual.unregistered_rate),
-            "registrations_pps": registrations.unwrap_or(usual.registration_rate),
-        },
+        "quota": map_of(quota),
     })
 }
 
@@ -217,7 +200,7 @@ fn of_mpc(mpc: &Mpc) -> Value {
         "protocols": protocols.collect::<Vec<_>>(),
         "static_mps": static_mps.iter().map(known).collect::<Vec<_>>(),
     });
-    with_parameters(own, params.with_ranges())
+    with_parameters(own, params)
 }
 
 fn of_mps(mps: &Mps) -> Value {
@@ -240,28 +223,24 @@ fn of_mps(mps: &Mps) -> Value {
         // Secrets are not shown.
         "keys": named(keys.iter().map(|(address, key)| (text(address), key.spi.into()))),
     });
-    with_parameters(own, params.with_ranges())
+    with_parameters(own, params)
 }
 
 fn of_nhc(nhc: &Nhc) -> Value {
     let Nhc {
         address,
         server: (server, server_address),
-        holding,
         key,
-        widest,
-        authoritative,
+        params,
     } = nhc;
-    json!({
+    let own = json!({
         "address": text(address),
         "server": text(server),
         "server_address": text(server_address),
-        "holding_s": seconds(*holding),
         "signed": key.is_some(),
         "key": key.as_ref().map(|key| key.spi),
-        "prefix": widest,
-        "authoritative": authoritative,
-    })
+    });
+    with_parameters(own, params)
 }
 
 fn of_program(program: &Program, expect: Option<Expect>) -> Value {

@@ -1,6 +1,6 @@
 //! Emulated LANs and Classical IP subnets.
 
-use super::{hex, seconds, text, texts};
+use super::{hex, text, texts, with_parameters};
 use crate::model::{Elan, ForeignServers, Lab, Lis, NextHop};
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ fn of_lis(lab: &Lab, lis: &Lis) -> Value {
         mtu: _,
         server,
         servers,
-        idle,
+        params,
         mux,
         nhrp,
         next_hops,
@@ -82,12 +82,12 @@ fn of_lis(lab: &Lab, lis: &Lis) -> Value {
         let NextHop { ip, address, qos } = hop;
         json!({ "ip": text(ip), "address": address.map(text), "qos": qos.map(text) })
     };
-    json!({
-        "idle_s": seconds(*idle),
+    let own = json!({
         "mux": mux,
         "nhrp": nhrp,
         "next_hops": next_hops.iter().map(hop).collect::<Vec<_>>(),
         "server": server.map(|id| &lab.node(id).name),
         "servers": texts(servers),
-    })
+    });
+    with_parameters(own, params)
 }

@@ -2,6 +2,9 @@
 
 use super::settings;
 use crate::diag::Severity;
+use crate::file::keys::tests::{SECTIONS, Section};
+use aerostat_proto::Duration;
+use aerostat_proto::parameters::{Octets, Parameter, PerSecond, Value as Param};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -122,12 +125,6 @@ LaneFile.policies || lane.policies=[[address], [name]]
 LaneFile.default || lane.default=b
 LaneFile.quota || lane.quota={broadcast: 7pps}
 LaneFile.elans || lane.elans.e={subnet: 10.7.0.0/24}
-QuotaFile.broadcast || lane.quota.broadcast=7pps
-QuotaFile.unknown || lane.quota.unknown=7pps
-QuotaFile.multicast || lane.quota.multicast=7pps
-QuotaFile.announcements || lane.quota.announcements=7pps
-QuotaFile.unregistered || lane.quota.unregistered=7pps
-QuotaFile.registrations || lane.quota.registrations=7pps
 StandbyFile.on || lane.standby.0.on=s1
 StandbyFile.name || lane.standby.0.name=second
 StandbyFile.link || lane.standby.0.link.rate=ds3
@@ -212,7 +209,6 @@ LisFile.subnet || clip.d.subnet=10.4.0.0/25
 LisFile.mtu || clip.d.mtu=1500
 LisFile.server || clip.c.server=h
 LisFile.servers || clip.d.servers=47.0005.80FFE1000000F21A26D8.0020EA0000E0.00
-LisFile.idle || clip.c.idle=9s
 LisFile.mux || clip.c.mux=true
 LisFile.nhrp || clip.d.nhrp=true
 LisFile.next_hops || clip.c.next_hops={}
@@ -234,65 +230,52 @@ MpoaParams.qos || mpoa.qos=['10.2.0.10 tx=80000,1600 rx=tx']
 MpoaParams.protocols || mpoa.protocols=[ipv4]
 MpoaParams.static_mps || hosts.x.mpoa.static_mps=[]
 MpoaParams.tag || mpoa.tag=true
-MpoaParams.initial_retry || mpoa.initial_retry=6s
-MpoaParams.retry_max || mpoa.retry_max=50s
-MpoaParams.hold_down || mpoa.hold_down=50s
 MpoaParams.trigger || mpoa.trigger=true
-MpoaParams.holding || mpoa.holding=50s
-MpoaParams.keepalive_time || mpoa.keepalive_time=5s
-MpoaParams.keepalive_lifetime || mpoa.keepalive_lifetime=50s
-MpoaParams.give_up || mpoa.give_up=50s
 StaticMpsFile.mac || hosts.x.mpoa.static_mps.0.mac=02:00:00:00:00:08
 StaticMpsFile.address || hosts.x.mpoa.static_mps.0.address=47.0005.80FFE1000000F21A26D8.0020EA0000E0.00
 NhrpFile.key || hosts.p.nhrp={}
 NhrpFile.keys || routers.h.nhrp={key: {spi: 1, secret: k}}
 NhrpFile.register || nhrp.register=false
-NhrpFile.holding || nhrp.holding=9s
-NhrpFile.authoritative || nhrp.authoritative=false
-NhrpFile.prefix || nhrp.prefix=24
 NhrpKeyFile.spi || hosts.p.nhrp.key.spi=5
-LecTimersFile.control_timeout || timers.lec.control_timeout=11s
-LecTimersFile.initial_control_timeout || timers.lec.initial_control_timeout=6s
-LecTimersFile.max_unknown_count || timers.lec.max_unknown_count=9
-LecTimersFile.max_unknown_time || timers.lec.max_unknown_time=9s
-LecTimersFile.vcc_timeout || timers.lec.vcc_timeout=9s
-LecTimersFile.max_retry_count || timers.lec.max_retry_count=2
-LecTimersFile.aging_time || timers.lec.aging_time=11s
-LecTimersFile.forward_delay || timers.lec.forward_delay=9s
-LecTimersFile.expected_arp_time || timers.lec.expected_arp_time=9s
-LecTimersFile.flush_timeout || timers.lec.flush_timeout=3s
-LecTimersFile.path_switching_delay || timers.lec.path_switching_delay=3s
-LecTimersFile.connection_completion || timers.lec.connection_completion=3s
-LecTimersFile.forward_disconnect || timers.lec.forward_disconnect=11s
-LecTimersFile.control_backoff || timers.lec.control_backoff=3
-LecTimersFile.min_reconfigure_delay || timers.lec.min_reconfigure_delay=2s
-LecTimersFile.max_reconfigure_delay || timers.lec.max_reconfigure_delay=9s
-LecTimersFile.max_bus_retries || timers.lec.max_bus_retries=2
-LesTimersFile.control_timeout || timers.les.control_timeout=11s
-ArpTimersFile.retry || timers.arp.retry=9s
-ArpTimersFile.attempts || timers.arp.attempts=9
-ArpTimersFile.ageing || timers.arp.ageing=9s
-SscopTimersFile.timer_cc || timers.sscop.timer_cc=9s
-SscopTimersFile.timer_poll || timers.sscop.timer_poll=1s
-SscopTimersFile.timer_keep_alive || timers.sscop.timer_keep_alive=3s
-SscopTimersFile.timer_no_response || timers.sscop.timer_no_response=9s
-SscopTimersFile.timer_idle || timers.sscop.timer_idle=9s
-SscopTimersFile.max_cc || timers.sscop.max_cc=9
-UniTimersFile.t303 || timers.uni.t303=9s
-UniTimersFile.t308 || timers.uni.t308=9s
-UniTimersFile.t309 || timers.uni.t309=9s
-UniTimersFile.t310 || timers.uni.t310=9s
-UniTimersFile.t313 || timers.uni.t313=9s
-UniTimersFile.t316 || timers.uni.t316=9s
-UniTimersFile.t322 || timers.uni.t322=9s
-UniTimersFile.t398 || timers.uni.t398=9s
-UniTimersFile.t399 || timers.uni.t399=9s
 TimersFile.lec || timers.lec={aging_time: 11s}
 TimersFile.les || timers.les={control_timeout: 11s}
 TimersFile.arp || timers.arp={retry: 9s}
 TimersFile.sscop || timers.sscop={max_cc: 9}
 TimersFile.uni || timers.uni={t309: 9s}
 ";
+
+/// A change for each key that sets a parameter of a protocol, in the form of [`CHANGES`]: to a value near the default.
+fn changes_of_parameters() -> String {
+    let mut lines = String::new();
+    for Section {
+        name: section,
+        path,
+        keys,
+    } in SECTIONS
+    {
+        for Parameter { name, range, .. } in keys().parameters() {
+            let second = Duration::from_secs(1);
+            let near = match range.default {
+                Param::Time(time) => [time + second, time.saturating_sub(second)].map(Param::Time),
+                Param::Count(count) => [count + 1, count.saturating_sub(1)].map(Param::Count),
+                Param::Rate(PerSecond(rate)) => {
+                    [rate + 1, rate - 1].map(|rate| PerSecond(rate).into())
+                }
+                Param::Octets(Octets(n)) => [n + 1, n - 1].map(|n| Octets(n).into()),
+                Param::Flag(flag) => [Param::Flag(!flag); 2],
+            };
+            let near = near.into_iter().find(|near| range.contains(*near)).unwrap();
+            let path = path.replace("NAME", "c");
+            lines += &format!("{section}.{name} || {path}.{name}={near}\n");
+        }
+    }
+    lines
+}
+
+/// The changes to all keys.
+fn all_changes() -> String {
+    CHANGES.to_owned() + &changes_of_parameters()
+}
 
 /// Keys that change no result, or must not be shown.
 const NOT_SHOWN: [(&str, &str); 4] = [
@@ -369,7 +352,7 @@ fn every_key_of_a_lab_file_that_can_change_a_result_changes_the_settings() {
     let mut seen: BTreeSet<String> = NOT_SHOWN.iter().map(|(key, _)| (*key).to_owned()).collect();
     let plain = of("").unwrap();
     let mut silent = Vec::new();
-    for line in CHANGES.lines().filter(|line| !line.is_empty()) {
+    for line in all_changes().lines().filter(|line| !line.is_empty()) {
         let parts: Vec<&str> = line.splitn(3, '|').map(str::trim).collect();
         let [key, before, then] = parts[..] else {
             panic!("{line}");
@@ -472,7 +455,7 @@ fn description(schema: &Value, key: &str) -> String {
 fn the_range_in_the_documentation_of_a_key_is_the_range_that_the_reader_takes() {
     let schema = crate::schema();
     let mut tested = 0;
-    for line in CHANGES.lines() {
+    for line in all_changes().lines() {
         let parts: Vec<&str> = line.splitn(3, '|').map(str::trim).collect();
         let [key, "", then] = parts[..] else {
             continue;

@@ -37,11 +37,13 @@ aerostat_proto::parameters! {
     /// Timers and limits of ARP.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ArpParams, ArpRanges {
-        /// Time between requests (RFC 1122 §2.3.2.1: at most one per second); not 0.
+        /// Time between requests.
+        ///
+        /// RFC 1122 §2.3.2.1: at most one per second.
         retry: Duration = s(1), Duration::from_millis(100)..=s(60);
-        /// Requests before a neighbour counts as unreachable, at least 1.
+        /// Requests before a neighbour counts as unreachable.
         attempts: u32 = 3, 1..=20;
-        /// How long a neighbour stays known after the last packet from it; not 0.
+        /// How long a neighbour stays known after the last packet from it.
         ageing: Duration = s(300), s(1)..=s(86_400);
         /// Limit of packets that wait for one neighbour; beyond it the oldest is dropped.
         pending: usize = 101;

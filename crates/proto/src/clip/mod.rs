@@ -64,39 +64,38 @@ pub const MTU: u16 = 9180;
 /// Octets of LLC/SNAP in front of a packet.
 pub const LLC_LEN: u16 = 8;
 
-/// Timers. Source: RFC 2225 §8; RFC 2320; linux-atm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// First wait for an answer; it doubles with each repetition.
-    pub reply: Duration,
-    /// Number of requests before an address is given up.
-    pub tries: u32,
-    /// Life of an entry at a client, at most 15 minutes.
-    pub client_life: Duration,
-    /// Life of an entry at a server, 20 minutes.
-    pub server_life: Duration,
-    /// Time from one registration to the next, less than 15 minutes.
-    pub refresh: Duration,
-    /// How long an address is not requested again after it had no owner or could not be called.
-    pub negative: Duration,
-    /// Idle time after which a connection is released; zero means never.
-    pub idle: Duration,
-    /// Longest pause before a server is called again.
-    pub server_retry: Duration,
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            reply: Duration::from_secs(1),
-            tries: 4,
-            client_life: Duration::from_secs(15 * 60),
-            server_life: Duration::from_secs(20 * 60),
-            refresh: Duration::from_secs(10 * 60),
-            negative: Duration::from_secs(5),
-            idle: Duration::from_secs(20 * 60),
-            server_retry: Duration::from_secs(2),
-        }
+const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+crate::parameters! {
+    /// Timers. Source: RFC 2225 §8; RFC 2320; linux-atm.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params, ParamRanges {
+        /// First wait for an answer of ATMARP, which doubles with each repetition.
+        reply: Duration = s(1), ms(100)..=s(60);
+        /// Requests before an address is given up.
+        tries: u32 = 4, 1..=20;
+        /// Life of an entry at a client.
+        ///
+        /// RFC 2225 §8.4.1: at most 15 minutes.
+        client_life: Duration = s(15 * 60), s(1)..=s(15 * 60);
+        /// Life of an entry at the server.
+        ///
+        /// RFC 2225 §8.4.2: at least 20 minutes; a shorter life is for experiments.
+        server_life: Duration = s(20 * 60), s(1)..=s(86_400);
+        /// Time from one registration to the next.
+        refresh: Duration = s(10 * 60), s(1)..=s(15 * 60);
+        /// How long an address is not requested again after it had no owner or could not be called.
+        negative: Duration = s(5), ms(100)..=s(300);
+        /// Idle time after which a connection is released (0s: never).
+        idle: Duration = s(20 * 60), s(0)..=s(365 * 86_400);
+        /// Longest wait before a server is called again.
+        server_retry: Duration = s(2), ms(100)..=s(300);
     }
 }
 

@@ -35,5 +35,7 @@ pub use lec::{Lec, LecConfig};
 pub use lecs::{Lecs, LecsConfig};
 pub use les::{Les, LesConfig};
 pub use member::Member;
-pub use params::{LecLimits, LecParams, ServerParams};
+pub use params::{
+    LecLimits, LecParams, LecRanges, QuotaRanges, Quotas, ServerParams, ServerRanges,
+};
 pub use server::{LaneServer, ServerConfig};

@@ -4,6 +4,7 @@
 //! the line's rate bounds what one station costs the others. A server of an ELAN accepts from one end system no more
 //! than its quota, of which a second's amount may come at once; further frames are dropped and counted.
 
+use crate::parameters::PerSecond;
 use crate::{Duration, Instant};
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
@@ -42,9 +43,9 @@ pub(super) struct Quota {
 
 impl Quota {
     /// For at most `members` end systems at a time.
-    pub(super) const fn new(rate: u32, members: usize) -> Self {
+    pub(super) const fn new(rate: PerSecond, members: usize) -> Self {
         Self {
-            rate,
+            rate: rate.0,
             buckets: BTreeMap::new(),
             limit: members * 2,
         }
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn a_second_at_once_then_the_rate_and_each_for_itself() {
         let (a, b) = (AtmAddress([1; 20]), AtmAddress([2; 20]));
-        let mut quota = Quota::new(100, 10);
+        let mut quota = Quota::new(PerSecond(100), 10);
         assert_eq!(
             passes(&mut quota, a, 1000, Instant::ZERO, Duration::ZERO),
             100
@@ -112,14 +113,20 @@ mod tests {
         assert!(passes(&mut quota, a.with_selector(7), 100, at, Duration::ZERO) <= 1);
         assert_eq!(passes(&mut quota, b, 100, at, Duration::ZERO), 100);
         assert_eq!(
-            passes(&mut Quota::new(0, 1), a, 10_000, at, Duration::ZERO),
+            passes(
+                &mut Quota::new(PerSecond(0), 1),
+                a,
+                10_000,
+                at,
+                Duration::ZERO
+            ),
             10_000
         );
     }
 
     #[test]
     fn end_systems_that_come_and_go_take_no_room() {
-        let mut quota = Quota::new(10, 10);
+        let mut quota = Quota::new(PerSecond(10), 10);
         for n in 0..10_000_u32 {
             let mut who = AtmAddress([0; 20]);
             who.0[13..17].copy_from_slice(&n.to_be_bytes());

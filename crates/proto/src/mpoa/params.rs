@@ -28,7 +28,7 @@ const fn s(seconds: u64) -> Duration {
 parameters! {
     /// MPC-p1 to MPC-p6.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct MpcParams, MpcRanges {
+    pub struct MpcParams, MpcRanges, split {
         /// MPC-p1: frames to one destination within `flow_time` that make a flow.
         flow_frames: u16 = 10, 1..=65535;
         /// MPC-p2: see `flow_frames`.
@@ -37,11 +37,15 @@ parameters! {
         ipv4: bool = true;
         /// MPC-p3: whether flows of IPv6 are detected.
         ipv6: bool = true;
-        /// MPC-p4: wait before the first retry of a request.
+        /// Wait before the first retry of a request (p4).
         initial_retry: Duration = s(5), s(1)..=s(300);
-        /// MPC-p5: sum of the waits after which a request has failed.
+        /// How long retries go on (p5).
+        ///
+        /// The sum of the waits after which a request has failed.
         retry_max: Duration = s(40), s(10)..=s(300);
-        /// MPC-p6: how long a destination is left alone after a failure.
+        /// Pause after giving up (p6).
+        ///
+        /// How long a destination is left alone after a failure.
         hold_down: Duration = s(160), s(30)..=s(1200);
     }
 }
@@ -124,7 +128,7 @@ impl Retry {
 mod tests {
     use super::*;
     use crate::mpoa::mps::MpsParams;
-    use crate::parameters::{Parameter, Value};
+    use crate::parameters::{Parameter, Parameters as _, Value};
 
     /// The times at which a request is sent, and the time of its failure.
     fn schedule(params: &MpcParams) -> (Vec<u64>, u64) {
@@ -190,15 +194,16 @@ mod tests {
     fn the_document_has_the_ranges_and_the_names_of_the_parameters() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocols/mpoa.md");
         let text = &std::fs::read_to_string(path).unwrap();
-        let client: Vec<_> = MpcParams::DEFAULT.with_ranges().collect();
-        let server: Vec<_> = MpsParams::DEFAULT.with_ranges().collect();
+        let client = MpcParams::DEFAULT.with_ranges();
+        let server = MpsParams::DEFAULT.with_ranges();
         for (of, parameters) in [("| MPC-p", client), ("| MPS-p", server)] {
             let rows: Vec<_> = documented(text, of).collect();
             assert_eq!(rows.len(), parameters.len(), "{rows:?}");
             for (row, Parameter { name, range, .. }) in rows.iter().zip(parameters) {
                 let numbers = [range.min, range.default, range.max].map(|value| match value {
-                    Value::Count(count) => u64::from(count),
+                    Value::Count(count) => count,
                     Value::Time(time) => time.as_secs(),
+                    other => panic!("{name}: {other}"),
                 });
                 let told = [row[1], row[2], row[3]].map(|cell| {
                     cell.split(' ')

@@ -3,8 +3,8 @@
 use super::{FromSigd, LinkInfo, Offer, Setup, Start, ToSigd};
 use crate::split::Random;
 use crate::split::codec::{DecodeError, Field, Reader};
-use crate::sscop::{Mode, Params as SscopParams};
-use crate::uni::{CallId, Limits, Params as UniParams, Side, TimerValues, Version};
+use crate::sscop::Mode;
+use crate::uni::{CallId, Limits, Params as UniParams, Side, Version};
 use crate::{saal, split_choice, split_record};
 
 impl Field for CallId {
@@ -33,39 +33,11 @@ split_record!(UniParams {
     limits,
     passes_along
 });
-split_record!(TimerValues {
-    t301,
-    t303,
-    t308,
-    t309,
-    t310,
-    t313,
-    t316,
-    t317,
-    t322,
-    t397,
-    t398,
-    t399
-});
 split_record!(Limits {
     calls,
     parties,
     restarts,
     max_vpi
-});
-split_record!(SscopParams {
-    timer_cc,
-    timer_poll,
-    timer_keep_alive,
-    timer_no_response,
-    timer_idle,
-    max_cc,
-    max_pd,
-    max_stat,
-    window,
-    max_queue,
-    initial_sq,
-    mode
 });
 split_record!(Setup {
     call,

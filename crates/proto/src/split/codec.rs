@@ -5,6 +5,7 @@
 
 use super::names;
 use super::{Greeting, Random, Role};
+use crate::parameters::PerSecond;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, PartyId, Trace};
 use aerostat_wire::{
     AtmAddress, Bhli, Blli, MacAddr, Qos, Sap, ServiceCategory, TrafficParams, Vc,
@@ -102,6 +103,18 @@ impl Field for usize {
     }
     fn sample(random: &mut Random) -> Self {
         u32::sample(random) as Self
+    }
+}
+
+impl Field for PerSecond {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.0.put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        from.u32(name).map(Self)
+    }
+    fn sample(random: &mut Random) -> Self {
+        Self(u32::sample(random))
     }
 }
 

@@ -25,25 +25,27 @@ const fn ms(milliseconds: u64) -> Duration {
 crate::parameters! {
     /// Parameters of an SSCOP entity. Source: Q.2110 §7.6 and §7.7, values of Q.2130 §11.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Params, ParamRanges {
+    pub struct Params, ParamRanges, split {
         /// Time between transmissions of BGN, END, RS or ER.
         timer_cc: Duration = s(1), ms(10)..=s(60);
         /// Time between POLLs while data are outstanding.
         timer_poll: Duration = ms(750), ms(10)..=s(60);
         /// Time between POLLs while nothing is outstanding and a STAT is awaited.
         timer_keep_alive: Duration = s(2), ms(10)..=s(60);
-        /// Longest time without a STAT before the link counts as lost.
+        /// Longest time without a STAT before the link counts as lost (longer than timer_poll and timer_keep_alive).
         timer_no_response: Duration = s(7), ms(20)..=s(600);
         /// Time without POLLs once nothing is outstanding.
         timer_idle: Duration = s(15), ms(10)..=s(600);
         /// Transmissions of BGN, END, RS or ER before giving up (MaxCC).
         max_cc: u32 = 4, 1..=100;
-        /// Number of SDs after which a POLL is sent at once (MaxPD).
-        max_pd: u32 = 25;
+        /// Messages after which a POLL is sent at once (MaxPD).
+        max_pd: u32 = 25, 1..=1000;
         /// Elements in the list of one STAT (MaxSTAT); odd, at least 3.
         max_stat: usize = 67;
-        /// SDs granted to the peer beyond the next one expected, 1..=4096. A local choice.
-        window: u32 = 128;
+        /// Messages granted to the peer beyond the next one expected.
+        ///
+        /// A local choice.
+        window: u32 = 128, 1..=4096;
         /// Messages that may wait for transmission or acknowledgement. A local choice.
         max_queue: usize = 1024;
         /// Initial VT(SQ). With the standard's 0, a peer that did not notice a restart takes the first BGN after it for a
@@ -60,8 +62,8 @@ impl Params {
 
     /// The same parameters with every local choice limited to its range.
     pub(super) fn bounded(mut self) -> Self {
-        self.window = self.window.clamp(1, 4096);
-        self.max_pd = self.max_pd.max(1);
+        self.window = Self::RANGES.window.nearest(self.window);
+        self.max_pd = self.max_pd.max(Self::RANGES.max_pd.min);
         self.max_stat = self.max_stat.max(3) | 1;
         self
     }

@@ -4,59 +4,65 @@ use crate::Duration;
 
 use super::{Side, Version};
 
-/// Timer values. Source: Q.2931 §7, Q.2971 §12, UNI 3.1 §5.7.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimerValues {
-    /// ALERTING received until CONNECT: 180 s.
-    pub t301: Duration,
-    /// SETUP sent until any answer: 4 s, one resend.
-    pub t303: Duration,
-    /// RELEASE sent until its answer: 30 s, one resend. A Linux host answers when its application closes.
-    pub t308: Duration,
-    /// Link lost with active calls until it is back: 10 s.
-    pub t309: Duration,
-    /// CALL PROCEEDING received until the next answer: 10 s; a user of UNI 4.0 waits 30 s.
-    pub t310: Duration,
-    /// CONNECT sent by a user until CONNECT ACKNOWLEDGE: 4 s.
-    pub t313: Duration,
-    /// RESTART sent until its answer: 120 s, one resend.
-    pub t316: Duration,
-    /// RESTART received until the owner has freed the resources: 90 s, less than the peer's T316.
-    pub t317: Duration,
-    /// STATUS ENQUIRY sent until its answer: 4 s, one resend.
-    pub t322: Duration,
-    /// PARTY ALERTING received until the next answer: 180 s.
-    pub t397: Duration,
-    /// DROP PARTY sent until its answer: 4 s.
-    pub t398: Duration,
-    /// ADD PARTY sent until any answer: 14 s at the network, 34 s at a user.
-    pub t399: Duration,
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+crate::parameters! {
+    /// Timer values; the defaults are those of the network. Source: Q.2931 §7, Q.2971 §12, UNI 3.1 §5.7.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct TimerValues, TimerRanges, split {
+        /// ALERTING until CONNECT.
+        t301: Duration = s(180), s(1)..=s(600);
+        /// SETUP until any answer.
+        ///
+        /// One resend.
+        t303: Duration = s(4), ms(100)..=s(60);
+        /// RELEASE until its answer.
+        ///
+        /// One resend. A Linux host answers when its application closes.
+        t308: Duration = s(30), ms(100)..=s(600);
+        /// How long calls outlive a lost signalling link.
+        t309: Duration = s(10), ms(100)..=s(600);
+        /// CALL PROCEEDING until the next answer.
+        t310: Duration = s(10), ms(100)..=s(600);
+        /// CONNECT until CONNECT ACKNOWLEDGE.
+        t313: Duration = s(4), ms(100)..=s(60);
+        /// RESTART until its answer.
+        ///
+        /// One resend.
+        t316: Duration = s(120), s(1)..=s(600);
+        /// RESTART received until its resources are free (less than the peer's T316).
+        t317: Duration = s(90), s(1)..=s(600);
+        /// STATUS ENQUIRY until its answer.
+        ///
+        /// One resend.
+        t322: Duration = s(4), ms(100)..=s(60);
+        /// PARTY ALERTING until the next answer.
+        t397: Duration = s(180), s(1)..=s(600);
+        /// DROP PARTY until its answer.
+        t398: Duration = s(4), ms(100)..=s(60);
+        /// ADD PARTY until any answer.
+        t399: Duration = s(14), ms(100)..=s(600);
+    }
 }
 
 impl TimerValues {
     /// The standard's values.
     #[must_use]
     pub const fn standard(side: Side, version: Version) -> Self {
-        let s = Duration::from_secs;
-        let patient_user = matches!((side, version), (Side::User, Version::Uni40));
-        Self {
-            t301: s(180),
-            t303: s(4),
-            t308: s(30),
-            t309: s(10),
-            t310: if patient_user { s(30) } else { s(10) },
-            t313: s(4),
-            t316: s(120),
-            t317: s(90),
-            t322: s(4),
-            t397: s(180),
-            t398: s(4),
-            t399: if matches!(side, Side::User) {
-                s(34)
-            } else {
-                s(14)
-            },
+        let mut values = Self::DEFAULT;
+        if matches!(side, Side::User) {
+            values.t399 = s(34);
+            if matches!(version, Version::Uni40) {
+                values.t310 = s(30);
+            }
         }
+        values
     }
 }
 

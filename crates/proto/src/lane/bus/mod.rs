@@ -18,8 +18,8 @@
 //! members. Frames wait in the host's queues, not in the BUS; the driver enforces the maximum frame age S5
 //! ([`super::ServerParams::max_frame_age`]).
 //!
-//! **Quota**. The BUS accepts from one end system [`super::ServerParams::broadcast_rate`] broadcast frames a second,
-//! [`super::ServerParams::unknown_rate`] unknown and flush frames, and [`super::ServerParams::multicast_rate`]
+//! **Quota**. The BUS accepts from one end system [`super::Quotas::broadcast`] broadcast frames a second,
+//! [`super::Quotas::unknown`] unknown and flush frames, and [`super::Quotas::multicast`]
 //! multicast frames (`quota.rs`); further frames are dropped, counted and traced. The standard leaves open whether the
 //! BUS limits its clients.
 //!
@@ -214,9 +214,9 @@ impl Bus {
         let sdu = config.max_frame.sdu();
         let sap = Sap::LANE_MULTICAST_ETHERNET;
         let params = &config.params;
-        let broadcast = Quota::new(params.broadcast_rate, params.clients);
-        let unknown = Quota::new(params.unknown_rate, params.clients);
-        let multicast = Quota::new(params.multicast_rate, params.clients);
+        let broadcast = Quota::new(params.quota.broadcast, params.clients);
+        let unknown = Quota::new(params.quota.unknown, params.clients);
+        let multicast = Quota::new(params.quota.multicast, params.clients);
         Self {
             tree: Tree::new(config.address, sap, sdu, &config.params),
             groups: Groups::new(config.address, sdu, &config.params),

@@ -16,10 +16,10 @@
 //! the frame is dropped and counted.
 //!
 //! **Quota.** The frames of a client that all others receive (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) are bounded for
-//! each end system, as data frames are at the BUS ([`ServerParams::announcement_rate`]); further frames are dropped and
+//! each end system, as data frames are at the BUS ([`Quotas::announcements`]); further frames are dropped and
 //! counted. The same applies to LE_ARP for addresses that no client registered, which goes to all proxies and to
-//! clients that joined without a MAC address ([`ServerParams::unregistered_rate`]), and to LE_REGISTER and
-//! LE_UNREGISTER, after which the BUS gets all addresses of the client ([`ServerParams::registration_rate`]).
+//! clients that joined without a MAC address ([`Quotas::unregistered`]), and to LE_REGISTER and
+//! LE_UNREGISTER, after which the BUS gets all addresses of the client ([`Quotas::registrations`]).
 //!
 //! **Timers**: S4 per client that has not joined; retry of a refused leaf; the report.
 //!
@@ -267,9 +267,9 @@ impl Les {
     #[must_use]
     pub fn new(config: LesConfig) -> Self {
         let params = &config.params;
-        let quota = Quota::new(params.announcement_rate, params.clients);
-        let unregistered = Quota::new(params.unregistered_rate, params.clients);
-        let registrations = Quota::new(params.registration_rate, params.clients);
+        let quota = Quota::new(params.quota.announcements, params.clients);
+        let unregistered = Quota::new(params.quota.unregistered, params.clients);
+        let registrations = Quota::new(params.quota.registrations, params.clients);
         Self {
             tree: Tree::new(config.address, Sap::LANE_CONTROL, CONTROL_SDU, params),
             standby: config.lecs.map(|lecs| Standby::new(lecs, config.address)),

@@ -4,24 +4,9 @@ use super::{FromServer, ServerConfig, ServerSnapshot, ToServer};
 use crate::lane::bus::{BusRow, BusSnapshot};
 use crate::lane::lecs::{AddressPattern, Criterion, Elan};
 use crate::lane::les::{LesRow, LesSnapshot};
-use crate::lane::{BusConfig, LecsConfig, LesConfig, Member, ServerParams};
+use crate::lane::{BusConfig, LecsConfig, LesConfig, Member};
 use crate::{split_choice, split_record};
 
-split_record!(ServerParams {
-    control_timeout,
-    max_frame_age,
-    leaf_retry,
-    leaf_tries,
-    clients,
-    registrations,
-    groups,
-    broadcast_rate,
-    unknown_rate,
-    multicast_rate,
-    announcement_rate,
-    unregistered_rate,
-    registration_rate,
-});
 split_record!(AddressPattern { value, mask });
 split_record!(Member {
     lecid,

@@ -24,18 +24,23 @@ parameters! {
     /// Source: MPOA 1.1 annex F.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MpsParams, MpsRanges {
-        /// p1: a Keep-Alive goes to every client with state this often.
+        /// Time between keep-alives (p1).
+        ///
+        /// A Keep-Alive goes to every client with state this often.
         keepalive_time: Duration = s(10), s(1)..=s(300);
-        /// p2: lifetime announced in a Keep-Alive; at least 3 × p1.
+        /// Lifetime that a keep-alive announces (p2; at least 3 times keepalive_time).
         keepalive_lifetime: Duration = s(35), s(3)..=s(1000);
-        /// p4: wait before the first retry of a request; the wait doubles with each retry.
+        /// Wait before the first retry of a request (p4).
+        ///
+        /// The wait doubles with each retry.
         initial_retry: Duration = s(5), s(1)..=s(300);
-        /// p5: no retry after this time.
+        /// How long retries go on (p5).
         retry_max: Duration = s(40), s(10)..=s(300);
-        /// p6: a resolution without an answer is forgotten after this time.
+        /// Time after which a resolution without an answer is given up (p6).
         give_up: Duration = s(40), s(5)..=s(300);
-        /// p7: holding time of imposed bindings. The standard counts it in minutes, 1..=120; other times, up to what a
-        /// packet can say, are for experiments.
+        /// Holding time of bindings (p7).
+        ///
+        /// The standard counts it in minutes, 1..=120; other times, up to what a packet can say, are for experiments.
         holding: Duration = s(1200), s(1)..=s(65535);
     }
 }

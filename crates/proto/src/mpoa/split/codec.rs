@@ -3,7 +3,6 @@
 use super::{ElanInfo, FromMpcd, ToMpcd};
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::mpc::{MpcConfig, MpcLimits, StaticMps};
-use crate::mpoa::params::MpcParams;
 use crate::{split_choice, split_record};
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 
@@ -39,15 +38,6 @@ split_record!(EgressInfo {
     elan_id,
     header,
     holding_s
-});
-split_record!(MpcParams {
-    flow_frames,
-    flow_time,
-    ipv4,
-    ipv6,
-    initial_retry,
-    retry_max,
-    hold_down
 });
 split_record!(MpcLimits {
     ingress,

@@ -16,7 +16,7 @@ impl Nhc {
     pub(super) fn register(&mut self, now: Instant) {
         self.register_at = None;
         let asked = |(_, asked, ..): (u32, &Asked, u32, Instant)| *asked == Asked::Registration;
-        if self.config.holding_s == 0 || self.requests.iter().any(asked) {
+        if self.config.params.holding_s() == 0 || self.requests.iter().any(asked) {
             return;
         }
         match self
@@ -26,7 +26,7 @@ impl Nhc {
             Some(id) => self.send_registration(id, now),
             None => {
                 self.counters.limits_met += 1;
-                self.register_at = Some(now + self.config.hold_down);
+                self.register_at = Some(now + self.config.params.hold_down);
             }
         }
     }
@@ -37,7 +37,7 @@ impl Nhc {
         let cie = Cie {
             prefix: 0xff,
             mtu: config.mtu,
-            holding_s: config.holding_s,
+            holding_s: config.params.holding_s(),
             nbma: config.data.into(),
             protocol: config.ip.into(),
             ..Cie::default()
@@ -55,7 +55,7 @@ impl Nhc {
         } else {
             0
         };
-        let cie = Cie::brief(self.config.widest, 0);
+        let cie = Cie::brief(self.config.params.prefix, 0);
         let mut packet = self.packet(op::RESOLUTION_REQUEST, flags, id, destination, cie);
         for kind in [ext::RESPONDER, ext::FORWARD_TRANSIT, ext::REVERSE_TRANSIT] {
             packet = packet.with(Extension::compulsory(kind, vec![]));
@@ -167,12 +167,16 @@ impl Nhc {
             .or_default() += 1;
         if cie.code != code::OK {
             self.registered = None;
-            self.register_at = Some(now + self.config.hold_down);
+            self.register_at = Some(now + self.config.params.hold_down);
             let text = format!("the server refused the registration with code {}", cie.code);
             return self.trace(Trace::milestone("nhc.refused", text).with("code", cie.code));
         }
         // A server may grant less than was requested.
-        let holding = Duration::from_secs(cie.holding_s.clamp(1, self.config.holding_s).into());
+        let holding = Duration::from_secs(
+            cie.holding_s
+                .clamp(1, self.config.params.holding_s())
+                .into(),
+        );
         let first = self.registered.is_none();
         self.registered = Some(now + holding);
         self.register_at = Some(now + holding / 3);
@@ -285,7 +289,7 @@ impl Nhc {
         match self.requests.get(id).copied() {
             Some(Asked::Registration) if offending.op == op::REGISTRATION_REQUEST => {
                 self.requests.close(id);
-                self.register_at = Some(now + self.config.hold_down);
+                self.register_at = Some(now + self.config.params.hold_down);
                 let text = format!("the registration was refused with error {code}");
                 self.trace(Trace::milestone("nhc.refused", text).with("error", code));
             }
@@ -312,7 +316,8 @@ impl Nhc {
         self.counters.unanswered += 1;
         match asked {
             Asked::Registration => {
-                self.register_at = Some(now + self.config.hold_down.min(self.config.retry.give_up));
+                self.register_at =
+                    Some(now + self.config.params.hold_down.min(self.config.retry.give_up));
             }
             Asked::Resolution(destination) => self.refused(destination, Refusal::Unanswered, now),
         }

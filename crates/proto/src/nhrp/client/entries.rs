@@ -102,7 +102,7 @@ impl Nhc {
 
     /// The entry for a destination: its own, or another one that covers it.
     fn entry_for(&self, destination: Ipv4Addr) -> Ipv4Addr {
-        if self.config.widest >= 32 || self.entries.contains_key(&destination) {
+        if self.config.params.prefix >= 32 || self.entries.contains_key(&destination) {
             return destination;
         }
         let length = |known: Ipv4Addr, entry: &Entry| {
@@ -138,7 +138,7 @@ impl Nhc {
 
     /// Takes the next step towards a shortcut.
     fn want(&mut self, destination: Ipv4Addr, now: Instant) {
-        if self.config.holding_s > 0 && self.registered.is_none() {
+        if self.config.params.holding_s() > 0 && self.registered.is_none() {
             return;
         }
         if !self.entries.contains_key(&destination) {
@@ -179,7 +179,7 @@ impl Nhc {
         if let Some(entry) = self.entries.get_mut(&destination) {
             entry.asking = id;
             // If there is no room for the request, the entry makes room for others.
-            entry.forget_at = id.is_none().then_some(now + self.config.hold_down);
+            entry.forget_at = id.is_none().then_some(now + self.config.params.hold_down);
         }
         match id {
             Some(id) => self.send_request(id, destination, now),
@@ -190,7 +190,7 @@ impl Nhc {
     /// True if the answer must be authoritative: by configuration, or because a cached answer was wrong.
     pub(super) fn wants_first_hand(&self, destination: Ipv4Addr) -> bool {
         let again = self.entries.get(&destination).is_some_and(|e| e.again);
-        self.config.authoritative || again
+        self.config.params.authoritative || again
     }
 
     /// A cached answer was wrong: requests an authoritative one.
@@ -199,7 +199,7 @@ impl Nhc {
             return;
         };
         entry.asking = None;
-        entry.void(now + self.config.hold_down);
+        entry.void(now + self.config.params.hold_down);
         self.ask(destination, now);
     }
 
@@ -242,7 +242,7 @@ impl Nhc {
         let responders = stations(reply, ext::RESPONDER);
         let way = Way {
             nbma,
-            prefix_len: transit::prefix_len(cie, destination.into()).max(self.config.widest),
+            prefix_len: transit::prefix_len(cie, destination.into()).max(self.config.params.prefix),
             mtu: cie.mtu,
             until: now + holding,
             refresh: Some((now + third * 2, now + third)),
@@ -281,7 +281,7 @@ impl Nhc {
         }
         (entry.again, entry.forget_at) = (true, None);
         (entry.way, entry.conn) = (None, None);
-        entry.refusal = Some((now + self.config.hold_down, why));
+        entry.refusal = Some((now + self.config.params.hold_down, why));
         match why {
             Refusal::Code(code) => entry.last_code = Some(code.into()),
             Refusal::Error(code) => entry.last_code = Some(code),
@@ -326,7 +326,7 @@ impl Nhc {
                 self.refused(destination, Refusal::Call(cause), now);
             } else if let Some(entry) = self.entries.get_mut(&destination) {
                 // The station may have disappeared, so an authoritative answer is requested.
-                entry.void(now + self.config.hold_down);
+                entry.void(now + self.config.params.hold_down);
             }
         }
     }
@@ -339,7 +339,7 @@ impl Nhc {
         now: Instant,
     ) {
         let mut hit = Vec::new();
-        let forget_at = now + self.config.hold_down;
+        let forget_at = now + self.config.params.hold_down;
         for (destination, entry) in &mut self.entries {
             let leads = |way: Way| nbma.is_none_or(|nbma| nbma == way.nbma);
             let within = |way: &Way| {
@@ -366,7 +366,7 @@ impl Nhc {
                 continue;
             };
             if entry.refusal.is_some_and(|(until, _)| until <= now) {
-                (entry.refusal, entry.forget_at) = (None, Some(now + self.config.hold_down));
+                (entry.refusal, entry.forget_at) = (None, Some(now + self.config.params.hold_down));
             }
             if entry.way.is_some_and(|way| way.until <= now) {
                 (entry.way, entry.conn, entry.forget_at) = (None, None, Some(now));

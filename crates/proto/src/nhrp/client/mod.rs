@@ -11,20 +11,20 @@
 //! machine's address: for a member of a Classical IP subnet it is the member's own address.
 //!
 //! **States of an entry**: asking (a request is outstanding), known (with a connection or without one), refused (no
-//! request for [`Config::hold_down`]). A binding that is used in the last two thirds of its holding time is requested
+//! request for [`Params::hold_down`]). A binding that is used in the last two thirds of its holding time is requested
 //! again when a third is left; the connection stays.
 //!
 //! **Registration** is repeated after a third of its holding time. No request is made before it is accepted. When the
 //! machine stops in order, it purges its registration.
 //!
-//! **Timers**: requests ([`Config::retry`]), holding times, [`Config::idle`] of connections, [`Config::hold_down`].
+//! **Timers**: requests ([`Config::retry`]), holding times, [`Config::idle`] of connections, [`Params::hold_down`].
 //!
 //! **Trust.** Only the configured server is accepted, and no other station may call [`Config::address`]. With
 //! [`Config::key`] its packets must be signed; Error Indications cannot be signed.
 //!
 //! **Standards**: RFC 2332 §5.1, §5.2 (client's side), §5.3.1–§5.3.4; RFC 2333 (its router is its server).
 //!
-//! **Networks.** With [`Config::widest`] an answer may cover a network. The entry of the requested destination then
+//! **Networks.** With [`Params::prefix`] an answer may cover a network. The entry of the requested destination then
 //! serves all destinations in the network that have no entry of their own, and a purge of any part of the network ends
 //! it.
 //!
@@ -61,24 +61,50 @@ const CONTROL_SDU: u16 = crate::mpoa::mps::MAX_SDU;
 /// Least MTU of a link for IPv4, octets. Source: RFC 791 §3.2.
 const LEAST_MTU: u16 = 68;
 
-/// Bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Destinations.
-    pub entries: usize,
-    /// Connections.
-    pub conns: usize,
-    /// NHRP packets that wait for the connection with the server.
-    pub queue: usize,
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            entries: 256,
-            conns: 256,
-            queue: 16,
-        }
+crate::parameters! {
+    /// Parameters of a client.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params, ParamRanges {
+        /// Holding time of its registration.
+        ///
+        /// In whole seconds. With less than a second the station does not register and only sends requests.
+        holding: Duration = s(900), s(1)..=s(65_535);
+        /// Accept authoritative answers only, not cached ones.
+        ///
+        /// Flag A of requests.
+        authoritative: bool = true, false..=true;
+        /// The widest network that an answer may cover, as prefix length (32: single addresses).
+        ///
+        /// Wider answers are narrowed to this length.
+        prefix: u8 = 32, 8..=32;
+        /// Pause before a refused destination is requested again.
+        ///
+        /// A refused registration is repeated after it, too. Above zero.
+        hold_down: Duration = s(10), s(1)..=s(1200);
+    }
+}
+
+impl Params {
+    /// Holding time of the registration as a packet has it, s.
+    fn holding_s(&self) -> u16 {
+        self.holding.as_secs().try_into().unwrap_or(u16::MAX)
+    }
+}
+
+crate::parameters! {
+    /// Bounds.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Limits, LimitRanges {
+        /// Destinations.
+        entries: usize = 256, 1..=65_536;
+        /// Connections.
+        conns: usize = 256, 1..=65_536;
+        /// NHRP packets that wait for the connection with the server.
+        queue: usize = 16, 1..=65_536;
     }
 }
 
@@ -95,20 +121,12 @@ pub struct Config {
     pub server: (Ipv4Addr, AtmAddress),
     /// Largest IP packet that the station accepts, 68..=65527 octets.
     pub mtu: u16,
-    /// Holding time of the registration, s; with 0 the station does not register and only sends requests.
-    pub holding_s: u16,
-    /// True to accept only authoritative answers (flag A).
-    pub authoritative: bool,
-    /// The widest network that an answer may cover, as prefix length 8..=32; 32 means single addresses. Wider answers
-    /// are narrowed to this length.
-    pub widest: u8,
+    /// Parameters.
+    pub params: Params,
     /// Key shared with the server.
     pub key: Option<auth::Key>,
     /// Retries of requests.
     pub retry: RetryRule,
-    /// Pause before a refused destination is requested again, and before a refused registration is repeated; above
-    /// zero.
-    pub hold_down: Duration,
     /// Idle time after which a connection to a destination is released; zero means never.
     pub idle: Duration,
     /// Bounds.
@@ -131,16 +149,13 @@ impl Config {
             ip,
             server,
             mtu: crate::clip::MTU,
-            holding_s: 900,
-            authoritative: true,
-            widest: 32,
+            params: Params::DEFAULT,
             key: None,
             retry: RetryRule {
                 initial: Duration::from_secs(1),
                 retry_limit: Duration::from_secs(10),
                 give_up: Duration::from_secs(10),
             },
-            hold_down: Duration::from_secs(60),
             idle: Duration::from_secs(20 * 60),
             limits: Limits::default(),
             first_request_id: 1,
@@ -304,8 +319,8 @@ impl Nhc {
     }
     /// True while it is registered with its server, or if it does not register.
     #[must_use]
-    pub const fn is_registered(&self) -> bool {
-        self.registered.is_some() || self.config.holding_s == 0
+    pub fn is_registered(&self) -> bool {
+        self.registered.is_some() || self.config.params.holding_s() == 0
     }
     /// The next packet that was dropped, with the reason.
     pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {

@@ -2,8 +2,8 @@
 
 use super::{FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
 use super::{ToControl, ToData};
+use crate::lane::LecLimits;
 use crate::lane::lec::{ArpStatus, LecConfig, LecState};
-use crate::lane::{LecLimits, LecParams};
 use crate::split::Random;
 use crate::split::codec::{DecodeError, Field, Reader};
 use crate::{split_choice, split_record};
@@ -68,26 +68,6 @@ split_choice!(Role {
 });
 
 split_record!(Tlv { kind, value });
-split_record!(LecParams {
-    control_timeout,
-    initial_control_timeout,
-    control_backoff,
-    max_unknown_count,
-    max_unknown_time,
-    vcc_timeout,
-    max_retry_count,
-    aging_time,
-    forward_delay,
-    expected_arp_time,
-    flush_timeout,
-    path_switching_delay,
-    connection_completion,
-    forward_disconnect,
-    min_reconfigure_delay,
-    max_reconfigure_delay,
-    max_bus_retries,
-    call_retry
-});
 split_record!(LecLimits {
     cache,
     servers,

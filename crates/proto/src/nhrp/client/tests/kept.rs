@@ -16,8 +16,8 @@ const FAR: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 10);
 /// Three servers; client 2 accepts cached answers.
 fn world(servers: impl Fn(usize, &mut MpsConfig)) -> World {
     World::row(3, servers, |n, config: &mut Config| {
-        config.authoritative = n != 2;
-        config.holding_s = 100;
+        config.params.authoritative = n != 2;
+        config.params.holding = Duration::from_secs(100);
     })
 }
 

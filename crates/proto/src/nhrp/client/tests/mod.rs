@@ -132,7 +132,8 @@ fn a_station_that_dies() {
 
 #[test]
 fn used_ways_are_kept_and_unused_ones_forgotten() {
-    let holding = |_: usize, config: &mut super::Config| config.holding_s = 30;
+    let holding =
+        |_: usize, config: &mut super::Config| config.params.holding = Duration::from_secs(30);
     let mut world = World::row(2, |_, _| {}, holding);
     let target = ip(2, 10);
     direct(&mut world, target);
@@ -232,12 +233,12 @@ fn a_registration_that_is_refused_is_tried_again_later() {
         None,
         "who is not registered does not ask"
     );
-    world.run(Duration::from_secs(60));
+    world.run(super::Params::DEFAULT.hold_down);
     assert_eq!(told(&world), Some(2));
     // A client may omit it.
     let anonymous = |n: usize, config: &mut super::Config| {
         if n == 0 {
-            config.holding_s = 0;
+            config.params.holding = Duration::from_secs(0);
         }
     };
     let mut world = World::row(2, |_, _| {}, anonymous);

@@ -21,7 +21,11 @@ fn far(third: u8, last: u8) -> Ipv4Addr {
 
 /// Clients accept networks of /12 and longer. 172.16/16 is behind the second router, except for one host.
 fn world() -> World {
-    let mut world = World::row(2, |_, _| {}, |_, config: &mut Config| config.widest = 12);
+    let mut world = World::row(
+        2,
+        |_, _| {},
+        |_, config: &mut Config| config.params.prefix = 12,
+    );
     let next_hop = ip(1, 1).into();
     let there = RouteResult::Via { itf: 1, next_hop };
     world.routers[0].routes.push((far(0, 0), 16, there));
@@ -73,8 +77,9 @@ fn never_wider_than_wanted_and_never_wider_than_the_route() {
         // The first request is from a client that accepts any width.
         direct(&mut world, FAR);
         world.client(1, Input::Stop);
-        let config = world.clients[1].nhc.config().clone();
-        world.clients[1].nhc = super::Nhc::new(Config { widest, ..config });
+        let mut config = world.clients[1].nhc.config().clone();
+        config.params.prefix = widest;
+        world.clients[1].nhc = super::Nhc::new(config);
         world.client(1, Input::Start);
         world.run(SECOND);
         world.send(1, far(3, 77), b"x");
@@ -152,8 +157,8 @@ fn a_registered_network_is_answered_and_kept() {
         2,
         |_, _| {},
         |n, config: &mut Config| {
-            config.widest = 24;
-            config.authoritative = n != 2;
+            config.params.prefix = 24;
+            config.params.authoritative = n != 2;
         },
     );
     // Client 1 registers a network behind it, in addition to itself.

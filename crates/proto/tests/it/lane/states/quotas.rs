@@ -23,7 +23,7 @@ fn les_joined_announcements_have_a_quota_for_each_member() {
     let mut b = les();
     let (foe, other) = (client(&mut b, 1, "joined"), client(&mut b, 2, "joined"));
     b.frames();
-    let rate = ServerParams::default().announcement_rate as usize;
+    let rate = ServerParams::default().quota.announcements.0 as usize;
     let announcement = |n: usize| {
         let ops = [OpCode::NARP, OpCode::TOPOLOGY, OpCode::ARP];
         request(ops[n % ops.len()], 1, 1)
@@ -59,7 +59,7 @@ fn les_joined_questions_for_unregistered_addresses_have_a_quota_for_each_member(
     let (foe, other) = (client(&mut b, 1, "joined"), client(&mut b, 2, "joined"));
     let proxies = [proxy(&mut b, 3), proxy(&mut b, 4)];
     b.frames();
-    let rate = ServerParams::default().unregistered_rate as usize;
+    let rate = ServerParams::default().quota.unregistered.0 as usize;
     let question = |from: u8, about: u8| {
         let mut question = request(OpCode::ARP, from, from.into());
         question.target = LanDestination::mac(mac(about));
@@ -102,7 +102,7 @@ fn les_joined_registrations_have_a_quota_for_each_member() {
             .count()
     };
     let params = ServerParams::default();
-    let (rate, before) = (params.registration_rate as usize, told(&b));
+    let (rate, before) = (params.quota.registrations.0 as usize, told(&b));
     assert!(rate >= params.registrations, "all of a client at once");
     let step = |n: usize, who: u8| {
         let op = [OpCode::REGISTER, OpCode::UNREGISTER][n % 2];

@@ -1,0 +1,129 @@
+//! The sections whose keys set parameters of protocols, and where they stand.
+
+use crate::parameter::Keys;
+use aerostat_node::ip::router::ArpParams;
+use aerostat_proto::lane::{LecParams, Quotas, ServerParams};
+use aerostat_proto::mpoa::mps::MpsParams;
+use aerostat_proto::mpoa::params::{MpcParams, MpcRanges};
+use aerostat_proto::parameters::Value;
+use aerostat_proto::uni::{Side, TimerValues, Version};
+use aerostat_proto::{clip as classical, nhrp as next_hop, sscop as link};
+
+pub(crate) fn mpoa() -> Keys {
+    Keys::default()
+        .of_role("Client", &MpcParams::DEFAULT)
+        .of_role("Server", &MpsParams::DEFAULT)
+        .without(["flow_frames", "flow_time"])
+        .default_is("hold_down", "4 times retry_max")
+        .text("flow_detect", flow_detect)
+}
+
+fn flow_detect() -> String {
+    let MpcRanges {
+        flow_frames: frames,
+        flow_time: time,
+        ..
+    } = MpcParams::RANGES;
+    format!(
+        "Client: number of frames to one destination ({frames}) within a time ({time}) that makes a flow (p1, p2); \
+         default {} frames per {}.",
+        Value::from(frames.default),
+        Value::from(time.default),
+    )
+}
+
+pub(crate) fn nhrp() -> Keys {
+    Keys::default().of_role("Client", &next_hop::client::Params::DEFAULT)
+}
+
+pub(crate) fn clip() -> Keys {
+    Keys::of(&classical::Params::DEFAULT)
+}
+
+pub(crate) fn quota() -> Keys {
+    Keys::of(&Quotas::DEFAULT)
+}
+
+pub(crate) fn lec() -> Keys {
+    Keys::of(&LecParams::DEFAULT).otherwise("with LANE version 1", &LecParams::V1)
+}
+
+pub(crate) fn les() -> Keys {
+    Keys::of(&ServerParams::DEFAULT)
+}
+
+pub(crate) fn arp() -> Keys {
+    Keys::of(&ArpParams::DEFAULT)
+}
+
+pub(crate) fn sscop() -> Keys {
+    Keys::of(&link::Params::UNI)
+}
+
+pub(crate) fn uni() -> Keys {
+    let user = |version| TimerValues::standard(Side::User, version);
+    Keys::of(&TimerValues::DEFAULT)
+        .otherwise("at a user", &user(Version::Uni31))
+        .otherwise("at a user of UNI 4.0", &user(Version::Uni40))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A section with such keys.
+    pub(crate) struct Section {
+        /// Its name in the schema.
+        pub(crate) name: &'static str,
+        /// Where it stands; `NAME` stands for any name.
+        pub(crate) path: &'static str,
+        pub(crate) keys: fn() -> Keys,
+    }
+
+    const fn section(name: &'static str, path: &'static str, keys: fn() -> Keys) -> Section {
+        Section { name, path, keys }
+    }
+
+    pub(crate) const SECTIONS: [Section; 9] = [
+        section("MpoaParams", "mpoa", mpoa),
+        section("NhrpFile", "nhrp", nhrp),
+        section("LecTimersFile", "timers.lec", lec),
+        section("LesTimersFile", "timers.les", les),
+        section("ArpTimersFile", "timers.arp", arp),
+        section("SscopTimersFile", "timers.sscop", sscop),
+        section("UniTimersFile", "timers.uni", uni),
+        section("QuotaFile", "lane.quota", quota),
+        section("LisFile", "clip.NAME", clip),
+    ];
+
+    /// The tables of the page.
+    fn tables() -> String {
+        let mut text = String::new();
+        for Section { path, keys, .. } in SECTIONS {
+            text += &format!(
+                "\nKeys of `{path}`:\n\n| key | meaning | range | default |\n|---|---|---|---|\n"
+            );
+            for row in keys().rows() {
+                text += &format!("| {} |\n", row.join(" | "));
+            }
+        }
+        text + "\n"
+    }
+
+    #[test]
+    fn the_page_of_lab_files_has_the_keys_ranges_and_defaults_of_all_parameters() {
+        const BEGIN: &str =
+            "<!-- tables of parameters: written by the tests with UPDATE_EXPECTED=1 -->\n";
+        const END: &str = "<!-- end of the tables -->\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/lab-file.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = page.split_once(BEGIN).expect("the tables of parameters");
+        let (told, after) = rest.split_once(END).expect("the end of the tables");
+        let tables = tables();
+        if std::env::var_os("UPDATE_EXPECTED").is_some() {
+            std::fs::write(path, format!("{before}{BEGIN}{tables}{END}{after}")).unwrap();
+            return;
+        }
+        assert!(told == tables, "run the tests with UPDATE_EXPECTED=1");
+    }
+}
