@@ -5,7 +5,8 @@
 
 use crate::diag::{Diagnostics, Span};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
+use serde_saphyr::{DuplicateKeyPolicy, Spanned};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A node of the document.
@@ -102,39 +103,74 @@ impl fmt::Display for Tree {
     }
 }
 
-/// Parses `text`, which is source number `source` from octet `offset` on. There is a tree in spite of unknown tags,
-/// which are errors.
+/// Parses `text`, which is source number `source` from octet `offset` on. There is a tree in spite of unknown tags and
+/// of keys that stand twice, which are errors.
 pub(crate) fn parse(
     text: &str,
     source: usize,
     offset: usize,
     diagnostics: &mut Diagnostics,
 ) -> Option<Tree> {
-    let mut options = serde_saphyr::Options::default();
-    options.strict_booleans = true;
-    options.with_snippet = false;
-    match serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options) {
-        Ok(raw) => {
-            let place = Place {
-                text,
-                source,
-                offset,
-            };
-            let mut tags = Vec::new();
-            let tree = convert(raw, &place, &mut tags);
-            for at in &tags {
-                let tag = place.slice(*at).unwrap_or_default();
-                diagnostics
-                    .error(*at, format!("unknown tag '{tag}'"))
-                    .hint("leave it out, or put a text that begins with '!' in quotes");
-            }
-            Some(tree)
+    let place = Place {
+        text,
+        source,
+        offset,
+    };
+    let read = |twice| {
+        let mut options = serde_saphyr::Options::default();
+        options.strict_booleans = true;
+        options.with_snippet = false;
+        options.duplicate_keys = twice;
+        serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options)
+    };
+    let raw = match read(DuplicateKeyPolicy::Error) {
+        Err(error) if twice(&error).is_some() => {
+            report(&error, &place, diagnostics);
+            // The rest of the file is read, so that this mistake hides no others.
+            read(DuplicateKeyPolicy::LastWins)
         }
-        Err(error) => {
-            report(&error, text, source, offset, diagnostics);
-            None
+        raw => raw,
+    };
+    let raw = raw
+        .map_err(|error| report(&error, &place, diagnostics))
+        .ok()?;
+    let mut odd = Odd::default();
+    let tree = convert(raw, &place, &mut odd);
+    for at in &odd.tags {
+        let tag = place.slice(*at).unwrap_or_default();
+        diagnostics
+            .error(*at, format!("unknown tag '{tag}'"))
+            .hint("leave it out, or put a text that begins with '!' in quotes");
+    }
+    for key in &odd.twice {
+        if !diagnostics.iter().any(|found| found.at == key.at) {
+            diagnostics.error(
+                key.at,
+                format!("not valid YAML: {}", stands_twice(&key.text)),
+            );
         }
     }
+    Some(tree)
+}
+
+/// What is wrong in a document, although it has a tree.
+#[derive(Default)]
+struct Odd {
+    /// Unknown tags.
+    tags: Vec<Span>,
+    /// Keys that stand in their mapping already.
+    twice: Vec<Key>,
+}
+
+fn stands_twice(key: &str) -> String {
+    format!("the key '{key}' stands twice in one mapping")
+}
+
+/// The key that stands twice, if that is the error.
+fn twice(error: &serde_saphyr::Error) -> Option<String> {
+    let message = error.without_snippet().to_string();
+    let rest = message.strip_prefix("duplicate mapping key: ")?;
+    Some(rest.rsplit_once(", set ")?.0.to_owned())
 }
 
 /// The place of a parsed text.
@@ -223,14 +259,14 @@ impl Place<'_> {
     }
 }
 
-/// Limit of unknown tags that are reported.
-const MOST_TAGS: usize = 100;
+/// Limit of unknown tags, and of keys that stand twice, that are reported.
+const MOST_ODD: usize = 100;
 
-fn convert(raw: Spanned<Raw>, place: &Place<'_>, tags: &mut Vec<Span>) -> Tree {
+fn convert(raw: Spanned<Raw>, place: &Place<'_>, odd: &mut Odd) -> Tree {
     let at = place.span(raw.defined);
     let several = matches!(raw.value, Raw::List(_) | Raw::Map(_));
-    if tags.len() < MOST_TAGS {
-        tags.extend(place.tag(at.start, several));
+    if odd.tags.len() < MOST_ODD {
+        odd.tags.extend(place.tag(at.start, several));
     }
     let value = match raw.value {
         Raw::Null => Value::Null,
@@ -239,18 +275,17 @@ fn convert(raw: Spanned<Raw>, place: &Place<'_>, tags: &mut Vec<Span>) -> Tree {
         Raw::Number(number) => Value::Text(place.slice(at).map_or(number, str::to_owned)),
         Raw::List(items) => {
             let items = items.into_iter();
-            Value::List(items.map(|item| convert(item, place, tags)).collect())
+            Value::List(items.map(|item| convert(item, place, odd)).collect())
         }
-        Raw::Map(entries) => Value::Map(
-            entries
-                .into_iter()
-                .map(|(key, value)| {
-                    let at = place.span(key.defined);
-                    let text = key.value;
-                    (Key { at, text }, convert(value, place, tags))
-                })
-                .collect(),
-        ),
+        Raw::Map(entries) => {
+            let entries = entries.into_iter().map(|(key, value)| {
+                let at = place.span(key.defined);
+                let text = key.value;
+                (Key { at, text }, convert(value, place, odd))
+            });
+            let entries = entries.collect();
+            Value::Map(once(entries, odd))
+        }
     };
     // A block ends where the next token starts, so the mark of a list or mapping is its first octet.
     let end = match value {
@@ -261,6 +296,35 @@ fn convert(raw: Spanned<Raw>, place: &Place<'_>, tags: &mut Vec<Span>) -> Tree {
         at: Span { end, ..at },
         value,
     }
+}
+
+/// The entries with each key once. What stands under a key for the second time is added to what stands there first, so
+/// that all names of the file are known.
+fn once(entries: Vec<(Key, Tree)>, odd: &mut Odd) -> Vec<(Key, Tree)> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut all: Vec<(Key, Tree)> = Vec::new();
+    for (key, value) in entries {
+        let Some((_, first)) = places.get(&key.text).and_then(|at| all.get_mut(*at)) else {
+            places.insert(key.text.clone(), all.len());
+            all.push((key, value));
+            continue;
+        };
+        match (&mut first.value, value.value) {
+            (Value::List(first), Value::List(second)) => first.extend(second),
+            (Value::Map(first), Value::Map(second)) => {
+                let more = second.into_iter();
+                let more =
+                    more.filter(|(key, _)| first.iter().all(|(known, _)| known.text != key.text));
+                let more: Vec<_> = more.collect();
+                first.extend(more);
+            }
+            _ => {}
+        }
+        if odd.twice.len() < MOST_ODD {
+            odd.twice.push(key);
+        }
+    }
+    all
 }
 
 /// Messages of the YAML reader for programmers, and the messages for authors of a lab.
@@ -281,18 +345,8 @@ const OWN_WORDS: [(&str, &str); 5] = [
     ("budget breached", "too large, or nested too deeply"),
 ];
 
-fn report(
-    error: &serde_saphyr::Error,
-    text: &str,
-    source: usize,
-    offset: usize,
-    diagnostics: &mut Diagnostics,
-) {
-    let place = Place {
-        text,
-        source,
-        offset,
-    };
+fn report(error: &serde_saphyr::Error, place: &Place<'_>, diagnostics: &mut Diagnostics) {
+    let Place { source, offset, .. } = *place;
     let mut at = error.location().map_or(
         Span {
             source,
@@ -314,9 +368,8 @@ fn report(
     {
         message = (*ours).to_owned();
     }
-    let twice = message.strip_prefix("duplicate mapping key: ");
-    if let Some((key, _)) = twice.and_then(|rest| rest.rsplit_once(", set ")) {
-        message = format!("the key '{key}' stands twice in one mapping");
+    if let Some(key) = twice(error) {
+        message = stands_twice(&key);
     }
     diagnostics.error(
         at,
@@ -462,19 +515,34 @@ mod tests {
     fn keys_that_stand_twice_are_told_in_words_of_our_own() {
         for (text, told) in [
             ("a: 1\na: 2\n", "stands twice"),
+            ("1: x\n1: y\n", "stands twice"),
             // Keys that are not text are refused before they are compared.
             ("? [a]\n: 1\n? [a]\n: 2\n", "expected string"),
         ] {
-            let mut diagnostics = Diagnostics::default();
-            assert!(parse(text, 0, 0, &mut diagnostics).is_none(), "{text}");
-            let all: Vec<_> = diagnostics
-                .iter()
-                .map(|found| found.message.clone())
-                .collect();
+            let all = self::told(text);
             assert!(all.iter().any(|found| found.contains(told)), "{all:?}");
             assert!(!all.concat().contains("Policy"), "{all:?}");
         }
     }
+
+    #[test]
+    fn each_key_that_stands_twice_is_told_once_and_the_names_under_it_are_kept() {
+        let text = "a: 1\na: 2\na: 3\nb: { c: 1, c: 2 }\nd: { e: 1 }\nd: { f: 2, e: 3 }\n";
+        let all = told(text);
+        let of = |key: &str| {
+            let message = format!("the key '{key}' stands twice");
+            all.iter().filter(|told| told.contains(&message)).count()
+        };
+        assert_eq!(
+            (of("a"), of("c"), of("d"), all.len()),
+            (2, 1, 1, 4),
+            "{all:?}"
+        );
+        let tree = parse(text, 0, 0, &mut Diagnostics::default()).expect("a tree");
+        let shown = r#"{ "a": "1", "b": { "c": "1" }, "d": { "e": "1", "f": "2" } }"#;
+        assert_eq!(tree.to_string(), shown);
+    }
+
     #[test]
     fn places_and_digits() {
         let text = "on: ls1010\nlinks:\n  - [a, \"b\", { rate: 25.6, prefix: 470091810000000000000000000001 }]\n  - é: 1e-6\n    off: no\nx: true\ny:\n";
@@ -510,7 +578,7 @@ mod tests {
     fn broken_yaml_has_a_place() {
         for (text, line) in [("a: [1, 2\nb: 3\n", 2), ("a: 1\na: 2\n", 2), ("a: 'x\n", 1)] {
             let mut d = Diagnostics::new("x", text);
-            assert!(parse(text, 0, 0, &mut d).is_none(), "{text}");
+            let _ = parse(text, 0, 0, &mut d);
             let finding = d.iter().next().unwrap().clone();
             assert!(d.locate(finding.at).1 >= line, "{d}");
             assert!(finding.message.starts_with("not valid YAML"), "{d}");

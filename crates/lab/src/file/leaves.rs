@@ -91,7 +91,7 @@ scalar!(
 );
 scalar!(
     /// Kind of traffic.
-    TrafficKind(Kind), |text: &str| match text {
+    TrafficKind(Kind) = "udp", |text: &str| match text {
         "tcp" => Ok(Kind::Tcp),
         "udp" => Ok(Kind::Udp),
         "ping" => Ok(Kind::Ping),

@@ -30,6 +30,7 @@ fn a_value_of_a_wrong_type_hides_no_mistake_of_another_kind() {
         ("there is no switch 's9'", 1),
         ("there is no host 'nobody'", 1),
         ("'fax': expected tcp, udp", 1),
+        ("'r' is a router, not a host", 1),
         ("'soon'", 1),
         ("there is no link 's1-s7'", 1),
         ("'tomorrow'", 1),
@@ -41,7 +42,7 @@ fn a_value_of_a_wrong_type_hides_no_mistake_of_another_kind() {
         let count = all.iter().filter(|one| one.contains(says)).count();
         assert_eq!(count, times, "{says}: {all:#?}");
     }
-    assert_eq!(all.len(), 10, "{all:#?}");
+    assert_eq!(all.len(), 11, "{all:#?}");
 }
 
 #[test]
@@ -74,6 +75,87 @@ fn what_follows_from_a_mistake_is_not_told() {
         let all = told(&text);
         assert!(all.len() == 1 && all[0].contains(says), "{to}: {all:#?}");
     }
+}
+
+#[test]
+fn a_key_that_stands_twice_hides_no_other_mistake_and_hides_no_name() {
+    let text = SMALL
+        .replace("10.2.0.10", "10.3.0.10")
+        .replace("lane: { on: s1", "lane: { on: s1, on: s1");
+    let more = "hosts: { z: { on: s2, elan: b, ip: 10.2.0.12, ip: 10.2.0.13 } }\n\
+        traffic: [{ from: x, to: z, kind: ping }, { from: x, to: q, kind: ping }]\n";
+    let all = told(&format!("{text}{more}"));
+    for says in [
+        "the key 'on' stands twice in one mapping",
+        "the key 'hosts' stands twice in one mapping",
+        "the key 'ip' stands twice in one mapping",
+        "10.3.0.10 is outside 10.2.0.0/24",
+        "there is no host 'q'",
+    ] {
+        let count = all.iter().filter(|one| one.contains(says)).count();
+        assert_eq!(count, 1, "{says}: {all:#?}");
+    }
+    assert_eq!(all.len(), 5, "{all:#?}");
+}
+
+#[test]
+fn a_wrong_kind_or_peer_of_a_flow_hides_neither_its_size_nor_its_port() {
+    let flow = |flow: &str| told(&format!("{SMALL}traffic: [{{ {flow} }}]\n"));
+    for (text, says) in [
+        (
+            "from: x, to: y, kind: fax, size: 9MiB, port: 70000",
+            "'fax'",
+        ),
+        (
+            "from: x, to: nobody, kind: rr, size: 9MiB, port: 70000",
+            "'nobody'",
+        ),
+        (
+            "from: x, to: x, kind: rr, size: 9MiB, port: 70000",
+            "to itself",
+        ),
+    ] {
+        let all = flow(text);
+        for says in [says, "the size of this traffic", "a port is a number"] {
+            assert!(all.iter().any(|one| one.contains(says)), "{text}: {all:#?}");
+        }
+        assert_eq!(all.len(), 3, "{text}: {all:#?}");
+    }
+    // What depends on the kind is not told.
+    for text in [
+        "from: x, to: y, kind: pink, port: 70, rate: 1pps",
+        "from: x, to: y, kind: png",
+        "from: x, to: y, kind: trp, size: 1",
+        "from: x, to: y, kind: updp, rate: 9pps, poisson: true, tick: 1ms",
+        "from: x, to: y, kind: r, size: 100000",
+    ] {
+        let all = flow(text);
+        assert!(
+            all.len() == 1 && all[0].contains("expected tcp"),
+            "{text}: {all:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_host_that_is_wrong_hides_no_double_names_elsewhere() {
+    let wrong = SMALL.replace("10.1.0.10", "10.3.0.10");
+    let programs = "ip: 10.2.0.10, sockets: [{ name: p, listen: sink }, { name: p, listen: sink, selector: e1 }]";
+    let flows = "traffic: [{ from: r, to: y, kind: ping }, { name: f, from: y, to: y2, kind: ping }, \
+        { name: f, from: y2, to: y, kind: ping }]\n";
+    let text = wrong.replace("ip: 10.2.0.10", programs);
+    let all = told(&format!(
+        "{text}  y2: {{ on: s2, elan: b, ip: 10.2.0.11 }}\n{flows}"
+    ));
+    for says in [
+        "10.3.0.10 is outside",
+        "two programs with one name: 'p'",
+        "'r' is a router, not a host",
+        "two flows with one name: 'f'",
+    ] {
+        assert!(all.iter().any(|one| one.contains(says)), "{says}: {all:#?}");
+    }
+    assert_eq!(all.len(), 4, "{all:#?}");
 }
 
 #[test]
@@ -196,7 +278,11 @@ fn a_mistake_hides_no_other_with_the_same_words_and_what_follows_from_it_is_not_
         // The entry behind one with a mistake.
         (
             format!("{SMALL}traffic: [{{ from: x, to: y, kind: fax }}, {{ from: x, to: y, kind: udp }}]\n"),
-            &["'fax': expected tcp, udp, ping, rr or voice", "udp traffic needs a rate"],
+            &[
+                "'fax': expected tcp, udp, ping, rr or voice",
+                "two flows with one name: 'x-y'",
+                "udp traffic needs a rate",
+            ],
         ),
         // Two mistakes in one entry.
         (

@@ -11,18 +11,23 @@ use aerostat_node::ip::apps;
 use aerostat_node::ip::emodel;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::Duration;
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest UDP or ICMP payload: an IPv4 packet without its headers.
 const MAX_PAYLOAD: usize = 65_507;
+/// Largest request or response of request-response traffic, octets.
+const MAX_MESSAGE: usize = 1 << 20;
 /// Octets of the headers of IPv4 and UDP, or of IPv4 and ICMP echo.
 const HEADERS: usize = 28;
 
 /// Fills `lab.traffic`, `lab.faults` and `lab.capture`.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     let owners = ip::owners(lab);
+    let mut named: BTreeMap<String, Span> = BTreeMap::new();
     for section in file.traffic.iter().flatten() {
-        if let Some(flow) = flow(section, names, (lab, &owners), d) {
+        let name = flow_name(section, &mut named, d);
+        if let Some(flow) = flow(section, name, names, (lab, &owners), d) {
             lab.traffic.push(flow);
         }
     }
@@ -44,8 +49,34 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     }
 }
 
+/// The name of a flow. It must differ from those before, which have their sections in `named`.
+fn flow_name(
+    section: &TrafficFile,
+    named: &mut BTreeMap<String, Span>,
+    d: &mut Diagnostics,
+) -> String {
+    let name = section.name.as_ref().map_or_else(
+        || format!("{}-{}", section.from.value, section.to.value),
+        |name| name.value.0.clone(),
+    );
+    let at = section.name.as_ref().map_or(section.place, |name| name.at);
+    match named.entry(name.clone()) {
+        Entry::Vacant(place) => {
+            place.insert(section.place);
+        }
+        Entry::Occupied(first) => {
+            d.error(at, format!("two flows with one name: '{name}'"))
+                .hint("give one of them a 'name:'")
+                .rests_in(section.place, ["name"])
+                .rests_in(*first.get(), ["name"]);
+        }
+    }
+    name
+}
+
 fn flow(
     section: &TrafficFile,
+    name: String,
     names: &Names,
     (lab, owners): (&Lab, &Owners),
     d: &mut Diagnostics,
@@ -53,16 +84,8 @@ fn flow(
     let from = names.host(&section.from, d);
     let to = names.host(&section.to, d);
     let kind = kind(section, d);
-    let name = section.name.as_ref().map_or_else(
-        || format!("{}-{}", section.from.value, section.to.value),
-        |name| name.value.0.clone(),
-    );
-    let at = section.name.as_ref().map_or(section.place, |name| name.at);
-    if lab.traffic.iter().any(|flow| flow.name == name) {
-        d.error(at, format!("two flows with one name: '{name}'"))
-            .hint("give one of them a 'name:'")
-            .rests_on(["traffic/*/name"]);
-    }
+    let port = ports::port(section, d);
+    let ticks = kind.and_then(|kind| ports::ticks(section, kind, d));
     let (from, to) = (from?, to?);
     if from == to {
         d.error(section.to.at, "a flow from a host to itself");
@@ -78,7 +101,6 @@ fn flow(
         check_path(section, (lab, owners), [from, to], d);
     }
     let kind = kind?;
-    let (port, ticks) = (ports::port(section, d), ports::ticks(section, kind, d));
     check_size(section, kind, lab, [(from, near), (to, far)], d);
     let start = section.start.as_ref().map_or(Duration::ZERO, |t| t.value.0);
     Some(Flow {
@@ -105,7 +127,8 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
         let given = size.or(section.rate.as_ref().map(|given| given.at));
         if let Some(at) = given {
             d.error(at, "voice has a rate and a size of its own")
-                .hint("kind: udp takes any");
+                .hint("kind: udp takes any")
+                .rests_in(section.place, ["kind"]);
         }
     }
     if let Some(rate) = &section.rate
@@ -114,27 +137,31 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
         d.error(
             rate.at,
             "tcp and rr go as fast as they can: they take no rate",
-        );
+        )
+        .rests_in(section.place, ["kind"]);
     }
     if let Some(poisson) = &section.poisson
         && kind != Kind::Udp
     {
-        d.error(poisson.at, "poisson is for udp");
+        d.error(poisson.at, "poisson is for udp")
+            .rests_in(section.place, ["kind"]);
     }
     let size = |default: usize| section.size.as_ref().map_or(default, |size| size.value.0);
     let (min, max) = match kind {
         // A measured datagram begins with its stamp: flow, number and time.
         Kind::Udp | Kind::Voice => (apps::MIN_PAYLOAD, MAX_PAYLOAD),
         Kind::Ping => (0, MAX_PAYLOAD),
-        Kind::Tcp | Kind::Rr => (1, 1 << 20),
+        Kind::Tcp | Kind::Rr => (1, MAX_MESSAGE),
     };
     if let Some(given) = &section.size
         && !(min..=max).contains(&given.value.0)
     {
-        d.error(
-            given.at,
-            format!("the size of this traffic is {min} to {max} octets"),
-        );
+        let text = format!("the size of this traffic is {min} to {max} octets");
+        let found = d.error(given.at, text);
+        // Larger sizes are wrong for all kinds.
+        if given.value.0 <= MAX_MESSAGE {
+            found.rests_in(section.place, ["kind"]);
+        }
     }
     if let Some(given) = section.size.as_ref().filter(|_| kind == Kind::Tcp) {
         d.warning(
@@ -161,7 +188,7 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
             let Some(rate) = rate else {
                 d.error(section.kind.at, "udp traffic needs a rate")
                     .hint("for example: rate: 450pps, or rate: 2Mbps")
-                    .rests_in(section.place, ["rate"]);
+                    .rests_in(section.place, ["rate", "kind"]);
                 return None;
             };
             FlowKind::Udp {
@@ -268,7 +295,7 @@ fn check_size(
             ))
             .rests_on(["lane/elans/*/mtu", "clip/*/mtu"])
             .rests_on([&*format!("hosts/{}/kernel", lab.node(ends[0].0).name)])
-            .rests_in(section.place, ["size"]);
+            .rests_in(section.place, ["size", "kind"]);
     }
 }
 

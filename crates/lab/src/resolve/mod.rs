@@ -219,6 +219,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     };
     nodes::build(file, &names, &mut lab, d);
     outside::build(file, &names, &mut lab, d);
+    nodes::link_names(file, &lab, d);
     limits::clients(file, &lab, d);
     if wrong(d) {
         return None;
@@ -334,6 +335,29 @@ hosts:
             let found = error(&text);
             assert!(found.contains(says), "{found}");
         }
+    }
+
+    #[test]
+    fn no_two_links_have_one_name() {
+        let link = |name: &str| {
+            SMALL.replace(
+                "[[s1, s2]]",
+                &format!("[[s1, s2], [s1, s2, {{ name: {name} }}]]"),
+            )
+        };
+        for (name, says) in [
+            ("s1-s2", "two links with one name: 's1-s2'"),
+            ("x-s1", "two links with one name: 'x-s1' is that of x, too"),
+            (
+                "lane-s1",
+                "two links with one name: 'lane-s1' is that of lane, too",
+            ),
+        ] {
+            let said = error(&link(name));
+            assert!(said.contains(says), "{said}");
+            assert_eq!(said.matches("error:").count(), 1, "{said}");
+        }
+        assert_eq!(lab(&link("x-s2")).links[1].name, "x-s2");
     }
 
     #[test]

@@ -332,6 +332,20 @@ hosts:
     }
 
     #[test]
+    fn a_value_out_of_its_range_is_told_where_nobody_uses_it_too() {
+        let text = format!(
+            "nhrp: {{ holding: 0s, prefix: 33 }}\n{}",
+            crate::resolve::tests::SMALL
+        );
+        let error = crate::parse("t.atm.yml", &text, &[])
+            .expect_err("mistakes")
+            .to_string();
+        assert!(error.contains("holding is 1s to 65535s"), "{error}");
+        assert!(error.contains("prefix is 8 to 32"), "{error}");
+        assert_eq!(error.matches("error:").count(), 2, "{error}");
+    }
+
+    #[test]
     fn mistakes() {
         for (nhrp, says) in [
             ("{ key: { spi: 65536, secret: x } }", "from 0 to 65535"),

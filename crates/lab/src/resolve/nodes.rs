@@ -129,6 +129,37 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     }
 }
 
+/// Refuses names of links between switches that are the names of other links: those of end systems, which are called
+/// after the two nodes.
+pub(super) fn link_names(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let of_end_system =
+        |link: &&Link| !matches!(lab.node(link.ends[0].node).kind, NodeKind::Switch(_));
+    let others = lab.links.iter().filter(of_end_system);
+    let others: BTreeMap<&str, NodeId> = others
+        .map(|link| (&*link.name, link.ends[0].node))
+        .collect();
+    for link in file.links.iter().flatten() {
+        let LinkFile::Trunk(link) = link else {
+            continue;
+        };
+        let given = link
+            .options
+            .as_ref()
+            .and_then(|options| options.name.as_ref());
+        let Some(name) = given else {
+            continue;
+        };
+        if let Some(node) = others.get(&*name.value.0) {
+            let (text, node) = (&name.value.0, &lab.node(*node).name);
+            d.error(
+                name.at,
+                format!("two links with one name: '{text}' is that of {node}, too"),
+            )
+            .rests_on_name(node);
+        }
+    }
+}
+
 /// Adds a link; `a` has the user side if it is an end system, else the network side.
 pub(super) fn connect(
     lab: &mut Lab,

@@ -59,7 +59,10 @@ pub(super) fn connections(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut 
         if let Some(pvc) = connection(file, lab, [from, to], &mut labels, d) {
             odd(file, lab, &pvc, d);
             lab.pvcs.push(pvc);
-            admit(file, lab, d);
+            if !admit(file, lab, d) {
+                // The connections after it are admitted without what this one asks for.
+                lab.pvcs.pop();
+            }
         }
     }
 }
@@ -224,8 +227,8 @@ fn connection(
     })
 }
 
-/// Reports that the ports of the last connection cannot guarantee what all connections together need.
-fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) {
+/// Reports that the ports of the last connection cannot guarantee what all connections together need, and is then false.
+fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) -> bool {
     let mut reserved: BTreeMap<(NodeId, PortNo), (u64, u64)> = BTreeMap::new();
     for pvc in &lab.pvcs {
         for hop in &pvc.hops {
@@ -257,10 +260,11 @@ fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) {
                         "routers/*/link",
                     ])
                     .rests_on(atm::WAYS);
-                return;
+                return false;
             }
         }
     }
+    true
 }
 
 /// VPI and VCI; the connection decides which values are valid.
@@ -390,6 +394,20 @@ mod tests {
             let text = error(pvcs);
             assert!(text.contains(says), "{pvcs}: {text}");
         }
+    }
+
+    #[test]
+    fn a_connection_that_asks_for_too_much_is_told_alone() {
+        let pvcs = "{ from: x, vc: 0.40, to: y, pcr: 300000 }, { from: x, vc: 0.41, to: y, pcr: 200000 }, \
+            { from: x, vc: 0.42, to: y, pcr: 9 }, { from: x, vc: 0.43, to: y, pcr: 100000 }";
+        let said = error(pvcs);
+        for rate in [500_000, 400_009] {
+            assert!(
+                said.contains(&format!("cannot guarantee {rate} cells/s")),
+                "{said}"
+            );
+        }
+        assert_eq!(said.matches("error:").count(), 2, "{said}");
     }
 
     #[test]

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 pub(super) fn port(section: &TrafficFile, d: &mut Diagnostics) -> Option<u16> {
     let given = section.port.as_ref()?;
     if section.kind.value.0 == Kind::Ping {
-        d.error(given.at, "a ping has no port");
+        d.error(given.at, "a ping has no port")
+            .rests_in(section.place, ["kind"]);
         return None;
     }
     let port = u16::try_from(given.value).ok().filter(|port| *port > 0);
@@ -32,11 +33,13 @@ pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) 
         return None;
     };
     let FlowKind::Udp { rate, poisson, .. } = kind else {
-        d.error(tick.at, "tick is for udp");
+        d.error(tick.at, "tick is for udp")
+            .rests_in(section.place, ["kind"]);
         return None;
     };
     if section.kind.value.0 == Kind::Voice || poisson {
-        d.error(tick.at, "tick is for udp at even distances");
+        d.error(tick.at, "tick is for udp at even distances")
+            .rests_in(section.place, ["kind", "poisson"]);
         return None;
     }
     let spacing = section
@@ -52,7 +55,7 @@ pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) 
     if ticks.tick.is_zero() || spacing.as_secs_f64() * most > seconds {
         d.error(tick.at, "the datagrams of a tick must fit before the next")
             .hint("a longer tick, a shorter spacing, or a lower rate")
-            .rests_in(section.place, ["tick", "spacing", "size"]);
+            .rests_in(section.place, ["tick", "spacing", "size", "kind"]);
         return None;
     }
     Some(ticks)

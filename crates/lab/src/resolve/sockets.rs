@@ -2,7 +2,7 @@
 
 use super::events::send_rate;
 use super::{Class, Names};
-use crate::diag::Diagnostics;
+use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, Label, QosText, SocketFile, Time};
 use crate::model::{GivenRate, Lab, NodeId, NodeKind};
@@ -47,7 +47,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             let Some(program) = program(section, number, (id, own), names, lab, d) else {
                 continue;
             };
-            check(&programs, &program, section, d);
+            check(&programs, &program, (host.place, section), d);
             if let Some(expect) = &section.expect {
                 let at = (id, programs.len());
                 lab.sockets_expect.insert(at, expect.value.0);
@@ -61,13 +61,18 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
 }
 
 /// Checks that names and listeners are unique.
-fn check(before: &[Program], program: &Program, section: &SocketFile, d: &mut Diagnostics) {
+fn check(
+    before: &[Program],
+    program: &Program,
+    (host, section): (Span, &SocketFile),
+    d: &mut Diagnostics,
+) {
     let listens = |p: &Program| matches!(p.role, Role::Listen { .. });
     for other in before {
         if other.name == program.name {
             let text = format!("two programs with one name: '{}'", program.name);
             d.error(section.place, text)
-                .rests_on(["hosts/*/sockets/*/name"]);
+                .rests_in(host, ["sockets/*/name"]);
         }
         let same = (other.local, other.sap) == (program.local, program.sap);
         if same && listens(other) && listens(program) {
@@ -77,7 +82,7 @@ fn check(before: &[Program], program: &Program, section: &SocketFile, d: &mut Di
             );
             d.error(section.place, text)
                 .hint("give one of them another selector, e0 to ff")
-                .rests_on(["hosts/*/sockets/*/selector", "hosts/*/sockets/*/sap"]);
+                .rests_in(host, ["sockets/*/selector", "sockets/*/sap"]);
         }
         if let (Role::Permanent { vc, .. }, Role::Permanent { vc: used, .. }) =
             (program.role, other.role)
