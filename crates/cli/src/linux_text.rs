@@ -1,57 +1,25 @@
-//! The texts of linux-atm's tools, made from the tables of a running lab.
+//! The texts of linux-atm's tools, made from the rows of a running lab ([`aerostat_node::inspect::linux`]).
 //!
 //! Source: `atmarp(8)`, `atmaddr(8)`, `atmdiag(8)`, `qos(7)`, and the output of Debian's atm-tools 2.5.1 in a virtual
 //! machine, parts of which are in the tests.
 
 use crate::exit::Failure;
 use crate::output::Rows;
+use aerostat_node::inspect::Row;
+use aerostat_node::inspect::linux::{
+    ArpConnection, ArpEntry, ArpInterface, Diag, FLAGS, LocalAddress,
+};
+use aerostat_node::inspect::words::{AtmarpEnd, Word as _};
 use aerostat_wire::{AtmAddress, Qos, TrafficParams};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-/// Flags of an entry, by bit.
-const FLAGS: [(u64, &str); 4] = [
-    (0x4, "PERM"),
-    (0x8, "PUBL"),
-    (0x1000, "NULL"),
-    (0x2000, "ARPSRV"),
-];
-
-#[derive(Deserialize)]
-struct Interface {
-    itf: u64,
-    ip: Ipv4Addr,
-    prefix: u8,
-    qos: String,
-}
-
-#[derive(Deserialize)]
-struct Entry {
-    itf: u64,
-    ip: Ipv4Addr,
-    state: String,
-    address: Option<String>,
-    flags: u64,
-    qos: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Connection {
-    itf: u64,
-    ip: Option<Ipv4Addr>,
-    peer: Option<String>,
-    vc: Option<String>,
-    end: String,
-    open: String,
-    qos: String,
-    send_buffer: u64,
-}
-
-/// The rows of the tables with this title, which may be empty.
-fn rows<T: DeserializeOwned>(tables: &[Rows], title: &str) -> Result<Vec<T>, Failure> {
-    let tables = tables.iter().filter(|table| table.title == title);
+/// The rows of this kind, of which there may be several tables.
+fn rows<R: Row + DeserializeOwned>(tables: &[Rows]) -> Result<Vec<R>, Failure> {
+    let tables = tables
+        .iter()
+        .filter(|table| table.title == R::TABLE.title());
     let rows = tables.flat_map(Rows::objects).map(serde_json::from_value);
     let rows: Result<_, serde_json::Error> = rows.collect();
     rows.map_err(|error| Failure::failed(format!("the lab's answer is not understood: {error}")))
@@ -59,105 +27,83 @@ fn rows<T: DeserializeOwned>(tables: &[Rows], title: &str) -> Result<Vec<T>, Fai
 
 /// The output of `atmarp -a`.
 pub(crate) fn atmarp(tables: &[Rows]) -> Result<String, Failure> {
-    let interfaces: Vec<Interface> = rows(tables, "interface")?;
-    let entries: Vec<Entry> = rows(tables, "entry")?;
-    let conns: Vec<Connection> = rows(tables, "connection")?;
+    let interfaces: Vec<ArpInterface> = rows(tables)?;
+    let entries: Vec<ArpEntry> = rows(tables)?;
+    let conns: Vec<ArpConnection> = rows(tables)?;
     // Writing to a String cannot fail.
     let mut text = String::new();
-    for Interface {
-        itf,
-        ip,
-        prefix,
-        qos,
-    } in &interfaces
-    {
+    for interface in &interfaces {
+        let (itf, ip) = (interface.itf, interface.ip);
         let mask = u32::MAX
-            .checked_shl(32 - u32::from(*prefix).min(32))
+            .checked_shl(32 - u32::from(interface.prefix).min(32))
             .unwrap_or(0);
         let mask = Ipv4Addr::from(mask);
         let _ = writeln!(text, "----- Itf {itf} ({ip}, netmask {mask}) -----");
-        let _ = writeln!(text, "Default QOS: {}", qos_text(qos));
-        for entry in entries.iter().filter(|entry| entry.itf == *itf) {
+        let _ = writeln!(text, "Default QOS: {}", qos_text(interface.qos));
+        for entry in entries.iter().filter(|entry| entry.itf == itf) {
             entry_text(&mut text, entry);
-            let own = |conn: &&Connection| conn.itf == *itf && conn.ip == Some(entry.ip);
+            let own = |conn: &&ArpConnection| conn.itf == itf && conn.ip == Some(entry.ip);
             for conn in conns.iter().filter(own) {
-                connection_text(&mut text, conn, qos);
+                connection_text(&mut text, conn, Some(interface.qos));
             }
         }
     }
     text.push_str("----- Unknown incoming connections -----\n");
-    let unknown = |conn: &&Connection| conn.ip.is_none() && conn.end == "passive";
+    let unknown = |conn: &&ArpConnection| conn.ip.is_none() && conn.end == AtmarpEnd::Passive;
     for conn in conns.iter().filter(unknown) {
         let usual = interfaces.iter().find(|itf| itf.itf == conn.itf);
-        connection_text(&mut text, conn, usual.map_or("", |itf| &itf.qos));
+        connection_text(&mut text, conn, usual.map(|itf| itf.qos));
     }
     // A caller that cannot answer InATMARP is not a member of a subnet here: such callers are refused.
     text.push_str("----- Incoming unidirectional connections -----\n----- End of dump -----\n");
     Ok(text)
 }
 
-fn entry_text(text: &mut String, entry: &Entry) {
+fn entry_text(text: &mut String, entry: &ArpEntry) {
     let names = FLAGS.iter().filter(|(bit, _)| entry.flags & bit != 0);
     let names: Vec<&str> = names.map(|(_, name)| *name).collect();
-    let address = entry.address.as_deref();
     let _ = writeln!(
         text,
         "IP {}, state {}, addr {}, flags {:#x}<{}>",
         entry.ip,
-        entry.state,
-        address.map_or("<none>".into(), address_text),
+        entry.state.word(),
+        entry.address.map_or("<none>".into(), address_text),
         entry.flags,
         names.join(","),
     );
-    if let Some(qos) = &entry.qos {
+    if let Some(qos) = entry.qos {
         let _ = writeln!(text, "  QOS: {}", qos_text(qos));
     }
 }
 
-fn connection_text(text: &mut String, conn: &Connection, usual: &str) {
-    let peer = conn
-        .peer
-        .as_deref()
-        .map_or("<none>".to_owned(), address_text);
-    let (name, side) = match (conn.end.as_str(), conn.open.as_str()) {
-        ("permanent", _) => (
-            format!("0.{}", conn.vc.as_deref().unwrap_or("<none>")),
-            String::new(),
-        ),
-        (_, "no") => (peer, ", connecting".to_owned()),
-        (end, _) => (peer, format!(" ({end})")),
+/// `usual` is the contract of connections that have no other; it is not told.
+fn connection_text(text: &mut String, conn: &ArpConnection, usual: Option<Qos>) {
+    let peer = conn.peer.map_or("<none>".to_owned(), address_text);
+    let (name, side) = match (conn.end, conn.open) {
+        (AtmarpEnd::Permanent, _) => {
+            let vc = conn.vc.map_or("<none>".to_owned(), |vc| vc.to_string());
+            (format!("0.{vc}"), String::new())
+        }
+        (_, false) => (peer, ", connecting".to_owned()),
+        (end, true) => (peer, format!(" ({end})")),
     };
     let _ = writeln!(text, "  {name}{side}");
-    if conn.qos != usual {
-        let _ = writeln!(text, "    QOS: {}", qos_text(&conn.qos));
+    if Some(conn.qos) != usual {
+        let _ = writeln!(text, "    QOS: {}", qos_text(conn.qos));
     }
     let _ = writeln!(text, "    Send buffer: {}", conn.send_buffer);
 }
 
 /// The output of `atmaddr -n`.
 pub(crate) fn atmaddr(tables: &[Rows]) -> Result<String, Failure> {
-    #[derive(Deserialize)]
-    struct Local {
-        address: String,
-    }
-    let all: Vec<Local> = rows(tables, "")?;
-    let lines = all.iter().map(|local| address_text(&local.address) + "\n");
+    let all: Vec<LocalAddress> = rows(tables)?;
+    let lines = all.iter().map(|local| address_text(local.address) + "\n");
     Ok(lines.collect())
 }
 
 /// The output of `atmdiag`.
 pub(crate) fn atmdiag(tables: &[Rows]) -> Result<String, Failure> {
-    #[derive(Deserialize)]
-    struct Counts {
-        itf: u64,
-        aal: String,
-        tx_okay: u64,
-        tx_err: u64,
-        rx_okay: u64,
-        rx_err: u64,
-        rx_drop: u64,
-    }
-    let all: Vec<Counts> = rows(tables, "")?;
+    let all: Vec<Diag> = rows(tables)?;
     let mut text = String::from("Itf       TX_okay   TX_err    RX_okay   RX_err    RX_drop\n");
     let mut last = None;
     for row in &all {
@@ -170,17 +116,19 @@ pub(crate) fn atmdiag(tables: &[Rows]) -> Result<String, Failure> {
         let _ = writeln!(
             text,
             "{itf:>3} {}  {:>8}  {:>8}  {:>8}  {:>8}  {:>8}",
-            row.aal, row.tx_okay, row.tx_err, row.rx_okay, row.rx_err, row.rx_drop
+            row.aal.word(),
+            row.tx_okay,
+            row.tx_err,
+            row.rx_okay,
+            row.rx_err,
+            row.rx_drop
         );
     }
     Ok(text)
 }
 
-/// An address as linux-atm prints it; any other text is unchanged.
-fn address_text(address: &str) -> String {
-    let Ok(AtmAddress(octets)) = address.parse::<AtmAddress>() else {
-        return address.to_owned();
-    };
+/// An address as linux-atm prints it.
+fn address_text(AtmAddress(octets): AtmAddress) -> String {
     let hex = |octets: &[u8]| -> String { octets.iter().map(|o| format!("{o:02X}")).collect() };
     if octets[0] == 0x45 {
         return e164_text(&octets);
@@ -216,19 +164,17 @@ fn e164_text(octets: &[u8; 20]) -> String {
 }
 
 /// A contract in linux-atm's order: parameters common to both directions come first. Contracts beyond `qos(7)` are
-/// unchanged.
-fn qos_text(qos: &str) -> String {
-    let Ok(Qos { tx, rx }) = qos.parse() else {
-        return qos.to_owned();
-    };
+/// in the order of a lab file.
+fn qos_text(qos: Qos) -> String {
+    let Qos { tx, rx } = qos;
     let simple = |t: &TrafficParams| t.scr == 0 && t.mbs == 0 && t.max_cdv == 0;
     let class = match (tx.category, rx.category) {
-        (Some(tx), Some(rx)) if tx != rx => return qos.to_owned(),
+        (Some(tx), Some(rx)) if tx != rx => return qos.to_string(),
         (Some(class), _) | (None, Some(class)) => class,
-        (None, None) => return qos.to_owned(),
+        (None, None) => return qos.to_string(),
     };
     if !simple(&tx) || !simple(&rx) {
-        return qos.to_owned();
+        return qos.to_string();
     }
     let list = |t: &TrafficParams| -> Vec<String> {
         let params = [
@@ -292,7 +238,7 @@ mod tests {
                 "1234567890:01234567.020304050607.08",
             ),
         ] {
-            assert_eq!(address_text(octets), text);
+            assert_eq!(address_text(octets.parse().unwrap()), text);
         }
     }
 
@@ -325,7 +271,7 @@ mod tests {
                 "cbr,aal5:tx:max_pcr=80000,rx:ubr",
             ),
         ] {
-            assert_eq!(qos_text(given), text);
+            assert_eq!(qos_text(given.parse().unwrap()), text);
         }
     }
 

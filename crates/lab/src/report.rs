@@ -41,7 +41,7 @@ pub struct RunReport {
 pub type NodeState = (String, Vec<(&'static str, Vec<Table>)>);
 
 /// Kinds of state that the report shows of each node.
-const SHOWN: [&str; 14] = [
+pub const SHOWN: [&str; 14] = [
     "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "qos", "mps", "clip", "nhrp",
     "sockets", "bridge",
 ];

@@ -15,7 +15,7 @@ use crate::world::Machine;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId};
 use aerostat_node::host::Station;
-use aerostat_node::inspect::{Table, Value};
+use aerostat_node::inspect::{Name, Table};
 use aerostat_proto::Instant;
 use rustix::fd::AsFd as _;
 use serde_json::json;
@@ -128,6 +128,24 @@ fn status(driver: &Driver<'_>, now: Instant) -> Answer {
     }))
 }
 
+aerostat_node::rows! {
+    /// One row for each counter of the lab's own process.
+    struct LabCounter: "lab.lab" {
+        /// What is counted.
+        what: Name,
+        /// The count.
+        count: u64,
+    }
+
+    /// One row for each right of the lab's process, as the kernel reports it.
+    struct Right: "lab.confinement" {
+        /// The right.
+        what: Name,
+        /// What is in force.
+        in_force: String,
+    }
+}
+
 /// Counters of the lab's own process.
 fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
     let clients = driver.connections.counters();
@@ -151,25 +169,25 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
             driver.world.captures.dropped() + driver.story.missed(),
         ),
     ];
-    let mut table = Table::new("lab", &["what", "count"]);
-    for (what, count) in rows {
-        table.row(vec![what.to_owned().into(), count.into()]);
-    }
-    in_json(&driver.lab.name, &table)
+    let rows = rows.map(|(what, count)| LabCounter {
+        what: what.into(),
+        count,
+    });
+    in_json(&driver.lab.name, &Table::of(rows))
 }
 
 /// The rights of the lab's process, as the kernel reports them.
 fn confinement(driver: &Driver<'_>) -> serde_json::Value {
-    let mut table = Table::new("confinement", &["what", "in_force"]);
     let helper = driver.confinement.rows().into_iter();
     let others = driver
         .keepers
         .rows()
         .filter(|(what, _)| *what == "supervisor");
-    for (what, state) in helper.chain(others) {
-        table.row(vec![what.to_owned().into(), state.into()]);
-    }
-    in_json(&driver.lab.name, &table)
+    let rows = helper.chain(others).map(|(what, in_force)| Right {
+        what: what.into(),
+        in_force,
+    });
+    in_json(&driver.lab.name, &Table::of(rows))
 }
 
 fn find(driver: &Driver<'_>, name: &str) -> Result<NodeId, Answer> {
@@ -425,17 +443,7 @@ fn proc_text(
 }
 
 fn in_json(node: &str, table: &Table) -> serde_json::Value {
-    let value = |value: &Value| match value {
-        Value::Text(text) => text.as_str().into(),
-        Value::Number(number) => (*number).into(),
-        Value::None => serde_json::Value::Null,
-    };
-    let rows: Vec<Vec<serde_json::Value>> = table
-        .rows
-        .iter()
-        .map(|row| row.iter().map(value).collect())
-        .collect();
-    json!({ "node": node, "title": table.title, "columns": table.columns, "rows": rows })
+    json!({ "node": node, "title": table.title, "columns": table.columns, "rows": table.rows })
 }
 
 fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {

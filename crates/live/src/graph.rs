@@ -6,8 +6,12 @@ use crate::driver::Driver;
 use crate::world::Machine;
 use aerostat_lab::model::LinkId;
 use aerostat_lab::picture::{Calls, Picture, Shortcut};
-use aerostat_node::inspect::{Table, Value};
+use aerostat_node::inspect::mpoa::MpcIngress;
+use aerostat_node::inspect::words::Direction;
+use aerostat_node::inspect::{Row, Table, host, nhrp};
+use aerostat_node::signalling::Phase;
 use aerostat_proto::Instant;
+use aerostat_wire::Vc;
 use std::collections::BTreeMap;
 
 /// Answers with the picture.
@@ -27,29 +31,31 @@ pub(crate) fn picture(driver: &Driver<'_>, now: Instant) -> Answer {
         let Some(Machine::Station(station)) = machine else {
             continue;
         };
-        for row in rows(&station.inspect("call", now).unwrap_or_default(), "calls") {
-            if row.text("direction") != "out" || row.text("phase") != "Connected" {
+        for call in rows::<host::Call>(&station.inspect("call", now).unwrap_or_default()) {
+            if call.direction != Direction::Out || call.phase != Phase::Connected {
                 continue;
             }
-            if let Some(there) = picture.owner(row.text("called")) {
-                let what = match row.text("blli") {
-                    "" => row.text("user"),
-                    blli => blli,
-                };
-                *calls.entry(([here, there], what.to_owned())).or_default() += 1;
+            if let Some(there) = picture.owner(&call.called.to_string()) {
+                let what = call.blli.or(call.user).unwrap_or_default();
+                *calls.entry(([here, there], what)).or_default() += 1;
             }
         }
         let of_mpoa = station.inspect("mpc", now).unwrap_or_default();
         let of_nhrp = station.inspect("nhrp", now).unwrap_or_default();
-        for row in rows(&of_mpoa, "ingress") {
-            let vc = row.number("vpi").zip(row.number("vci"));
-            let vc = vc.map(|(vpi, vci)| format!("{vpi}.{vci}"));
-            shortcuts.extend(shortcut(&picture, here, row.text("egress"), &row, vc));
-        }
-        for row in rows(&of_nhrp, "ways") {
-            let vc = Some(row.text("vc").to_owned()).filter(|vc| vc.contains('.'));
-            shortcuts.extend(shortcut(&picture, here, row.text("atm"), &row, vc));
-        }
+        let of_mpoa = rows::<MpcIngress>(&of_mpoa).map(|row| {
+            let vc = row.vpi.zip(row.vci).map(|(vpi, vci)| Vc { vpi, vci });
+            (row.destination.to_string(), row.egress, vc)
+        });
+        let of_nhrp = rows::<nhrp::Way>(&of_nhrp).map(|row| (row.destination, row.atm, row.vc));
+        shortcuts.extend(of_mpoa.chain(of_nhrp).filter_map(|(to, egress, vc)| {
+            // A shortcut that has a connection and whose other end is in the lab.
+            let there = picture.owner(&egress?.to_string())?;
+            Some(Shortcut {
+                ends: [here, there],
+                to,
+                vc: vc?.to_string(),
+            })
+        }));
     }
     let calls = calls.into_iter();
     picture.calls = calls
@@ -62,52 +68,10 @@ pub(crate) fn picture(driver: &Driver<'_>, now: Instant) -> Answer {
     )
 }
 
-/// A shortcut that has a connection and whose other end is in the lab.
-fn shortcut(
-    picture: &Picture,
-    here: usize,
-    egress: &str,
-    row: &Row<'_>,
-    vc: Option<String>,
-) -> Option<Shortcut> {
-    Some(Shortcut {
-        ends: [here, picture.owner(egress)?],
-        to: row.text("destination").to_owned(),
-        vc: vc?,
-    })
-}
-
-/// A row with the names of its columns.
-struct Row<'a> {
-    columns: &'a [&'static str],
-    values: &'a [Value],
-}
-
-impl Row<'_> {
-    fn value(&self, column: &str) -> Option<&Value> {
-        let at = self.columns.iter().position(|name| *name == column)?;
-        self.values.get(at)
-    }
-    /// The text of a column, or an empty text if the row lacks the column.
-    fn text(&self, column: &str) -> &str {
-        match self.value(column) {
-            Some(Value::Text(text)) => text,
-            _ => "",
-        }
-    }
-    fn number(&self, column: &str) -> Option<u64> {
-        match self.value(column) {
-            Some(Value::Number(number)) => Some(*number),
-            _ => None,
-        }
-    }
-}
-
-/// The rows of all tables with this title.
-fn rows<'a>(tables: &'a [Table], title: &str) -> impl Iterator<Item = Row<'a>> {
-    let tables = tables.iter().filter(move |table| table.title == title);
-    tables.flat_map(|table| {
-        let columns = table.columns;
-        table.rows.iter().map(move |values| Row { columns, values })
-    })
+/// The rows of this kind in all tables.
+fn rows<R: Row>(tables: &[Table]) -> impl Iterator<Item = R> {
+    // What this program has put into a table it can read.
+    tables
+        .iter()
+        .flat_map(|table| table.rows().unwrap_or_default())
 }

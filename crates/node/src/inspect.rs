@@ -1,13 +1,59 @@
-//! State for people and programs: every protocol's snapshot as a table of named columns.
+//! State for people and programs: every protocol's snapshot as rows of tables.
 //!
-//! All tables of `inspect` have one form: a terminal shows them as tables, JSON as objects with the column names as
-//! keys.
+//! A row is a structure ([`rows!`](crate::rows!)): its fields are the columns, and their comments are the meanings that
+//! `docs/results.md` and the schema give. The modules below have the rows by what `aerostat inspect` shows them for, and
+//! make them of the snapshots of the machines. [`words`] has the spelling of states.
+//!
+//! All tables have one form: a terminal shows them as tables, JSON as objects with the column names as keys. `run`'s
+//! results and `inspect` of a running lab have the same rows.
 
 use aerostat_proto::counters::CounterRow;
 use core::fmt;
+use serde::{Deserialize, Serialize};
+
+pub mod clip;
+pub mod counters;
+pub mod host;
+pub mod ilmi;
+pub mod lane;
+pub mod linux;
+pub mod mpoa;
+pub mod nhrp;
+mod rows;
+pub mod saal;
+pub mod sockets;
+pub mod switch;
+pub mod why;
+pub mod words;
+
+pub use rows::{Cell, Column, Kind, Name, Network, Row, TableInfo, Tag, Unreadable, named};
+#[doc(hidden)]
+pub use rows::{of_object, read};
+#[doc(hidden)]
+pub use serde;
+
+/// All tables of nodes. Several rows may have a table in common: hosts and switches have ports.
+pub fn tables() -> impl Iterator<Item = &'static TableInfo> {
+    let families = [
+        clip::TABLES,
+        counters::TABLES,
+        host::TABLES,
+        ilmi::TABLES,
+        lane::TABLES,
+        linux::TABLES,
+        mpoa::TABLES,
+        nhrp::TABLES,
+        saal::TABLES,
+        sockets::TABLES,
+        switch::TABLES,
+        why::TABLES,
+    ];
+    families.into_iter().flatten()
+}
 
 /// One value of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Value {
     /// Text, also addresses and states.
     Text(String),
@@ -58,15 +104,10 @@ impl<T: Into<Self>> From<Option<T>> for Value {
     }
 }
 
-/// A value of anything that can be displayed.
-pub fn text(value: impl fmt::Display) -> Value {
-    Value::Text(value.to_string())
-}
-
-/// Rows under named columns.
-#[derive(Clone, Debug, PartialEq)]
+/// Rows under named columns: rows of any kind in one form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Table {
-    /// The kind of the rows: `ingress cache`, `counters`, …
+    /// The kind of the rows: `ingress`, `counters`, …
     pub title: &'static str,
     /// Column names, stable, lower case with underscores; units as suffix.
     pub columns: &'static [&'static str],
@@ -75,30 +116,37 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table.
+    /// The table of these rows.
     #[must_use]
-    pub const fn new(title: &'static str, columns: &'static [&'static str]) -> Self {
+    pub fn of<R: Row>(rows: impl IntoIterator<Item = R>) -> Self {
+        Self::titled(R::TABLE.title(), rows)
+    }
+    /// A table of these rows with another title.
+    fn titled<R: Row>(title: &'static str, rows: impl IntoIterator<Item = R>) -> Self {
         Self {
             title,
-            columns,
-            rows: Vec::new(),
+            columns: R::NAMES,
+            rows: rows.into_iter().map(|row| row.cells()).collect(),
         }
     }
-    /// Adds a row.
-    ///
-    /// # Panics
-    /// If the number of values differs from the number of columns.
-    pub fn row(&mut self, row: Vec<Value>) {
-        assert_eq!(row.len(), self.columns.len(), "table {}", self.title);
-        self.rows.push(row);
-    }
-    /// A two-column table of counters; counters at zero are left out.
+    /// A table of counters; counters at zero are left out.
     #[must_use]
-    pub fn counters(title: &'static str, counters: impl IntoIterator<Item = CounterRow>) -> Self {
-        let mut table = Self::new(title, &["counter", "value"]);
-        for (name, value) in counters.into_iter().filter(|(_, value)| *value > 0) {
-            table.row(vec![name.into(), value.into()]);
+    pub fn counters(table: &TableInfo, counters: impl IntoIterator<Item = CounterRow>) -> Self {
+        let counters = counters.into_iter().filter(|(_, value)| *value > 0);
+        let rows = counters.map(|(counter, value)| counters::Counter { counter, value });
+        Self::titled(table.title(), rows)
+    }
+    /// The rows as structures; empty if this is another table.
+    ///
+    /// # Errors
+    /// A column has another form.
+    pub fn rows<R: Row>(&self) -> Result<Vec<R>, Unreadable> {
+        if self.title != R::TABLE.title() || self.columns != R::NAMES {
+            return Ok(Vec::new());
         }
-        table
+        self.rows.iter().map(|row| R::of_cells(row)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,7 +26,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::inspect::{Table, text};
+use crate::inspect::saal as links;
 use aerostat_proto::saal::{self, Saal};
 use aerostat_proto::sscop;
 use aerostat_proto::uni::{self, CallId, Indication, Restart, Uni};
@@ -173,45 +173,27 @@ impl Interface {
     pub const fn saal(&self) -> &Saal {
         &self.saal
     }
-    /// The link as rows of `inspect saal`: one row for its state, and one row for each error code that has occurred.
-    pub(crate) fn saal_rows(&self, port: &str, link: &mut Table, errors: &mut Table) {
+    /// The link as a row of `inspect saal`.
+    pub(crate) fn link_row(&self, port: &str) -> links::Link {
         let counters = self.saal.counters();
-        link.row(vec![
-            port.into(),
-            text(format_args!("{:?}", self.saal.state())),
-            text(format_args!("{:?}", self.params.sscop.mode)),
-            (self.saal.outstanding() as u64).into(),
-            counters.established.into(),
-            counters.released.into(),
-            counters.retransmitted.into(),
-            counters.errors.into(),
-        ]);
-        for (code, count) in counters.by_code() {
-            errors.row(vec![
-                port.into(),
-                text(code),
-                saal::code_meaning(code).into(),
-                count.into(),
-            ]);
+        links::Link {
+            port: port.to_owned(),
+            state: self.saal.state(),
+            edition: self.params.sscop.mode,
+            outstanding_messages: self.saal.outstanding() as u64,
+            established: counters.established,
+            released: counters.released,
+            retransmitted: counters.retransmitted,
+            errors: counters.errors,
         }
     }
-    /// The two tables of `inspect saal`, empty.
-    pub(crate) const fn saal_tables() -> (Table, Table) {
-        let columns = &[
-            "port",
-            "state",
-            "edition",
-            "outstanding_messages",
-            "established",
-            "released",
-            "retransmitted",
-            "errors",
-        ];
-        let codes = &["port", "code", "meaning", "count"];
-        (
-            Table::new("signalling links", columns),
-            Table::new("error codes", codes),
-        )
+    /// A row for each error code that has occurred on the link.
+    pub(crate) fn error_rows(&self, port: &str) -> Vec<links::ErrorCode> {
+        let counters = self.saal.counters();
+        let codes = counters.by_code();
+        codes
+            .map(|(code, count)| links::ErrorCode::of(port, code, count))
+            .collect()
     }
     /// The version of the interface.
     #[must_use]

@@ -38,7 +38,6 @@
 
 pub mod atm;
 pub mod host;
-mod ilmi;
 pub mod inspect;
 pub mod interface;
 pub mod ip;

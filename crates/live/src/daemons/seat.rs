@@ -11,7 +11,7 @@ use super::seats::Event;
 use crate::helper::{Ended, Helper, Looked};
 use aerostat_lab::model::NodeId;
 use aerostat_node::host::{DaemonMessage, HostInput};
-use aerostat_node::inspect::{Value, text};
+use aerostat_node::inspect::{Name, named};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{Greeting, ProcessEvent, VERSION};
 use aerostat_proto::{Duration, Instant, Trace};
@@ -33,6 +33,32 @@ const TURNS: u32 = 64;
 /// first one.
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+aerostat_node::rows! {
+    /// One row for each daemon of a node.
+    pub(super) struct ProcessRow: "processes.processes" {
+        /// Its role.
+        process: Name,
+        /// Process id; empty if it does not run.
+        pid: Option<u32>,
+        /// Whether it runs.
+        state: Name,
+        /// Seconds since it connected.
+        up_s: Option<u64>,
+        /// Starts after the first.
+        restarts: u32,
+        /// How it ended the last time.
+        last_end: Option<String>,
+        /// Frames for it that were dropped.
+        dropped: u64,
+        /// How often it hung and was replaced.
+        hung: u32,
+        /// Slowest answer to a heartbeat, of those that are remembered.
+        slowest_ms: Option<u64>,
+        /// What the process may still do, as the kernel reports it.
+        may_still: Option<String>,
+    }
+}
 
 /// The connection of the daemon that has the seat.
 #[derive(Debug)]
@@ -180,7 +206,7 @@ impl Seat {
     }
 
     /// Its row in the table of processes.
-    pub(super) fn row(&self, now: Instant) -> Vec<Value> {
+    pub(super) fn row(&self, now: Instant) -> ProcessRow {
         let started = self.started.as_ref().map(|started| started.pid);
         let (pid, state) = match (&self.conn, self.plan) {
             (Some(conn), _) => (Some(conn.pid), "running"),
@@ -188,26 +214,23 @@ impl Seat {
             (None, Plan::Start(_) | Plan::Watch) => (None, "waiting"),
             (None, Plan::Leave) => (None, "ended"),
         };
-        let up = self.conn.as_ref().map(|conn| now.since(conn.since));
-        let may = self.conn.as_ref().and_then(|conn| conn.may.as_ref());
-        vec![
-            text(self.info.role.name()),
-            pid.into(),
-            state.into(),
-            up.map(|up| up.as_secs()).into(),
-            self.starts.saturating_sub(1).into(),
-            self.last_end.clone().into(),
-            self.dropped.into(),
-            self.hung.into(),
-            (self.conn.as_ref())
-                .map(|conn| conn.beat.slowest(now).as_millis() as u64)
-                .into(),
-            may.map(|may| match may.join("; ") {
+        let conn = self.conn.as_ref();
+        let may = conn.and_then(|conn| conn.may.as_ref());
+        ProcessRow {
+            process: named(self.info.role.name()),
+            pid,
+            state: state.into(),
+            up_s: conn.map(|conn| now.since(conn.since).as_secs()),
+            restarts: self.starts.saturating_sub(1),
+            last_end: self.last_end.clone(),
+            dropped: self.dropped,
+            hung: self.hung,
+            slowest_ms: conn.map(|conn| conn.beat.slowest(now).as_millis() as u64),
+            may_still: may.map(|may| match may.join("; ") {
                 nothing if nothing.is_empty() => "nothing else".to_owned(),
                 some => some,
-            })
-            .into(),
-        ]
+            }),
+        }
     }
 
     fn tell(&self, trace: Trace, told: &mut Vec<Event>) {

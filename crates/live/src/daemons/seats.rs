@@ -399,24 +399,6 @@ impl Daemons {
             .filter(|seat| seat.node == node)
             .peekable();
         seats.peek()?;
-        let mut table = Table::new(
-            "processes",
-            &[
-                "process",
-                "pid",
-                "state",
-                "up_s",
-                "restarts",
-                "last_end",
-                "dropped",
-                "hung",
-                "slowest_ms",
-                "may_still",
-            ],
-        );
-        for seat in seats {
-            table.row(seat.row(now));
-        }
-        Some(table)
+        Some(Table::of(seats.map(|seat| seat.row(now))))
     }
 }

@@ -29,7 +29,7 @@ use super::Event;
 use super::bucket::Bucket;
 use aerostat_lab::model::OutsideWay;
 use aerostat_node::atm::{CellRate, CellRun, Pdu};
-use aerostat_node::inspect::{Table, Value};
+use aerostat_node::inspect::{Name, Table};
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::{Vc, aal5};
 use door::Door;
@@ -139,6 +139,44 @@ pub fn encode(out: &mut Vec<u8>, vc: Vc, sdu: &[u8]) {
     out.extend(vc.vci.to_be_bytes());
     out.extend((sdu.len() as u32).to_be_bytes());
     out.extend(sdu);
+}
+
+aerostat_node::rows! {
+    /// One row for each link by ATM over TCP.
+    struct Line: "port.ATM over TCP" {
+        /// `connected`, `listening` or `connecting`.
+        state: Name,
+        /// Address of the peer.
+        peer: Option<SocketAddr>,
+        /// Connections so far.
+        connections: u64,
+        /// Connections refused.
+        refused: u64,
+        /// Connections closed because nothing ever arrived.
+        silent: u64,
+        /// Connections for which the operating system had no descriptor.
+        exhausted: u64,
+        /// SDUs received.
+        sdus_in: u64,
+        /// Octets of these.
+        octets_in: u64,
+        /// SDUs sent.
+        sdus_out: u64,
+        /// Octets of these.
+        octets_out: u64,
+        /// Octets that wait for the peer.
+        unsent_octets: Option<usize>,
+        /// Cells dropped because the peer is slow or not connected.
+        dropped_out: u64,
+        /// Control messages received.
+        control_in: u64,
+        /// SDUs without octets.
+        empty_in: u64,
+        /// Connections closed because of invalid data.
+        garbled: u64,
+        /// How often reading paused, because the peer was faster than the link.
+        pauses: u64,
+    }
 }
 
 /// Counters of a link.
@@ -548,27 +586,6 @@ impl Link {
 
     /// State and counters.
     pub(crate) fn table(&self) -> Table {
-        let mut table = Table::new(
-            "ATM over TCP",
-            &[
-                "state",
-                "peer",
-                "connections",
-                "refused",
-                "silent",
-                "exhausted",
-                "sdus_in",
-                "octets_in",
-                "sdus_out",
-                "octets_out",
-                "unsent_octets",
-                "dropped_out",
-                "control_in",
-                "empty_in",
-                "garbled",
-                "pauses",
-            ],
-        );
         let up = self.connection.as_ref().filter(|c| c.established);
         let state = match (&self.way, &self.connection) {
             (_, Some(connection)) if connection.established => "connected",
@@ -580,25 +597,24 @@ impl Link {
             Way::Connect { .. } => None,
         };
         let counters = &self.counters;
-        table.row(vec![
-            state.into(),
-            up.map(|connection| connection.peer.to_string()).into(),
-            counters.connections.into(),
-            door.map_or(0, Door::refused).into(),
-            counters.silent.into(),
-            door.map_or(0, |door| door.exhausted).into(),
-            counters.sdus_in.into(),
-            counters.octets_in.into(),
-            counters.sdus_out.into(),
-            counters.octets_out.into(),
-            up.map_or(Value::None, |connection| connection.unsent.len().into()),
-            counters.dropped_out.into(),
-            counters.control_in.into(),
-            counters.empty_in.into(),
-            counters.garbled.into(),
-            counters.pauses.into(),
-        ]);
-        table
+        Table::of([Line {
+            state: state.into(),
+            peer: up.map(|connection| connection.peer),
+            connections: counters.connections,
+            refused: door.map_or(0, Door::refused),
+            silent: counters.silent,
+            exhausted: door.map_or(0, |door| door.exhausted),
+            sdus_in: counters.sdus_in,
+            octets_in: counters.octets_in,
+            sdus_out: counters.sdus_out,
+            octets_out: counters.octets_out,
+            unsent_octets: up.map(|connection| connection.unsent.len()),
+            dropped_out: counters.dropped_out,
+            control_in: counters.control_in,
+            empty_in: counters.empty_in,
+            garbled: counters.garbled,
+            pauses: counters.pauses,
+        }])
     }
 }
 

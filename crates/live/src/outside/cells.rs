@@ -35,6 +35,38 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// VCI of F4 OAM flows, segment and end to end.
 const F4: [u16; 2] = [3, 4];
 
+aerostat_node::rows! {
+    /// One row for each link on which cells come from outside.
+    struct Received: "port.Cells from outside" {
+        /// Cells whose header was right.
+        good_headers: u64,
+        /// Cells whose header was corrected by the HEC.
+        corrected_headers: u64,
+        /// Cells discarded for their header.
+        discarded_headers: u64,
+        /// Idle cells.
+        idle: u64,
+        /// Cells of OAM, which are dropped.
+        oam: u64,
+        /// Cells of AAL5 PDUs.
+        aal5_cells: u64,
+        /// PDUs that were complete.
+        pdus: u64,
+        /// PDUs with a wrong CRC.
+        bad_crc: u64,
+        /// PDUs with a wrong length.
+        bad_length: u64,
+        /// PDUs discarded for other reasons.
+        bad_other: u64,
+        /// PDUs whose next cell did not come in time.
+        timeouts: u64,
+        /// Cells of VCs for which there was no room.
+        no_room: u64,
+        /// PDUs that are incomplete now.
+        open_pdus: usize,
+    }
+}
+
 /// The cells of a run, 53 octets each.
 pub fn encode(run: &CellRun) -> impl Iterator<Item = [u8; CELL_LEN]> {
     run.to_cells()
@@ -141,40 +173,21 @@ impl Receiver {
     /// Counters.
     #[must_use]
     pub fn table(&self) -> Table {
-        let mut table = Table::new(
-            "Cells from outside",
-            &[
-                "good_headers",
-                "corrected_headers",
-                "discarded_headers",
-                "idle",
-                "oam",
-                "aal5_cells",
-                "pdus",
-                "bad_crc",
-                "bad_length",
-                "bad_other",
-                "timeouts",
-                "no_room",
-                "open_pdus",
-            ],
-        );
-        table.row(vec![
-            self.hec.good.into(),
-            self.hec.corrected.into(),
-            self.hec.discarded.into(),
-            self.idle.into(),
-            self.oam.into(),
-            self.pdus.cells.into(),
-            self.pdus.sdus.into(),
-            self.pdus.crc.into(),
-            self.pdus.length.into(),
-            (self.pdus.cpi + self.pdus.too_long + self.pdus.aborted).into(),
-            self.timeouts.into(),
-            self.no_room.into(),
-            self.vcs.len().into(),
-        ]);
-        table
+        Table::of([Received {
+            good_headers: self.hec.good,
+            corrected_headers: self.hec.corrected,
+            discarded_headers: self.hec.discarded,
+            idle: self.idle,
+            oam: self.oam,
+            aal5_cells: self.pdus.cells,
+            pdus: self.pdus.sdus,
+            bad_crc: self.pdus.crc,
+            bad_length: self.pdus.length,
+            bad_other: self.pdus.cpi + self.pdus.too_long + self.pdus.aborted,
+            timeouts: self.timeouts,
+            no_room: self.no_room,
+            open_pdus: self.vcs.len(),
+        }])
     }
 }
 

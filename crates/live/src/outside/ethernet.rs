@@ -20,7 +20,7 @@ use super::concat::{MAX_DATAGRAM, Unpacker};
 use super::filling::Filling;
 use aerostat_lab::model::Packing;
 use aerostat_node::atm::{CellRate, CellRun};
-use aerostat_node::inspect::Table;
+use aerostat_node::inspect::{Name, Table};
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::MacAddr;
 use mio::unix::SourceFd;
@@ -48,6 +48,46 @@ const SOCKET_BUFFER: usize = 4 << 20;
 /// Intervals at which the interface is looked up.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(8);
+
+aerostat_node::rows! {
+    /// One row for each link by cells in Ethernet frames.
+    struct LineRow: "port.Cells in Ethernet frames" {
+        /// `up`, or `away` without the interface.
+        state: Name,
+        /// The interface.
+        interface: String,
+        /// Its MAC address.
+        address: Option<MacAddr>,
+        /// MAC address of the peer.
+        peer: MacAddr,
+        /// How often the interface came up.
+        ups: u64,
+        /// Frames from the peer.
+        frames_in: u64,
+        /// Frames from another system than the peer, or to another system.
+        strangers: u64,
+        /// Frames without the length of cells.
+        bad_length: u64,
+        /// Frames with a wrong control word.
+        bad_word: u64,
+        /// Frames that did not come, by their sequence numbers.
+        missing: u64,
+        /// Frames that came after a later one.
+        late: u64,
+        /// Cells above the rate of the link.
+        policed: u64,
+        /// Frames sent.
+        frames_out: u64,
+        /// Cells sent.
+        cells_out: u64,
+        /// Cells that wait for a frame to fill.
+        unsent: usize,
+        /// Cells dropped because too many waited.
+        dropped_out: u64,
+        /// Frames that the operating system refused.
+        errors_out: u64,
+    }
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
@@ -290,53 +330,31 @@ impl Link {
 
     /// State and counters.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        let mut table = Table::new(
-            "Cells in Ethernet frames",
-            &[
-                "state",
-                "interface",
-                "address",
-                "peer",
-                "ups",
-                "frames_in",
-                "strangers",
-                "bad_length",
-                "bad_word",
-                "missing",
-                "late",
-                "policed",
-                "frames_out",
-                "cells_out",
-                "unsent",
-                "dropped_out",
-                "errors_out",
-            ],
-        );
         let (state, own) = match self.line {
             Line::Away { .. } => ("away", None),
             Line::Up(own) => ("up", Some(own)),
         };
         let counters = &self.counters;
-        table.row(vec![
-            state.into(),
-            self.interface.as_str().into(),
-            own.map(|own| own.to_string()).into(),
-            self.peer.to_string().into(),
-            counters.ups.into(),
-            counters.frames_in.into(),
-            counters.strangers.into(),
-            self.unpacker.bad_length.into(),
-            self.unpacker.bad_word.into(),
-            self.unpacker.missing.into(),
-            self.unpacker.late.into(),
-            counters.policed.into(),
-            counters.frames_out.into(),
-            counters.cells_out.into(),
-            self.filling.len().into(),
-            self.filling.dropped.into(),
-            counters.errors_out.into(),
-        ]);
-        vec![table, self.receiver.table()]
+        let row = LineRow {
+            state: state.into(),
+            interface: self.interface.clone(),
+            address: own,
+            peer: self.peer,
+            ups: counters.ups,
+            frames_in: counters.frames_in,
+            strangers: counters.strangers,
+            bad_length: self.unpacker.bad_length,
+            bad_word: self.unpacker.bad_word,
+            missing: self.unpacker.missing,
+            late: self.unpacker.late,
+            policed: counters.policed,
+            frames_out: counters.frames_out,
+            cells_out: counters.cells_out,
+            unsent: self.filling.len(),
+            dropped_out: self.filling.dropped,
+            errors_out: counters.errors_out,
+        };
+        vec![Table::of([row]), self.receiver.table()]
     }
 }
 

@@ -35,6 +35,42 @@ const READS: usize = 512;
 /// Requested size of the socket's receive buffer, octets; the system may allow less.
 const SOCKET_BUFFER: usize = 4 << 20;
 
+aerostat_node::rows! {
+    /// One row for each link by cells over UDP.
+    struct Line: "port.Cells over UDP" {
+        /// Own address.
+        local: Option<SocketAddr>,
+        /// Address of the peer.
+        peer: SocketAddr,
+        /// Datagrams from the peer.
+        datagrams_in: u64,
+        /// Datagrams from another address than the peer's.
+        strangers: u64,
+        /// Datagrams without the length of cells.
+        bad_length: u64,
+        /// Errors of the operating system when reading.
+        errors_in: u64,
+        /// Datagrams with a wrong control word.
+        bad_word: u64,
+        /// Datagrams that did not come, by their sequence numbers.
+        missing: u64,
+        /// Datagrams that came after a later one.
+        late: u64,
+        /// Cells above the rate of the link.
+        policed: u64,
+        /// Datagrams sent.
+        datagrams_out: u64,
+        /// Cells sent.
+        cells_out: u64,
+        /// Cells that wait for a datagram to fill.
+        unsent: usize,
+        /// Cells dropped because too many waited.
+        dropped_out: u64,
+        /// Datagrams that the operating system refused.
+        errors_out: u64,
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     datagrams_in: u64,
@@ -202,48 +238,28 @@ impl Link {
 
     /// State and counters.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        let mut table = Table::new(
-            "Cells over UDP",
-            &[
-                "local",
-                "peer",
-                "datagrams_in",
-                "strangers",
-                "bad_length",
-                "errors_in",
-                "bad_word",
-                "missing",
-                "late",
-                "policed",
-                "datagrams_out",
-                "cells_out",
-                "unsent",
-                "dropped_out",
-                "errors_out",
-            ],
-        );
         let local = self.socket.local_addr().ok();
         let counters = &self.counters;
         let unpacker = self.unpacker.as_ref();
         let of = |count: fn(&Unpacker) -> u64| unpacker.map_or(0, count);
-        table.row(vec![
-            local.map(|local| local.to_string()).into(),
-            self.peer.to_string().into(),
-            counters.datagrams_in.into(),
-            counters.strangers.into(),
-            (counters.bad_length + of(|u| u.bad_length)).into(),
-            counters.errors_in.into(),
-            of(|u| u.bad_word).into(),
-            of(|u| u.missing).into(),
-            of(|u| u.late).into(),
-            counters.policed.into(),
-            counters.datagrams_out.into(),
-            counters.cells_out.into(),
-            self.filling.len().into(),
-            self.filling.dropped.into(),
-            counters.errors_out.into(),
-        ]);
-        vec![table, self.receiver.table()]
+        let row = Line {
+            local,
+            peer: self.peer,
+            datagrams_in: counters.datagrams_in,
+            strangers: counters.strangers,
+            bad_length: counters.bad_length + of(|u| u.bad_length),
+            errors_in: counters.errors_in,
+            bad_word: of(|u| u.bad_word),
+            missing: of(|u| u.missing),
+            late: of(|u| u.late),
+            policed: counters.policed,
+            datagrams_out: counters.datagrams_out,
+            cells_out: counters.cells_out,
+            unsent: self.filling.len(),
+            dropped_out: self.filling.dropped,
+            errors_out: counters.errors_out,
+        };
+        vec![Table::of([row]), self.receiver.table()]
     }
 }
 

@@ -6,7 +6,7 @@
 //! LECS and MPS wait, too, but keep their configured addresses: others must know those in advance.
 
 use super::{Host, HostOutput, ServiceKind};
-use crate::inspect::{Table, text};
+use crate::inspect::{self, Table};
 use crate::signalling;
 use aerostat_proto::ilmi::{Config, Event, Ime, Input, Output, Prefix};
 use aerostat_proto::{Instant, Machine};
@@ -161,12 +161,10 @@ impl Host {
             return Vec::new();
         };
         let seen = management.ime.snapshot();
-        let mut lecs = Table::new("lecs", &["address"]);
-        for address in &seen.services {
-            lecs.row(vec![text(address)]);
-        }
+        let lecs = seen.services.iter();
+        let lecs = Table::of(lecs.map(|address| inspect::ilmi::Lecs { address: *address }));
         let end = (0, self.name.as_str(), seen);
-        let mut tables = crate::ilmi::tables(core::iter::once(end));
+        let mut tables = inspect::ilmi::tables(core::iter::once(end));
         tables.push(lecs);
         tables
     }

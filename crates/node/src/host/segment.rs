@@ -16,7 +16,8 @@
 
 use super::ip::cause_of;
 use super::{Host, HostOutput, Part, Sample};
-use crate::inspect::{Table, text};
+use crate::inspect::host::{Learned, SegmentHost as SegmentHostRow};
+use crate::inspect::{Table, counters};
 use crate::ip::apps::{AppCommand, AppId, AppResult, Offer};
 use crate::ip::books::Cause;
 use crate::ip::meter::{Meter, Path};
@@ -54,6 +55,21 @@ enum From {
     Host(usize, Option<Sample>),
 }
 
+aerostat_proto::counters! {
+    /// Counters of a segment.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    struct SegmentCounters {
+        /// Frames on the cable.
+        frames: u64,
+        /// Octets of these, without preamble and gap.
+        octets: u64,
+        /// Frames that found no room in the queue of the cable.
+        dropped: u64,
+        /// Addresses that the bridge did not learn because its table was full.
+        not_learned: u64,
+    }
+}
+
 /// The segment.
 pub struct Segment {
     /// Rate of the cable, bit/s.
@@ -65,10 +81,7 @@ pub struct Segment {
     /// Frames with the time of their end, in order.
     cable: VecDeque<(Instant, From, Vec<u8>)>,
     learned: BTreeMap<MacAddr, Instant>,
-    frames: u64,
-    octets: u64,
-    dropped: u64,
-    not_learned: u64,
+    counters: SegmentCounters,
 }
 
 impl Segment {
@@ -82,10 +95,7 @@ impl Segment {
             free_at: Instant::ZERO,
             cable: VecDeque::new(),
             learned: BTreeMap::new(),
-            frames: 0,
-            octets: 0,
-            dropped: 0,
-            not_learned: 0,
+            counters: SegmentCounters::default(),
         }
     }
 
@@ -105,15 +115,15 @@ impl Segment {
     /// Puts a frame on the cable; returns the frame if too many frames wait.
     fn send(&mut self, from: From, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
         if self.cable.len() >= WAITING {
-            self.dropped += 1;
+            self.counters.dropped += 1;
             return Some(frame);
         }
         let octets = frame.len().max(SHORTEST) as u64 + AROUND;
         let nanos = octets * 8 * 1_000_000_000 / self.rate;
         let end = self.free_at.max(now) + Duration::from_nanos(nanos);
         self.free_at = end;
-        self.frames += 1;
-        self.octets += frame.len() as u64;
+        self.counters.frames += 1;
+        self.counters.octets += frame.len() as u64;
         self.cable.push_back((end, from, frame));
         None
     }
@@ -129,7 +139,7 @@ impl Segment {
             return false;
         };
         if self.learned.len() >= LEARNED && !self.learned.contains_key(&source) {
-            self.not_learned += 1;
+            self.counters.not_learned += 1;
             return false;
         }
         self.learned.insert(source, now).is_none()
@@ -160,24 +170,23 @@ impl Segment {
 
     /// The tables of `inspect`.
     pub(super) fn tables(&self, now: Instant) -> Vec<Table> {
-        let mut hosts = Table::new("hosts", &["name", "mac", "ip"]);
-        for host in &self.hosts {
+        let hosts = self.hosts.iter().map(|host| {
             let config = host.stack.config();
-            let (mac, ip) = (text(MacAddr(config.mac)), text(config.address));
-            hosts.row(vec![host.name.as_str().into(), mac, ip]);
-        }
-        let mut learned = Table::new("learned", &["mac", "heard_s"]);
-        for (mac, heard) in &self.learned {
-            learned.row(vec![text(mac), now.since(*heard).as_secs().into()]);
-        }
-        let counters = [
-            ("frames", self.frames),
-            ("octets", self.octets),
-            ("dropped", self.dropped),
-            ("not_learned", self.not_learned),
-        ];
-        let counters = counters.map(|(name, count)| (name.to_owned(), count));
-        vec![hosts, learned, Table::counters("counters", counters)]
+            SegmentHostRow {
+                name: host.name.clone(),
+                mac: MacAddr(config.mac),
+                ip: config.address,
+            }
+        });
+        let learned = self.learned.iter().map(|(mac, heard)| Learned {
+            mac: *mac,
+            heard_s: now.since(*heard).as_secs(),
+        });
+        vec![
+            Table::of(hosts),
+            Table::of(learned),
+            Table::counters(&counters::SEGMENT, self.counters.rows()),
+        ]
     }
 }
 
@@ -400,8 +409,8 @@ impl Host {
         let (source, to) = (address(&frame, 6), address(&frame, 0));
         let own = self.interfaces.first().map(|interface| interface.mac);
         if let Some(segment) = self.segment.as_mut().filter(|_| source != own) {
-            segment.frames += 1;
-            segment.octets += frame.len() as u64;
+            segment.counters.frames += 1;
+            segment.counters.octets += frame.len() as u64;
             if segment.learn(&frame, now) {
                 self.station_came(&frame, now);
             }

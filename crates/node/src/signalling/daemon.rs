@@ -111,7 +111,7 @@ impl Signalling {
     }
 
     /// The SSCOP mode of the interface.
-    pub(super) fn sscop_mode(&self) -> sscop::Mode {
+    pub(crate) fn sscop_mode(&self) -> sscop::Mode {
         let params = &self.config.interface;
         match self.version == params.uni.version {
             true => params.sscop.mode,

@@ -64,14 +64,12 @@ use std::collections::{BTreeMap, VecDeque};
 use aerostat_proto::sigd::{LinkInfo, ToSigd};
 use aerostat_proto::split::{Seat, ToDaemon};
 use aerostat_proto::uni::{self, CallId};
-use aerostat_proto::{
-    AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Refused, Trace, saal,
-};
+use aerostat_proto::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Refused, Trace};
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
 
 use crate::atm::DataUnitBuf;
-use crate::inspect::{Table, text};
-use crate::interface::{self, Interface};
+use crate::inspect::{Table, counters};
+use crate::interface;
 
 /// A user of the ATM service on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -363,36 +361,14 @@ impl Signalling {
     /// Both sets of counters as a table of `inspect call`; names of the second set begin with `daemon_`.
     #[must_use]
     pub fn counter_table(&self) -> Table {
-        let daemon = self.daemon_counters.rows().into_iter();
-        let daemon = daemon.map(|(name, value)| (format!("daemon_{name}"), value));
-        let own = self.counters.rows();
-        Table::counters("counters", own.into_iter().chain(daemon))
+        let rows = counters::with_daemon(self.counters.rows(), self.daemon_counters.rows());
+        Table::counters(&counters::SIGNALLING, rows)
     }
-    /// The two tables of `inspect saal`.
-    pub(crate) fn saal_tables(&self) -> [Table; 2] {
-        let (mut links, mut errors) = Interface::saal_tables();
+    /// State of the link, for display.
+    #[must_use]
+    pub fn link_info(&self) -> LinkInfo {
         let here = self.seat.daemon().and_then(Sigd::interface);
-        let link = here.map_or_else(|| self.link.clone(), |here| LinkInfo::of(here.saal()));
-        links.row(vec![
-            "atm0".into(),
-            text(format_args!("{:?}", link.state)),
-            text(format_args!("{:?}", self.sscop_mode())),
-            link.outstanding.into(),
-            link.established.into(),
-            link.released.into(),
-            link.retransmitted.into(),
-            link.errors.into(),
-        ]);
-        for (code, count) in &link.codes {
-            let code = char::from(*code);
-            errors.row(vec![
-                "atm0".into(),
-                text(code),
-                saal::code_meaning(code).into(),
-                (*count).into(),
-            ]);
-        }
-        [links, errors]
+        here.map_or_else(|| self.link.clone(), |here| LinkInfo::of(here.saal()))
     }
 
     fn event(&mut self, user: UserId, event: AtmEvent<&'static [u8]>) {

@@ -16,6 +16,7 @@ use aerostat_wire::AtmAddress;
 
 use super::port::{Port, Reservation};
 use super::{LegKey, Output, PortKind, PortNo, RouteSelect, Switch, Way};
+use crate::inspect::words::WayState;
 use crate::interface::Phase;
 
 /// Limit of calls and parties of a switch that wait for signalling, unless [`Switch::hold_at_most`] sets another one.
@@ -198,16 +199,16 @@ impl<R: RouteSelect> Switch<R> {
     }
 
     /// The state that `inspect` shows for a way of rank `order`.
-    pub(super) fn way_state(&self, way: &Way, order: u64) -> &'static str {
+    pub(super) fn way_state(&self, way: &Way, order: u64) -> WayState {
         let Some(port) = self.port(way.port) else {
-            return "no such port";
+            return WayState::NoPort;
         };
         match (way.hops, port.interface.phase()) {
-            (None, _) => "leads nowhere now",
-            (_, Phase::Ready) if order == 1 => "in use",
-            (_, Phase::Ready) => "alternate",
-            _ if port.awaited.is_some() => "signalling comes up",
-            _ => "signalling is down",
+            (None, _) => WayState::Nowhere,
+            (_, Phase::Ready) if order == 1 => WayState::InUse,
+            (_, Phase::Ready) => WayState::Alternate,
+            _ if port.awaited.is_some() => WayState::Awaited,
+            _ => WayState::SignallingDown,
         }
     }
 }

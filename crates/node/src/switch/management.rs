@@ -10,7 +10,7 @@ use aerostat_proto::{Instant, Machine, uni};
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc, ilmi};
 
 use super::{PortKind, PortNo, RouteSelect, Switch};
-use crate::inspect::Table;
+use crate::inspect::{self, Table};
 use crate::interface;
 
 /// Largest SDU of a management channel.
@@ -144,7 +144,7 @@ impl<R: RouteSelect> Switch<R> {
     /// The tables of `inspect ilmi`: the hosts behind the ports, and their addresses.
     pub(super) fn ilmi_tables(&self) -> Vec<Table> {
         let ports = self.ports.iter().enumerate();
-        crate::ilmi::tables(ports.filter_map(|(number, port)| {
+        inspect::ilmi::tables(ports.filter_map(|(number, port)| {
             let ime = port.ime.as_ref()?;
             Some((number, port.config.name.as_str(), ime.snapshot()))
         }))

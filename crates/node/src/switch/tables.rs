@@ -1,9 +1,10 @@
-//! Tables of `inspect` about a switch.
+//! Tables of `inspect` about a switch. The rows are in [`inspect::switch`](crate::inspect::switch).
 
-use super::{Permanent, PortNo, RouteSelect, StaticRoutes, Switch};
+use super::{PortInfo, PortNo, RouteSelect, StaticRoutes, Switch};
+use crate::atm::OutputPort;
 use crate::atm::fabric::ConnectionView;
-use crate::inspect::{Table, Value, text};
-use crate::interface::Interface;
+use crate::inspect::words::Permanence;
+use crate::inspect::{Table, switch as rows};
 use aerostat_wire::{AtmAddress, Vc};
 
 impl Switch<StaticRoutes> {
@@ -11,74 +12,51 @@ impl Switch<StaticRoutes> {
     #[must_use]
     pub fn inspect(&self, what: &str) -> Option<Vec<Table>> {
         Some(match what {
-            "vc" => vec![self.vc_table()],
+            "vc" => vec![Table::of(self.connection_rows())],
             "call" => vec![
-                self.call_table(),
-                self.cause_table(),
-                self.signalling_table(),
+                Table::of(self.call_rows()),
+                Table::of(self.cause_rows()),
+                Table::of(self.counter_rows()),
             ],
-            "port" => vec![self.port_table()],
-            "route" => vec![self.route_table()],
-            "saal" => self.saal_tables(),
+            "port" => vec![Table::of(self.port_rows())],
+            "route" => vec![Table::of(self.route_rows())],
+            "saal" => {
+                let ends = || (self.ports.iter()).map(|port| (&port.interface, &port.config.name));
+                let links = ends().map(|(interface, name)| interface.link_row(name));
+                let codes = ends().flat_map(|(interface, name)| interface.error_rows(name));
+                vec![Table::of(links), Table::of(codes)]
+            }
             "pvc" => vec![self.permanent_table(None)],
             "ilmi" => self.ilmi_tables(),
             _ => return None,
         })
     }
 
-    fn saal_tables(&self) -> Vec<Table> {
-        let (mut links, mut errors) = Interface::saal_tables();
-        for port in &self.ports {
-            let name = port.config.name.to_string();
-            port.interface.saal_rows(&name, &mut links, &mut errors);
-        }
-        vec![links, errors]
-    }
-
-    fn vc_table(&self) -> Table {
-        let columns = &[
-            "in_port",
-            "in_vc",
-            "out",
-            "traffic",
-            "cells_in",
-            "cells_out",
-            "cells_dropped",
-        ];
-        let mut table = Table::new("connections", columns);
-        for ConnectionView {
-            from,
-            to,
-            local,
-            traffic,
-            counters,
-            ..
-        } in self.fabric().connections()
-        {
-            let out: Vec<_> = to
-                .iter()
+    fn connection_rows(&self) -> impl Iterator<Item = rows::Connection> {
+        let row = |view: ConnectionView| {
+            let leaves = view.to.iter();
+            let out: Vec<_> = leaves
                 .map(|leaf| format!("{}.{}", leaf.port, leaf.vc))
                 .collect();
-            table.row(vec![
-                from.port.into(),
-                text(from.vc),
-                if local {
-                    "control plane".into()
+            rows::Connection {
+                in_port: view.from.port,
+                in_vc: view.from.vc,
+                out: if view.local {
+                    "control plane".to_owned()
                 } else {
-                    out.join(" ").into()
+                    out.join(" ")
                 },
-                text(traffic),
-                counters.cells_in.into(),
-                counters.cells_out.into(),
-                counters.dropped.total().into(),
-            ]);
-        }
-        table
+                traffic: view.traffic.to_string(),
+                cells_in: view.counters.cells_in,
+                cells_out: view.counters.cells_out,
+                cells_dropped: view.counters.dropped.total(),
+            }
+        };
+        self.fabric().connections().map(row)
     }
 
-    fn route_table(&self) -> Table {
-        let columns = &["prefix", "length_octets", "port", "order", "hops", "state"];
-        let mut table = Table::new("routes", columns);
+    fn route_rows(&self) -> Vec<rows::Route> {
+        let mut rows = Vec::new();
         let routes = self.routes();
         for (prefix, ways) in routes.hosts().chain(routes.prefixes()) {
             let leading = leading(prefix);
@@ -89,17 +67,17 @@ impl Switch<StaticRoutes> {
                     order += 1;
                     before = Some(way.hops);
                 }
-                table.row(vec![
-                    leading.clone().into(),
-                    prefix.len().into(),
-                    way.port.0.into(),
-                    order.into(),
-                    way.hops.map(Value::from).into(),
-                    self.way_state(way, order).into(),
-                ]);
+                rows.push(rows::Route {
+                    prefix: leading.clone(),
+                    length_octets: prefix.len(),
+                    port: way.port.0,
+                    order,
+                    hops: way.hops,
+                    state: self.way_state(way, order),
+                });
             }
         }
-        table
+        rows
     }
 }
 
@@ -107,49 +85,36 @@ impl<R: RouteSelect> Switch<R> {
     /// The permanent connections, or only the one with the end `only`.
     #[must_use]
     pub fn permanent_table(&self, only: Option<(PortNo, Vc)>) -> Table {
-        let columns = &[
-            "a",
-            "b",
-            "kind",
-            "qos",
-            "policed",
-            "cells_a",
-            "cells_b",
-            "cells_dropped",
-            "state",
-        ];
-        let mut table = Table::new("permanent", columns);
-        for info in self.permanent() {
-            let Permanent {
-                ends,
-                qos,
-                path,
-                police,
-            } = info.connection;
-            if only.is_some_and(|end| !ends.contains(&end)) {
-                continue;
-            }
-            let [a, b] = ends.map(|(port, vc)| {
+        let wanted = self.permanent().filter(|info| {
+            let ends = &info.connection.ends;
+            only.is_none_or(|end| ends.contains(&end))
+        });
+        Table::of(wanted.map(|info| {
+            let connection = info.connection;
+            let [a, b] = connection.ends.map(|(port, vc)| {
                 let name = self.port(port).map_or("", |port| port.config.name.as_str());
-                if path {
-                    text(format_args!("{name}.{}", vc.vpi))
+                if connection.path {
+                    format!("{name}.{}", vc.vpi)
                 } else {
-                    text(format_args!("{name}.{vc}"))
+                    format!("{name}.{vc}")
                 }
             });
-            table.row(vec![
+            rows::Permanent {
                 a,
                 b,
-                if path { "path" } else { "channel" }.into(),
-                text(qos),
-                if police.contains(&true) { "yes" } else { "no" }.into(),
-                info.cells[0].into(),
-                info.cells[1].into(),
-                (info.policed[0] + info.policed[1]).into(),
-                self.permanent_state(ends).into(),
-            ]);
-        }
-        table
+                kind: if connection.path {
+                    Permanence::Path
+                } else {
+                    Permanence::Channel
+                },
+                qos: connection.qos,
+                policed: connection.police.contains(&true),
+                cells_a: info.cells[0],
+                cells_b: info.cells[1],
+                cells_dropped: info.policed[0] + info.policed[1],
+                state: self.permanent_state(connection.ends),
+            }
+        }))
     }
 
     /// `up`, or `down` with the links of this switch that are down.
@@ -167,120 +132,80 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    fn call_table(&self) -> Table {
-        let columns = &[
-            "call",
-            "in_port",
-            "in_vc",
-            "out",
-            "calling",
-            "called",
-            "blli",
-            "bhli",
-            "multipoint",
-            "accepted",
-        ];
-        let mut table = Table::new("calls", columns);
-        for call in self.calls() {
+    fn call_rows(&self) -> impl Iterator<Item = rows::Call> {
+        self.calls().map(|call| {
             let label = |vc: Option<Vc>| vc.map_or("-".into(), |vc| vc.to_string());
-            let legs = call
-                .branches
-                .iter()
-                .map(|leg| format!("{}.{}", leg.port, label(leg.vc)));
-            let out: Vec<_> = legs.collect();
-            table.row(vec![
-                call.id.0.into(),
-                call.root.port.0.into(),
-                call.root.vc.map(text).into(),
-                out.join(" ").into(),
-                call.calling.map(text).into(),
-                text(call.called),
-                call.blli.map(|blli| text(format_args!("{blli:?}"))).into(),
-                call.bhli.map(|bhli| text(format_args!("{bhli:?}"))).into(),
-                if call.multipoint { "yes" } else { "no" }.into(),
-                if call.accepted { "yes" } else { "no" }.into(),
-            ]);
-        }
-        table
+            let legs = call.branches.iter();
+            let out: Vec<_> = legs
+                .map(|leg| format!("{}.{}", leg.port, label(leg.vc)))
+                .collect();
+            rows::Call {
+                call: call.id.0,
+                in_port: call.root.port.0,
+                in_vc: call.root.vc,
+                out: out.join(" "),
+                calling: call.calling,
+                called: call.called,
+                blli: call.blli.map(|blli| format!("{blli:?}")),
+                bhli: call.bhli.map(|bhli| format!("{bhli:?}")),
+                multipoint: call.multipoint,
+                accepted: call.accepted,
+            }
+        })
     }
 
-    fn cause_table(&self) -> Table {
-        let mut table = Table::new("causes", &["port", "name", "cause", "calls"]);
-        for port in self.port_infos() {
-            for (cause, calls) in &port.causes {
-                table.row(vec![
-                    port.port.0.into(),
-                    port.name.clone().into(),
-                    text(cause),
-                    (*calls).into(),
-                ]);
-            }
-        }
-        table
+    fn cause_rows(&self) -> impl Iterator<Item = rows::CauseCount> {
+        self.port_infos().flat_map(|seen| {
+            let PortInfo {
+                port, name, causes, ..
+            } = seen;
+            causes
+                .into_iter()
+                .map(move |(cause, calls)| rows::CauseCount {
+                    port: port.0,
+                    name: name.clone(),
+                    cause: cause.to_string(),
+                    calls,
+                })
+        })
     }
 
     /// A row for each counter of each port that is not zero.
-    fn signalling_table(&self) -> Table {
-        let columns = &["port", "name", "counter", "value"];
-        let mut table = Table::new("signalling", columns);
-        for port in self.port_infos() {
-            for (counter, value) in port.signalling.rows().into_iter().filter(|(_, n)| *n > 0) {
-                table.row(vec![
-                    port.port.0.into(),
-                    port.name.clone().into(),
-                    counter.into(),
-                    value.into(),
-                ]);
-            }
-        }
-        table
+    fn counter_rows(&self) -> impl Iterator<Item = rows::PortCounter> {
+        self.port_infos().flat_map(|seen| {
+            let counters = seen.signalling.rows().into_iter();
+            let counted = counters.filter(|(_, value)| *value > 0);
+            counted.map(move |(counter, value)| rows::PortCounter {
+                port: seen.port.0,
+                name: seen.name.clone(),
+                counter,
+                value,
+            })
+        })
     }
 
-    fn port_table(&self) -> Table {
-        let columns = &[
-            "port",
-            "name",
-            "kind",
-            "signalling",
-            "calls",
-            "pending",
-            "labels",
-            "reserved_tx_cps",
-            "reserved_rx_cps",
-            "cells_in",
-            "cells_out",
-            "cells_dropped",
-            "queued_cells",
-        ];
-        let mut table = Table::new("ports", columns);
-        for port in self.port_infos() {
-            let input = self
-                .fabric()
-                .input_counters(port.port.0)
-                .unwrap_or_default();
-            let output = self.fabric().output(port.port.0);
-            let sent = output
-                .map(crate::atm::OutputPort::totals)
-                .unwrap_or_default();
-            table.row(vec![
-                port.port.0.into(),
-                port.name.into(),
-                text(format_args!("{:?}", port.kind)),
-                text(format_args!("{:?}", port.phase)),
-                port.calls.into(),
-                port.pending.into(),
-                port.labels.into(),
-                port.reserved.0.into(),
-                port.reserved.1.into(),
-                input.cells_in.into(),
-                sent.cells_out.into(),
-                (input.dropped.total() + sent.dropped.total()).into(),
-                output
-                    .map_or(0, crate::atm::OutputPort::queued_total)
-                    .into(),
-            ]);
-        }
-        table
+    fn port_rows(&self) -> impl Iterator<Item = rows::Port> {
+        self.port_infos().map(|port| {
+            let number = port.port.0;
+            let input = self.fabric().input_counters(number).unwrap_or_default();
+            let output = self.fabric().output(number);
+            let sent = output.map(OutputPort::totals).unwrap_or_default();
+            rows::Port {
+                port: number,
+                name: port.name,
+                kind: port.kind,
+                signalling: port.phase,
+                calls: port.calls,
+                pending: port.pending,
+                labels: port.labels,
+                reserved_tx_cps: port.reserved.0,
+                reserved_rx_cps: port.reserved.1,
+                cells_in: input.cells_in,
+                cells_out: sent.cells_out,
+                cells_dropped: input.dropped.total() + sent.dropped.total(),
+                queued_cells: output.map_or(0, OutputPort::queued_total).into(),
+            }
+        })
     }
 }
 

@@ -79,15 +79,17 @@ pub trait Rights<C> {
     const ROOT: bool = false;
 }
 
-/// Counters of a seat.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SeatCounters {
-    /// Requests and messages that the daemon may not send.
-    pub refused: u64,
-    /// Requests and messages about a connection that is gone.
-    pub stale: u64,
-    /// SDUs and messages that were dropped because too many waited for the daemon.
-    pub dropped: u64,
+crate::counters! {
+    /// Counters of a seat.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct SeatCounters {
+        /// Requests and messages that the daemon may not send.
+        pub refused: u64,
+        /// Requests and messages about a connection that is gone.
+        pub stale: u64,
+        /// SDUs and messages that were dropped because too many waited for the daemon.
+        pub dropped: u64,
+    }
 }
 
 /// Where the daemon runs.

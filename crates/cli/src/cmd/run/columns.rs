@@ -1,22 +1,24 @@
-//! All tables of the results with their columns. This list is the source of the published schema, of the columns of CSV
-//! files, and of the test that checks docs/results.md.
+//! All tables of the results with their columns: the source of the published schema, of the columns of CSV files, and of
+//! the test that checks docs/results.md. The tables of nodes are the rows of `aerostat inspect`.
 
 mod lab;
 mod nodes;
 
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// A table of the results.
 pub(super) struct TableInfo {
     /// Its name; those of nodes are `KIND.TITLE`.
     pub(super) name: &'static str,
     /// The meaning of a row.
-    pub(super) what: &'static str,
+    pub(super) what: Cow<'static, str>,
     /// Its columns, in the order of CSV.
-    pub(super) columns: &'static [Column],
+    pub(super) columns: Cow<'static, [Column]>,
 }
 
 /// A column.
+#[derive(Clone)]
 pub(super) struct Column {
     /// Its name; the unit is part of it.
     pub(super) name: &'static str,
@@ -25,10 +27,11 @@ pub(super) struct Column {
     /// True if it may be empty: `null`.
     pub(super) null: bool,
     /// Its meaning.
-    pub(super) what: &'static str,
+    pub(super) what: Cow<'static, str>,
 }
 
 /// The values of a column.
+#[derive(Clone, Copy)]
 pub(super) enum Kind {
     /// Text.
     Text,
@@ -71,14 +74,15 @@ const fn column(name: &'static str, kind: Kind, what: &'static str) -> Column {
         name,
         kind,
         null: false,
-        what,
+        what: Cow::Borrowed(what),
     }
 }
 
 impl Column {
     /// The same column, which may be empty.
-    pub(super) const fn or_null(self) -> Self {
-        Self { null: true, ..self }
+    pub(super) const fn or_null(mut self) -> Self {
+        self.null = true;
+        self
     }
 
     fn schema(&self, null: bool) -> Value {
@@ -135,7 +139,7 @@ impl TableInfo {
     /// The schema of a list of rows.
     pub(super) fn schema(&self) -> Value {
         let mut row = json!({ "type": "object" });
-        describe(&mut row, self.columns, self.of_nodes());
+        describe(&mut row, &self.columns, self.of_nodes());
         json!({ "type": "array", "description": self.what, "items": row })
     }
 
@@ -145,7 +149,7 @@ impl TableInfo {
         if self.of_nodes() {
             all.push(vec!["node"]);
         }
-        for column in self.columns {
+        for column in &*self.columns {
             match column.kind {
                 Kind::Group(inner) => {
                     all.extend(inner.iter().map(|inner| vec![column.name, inner.name]));
@@ -159,7 +163,7 @@ impl TableInfo {
 
 /// All tables: those about the lab first, then state of nodes.
 pub(super) fn tables() -> impl Iterator<Item = &'static TableInfo> {
-    lab::TABLES.iter().chain(nodes::TABLES)
+    lab::TABLES.iter().chain(&*nodes::TABLES)
 }
 
 /// The table that CSV shows by default.

@@ -4,7 +4,9 @@ use super::columns::flat_name;
 use super::{flows, network};
 use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, settings};
-use aerostat_node::inspect::{Table, Value as Cell};
+use aerostat_node::inspect::mpoa::MpcIngress;
+use aerostat_node::inspect::nhrp::Way;
+use aerostat_node::inspect::{Row, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -175,75 +177,66 @@ fn merged(tables: impl Iterator<Item = (String, Value)>) -> Map<String, Value> {
 fn objects(table: &Table) -> impl Iterator<Item = Map<String, Value>> + '_ {
     table.rows.iter().map(|row| {
         let keys = table.columns.iter().map(|column| (*column).to_owned());
-        keys.zip(row.iter().map(json_of)).collect()
+        keys.zip(row.iter().map(|cell| json!(cell))).collect()
     })
-}
-
-fn json_of(cell: &Cell) -> Value {
-    match cell {
-        Cell::Text(text) => text.clone().into(),
-        Cell::Number(number) => (*number).into(),
-        Cell::None => Value::Null,
-    }
 }
 
 /// The shortcuts that exist at the end: the ingress caches of MPOA clients, and the entries of NHRP clients.
 fn shortcuts(report: &RunReport) -> Vec<Value> {
     let mut all = Vec::new();
     for (node, states) in &report.nodes {
-        for (what, tables) in states {
-            for table in tables {
-                match (*what, table.title) {
-                    ("mpc", "ingress") => {
-                        all.extend(objects(table).filter(was_asked_for).map(|row| {
-                            let mut row = row;
-                            if row["state"] == COUNTING {
-                                row.insert("holding_s".into(), Value::Null);
-                            }
-                            row.insert("from".into(), node.clone().into());
-                            row.insert("by".into(), "mpoa".into());
-                            Value::Object(row)
-                        }))
-                    }
-                    ("nhrp", "ways") => all.extend(objects(table).map(|row| of_way(node, &row))),
-                    _ => {}
-                }
-            }
+        for table in states.iter().filter(|(what, _)| *what == "mpc") {
+            let rows = table.1.iter().flat_map(rows::<MpcIngress>);
+            all.extend(rows.filter(was_asked_for).map(|row| of_entry(node, &row)));
+        }
+        for table in states.iter().filter(|(what, _)| *what == "nhrp") {
+            let ways = table.1.iter().flat_map(rows::<Way>);
+            all.extend(ways.map(|way| of_way(node, &way)));
         }
     }
     all
+}
+
+/// The rows of this kind; what a node of this program has put into a table can be read.
+pub(super) fn rows<R: Row>(table: &Table) -> Vec<R> {
+    table.rows().unwrap_or_default()
 }
 
 /// State of an entry that counts packets and has sent no request, or no further one, in the words of Linux.
 const COUNTING: &str = "invalid";
 
 /// False for a destination with so few packets that no shortcut was requested.
-fn was_asked_for(row: &Map<String, Value>) -> bool {
-    let some = |name: &str| row.get(name).and_then(Value::as_u64).is_some_and(|n| n > 0);
-    row.get("state").is_none_or(|state| state != COUNTING)
-        || some("last_code")
-        || some("last_cause")
+fn was_asked_for(row: &MpcIngress) -> bool {
+    row.state != COUNTING || row.last_code > 0 || row.last_cause.is_some_and(|cause| cause > 0)
+}
+
+/// An MPOA client's entry: the columns of its row, and whose it is.
+fn of_entry(node: &str, row: &MpcIngress) -> Value {
+    let mut object = json!(row);
+    object["from"] = node.into();
+    object["by"] = "mpoa".into();
+    if row.state == COUNTING {
+        object["holding_s"] = Value::Null;
+    }
+    object
 }
 
 /// An NHRP client's entry in the columns of an MPOA client's ingress cache.
-fn of_way(node: &str, way: &Map<String, Value>) -> Value {
-    let field = |name: &str| way.get(name).cloned().unwrap_or(Value::Null);
-    let vc = field("vc");
-    let label = |at: usize| -> Option<u64> { vc.as_str()?.split('.').nth(at)?.parse().ok() };
+fn of_way(node: &str, way: &Way) -> Value {
     json!({
         "from": node,
         "by": "nhrp",
-        "destination": field("destination"),
-        "state": field("state"),
-        "holding_s": field("left_s"),
-        "packets": field("packets"),
-        "vpi": label(0),
-        "vci": label(1),
-        "egress": field("atm"),
+        "destination": way.destination,
+        "state": way.state,
+        "holding_s": way.left_s,
+        "packets": way.packets,
+        "vpi": way.vc.map(|vc| vc.vpi),
+        "vci": way.vc.map(|vc| vc.vci),
+        "egress": way.atm.map(|atm| atm.to_string()),
         "tag": null,
         "mps": null,
-        "last_code": field("last_code"),
-        "last_cause": field("last_cause"),
+        "last_code": way.last_code,
+        "last_cause": way.last_cause,
         "protocol": null,
         "port": null,
         "traffic": null,

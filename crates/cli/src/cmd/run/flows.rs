@@ -1,18 +1,19 @@
 //! The results of flows: rows for people and CSV, objects for JSON.
 
-use super::document::Time;
+use super::document::{Time, rows as rows_of};
 use super::rounded;
 use crate::output::Rows;
 use aerostat_lab::Lab;
 use aerostat_lab::model::{Flow, FlowKind, NodeKind};
 use aerostat_lab::report::RunReport;
 use aerostat_live::run::some_of;
-use aerostat_node::inspect::{Table, Value as Cell};
+use aerostat_node::inspect::mpoa::QosRow;
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::stats::Summary;
 use aerostat_proto::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 /// One row per flow and path, for people and CSV.
 pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
@@ -223,7 +224,8 @@ fn idle_entries(report: &RunReport, lab: &Lab) -> Vec<String> {
         });
         let of_qos = states.iter().filter(|(what, _)| *what == "qos");
         for table in of_qos.flat_map(|(_, tables)| tables) {
-            for (entry, packets) in entries(table) {
+            for row in rows_of::<QosRow>(table) {
+                let (entry, packets) = (entry(&row), row.packets);
                 match shared.iter_mut().find(|(known, _)| *known == entry) {
                     Some((_, sum)) if of_lab => *sum += packets,
                     None if of_lab => shared.push((entry, packets)),
@@ -240,32 +242,24 @@ fn idle_entries(report: &RunReport, lab: &Lab) -> Vec<String> {
     idle.chain(own).collect()
 }
 
-/// The entries in a table of QoS entries, and how many packets have matched each.
-fn entries(table: &Table) -> impl Iterator<Item = (String, u64)> + '_ {
-    let at = |name: &str| table.columns.iter().position(|column| *column == name);
-    table.rows.iter().map(move |row| {
-        let cell = |name: &str| at(name).and_then(|at| row.get(at));
-        let text = |name: &str| cell(name).map(ToString::to_string).unwrap_or_default();
-        let end = |ip: &str, port: &str| match text(port).as_str() {
-            "0" => text(ip),
-            port => format!("{}:{port}", text(ip)),
-        };
-        let (from, to) = (end("source", "source_port"), end("destination", "port"));
-        let from = if from == "0.0.0.0" {
-            String::new()
-        } else {
-            from + " "
-        };
-        let protocol = match text("protocol").as_str() {
-            "any" => String::new(),
-            protocol => format!(" {protocol}"),
-        };
-        let packets = match cell("packets") {
-            Some(Cell::Number(packets)) => *packets,
-            _ => 0,
-        };
-        (format!("{from}{to}{protocol}"), packets)
-    })
+/// A QoS entry in words: the ends of its flows, and the protocol.
+fn entry(row: &QosRow) -> String {
+    let end = |ip: Ipv4Addr, port: u16| match port {
+        0 => ip.to_string(),
+        port => format!("{ip}:{port}"),
+    };
+    let from = end(row.source, row.source_port);
+    let from = if from == "0.0.0.0" {
+        String::new()
+    } else {
+        from + " "
+    };
+    let protocol = match &*row.protocol {
+        "any" => String::new(),
+        protocol => format!(" {protocol}"),
+    };
+    let to = end(row.destination, row.port);
+    format!("{from}{to}{protocol}")
 }
 
 fn object(lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) -> Value {

@@ -92,7 +92,7 @@ fn a_process_that_never_greets_is_killed_and_a_connected_process_loses_its_seat(
         hangs(&mut seat, now),
         "mpcd hangs: silent, no answer for 10.0 s; it loses its seat"
     );
-    assert_eq!(seat.row(now)[7], Value::from(2_u32), "both are counted");
+    assert_eq!(seat.row(now).hung, 2, "both are counted");
 }
 
 /// A seat whose process has this exit code when the lab looks for its end.

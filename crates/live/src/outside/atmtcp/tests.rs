@@ -2,6 +2,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::world::{Output, World};
 use aerostat_lab::build::{Builder, Flavour};
+use aerostat_node::inspect::Value;
 use mio::{Events, Poll};
 use proptest::prelude::*;
 use std::io::{Read, Write};

@@ -1,6 +1,7 @@
 //! Tables about the whole lab.
 
 use super::{Column, TableInfo, count, counts, flag, group, number, text};
+use std::borrow::Cow;
 
 /// Times of a distribution.
 const TIMES: &[Column] = &[
@@ -55,8 +56,10 @@ const CALL: &[Column] = &[
 pub(super) const TABLES: &[TableInfo] = &[
     TableInfo {
         name: "flows",
-        what: "One row for each flow of `traffic:` and phase in which it had packets; a flow that never sent has one, too. `offered = sent + refused`, `sent = delivered + lost + under_way`.",
-        columns: &[
+        what: Cow::Borrowed(
+            "One row for each flow of `traffic:` and phase in which it had packets; a flow that never sent has one, too. `offered = sent + refused`, `sent = delivered + lost + under_way`.",
+        ),
+        columns: Cow::Borrowed(&[
             text("name", "name of the flow"),
             text("from", "sending host"),
             text("to", "receiving host"),
@@ -85,23 +88,27 @@ pub(super) const TABLES: &[TableInfo] = &[
             group("jitter_us", TIMES, "difference of the delays of a packet and the one before; its values are null if fewer than two packets were delivered"),
             group("rtt_us", TIMES, "round trips of echoes").or_null(),
             group("call", CALL, "rating of a telephone call").or_null(),
-        ],
+        ]),
     },
     TableInfo {
         name: "flow_losses",
-        what: "One row for each place at which packets of a flow were lost, or refused, in a phase: `lost_by` and `refused_by` of table `flows`, and what is unexplained.",
-        columns: &[
+        what: Cow::Borrowed(
+            "One row for each place at which packets of a flow were lost, or refused, in a phase: `lost_by` and `refused_by` of table `flows`, and what is unexplained.",
+        ),
+        columns: Cow::Borrowed(&[
             text("flow", "name of the flow"),
             text("phase", "the way that packets took, as in `flows`"),
             text("what", "`lost`, `refused` or `unexplained`"),
             text("place", "where packets were lost, or why they were refused; nothing if that is not known").or_null(),
             count("packets", "packets"),
-        ],
+        ]),
     },
     TableInfo {
         name: "shortcuts",
-        what: "One row for each destination for which a client asked: the ingress caches of MPOA clients and the ways of NHRP clients.",
-        columns: &[
+        what: Cow::Borrowed(
+            "One row for each destination for which a client asked: the ingress caches of MPOA clients and the ways of NHRP clients.",
+        ),
+        columns: Cow::Borrowed(&[
             text("from", "the host"),
             text("by", "`mpoa` or `nhrp`: whose client it is"),
             text("destination", "IP address, or network"),
@@ -123,12 +130,14 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("port", "destination port of a flow with QoS of its own").or_null(),
             text("traffic", "contract of a flow with QoS of its own").or_null(),
             text("fallback", "the network had no bandwidth for that contract").or_null(),
-        ],
+        ]),
     },
     TableInfo {
         name: "programs",
-        what: "One row for each call between programs with ATM sockets, and for each permanent connection over all lives of its hosts, and direction in which PDUs were offered. `offered = sent + refused + waiting`, `sent = delivered + lost + under_way`.",
-        columns: &[
+        what: Cow::Borrowed(
+            "One row for each call between programs with ATM sockets, and for each permanent connection over all lives of its hosts, and direction in which PDUs were offered. `offered = sent + refused + waiting`, `sent = delivered + lost + under_way`.",
+        ),
+        columns: Cow::Borrowed(&[
             text("from", "node of the program that writes"),
             text("program", "that program"),
             text("to", "node of the program that reads; nothing if the connection leads out of the lab or to a user that is no program, and for answers to a caller that is not known").or_null(),
@@ -143,12 +152,14 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("lost", "PDUs that were lost; nothing if `delivered` is nothing").or_null(),
             counts("lost_by", "lost PDUs by node, port or link, and reason, as in `flows`"),
             count("under_way", "PDUs that are in queues, on links or in hosts at the end").or_null(),
-        ],
+        ]),
     },
     TableInfo {
         name: "vcs",
-        what: "One row for each direction of a connection that stands at the end and each receiver of it.",
-        columns: &[
+        what: Cow::Borrowed(
+            "One row for each direction of a connection that stands at the end and each receiver of it.",
+        ),
+        columns: Cow::Borrowed(&[
             text("from", "node whose adapter sends"),
             text("from_vc", "VPI.VCI on its link"),
             text("to", "node at the receiving end: an end system, or a switch for signalling and ILMI").or_null(),
@@ -169,12 +180,14 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("pdus_bad", "AAL5 PDUs that it threw away, because cells were missing or damaged"),
             group("ctd_us", CTD, "cell transfer delay, µs: from the first bit's leaving the sending adapter to the last bit's arrival").or_null(),
             group("cdv_us", CDV, "cell delay variation, µs: the transfer delay less the smallest one").or_null(),
-        ],
+        ]),
     },
     TableInfo {
         name: "losses",
-        what: "One row for each place where a connection of `vcs` lost cells.",
-        columns: &[
+        what: Cow::Borrowed(
+            "One row for each place where a connection of `vcs` lost cells.",
+        ),
+        columns: Cow::Borrowed(&[
             text("from", "as in `vcs`"),
             text("from_vc", "as in `vcs`"),
             text("to", "as in `vcs`").or_null(),
@@ -183,12 +196,14 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("port", "port of the node: that of the policer, the queue or the link"),
             text("reason", "`link`, or why the node dropped them"),
             count("cells", "cells lost"),
-        ],
+        ]),
     },
     TableInfo {
         name: "queues",
-        what: "One row for each queue that is open at the end: one per VC at each output port of end systems and switches.",
-        columns: &[
+        what: Cow::Borrowed(
+            "One row for each queue that is open at the end: one per VC at each output port of end systems and switches.",
+        ),
+        columns: Cow::Borrowed(&[
             text("node", "the node"),
             count("port", "its port; 0 on an end system"),
             text("vc", "VPI.VCI on the outgoing link"),
@@ -205,12 +220,14 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("dropped_low_priority", "cells with CLP 1 dropped above the threshold"),
             count("dropped_link_down", "cells that waited when the link failed"),
             number("clr", "dropped / (dropped + sent)").or_null(),
-        ],
+        ]),
     },
     TableInfo {
         name: "policers",
-        what: "One row for each direction of a connection that a switch holds to its contract.",
-        columns: &[
+        what: Cow::Borrowed(
+            "One row for each direction of a connection that a switch holds to its contract.",
+        ),
+        columns: Cow::Borrowed(&[
             text("node", "the switch"),
             count("port", "port where the cells come in"),
             text("vc", "VPI.VCI there"),
@@ -219,12 +236,14 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("cells_passed", "cells that went on, tagged ones too"),
             count("cells_tagged", "of these, cells that were given CLP 1"),
             count("cells_discarded", "cells that did not conform"),
-        ],
+        ]),
     },
     TableInfo {
         name: "links",
-        what: "One row for each direction of a link.",
-        columns: &[
+        what: Cow::Borrowed(
+            "One row for each direction of a link.",
+        ),
+        columns: Cow::Borrowed(&[
             text("link", "name of the link"),
             text("from", "sending node"),
             text("to", "receiving node"),
@@ -239,6 +258,6 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("cells_damaged", "cells with wrong bits (`bit_errors:`), discarded ones too"),
             count("headers_corrected", "of these, cells whose header was corrected"),
             number("utilisation", "share of the run in which the line was busy, 0 to 1"),
-        ],
+        ]),
     },
 ];

@@ -1,555 +1,154 @@
-//! Tables of the state of nodes, as `aerostat inspect` shows it.
+//! Tables of the state of nodes: the rows that `aerostat inspect` shows ([`aerostat_node::inspect`]), with their
+//! columns and meanings.
 
-use super::{Column, TableInfo, count, text};
+use super::{Column, Kind, TableInfo};
+use aerostat_lab::report::SHOWN;
+use aerostat_node::inspect;
+use std::borrow::Cow;
+use std::sync::LazyLock;
 
-const COUNTERS: &[Column] = &[
-    text("counter", "name of the counter"),
-    count("value", "events since the node started"),
+/// The tables, by name. Hosts and switches may have a table in common; then it has the columns of both.
+pub(super) static TABLES: LazyLock<Vec<TableInfo>> = LazyLock::new(|| {
+    let mut all: Vec<TableInfo> = Vec::new();
+    let shown = inspect::tables().filter(|info| SHOWN.contains(&info.kind()));
+    for info in shown {
+        let at = all.iter().position(|known| known.name == info.name);
+        let at = at.unwrap_or_else(|| {
+            all.push(TableInfo {
+                name: info.name,
+                what: Cow::Borrowed(info.what()),
+                columns: Cow::Borrowed(&[]),
+            });
+            all.len() - 1
+        });
+        let columns = all[at].columns.to_mut();
+        for column in info.columns {
+            if columns.iter().all(|known| known.name != column.name) {
+                columns.push(of_row(column));
+            }
+        }
+    }
+    for info in &mut all {
+        if let Some((_, leading)) = LEADING.iter().find(|(name, _)| *name == info.name) {
+            let rank = |column: &Column| leading.iter().position(|name| *name == column.name);
+            let columns = info.columns.to_mut();
+            columns.sort_by_key(|column| rank(column).unwrap_or(leading.len()));
+        }
+    }
+    all.sort_by_key(|info| info.name);
+    all
+});
+
+fn of_row(column: &inspect::Column) -> Column {
+    Column {
+        name: column.name,
+        kind: match column.kind {
+            inspect::Kind::Text => Kind::Text,
+            inspect::Kind::Count => Kind::Count,
+        },
+        null: false,
+        what: Cow::Owned(column.what()),
+    }
+}
+
+/// Tables whose CSV has other columns first than `aerostat inspect`: scripts may know columns by their numbers. The
+/// columns that are not listed follow in the order of the row.
+const LEADING: [(&str, &[&str]); 11] = [
+    ("bus.clients", &["elan", "lecid", "address", "vc"]),
+    (
+        "call.calls",
+        &[
+            "user",
+            "phase",
+            "vc",
+            "direction",
+            "parties",
+            "call",
+            "in_port",
+            "in_vc",
+            "out",
+            "multipoint",
+            "accepted",
+        ],
+    ),
+    ("lec.client", &["interface", "elan", "elan_id"]),
+    ("lec.connections", &["role", "peer", "vc"]),
+    ("lec.le_arp", &["mac", "address", "vc"]),
+    (
+        "les.clients",
+        &["lecid", "state", "address", "macs", "proxy"],
+    ),
+    (
+        "nhrp.cache",
+        &[
+            "destination",
+            "reason",
+            "nbma",
+            "next_hop",
+            "mtu_octets",
+            "holding_s",
+            "requesters",
+        ],
+    ),
+    (
+        "port.ports",
+        &[
+            "port",
+            "name",
+            "link",
+            "kind",
+            "signalling",
+            "calls",
+            "pending",
+            "labels",
+            "reserved_tx_cps",
+            "reserved_rx_cps",
+        ],
+    ),
+    ("saal.error codes", &["port", "code", "count"]),
+    (
+        "saal.signalling links",
+        &[
+            "port",
+            "state",
+            "edition",
+            "established",
+            "released",
+            "retransmitted",
+            "errors",
+        ],
+    ),
+    ("sockets.calls", &["name", "state"]),
 ];
 
-pub(super) const TABLES: &[TableInfo] = &[
-    TableInfo {
-        name: "bridge.counters",
-        what: "One row for each counter of the segment.",
-        columns: COUNTERS,
-    },
-    TableInfo {
-        name: "bridge.hosts",
-        what: "One row for each host on the Ethernet segment behind a bridging host.",
-        columns: &[
-            text("name", "its name"),
-            text("mac", "MAC address"),
-            text("ip", "IP address"),
-        ],
-    },
-    TableInfo {
-        name: "bridge.learned",
-        what: "One row for each MAC address that the bridge has heard on the segment.",
-        columns: &[
-            text("mac", "MAC address"),
-            count("heard_s", "seconds since it was heard"),
-        ],
-    },
-    TableInfo {
-        name: "bus.clients",
-        what: "One row for each client of a BUS.",
-        columns: &[
-            text("elan", "ELAN"),
-            count("lecid", "its number"),
-            text("address", "ATM address"),
-            text("vc", "VPI.VCI of its multicast send connection"),
-            text("forward", "how frames reach it"),
-            count("dropped", "frames of it that were beyond its quota"),
-        ],
-    },
-    TableInfo {
-        name: "bus.counters",
-        what: "One row for each counter of a BUS. `daemon_refused`: messages of the control half (a process with `--split`) that were not allowed. `daemon_stale`: its messages about connections that had ended. `daemon_dropped`: SDUs and messages for which there was no room.",
-        columns: COUNTERS,
-    },
-    TableInfo {
-        name: "call.calls",
-        what: "One row for each call of a switch or of an end system.",
-        columns: &[
-            text("user", "what uses the call (end systems)"),
-            text("phase", "state of the call (end systems)"),
-            text("vc", "VPI.VCI (end systems)"),
-            text("direction", "`in` or `out` (end systems)"),
-            count(
-                "parties",
-                "parties added to a point-to-multipoint call (end systems)",
-            ),
-            count("call", "number of the call (switches)"),
-            count("in_port", "port of the caller (switches)"),
-            text("in_vc", "VPI.VCI there (switches)"),
-            text("out", "ports and VPI.VCI of the called parties (switches)"),
-            text("multipoint", "`yes` or `no` (switches)"),
-            text(
-                "accepted",
-                "`yes` if the called party has answered (switches)",
-            ),
-            text("calling", "ATM address of the caller"),
-            text("called", "ATM address of the called party"),
-            text("blli", "what the call is for: B-LLI"),
-            text("bhli", "what the call is for: B-HLI"),
-        ],
-    },
-    TableInfo {
-        name: "call.causes",
-        what: "One row for each cause with which calls ended at a port of a switch.",
-        columns: &[
-            count("port", "the port"),
-            text("name", "what it leads to"),
-            text("cause", "the cause, Q.2610"),
-            count("calls", "calls that ended with it"),
-        ],
-    },
-    TableInfo {
-        name: "call.counters",
-        what: "One row for each counter of an end system's signalling that is not zero. Names that begin with `daemon_` are about its daemon, a process with `--split`: `daemon_stale` counts its messages about calls that are unknown or over, and `daemon_refused` its messages that it must not send.",
-        columns: COUNTERS,
-    },
-    TableInfo {
-        name: "call.signalling",
-        what: "One row for each counter of a port's signalling that is not zero.",
-        columns: &[
-            count("port", "the port"),
-            text("name", "what it leads to"),
-            text("counter", "name of the counter"),
-            count("value", "events since the node started"),
-        ],
-    },
-    TableInfo {
-        name: "clip.atmarp",
-        what: "One row for each ATMARP entry; those of a server are the registrations.",
-        columns: &[
-            text("ip", "IP address"),
-            text("address", "ATM address"),
-            text("state", "state of the entry"),
-            count("expires_s", "seconds until it ages"),
-            text("vc", "VPI.VCI of the connection to it"),
-            count("waiting", "packets that wait for it"),
-        ],
-    },
-    TableInfo {
-        name: "clip.connections",
-        what: "One row for each connection of a Classical IP interface.",
-        columns: &[
-            text("vc", "VPI.VCI"),
-            text("role", "what the connection is for"),
-            text("peer", "ATM address at the other end"),
-            text("encapsulation", "LLC/SNAP or VC multiplexing"),
-            count("packets_sent", "packets sent"),
-            count("packets_received", "packets received"),
-        ],
-    },
-    TableInfo {
-        name: "clip.counters",
-        what: "One row for each counter of a Classical IP interface.",
-        columns: COUNTERS,
-    },
-    TableInfo {
-        name: "clip.interface",
-        what: "One row for each Classical IP interface.",
-        columns: &[
-            text("interface", "its name"),
-            text("ip", "IP address"),
-            text("address", "ATM address"),
-            count("mtu", "largest IP packet, octets"),
-            text("server", "`yes` if it is the ATMARP server"),
-            text("ready", "`yes` if it is registered"),
-        ],
-    },
-    TableInfo {
-        name: "lec.client",
-        what: "One row for each LANE client.",
-        columns: &[
-            text("interface", "its interface"),
-            text("elan", "ELAN"),
-            count("elan_id", "number of the ELAN"),
-            text("state", "how far joining is"),
-            count("lecid", "number that the LES gave it"),
-            count("version", "version of LANE"),
-            text("mac", "MAC address"),
-            text("address", "ATM address"),
-            text("les", "address of its LES"),
-            text("bus", "address of its BUS"),
-        ],
-    },
-    TableInfo {
-        name: "lec.connections",
-        what: "One row for each connection of a LANE client.",
-        columns: &[
-            text("role", "what the connection is for"),
-            text("peer", "ATM address at the other end"),
-            text("vc", "VPI.VCI"),
-            text("direction", "`in` or `out`"),
-        ],
-    },
-    TableInfo {
-        name: "lec.control counters",
-        what: "One row for each counter of a LANE client's control. Rows that begin with `daemon_` have the same meaning as for a LES (`les.counters`).",
-        columns: COUNTERS,
-    },
-    TableInfo {
-        name: "lec.data counters",
-        what: "One row for each counter of a LANE client's forwarding.",
-        columns: COUNTERS,
-    },
-    TableInfo {
-        name: "lec.le_arp",
-        what: "One row for each entry of a LANE client's LE_ARP cache.",
-        columns: &[
-            text("mac", "MAC address"),
-            text("address", "ATM address"),
-            text("vc", "VPI.VCI of the data direct connection"),
-            text("status", "state of the entry"),
-            text("remote", "`yes` if a bridge stands before it"),
-        ],
-    },
-    TableInfo {
-        name: "les.clients",
-        what: "One row for each client of a LES.",
-        columns: &[
-            count("lecid", "its number"),
-            text("state", "how far joining is"),
-            text("address", "ATM address"),
-            text("macs", "MAC addresses that it has registered"),
-            text("proxy", "`yes` for a bridge"),
-            text("v2", "`yes` if it speaks LANE v2"),
-            text("groups", "groups that it wants"),
-            text("vc", "VPI.VCI of its control direct connection"),
-        ],
-    },
-    TableInfo {
-        name: "les.counters",
-        what: "One row for each counter of a LES. `daemon_refused`: messages of the control half (a process with `--split`) that were not allowed. `daemon_stale`: its messages about connections that had ended. `daemon_dropped`: SDUs and messages for which there was no room.",
-        columns: COUNTERS,
-    },
-    TableInfo {
-        name: "les.server",
-        what: "One row for each LAN emulation server.",
-        columns: &[
-            text("elan", "ELAN"),
-            text("address", "ATM address"),
-            text("bus", "address of its BUS"),
-        ],
-    },
-    TableInfo {
-        name: "mpc.counters",
-        what: "One row for each counter of an MPOA client. Rows that begin with `daemon_` have the same meaning as for a LES (`les.counters`).",
-        columns: COUNTERS,
-    },
-    TableInfo {
-        name: "mpc.egress",
-        what: "One row for each entry of an MPOA client's egress cache.",
-        columns: &[
-            text("ingress_mpc", "address of the sender"),
-            count("cache_id", "number of the entry"),
-            text("state", "state of the entry"),
-            count("holding_s", "seconds for which it still holds"),
-            count("packets", "packets received by it"),
-            text("latest_source", "IP address of the last sender"),
-            count("vpi", "VPI"),
-            count("vci", "VCI"),
-            text("destination", "destination that it is for"),
-            text("tag", "tag of its packets"),
-            text("interface", "interface to which packets go"),
-        ],
-    },
-    TableInfo {
-        name: "mpc.ingress",
-        what: "One row for each entry of an MPOA client's ingress cache; `shortcuts` has them for all nodes.",
-        columns: &[
-            text("destination", "IP address"),
-            text("state", "state of the entry"),
-            count("holding_s", "seconds for which it still holds"),
-            count("packets", "packets counted for it"),
-            count("vpi", "VPI of the shortcut"),
-            count("vci", "VCI of the shortcut"),
-            text("egress", "ATM address of the egress"),
-            text("tag", "tag that the egress asked for"),
-            text("mps", "control address of the MPOA server"),
-            count("last_code", "code of the last answer that was no success"),
-            count(
-                "last_cause",
-                "cause of the last call that failed, or of a release that was not normal",
-            ),
-            text("protocol", "protocol of a flow with QoS of its own"),
-            count("port", "its destination port"),
-            text("traffic", "its contract"),
-            text("fallback", "`yes` if the network had no bandwidth for it"),
-        ],
-    },
-    TableInfo {
-        name: "mpc.servers",
-        what: "One row for each MPOA server that a client knows.",
-        columns: &[
-            text("interface", "on which interface"),
-            text("mac", "MAC address of the router"),
-            text("control", "control address"),
-            count(
-                "keep_alive_s",
-                "seconds for which the last keep-alive vouches",
-            ),
-        ],
-    },
-    TableInfo {
-        name: "mps.connections",
-        what: "One row for each control connection of an MPOA server.",
-        columns: &[
-            text("peer", "ATM address at the other end"),
-            text("carries", "what it is for"),
-            text("state", "its state"),
-            text("vc", "VPI.VCI"),
-            count("pdus_received", "PDUs received"),
-        ],
-    },
-    TableInfo {
-        name: "mps.counters",
-        what: "One row for each counter of an MPOA server.",
-        columns: COUNTERS,
-    },
-    TableInfo {
-        name: "mps.egress",
-        what: "One row for each imposition of an MPOA server upon an egress client.",
-        columns: &[
-            count("cache_id", "number of the entry"),
-            text("destination", "IP address or network"),
-            text("state", "state of the entry"),
-            count("holding_s", "seconds for which it still holds"),
-            text("client", "control address of the egress client"),
-            text("ingress_mpc", "data address of the ingress client"),
-            count("elan_id", "ELAN of the destination"),
-            text("tag", "tag of its packets"),
-            text("next_hop", "IP address of the next hop"),
-        ],
-    },
-    TableInfo {
-        name: "mps.ingress",
-        what: "One row for each resolution that an MPOA server has made for a client.",
-        columns: &[
-            text("destination", "IP address or network"),
-            text("state", "state of the entry"),
-            text("source", "who asked"),
-            text("client", "control address of the client"),
-            text("resolved", "address found"),
-            count("holding_s", "seconds for which it still holds"),
-            count("mpoa_id", "number of the client's request"),
-            count("nhrp_id", "number of the NHRP request"),
-        ],
-    },
-    TableInfo {
-        name: "nhrp.cache",
-        what: "One row for each entry of an NHRP server's cache.",
-        columns: &[
-            text("destination", "IP address or network"),
-            text("reason", "why the server has it"),
-            text("nbma", "ATM address"),
-            text("next_hop", "IP address of the next hop"),
-            count("mtu_octets", "largest packet there"),
-            count("holding_s", "seconds for which it still holds"),
-            count("requesters", "stations that were told"),
-            text("authoritative", "`yes` if registered here"),
-        ],
-    },
-    TableInfo {
-        name: "nhrp.client",
-        what: "One row for each NHRP client.",
-        columns: &[
-            text("ip", "IP address"),
-            text("server", "IP address of its server"),
-            text("server_atm", "ATM address of its server"),
-            count(
-                "registered_s",
-                "seconds for which its registration still holds",
-            ),
-        ],
-    },
-    TableInfo {
-        name: "nhrp.counters",
-        what: "One row for each counter of an NHRP client or server.",
-        columns: COUNTERS,
-    },
-    TableInfo {
-        name: "nhrp.pending",
-        what: "One row for each request that an NHRP server waits for.",
-        columns: &[
-            count("id", "number of the request"),
-            text("kind", "what it asks"),
-            text("destination", "IP address"),
-            count("sent", "how often it was sent"),
-            count("deadline_s", "seconds until it is given up"),
-        ],
-    },
-    TableInfo {
-        name: "nhrp.ways",
-        what: "One row for each destination that an NHRP client knows; `shortcuts` has them for all nodes.",
-        columns: &[
-            text("destination", "IP address or network"),
-            text("state", "state of the entry"),
-            text("atm", "ATM address of the next hop"),
-            count("mtu_octets", "largest packet there"),
-            count("left_s", "seconds for which it still holds"),
-            text("responder", "server that answered"),
-            count("servers", "servers on the way of the request"),
-            text("vc", "VPI.VCI of the connection"),
-            count("packets", "packets sent"),
-            text(
-                "authoritative",
-                "`yes` if the answer is authoritative, not cached",
-            ),
-            count("last_code", "code of the last negative answer"),
-            count(
-                "last_cause",
-                "cause of the last call that failed, or of a release that was not normal",
-            ),
-        ],
-    },
-    TableInfo {
-        name: "port.interfaces",
-        what: "One row for each IP interface on an emulated LAN or a Classical IP subnet.",
-        columns: &[
-            text("interface", "its name"),
-            text("mac", "its MAC address"),
-            text("up", "`yes` if its client has joined"),
-            count("mtu_octets", "largest IP packet"),
-            count("lane_out_frames", "frames sent by the LAN or the subnet"),
-            count("shortcut_out_frames", "frames sent by shortcuts"),
-            count("lane_in_frames", "frames received by the LAN or the subnet"),
-            count("shortcut_in_frames", "frames received by shortcuts"),
-            count(
-                "forwarded_packets",
-                "packets routed to other interfaces (routers)",
-            ),
-            count("forward_drops", "packets that the router dropped (routers)"),
-        ],
-    },
-    TableInfo {
-        name: "port.ports",
-        what: "One row for each ATM port of the node.",
-        columns: &[
-            count("port", "number of the port; 0 on an end system"),
-            text("name", "what the port leads to (switches)"),
-            text("link", "`up` or `down` (end systems)"),
-            text(
-                "kind",
-                "`Host`, or what kind of switch port it is (switches)",
-            ),
-            text("signalling", "state of the signalling link (switches)"),
-            count("calls", "calls that use the port"),
-            count("pending", "calls that are being set up"),
-            count("labels", "VCs in use"),
-            count(
-                "reserved_tx_cps",
-                "cells per second that contracts reserve towards the link",
-            ),
-            count(
-                "reserved_rx_cps",
-                "cells per second that contracts reserve from the link",
-            ),
-            count("cells_in", "cells that came from the link"),
-            count("cells_out", "cells sent to the link"),
-            count("cells_dropped", "cells dropped, both ways"),
-            count("queued_cells", "cells that wait in the queues of the port"),
-        ],
-    },
-    TableInfo {
-        name: "pvc.permanent",
-        what: "One row for each permanent connection at a switch.",
-        columns: &[
-            text("a", "port and label of one end"),
-            text("b", "port and label of the other"),
-            text("kind", "`channel` or `path`"),
-            text("qos", "the contract, as in qos(7)"),
-            text("policed", "`yes` if the switch holds both ends to it"),
-            count("cells_a", "cells that came from end a"),
-            count("cells_b", "cells that came from end b"),
-            count("cells_dropped", "cells that did not conform"),
-            text(
-                "state",
-                "`up`, or `down: ` and the links of this switch that carry nothing",
-            ),
-        ],
-    },
-    TableInfo {
-        name: "qos.qos",
-        what: "One row for each QoS entry of an MPOA client, in the order in which packets are matched.",
-        columns: &[
-            text("source", "IP address of the sender; `0.0.0.0` is any"),
-            count("source_port", "port of the sender; 0 is any"),
-            text(
-                "destination",
-                "IP address of the receiver; `0.0.0.0` is any",
-            ),
-            count("port", "port of the receiver; 0 is any"),
-            text("protocol", "`any`, or the protocol"),
-            text("tx", "traffic to the receiver, as in qos(7)"),
-            text("rx", "traffic back"),
-            count("flows", "flows that fit it at the end"),
-            count("fallbacks", "those of them that make do with best effort"),
-            count("packets", "packets that fitted it"),
-        ],
-    },
-    TableInfo {
-        name: "saal.error codes",
-        what: "One row for each SSCOP error code that occurred on a signalling link.",
-        columns: &[
-            text("port", "the port"),
-            text("code", "the code, Q.2110 Annex A"),
-            count("count", "how often"),
-            text("meaning", "what it says"),
-        ],
-    },
-    TableInfo {
-        name: "saal.signalling links",
-        what: "One row for each signalling link.",
-        columns: &[
-            text("port", "the port, or the interface of an end system"),
-            text("state", "state of the link: SSCOP"),
-            text("edition", "edition of the protocol"),
-            count("established", "connections established"),
-            count("released", "connections lost"),
-            count("retransmitted", "messages sent again"),
-            count("errors", "errors that SSCOP reported"),
-            count("outstanding_messages", "messages not acknowledged yet"),
-        ],
-    },
-    TableInfo {
-        name: "sockets.calls",
-        what: "One row for each call of a program, and for each permanent connection that it uses.",
-        columns: &[
-            text("name", "the program"),
-            text("state", "state of the call"),
-            text("peer", "ATM address at the other end"),
-            text("vc", "VPI.VCI"),
-            count("setup_us", "time from SETUP to CONNECT at the caller"),
-            count(
-                "offered_pdus",
-                "PDUs that the program began to write, or had to send back",
-            ),
-            count(
-                "refused_pdus",
-                "of these, PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with the call",
-            ),
-            count(
-                "waiting_pdus",
-                "of these, PDUs that wait in the program for room in the adapter: offered = sent + refused + waiting",
-            ),
-            count(
-                "late_pdus",
-                "PDUs of its own that were written after the time that its rate gives them",
-            ),
-            count("sent_pdus", "PDUs that the adapter has taken"),
-            count("sent_octets", "octets of these"),
-            text("sent_crc32", "CRC-32 of the octets sent, as gzip's"),
-            count(
-                "unsent_pdus",
-                "of the PDUs sent, those that the adapter dropped: the call ended, or the link went down, before they left",
-            ),
-            count("received_pdus", "PDUs received"),
-            count("received_octets", "octets of these"),
-            text("received_crc32", "CRC-32 of the octets received"),
-            count(
-                "damaged_pdus",
-                "PDUs that came with cells missing or damaged",
-            ),
-            count("cause", "cause of the release, Q.2610"),
-            text("released_by", "who released the call"),
-        ],
-    },
-    TableInfo {
-        name: "sockets.programs",
-        what: "One row for each program that uses the ATM service directly.",
-        columns: &[
-            text("name", "its name"),
-            text(
-                "does",
-                "`call`, `write` (on a permanent connection), or what it does with PDUs: `sink`, `echo` or `read`",
-            ),
-            text("local", "address of its socket"),
-            text("peer", "address or label of the other end"),
-            text("sap", "what it listens for, or what its call says"),
-        ],
-    },
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_that_csv_has_first_is_a_column_of_its_table() {
+        for (name, leading) in LEADING {
+            let info = TABLES.iter().find(|info| info.name == name).expect(name);
+            let first = info.columns.iter().map(|column| column.name);
+            let first: Vec<_> = first.take(leading.len()).collect();
+            assert_eq!(first, leading, "{name}");
+        }
+    }
+
+    /// A column that hosts and switches have in common is explained once.
+    #[test]
+    fn rows_that_share_a_table_agree_about_the_columns_that_they_share() {
+        let shared = inspect::tables().flat_map(|info| {
+            let columns = info.columns.iter();
+            columns.map(move |column| (info.name, column))
+        });
+        for (table, column) in shared.filter(|(name, _)| !name.starts_with("vc.")) {
+            let known = TABLES.iter().find(|info| info.name == table);
+            let Some(known) = known else { continue };
+            let mut columns = known.columns.iter();
+            let known = columns.find(|known| known.name == column.name);
+            let known = known.expect("all columns are known");
+            assert_eq!(known.what, column.what(), "{table} {}", column.name);
+        }
+    }
+}

@@ -56,7 +56,7 @@ fn section(info: &TableInfo) -> String {
         info.flat_name(),
         info.what
     );
-    rows(&mut text, info.columns, "");
+    rows(&mut text, &info.columns, "");
     text
 }
 

@@ -1,0 +1,407 @@
+//! Tables of `inspect` about a host: which service has which rows. The rows are in [`inspect`](crate::inspect).
+
+use super::{Host, Ip, Service, ServiceKind, Station};
+use crate::inspect::words::{Aal, Direction, Reach};
+use crate::inspect::{self, Table, counters, host, linux, saal as links, why};
+use crate::ip::neighbours::NeighbourCounters;
+use aerostat_proto::Instant;
+use aerostat_proto::lane::lec::LecSnapshot;
+use aerostat_proto::lane::server::ServerSnapshot;
+use aerostat_wire::mpoa::QosEntry;
+use aerostat_wire::{AtmAddress, MacAddr, Vc};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+impl Station {
+    /// The tables of kind `what`; `None` if this node has no such state.
+    #[must_use]
+    pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
+        match what {
+            "vc" => Some(vec![Table::of(self.vc_rows())]),
+            "port" => {
+                let interfaces = Table::of(self.host().interface_rows());
+                Some(vec![Table::of([self.port_row()]), interfaces])
+            }
+            "atmdiag" => Some(vec![Table::of(self.diag_rows())]),
+            _ => self.host().inspect(what, now),
+        }
+    }
+
+    fn vc_rows(&self) -> impl Iterator<Item = host::Connection> {
+        let signalling = &self.host().signalling;
+        self.nic().vcs().map(|view| {
+            let call = signalling.calls().find(|call| call.vc == Some(view.vc));
+            let call = call.as_ref();
+            let lost = &view.received;
+            host::Connection {
+                vc: view.vc,
+                user: match call {
+                    Some(call) => {
+                        (call.owner).and_then(|(user, _)| self.host().user_name(user.0.into()))
+                    }
+                    None => Some("signalling".to_owned()),
+                },
+                role: call.map(|call| Reach::of(call.multipoint)),
+                // The ends of a permanent connection have no addresses.
+                peer: call
+                    .and_then(|call| far_end(call.outgoing, call.calling, call.called))
+                    .filter(|peer| !peer.is_zero()),
+                blli: call.and_then(|call| Some(format!("{:?}", call.blli?))),
+                qos: call.map(|call| call.qos),
+                queued_cells: view.queued.into(),
+                cells_sent: view.sent.cells_out,
+                pdus_received: view.received.sdus,
+                pdus_lost: lost.crc + lost.length + lost.cpi + lost.too_long + lost.aborted,
+            }
+        })
+    }
+
+    fn port_row(&self) -> host::Port {
+        let sent = self.nic().output().totals();
+        let received = &self.nic().counters;
+        host::Port {
+            port: 0,
+            link: self.host().signalling.is_up().into(),
+            cells_in: received.cells_in,
+            cells_out: sent.cells_out,
+            cells_dropped: received.dropped.total() + sent.dropped.total(),
+            queued_cells: self.nic().output().queued_total().into(),
+        }
+    }
+
+    fn diag_rows(&self) -> [linux::Diag; 2] {
+        let nic = self.nic();
+        let row = |aal, [tx_okay, tx_err, rx_okay, rx_err]: [u64; 4]| linux::Diag {
+            itf: 0,
+            aal,
+            tx_okay,
+            tx_err,
+            rx_okay,
+            rx_err,
+            rx_drop: 0,
+        };
+        let sent = nic.output().totals().pdus_out;
+        let aal5 = [sent, self.late(), nic.counters.pdus_out, nic.pdus_bad];
+        [row(Aal::Aal0, [0; 4]), row(Aal::Aal5, aal5)]
+    }
+}
+
+/// The other end of a call, as far as this end knows it.
+const fn far_end(
+    outgoing: bool,
+    calling: Option<AtmAddress>,
+    called: AtmAddress,
+) -> Option<AtmAddress> {
+    if outgoing { Some(called) } else { calling }
+}
+
+/// The owner of a VC of an end system.
+#[derive(Clone, Debug)]
+pub struct VcUser {
+    /// The service that uses the VC, such as `lec0`; `None` if the owner has gone.
+    pub user: Option<String>,
+    /// The other end system, as far as this end system knows it.
+    pub peer: Option<AtmAddress>,
+    /// True if the call is a point-to-multipoint call.
+    pub multipoint: bool,
+}
+
+impl Station {
+    /// The user of each VC of calls and permanent connections. Signalling and ILMI are not included.
+    #[must_use]
+    pub fn vc_users(&self) -> BTreeMap<Vc, VcUser> {
+        let calls = self.host().signalling.calls();
+        let users = calls.filter_map(|call| {
+            let user = VcUser {
+                user: call
+                    .owner
+                    .and_then(|(user, _)| self.host().user_name(user.0.into())),
+                peer: far_end(call.outgoing, call.calling, call.called),
+                multipoint: call.multipoint,
+            };
+            Some((call.vc?, user))
+        });
+        users.collect()
+    }
+}
+
+impl Host {
+    fn user_name(&self, slot: usize) -> Option<String> {
+        let kind = self.slots.get(slot)?.kind;
+        Some(match self.interface_of(slot) {
+            Some(itf) => format!("{kind}{itf}"),
+            None => kind.to_string(),
+        })
+    }
+
+    /// State as the text of the file under Linux' `/proc` that shows it: `mpc` as `/proc/net/atm/mpc`, `lec` as
+    /// `/proc/net/atm/lec`. `None` if this host has no such state, or Linux has no such file.
+    #[must_use]
+    pub fn proc_text(&self, what: &str, now: Instant) -> Option<String> {
+        if what == "lec" {
+            return self.lec_proc_text();
+        }
+        let mut services = self.slots.iter().filter_map(|slot| slot.service.as_ref());
+        services.find_map(|service| match (what, service) {
+            ("mpc", Service::Mpc(mpc)) => Some(mpc.snapshot(now).proc_text()),
+            _ => None,
+        })
+    }
+
+    /// The QoS entries of the MPOA client; `None` without an MPOA client.
+    #[must_use]
+    pub fn shortcut_qos(&self) -> Option<Vec<QosEntry>> {
+        let mut services = self.slots.iter().filter_map(|slot| slot.service.as_ref());
+        services.find_map(|service| match service {
+            Service::Mpc(mpc) => Some(mpc.qos_entries().collect()),
+            _ => None,
+        })
+    }
+
+    /// The tables of kind `what`; `None` if this host has no such state.
+    #[must_use]
+    pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
+        let mut tables = Vec::new();
+        match what {
+            "call" => {
+                tables.push(Table::of(self.call_rows()));
+                tables.push(self.signalling.counter_table());
+            }
+            "saal" => tables.extend(self.saal_tables()),
+            "route" => tables.extend(self.next_hops().map(Table::of)),
+            "arp" => tables.extend(self.arp_tables(now)),
+            "bridge" => {
+                tables.extend((self.segment.iter()).flat_map(|segment| segment.tables(now)))
+            }
+            "ilmi" => tables.extend(self.ilmi_tables()),
+            "atmarp" => tables.extend(self.atmarp_tables(now)),
+            // A LANE server or router without addresses has no table; a host that waits for ILMI has an empty one.
+            "atmaddr" if !self.slots.is_empty() => tables.push(Table::of(self.local_addresses())),
+            _ => {}
+        }
+        for (slot, state) in self.slots.iter().enumerate() {
+            let Some(service) = &state.service else {
+                continue;
+            };
+            match (what, service) {
+                ("lec", Service::Lec(m)) => {
+                    tables.extend(inspect::lane::client(
+                        self.interface_of(slot),
+                        &m.snapshot(),
+                    ));
+                }
+                ("les" | "bus", Service::LaneServer(m)) => match (what, m.snapshot()) {
+                    ("les", Some(ServerSnapshot::Les(les))) => {
+                        tables.extend(inspect::lane::les(&les, m.seat_counters()));
+                    }
+                    ("bus", Some(ServerSnapshot::Bus(bus))) => {
+                        tables.extend(inspect::lane::bus(&bus, m.seat_counters()));
+                    }
+                    _ => {}
+                },
+                ("mpc", Service::Mpc(m)) => tables.extend(inspect::mpoa::client(&m.snapshot(now))),
+                ("qos", Service::Mpc(m)) => tables.push(inspect::mpoa::qos(&m.snapshot(now))),
+                ("mps", Service::Mps(m)) => {
+                    tables.extend(inspect::mpoa::server(&m.snapshot(), now));
+                }
+                ("clip", Service::Clip(m)) => {
+                    let itf = self.interface_of(slot);
+                    tables.extend(inspect::clip::tables(itf, &m.snapshot(now)));
+                }
+                ("sockets", Service::Sockets(m)) => tables.extend(inspect::sockets::tables(m)),
+                ("nhrp", Service::Nhc(m)) => {
+                    tables.extend(inspect::nhrp::client(&m.snapshot(), now));
+                }
+                ("nhrp", Service::Mps(m)) => {
+                    tables.extend(inspect::nhrp::server(&m.nhrp_snapshot(), now));
+                }
+                _ => {}
+            }
+        }
+        (!tables.is_empty()).then_some(tables)
+    }
+
+    /// Why packets for `target` take a shortcut or not, according to this host's MPOA or NHRP client and server; `None`
+    /// if the host has neither.
+    #[must_use]
+    pub fn why(&self, target: IpAddr, now: Instant) -> Option<Table> {
+        let mut rows = Vec::new();
+        for service in self.slots.iter().filter_map(|slot| slot.service.as_ref()) {
+            match service {
+                Service::Mpc(mpc) => rows.extend(why::mpoa_client(mpc, target, now)),
+                Service::Nhc(nhc) => {
+                    if let IpAddr::V4(target) = target {
+                        rows.push(why::nhrp_client(&nhc.snapshot(), target, now));
+                    }
+                }
+                Service::Mps(mps) => rows.extend(why::mpoa_server(mps, target, now)),
+                _ => {}
+            }
+        }
+        (!rows.is_empty()).then(|| Table::of(rows))
+    }
+
+    /// Connections of the ATM service that exist or are being set up, over all users.
+    #[must_use]
+    pub fn open_calls(&self) -> usize {
+        self.signalling.calls().count()
+    }
+
+    /// True while every LANE client is a member of its ELAN.
+    #[must_use]
+    pub fn joined(&self) -> bool {
+        self.interfaces.iter().all(|itf| itf.up)
+    }
+
+    /// True while a service of this kind runs, which means that it has not crashed.
+    #[must_use]
+    pub fn runs(&self, kind: ServiceKind) -> bool {
+        self.slots
+            .iter()
+            .any(|slot| slot.kind == kind && slot.service.is_some())
+    }
+
+    fn call_rows(&self) -> impl Iterator<Item = host::Call> {
+        self.signalling.calls().map(|call| host::Call {
+            user: (call.owner).and_then(|(user, _)| self.user_name(user.0.into())),
+            phase: call.phase,
+            vc: call.vc,
+            direction: Direction::of(call.outgoing),
+            calling: call.calling,
+            called: call.called,
+            blli: call.blli.map(|blli| format!("{blli:?}")),
+            bhli: call.bhli.map(|bhli| format!("{bhli:?}")),
+            parties: call.parties,
+        })
+    }
+
+    fn interface_rows(&self) -> impl Iterator<Item = host::Interface> {
+        let all = self.interfaces.iter().enumerate();
+        all.map(|(number, itf)| {
+            let routed = match &self.ip {
+                Ip::Router(router) => router
+                    .interfaces()
+                    .nth(number)
+                    .map(|(_, counters)| counters),
+                _ => None,
+            };
+            let clip = itf.client.clip();
+            let mtu = clip.and_then(|clip| self.machine(clip));
+            host::Interface {
+                interface: match clip {
+                    Some(_) => format!("atm{number}"),
+                    None => host::interface(number),
+                },
+                // Classical IP has no MAC addresses.
+                mac: clip.is_none().then_some(itf.mac),
+                up: itf.up,
+                mtu_octets: mtu.map_or(itf.mtu, |client| client.config().mtu),
+                lane_out_frames: itf.counters.lane_out,
+                shortcut_out_frames: itf.counters.shortcut_out,
+                lane_in_frames: itf.counters.lane_in,
+                shortcut_in_frames: itf.counters.shortcut_in,
+                forwarded_packets: routed.map(|counters| counters.forwarded_packets),
+                forward_drops: routed.map(|counters| counters.dropped.values().sum()),
+            }
+        })
+    }
+
+    /// The neighbours that a router has resolved; `None` for other hosts.
+    fn next_hops(&self) -> Option<impl Iterator<Item = host::NextHop>> {
+        let router = self.ip.router()?;
+        let all = router.interfaces().enumerate();
+        Some(all.flat_map(move |(number, _)| {
+            let neighbours = router.neighbours(number);
+            neighbours.map(move |(address, mac)| host::NextHop {
+                interface: host::interface(number),
+                address: address.to_string(),
+                mac: MacAddr(mac),
+            })
+        }))
+    }
+
+    /// The neighbours on every interface, and those of the embedded hosts on the segment; empty if a kernel has the
+    /// tables.
+    fn arp_tables(&self, now: Instant) -> Vec<Table> {
+        let mut all = Vec::new();
+        match &self.ip {
+            Ip::Stack(stack) => all.push((host::interface(0), stack.arp())),
+            Ip::Router(router) | Ip::KernelRouter(router) => {
+                let numbers = router.interfaces().enumerate().map(|(number, _)| number);
+                all.extend(
+                    numbers
+                        .filter_map(|number| Some((host::interface(number), router.arp(number)?))),
+                );
+            }
+            Ip::None | Ip::Kernel => {}
+        }
+        let segment = self.segment.iter().flat_map(|segment| segment.hosts());
+        all.extend(segment.map(|host| (host.name.clone(), host.stack.arp())));
+        if all.is_empty() {
+            return Vec::new();
+        }
+        let mut sum = NeighbourCounters::default();
+        let mut rows = Vec::new();
+        for (interface, (views, counters)) in &all {
+            let views = views.iter();
+            rows.extend(views.map(|view| host::Neighbour::of(interface, view, now)));
+            sum.add(counters);
+        }
+        vec![Table::of(rows), Table::counters(&counters::ARP, sum.rows())]
+    }
+
+    /// The link of signalling, and the error codes that have occurred on it.
+    fn saal_tables(&self) -> [Table; 2] {
+        let link = self.signalling.link_info();
+        let port = "atm0";
+        let codes = link.codes.iter();
+        let codes = codes.map(|(code, count)| links::ErrorCode::of(port, (*code).into(), *count));
+        let row = links::Link {
+            port: port.to_owned(),
+            state: link.state,
+            edition: self.signalling.sscop_mode(),
+            outstanding_messages: link.outstanding,
+            established: link.established,
+            released: link.released,
+            retransmitted: link.retransmitted,
+            errors: link.errors,
+        };
+        [Table::of([row]), Table::of(codes)]
+    }
+
+    /// The addresses under which this host can be called.
+    fn local_addresses(&self) -> impl Iterator<Item = linux::LocalAddress> {
+        let listeners = self.signalling.listeners();
+        let all: BTreeSet<AtmAddress> = listeners
+            .map(|(address, ..)| address.with_selector(0))
+            .collect();
+        all.into_iter()
+            .map(|address| linux::LocalAddress { itf: 0, address })
+    }
+
+    /// The ATMARP table of each interface: the interface itself, its entries, its connections.
+    fn atmarp_tables(&self, now: Instant) -> Vec<Table> {
+        let mut tables = Vec::new();
+        for (slot, state) in self.slots.iter().enumerate() {
+            if let (Some(Service::Clip(clip)), Some(itf)) =
+                (&state.service, self.interface_of(slot))
+            {
+                let (interface, entries, conns) = linux::atmarp(itf, &clip.snapshot(now));
+                tables.extend([Table::of([interface]), Table::of(entries), Table::of(conns)]);
+            }
+        }
+        tables
+    }
+
+    /// The text of `/proc/net/atm/lec`: all LANE clients under one header line. `None` without LANE clients.
+    fn lec_proc_text(&self) -> Option<String> {
+        let slots = self.slots.iter().enumerate();
+        let clients = slots.filter_map(|(slot, state)| match &state.service {
+            Some(Service::Lec(lec)) => Some(lec.snapshot().proc_lines(self.interface_of(slot)?)),
+            _ => None,
+        });
+        let clients: Vec<String> = clients.collect();
+        let header = LecSnapshot::PROC_HEADER;
+        (!clients.is_empty()).then(|| header.to_owned() + &clients.concat())
+    }
+}

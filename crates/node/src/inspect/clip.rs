@@ -1,0 +1,103 @@
+//! Rows of `inspect clip`.
+
+use super::{Name, Table, counters};
+use aerostat_proto::clip::{ConnRow, EntryRow, Snapshot};
+use aerostat_wire::{AtmAddress, Vc};
+use std::net::Ipv4Addr;
+
+crate::rows! {
+    /// Tables about Classical IP.
+    pub const TABLES;
+
+    /// One row for each Classical IP interface.
+    pub struct Interface: "clip.interface" {
+        /// Its name.
+        pub interface: Option<String>,
+        /// IP address.
+        pub ip: Ipv4Addr,
+        /// ATM address.
+        pub address: AtmAddress,
+        /// Largest IP packet, octets.
+        pub mtu: u16,
+        /// `yes` if it is the ATMARP server.
+        pub server: bool,
+        /// `yes` if it is registered.
+        pub ready: bool,
+    }
+
+    /// One row for each ATMARP entry; those of a server are the registrations.
+    pub struct Entry: "clip.atmarp" {
+        /// IP address.
+        pub ip: Ipv4Addr,
+        /// ATM address.
+        pub address: Option<AtmAddress>,
+        /// State of the entry.
+        pub state: Name,
+        /// Seconds until it ages.
+        pub expires_s: Option<u64>,
+        /// VPI.VCI of the connection to it.
+        pub vc: Option<Vc>,
+        /// Packets that wait for it.
+        pub waiting: usize,
+    }
+
+    /// One row for each connection of a Classical IP interface.
+    pub struct Connection: "clip.connections" {
+        /// VPI.VCI.
+        pub vc: Option<Vc>,
+        /// What the connection is for.
+        pub role: Name,
+        /// ATM address at the other end.
+        pub peer: Option<AtmAddress>,
+        /// LLC/SNAP or VC multiplexing.
+        pub encapsulation: Name,
+        /// Packets sent.
+        pub packets_sent: u64,
+        /// Packets received.
+        pub packets_received: u64,
+    }
+}
+
+impl From<&EntryRow> for Entry {
+    fn from(seen: &EntryRow) -> Self {
+        Self {
+            ip: seen.ip,
+            address: seen.atm,
+            state: seen.state.into(),
+            expires_s: seen.expires_s,
+            vc: seen.vc,
+            waiting: seen.waiting,
+        }
+    }
+}
+
+impl From<&ConnRow> for Connection {
+    fn from(seen: &ConnRow) -> Self {
+        Self {
+            vc: seen.vc,
+            role: seen.role.into(),
+            peer: seen.peer,
+            encapsulation: seen.encapsulation.into(),
+            packets_sent: seen.packets.0,
+            packets_received: seen.packets.1,
+        }
+    }
+}
+
+/// The tables of the member on interface `itf`.
+pub(crate) fn tables(itf: Option<usize>, seen: &Snapshot) -> Vec<Table> {
+    let member = Interface {
+        interface: itf.map(|itf| format!("atm{itf}")),
+        ip: seen.ip,
+        address: seen.address,
+        mtu: seen.mtu,
+        server: seen.serves,
+        ready: seen.ready,
+    };
+    vec![
+        Table::of([member]),
+        Table::of(seen.entries.iter().map(Entry::from)),
+        Table::of(seen.conns.iter().map(Connection::from)),
+        Table::counters(&counters::CLIP, seen.counters.rows()),
+    ]
+}

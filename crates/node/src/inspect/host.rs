@@ -1,0 +1,167 @@
+//! Rows of an end system: `inspect vc`, `call`, `port`, `arp`, `route` and `bridge`. `host/tables.rs` makes them.
+
+use super::Name;
+use super::words::{Direction, Line, Reach};
+use crate::ip::neighbours::NeighbourView;
+use crate::signalling::Phase;
+use aerostat_proto::Instant;
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
+use std::net::Ipv4Addr;
+
+crate::rows! {
+    /// Tables about end systems.
+    pub const TABLES;
+
+    /// One row for each ATM port of the node.
+    pub struct Port: "port.ports" {
+        /// Number of the port; 0 on an end system.
+        pub port: u16,
+        /// `up` or `down` (end systems).
+        pub link: Line,
+        /// Cells that came from the link.
+        pub cells_in: u64,
+        /// Cells sent to the link.
+        pub cells_out: u64,
+        /// Cells dropped, both ways.
+        pub cells_dropped: u64,
+        /// Cells that wait in the queues of the port.
+        pub queued_cells: u64,
+    }
+
+    /// One row for each IP interface on an emulated LAN or a Classical IP subnet.
+    pub struct Interface: "port.interfaces" {
+        /// Its name.
+        pub interface: String,
+        /// Its MAC address.
+        pub mac: Option<MacAddr>,
+        /// `yes` if its client has joined.
+        pub up: bool,
+        /// Largest IP packet.
+        pub mtu_octets: u16,
+        /// Frames sent by the LAN or the subnet.
+        pub lane_out_frames: u64,
+        /// Frames sent by shortcuts.
+        pub shortcut_out_frames: u64,
+        /// Frames received by the LAN or the subnet.
+        pub lane_in_frames: u64,
+        /// Frames received by shortcuts.
+        pub shortcut_in_frames: u64,
+        /// Packets routed to other interfaces (routers).
+        pub forwarded_packets: Option<u64>,
+        /// Packets that the router dropped (routers).
+        pub forward_drops: Option<u64>,
+    }
+
+    /// One row for each VC of the adapter.
+    pub struct Connection: "vc.connections" {
+        /// VPI.VCI.
+        pub vc: Vc,
+        /// What uses the VC.
+        pub user: Option<String>,
+        /// Number of called parties that the call may have; empty for signalling and ILMI.
+        pub role: Option<Reach>,
+        /// ATM address at the other end.
+        pub peer: Option<AtmAddress>,
+        /// What the call is for: B-LLI.
+        pub blli: Option<String>,
+        /// The contract, as in qos(7).
+        pub qos: Option<Qos>,
+        /// Cells that wait in the adapter.
+        pub queued_cells: u64,
+        /// Cells that the adapter has sent.
+        pub cells_sent: u64,
+        /// PDUs received.
+        pub pdus_received: u64,
+        /// PDUs that came with cells missing or damaged.
+        pub pdus_lost: u64,
+    }
+
+    /// One row for each call of a switch or of an end system.
+    pub struct Call: "call.calls" {
+        /// What uses the call (end systems).
+        pub user: Option<String>,
+        /// State of the call (end systems).
+        pub phase: Phase,
+        /// VPI.VCI (end systems).
+        pub vc: Option<Vc>,
+        /// `in` or `out` (end systems).
+        pub direction: Direction,
+        /// ATM address of the caller.
+        pub calling: Option<AtmAddress>,
+        /// ATM address of the called party.
+        pub called: AtmAddress,
+        /// What the call is for: B-LLI.
+        pub blli: Option<String>,
+        /// What the call is for: B-HLI.
+        pub bhli: Option<String>,
+        /// Parties added to a point-to-multipoint call (end systems).
+        pub parties: usize,
+    }
+
+    /// One row for each neighbour of an embedded host or router.
+    pub struct Neighbour: "arp.neighbours" {
+        /// Interface of the node, or the name of a host on its segment.
+        pub interface: String,
+        /// IP address.
+        pub address: Ipv4Addr,
+        /// MAC address.
+        pub mac: Option<MacAddr>,
+        /// State of the entry.
+        pub state: Name,
+        /// Packets that wait for the answer.
+        pub queued: usize,
+        /// Packets for it that were dropped.
+        pub dropped: u64,
+        /// Seconds since a packet from it confirmed the entry.
+        pub heard_s: Option<u64>,
+    }
+
+    /// One row for each neighbour that a router has resolved.
+    pub struct NextHop: "route.neighbours" {
+        /// Interface of the router.
+        pub interface: String,
+        /// IP address.
+        pub address: String,
+        /// MAC address.
+        pub mac: MacAddr,
+    }
+
+    /// One row for each host on the Ethernet segment behind a bridging host.
+    pub struct SegmentHost: "bridge.hosts" {
+        /// Its name.
+        pub name: String,
+        /// MAC address.
+        pub mac: MacAddr,
+        /// IP address.
+        pub ip: Ipv4Addr,
+    }
+
+    /// One row for each MAC address that the bridge has heard on the segment.
+    pub struct Learned: "bridge.learned" {
+        /// MAC address.
+        pub mac: MacAddr,
+        /// Seconds since it was heard.
+        pub heard_s: u64,
+    }
+}
+
+/// The name of a LANE interface.
+#[must_use]
+pub fn interface(number: usize) -> String {
+    format!("lec{number}")
+}
+
+impl Neighbour {
+    /// A neighbour on `interface`.
+    pub(crate) fn of(interface: &str, seen: &NeighbourView, now: Instant) -> Self {
+        Self {
+            interface: interface.to_owned(),
+            address: seen.address,
+            mac: seen.mac.map(MacAddr),
+            state: seen.state.as_str().into(),
+            queued: seen.queued,
+            dropped: seen.dropped,
+            heard_s: seen.heard.map(|heard| now.since(heard).as_secs()),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Rows of `inspect ilmi`, which are the same for ports of switches and for hosts.
+
+use super::words::Device;
+use super::{Name, Table, named};
+use aerostat_proto::ilmi::Snapshot;
+use aerostat_proto::uni::Version;
+use aerostat_wire::AtmAddress;
+
+crate::rows! {
+    /// Tables about ILMI.
+    pub const TABLES;
+
+    /// One row for each interface that ILMI manages.
+    pub struct Peer: "ilmi.ilmi" {
+        /// Number of the port; 0 on an end system.
+        pub port: usize,
+        /// What the port leads to, or the name of the end system.
+        pub name: String,
+        /// State of the registration.
+        pub state: Name,
+        /// System identifier of the other end.
+        pub peer: Option<String>,
+        /// What the other end is: `user` or `node`, or `-` before it has said so.
+        pub device: Device,
+        /// Version of the UNI that both ends have agreed on.
+        pub uni: Option<Version>,
+        /// Network prefixes that are registered.
+        pub prefixes: usize,
+        /// Messages sent.
+        pub sent: u64,
+        /// Messages received.
+        pub received: u64,
+        /// Times that the other end was lost.
+        pub lost: u64,
+        /// Requests that were refused, or for which there was no room.
+        pub refused: u64,
+    }
+
+    /// One row for each address that is registered by ILMI.
+    pub struct Address: "ilmi.addresses" {
+        /// Number of the port; 0 on an end system.
+        pub port: usize,
+        /// What the port leads to, or the name of the end system.
+        pub name: String,
+        /// ATM address.
+        pub address: AtmAddress,
+    }
+
+    /// One row for each LECS that the network names.
+    pub struct Lecs: "ilmi.lecs" {
+        /// ATM address.
+        pub address: AtmAddress,
+    }
+}
+
+impl Peer {
+    fn of(port: usize, name: &str, seen: &Snapshot) -> Self {
+        let hex = |octets: &[u8]| {
+            let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+            octets.join(":")
+        };
+        Self {
+            port,
+            name: name.to_owned(),
+            state: named(seen.state),
+            peer: seen.peer.system.as_ref().map(|octets| hex(octets)),
+            device: match seen.peer.device {
+                Some(1) => Device::User,
+                Some(2) => Device::Node,
+                _ => Device::Unknown,
+            },
+            uni: seen.version,
+            prefixes: seen.prefixes.len(),
+            sent: seen.counters.sent,
+            received: seen.counters.received,
+            lost: seen.counters.losses,
+            refused: seen.counters.errors_sent + seen.counters.full,
+        }
+    }
+}
+
+/// The peers of these interfaces, and their addresses. Each item is number, name and snapshot.
+pub(crate) fn tables<'a>(ends: impl Iterator<Item = (usize, &'a str, Snapshot)>) -> Vec<Table> {
+    let (mut peers, mut addresses) = (Vec::new(), Vec::new());
+    for (port, name, seen) in ends {
+        peers.push(Peer::of(port, name, &seen));
+        addresses.extend(seen.addresses.iter().map(|address| Address {
+            port,
+            name: name.to_owned(),
+            address: *address,
+        }));
+    }
+    vec![Table::of(peers), Table::of(addresses)]
+}

@@ -1,0 +1,140 @@
+//! Rows of `inspect sockets`.
+
+use super::words::{Does, Releaser};
+use super::{Name, Table};
+use crate::host::sockets::{Answer, Program, Record, Role, Sockets, Sum};
+use aerostat_wire::{AtmAddress, Vc};
+
+crate::rows! {
+    /// Tables about programs with ATM sockets.
+    pub const TABLES;
+
+    /// One row for each program that uses the ATM service directly.
+    pub struct ProgramRow: "sockets.programs" {
+        /// Its name.
+        pub name: String,
+        /// `call`, `write` (on a permanent connection), or what it does with PDUs: `sink`, `echo` or `read`.
+        pub does: Does,
+        /// Address of its socket.
+        pub local: String,
+        /// Address or label of the other end.
+        pub peer: Option<AtmAddress>,
+        /// What it listens for, or what its call says.
+        pub sap: Option<String>,
+    }
+
+    /// One row for each call of a program, and for each permanent connection that it uses.
+    pub struct CallRow: "sockets.calls" {
+        /// The program.
+        pub name: Option<String>,
+        /// ATM address at the other end.
+        pub peer: Option<AtmAddress>,
+        /// State of the call.
+        pub state: Name,
+        /// VPI.VCI.
+        pub vc: Option<Vc>,
+        /// Time from SETUP to CONNECT at the caller.
+        pub setup_us: Option<u64>,
+        /// PDUs that the program began to write, or had to send back.
+        pub offered_pdus: u64,
+        /// Of these, PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with the
+        /// call.
+        pub refused_pdus: u64,
+        /// Of these, PDUs that wait in the program for room in the adapter: offered = sent + refused + waiting.
+        pub waiting_pdus: u64,
+        /// PDUs of its own that were written after the time that its rate gives them.
+        pub late_pdus: u64,
+        /// PDUs that the adapter has taken.
+        pub sent_pdus: u64,
+        /// Octets of these.
+        pub sent_octets: u64,
+        /// CRC-32 of the octets sent, as gzip's.
+        pub sent_crc32: Option<String>,
+        /// Of the PDUs sent, those that the adapter dropped: the call ended, or the link went down, before they left.
+        pub unsent_pdus: u64,
+        /// PDUs received.
+        pub received_pdus: u64,
+        /// Octets of these.
+        pub received_octets: u64,
+        /// CRC-32 of the octets received.
+        pub received_crc32: Option<String>,
+        /// PDUs that came with cells missing or damaged.
+        pub damaged_pdus: u64,
+        /// Cause of the release, Q.2610.
+        pub cause: Option<u8>,
+        /// Who released the call.
+        pub released_by: Option<Releaser>,
+    }
+}
+
+impl From<&Program> for ProgramRow {
+    fn from(seen: &Program) -> Self {
+        let does = |answer| match answer {
+            Answer::Sink => Does::Sink,
+            Answer::Echo => Does::Echo,
+            Answer::Read => Does::Read,
+        };
+        let (does, local, peer, sap) = match seen.role {
+            Role::Listen { answer, .. } => {
+                (does(answer), seen.local.to_string(), None, Some(seen.sap))
+            }
+            Role::Call { to, .. } => {
+                let local = seen.local.to_string();
+                (Does::Call, local, Some(to), Some(seen.sap))
+            }
+            Role::Permanent { vc, answer, .. } => {
+                let does = answer.map_or(Does::Write, does);
+                (does, vc.to_string(), None, None)
+            }
+        };
+        Self {
+            name: seen.name.clone(),
+            does,
+            local,
+            peer,
+            sap: sap.map(|sap| format!("{sap:?}")),
+        }
+    }
+}
+
+impl CallRow {
+    fn of(seen: &Record, programs: &[Program]) -> Self {
+        let crc = |sum: Sum| (sum.pdus > 0).then(|| format!("{:08x}", sum.crc32));
+        let us = |time: aerostat_proto::Duration| u64::try_from(time.as_micros());
+        let releaser = if seen.by_us {
+            Releaser::Us
+        } else {
+            Releaser::Peer
+        };
+        Self {
+            name: programs.get(seen.program).map(|p| p.name.clone()),
+            peer: seen.peer,
+            state: seen.state.name().into(),
+            vc: seen.vc,
+            setup_us: seen.setup.map(|time| us(time).unwrap_or(u64::MAX)),
+            offered_pdus: seen.offered,
+            refused_pdus: seen.refused,
+            waiting_pdus: seen.waiting(),
+            late_pdus: seen.late,
+            sent_pdus: seen.sent.pdus,
+            sent_octets: seen.sent.octets,
+            sent_crc32: crc(seen.sent),
+            unsent_pdus: seen.unsent,
+            received_pdus: seen.received.pdus,
+            received_octets: seen.received.octets,
+            received_crc32: crc(seen.received),
+            damaged_pdus: seen.damaged,
+            cause: seen.cause.map(|cause| cause.0),
+            released_by: seen.cause.map(|_| releaser),
+        }
+    }
+}
+
+/// The tables of a host's programs.
+pub(crate) fn tables(sockets: &Sockets) -> Vec<Table> {
+    let programs = sockets.programs();
+    vec![
+        Table::of(programs.iter().map(ProgramRow::from)),
+        Table::of(sockets.calls().map(|call| CallRow::of(call, programs))),
+    ]
+}

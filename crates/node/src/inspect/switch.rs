@@ -1,0 +1,145 @@
+//! Rows of a switch: `inspect vc`, `call`, `port`, `route` and `pvc`. `switch/tables.rs` makes them.
+
+use super::words::{Permanence, WayState};
+use crate::interface::Phase;
+use crate::switch::PortKind;
+use aerostat_wire::{AtmAddress, Qos, Vc};
+
+crate::rows! {
+    /// Tables about switches.
+    pub const TABLES;
+
+    /// One row for each ATM port of the node.
+    pub struct Port: "port.ports" {
+        /// Number of the port; 0 on an end system.
+        pub port: u16,
+        /// What the port leads to (switches).
+        pub name: String,
+        /// `Host`, or what kind of switch port it is (switches).
+        pub kind: PortKind,
+        /// State of the signalling link (switches).
+        pub signalling: Phase,
+        /// Calls that use the port.
+        pub calls: usize,
+        /// Calls that are being set up.
+        pub pending: usize,
+        /// VCs in use.
+        pub labels: usize,
+        /// Cells per second that contracts reserve towards the link.
+        pub reserved_tx_cps: u64,
+        /// Cells per second that contracts reserve from the link.
+        pub reserved_rx_cps: u64,
+        /// Cells that came from the link.
+        pub cells_in: u64,
+        /// Cells sent to the link.
+        pub cells_out: u64,
+        /// Cells dropped, both ways.
+        pub cells_dropped: u64,
+        /// Cells that wait in the queues of the port.
+        pub queued_cells: u64,
+    }
+
+    /// One row for each VC that comes in at a port.
+    pub struct Connection: "vc.connections" {
+        /// Port at which cells come in.
+        pub in_port: u16,
+        /// VPI.VCI there.
+        pub in_vc: Vc,
+        /// Ports and VPI.VCI at which cells go out, or `control plane`.
+        pub out: String,
+        /// The contract.
+        pub traffic: String,
+        /// Cells that came in.
+        pub cells_in: u64,
+        /// Cells that went out; a cell for several leaves counts for each.
+        pub cells_out: u64,
+        /// Cells dropped.
+        pub cells_dropped: u64,
+    }
+
+    /// One row for each call of a switch.
+    pub struct Call: "call.calls" {
+        /// Number of the call (switches).
+        pub call: u64,
+        /// Port of the caller (switches).
+        pub in_port: u16,
+        /// VPI.VCI there (switches).
+        pub in_vc: Option<Vc>,
+        /// Ports and VPI.VCI of the called parties (switches).
+        pub out: String,
+        /// ATM address of the caller.
+        pub calling: Option<AtmAddress>,
+        /// ATM address of the called party.
+        pub called: AtmAddress,
+        /// What the call is for: B-LLI.
+        pub blli: Option<String>,
+        /// What the call is for: B-HLI.
+        pub bhli: Option<String>,
+        /// `yes` or `no` (switches).
+        pub multipoint: bool,
+        /// `yes` if the called party has answered (switches).
+        pub accepted: bool,
+    }
+
+    /// One row for each cause with which calls ended at a port of a switch.
+    pub struct CauseCount: "call.causes" {
+        /// The port.
+        pub port: u16,
+        /// What it leads to.
+        pub name: String,
+        /// The cause, Q.2610.
+        pub cause: String,
+        /// Calls that ended with it.
+        pub calls: u64,
+    }
+
+    /// One row for each counter of a port's signalling that is not zero.
+    pub struct PortCounter: "call.signalling" {
+        /// The port.
+        pub port: u16,
+        /// What it leads to.
+        pub name: String,
+        /// Name of the counter.
+        pub counter: String,
+        /// Events since the node started.
+        pub value: u64,
+    }
+
+    /// One row for each permanent connection at a switch.
+    pub struct Permanent: "pvc.permanent" {
+        /// Port and label of one end.
+        pub a: String,
+        /// Port and label of the other.
+        pub b: String,
+        /// `channel` or `path`.
+        pub kind: Permanence,
+        /// The contract, as in qos(7).
+        pub qos: Qos,
+        /// `yes` if the switch holds both ends to it.
+        pub policed: bool,
+        /// Cells that came from end a.
+        pub cells_a: u64,
+        /// Cells that came from end b.
+        pub cells_b: u64,
+        /// Cells that did not conform.
+        pub cells_dropped: u64,
+        /// `up`, or `down: ` and the links of this switch that carry nothing.
+        pub state: String,
+    }
+
+    /// One row for each way to a prefix of addresses.
+    pub struct Route: "route.routes" {
+        /// Leading octets of the addresses.
+        pub prefix: String,
+        /// Number of these octets.
+        pub length_octets: usize,
+        /// Port over which calls leave.
+        pub port: u16,
+        /// 1 for the best ways, 2 for the next best.
+        pub order: u64,
+        /// Switches on the way; empty if no path is left.
+        pub hops: Option<u16>,
+        /// What calls make of the way now.
+        pub state: WayState,
+    }
+}

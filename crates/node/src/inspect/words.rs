@@ -1,0 +1,252 @@
+//! The words of the tables: each state has one spelling, which is the same in JSON, in CSV and on a terminal.
+//!
+//! A column of states has the type of the states, so that a new state does not compile until it has a word here. States
+//! whose machines name them in the words of Linux or of a MIB ([`Name`](super::Name)) have their spelling there.
+
+use super::{Cell, Kind, Value};
+use crate::interface;
+use crate::signalling;
+use crate::switch::PortKind;
+use aerostat_proto::mpoa::mps;
+use aerostat_proto::{saal, sscop, uni};
+use core::fmt;
+
+/// A state with a spelling.
+pub trait Word: Copy + Sized + 'static {
+    /// All states.
+    const ALL: &'static [Self];
+    /// The spelling.
+    fn word(self) -> &'static str;
+}
+
+/// Gives the states of a type their words.
+macro_rules! words {
+    ($($states:ty { $($state:ident = $word:literal,)+ })+) => {$(
+        impl Word for $states {
+            const ALL: &'static [Self] = &[$(Self::$state),+];
+            fn word(self) -> &'static str {
+                match self {
+                    $(Self::$state => $word),+
+                }
+            }
+        }
+        impl Cell for $states {
+            const KIND: Kind = Kind::Text;
+            fn cell(&self) -> Value {
+                self.word().into()
+            }
+            fn read(cell: &Value) -> Option<Self> {
+                let mut all = Self::ALL.iter();
+                all.find(|state| state.cell() == *cell).copied()
+            }
+        }
+    )+};
+}
+
+/// Makes a type whose states exist only in tables.
+macro_rules! word_types {
+    ($($(#[$about:meta])+ $states:ident { $($(#[$doc:meta])+ $state:ident = $word:literal,)+ })+) => {
+        $(
+            $(#[$about])+
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $states {
+                $($(#[$doc])+ $state,)+
+            }
+            impl fmt::Display for $states {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str(self.word())
+                }
+            }
+        )+
+        words! { $($states { $($state = $word,)+ })+ }
+    };
+}
+
+word_types! {
+    /// Who called.
+    Direction {
+        /// The call came in.
+        In = "in",
+        /// The call went out.
+        Out = "out",
+    }
+    /// State of a line.
+    Line {
+        /// The line works.
+        Up = "up",
+        /// The line does not work.
+        Down = "down",
+    }
+    /// Number of called parties that a call may have.
+    Reach {
+        /// Exactly one.
+        PointToPoint = "point-to-point",
+        /// Several.
+        Multipoint = "multipoint",
+    }
+    /// What a permanent connection joins.
+    Permanence {
+        /// VCs.
+        Channel = "channel",
+        /// VPs.
+        Path = "path",
+    }
+    /// What a program does with its connection.
+    Does {
+        /// It calls.
+        Call = "call",
+        /// It writes on a permanent connection.
+        Write = "write",
+        /// It discards PDUs.
+        Sink = "sink",
+        /// It sends PDUs back.
+        Echo = "echo",
+        /// It counts PDUs.
+        Read = "read",
+    }
+    /// Who released a call.
+    Releaser {
+        /// This end.
+        Us = "us",
+        /// The other end, or the network.
+        Peer = "peer",
+    }
+    /// Half of a service that gives the reason why packets take a shortcut or not.
+    Half {
+        /// An MPOA or NHRP client.
+        Client = "client",
+        /// An MPOA server.
+        Server = "server",
+    }
+    /// State of an entry in the words of `atmarpd`.
+    AtmarpState {
+        /// The address is asked for.
+        Resolving = "RESOLV",
+        /// The entry can be used.
+        Valid = "VALID",
+        /// The entry cannot be used yet.
+        Invalid = "INVALID",
+    }
+    /// How a connection of Classical IP came about.
+    AtmarpEnd {
+        /// This end called.
+        Active = "active",
+        /// The other end called.
+        Passive = "passive",
+        /// It is configured.
+        Permanent = "permanent",
+    }
+    /// ATM adaptation layers of `atmdiag`.
+    Aal {
+        /// Raw cells.
+        Aal0 = "AAL0",
+        /// AAL5.
+        Aal5 = "AAL5",
+    }
+    /// What a system is according to ILMI.
+    Device {
+        /// An end system.
+        User = "user",
+        /// A switch.
+        Node = "node",
+        /// It has not said.
+        Unknown = "-",
+    }
+    /// What a switch makes of a way.
+    WayState {
+        /// The port does not exist.
+        NoPort = "no such port",
+        /// No path over this port is left.
+        Nowhere = "leads nowhere now",
+        /// Calls take it.
+        InUse = "in use",
+        /// Calls take it if the better ways fail.
+        Alternate = "alternate",
+        /// Signalling was lost a moment ago, and is awaited.
+        Awaited = "signalling comes up",
+        /// Signalling of the port is down.
+        SignallingDown = "signalling is down",
+    }
+}
+
+words! {
+    signalling::Phase {
+        Waiting = "Waiting",
+        Calling = "Calling",
+        Offered = "Offered",
+        Accepted = "Accepted",
+        Connected = "Connected",
+        Releasing = "Releasing",
+    }
+    interface::Phase {
+        Down = "Down",
+        Restarting = "Restarting",
+        Ready = "Ready",
+    }
+    PortKind {
+        Host = "Host",
+        Trunk = "Trunk",
+    }
+    saal::State {
+        Released = "Released",
+        AwaitingEstablish = "AwaitingEstablish",
+        AwaitingRelease = "AwaitingRelease",
+        AwaitingResync = "AwaitingResync",
+        Established = "Established",
+    }
+    sscop::Mode {
+        Q2110 = "Q2110",
+        Qsaal1 = "Qsaal1",
+        Auto = "Auto",
+    }
+    uni::Version {
+        Uni30 = "3.0",
+        Uni31 = "3.1",
+        Uni40 = "4.0",
+    }
+    mps::IngressState {
+        Resolving = "Resolving",
+        Resolved = "Resolved",
+        Refreshing = "Refreshing",
+    }
+    mps::EgressState {
+        Imposing = "Imposing",
+        Imposed = "Imposed",
+        Clearing = "Clearing",
+    }
+    mps::ConnUse {
+        Control = "Control",
+        Shortcut = "Shortcut",
+    }
+    mps::ConnState {
+        Calling = "Calling",
+        Accepted = "Accepted",
+        Open = "Open",
+    }
+}
+
+impl From<bool> for Line {
+    fn from(up: bool) -> Self {
+        if up { Self::Up } else { Self::Down }
+    }
+}
+
+impl Direction {
+    /// The direction of a call that this end makes, or gets.
+    #[must_use]
+    pub const fn of(outgoing: bool) -> Self {
+        if outgoing { Self::Out } else { Self::In }
+    }
+}
+
+impl Reach {
+    /// The reach of a call.
+    #[must_use]
+    pub const fn of(multipoint: bool) -> Self {
+        if multipoint {
+            Self::Multipoint
+        } else {
+            Self::PointToPoint
+        }
+    }
+}
