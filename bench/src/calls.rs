@@ -113,7 +113,7 @@ impl Host {
 
 impl Node for Party {
     type Event = Told;
-    type Plant = ();
+    type Management = ();
     type Report = ();
     fn report((): &mut (), _from: NodeId, (): ()) -> bool {
         false

@@ -32,7 +32,7 @@ const CHANNEL: u16 = 100;
 
 impl Node for Plane {
     type Event = ();
-    type Plant = ();
+    type Management = ();
     type Report = ();
     fn report((): &mut (), _from: NodeId, (): ()) -> bool {
         false

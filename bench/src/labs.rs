@@ -50,7 +50,7 @@ pub fn run(lab: &Lab) -> Outcome {
     let builder = Builder::new(lab, 1, Flavour::Embedded);
     let mut world = lab_world::build(lab, 1);
     let mut count = Count::default();
-    lab_world::start(&mut world, lab, &builder, &mut count);
+    lab_world::start(&mut world, &builder, &mut count);
     let simulated = lab.end();
     world.run_until(Instant::ZERO + simulated, &mut count);
     let seconds = start.elapsed().as_secs_f64();

@@ -81,6 +81,12 @@ impl<'a> Builder<'a> {
         builder
     }
 
+    /// The lab.
+    #[must_use]
+    pub const fn lab(&self) -> &'a Lab {
+        self.lab
+    }
+
     /// With `split`, daemons of MPOA clients, LANE clients and LANE servers run in processes of their own, which the
     /// driver must provide.
     #[must_use]

@@ -15,7 +15,7 @@
 
 mod walk;
 
-use crate::model::{Lab, LinkId, NodeId, NodeKind};
+use crate::model::{Lab, LinkEnd, LinkId, NodeId, NodeKind};
 use aerostat_node::atm::fabric::ConnectionView;
 use aerostat_node::atm::nic::NicVcView;
 use aerostat_node::atm::{CellCounters, DropReason, OutputPort, PortVc};
@@ -60,15 +60,6 @@ pub trait Network {
     fn on_since(&self, node: NodeId) -> Instant;
     /// Counters of a link: from its first end to its second, and back.
     fn counters_of(&self, link: LinkId) -> [LinkCounters; 2];
-}
-
-/// One end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LinkEnd {
-    /// The node.
-    pub node: NodeId,
-    /// Its port.
-    pub port: u16,
 }
 
 /// A VC at one end of a link.
@@ -258,7 +249,7 @@ impl<'a, N: Network> Reader<'a, N> {
     fn new(lab: &'a Lab, world: &'a N) -> Self {
         let mut ways = BTreeMap::new();
         for link in (0..lab.links.len()).map(LinkId) {
-            let [a, b] = ends(lab, link);
+            let [a, b] = lab.link(link).ends;
             let [forth, back] = world.cells_on(link);
             ways.insert(a, (b, forth));
             ways.insert(b, (a, back));
@@ -287,7 +278,7 @@ impl<'a, N: Network> Reader<'a, N> {
         let mut all = Vec::new();
         let run = self.world.time().since(Instant::ZERO);
         for (link, number) in self.lab.links.iter().zip(0..) {
-            let ends = ends(self.lab, LinkId(number));
+            let ends = link.ends;
             let counters = self.world.counters_of(LinkId(number));
             for (ends, counters) in [ends, [ends[1], ends[0]]].into_iter().zip(counters) {
                 let cells = self.ways.get(&ends[0]).map(|way| way.1.values().sum());
@@ -450,13 +441,6 @@ impl<'a, N: Network> Reader<'a, N> {
         }
         walk.circuit
     }
-}
-
-fn ends(lab: &Lab, link: LinkId) -> [LinkEnd; 2] {
-    lab.link(link).ends.map(|end| LinkEnd {
-        node: end.node,
-        port: end.port as u16,
-    })
 }
 
 fn place(end: LinkEnd, vc: Vc) -> Place {

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | a lab as plain data, and as it is drawn | [`model`], [`plan`], [`settings`], [`units`], [`picture`] |
 //! | mistakes and warnings, with their place in the text | [`diag`] |
-//! | from a lab to machines, for both drivers | [`build`], [`routing`], [`starts`] |
+//! | from a lab to machines, and the machines as a network, for both drivers | [`build`], [`routing`], [`starts`], [`plant`] |
 //! | the story, message by message and step by step | [`event`], [`ladder`] |
 //! | results | [`report`], [`circuits`], [`dialogues`], [`books`] |
 //!
@@ -55,6 +55,7 @@ mod overrides;
 mod parameter;
 pub mod picture;
 pub mod plan;
+pub mod plant;
 pub mod printable;
 pub mod report;
 mod resolve;

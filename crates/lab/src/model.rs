@@ -402,7 +402,7 @@ pub struct LinkEnd {
     /// The node.
     pub node: NodeId,
     /// Port number on the node; 0 on an end system.
-    pub port: usize,
+    pub port: u16,
 }
 
 impl Lab {

@@ -159,7 +159,7 @@ impl Picture {
         let cables = lab.links.iter().map(|link| Cable {
             name: link.name.clone(),
             ends: link.ends.map(|end| end.node.0),
-            ports: link.ends.map(|end| end.port),
+            ports: link.ends.map(|end| end.port.into()),
             what: describe(link),
             down: false,
         });

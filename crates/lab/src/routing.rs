@@ -72,13 +72,13 @@ impl Routing {
                 let ends = lab.link(port.link).ends;
                 let here = ends
                     .iter()
-                    .position(|end| end.node == id && end.port == number);
+                    .position(|end| end.node == id && usize::from(end.port) == number);
                 let far = ends[1 - here.unwrap_or(0)];
                 if matches!(lab.node(far.node).kind, NodeKind::Switch(_)) && far.node != id {
                     of.push(Edge {
                         port: number as u16,
                         peer: far.node,
-                        far: far.port as u16,
+                        far: far.port,
                     });
                 }
             }
@@ -358,7 +358,7 @@ mod tests {
             for cut in cuts.into_iter().filter(|cut| *cut < links.len()) {
                 up[cut] = false;
                 let end = lab.links[cut].ends[cut % 2];
-                routing.report(end.node, PortNo(end.port as u16), false);
+                routing.report(end.node, PortNo(end.port), false);
             }
             let mut parts: Vec<usize> = (0..count).collect();
             for _ in 0..count {

@@ -11,9 +11,9 @@ use crate::outside;
 use crate::programs;
 use crate::pvc;
 use crate::qos;
-use crate::world::Machine;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId};
+use aerostat_lab::plant::LabNode;
 use aerostat_node::host::Station;
 use aerostat_node::inspect::{Name, Table};
 use aerostat_proto::Instant;
@@ -254,10 +254,7 @@ fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<Fault
 
 /// Why a fault would change nothing; `None` if it would.
 fn already(driver: &Driver<'_>, what: FaultKind) -> Option<Answer> {
-    let is_down = |node: NodeId| {
-        let mut machines = driver.world.machines();
-        machines.any(|(id, _, machine)| id == node && machine.is_none())
-    };
+    let is_down = |node: NodeId| driver.world.node(node).is_none();
     match what {
         FaultKind::Crash(node, _) | FaultKind::Restart(node, Some(_)) if is_down(node) => {
             let name = &driver.lab.node(node).name;
@@ -266,11 +263,8 @@ fn already(driver: &Driver<'_>, what: FaultKind) -> Option<Answer> {
         }
         // Only the daemons know whether a service in a process of its own runs.
         FaultKind::Crash(node, Some(service)) if driver.daemons.is_none() => {
-            let mut machines = driver.world.machines();
-            let (_, name, machine) = machines.find(|(id, _, _)| *id == node)?;
-            let Some(Machine::Station(station)) = machine else {
-                return None;
-            };
+            let name = &driver.lab.node(node).name;
+            let station = driver.world.node(node)?.as_station()?;
             if station.host().runs(service.into()) {
                 return None;
             }
@@ -301,7 +295,7 @@ fn inspect(
     }
     let mut all = Vec::new();
     let mut known = false;
-    for (id, name, machine) in driver.world.machines() {
+    for (id, name, node) in driver.world.nodes() {
         if only.is_some_and(|only| only != id) {
             continue;
         }
@@ -312,14 +306,13 @@ fn inspect(
             all.extend(table.map(|table| in_json(name, &table)));
             continue;
         }
-        let tables = match machine {
-            Some(Machine::Station(station)) => station.inspect(what, now),
-            Some(Machine::Switch(switch)) => switch.inspect(what),
-            Some(Machine::Outside(_)) => {
+        let tables = match node {
+            Some(LabNode::Outside(_)) => {
                 let mut links = driver.outside.iter();
                 let link = links.find(|link| link.node == id && what == "port");
                 link.map(outside::Link::tables)
             }
+            Some(node) => node.inspect(what, now),
             None if only.is_some() => {
                 return Err(Answer::error(format!("{name} is down"), ""));
             }
@@ -359,10 +352,9 @@ fn nobody_has(
     let Some(node) = node else {
         return Answer::error(format!("no node of this lab has {noun}"), "");
     };
-    let machines = driver.world.machines();
-    let others = machines.filter_map(|(_, name, machine)| match machine {
-        Some(Machine::Station(station)) => station.inspect(what, now).map(|_| name),
-        _ => None,
+    let others = driver.world.nodes().filter_map(|(_, name, node)| {
+        let tables = node?.as_station()?.inspect(what, now);
+        tables.map(|_| name)
     });
     let others: Vec<&str> = others.collect();
     let hint = if others.is_empty() {
@@ -403,15 +395,9 @@ fn stations<'a>(
     node: Option<&str>,
 ) -> Result<impl Iterator<Item = (&'a str, &'a Station)>, Answer> {
     let only = node.map(|name| find(driver, name)).transpose()?;
-    let machines = driver.world.machines();
-    Ok(
-        machines.filter_map(move |(id, name, machine)| match machine {
-            Some(Machine::Station(station)) if only.is_none_or(|only| only == id) => {
-                Some((name, &**station))
-            }
-            _ => None,
-        }),
-    )
+    let nodes = driver.world.nodes();
+    let wanted = nodes.filter(move |(id, ..)| only.is_none_or(|only| only == *id));
+    Ok(wanted.filter_map(|(_, name, node)| Some((name, node?.as_station()?))))
 }
 
 fn why(

@@ -14,6 +14,7 @@
 //! Packets that a slow client does not take are left out, and an interface statistics block reports their number.
 
 use aerostat_lab::model::{Lab, LinkId};
+use aerostat_lab::plant::LineId;
 use aerostat_node::atm::{CellRun, DropReason, Pdu, RunReassembler};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::Vc;
@@ -37,18 +38,18 @@ pub struct End {
 }
 
 impl End {
-    /// Where line `line` begins (line 2N goes from end 0 to end 1 of link N, line 2N + 1 back).
-    pub(crate) const fn sender(line: usize) -> Self {
+    /// Where a line begins.
+    pub(crate) const fn sender(line: LineId) -> Self {
         Self {
-            link: LinkId(line / 2),
-            side: line % 2,
+            link: line.link(),
+            side: line.side(),
         }
     }
-    /// The end of the line.
-    pub(crate) const fn receiver(line: usize) -> Self {
+    /// Where a line ends.
+    pub(crate) const fn receiver(line: LineId) -> Self {
         Self {
-            link: LinkId(line / 2),
-            side: 1 - line % 2,
+            link: line.link(),
+            side: 1 - line.side(),
         }
     }
 }

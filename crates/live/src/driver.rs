@@ -20,7 +20,7 @@ use crate::namespace::NetNs;
 use crate::outside;
 use crate::programs::Commanded;
 use crate::recorder::Recorder;
-use crate::results::Results;
+use crate::results;
 use crate::routes::KernelRoutes;
 use crate::run::{Kernels, Notice, Report, UpError};
 use crate::runtime_dir::Claim;
@@ -32,14 +32,15 @@ use crate::tap::{Tap, VNET_HEADER};
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
 use aerostat_lab::event::{self, Event, Names};
-use aerostat_lab::model::{Fault, FaultKind, Lab, NodeId};
+use aerostat_lab::model::{FaultKind, Lab, NodeId};
+use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::report::RunReport;
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::ip::offload::{VnetHeader, complete};
 use aerostat_proto::{Duration, Instant, Trace};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -142,10 +143,9 @@ pub(crate) struct Driver<'a> {
     pub(crate) keepers: Keepers,
     pub(crate) story: Story,
     names: Names,
-    results: Results<'a>,
     /// The results at the time of the request to end. The effects of releasing calls are not part of them.
     found: Option<RunReport>,
-    faults: VecDeque<Fault>,
+    faults: Faults,
     pub(crate) frames: FrameCounters,
     pub(crate) missing: Vec<String>,
     pub(crate) ready: bool,
@@ -224,7 +224,7 @@ impl<'a> Driver<'a> {
         Ok(Self {
             lab,
             builder,
-            world: World::new(lab, builder, clock.now()),
+            world: World::new(builder, clock.now()),
             clock,
             epoch_ns: u64::try_from(epoch.as_nanos()).unwrap_or_default(),
             poll,
@@ -251,9 +251,8 @@ impl<'a> Driver<'a> {
             story: Story::default(),
             commanded: Commanded::default(),
             names: Names::new(lab),
-            results: Results::new(lab, builder),
             found: None,
-            faults: lab.faults.iter().cloned().collect(),
+            faults: Faults::of(lab),
             frames: FrameCounters::default(),
             missing: Vec::new(),
             ready: false,
@@ -294,7 +293,7 @@ impl<'a> Driver<'a> {
         results: &dyn Fn(&Report) -> serde_json::Value,
     ) -> Result<Report, UpError> {
         let broken = |error| UpError::Io("the lab's loop".into(), error);
-        self.world.start(self.clock.now());
+        self.world.start(self.builder, self.clock.now());
         let mut buffer = vec![0; FRAME_BUFFER];
         let mut events = Events::with_capacity(256);
         let mut look_at = Instant::ZERO;
@@ -356,7 +355,6 @@ impl<'a> Driver<'a> {
         look_at: Option<Instant>,
         events: &mut Events,
     ) -> io::Result<()> {
-        let fault = self.faults.front().map(|fault| Instant::ZERO + fault.at);
         let link = self
             .outside
             .iter()
@@ -369,7 +367,7 @@ impl<'a> Driver<'a> {
             .min();
         let next = [
             self.world.poll_timeout(),
-            fault,
+            self.faults.next_at(),
             look_at,
             link,
             daemon,
@@ -536,9 +534,6 @@ impl<'a> Driver<'a> {
     /// Handles the outputs of the network.
     fn drain(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         while let Some(output) = self.world.poll_output() {
-            let Some(output) = self.results.take(output) else {
-                continue;
-            };
             match output {
                 Output::Frame { node, itf, frame } => {
                     let port = self
@@ -558,18 +553,9 @@ impl<'a> Driver<'a> {
                         daemons.send((node, role), frame);
                     }
                 }
-                // The results have taken these outputs.
-                Output::Sample(_)
-                | Output::Lost(..)
-                | Output::Socket(..)
-                | Output::Life(_)
-                | Output::Off(..) => {}
                 Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),
-                Output::Finished(node, app, result) => {
-                    // Other programs were started by a client, which reads their report.
-                    let Some(name) = self.results.finished(app.0, result) else {
-                        continue;
-                    };
+                Output::Finished(node, flow) => {
+                    let name = &self.lab.traffic[flow].name;
                     let text = format!("traffic {name} has ended");
                     let trace = Trace::milestone("traffic.ended", text).with("flow", name);
                     self.event(node, &trace, now, tell);
@@ -586,7 +572,7 @@ impl<'a> Driver<'a> {
         tell: &mut dyn FnMut(Notice<'_>),
     ) {
         let name = &self.lab.node(node).name;
-        self.results.met.hear(name, trace);
+        self.world.hear(name, trace);
         let event = Event::new(now, name, trace);
         self.tell_event(event, tell);
     }
@@ -599,17 +585,14 @@ impl<'a> Driver<'a> {
     }
 
     fn faults(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
-        while let Some(fault) = self
-            .faults
-            .pop_front_if(|fault| Instant::ZERO + fault.at <= now)
-        {
-            let (node, trace) = event::of_fault(self.lab, fault.what);
+        while let Some(what) = self.faults.pop_due(now) {
+            let (node, trace) = event::of_fault(self.lab, what);
             self.event(node, &trace, now, tell);
-            if !self.daemon_fault(fault.what, now, tell) {
-                self.world.fault(self.lab, self.builder, fault.what, now);
+            if !self.daemon_fault(what, now, tell) {
+                self.world.fault(self.builder, what, now);
             }
             // A restarted router has the routes of the lab file, but its kernel kept its own.
-            if let FaultKind::Restart(node, None) = fault.what {
+            if let FaultKind::Restart(node, None) = what {
                 let watched = self.routes.iter_mut().filter(|(of, _)| *of == node);
                 watched.for_each(|(_, routes)| routes.forget(now));
             }
@@ -618,8 +601,7 @@ impl<'a> Driver<'a> {
 
     /// Causes or ends a fault at the next step.
     pub(crate) fn break_or_mend(&mut self, what: FaultKind, now: Instant) {
-        let at = now.since(Instant::ZERO);
-        self.faults.push_front(Fault { at, what });
+        self.faults.add_first(what, now);
     }
 
     /// Applies a fault to a daemon that is a process of its own; true if the fault has no other effect.
@@ -760,7 +742,7 @@ impl<'a> Driver<'a> {
         if let Some(daemons) = &mut self.daemons {
             daemons.leave();
         }
-        let nodes: Vec<NodeId> = self.world.machines().map(|(id, _, _)| id).collect();
+        let nodes: Vec<NodeId> = self.world.nodes().map(|(id, _, _)| id).collect();
         for &node in &nodes {
             self.world.command(node, HostCommand::Mpoa(false), now);
         }
@@ -786,6 +768,6 @@ impl<'a> Driver<'a> {
         self.world.settle_books();
         self.drain(now, tell);
         let elsewhere = self.daemons.is_some() || !self.outside.is_empty();
-        self.results.report(&self.world, now, elsewhere)
+        results::report(&mut self.world, self.builder, now, elsewhere)
     }
 }

@@ -3,9 +3,9 @@
 
 use crate::control::Answer;
 use crate::driver::Driver;
-use crate::world::Machine;
 use aerostat_lab::model::LinkId;
 use aerostat_lab::picture::{Calls, Picture, Shortcut};
+use aerostat_lab::plant::LabNode;
 use aerostat_node::inspect::mpoa::MpcIngress;
 use aerostat_node::inspect::words::Direction;
 use aerostat_node::inspect::{Row, Table, host, nhrp};
@@ -23,12 +23,12 @@ pub(crate) fn picture(driver: &Driver<'_>, now: Instant) -> Answer {
     }
     let mut calls: BTreeMap<([usize; 2], String), usize> = BTreeMap::new();
     let mut shortcuts = Vec::new();
-    for (id, _, machine) in driver.world.machines() {
+    for (id, _, node) in driver.world.nodes() {
         let here = id.0;
         if let Some(drawn) = picture.machines.get_mut(here) {
-            drawn.down = machine.is_none();
+            drawn.down = node.is_none();
         }
-        let Some(Machine::Station(station)) = machine else {
+        let Some(station) = node.and_then(LabNode::as_station) else {
             continue;
         };
         for call in rows::<host::Call>(&station.inspect("call", now).unwrap_or_default()) {

@@ -2,7 +2,6 @@
 
 use crate::control::Answer;
 use crate::driver::Driver;
-use crate::world::Machine;
 use aerostat_lab::model::{NodeId, NodeKind};
 use aerostat_node::host::{Host, HostCommand};
 use aerostat_node::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
@@ -84,11 +83,8 @@ fn place(driver: &Driver<'_>, name: &str) -> Option<(NodeId, Option<usize>)> {
 }
 
 fn host<'a>(driver: &'a Driver<'_>, id: NodeId) -> Option<&'a Host> {
-    let mut machines = driver.world.machines();
-    match machines.find(|(node, ..)| *node == id) {
-        Some((_, _, Some(Machine::Station(station)))) => Some(station.host()),
-        _ => None,
-    }
+    let station = driver.world.node(id)?.as_station()?;
+    Some(station.host())
 }
 
 /// All hosts and routers: name, kind (`embedded`, `kernel`) and first IPv4 address.

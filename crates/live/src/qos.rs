@@ -4,7 +4,6 @@
 
 use crate::control::Answer;
 use crate::driver::Driver;
-use crate::world::Machine;
 use aerostat_lab::model::NodeId;
 use aerostat_node::host::{HostCommand, Station};
 use aerostat_node::inspect::Table;
@@ -56,12 +55,9 @@ pub(crate) fn remove(
 }
 
 fn station<'d>(driver: &'d Driver<'_>, at: (NodeId, &str)) -> Result<&'d Station, Answer> {
-    let mut machines = driver.world.machines();
-    match machines.find(|(id, _, _)| *id == at.0) {
-        Some((_, _, Some(Machine::Station(station)))) => Ok(station),
-        Some((_, name, None)) => Err(Answer::error(format!("{name} is down"), "")),
-        _ => Err(no_client(at)),
-    }
+    let node = driver.world.node(at.0);
+    let node = node.ok_or_else(|| Answer::error(format!("{} is down", at.1), ""))?;
+    node.as_station().ok_or_else(|| no_client(at))
 }
 
 fn entries(station: &Station, at: (NodeId, &str)) -> Result<Vec<QosEntry>, Answer> {

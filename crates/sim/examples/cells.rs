@@ -23,7 +23,7 @@ enum Simple {
 
 impl Node for Simple {
     type Event = ();
-    type Plant = ();
+    type Management = ();
     type Report = ();
     fn report((): &mut (), _from: NodeId, (): ()) -> bool {
         false

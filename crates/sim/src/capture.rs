@@ -1,7 +1,7 @@
 //! Captures of link ends, or of whole links, as pcapng.
 
-use crate::node::{Packet, PassedCell};
-use crate::world::LinkEnd;
+use crate::observer::{Packet, PassedCell};
+use aerostat_lab::plant::LinkEnd;
 use aerostat_wire::pcapng::{CapturedCell, CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -3,9 +3,9 @@
 //! | part | modules |
 //! |---|---|
 //! | a lab from start to end: what `aerostat run` does | [`run`] |
-//! | its nodes and links as a world | [`lab_world`], [`nodes`] |
-//! | any nodes and links: every cell, every deadline | [`world`], [`node`], [`link`] |
-//! | what is due next | [`event`] |
+//! | its nodes and links as a world | [`lab_world`] |
+//! | any nodes and links: every cell, every deadline | [`world`], [`link`], [`observer`] |
+//! | what both drivers share: nodes, power, faults, the order of events | [`aerostat_lab::plant`] |
 //! | what passes a link end, as pcapng | [`capture`] |
 //! | connections end to end, queues, policers and links at the end | [`circuits`] |
 //!
@@ -13,7 +13,7 @@
 //!
 //! A [`World`] owns its nodes and links. [`World::run_until`] takes what is due next, cells that arrive at a node or
 //! the deadline of a node, gives it to the node, and then looks at the node's ports for cells that may leave. An
-//! [`Observer`] hears what nodes tell. Events of one instant have a fixed order ([`event`]), and each link draws from
+//! [`Observer`] hears what nodes tell. Events of one instant have a fixed order ([`aerostat_lab::plant`]), and each link draws from
 //! a random stream of its own: the same world with the same seed gives the same outputs, byte for byte.
 //!
 //! # Example
@@ -38,20 +38,19 @@
 //! `examples/by_hand.rs` puts a world together without a lab file. Read [`world`] first.
 
 pub mod capture;
-pub mod event;
 pub mod lab_world;
 pub mod link;
-pub mod node;
-pub mod nodes;
+pub mod observer;
 pub mod run;
 pub mod world;
 
 pub use aerostat_lab::circuits::{self, LinkCounters};
+pub use aerostat_lab::plant::{
+    LabEvent, LabNode, LinkConfig, LinkEnd, LinkId, Node, NodeId, NodeOutput,
+};
 pub use capture::Capture;
-pub use link::LinkConfig;
-pub use node::{Node, NodeOutput, Observer, Packet, PassedCell};
-pub use nodes::{LabEvent, LabNode};
-pub use world::{LinkEnd, LinkId, NodeId, World};
+pub use observer::{Observer, Packet, PassedCell};
+pub use world::World;
 
 #[cfg(test)]
 mod tests;

@@ -5,31 +5,72 @@
 //! its own octets, which AAL5 checks. Idle cells in between have no errors.
 
 use aerostat_lab::circuits::LinkCounters;
-use aerostat_node::atm::{CellRun, Content};
-use aerostat_proto::{Duration, Instant};
+use aerostat_lab::plant::{Crossed, LinkConfig, Medium};
+use aerostat_node::atm::{CellRun, Content, Received, RunReassembler};
+use aerostat_node::ip::books::Cause;
+use aerostat_proto::Instant;
+use aerostat_wire::Vc;
 use aerostat_wire::cell::{CELL_BITS, Cell, CellHeader, HeaderForm, HecReceiver, HecVerdict};
+use aerostat_wire::pcapng::Direction;
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
+use std::collections::BTreeMap;
 
-/// Properties of a link, the same in both directions. Its rate is that of the output ports at its ends.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LinkConfig {
-    /// Propagation delay.
-    pub delay: Duration,
-    /// Probability that a cell is lost, 0..=1.
-    pub loss: f64,
-    /// Probability that a bit is inverted, 0..=1.
-    pub bit_errors: f64,
+/// One direction of a link in virtual time.
+#[derive(Debug)]
+pub struct CellLine {
+    pub(crate) impairment: Option<Impairment>,
+    /// True if the sender is an end system, where transfer delays start.
+    pub(crate) first: bool,
+    /// Taps at the sending end and at the receiving end.
+    pub(crate) taps: [Option<Tap>; 2],
+    /// True if every cell is shown, too.
+    pub(crate) cells: bool,
 }
 
-impl LinkConfig {
-    /// A link without errors.
-    #[must_use]
-    pub const fn new(delay: Duration) -> Self {
+/// Reassembles the SDUs that pass one link end in one direction.
+type Tap = BTreeMap<Vc, RunReassembler>;
+
+impl CellLine {
+    pub(crate) fn new(config: &LinkConfig, form: HeaderForm, rng: Pcg32, first: bool) -> Self {
         Self {
-            delay,
-            loss: 0.0,
-            bit_errors: 0.0,
+            impairment: Impairment::new(config, form, rng),
+            first,
+            taps: [None, None],
+            cells: false,
+        }
+    }
+
+    /// The SDU that a cell completes at a tap.
+    pub(crate) fn complete(&mut self, direction: Direction, run: &CellRun) -> Option<Received> {
+        let [sender, receiver] = &mut self.taps;
+        let tap = match direction {
+            Direction::Sent => sender,
+            Direction::Received => receiver,
+        };
+        let receiver = tap.as_mut()?.entry(run.vc);
+        let receiver = receiver.or_insert_with(|| RunReassembler::new(0));
+        receiver.push(run.clone())?.ok()
+    }
+}
+
+impl Medium for CellLine {
+    fn cross(
+        &mut self,
+        run: CellRun,
+        start: Instant,
+        finish: Instant,
+        counters: &mut LinkCounters,
+    ) -> Crossed {
+        match &mut self.impairment {
+            None => Crossed::Intact(run),
+            Some(impairment) => impairment.cross(run, start, finish, counters),
+        }
+    }
+
+    fn interrupt(&mut self) {
+        for tap in self.taps.iter_mut().flatten() {
+            tap.clear();
         }
     }
 }
@@ -84,27 +125,35 @@ impl Impairment {
         Some(from + right)
     }
 
-    /// One cell crosses the link between `start` and `finish`; `None` if it does not arrive.
+    /// One cell crosses the link between `start` and `finish`.
     pub(crate) fn cross(
         &mut self,
         run: CellRun,
         start: Instant,
         finish: Instant,
         counters: &mut LinkCounters,
-    ) -> Option<CellRun> {
+    ) -> Crossed {
         if start > self.last_finish {
             self.hec.receive_idle();
         }
         self.last_finish = finish;
         if self.loss > 0.0 && self.uniform() < self.loss {
             counters.lost += 1;
-            return None;
+            return Crossed::Lost(run, Cause::CellLost);
         }
         let Some(first) = self.next_error(0) else {
             self.hec.receive_good(1);
-            return Some(run);
+            return Crossed::Intact(run);
         };
         counters.damaged += 1;
+        match self.damage(&run, first, counters) {
+            None => Crossed::Lost(run, Cause::BitErrors),
+            Some(cell) => damaged_run(run, &cell),
+        }
+    }
+
+    /// The cell that arrives if bit `first` is the first one inverted; `None` if header error control discards it.
+    fn damage(&mut self, run: &CellRun, first: usize, counters: &mut LinkCounters) -> Option<Cell> {
         let mut octets = run.to_cells().first()?.encode(self.form);
         let mut next = Some(first);
         while let Some(bit) = next {
@@ -122,16 +171,15 @@ impl Impairment {
         }
         let [a, b, c, d, _] = *header;
         let header = CellHeader::from_word(u32::from_be_bytes([a, b, c, d]), self.form);
-        let cell = Cell {
+        Some(Cell {
             header,
             payload: (&*payload).try_into().ok()?,
-        };
-        Some(damaged_run(run, cell))
+        })
     }
 }
 
 /// The original run if the cell arrived undamaged, else a raw cell.
-fn damaged_run(run: CellRun, cell: Cell) -> CellRun {
+fn damaged_run(run: CellRun, cell: &Cell) -> Crossed {
     let intact = run.to_cells().first().is_some_and(|sent| {
         sent.header
             == CellHeader {
@@ -141,19 +189,19 @@ fn damaged_run(run: CellRun, cell: Cell) -> CellRun {
             && sent.payload == cell.payload
     });
     if intact && matches!(run.content, Content::Pdu { .. }) {
-        return run;
+        return Crossed::Intact(run);
     }
     let mut raw = CellRun::raw(cell.header.vc, cell.header.pti, cell.payload);
     raw.clp = cell.header.clp;
     raw.congested = cell.header.pti.congested();
-    raw
+    Crossed::Damaged(raw, run)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use aerostat_node::atm::Pdu;
-    use aerostat_wire::Vc;
+    use aerostat_proto::Duration;
 
     fn impairment(loss: f64, bit_errors: f64) -> Impairment {
         let config = LinkConfig {
@@ -162,6 +210,14 @@ mod tests {
             ..LinkConfig::new(Duration::ZERO)
         };
         Impairment::new(&config, HeaderForm::Uni, Pcg32::new(1, 2)).unwrap()
+    }
+
+    /// The cell that arrives.
+    fn arrives(crossed: Crossed) -> Option<CellRun> {
+        match crossed {
+            Crossed::Intact(run) | Crossed::Damaged(run, _) => Some(run),
+            Crossed::Lost(..) => None,
+        }
     }
 
     fn cell() -> CellRun {
@@ -174,7 +230,7 @@ mod tests {
         let mut counters = LinkCounters::default();
         let now = Instant::ZERO;
         let arrived = (0..100_000)
-            .filter(|_| link.cross(cell(), now, now, &mut counters).is_some())
+            .filter(|_| arrives(link.cross(cell(), now, now, &mut counters)).is_some())
             .count();
         assert_eq!(arrived as u64 + counters.lost, 100_000);
         assert!(
@@ -182,11 +238,8 @@ mod tests {
             "{}",
             counters.lost
         );
-        assert!(
-            impairment(1.0, 0.0)
-                .cross(cell(), now, now, &mut counters)
-                .is_none()
-        );
+        let lost = impairment(1.0, 0.0).cross(cell(), now, now, &mut counters);
+        assert!(arrives(lost).is_none());
     }
 
     #[test]
@@ -197,7 +250,8 @@ mod tests {
         for i in 0..100_000_u64 {
             // Cells are apart from each other, so header error control is in correction mode each time.
             let start = Instant::from_nanos(10 * i + 5);
-            let Some(run) = link.cross(cell(), start, start, &mut counters) else {
+            let crossed = link.cross(cell(), start, start, &mut counters);
+            let Some(run) = arrives(crossed) else {
                 continue;
             };
             if let Content::Raw(raw) = &run.content {

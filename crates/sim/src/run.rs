@@ -2,23 +2,20 @@
 
 use crate::capture::Capture;
 use crate::lab_world;
-use crate::node::{Observer, Packet, PassedCell};
-use crate::nodes::{LabEvent, LabNode};
-use crate::world::{LinkEnd, LinkId, NodeId, World};
+use crate::observer::{Observer, Packet, PassedCell};
+use crate::world::{Observed, World};
 use aerostat_lab::Lab;
-use aerostat_lab::build::{Builder, Flavour, programs};
-use aerostat_lab::circuits;
-use aerostat_lab::dialogues::{self, Life, Past};
+use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::ladder::Message;
-use aerostat_lab::model::{self, FaultKind};
-use aerostat_lab::report::{self, Met, RunReport};
-use aerostat_lab::starts::{self, Starts};
+use aerostat_lab::model::FaultKind;
+use aerostat_lab::plant::faults::Faults;
+use aerostat_lab::plant::ledger::Ledger;
+use aerostat_lab::plant::{Driver as _, LabEvent, LabNode, LinkId, NodeId, Operation};
+use aerostat_lab::report::RunReport;
 use aerostat_node::atm::DataUnit;
 use aerostat_node::host::HostCommand;
-use aerostat_node::ip::apps::{AppCommand, AppResult};
-use aerostat_node::ip::books::{Cause, Place, Spot};
-use aerostat_node::ip::flow_stats::{Census, FlowStats};
+use aerostat_node::ip::books::Place;
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::pcapng::Direction;
 use aerostat_wire::summary;
@@ -63,12 +60,9 @@ pub struct LabRun<'a> {
     lab: &'a Lab,
     builder: Builder<'a>,
     world: World<LabNode>,
-    /// Number of power-ups of each node.
-    lives: Vec<u32>,
     /// True if all links are tapped.
     tapped: bool,
-    /// Number of the lab's faults that have happened.
-    faulted: usize,
+    faults: Faults,
     seen: Seen<'a>,
 }
 
@@ -76,17 +70,11 @@ pub struct LabRun<'a> {
 struct Seen<'a> {
     lab: &'a Lab,
     watcher: &'a mut dyn Watcher,
-    stats: FlowStats,
-    /// Counts of programs of hosts that were switched off.
-    past: Past,
-    starts: Starts,
+    ledger: Ledger,
     /// Events since the watcher was asked whether the run is to end.
     unasked: u32,
     /// The run is to end.
     stop: bool,
-    finished: Vec<(usize, &'static str, AppResult)>,
-    /// Bounds that were met.
-    met: Met,
     captures: Vec<Capture<BufWriter<File>>>,
     /// Names for the texts of messages, if the watcher wants messages.
     names: Option<Names>,
@@ -97,35 +85,17 @@ struct Seen<'a> {
 impl Observer<LabEvent> for Seen<'_> {
     fn trace(&mut self, node: NodeId, trace: Trace, now: Instant) {
         let name = &self.lab.nodes[node.0].name;
-        self.met.hear(name, &trace);
+        self.ledger.met.hear(name, &trace);
         self.watcher.event(&Event::new(now, name, &trace));
     }
     fn event(&mut self, node: NodeId, event: LabEvent, now: Instant) {
-        match event {
-            LabEvent::Sample(sample) => self.stats.record(&sample),
-            LabEvent::Finished(app, result) => {
-                let role = if app.0.is_multiple_of(2) {
-                    "from"
-                } else {
-                    "to"
-                };
-                self.finished.push((app.0 as usize / 2, role, result));
-            }
-            LabEvent::Lost(cause, head) => {
-                let spot = Spot::Node(node.0);
-                self.stats.lost(head.view(), Place { spot, cause }, now);
-            }
-            LabEvent::Socket(event) => self.stats.socket(node.0, event, now),
-            LabEvent::Joined { itf, joined } => {
-                self.starts.joined(model::NodeId(node.0), itf, joined);
-            }
-            LabEvent::Reaches { address, reached } => {
-                self.starts.reaches(model::NodeId(node.0), address, reached);
-            }
+        // The other events are for a kernel, a process or a peer outside, which do not exist in virtual time.
+        if let Some(LabEvent::Finished(app, result)) = self.ledger.take(node, event, now) {
+            self.ledger.finished(self.lab, app, result);
         }
     }
     fn lost(&mut self, place: Place, unit: DataUnit<'_>, at: Instant) {
-        self.stats.lost(unit, place, at);
+        self.ledger.lost(place, unit, at);
     }
     fn interrupts(&mut self) -> bool {
         // The rest of the moment at which the run ends happens without a break.
@@ -137,7 +107,7 @@ impl Observer<LabEvent> for Seen<'_> {
             self.unasked = 0;
             self.stop = self.watcher.interrupted();
         }
-        self.stop || self.starts.has_news()
+        self.stop || self.ledger.starts.has_news()
     }
     fn packet(&mut self, packet: &Packet<'_>) {
         self.message(packet);
@@ -167,12 +137,9 @@ impl Seen<'_> {
         if packet.direction != Direction::Sent || !summary::is_control(vc, sdu) {
             return;
         }
-        let here = |end: &model::LinkEnd| {
-            end.node.0 == packet.end.node.0 && end.port == usize::from(packet.end.port)
-        };
         let place = self.lab.links.iter().enumerate().find_map(|(link, model)| {
-            let side = model.ends.iter().position(here)?;
-            Some((model::LinkId(link), side))
+            let side = model.ends.iter().position(|end| *end == packet.end)?;
+            Some((LinkId(link), side))
         });
         let Some(place) = place else { return };
         let mut message = Message::new(self.lab, names, place, packet.at, (vc, sdu));
@@ -190,21 +157,16 @@ impl<'a> LabRun<'a> {
         if lab.keeps_books() {
             world.keep_books();
         }
-        let stats = FlowStats::new(builder.flows());
-        let (finished, captures) = (Vec::new(), Vec::new());
+        let ledger = Ledger::new(&builder, usize::MAX);
         let names = watcher.wants_messages().then(|| Names::new(lab));
         let traced = names.is_some();
         let seen = Seen {
             lab,
             watcher,
-            stats,
-            past: Past::default(),
-            starts: Starts::new(lab),
+            ledger,
             unasked: 0,
             stop: false,
-            finished,
-            met: Met::default(),
-            captures,
+            captures: Vec::new(),
             names,
             error: None,
         };
@@ -212,9 +174,8 @@ impl<'a> LabRun<'a> {
             lab,
             builder,
             world,
-            lives: vec![0; lab.nodes.len()],
             tapped: false,
-            faulted: 0,
+            faults: Faults::of(lab),
             seen,
         };
         if traced {
@@ -238,11 +199,7 @@ impl<'a> LabRun<'a> {
             );
             let mut capture = Capture::new(BufWriter::new(file), &comment)?.of_cells(cells);
             for link in &self.lab.links {
-                for end in link.ends.iter().filter(|end| end.node == id) {
-                    let end = LinkEnd {
-                        node: NodeId(id.0),
-                        port: end.port as u16,
-                    };
+                for end in link.ends.into_iter().filter(|end| end.node == id) {
                     capture.add(end, &format!("{}:{}", node.name, link.name), false)?;
                 }
             }
@@ -263,16 +220,12 @@ impl<'a> LabRun<'a> {
         let mut capture = Capture::new(file, &comment)?.of_cells(cells);
         for &link in &self.lab.capture {
             let link = self.lab.link(link);
-            let ends = link.ends.map(|end| LinkEnd {
-                node: NodeId(end.node.0),
-                port: end.port as u16,
-            });
             let [from, to] = link.ends.map(|end| &*self.lab.node(end.node).name);
             let about = format!(
                 "{from} port {} and {to} port {}; sent is from {from}",
                 link.ends[0].port, link.ends[1].port
             );
-            capture.add_link(ends, &link.name, &about)?;
+            capture.add_link(link.ends, &link.name, &about)?;
         }
         self.seen.captures.push(capture);
         self.watch(cells);
@@ -315,47 +268,31 @@ impl<'a> LabRun<'a> {
         self.world.exhausted()
     }
 
-    /// Switches all nodes on and starts the lab's programs.
-    pub fn start(&mut self) {
-        lab_world::power_on(&mut self.world, self.lab, &self.builder, &mut self.seen);
-        self.start_programs(None);
-        self.start_ready();
+    fn observed(&mut self) -> Observed<'_, LabNode, Seen<'a>> {
+        self.world.observed(&mut self.seen)
     }
 
-    /// Starts the programs of a node, or of all nodes in their order.
-    fn start_programs(&mut self, of: Option<model::NodeId>) {
-        let mut all = programs(self.lab);
-        all.retain(|(node, _, spec)| {
-            of.is_none_or(|id| id == *node) && !self.seen.starts.holds_back(spec)
-        });
-        all.sort_by_key(|(node, _, _)| node.0);
-        for (node, behind, spec) in all {
-            self.command(node, HostCommand::app(behind, AppCommand::Start(spec)));
-        }
+    /// Switches all nodes on and starts the lab's programs.
+    pub fn start(&mut self) {
+        self.world.observed(&mut self.seen).start(&self.builder);
     }
 
     /// Passes a command to an end system; nothing happens if it is off, or is a switch.
-    pub fn command(&mut self, id: model::NodeId, command: HostCommand) {
-        let id = NodeId(id.0);
-        self.world
-            .with_node(id, &mut self.seen, |node, now| node.command(command, now));
+    pub fn command(&mut self, id: NodeId, command: HostCommand) {
+        self.observed().command(id, command);
     }
 
     /// Runs to `until`, with the faults of the lab at their times, unless the watcher ends the run.
     pub fn run_until(&mut self, until: Instant) {
         const STEP: Duration = Duration::from_millis(100);
-        let lab = self.lab;
         while !self.seen.stop && !self.world.exhausted() {
             let now = self.world.now();
-            let fault = lab.faults.get(self.faulted);
-            let fault = fault.map(|fault| (Instant::ZERO + fault.at, fault.what));
-            let fault = fault.filter(|(at, _)| *at <= (now + STEP).min(until));
-            if let Some((at, what)) = fault {
+            let fault = self.faults.next_at();
+            if let Some(at) = fault.filter(|at| *at <= (now + STEP).min(until)) {
                 self.step(at);
-                if !self.seen.stop && self.world.now() >= at {
-                    self.faulted += 1;
-                    self.fault(what);
-                }
+                let now = self.world.now();
+                let due = (!self.seen.stop).then(|| self.faults.pop_due(now));
+                due.flatten().into_iter().for_each(|what| self.fault(what));
             } else if now < until {
                 self.step((now + STEP).min(until));
             } else {
@@ -374,71 +311,27 @@ impl<'a> LabRun<'a> {
                 // What belongs to this moment still happens, so that all parts have come equally far.
                 return self.world.run_until(self.world.now(), &mut self.seen);
             }
-            if !self.seen.starts.has_news() {
+            if !self.seen.ledger.starts.has_news() {
                 return;
             }
-            self.start_ready();
-        }
-    }
-
-    /// Starts traffic whose hosts have joined now.
-    fn start_ready(&mut self) {
-        let (lab, now) = (self.lab, self.world.now());
-        for (node, behind, spec) in self.seen.starts.ready(lab, now) {
-            let trace = starts::told(lab, &spec);
-            self.seen.trace(NodeId(node.0), trace, now);
-            self.command(node, HostCommand::app(behind, AppCommand::Start(spec)));
+            let lab = self.lab;
+            self.observed().start_ready(lab);
         }
     }
 
     /// When the run ends by default: like [`Lab::end`], counted from the actual start of each flow.
     #[must_use]
     pub fn end(&self) -> Instant {
-        self.seen.starts.end(self.lab)
-    }
-
-    /// Switches a node off.
-    fn power_off(&mut self, node: model::NodeId) {
-        let (id, now) = (NodeId(node.0), self.world.now());
-        let station = self.world.node(id).and_then(LabNode::as_station);
-        if let Some(life) = station.and_then(|station| Life::of(node, station)) {
-            self.seen.past.keep(life, &mut self.seen.stats);
-        }
-        self.world.power_off(id, &mut self.seen);
-        self.seen.starts.off(node);
-        let (spot, cause) = (Spot::Node(node.0), Cause::Off);
-        for address in self.lab.addresses_of(node) {
-            let place = Place { spot, cause };
-            self.seen.stats.host_off(address, place, now);
-        }
+        self.seen.ledger.starts.end(self.lab)
     }
 
     /// Causes or ends a fault now.
     pub fn fault(&mut self, what: FaultKind) {
         let (node, trace) = event::of_fault(self.lab, what);
-        self.seen.trace(NodeId(node.0), trace, self.world.now());
-        match what {
-            FaultKind::Crash(node, None) => self.power_off(node),
-            FaultKind::Restart(node, None) => {
-                self.power_off(node);
-                self.lives[node.0] += 1;
-                let (id, life, now) = (NodeId(node.0), self.lives[node.0], self.world.now());
-                let fresh = lab_world::machine(self.lab, &self.builder, id, life, now);
-                if let Some(fresh) = fresh {
-                    self.world.power_on(id, fresh, &mut self.seen);
-                }
-                self.seen.starts.again(self.lab, node);
-                self.start_programs(Some(node));
-            }
-            FaultKind::Crash(node, Some(service)) => {
-                self.command(node, HostCommand::Crash(service.into()));
-            }
-            FaultKind::Restart(node, Some(service)) => {
-                self.command(node, HostCommand::Restart(service.into()));
-            }
-            FaultKind::LinkDown(link) => self.world.set_cut(LinkId(link.0), true, &mut self.seen),
-            FaultKind::LinkUp(link) => self.world.set_cut(LinkId(link.0), false, &mut self.seen),
-        }
+        self.seen.trace(node, trace, self.world.now());
+        self.world
+            .observed(&mut self.seen)
+            .fault(&self.builder, what);
     }
 
     /// Ends the run.
@@ -457,29 +350,26 @@ impl<'a> LabRun<'a> {
             let finished = capture.finish().map(drop);
             captured = captured.and(finished);
         }
-        let end = self.world.now();
-        self.world.settle_books(&mut self.seen);
-        let mut census = Census::default();
-        let stats = &self.seen.stats;
-        self.world
-            .census(&mut |unit| stats.note_held(unit, &mut census));
-        let flows = stats.report_with(end, Some(&census));
-        let (starts, past) = (&self.seen.starts, &self.seen.past);
-        let circuits = circuits::read(self.lab, &self.world);
-        let report = RunReport {
-            end,
-            flows,
-            dialogues: dialogues::read(self.lab, &self.world, past, stats, &census),
-            failed_programs: dialogues::failed(self.lab, &self.world, past),
-            circuits,
-            nodes: report::nodes(self.lab, &self.world),
-            began: starts.began(self.lab),
-            not_joined: report::not_joined(self.lab, |id| starts.members().ever_joined(id)),
-            limits: self.seen.met.texts(&Names::new(self.lab)),
-            not_due: Vec::new(),
-            programs: self.seen.finished,
-        };
+        self.observed().settle_books();
+        let (lab, end) = (self.lab, self.world.now());
+        let ledger = &self.seen.ledger;
+        let report = ledger.report(lab, self.world.plant_mut(), end, false);
         (report, captured)
+    }
+}
+
+impl Operation for Observed<'_, LabNode, Seen<'_>> {
+    fn ledger(&mut self) -> &mut Ledger {
+        &mut self.observer.ledger
+    }
+    fn make(
+        &self,
+        builder: &Builder<'_>,
+        node: NodeId,
+        life: u32,
+        now: Instant,
+    ) -> Option<LabNode> {
+        lab_world::machine(builder, node, life, now)
     }
 }
 

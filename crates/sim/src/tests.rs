@@ -88,7 +88,7 @@ fn contents(len: usize, number: u8) -> Vec<u8> {
 
 impl Node for Script {
     type Event = (Vc, usize);
-    type Plant = ();
+    type Management = ();
     type Report = ();
     fn report((): &mut (), _from: NodeId, (): ()) -> bool {
         false

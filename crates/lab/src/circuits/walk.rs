@@ -10,7 +10,8 @@
 //! Counters do not tell which cells a part dropped. So stale cells count as passed on, and dropped cells count as cells
 //! of the row, as far as the numbers allow.
 
-use super::{Circuit, LinkEnd, Loss, place};
+use super::{Circuit, Loss, place};
+use crate::model::LinkEnd;
 use aerostat_node::atm::{CellCounters, DropReason};
 
 /// A walk along one way.

@@ -129,7 +129,7 @@ mod tests {
         for (n, link) in lab.links.iter().enumerate() {
             for (end, other) in [(0, 1), (1, 0)] {
                 if let NodeKind::Switch(switch) = &lab.node(link.ends[end].node).kind {
-                    let port = &switch.ports[link.ends[end].port];
+                    let port = &switch.ports[usize::from(link.ends[end].port)];
                     assert_eq!((port.link.0, port.peer), (n, link.ends[other].node));
                 }
             }

@@ -183,6 +183,7 @@ pub(super) fn connect(
             }
             _ => 0,
         };
+        let port = port as u16;
         LinkEnd { node, port }
     };
     let ends = if between_switches {
@@ -259,7 +260,7 @@ impl Builder<'_> {
             };
         };
         let link = connect(self.lab, format!("{name}-{}", on.value), node, switch, link);
-        let port = self.lab.links[link.0].ends[1].port;
+        let port = usize::from(self.lab.links[link.0].ends[1].port);
         if let NodeKind::Switch(switch) = &mut self.lab.nodes[switch.0].kind
             && let Some(port) = switch.ports.get_mut(port)
         {

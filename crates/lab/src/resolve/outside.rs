@@ -167,7 +167,7 @@ fn attach(
     if let Some(on) = on {
         let id = connect(lab, format!("{name}-{}", link.on.value), node, on, None);
         attachment.link = id;
-        attachment.port = lab.links[id.0].ends[1].port;
+        attachment.port = lab.links[id.0].ends[1].port.into();
         if let Some(rate) = &link.options.rate {
             lab.links[id.0].rate = rate.value.0;
         }

@@ -209,7 +209,7 @@ fn connection(
         };
         let [one, other] = lab.link(switch.ports[port].link).ends;
         let far = if one.node == at { other } else { one };
-        (at, came) = (far.node, (far.port, label));
+        (at, came) = (far.node, (far.port.into(), label));
     }
     hops.push(Hop {
         switch: at,

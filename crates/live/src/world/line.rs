@@ -1,60 +1,27 @@
-//! One direction of a cable: its cells, its losses and its counters.
+//! One direction of a link in real time: a cell that is lost or damaged costs the whole run that it belongs to.
 
 use aerostat_lab::circuits::LinkCounters;
 use aerostat_lab::model::Link;
+use aerostat_lab::plant::{Crossed, Medium};
 use aerostat_node::atm::CellRun;
 use aerostat_node::ip::books::Cause;
-use aerostat_proto::{Duration, Instant};
-use std::collections::VecDeque;
+use aerostat_proto::Instant;
 
-/// One direction of a cable.
-pub(super) struct Line {
-    pub(super) from: (usize, u16),
-    pub(super) to: (usize, u16),
-    pub(super) delay: Duration,
-    pub(super) on_the_way: VecDeque<(Instant, CellRun)>,
+/// Random errors of one direction of a link.
+pub struct RunLine {
     /// Probabilities that a cell is not lost, and that none of its bits is inverted.
     kept: f64,
     clean: f64,
     random: u64,
-    pub(super) up: bool,
-    /// Counters in cells. A PDU with a lost or damaged cell is lost or damaged as a whole.
-    pub(super) counters: LinkCounters,
 }
 
-impl Line {
-    pub(super) fn new(link: &Link, [from, to]: [(usize, u16); 2], random: u64) -> Self {
+impl RunLine {
+    pub(super) fn new(link: &Link, random: u64) -> Self {
         Self {
-            from,
-            to,
-            delay: link.delay,
-            on_the_way: VecDeque::new(),
             kept: 1.0 - link.loss,
             clean: (1.0 - link.bit_errors).powi(aerostat_wire::cell::CELL_BITS as i32),
             random,
-            up: true,
-            counters: LinkCounters::default(),
         }
-    }
-
-    /// Cells leave the port in front. Returns the reason if the cable does not carry all of them; then all are lost.
-    pub(super) fn take(&mut self, cells: u16) -> Option<Cause> {
-        let count = u64::from(cells);
-        self.counters.sent += count;
-        if !self.up {
-            self.counters.down += count;
-            return Some(Cause::Cut);
-        }
-        if self.harms(self.kept, cells) {
-            self.counters.lost += count;
-            return Some(Cause::CellLost);
-        }
-        if self.harms(self.clean, cells) {
-            self.counters.damaged += count;
-            self.counters.discarded += count;
-            return Some(Cause::BitErrors);
-        }
-        None
     }
 
     /// Draws whether any of `cells` cells is affected, where each is spared with probability `spared`.
@@ -69,5 +36,27 @@ impl Line {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let uniform = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
         uniform >= spared.powi(cells.into())
+    }
+}
+
+impl Medium for RunLine {
+    fn cross(
+        &mut self,
+        run: CellRun,
+        _start: Instant,
+        _finish: Instant,
+        counters: &mut LinkCounters,
+    ) -> Crossed {
+        let count = u64::from(run.count);
+        if self.harms(self.kept, run.count) {
+            counters.lost += count;
+            return Crossed::Lost(run, Cause::CellLost);
+        }
+        if self.harms(self.clean, run.count) {
+            counters.damaged += count;
+            counters.discarded += count;
+            return Crossed::Lost(run, Cause::BitErrors);
+        }
+        Crossed::Intact(run)
     }
 }

@@ -2,8 +2,10 @@
 //! front of one of its output queues. The cell plane only counts, so a probe compares counters before and after. Nodes
 //! that are not captured are not probed.
 
-use super::{Machine, World};
+use super::World;
 use crate::capture::End;
+use aerostat_lab::model::NodeId;
+use aerostat_lab::plant::{LabNode, LineId, LinkEnd};
 use aerostat_node::atm::{CellRun, DropReason, Drops, PortVc};
 use aerostat_proto::Instant;
 use aerostat_wire::Vc;
@@ -12,20 +14,20 @@ use aerostat_wire::pcapng::Direction;
 /// Counters before the arrival.
 pub(super) struct Probe {
     run: CellRun,
-    line: usize,
+    line: LineId,
     /// Counters of the input port, if it is captured.
     input: Option<Drops>,
     /// Counters of captured output ports of the same switch: line, port, drops.
-    outputs: Vec<(usize, u16, Drops)>,
+    outputs: Vec<(LineId, u16, Drops)>,
 }
 
 impl World {
     /// Reads the counters before `run` arrives on `line`; `None` if there is no capture.
-    pub(super) fn probe(&self, line: usize, run: &CellRun) -> Option<Probe> {
+    pub(super) fn probe_before(&self, line: LineId, run: &CellRun) -> Option<Probe> {
         if self.captures.is_empty() {
             return None;
         }
-        let (node, port) = self.lines[line].to;
+        let LinkEnd { node, port } = self.plant.line(line).to;
         let input = self
             .captures
             .watches(End::receiver(line), Direction::Received)
@@ -47,7 +49,7 @@ impl World {
             input,
             outputs,
         } = probe;
-        let (node, port) = self.lines[line].to;
+        let LinkEnd { node, port } = self.plant.line(line).to;
         if let Some(before) = input {
             let reason = grown(&before, &self.drops_at_input(node, port, run.vc));
             let end = End::receiver(line);
@@ -67,43 +69,40 @@ impl World {
     }
 
     /// Cells dropped at an input before any queue, of one connection or of all unknown ones.
-    fn drops_at_input(&self, node: usize, port: u16, vc: Vc) -> Drops {
-        match &self.nodes[node].machine {
-            Some(Machine::Station(station)) => station.nic().counters.dropped,
-            Some(Machine::Switch(switch)) => {
-                let fabric = switch.fabric();
-                let mut drops = fabric.input_counters(port).unwrap_or_default().dropped;
-                let from = PortVc::new(port, vc);
-                let policed = fabric.connections().find(|known| known.from == from);
-                drops.merge(
-                    &policed
-                        .map(|known| known.counters.dropped)
-                        .unwrap_or_default(),
-                );
-                drops
-            }
-            Some(Machine::Outside(_)) | None => Drops::default(),
+    fn drops_at_input(&self, node: NodeId, port: u16, vc: Vc) -> Drops {
+        let here = self.plant.node(node);
+        if let Some(station) = here.and_then(LabNode::as_station) {
+            return station.nic().counters.dropped;
         }
+        let Some(switch) = here.and_then(LabNode::as_switch) else {
+            return Drops::default();
+        };
+        let fabric = switch.fabric();
+        let mut drops = fabric.input_counters(port).unwrap_or_default().dropped;
+        let from = PortVc::new(port, vc);
+        let policed = fabric.connections().find(|known| known.from == from);
+        let policed = policed.map(|known| known.counters.dropped);
+        drops.merge(&policed.unwrap_or_default());
+        drops
     }
 
     /// Cells dropped at the captured output ports of a switch, with their lines.
-    fn drops_at_outputs(&self, node: usize) -> Vec<(usize, u16, Drops)> {
-        let Some(Machine::Switch(switch)) = &self.nodes[node].machine else {
+    fn drops_at_outputs(&self, node: NodeId) -> Vec<(LineId, u16, Drops)> {
+        let Some(switch) = self.plant.node(node).and_then(LabNode::as_switch) else {
             return Vec::new();
         };
-        let lines = self.nodes[node].lines.iter().zip(0..);
-        let watched =
-            lines.filter(|(line, _)| self.captures.watches(End::sender(**line), Direction::Sent));
-        let drops = watched.filter_map(|(line, port)| {
-            let output = switch.fabric().output(port)?;
-            Some((*line, port, output.totals().dropped))
+        let drops = (0..self.plant.ports(node)).filter_map(|port| {
+            let line = self.plant.line_from(LinkEnd { node, port })?;
+            let watched = self.captures.watches(End::sender(line), Direction::Sent);
+            let output = switch.fabric().output(port).filter(|_| watched)?;
+            Some((line, port, output.totals().dropped))
         });
         drops.collect()
     }
 
     /// The label under which cells of `from` leave by port `out`; the same label if they do not.
-    fn label_at(&self, node: usize, from: PortVc, out: u16) -> Vc {
-        let Some(Machine::Switch(switch)) = &self.nodes[node].machine else {
+    fn label_at(&self, node: NodeId, from: PortVc, out: u16) -> Vc {
+        let Some(switch) = self.plant.node(node).and_then(LabNode::as_switch) else {
             return from.vc;
         };
         let connection = switch.fabric().connections().find(|c| c.from == from);

@@ -4,6 +4,7 @@ use super::{Run, seconds};
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::report::RunReport;
+use aerostat_live::results;
 use aerostat_proto::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,7 +42,7 @@ impl Run<'_> {
     fn report(&mut self) -> RunReport {
         self.world.settle_books();
         self.drain();
-        self.results.report(&self.world, self.now, false)
+        results::report(&mut self.world, self.builder, self.now, false)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::Run;
 use aerostat_lab::build::{Builder, Flavour};
-use aerostat_lab::circuits::Network as _;
 use aerostat_lab::model::LinkId;
 use aerostat_live::capture::Form;
 use aerostat_proto::{Duration, Instant};

@@ -8,8 +8,7 @@ use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::{FaultKind, LinkId, NodeId};
 use aerostat_live::capture::Form;
-use aerostat_live::results::Results;
-use aerostat_live::world::{Machine, Output, World};
+use aerostat_live::world::{Output, World};
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_proto::{Duration, Instant};
 use std::path::Path;
@@ -23,7 +22,6 @@ struct Run<'a> {
     /// The driver wakes up only at multiples of this.
     late: Duration,
     story: Vec<String>,
-    results: Results<'a>,
 }
 
 fn lab() -> Lab {
@@ -36,9 +34,8 @@ fn lab() -> Lab {
 
 impl<'a> Run<'a> {
     fn start(lab: &'a Lab, builder: &'a Builder<'a>, late: Duration) -> Self {
-        let mut world = World::new(lab, builder, Instant::ZERO);
-        world.start(Instant::ZERO);
-        let results = Results::new(lab, builder);
+        let mut world = World::new(builder, Instant::ZERO);
+        world.start(builder, Instant::ZERO);
         Self {
             lab,
             builder,
@@ -46,7 +43,6 @@ impl<'a> Run<'a> {
             now: Instant::ZERO,
             late,
             story: Vec::new(),
-            results,
         }
     }
     fn until(&mut self, end: Instant) {
@@ -65,21 +61,12 @@ impl<'a> Run<'a> {
     }
     fn drain(&mut self) {
         while let Some(output) = self.world.poll_output() {
-            let Some(output) = self.results.take(output) else {
-                continue;
-            };
             match output {
                 Output::Trace(node, at, trace) => {
                     let name = &self.lab.node(node).name;
                     self.story
                         .push(format!("{} {name} {}", at.as_nanos(), trace.name));
                 }
-                // The results have taken the other outputs.
-                Output::Sample(_)
-                | Output::Lost(..)
-                | Output::Socket(..)
-                | Output::Life(_)
-                | Output::Off(..) => {}
                 Output::Finished(..) => {}
                 Output::Frame { .. } => panic!("nobody here is a kernel"),
                 // There is no peer outside.
@@ -89,16 +76,11 @@ impl<'a> Run<'a> {
         }
     }
     fn fault(&mut self, what: FaultKind) {
-        self.world.fault(self.lab, self.builder, what, self.now);
+        self.world.fault(self.builder, what, self.now);
     }
     fn dropped(&self) -> u64 {
-        let switches = self
-            .world
-            .machines()
-            .filter_map(|(_, _, machine)| match machine? {
-                Machine::Switch(switch) => Some(switch),
-                Machine::Station(_) | Machine::Outside(_) => None,
-            });
+        let nodes = self.world.nodes();
+        let switches = nodes.filter_map(|(.., node)| node?.as_switch());
         let ports =
             switches.flat_map(|switch| (0..switch.fabric().ports()).map(move |n| (switch, n)));
         ports
@@ -136,7 +118,7 @@ fn a_late_driver_sees_the_same_network() {
     assert_eq!(exact.story, late.story);
     // The last few milliseconds of the late run are still to come.
     let received = |run: &Run<'_>| {
-        let flows = run.results.stats.report(run.now);
+        let flows = run.world.stats().report(run.now);
         flows
             .iter()
             .flat_map(|flow| &flow.paths)

@@ -3,7 +3,6 @@
 use super::{Run, seconds};
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
-use aerostat_live::world::Machine;
 use aerostat_node::atm::{Arrivals, CellRate, CellRun, Pdu};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::Vc;
@@ -36,11 +35,7 @@ fn lab(text: &str) -> Lab {
 
 /// For each switch, cells received on permanent connections, and cells that the policer dropped.
 fn policed(run: &Run<'_>) -> Vec<(u64, u64)> {
-    let machines = run.world.machines();
-    let switches = machines.filter_map(|(_, _, machine)| match machine? {
-        Machine::Switch(switch) => Some(switch),
-        Machine::Station(_) | Machine::Outside(_) => None,
-    });
+    let switches = run.world.nodes().filter_map(|(.., node)| node?.as_switch());
     let of = |info: aerostat_node::switch::PermanentInfo| (info.cells[0], info.policed[0]);
     switches
         .filter_map(|switch| switch.permanent().next().map(of))

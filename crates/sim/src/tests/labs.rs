@@ -28,7 +28,10 @@ impl Observer<LabEvent> for Log {
             LabEvent::Lost(..)
             | LabEvent::Socket(_)
             | LabEvent::Joined { .. }
-            | LabEvent::Reaches { .. } => {}
+            | LabEvent::Reaches { .. }
+            | LabEvent::Frame { .. }
+            | LabEvent::Daemon(..)
+            | LabEvent::Outside(_) => {}
         }
     }
 }
@@ -45,7 +48,7 @@ fn run(lab: &Lab, seed: u64, until: Instant) -> (World<LabNode>, Log) {
     let builder = Builder::new(lab, seed, Flavour::Embedded);
     let mut world = lab_world::build(lab, seed);
     let mut log = Log::default();
-    lab_world::start(&mut world, lab, &builder, &mut log);
+    lab_world::start(&mut world, &builder, &mut log);
     world.run_until(until, &mut log);
     (world, log)
 }

@@ -251,8 +251,7 @@ fn staggered(lab: &Lab, seed: u64, spread: Duration, joined: &mut Joined) {
     let mut heard = Heard { lab, joined };
     for (at, id) in order {
         world.run_until(Instant::from_nanos(at), &mut heard);
-        let id = aerostat_sim::NodeId(id.0);
-        let machine = lab_world::machine(lab, &builder, id, 0, world.now());
+        let machine = lab_world::machine(&builder, id, 0, world.now());
         world.power_on(id, machine.expect("no node is outside"), &mut heard);
     }
     world.run_until(Instant::ZERO + spread + end(lab), &mut heard);
@@ -265,9 +264,9 @@ struct Heard<'a> {
 }
 
 impl Observer<LabEvent> for Heard<'_> {
-    fn trace(&mut self, node: aerostat_sim::NodeId, trace: Trace, now: Instant) {
+    fn trace(&mut self, node: NodeId, trace: Trace, now: Instant) {
         let name = &self.lab.nodes[node.0].name;
         self.joined.event(&Event::new(now, name, &trace));
     }
-    fn event(&mut self, _: aerostat_sim::NodeId, _: LabEvent, _: Instant) {}
+    fn event(&mut self, _: NodeId, _: LabEvent, _: Instant) {}
 }

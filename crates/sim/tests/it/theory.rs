@@ -90,7 +90,7 @@ impl Probe {
         let mut world = lab_world::build(&lab, lab.seed);
         let mut heard = Heard::default();
         let builder = Builder::new(&lab, lab.seed, Flavour::Embedded);
-        lab_world::start(&mut world, &lab, &builder, &mut heard);
+        lab_world::start(&mut world, &builder, &mut heard);
         Self { lab, world, heard }
     }
     /// Runs to this time of the run.
@@ -108,7 +108,7 @@ impl Probe {
         self.heard.arrived[flow].iter().map(|one| one.1).collect()
     }
     fn circuits(&self) -> Circuits {
-        circuits::read(&self.lab, &self.world)
+        circuits::read(&self.lab, self.world.plant())
     }
     /// The direction of the connection with this label at its sender.
     fn circuit(&self, node: &str, vci: u16) -> circuits::Circuit {

@@ -58,7 +58,10 @@ impl Observer<LabEvent> for Log {
             LabEvent::Lost(..)
             | LabEvent::Socket(_)
             | LabEvent::Joined { .. }
-            | LabEvent::Reaches { .. } => {}
+            | LabEvent::Reaches { .. }
+            | LabEvent::Frame { .. }
+            | LabEvent::Daemon(..)
+            | LabEvent::Outside(_) => {}
         }
     }
     fn packet(&mut self, packet: &Packet<'_>) {
@@ -140,7 +143,7 @@ impl Bench {
             ..Log::default()
         };
         let builder = Builder::new(&lab, seed, Flavour::Embedded);
-        lab_world::start(&mut world, &lab, &builder, &mut log);
+        lab_world::start(&mut world, &builder, &mut log);
         let lives = vec![0; lab.nodes.len()];
         Self {
             lab,
@@ -307,7 +310,7 @@ impl Bench {
         let builder = Builder::new(&self.lab, self.seed, Flavour::Embedded);
         let life = self.lives[node.0];
         let now = self.world.now();
-        let machine = lab_world::machine(&self.lab, &builder, node, life, now);
+        let machine = lab_world::machine(&builder, node, life, now);
         let machine = machine.expect("a node of the lab");
         self.world.power_on(node, machine, &mut self.log);
         for (at, behind, program) in programs(&self.lab) {

@@ -220,7 +220,7 @@ pub fn agreement(bench: &Bench) -> Result<(), String> {
                 let only: Vec<_> = a.iter().filter(|(vc, e)| b.get(vc) != Some(e)).collect();
                 format!("{only:?}")
             };
-            let name = bench.world.link_name(link);
+            let name = bench.world.plant().link_name(link);
             let (here, there) = (only(&one, &other), only(&other, &one));
             return Err(format!(
                 "{name}: only one end: {here}, only the other: {there}"
@@ -333,7 +333,7 @@ pub fn cells(bench: &Bench) -> Result<Cells, String> {
     for link in (0..bench.lab.links.len()).map(LinkId) {
         for counters in bench.world.link_counters(link) {
             let gone = counters.lost + counters.discarded + counters.down;
-            let name = bench.world.link_name(link);
+            let name = bench.world.plant().link_name(link);
             if counters.delivered + gone > counters.sent {
                 return Err(format!("{name} made cells: {counters:?}"));
             }

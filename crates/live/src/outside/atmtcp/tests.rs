@@ -126,8 +126,8 @@ impl Loop {
         let rate = lab.link(model.attachment.link).rate;
         let link = Link::new(&model.way, rate, poll.registry(), Token(0)).unwrap();
         let clock = Clock::start();
-        let mut world = World::new(&lab, &builder, clock.now());
-        world.start(clock.now());
+        let mut world = World::new(&builder, clock.now());
+        world.start(&builder, clock.now());
         Self {
             world,
             node,

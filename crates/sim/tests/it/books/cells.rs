@@ -12,7 +12,7 @@ pub(super) fn check(lab: &Lab, world: &World<LabNode>) -> Result<(), String> {
         }
     }
     for link in (0..lab.links.len()).map(LinkId) {
-        let name = world.link_name(link);
+        let name = world.plant().link_name(link);
         of_link(lab, world, link).map_err(|why| format!("link {name}: {why}"))?;
     }
     Ok(())

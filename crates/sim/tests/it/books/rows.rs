@@ -11,7 +11,7 @@ use aerostat_sim::{LabNode, LinkId, NodeId, World};
 
 /// All mistakes in the rows.
 pub(super) fn check(lab: &Lab, world: &World<LabNode>) -> Result<(), String> {
-    let all = circuits::read(lab, world);
+    let all = circuits::read(lab, world.plant());
     let mut wrong = Vec::new();
     for circuit in &all.circuits {
         let row = Row {

@@ -1,9 +1,9 @@
-//! The nodes of a lab as nodes of a world: end systems and switches.
+//! The nodes of a lab: end systems, switches, and the far ends of links out of the lab.
 
-use crate::node::{Node, NodeOutput};
-use crate::world::NodeId;
-use aerostat_lab::model;
-use aerostat_lab::routing::Routing;
+use super::node::{Node, NodeOutput};
+use crate::build::Builder;
+use crate::model::{NodeId, NodeKind};
+use crate::routing::Routing;
 use aerostat_node::atm::{CellRun, DataUnit, DataUnitBuf, DroppedPdu, OutputPort, Pdu, PortVc};
 use aerostat_node::host::{HostCommand, HostInput, Station, StationEvent};
 use aerostat_node::inspect::Table;
@@ -11,14 +11,16 @@ use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_node::ip::books::{Cause, SocketEvent};
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::switch::{self, PortNo, Switch};
+use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::{AtmAddress, Vc};
+use std::collections::VecDeque;
 
 /// A report of a switch: whether it can send calls out at a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Usable(PortNo, bool);
 
-/// Events of a lab's nodes for the experimenter.
+/// Events of a lab's nodes for the driver.
 #[derive(Debug)]
 pub enum LabEvent {
     /// A measured packet left or reached an IP stack.
@@ -43,15 +45,31 @@ pub enum LabEvent {
         /// True if the client is reached.
         reached: bool,
     },
+    /// A frame for interface `lecN` of a Linux kernel. In virtual time there is no kernel.
+    Frame {
+        /// N.
+        itf: usize,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// A frame for a daemon that is a process of its own. In virtual time there are no processes.
+    Daemon(Role, Vec<u8>),
+    /// Cells for the far end of a link out of the lab.
+    Outside(CellRun),
 }
 
-/// An end system in the world.
+/// An end system.
 pub struct StationNode {
     station: Station,
     /// True if the adapter may have new departures.
     touched: bool,
-    /// Frames for a kernel that does not exist in virtual time.
-    kernel_frames: u64,
+}
+
+/// The far end of a link out of the lab.
+#[derive(Default)]
+pub struct OutsideNode {
+    connected: bool,
+    events: VecDeque<LabEvent>,
 }
 
 /// A node of a lab.
@@ -60,16 +78,32 @@ pub enum LabNode {
     Station(Box<StationNode>),
     /// A switch.
     Switch(Box<Switch>),
+    /// The far end of a link out of the lab.
+    Outside(Box<OutsideNode>),
 }
 
 impl LabNode {
+    /// A node of a lab at its power-up number `life`, from 0; `None` if the lab has no such node.
+    #[must_use]
+    pub fn make(builder: &Builder<'_>, id: NodeId, life: u32, now: Instant) -> Option<Self> {
+        let lab = builder.lab();
+        let node = lab.nodes.get(id.0)?;
+        match &node.kind {
+            NodeKind::Switch(_) => builder.switch(id, life).map(Self::switch),
+            NodeKind::Outside(_) => Some(Self::Outside(Box::default())),
+            _ => {
+                let rate = lab.link(node.attachment()?.link).rate;
+                let host = builder.host(id, life, now)?;
+                Some(Self::station(Station::new(host, rate)))
+            }
+        }
+    }
     /// An end system.
     #[must_use]
     pub fn station(station: Station) -> Self {
         Self::Station(Box::new(StationNode {
             station,
             touched: false,
-            kernel_frames: 0,
         }))
     }
     /// A switch.
@@ -77,20 +111,27 @@ impl LabNode {
     pub fn switch(switch: Switch) -> Self {
         Self::Switch(Box::new(switch))
     }
-    /// The station; `None` for a switch.
+    /// The station; `None` for another node.
     #[must_use]
     pub fn as_station(&self) -> Option<&Station> {
         match self {
             Self::Station(node) => Some(&node.station),
-            Self::Switch(_) => None,
+            Self::Switch(_) | Self::Outside(_) => None,
         }
     }
-    /// The switch; `None` for a station.
+    /// The switch; `None` for another node.
     #[must_use]
     pub fn as_switch(&self) -> Option<&Switch> {
         match self {
-            Self::Station(_) => None,
             Self::Switch(switch) => Some(switch),
+            Self::Station(_) | Self::Outside(_) => None,
+        }
+    }
+    /// The switch, to change its permanent connections; `None` for another node.
+    pub fn as_switch_mut(&mut self) -> Option<&mut Switch> {
+        match self {
+            Self::Switch(switch) => Some(switch),
+            Self::Station(_) | Self::Outside(_) => None,
         }
     }
     /// State of kind `what`; `None` if this node has no such state.
@@ -99,17 +140,38 @@ impl LabNode {
         match self {
             Self::Station(node) => node.station.inspect(what, now),
             Self::Switch(switch) => switch.inspect(what),
+            Self::Outside(_) => None,
         }
     }
-    /// Passes a command to an end system; switches have no commands. Call this through
-    /// [`World::with_node`](crate::World::with_node).
-    pub fn command(&mut self, command: HostCommand, now: Instant) {
-        if let Self::Station(node) = self {
-            node.input(HostInput::Command(command), now);
+    /// Calls `see` with every transmitter.
+    pub fn outputs<'a>(&'a self, mut see: impl FnMut(&'a OutputPort)) {
+        match self {
+            Self::Station(node) => see(node.station.nic().output()),
+            Self::Switch(switch) => {
+                let fabric = switch.fabric();
+                let ports = 0..fabric.ports();
+                ports.filter_map(|port| fabric.output(port)).for_each(see);
+            }
+            Self::Outside(_) => {}
         }
+    }
+    /// Passes an input to an end system; other nodes ignore it. Call this through
+    /// [`Driver::with_node`](super::Driver::with_node).
+    pub fn input(&mut self, input: HostInput<'_>, now: Instant) {
+        if let Self::Station(node) = self {
+            node.input(input, now);
+        }
+    }
+    /// Passes a command to an end system, like [`Self::input`].
+    pub fn command(&mut self, command: HostCommand, now: Instant) {
+        self.input(HostInput::Command(command), now);
+    }
+    /// Makes an end system send a frame on its interface `itf`, as if its own stack had made the frame.
+    pub fn frame(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+        self.input(HostInput::Frame { itf, frame }, now);
     }
     /// Puts an SDU on a connection of an end system, bypassing the protocols of its host like an untrusted program;
-    /// false if there is no such connection. Call this through [`World::with_node`](crate::World::with_node).
+    /// false if there is no such connection. Call this through [`Driver::with_node`](super::Driver::with_node).
     pub fn send_raw(&mut self, vc: Vc, sdu: Vec<u8>, now: Instant) -> bool {
         let Self::Station(node) = self else {
             return false;
@@ -120,18 +182,18 @@ impl LabNode {
             .send(vc, Pdu::new(sdu), now)
             .is_some()
     }
-    /// Makes an end system send a frame on its interface `itf`, as if its own stack had made the frame.
-    pub fn frame(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
-        if let Self::Station(node) = self {
-            node.input(HostInput::Frame { itf, frame }, now);
+    /// Makes a switch release its calls; other nodes ignore this. Call this through
+    /// [`Driver::with_node`](super::Driver::with_node).
+    pub fn clear_calls(&mut self, now: Instant) {
+        if let Self::Switch(switch) = self {
+            let Ok(()) = switch.handle_input(switch::Input::Clear, now);
         }
     }
-    /// Frames for a Linux kernel, which does not exist in virtual time.
-    #[must_use]
-    pub fn kernel_frames(&self) -> u64 {
-        match self {
-            Self::Station(node) => node.kernel_frames,
-            Self::Switch(_) => 0,
+    /// The peer at the far end of a link out of the lab has connected or disconnected.
+    /// [`Driver::refresh_links`](super::Driver::refresh_links) looks at the consequences.
+    pub fn connect(&mut self, connected: bool) {
+        if let Self::Outside(outside) = self {
+            outside.connected = connected;
         }
     }
 }
@@ -143,50 +205,48 @@ impl StationNode {
     }
 
     fn poll_output(&mut self) -> Option<NodeOutput<LabEvent, Usable>> {
-        loop {
-            let Some(event) = self.station.poll_event() else {
-                // This comes last: the first cell of a packet leaves at once if the line is free and can be lost, so
-                // the packet must be in the books before.
-                let touched = std::mem::take(&mut self.touched);
-                return touched.then_some(NodeOutput::Touched(0));
-            };
-            return Some(match event {
-                StationEvent::Frame { .. } => {
-                    self.kernel_frames += 1;
-                    continue;
-                }
-                // There are no daemon processes in virtual time.
-                StationEvent::Daemon(..) => continue,
-                StationEvent::Sample(sample) => NodeOutput::Event(LabEvent::Sample(sample)),
-                StationEvent::Finished(app, result) => {
-                    NodeOutput::Event(LabEvent::Finished(app, result))
-                }
-                StationEvent::Lost(cause, head) => NodeOutput::Event(LabEvent::Lost(cause, head)),
-                StationEvent::Socket(event) => NodeOutput::Event(LabEvent::Socket(event)),
-                StationEvent::Joined { itf, joined } => {
-                    NodeOutput::Event(LabEvent::Joined { itf, joined })
-                }
-                StationEvent::Reaches { address, reached } => {
-                    NodeOutput::Event(LabEvent::Reaches { address, reached })
-                }
-                StationEvent::Trace(trace) => NodeOutput::Trace(trace),
-            });
+        let Some(event) = self.station.poll_event() else {
+            // This comes last: the first cell of a packet leaves at once if the line is free and can be lost, so the
+            // packet must be in the books before.
+            let touched = std::mem::take(&mut self.touched);
+            return touched.then_some(NodeOutput::Touched(0));
+        };
+        Some(NodeOutput::Event(match event {
+            StationEvent::Frame { itf, frame } => LabEvent::Frame { itf, frame },
+            StationEvent::Daemon(role, frame) => LabEvent::Daemon(role, frame),
+            StationEvent::Sample(sample) => LabEvent::Sample(sample),
+            StationEvent::Finished(app, result) => LabEvent::Finished(app, result),
+            StationEvent::Lost(cause, head) => LabEvent::Lost(cause, head),
+            StationEvent::Socket(event) => LabEvent::Socket(event),
+            StationEvent::Joined { itf, joined } => LabEvent::Joined { itf, joined },
+            StationEvent::Reaches { address, reached } => LabEvent::Reaches { address, reached },
+            StationEvent::Trace(trace) => return Some(NodeOutput::Trace(trace)),
+        }))
+    }
+}
+
+impl OutsideNode {
+    fn cells(&mut self, run: CellRun) {
+        if let Some(mark) = run.pdu().and_then(Pdu::mark) {
+            let left = LabEvent::Socket(SocketEvent::Left(mark));
+            self.events.push_back(left);
         }
+        self.events.push_back(LabEvent::Outside(run));
     }
 }
 
 impl Node for LabNode {
     type Event = LabEvent;
-    type Plant = Routing;
+    type Management = Routing;
     type Report = Usable;
 
-    fn report(plant: &mut Routing, from: NodeId, Usable(port, usable): Usable) -> bool {
-        plant.report(model::NodeId(from.0), port, usable)
+    fn report(routing: &mut Routing, from: NodeId, Usable(port, usable): Usable) -> bool {
+        routing.report(from, port, usable)
     }
 
-    fn managed(&mut self, me: NodeId, plant: &Routing, now: Instant) {
+    fn managed(&mut self, me: NodeId, routing: &Routing, now: Instant) {
         if let Self::Switch(switch) = self {
-            for (prefix, ways) in plant.routes(model::NodeId(me.0)) {
+            for (prefix, ways) in routing.routes(me) {
                 switch.routes_mut().set_prefix(&prefix, ways);
             }
             let Ok(()) = switch.handle_input(switch::Input::Rerouted, now);
@@ -199,6 +259,7 @@ impl Node for LabNode {
             Self::Switch(switch) => {
                 let Ok(()) = switch.handle_input(switch::Input::Start, now);
             }
+            Self::Outside(_) => {}
         }
     }
 
@@ -215,7 +276,7 @@ impl Node for LabNode {
                 node.station.receive_middle(run, now);
                 None
             }
-            Self::Station(_) => Some(run),
+            Self::Station(_) | Self::Outside(_) => Some(run),
             // Only local labels concern the control plane.
             Self::Switch(switch) if switch.fabric().is_local(PortVc::new(port, run.vc)) => {
                 Some(run)
@@ -237,6 +298,7 @@ impl Node for LabNode {
             Self::Switch(switch) => {
                 let Ok(()) = switch.handle_input(switch::Input::Cells(PortNo(port), run), now);
             }
+            Self::Outside(outside) => outside.cells(run),
         }
     }
 
@@ -249,6 +311,7 @@ impl Node for LabNode {
             Self::Switch(switch) => {
                 let Ok(()) = switch.handle_input(switch::Input::Link(PortNo(port), up), now);
             }
+            Self::Outside(_) => {}
         }
     }
 
@@ -259,6 +322,7 @@ impl Node for LabNode {
                 node.touched = true;
             }
             Self::Switch(switch) => switch.handle_timeout(now),
+            Self::Outside(_) => {}
         }
     }
 
@@ -270,6 +334,7 @@ impl Node for LabNode {
                 switch::Output::Usable(port, usable) => NodeOutput::Report(Usable(port, usable)),
                 switch::Output::Trace(trace) => NodeOutput::Trace(trace),
             }),
+            Self::Outside(outside) => outside.events.pop_front().map(NodeOutput::Event),
         }
     }
 
@@ -277,6 +342,14 @@ impl Node for LabNode {
         match self {
             Self::Station(node) => node.station.poll_timeout(),
             Self::Switch(switch) => switch.poll_timeout(),
+            Self::Outside(_) => None,
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        match self {
+            Self::Outside(outside) => outside.connected,
+            Self::Station(_) | Self::Switch(_) => true,
         }
     }
 
@@ -284,12 +357,13 @@ impl Node for LabNode {
         match self {
             Self::Station(node) => node.station.keep_books(),
             Self::Switch(switch) => switch.fabric_mut().log_discards(),
+            Self::Outside(_) => {}
         }
     }
 
     fn poll_discard(&mut self) -> Option<(u16, DroppedPdu)> {
         match self {
-            Self::Station(_) => None,
+            Self::Station(_) | Self::Outside(_) => None,
             Self::Switch(switch) => switch.fabric_mut().take_discard(),
         }
     }
@@ -304,6 +378,7 @@ impl Node for LabNode {
         match self {
             Self::Station(node) => (port == 0).then(|| node.station.nic_mut().output_mut()),
             Self::Switch(switch) => switch.fabric_mut().output_mut(port),
+            Self::Outside(_) => None,
         }
     }
 }

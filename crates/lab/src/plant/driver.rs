@@ -1,0 +1,431 @@
+//! What happens in a plant: events, inputs, power, and cut links.
+//!
+//! **Path of a cell.** A cell waits at an output port of a node. It leaves when the transmitter is free, crosses the
+//! line, and is given to the far node. Nodes decide what to do with cells; the plant owns lines, time and events.
+//!
+//! **Events.** Nodes are called only when something is due. Departures of an instant come before cells that are queued
+//! at that instant: before a node's control plane acts, its ports are brought up to date.
+//!
+//! **Power.** A node that starts assumes that its links are up. It is told at once of those that are down, and of every
+//! later change. Cells on a line that goes down are lost.
+
+use super::line::{Crossed, LineId, Medium};
+use super::node::{Node, NodeOutput};
+use super::{Plant, Source};
+use crate::model::{LinkEnd, LinkId, NodeId};
+use aerostat_node::atm::{CellRun, DataUnit, Departure, DroppedPdu};
+use aerostat_node::ip::books::{Cause, Place};
+use aerostat_proto::{Instant, Trace};
+
+/// A plant with what its driver does by itself: what becomes of the outputs of nodes, and who sees cells.
+///
+/// A driver implements the first methods. The others are the same under every driver.
+pub trait Driver: Sized {
+    /// The nodes.
+    type Node: Node;
+    /// What lines do to cells.
+    type Medium: Medium;
+    /// True if the cells of a PDU leave a port together, and arrive when the first of them would. False if each cell
+    /// leaves and arrives alone.
+    const WHOLE_RUNS: bool;
+
+    /// The plant.
+    fn plant(&self) -> &Plant<Self::Node, Self::Medium>;
+    /// The plant.
+    fn plant_mut(&mut self) -> &mut Plant<Self::Node, Self::Medium>;
+    /// A node reports a trace event.
+    fn trace(&mut self, node: NodeId, trace: Trace);
+    /// A node reports an event.
+    fn event(&mut self, node: NodeId, event: <Self::Node as Node>::Event);
+    /// A packet, or a cell of it, was lost: an SDU, a frame or a packet, or its head.
+    fn lost(&mut self, place: Place, unit: DataUnit<'_>, at: Instant);
+    /// Cells have left the port in front of a line. If the line is down, they are lost.
+    fn leaves(&mut self, line: LineId, departure: &Departure);
+    /// Cells have arrived, and the node at the end of the line is about to get them.
+    fn arrives(&mut self, line: LineId, run: &CellRun);
+    /// The node at the end of the line has got the cells.
+    fn arrived(&mut self) {}
+    /// A PDU lost cells at the port in front of a line.
+    fn dropped(&mut self, line: LineId, drop: &DroppedPdu) {
+        let _ = (line, drop);
+    }
+
+    /// The event of a source happens now.
+    fn happen(&mut self, source: Source) {
+        match source {
+            Source::Line(line) => self.event_of_line(line),
+            Source::Deadline(node) => self.with_node(node, |node, now| node.handle_timeout(now)),
+        }
+    }
+
+    /// Calls a node with the current time, then handles its outputs. Does nothing if the node is off.
+    fn with_node(&mut self, node: NodeId, act: impl FnOnce(&mut Self::Node, Instant)) {
+        // A port without cells has no departures to catch up with.
+        let waiting = &self.plant().slots[node.0].waiting;
+        for port in waiting.iter().copied().collect::<Vec<_>>() {
+            if let Some(line) = self.plant().line_from(LinkEnd { node, port }) {
+                self.advance(line);
+            }
+        }
+        let now = self.plant().now;
+        if let Some(machine) = self.plant_mut().node_mut(node) {
+            act(machine, now);
+            self.serve(node);
+        }
+    }
+
+    /// Handles the outputs of a node, then schedules its next deadline. A timer that is due at the instant of an input
+    /// fires after the input.
+    fn serve(&mut self, node: NodeId) {
+        self.drain(node);
+        let now = self.plant().now;
+        if let Some(machine) = self.plant_mut().node_mut(node)
+            && machine.poll_timeout().is_some_and(|at| at <= now)
+        {
+            machine.handle_timeout(now);
+            self.drain(node);
+        }
+        self.plant_mut().set_deadline(node);
+    }
+
+    /// Handles the outputs of a node.
+    fn drain(&mut self, node: NodeId) {
+        while let Some(output) = self.plant_mut().node_mut(node).and_then(Node::poll_output) {
+            match output {
+                NodeOutput::Touched(port) => self.touched(LinkEnd { node, port }),
+                NodeOutput::Trace(trace) => self.trace(node, trace),
+                NodeOutput::Event(event) => self.event(node, event),
+                NodeOutput::Report(report) => {
+                    let management = &mut self.plant_mut().management;
+                    if Self::Node::report(management, node, report) {
+                        self.plant().nodes().for_each(|node| self.manage(node));
+                    }
+                }
+            }
+        }
+        self.tell_harmed();
+    }
+
+    /// Tells a node the state of management.
+    fn manage(&mut self, node: NodeId) {
+        let plant = self.plant_mut();
+        if let Some(machine) = &mut plant.slots[node.0].node {
+            machine.managed(node, &plant.management, plant.now);
+            self.serve(node);
+        }
+    }
+
+    /// The queues of a port may have changed.
+    fn touched(&mut self, end: LinkEnd) {
+        match self.plant().line_from(end) {
+            // A run takes a departure of its own, so that a burst of events cannot starve the driver's other work.
+            Some(line) if Self::WHOLE_RUNS => {
+                self.plant_mut().slots[end.node.0].waiting.insert(end.port);
+                self.plant_mut().reschedule(line);
+            }
+            Some(line) => self.advance(line),
+            None => {}
+        }
+    }
+
+    /// Puts the cells that have left a port by now on its line.
+    fn advance(&mut self, line: LineId) {
+        let most = if Self::WHOLE_RUNS { u16::MAX } else { 1 };
+        let (from, now) = (self.plant().line(line).from, self.plant().now);
+        while let Some(departure) =
+            (self.plant_mut().output(from)).and_then(|output| output.pop(now, most))
+        {
+            self.transmit(line, departure);
+        }
+        let plant = self.plant_mut();
+        let idle = plant.output(from).is_none_or(|output| output.is_idle());
+        let waiting = &mut plant.slots[from.node.0].waiting;
+        if idle {
+            waiting.remove(&from.port);
+        } else {
+            waiting.insert(from.port);
+        }
+        plant.reschedule(line);
+    }
+
+    /// Puts all cells that have left their ports by now on their lines.
+    fn advance_all(&mut self) {
+        self.plant().lines().for_each(|line| self.advance(line));
+        self.tell_harmed();
+    }
+
+    /// Cells have left the port in front of a line, or have arrived at its end.
+    fn event_of_line(&mut self, line: LineId) {
+        let plant = self.plant_mut();
+        let now = plant.now;
+        let on_the_way = &mut plant.lines[line.0 as usize].on_the_way;
+        let arrived = on_the_way.pop_front_if(|front| front.0 <= now);
+        self.advance(line);
+        // This cannot be done when the port is touched, because the node has yet to report the packet that found no
+        // room.
+        if self.plant().books {
+            self.tell_drops(line);
+        }
+        if let Some((_, run)) = arrived {
+            self.arrive(line, run);
+        }
+        self.tell_harmed();
+    }
+
+    /// Cells enter a line.
+    fn transmit(&mut self, line: LineId, departure: Departure) {
+        self.leaves(line, &departure);
+        let Departure {
+            run, start, finish, ..
+        } = departure;
+        let (arrives_from, at) = match Self::WHOLE_RUNS {
+            true => (start, self.plant().now),
+            false => (finish, finish),
+        };
+        if let Some(run) = self.cross(line, run, (start, finish), at) {
+            let on = &mut self.plant_mut().lines[line.0 as usize];
+            on.on_the_way.push_back((arrives_from + on.delay, run));
+        }
+    }
+
+    /// The run that arrives if `run` enters a line from `start` to `finish`; a loss has the time `at`.
+    fn cross(
+        &mut self,
+        line: LineId,
+        run: CellRun,
+        (start, finish): (Instant, Instant),
+        at: Instant,
+    ) -> Option<CellRun> {
+        let plant = self.plant_mut();
+        let on = &mut plant.lines[line.0 as usize];
+        let cells = u64::from(run.count);
+        on.counters.sent += cells;
+        let (arrives, harmed, place) = if on.up {
+            match on.medium.cross(run, start, finish, &mut on.counters) {
+                Crossed::Intact(run) => return Some(run),
+                Crossed::Damaged(arrives, run) => {
+                    (Some(arrives), run, line.place(Cause::BitErrors))
+                }
+                Crossed::Lost(run, cause) => (None, run, line.place(cause)),
+            }
+        } else {
+            on.counters.down += cells;
+            (None, run, plant.place_while_down(line))
+        };
+        if plant.books
+            && let Some(pdu) = harmed.pdu()
+        {
+            plant.harmed.push((place, pdu.clone(), at));
+        }
+        arrives
+    }
+
+    /// Cells arrive.
+    fn arrive(&mut self, line: LineId, run: CellRun) {
+        self.plant_mut().lines[line.0 as usize].counters.delivered += u64::from(run.count);
+        self.arrives(line, &run);
+        let plant = self.plant_mut();
+        let (to, now) = (plant.line(line).to, plant.now);
+        let mut touched = std::mem::take(&mut plant.touched);
+        let Some(node) = plant.node_mut(to.node) else {
+            return;
+        };
+        let kept = node.forward(to.port, run, now, &mut touched);
+        for port in touched.drain(..) {
+            let node = to.node;
+            self.touched(LinkEnd { node, port });
+        }
+        self.plant_mut().touched = touched;
+        if let Some(run) = kept {
+            self.with_node(to.node, |node, now| node.cells(to.port, run, now));
+        }
+        if self.plant().books {
+            self.tell_discards(to.node);
+        }
+        self.arrived();
+    }
+
+    /// Cells of a peer outside enter a line at its far end, and arrive at once.
+    fn enter(&mut self, line: LineId, run: CellRun) {
+        let now = self.plant().now;
+        if let Some(run) = self.cross(line, run, (now, now), now) {
+            self.arrive(line, run);
+        }
+        self.tell_harmed();
+    }
+
+    /// Switches a node on. Links come up if both ends are on.
+    fn power_on(&mut self, node: NodeId, machine: Self::Node) {
+        self.power_on_all([(node, machine)]);
+    }
+
+    /// Switches nodes on at one instant: first their links come up, then the nodes start, in this order.
+    fn power_on_all(&mut self, machines: impl IntoIterator<Item = (NodeId, Self::Node)>) {
+        let mut started = Vec::new();
+        for (node, machine) in machines {
+            self.power_off(node);
+            let plant = self.plant_mut();
+            let slot = &mut plant.slots[node.0];
+            slot.node = Some(machine);
+            slot.since = plant.now;
+            plant.keep_books_at(node);
+            started.push(node);
+        }
+        if !Self::WHOLE_RUNS {
+            self.allow_late();
+        }
+        let mut changed = self.refresh_links();
+        changed.retain(|(end, _)| !started.contains(&end.node));
+        let lines = self.plant().lines.iter();
+        let starters = lines.filter(|line| !line.up && started.contains(&line.from.node));
+        changed.extend(starters.map(|line| (line.from, false)));
+        for node in started {
+            self.manage(node);
+            self.with_node(node, |machine, now| machine.start(now));
+        }
+        self.tell_links(&changed);
+    }
+
+    /// Makes all ports decide departures at their due times, so that the plant may ask them later.
+    fn allow_late(&mut self) {
+        for line in self.plant().lines() {
+            let from = self.plant().line(line).from;
+            if let Some(output) = self.plant_mut().output(from) {
+                output.allow_late();
+            }
+        }
+    }
+
+    /// Switches a node off: it loses its state, and its links go down.
+    fn power_off(&mut self, node: NodeId) {
+        if self.plant().node(node).is_none() {
+            return;
+        }
+        self.advance_all();
+        self.drain(node);
+        self.lose_all_of(node);
+        let plant = self.plant_mut();
+        plant.slots[node.0].node = None;
+        plant.set_deadline(node);
+        let changed = self.refresh_links();
+        self.tell_links(&changed);
+    }
+
+    /// Cuts or restores a link.
+    fn set_cut(&mut self, link: LinkId, cut: bool) {
+        self.advance_all();
+        self.plant_mut().links[link.0].cut = cut;
+        let changed = self.refresh_links();
+        self.tell_links(&changed);
+    }
+
+    /// Updates the state of every line from its cut and its ends; returns the changes. Cells on a line that goes down
+    /// are lost.
+    fn refresh_links(&mut self) -> Vec<(LinkEnd, bool)> {
+        let mut changed = Vec::new();
+        for id in self.plant().lines() {
+            let plant = self.plant_mut();
+            let up = plant.is_whole(id.link());
+            let line = &mut plant.lines[id.0 as usize];
+            if line.up == up {
+                continue;
+            }
+            line.up = up;
+            let gone = std::mem::take(&mut line.on_the_way);
+            let cells = gone.iter().map(|(_, run)| u64::from(run.count));
+            line.counters.down += cells.sum::<u64>();
+            line.medium.interrupt();
+            changed.push((line.from, up));
+            let (books, now) = (plant.books, plant.now);
+            let place = plant.place_while_down(id);
+            for (_, run) in gone.into_iter().filter(|_| books) {
+                if let Some(pdu) = run.pdu() {
+                    self.lost(place, pdu.into(), now);
+                }
+            }
+            self.plant_mut().reschedule(id);
+        }
+        changed
+    }
+
+    /// Tells nodes which of their ports have a link that went down or came up.
+    fn tell_links(&mut self, ends: &[(LinkEnd, bool)]) {
+        for (end, up) in ends {
+            self.with_node(end.node, |node, now| node.link(end.port, *up, now));
+        }
+    }
+
+    /// Reports losses to [`Self::lost`] from now on.
+    fn keep_books(&mut self) {
+        let plant = self.plant_mut();
+        plant.books = true;
+        plant.nodes().for_each(|node| plant.keep_books_at(node));
+    }
+
+    /// Makes all nodes report their pending losses.
+    fn settle_books(&mut self) {
+        for node in self.plant().nodes() {
+            self.with_node(node, |_, _| {});
+            self.tell_discards(node);
+        }
+        self.plant().lines().for_each(|line| self.tell_drops(line));
+    }
+
+    /// Reports everything that is lost when a node is switched off.
+    fn lose_all_of(&mut self, node: NodeId) {
+        if !self.plant().books {
+            return;
+        }
+        for port in 0..self.plant().ports(node) {
+            if let Some(line) = self.plant().line_from(LinkEnd { node, port }) {
+                self.tell_drops(line);
+            }
+        }
+        let (place, now) = (super::books::off(node), self.plant().now);
+        let mut heads = Vec::new();
+        let plant = self.plant_mut();
+        plant.held_by(node, &mut |unit| heads.push(unit.first(super::books::HEAD)));
+        for head in heads {
+            self.lost(place, head.view(), now);
+        }
+    }
+
+    /// Reports the PDUs that have lost cells on lines.
+    fn tell_harmed(&mut self) {
+        if self.plant().harmed.is_empty() {
+            return;
+        }
+        let mut harmed = std::mem::take(&mut self.plant_mut().harmed);
+        for (place, pdu, at) in harmed.drain(..) {
+            self.lost(place, (&pdu).into(), at);
+        }
+        self.plant_mut().harmed = harmed;
+    }
+
+    /// Reports PDUs that have lost cells at the port in front of a line.
+    fn tell_drops(&mut self, line: LineId) {
+        let from = self.plant().line(line).from;
+        let output = self.plant_mut().output(from);
+        let Some(output) = output.filter(|output| output.has_drops()) else {
+            return;
+        };
+        for drop in output.take_drops() {
+            let plant = self.plant();
+            if plant.books {
+                let place = plant.place_at_port(line, &drop);
+                self.lost(place, (&drop.pdu).into(), drop.at);
+            }
+            self.dropped(line, &drop);
+        }
+    }
+
+    /// Reports PDUs that have lost cells in a fabric.
+    fn tell_discards(&mut self, node: NodeId) {
+        while let Some(machine) = self.plant_mut().node_mut(node)
+            && let Some((port, drop)) = machine.poll_discard()
+        {
+            let place = super::books::in_fabric(LinkEnd { node, port }, &drop);
+            self.lost(place, (&drop.pdu).into(), drop.at);
+        }
+    }
+}

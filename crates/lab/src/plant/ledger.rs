@@ -1,0 +1,131 @@
+//! What a lab has done so far: the accounts of its traffic, for the results.
+
+use super::{LabEvent, LabNode, Plant};
+use crate::build::Builder;
+use crate::circuits;
+use crate::dialogues::{self, Life, Past};
+use crate::event::Names;
+use crate::model::{Lab, NodeId};
+use crate::report::{self, Met, RunReport};
+use crate::starts::Starts;
+use aerostat_node::atm::DataUnit;
+use aerostat_node::ip::apps::{AppId, AppResult};
+use aerostat_node::ip::books::{Cause, Place, Spot};
+use aerostat_node::ip::flow_stats::{Census, FlowStats};
+use aerostat_proto::Instant;
+
+/// The accounts of a running lab.
+pub struct Ledger {
+    /// The accounts of the flows.
+    pub stats: FlowStats,
+    /// Traffic that waits for its hosts.
+    pub starts: Starts,
+    /// Bounds that were met.
+    pub met: Met,
+    /// Counts of programs of hosts that were switched off.
+    past: Past,
+    /// Results of programs of the lab file, each with the number of its flow and its role in it.
+    finished: Vec<(usize, &'static str, AppResult)>,
+    /// Limit of results of programs that are kept.
+    most_finished: usize,
+}
+
+impl Ledger {
+    /// Empty accounts, for at most `most_finished` results of programs. Each program ends once per start of its host.
+    #[must_use]
+    pub fn new(builder: &Builder<'_>, most_finished: usize) -> Self {
+        Self {
+            stats: FlowStats::new(builder.flows()),
+            starts: Starts::new(builder.lab()),
+            met: Met::default(),
+            past: Past::default(),
+            finished: Vec::new(),
+            most_finished,
+        }
+    }
+
+    /// Takes an event of a node if it is about traffic; returns any other event.
+    pub fn take(&mut self, node: NodeId, event: LabEvent, now: Instant) -> Option<LabEvent> {
+        match event {
+            LabEvent::Sample(sample) => self.stats.record(&sample),
+            LabEvent::Lost(cause, head) => {
+                let spot = Spot::Node(node.0);
+                self.lost(Place { spot, cause }, head.view(), now);
+            }
+            LabEvent::Socket(event) => self.stats.socket(node.0, event, now),
+            LabEvent::Joined { itf, joined } => self.starts.joined(node, itf, joined),
+            LabEvent::Reaches { address, reached } => self.starts.reaches(node, address, reached),
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// A packet, or a cell of it, was lost.
+    pub fn lost(&mut self, place: Place, unit: DataUnit<'_>, at: Instant) {
+        self.stats.lost(unit, place, at);
+    }
+
+    /// A program has ended; returns the number of its flow, if the program is one of the lab file.
+    pub fn finished(&mut self, lab: &Lab, app: AppId, result: AppResult) -> Option<usize> {
+        let flow = app.0 as usize / 2;
+        if flow >= lab.traffic.len() {
+            return None;
+        }
+        let role = if app.0.is_multiple_of(2) {
+            "from"
+        } else {
+            "to"
+        };
+        if self.finished.len() < self.most_finished {
+            self.finished.push((flow, role, result));
+        }
+        Some(flow)
+    }
+
+    /// A host is about to be switched off: keeps the counts of its programs.
+    pub(super) fn keep(&mut self, life: Life) {
+        self.past.keep(life, &mut self.stats);
+    }
+
+    /// A node has been switched off, so packets that had not left it are lost.
+    pub(super) fn off(&mut self, lab: &Lab, node: NodeId, now: Instant) {
+        self.starts.off(node);
+        let (spot, cause) = (Spot::Node(node.0), Cause::Off);
+        for address in lab.addresses_of(node) {
+            self.stats.host_off(address, Place { spot, cause }, now);
+        }
+    }
+
+    /// All results so far. Call this after [`Driver::settle_books`](super::Driver::settle_books). Packets in other
+    /// processes, or outside the lab, cannot be seen. If there are such places (`elsewhere`), packets sent less than
+    /// [`IN_FLIGHT`](aerostat_node::ip::flow_stats::IN_FLIGHT) ago count as under way.
+    #[must_use]
+    pub fn report<M>(
+        &self,
+        lab: &Lab,
+        plant: &mut Plant<LabNode, M>,
+        now: Instant,
+        elsewhere: bool,
+    ) -> RunReport {
+        let (stats, past) = (&self.stats, &self.past);
+        let mut census = Census::default();
+        plant.census(&mut |unit| stats.note_held(unit, &mut census));
+        if elsewhere {
+            stats.note_recent(now, &mut census);
+        }
+        let plant = &*plant;
+        RunReport {
+            end: now,
+            flows: stats.report_with(now, Some(&census)),
+            dialogues: dialogues::read(lab, plant, past, stats, &census),
+            failed_programs: dialogues::failed(lab, plant, past),
+            circuits: circuits::read(lab, plant),
+            nodes: report::nodes(lab, plant),
+            began: self.starts.began(lab),
+            not_joined: report::not_joined(lab, |id| self.starts.members().ever_joined(id)),
+            limits: self.met.texts(&Names::new(lab)),
+            not_due: Vec::new(),
+            programs: self.finished.clone(),
+        }
+    }
+}

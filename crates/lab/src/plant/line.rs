@@ -1,0 +1,133 @@
+//! A line, which is one direction of a link, and what it does to a run of cells.
+
+use crate::circuits::LinkCounters;
+use crate::model::{Link, LinkEnd, LinkId};
+use aerostat_node::atm::CellRun;
+use aerostat_node::ip::books::Cause;
+use aerostat_proto::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// Number of a line: 2N goes from end 0 to end 1 of link N, and 2N + 1 goes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineId(pub u32);
+
+impl LineId {
+    /// The line that starts at end `side` (0 or 1) of a link.
+    #[must_use]
+    pub const fn of(link: LinkId, side: usize) -> Self {
+        Self((2 * link.0 + side) as u32)
+    }
+    /// Both lines of a link.
+    #[must_use]
+    pub const fn both(link: LinkId) -> [Self; 2] {
+        [Self::of(link, 0), Self::of(link, 1)]
+    }
+    /// The link.
+    #[must_use]
+    pub const fn link(self) -> LinkId {
+        LinkId(self.0 as usize / 2)
+    }
+    /// The end of the link at which the line starts: 0 or 1.
+    #[must_use]
+    pub const fn side(self) -> usize {
+        self.0 as usize % 2
+    }
+}
+
+/// Properties of a link, the same in both directions. Its rate is that of the output ports at its ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkConfig {
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Probability that a cell is lost, 0..=1.
+    pub loss: f64,
+    /// Probability that a bit is inverted, 0..=1.
+    pub bit_errors: f64,
+}
+
+impl LinkConfig {
+    /// A link without errors.
+    #[must_use]
+    pub const fn new(delay: Duration) -> Self {
+        Self {
+            delay,
+            loss: 0.0,
+            bit_errors: 0.0,
+        }
+    }
+    /// The properties of a lab's link.
+    #[must_use]
+    pub const fn of(link: &Link) -> Self {
+        Self {
+            delay: link.delay,
+            loss: link.loss,
+            bit_errors: link.bit_errors,
+        }
+    }
+}
+
+/// What a line does to the cells that cross it, apart from their delay.
+pub trait Medium {
+    /// A run crosses the line: its first cell starts at `start`, and its last cell ends at `finish`. The medium counts
+    /// lost and damaged cells.
+    fn cross(
+        &mut self,
+        run: CellRun,
+        start: Instant,
+        finish: Instant,
+        counters: &mut LinkCounters,
+    ) -> Crossed;
+
+    /// The line went down or came up. All cells on it are lost.
+    fn interrupt(&mut self) {}
+}
+
+/// The effect of a line on a run of cells.
+#[derive(Debug)]
+pub enum Crossed {
+    /// The run arrives unchanged.
+    Intact(CellRun),
+    /// Instead of the second run the first one arrives. The PDU of the second run is damaged.
+    Damaged(CellRun, CellRun),
+    /// The run does not arrive, for this reason.
+    Lost(CellRun, Cause),
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct Line<M> {
+    /// The sending end.
+    pub from: LinkEnd,
+    /// The receiving end.
+    pub to: LinkEnd,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// True if it carries cells, false if it loses all of them.
+    pub up: bool,
+    /// The fate of its cells.
+    pub counters: LinkCounters,
+    /// What it does to cells.
+    pub medium: M,
+    /// True to log the PDUs that lose cells in front of it.
+    pub(super) logs_drops: bool,
+    /// Source of its events.
+    pub(super) source: u32,
+    /// The cells on it, with the times at which they arrive.
+    pub(super) on_the_way: VecDeque<(Instant, CellRun)>,
+}
+
+impl<M> Line<M> {
+    pub(super) fn new([from, to]: [LinkEnd; 2], delay: Duration, source: u32, medium: M) -> Self {
+        Self {
+            from,
+            to,
+            delay,
+            up: false,
+            counters: LinkCounters::default(),
+            medium,
+            logs_drops: false,
+            source,
+            on_the_way: VecDeque::new(),
+        }
+    }
+}

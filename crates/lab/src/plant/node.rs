@@ -1,0 +1,74 @@
+//! A node in the view of its links.
+
+use crate::model::NodeId;
+use aerostat_node::atm::{CellRun, DataUnit, DroppedPdu, OutputPort};
+use aerostat_proto::{Instant, Trace};
+
+/// A node in the view of its links: cells go in, and wait at output ports until they are taken.
+///
+/// A node is driven like a [`Machine`](aerostat_proto::Machine): any input, then all outputs, then the next deadline,
+/// which must be strictly in the future. Departures are not deadlines: the driver asks the output ports.
+pub trait Node {
+    /// Events for the driver other than traces: frames, samples, results.
+    type Event;
+    /// The state of the network's management. Nodes report to it, and are told when it has changed.
+    type Management: Default;
+    /// A report of a node to management.
+    type Report;
+    /// Handles a report; true if nodes must be told of the new state.
+    fn report(management: &mut Self::Management, from: NodeId, report: Self::Report) -> bool;
+    /// Tells the node the state of management.
+    fn managed(&mut self, me: NodeId, management: &Self::Management, now: Instant);
+    /// Power is on.
+    fn start(&mut self, now: Instant);
+    /// Receives cells from the link at `port`. If only output queues and counters are concerned, forwards them and adds
+    /// the ports whose queues accepted cells to `touched`. Otherwise returns them; then they come again through
+    /// [`Self::cells`]. This makes a cell cheap.
+    fn forward(
+        &mut self,
+        port: u16,
+        run: CellRun,
+        now: Instant,
+        touched: &mut Vec<u16>,
+    ) -> Option<CellRun>;
+    /// Receives cells that concern more than the cell plane.
+    fn cells(&mut self, port: u16, run: CellRun, now: Instant);
+    /// The link at `port` went down or came up.
+    fn link(&mut self, port: u16, up: bool, now: Instant);
+    /// Handles every timer that is due.
+    fn handle_timeout(&mut self, now: Instant);
+    /// The next output.
+    fn poll_output(&mut self) -> Option<NodeOutput<Self::Event, Self::Report>>;
+    /// When [`Self::handle_timeout`] must be called next.
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// False if the links of the node carry nothing although the node is on: it stands for a peer outside that is not
+    /// connected.
+    fn is_connected(&self) -> bool {
+        true
+    }
+    /// Starts to record the packets that the node loses.
+    fn keep_books(&mut self) {}
+    /// The next PDU that lost cells in its fabric, and its input port.
+    fn poll_discard(&mut self) -> Option<(u16, DroppedPdu)> {
+        None
+    }
+    /// Calls `see` with every packet, frame or SDU that waits in the node, except in its output ports.
+    fn held(&self, see: &mut dyn FnMut(DataUnit<'_>)) {
+        let _ = see;
+    }
+    /// The transmitter of a port.
+    fn output_port(&mut self, port: u16) -> Option<&mut OutputPort>;
+}
+
+/// Outputs of a node.
+#[derive(Debug)]
+pub enum NodeOutput<E, R> {
+    /// Cells may have been queued at this port, so its next departure may have changed.
+    Touched(u16),
+    /// A trace event.
+    Trace(Trace),
+    /// An event for the driver.
+    Event(E),
+    /// A report for management.
+    Report(R),
+}
