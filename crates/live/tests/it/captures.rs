@@ -42,13 +42,14 @@ fn recorded(link: usize, cells: bool) -> ([u64; 2], [u64; 2]) {
         Err(wrong) => panic!("{wrong}"),
     };
     let builder = Builder::new(&lab, 7, Flavour::Embedded);
-    let mut run = Run::start(&lab, &builder, Duration::ZERO);
+    let mut run = Run::off(&lab, &builder, Duration::ZERO);
     let form = Form {
         both_ends: false,
         cells,
     };
     let link = LinkId(link);
     let chunks = run.world.captures.start(&lab, &[link], form, 0).unwrap();
+    run.world.start(&builder, Instant::ZERO);
     let mut file = Vec::new();
     for step in 1..=6_000 {
         run.until(Instant::from_millis(step));

@@ -2,6 +2,7 @@
 
 mod books;
 mod captures;
+mod clocks;
 mod policing;
 
 use aerostat_lab::Lab;
@@ -34,12 +35,16 @@ fn lab() -> Lab {
 
 impl<'a> Run<'a> {
     fn start(lab: &'a Lab, builder: &'a Builder<'a>, late: Duration) -> Self {
-        let mut world = World::new(builder, Instant::ZERO);
-        world.start(builder, Instant::ZERO);
+        let mut run = Self::off(lab, builder, late);
+        run.world.start(builder, Instant::ZERO);
+        run
+    }
+    /// A network whose nodes are off.
+    fn off(lab: &'a Lab, builder: &'a Builder<'a>, late: Duration) -> Self {
         Self {
             lab,
             builder,
-            world,
+            world: World::new(builder, Instant::ZERO),
             now: Instant::ZERO,
             late,
             story: Vec::new(),
@@ -250,7 +255,7 @@ fn blocks(file: &[u8]) -> [usize; 7] {
 fn one_tap_sees_each_packet_once_and_as_many_as_both_ends_sent() {
     let lab = lab();
     let builder = Builder::new(&lab, 7, Flavour::Embedded);
-    let mut run = Run::start(&lab, &builder, Duration::ZERO);
+    let mut run = Run::off(&lab, &builder, Duration::ZERO);
     let links: Vec<LinkId> = (0..lab.links.len()).map(LinkId).collect();
     let mut start = |both_ends, cells| {
         let form = Form { both_ends, cells };
@@ -258,6 +263,7 @@ fn one_tap_sees_each_packet_once_and_as_many_as_both_ends_sent() {
     };
     let [once, twice, cells] = [(false, false), (true, false), (false, true)]
         .map(|(both_ends, cells)| start(both_ends, cells));
+    run.world.start(&builder, Instant::ZERO);
     // During joining alone nothing is lost, and the streams have room for everything.
     run.until(Instant::from_millis(900));
     assert_eq!(run.world.captures.dropped(), 0);
