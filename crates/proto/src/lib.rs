@@ -93,6 +93,7 @@ pub mod time;
 pub mod timers;
 pub mod trace;
 pub mod uni;
+mod vcc;
 
 pub use atm::{AtmEvent, AtmRequest, AtmUser, Cause, ConnId, PartyId, UserOutput};
 pub use deadlines::Deadlines;

@@ -4,8 +4,9 @@ use std::net::Ipv4Addr;
 
 use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, code, error, ext, flag, op};
 
-use super::{Asked, CONTROL_SDU, Nhc, Refusal};
+use super::{Asked, CONTROL_SDU, Carries, Nhc, Refusal};
 use crate::nhrp::{Fault, auth, transit};
+use crate::vcc::{Bounds, Offered, Vcc};
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
 
 /// Largest number of addresses of a purge on a connection to a destination that are handled.
@@ -100,26 +101,19 @@ impl Nhc {
         if let (Some(key), Body::Common(_)) = (&self.config.key, &packet.body) {
             key.sign(&mut packet, self.config.ip);
         }
-        let sdu = packet.to_sdu();
-        let all = self.conns.iter().filter(|(_, conn)| conn.control);
-        let best = all.min_by_key(|(id, conn)| (conn.vc.is_none(), **id));
-        let conn = match best.map(|(id, _)| *id) {
-            Some(conn) => conn,
-            None => match self.call(self.config.server.1, true, CONTROL_SDU, now) {
-                Some(conn) => conn,
-                None => return,
-            },
+        let server = self.config.server.1;
+        let bounds = Bounds {
+            held: self.config.limits.queue,
+            dial: self.may_call(),
         };
-        let limit = self.config.limits.queue;
-        let Some(known) = self.conns.get_mut(&conn) else {
-            return;
-        };
-        if known.vc.is_some() {
-            self.request(AtmRequest::Send { conn, sdu });
-        } else if known.queue.len() < limit {
-            known.queue.push(sdu);
-        } else {
-            self.counters.limits_met += 1;
+        let to = (server, Carries::Control);
+        match self.conns.offer(to, packet.to_sdu(), bounds) {
+            Offered::Send(send) => self.request(send),
+            Offered::Held => {}
+            Offered::Dial => {
+                self.call(server, Carries::Control, CONTROL_SDU, now);
+            }
+            Offered::Full => self.counters.limits_met += 1,
         }
     }
 
@@ -254,7 +248,7 @@ impl Nhc {
     /// Handles a control packet on a connection to a destination: the station at its end says that packets find no entry
     /// there any more. It can end only ways to itself. Source: MPOA 1.1 §4.4.6, RFC 2332 §5.2.4.
     pub(super) fn purge_on_way(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
-        let Some(peer) = self.conns.get(&conn).map(|known| known.peer) else {
+        let Some(peer) = self.conns.get(conn).map(Vcc::peer) else {
             return;
         };
         let Ok(packet) = Packet::from_sdu(sdu) else {

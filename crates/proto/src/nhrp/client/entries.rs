@@ -1,5 +1,6 @@
 //! Destinations, their known shortcuts, and the connections for packets.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use aerostat_wire::llc::LlcSnap;
@@ -7,7 +8,7 @@ use aerostat_wire::nhrp::{Cie, Packet, ext, flag};
 use aerostat_wire::prefix;
 use aerostat_wire::{AtmAddress, Reader};
 
-use super::{Asked, Conn, Nhc, Output};
+use super::{Asked, Carries, Gone, Nhc, Output};
 use crate::clip::LLC_LEN;
 use crate::nhrp::transit;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
@@ -87,9 +88,7 @@ impl Nhc {
         let destination = self.entry_for(destination);
         if let Some(conn) = self.open_way(destination, packet.len(), now) {
             self.counters.direct += 1;
-            if let Some(known) = self.conns.get_mut(&conn) {
-                known.used = now;
-            }
+            self.conns.touch(conn, now);
             let sdu = LlcSnap::Ipv4.wrap(&packet);
             return self.request(AtmRequest::Send { conn, sdu });
         }
@@ -121,14 +120,13 @@ impl Nhc {
         entry.used = now;
         let way = entry.way.filter(|way| way.until > now)?;
         let conn = entry.conn?;
-        let known = self.conns.get(&conn)?;
-        known.vc?;
+        let known = self.conns.get(conn).filter(|known| known.is_open())?;
         // A packet that is too long for the destination goes to the router, which fragments it or sends an error. So
         // does a packet that is too long for a connection that was opened for another destination.
         let most = self
             .config
             .largest(way.mtu)
-            .min(known.sdu.saturating_sub(LLC_LEN));
+            .min(known.info.0.saturating_sub(LLC_LEN));
         if length > usize::from(most) {
             return None;
         }
@@ -205,9 +203,12 @@ impl Nhc {
 
     /// Opens a connection, or shares one.
     fn open(&mut self, destination: Ipv4Addr, nbma: AtmAddress, now: Instant) {
-        let there = |conn: &Conn| !conn.control && conn.peer == nbma;
-        let found = self.conns.iter().find(|(_, conn)| there(conn));
-        let conn = match found.map(|(id, _)| *id) {
+        let carries = Carries::Packets;
+        let mut there = self.conns.with(nbma);
+        let found = there.find(|(_, known)| known.carries() == carries);
+        let found = found.map(|(conn, _)| conn);
+        drop(there);
+        let conn = match found {
             Some(conn) => Some(conn),
             None => {
                 self.counters.calls += 1;
@@ -215,7 +216,9 @@ impl Nhc {
                 let way = self.entries.get(&destination).and_then(|entry| entry.way);
                 let packet = self.config.largest(way.map_or(0, |way| way.mtu));
                 let sdu = packet.saturating_add(LLC_LEN);
-                self.call(nbma, false, sdu, now)
+                let room = self.may_call();
+                self.counters.limits_met += u64::from(!room);
+                room.then(|| self.call(nbma, carries, sdu, now))
             }
         };
         let Some(conn) = conn else {
@@ -303,8 +306,8 @@ impl Nhc {
     }
 
     /// A connection failed, or the other side released it.
-    pub(super) fn way_lost(&mut self, conn: ConnId, lost: &Conn, cause: Cause, now: Instant) {
-        let failed = lost.vc.is_none();
+    pub(super) fn way_lost(&mut self, conn: ConnId, lost: &Gone, cause: Cause, now: Instant) {
+        let failed = !lost.is_open();
         self.counters.calls_failed += u64::from(failed);
         let users = self.entries.iter().filter(|(_, e)| e.conn == Some(conn));
         for destination in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
@@ -393,16 +396,9 @@ impl Nhc {
         self.release_unused();
     }
 
-    /// When a connection will have been idle for too long.
-    pub(super) fn idle_at(&self, conn: &Conn) -> Option<Instant> {
-        let ages = !conn.control && conn.vc.is_some() && !self.config.idle.is_zero();
-        ages.then_some(conn.used + self.config.idle)
-    }
-
+    /// Ends the use of connections that were idle for too long.
     pub(super) fn conns_due(&mut self, now: Instant) {
-        let due = |conn: &Conn| self.idle_at(conn).is_some_and(|at| at <= now);
-        let idle = self.conns.iter().filter(|(_, conn)| due(conn));
-        for conn in idle.map(|(id, _)| *id).collect::<Vec<_>>() {
+        for conn in self.conns.idle(now) {
             for entry in self.entries.values_mut() {
                 if entry.conn == Some(conn) {
                     entry.conn = None;
@@ -414,15 +410,14 @@ impl Nhc {
 
     /// Releases the connections that no entry uses.
     fn release_unused(&mut self) {
-        let used = |id: &ConnId| self.entries.values().any(|entry| entry.conn == Some(*id));
-        let unused = self
-            .conns
-            .iter()
-            .filter(|(id, conn)| !conn.control && !used(id));
-        for conn in unused.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.conns.remove(&conn);
-            let cause = Cause::NORMAL;
-            self.request(AtmRequest::Release { conn, cause });
+        let used: BTreeSet<ConnId> = self.entries.values().filter_map(|e| e.conn).collect();
+        let packets = self.conns.iter();
+        let packets = packets.filter(|(_, known)| known.carries() == Carries::Packets);
+        let unused = packets.filter(|(conn, _)| !used.contains(conn));
+        for conn in unused.map(|(conn, _)| conn).collect::<Vec<_>>() {
+            if let Some(release) = self.conns.release(conn) {
+                self.request(release);
+            }
         }
     }
 }

@@ -53,6 +53,7 @@ pub use snapshot::{EntryRow, EntryState, NhcSnapshot};
 use super::{Expired, RequestTable, RetryRule, Station, auth};
 use crate::discard::{Discard, Discards};
 use crate::retry::Backoff;
+use crate::vcc::{Call, VccTable};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
 use entries::Entry;
 
@@ -250,21 +251,21 @@ enum Asked {
     Resolution(Ipv4Addr),
 }
 
-/// One connection.
-#[derive(Clone, Debug)]
-struct Conn {
-    peer: AtmAddress,
-    /// True for the connection with the server, false for one to a destination.
-    control: bool,
-    /// Longest SDU that may be sent on it, octets.
-    sdu: u16,
-    /// Its label, once it is open.
-    vc: Option<Vc>,
-    /// Time of the last packet sent on it.
-    used: Instant,
-    /// Packets that wait for it (with the server only).
-    queue: Vec<Vec<u8>>,
+/// What a connection carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Carries {
+    /// NHRP packets, to and from the server.
+    Control,
+    /// Packets to a destination. The connection is idle if no packet was sent.
+    Packets,
 }
+
+/// Length of the longest SDU that may be sent on a connection, octets.
+#[derive(Clone, Copy, Debug)]
+struct Longest(u16);
+
+/// A connection that is gone, or was never opened.
+type Gone = crate::vcc::Vcc<Carries, Longest>;
 
 /// A client of NHRP.
 #[derive(Debug)]
@@ -276,12 +277,11 @@ pub struct Nhc {
     /// When to register next.
     register_at: Option<Instant>,
     entries: BTreeMap<Ipv4Addr, Entry>,
-    conns: BTreeMap<ConnId, Conn>,
+    conns: VccTable<Carries, Longest>,
     requests: RequestTable<Asked>,
     /// When to call the server again for waiting packets after a failed call, and the waits so far.
     again_at: Option<Instant>,
     backoff: Backoff,
-    next_conn: u32,
     counters: Counters,
     discards: Discards,
     out: VecDeque<Output>,
@@ -300,8 +300,7 @@ impl Nhc {
             registered: None,
             register_at: None,
             entries: BTreeMap::new(),
-            conns: BTreeMap::new(),
-            next_conn: 0,
+            conns: VccTable::default(),
             counters: Counters::default(),
             discards: Discards::default(),
             out: VecDeque::new(),
@@ -360,9 +359,8 @@ impl Nhc {
         }
         self.deregister(now);
         self.running = false;
-        for conn in core::mem::take(&mut self.conns).into_keys() {
-            let cause = Cause::NORMAL;
-            self.request(AtmRequest::Release { conn, cause });
+        for release in self.conns.release_all() {
+            self.request(release);
         }
         self.entries.clear();
         self.requests.clear();
@@ -416,74 +414,66 @@ impl Nhc {
                 Cause::RESOURCES
             }
             Some(peer) => {
-                self.conns.insert(conn, Conn::new(peer, true, sdu, now));
-                return self.request(AtmRequest::Accept { conn });
+                let longest = Longest(sdu);
+                let accept = (self.conns).accept(conn, peer, Carries::Control, longest, now);
+                return self.request(accept);
             }
         };
         self.request(AtmRequest::Release { conn, cause });
     }
 
-    /// Makes a call for SDUs of up to `sdu` octets; `None` if there are too many connections.
-    fn call(
-        &mut self,
-        called: AtmAddress,
-        control: bool,
-        sdu: u16,
-        now: Instant,
-    ) -> Option<ConnId> {
-        if self.conns.len() >= self.config.limits.conns {
-            self.counters.limits_met += 1;
-            return None;
-        }
-        let conn = loop {
-            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
-            let conn = ConnId(self.next_conn);
-            if !self.conns.contains_key(&conn) {
-                break conn;
-            }
-        };
-        self.conns
-            .insert(conn, Conn::new(called, control, sdu, now));
-        self.request(AtmRequest::Connect {
-            conn,
+    /// True if there is room for another connection.
+    fn may_call(&self) -> bool {
+        self.conns.len() < self.config.limits.conns
+    }
+
+    /// Makes a call for SDUs of up to `sdu` octets.
+    fn call(&mut self, called: AtmAddress, carries: Carries, sdu: u16, now: Instant) -> ConnId {
+        let call = Call {
             calling: self.config.address,
             called,
             sap: Sap::LLC,
             qos: Qos::ubr(sdu),
-            multipoint: false,
-        });
-        Some(conn)
+        };
+        let (conn, connect) = self.conns.dial(call, carries, Longest(sdu), now);
+        self.request(connect);
+        conn
     }
 
     fn connected(&mut self, conn: ConnId, vc: Vc, now: Instant) {
-        let Some(known) = self.conns.get_mut(&conn) else {
+        let Some((known, sends)) = self.conns.opened(conn, vc, now) else {
             return;
         };
-        (known.vc, known.used) = (Some(vc), now);
-        let (peer, control) = (known.peer, known.control);
-        if control {
-            self.again_at = None;
-            self.backoff.reset();
+        let (peer, carries) = (known.peer(), known.carries());
+        for send in sends {
+            self.request(send);
         }
-        for sdu in core::mem::take(&mut known.queue) {
-            self.request(AtmRequest::Send { conn, sdu });
-        }
-        if !control {
-            self.way_opened(conn, peer);
+        match carries {
+            Carries::Control => {
+                self.again_at = None;
+                self.backoff.reset();
+            }
+            Carries::Packets => {
+                self.conns.idle_after(conn, self.config.idle);
+                self.way_opened(conn, peer);
+            }
         }
     }
 
     fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
-        match self.conns.remove(&conn) {
-            Some(known) if !known.control => self.way_lost(conn, &known, cause, now),
-            // Packets for the server are repeated by their retries. If the server may just be starting, the call is
-            // repeated before that.
-            Some(known) if known.vc.is_none() && cause.is_temporary() => {
-                let most = self.config.retry.initial;
-                let wait = self.backoff.wait(Some(cause), Duration::ZERO, most);
-                self.again_at = Some(now + wait);
-            }
-            Some(_) | None => {}
+        let Some(gone) = self.conns.remove(conn) else {
+            return;
+        };
+        if gone.carries() == Carries::Packets {
+            return self.way_lost(conn, &gone, cause, now);
+        }
+        // Packets for the server are repeated by their retries. If the server may just be starting, the call is
+        // repeated before that.
+        self.conns.forget((gone.peer(), Carries::Control));
+        if !gone.is_open() && cause.is_temporary() {
+            let most = self.config.retry.initial;
+            let wait = self.backoff.wait(Some(cause), Duration::ZERO, most);
+            self.again_at = Some(now + wait);
         }
     }
 
@@ -496,10 +486,10 @@ impl Nhc {
     }
 
     fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
-        let Some(known) = self.conns.get(&conn) else {
+        let Some(known) = self.conns.get(conn) else {
             return;
         };
-        if known.control {
+        if known.carries() == Carries::Control {
             return self.control_sdu(sdu, now);
         }
         match LlcSnap::decode(sdu) {
@@ -546,19 +536,6 @@ impl Nhc {
     }
 }
 
-impl Conn {
-    const fn new(peer: AtmAddress, control: bool, sdu: u16, now: Instant) -> Self {
-        Self {
-            peer,
-            control,
-            sdu,
-            vc: None,
-            used: now,
-            queue: Vec::new(),
-        }
-    }
-}
-
 impl Machine for Nhc {
     type Input<'a> = Input<'a>;
     type Output = Output;
@@ -596,10 +573,10 @@ impl Machine for Nhc {
             self.register_at,
             self.again_at,
             self.requests.deadline(),
+            self.conns.next(),
         ];
         let entries = self.entries.values().filter_map(Entry::due);
-        let conns = self.conns.values().filter_map(|conn| self.idle_at(conn));
-        own.into_iter().flatten().chain(entries).chain(conns).min()
+        own.into_iter().flatten().chain(entries).min()
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use aerostat_wire::{AtmAddress, Vc};
 
 use super::{Counters, Nhc, Refusal};
+use crate::vcc::Vcc;
 use crate::{Cause, Instant};
 
 /// State of an entry.
@@ -87,8 +88,8 @@ impl Nhc {
     #[must_use]
     pub fn snapshot(&self) -> NhcSnapshot {
         let rows = self.entries.iter().map(|(destination, entry)| {
-            let conn = entry.conn.and_then(|conn| self.conns.get(&conn));
-            let vc = conn.and_then(|conn| conn.vc);
+            let conn = entry.conn.and_then(|conn| self.conns.get(conn));
+            let vc = conn.and_then(Vcc::vc);
             let state = match (entry.refusal, entry.way, entry.asking) {
                 (Some((_, why)), ..) => EntryState::Refused(why),
                 (None, Some(_), _) if vc.is_some() => EntryState::Direct,

@@ -1,0 +1,341 @@
+//! The connections (VCCs) of one user of the ATM service, by the address of the other end.
+//!
+//! **Purpose.** Entities of LANE, MPOA, NHRP and Classical IP call peers, wait for the connection, share it, and
+//! release it when it was idle. [`VccTable`] is the part of this that all of them have in common; what an entity does
+//! with its connections stays with the entity.
+//!
+//! **Objects and owners.** The table owns the *connections* ([`Vcc`]: peer, use, label, time of the last use, and what
+//! the entity stores with it), the ids of calls that the entity makes, and the *waiting rooms*: SDUs for a peer that
+//! has no open connection yet, with the time of the next call if a call has failed. The table emits nothing by itself:
+//! its methods return the requests for the ATM service, so the entity decides their order among its other outputs.
+//!
+//! **States of a connection**: called or accepted (no label yet), open (with a label). A connection that is gone is not
+//! in the table.
+//!
+//! **Rules.** A connection is used for its peer and its use whoever has called. Of several, the open ones come first,
+//! then the lowest id, so own calls come before those of the peer. The first connection that opens takes all that
+//! waits. A room without a connection under way is called again ([`VccTable::call_later`]) or forgotten
+//! ([`VccTable::forget`]); its entity decides.
+//!
+//! **Timers**: the end of a connection's idle time, the next call for a waiting room.
+//!
+//! **Bounds.** The entity limits its connections ([`VccTable::len`], [`VccTable::count`]) and the SDUs of a room
+//! ([`Bounds::held`]). A room exists only after a call that the entity was free to make.
+//!
+//! **Users**, and what is not shared because their rules differ:
+//!
+//! | user | who calls | two calls at once | what waits | idle time | limit | refused call |
+//! |---|---|---|---|---|---|---|
+//! | MPOA server, control | both ends | any open one | SDUs, here | own calls | all, by peer | again until p5 |
+//! | MPOA client, control | both ends | any open one | SDUs, here | never | own half | again until p5 |
+//! | MPOA client, shortcuts | both ends | data plane chooses | nothing | data plane | all, by peer | hold-down of flow |
+//! | NHRP client, server | both ends | any open one | SDUs, here | never | all | requests repeated soon |
+//! | NHRP client, shortcuts | own calls | shared | nothing | last packet sent | all | hold-down of entry |
+//! | Classical IP, next hop | both ends | any one | packets, at entry | last packet | all, by peer | hold of entry |
+//! | Classical IP, server | own calls | no | requests, at entry | never | all | next server |
+//! | LANE client, data direct | both ends | lower caller wins | frames, in data plane | data plane | by use | hold of peer |
+//! | LANE client, servers | by use | no | nothing | never | by use | join fails |
+//!
+//! A sender of a LANE server's tree calls leaves, not peers; a LES reports to its LECS on one connection with a fixed
+//! id; a socket has one connection for its whole life. None of them looks for a connection by peer, so none has a table.
+//!
+//! **Deviations**: packets of Classical IP wait at their next hop and not here, because they wait for its ATM address
+//! as well.
+
+use crate::{AtmRequest, Cause, ConnId, Deadlines, Duration, Instant};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One connection with what its entity stores with it (`I`). Its peer, its use (`U`) and its caller never change.
+#[derive(Clone, Debug)]
+pub(crate) struct Vcc<U, I> {
+    peer: AtmAddress,
+    carries: U,
+    vc: Option<Vc>,
+    used: Instant,
+    idle: Option<Duration>,
+    /// What the entity stores with the connection.
+    pub(crate) info: I,
+}
+
+impl<U: Copy, I> Vcc<U, I> {
+    /// ATM address of the other end.
+    pub(crate) const fn peer(&self) -> AtmAddress {
+        self.peer
+    }
+    /// What the connection carries.
+    pub(crate) const fn carries(&self) -> U {
+        self.carries
+    }
+    /// Its label on this host's link, once it is open.
+    pub(crate) const fn vc(&self) -> Option<Vc> {
+        self.vc
+    }
+    /// True if SDUs can be sent on it.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.vc.is_some()
+    }
+}
+
+/// A call to make.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    /// Address of this end.
+    pub(crate) calling: AtmAddress,
+    /// Address of the peer.
+    pub(crate) called: AtmAddress,
+    /// What the connection carries, as the peer's listener describes it.
+    pub(crate) sap: Sap,
+    /// Traffic in both directions.
+    pub(crate) qos: Qos,
+}
+
+/// What an SDU may cause.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Number of SDUs that may wait for one peer.
+    pub(crate) held: usize,
+    /// True if there is room for another connection.
+    pub(crate) dial: bool,
+}
+
+/// What happens to an SDU that is offered for a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Offered {
+    /// A connection is open: this request sends the SDU.
+    Send(AtmRequest),
+    /// The SDU waits for a call that is under way, or for the next call.
+    Held,
+    /// The SDU waits, and no call is under way: the entity must make one.
+    Dial,
+    /// There is no room for the SDU, or for its connection.
+    Full,
+}
+
+/// SDUs that wait for a connection.
+#[derive(Clone, Debug, Default)]
+struct Room {
+    held: Vec<Vec<u8>>,
+}
+
+/// The table. `U` is the use of a connection, `I` what the entity stores with it.
+#[derive(Clone, Debug)]
+pub(crate) struct VccTable<U, I> {
+    last_id: u32,
+    vccs: BTreeMap<ConnId, Vcc<U, I>>,
+    by_peer: BTreeSet<(AtmAddress, ConnId)>,
+    idle: Deadlines<ConnId>,
+    rooms: BTreeMap<(AtmAddress, U), Room>,
+}
+
+impl<U, I> Default for VccTable<U, I> {
+    fn default() -> Self {
+        Self {
+            last_id: 0,
+            vccs: BTreeMap::new(),
+            by_peer: BTreeSet::new(),
+            idle: Deadlines::default(),
+            rooms: BTreeMap::new(),
+        }
+    }
+}
+
+impl<U: Copy + Ord, I> VccTable<U, I> {
+    // ---- look-ups ----
+
+    /// Number of connections, open or not.
+    pub(crate) fn len(&self) -> usize {
+        self.vccs.len()
+    }
+    /// The connection with this id.
+    pub(crate) fn get(&self, conn: ConnId) -> Option<&Vcc<U, I>> {
+        self.vccs.get(&conn)
+    }
+    /// All connections, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ConnId, &Vcc<U, I>)> {
+        self.vccs.iter().map(|(conn, vcc)| (*conn, vcc))
+    }
+    /// The connections with `peer`, lowest id first.
+    pub(crate) fn with(&self, peer: AtmAddress) -> impl Iterator<Item = (ConnId, &Vcc<U, I>)> {
+        let ids = (peer, ConnId(0))..=(peer, ConnId(u32::MAX));
+        let ids = self.by_peer.range(ids).map(|(_, conn)| *conn);
+        ids.filter_map(|conn| Some((conn, self.vccs.get(&conn)?)))
+    }
+    /// The connection that carries this use with `peer`: an open one first, then the lowest id.
+    pub(crate) fn best(&self, peer: AtmAddress, carries: U) -> Option<ConnId> {
+        let same = self.with(peer).filter(|(_, vcc)| vcc.carries == carries);
+        let best = same.min_by_key(|(conn, vcc)| (!vcc.is_open(), *conn));
+        best.map(|(conn, _)| conn)
+    }
+
+    // ---- life ----
+
+    /// Adds a call to the table. Returns its new id with the request that makes it.
+    pub(crate) fn dial(
+        &mut self,
+        call: Call,
+        carries: U,
+        info: I,
+        now: Instant,
+    ) -> (ConnId, AtmRequest) {
+        let conn = self.free_id();
+        let Call {
+            calling,
+            called,
+            sap,
+            qos,
+        } = call;
+        self.insert(conn, called, carries, info, now);
+        let request = AtmRequest::Connect {
+            conn,
+            calling,
+            called,
+            sap,
+            qos,
+            multipoint: false,
+        };
+        (conn, request)
+    }
+    /// Adds an offered call to the table. Returns the request that accepts it.
+    pub(crate) fn accept(
+        &mut self,
+        conn: ConnId,
+        peer: AtmAddress,
+        carries: U,
+        info: I,
+        now: Instant,
+    ) -> AtmRequest {
+        self.insert(conn, peer, carries, info, now);
+        AtmRequest::Accept { conn }
+    }
+    /// A connection is open. Returns it with the requests that send what has waited for it; `None` if the connection is
+    /// unknown.
+    pub(crate) fn opened(
+        &mut self,
+        conn: ConnId,
+        vc: Vc,
+        now: Instant,
+    ) -> Option<(&Vcc<U, I>, Vec<AtmRequest>)> {
+        let vcc = self.vccs.get_mut(&conn)?;
+        vcc.vc = Some(vc);
+        let route = (vcc.peer, vcc.carries);
+        self.touch(conn, now);
+        let held = self.take_held(route).into_iter();
+        let sends = held.map(|sdu| AtmRequest::Send { conn, sdu });
+        Some((self.vccs.get(&conn)?, sends.collect()))
+    }
+    /// Removes a connection that is gone. What waits for its peer stays.
+    pub(crate) fn remove(&mut self, conn: ConnId) -> Option<Vcc<U, I>> {
+        let gone = self.vccs.remove(&conn)?;
+        self.by_peer.remove(&(gone.peer, conn));
+        self.idle.set(conn, None);
+        Some(gone)
+    }
+    /// Removes a connection. Returns the request that releases it.
+    pub(crate) fn release(&mut self, conn: ConnId) -> Option<AtmRequest> {
+        let cause = Cause::NORMAL;
+        self.remove(conn)
+            .map(|_| AtmRequest::Release { conn, cause })
+    }
+    /// Removes everything; ids continue. Returns the requests that release the connections.
+    pub(crate) fn release_all(&mut self) -> Vec<AtmRequest> {
+        self.rooms.clear();
+        let all: Vec<ConnId> = self.vccs.keys().copied().collect();
+        all.into_iter()
+            .filter_map(|conn| self.release(conn))
+            .collect()
+    }
+
+    fn insert(&mut self, conn: ConnId, peer: AtmAddress, carries: U, info: I, now: Instant) {
+        self.remove(conn);
+        let vcc = Vcc {
+            peer,
+            carries,
+            vc: None,
+            used: now,
+            idle: None,
+            info,
+        };
+        self.vccs.insert(conn, vcc);
+        self.by_peer.insert((peer, conn));
+    }
+    fn free_id(&mut self) -> ConnId {
+        loop {
+            self.last_id = (self.last_id + 1) % ConnId::INCOMING;
+            let conn = ConnId(self.last_id);
+            if !self.vccs.contains_key(&conn) {
+                return conn;
+            }
+        }
+    }
+
+    // ---- waiting ----
+
+    /// Sends an SDU on the best connection with `peer`, or lets it wait.
+    pub(crate) fn offer(
+        &mut self,
+        (peer, carries): (AtmAddress, U),
+        sdu: Vec<u8>,
+        bounds: Bounds,
+    ) -> Offered {
+        let best = self.best(peer, carries);
+        if let Some(conn) = best
+            && self.vccs.get(&conn).is_some_and(Vcc::is_open)
+        {
+            return Offered::Send(AtmRequest::Send { conn, sdu });
+        }
+        let under_way = best.is_some();
+        let waiting = self.rooms.get(&(peer, carries));
+        let waiting = waiting.map_or(0, |room| room.held.len());
+        if waiting >= bounds.held || !(under_way || bounds.dial) {
+            return Offered::Full;
+        }
+        let room = self.rooms.entry((peer, carries)).or_default();
+        room.held.push(sdu);
+        if under_way {
+            Offered::Held
+        } else {
+            Offered::Dial
+        }
+    }
+    /// Forgets what waits for `peer`, unless a connection is under way. Returns the number of SDUs that are lost.
+    pub(crate) fn forget(&mut self, route: (AtmAddress, U)) -> usize {
+        if self.best(route.0, route.1).is_some() {
+            return 0;
+        }
+        self.take_held(route).len()
+    }
+    fn take_held(&mut self, route: (AtmAddress, U)) -> Vec<Vec<u8>> {
+        let room = self.rooms.remove(&route);
+        room.map_or_else(Vec::new, |room| room.held)
+    }
+
+    // ---- time ----
+
+    /// The connection was used at `now`: its idle time begins anew.
+    pub(crate) fn touch(&mut self, conn: ConnId, now: Instant) {
+        if let Some(vcc) = self.vccs.get_mut(&conn) {
+            vcc.used = now;
+            self.idle.set(conn, vcc.idle.map(|idle| now + idle));
+        }
+    }
+    /// Sets the idle time of a connection; zero means that it is never idle.
+    pub(crate) fn idle_after(&mut self, conn: ConnId, idle: Duration) {
+        if let Some(vcc) = self.vccs.get_mut(&conn) {
+            vcc.idle = Some(idle).filter(|idle| !idle.is_zero());
+            let at = vcc.idle.map(|idle| vcc.used + idle);
+            self.idle.set(conn, at);
+        }
+    }
+    /// The connections whose idle time is over. They stay until they are released or touched.
+    pub(crate) fn idle(&self, now: Instant) -> Vec<ConnId> {
+        self.idle.due(now)
+    }
+    /// When a connection becomes idle.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.idle.next()
+    }
+}
+
+#[cfg(test)]
+mod tests;
