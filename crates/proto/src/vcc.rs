@@ -71,6 +71,10 @@ impl<U: Copy, I> Vcc<U, I> {
     pub(crate) const fn vc(&self) -> Option<Vc> {
         self.vc
     }
+    /// Time of the last use.
+    pub(crate) const fn used(&self) -> Instant {
+        self.used
+    }
     /// True if SDUs can be sent on it.
     pub(crate) const fn is_open(&self) -> bool {
         self.vc.is_some()
@@ -151,6 +155,10 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
     pub(crate) fn get(&self, conn: ConnId) -> Option<&Vcc<U, I>> {
         self.vccs.get(&conn)
     }
+    /// What the entity stores with the connection.
+    pub(crate) fn info(&mut self, conn: ConnId) -> Option<&mut I> {
+        self.vccs.get_mut(&conn).map(|vcc| &mut vcc.info)
+    }
     /// All connections, by id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ConnId, &Vcc<U, I>)> {
         self.vccs.iter().map(|(conn, vcc)| (*conn, vcc))
@@ -178,14 +186,13 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         info: I,
         now: Instant,
     ) -> (ConnId, AtmRequest) {
-        let conn = self.free_id();
         let Call {
             calling,
             called,
             sap,
             qos,
         } = call;
-        self.insert(conn, called, carries, info, now);
+        let conn = self.add(called, carries, info, now);
         let request = AtmRequest::Connect {
             conn,
             calling,
@@ -195,6 +202,12 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
             multipoint: false,
         };
         (conn, request)
+    }
+    /// Adds a connection that a request of another kind opens. Returns its new id.
+    pub(crate) fn add(&mut self, peer: AtmAddress, carries: U, info: I, now: Instant) -> ConnId {
+        let conn = self.free_id();
+        self.insert(conn, peer, carries, info, now);
+        conn
     }
     /// Adds an offered call to the table. Returns the request that accepts it.
     pub(crate) fn accept(

@@ -1,6 +1,7 @@
 //! ATMARP and InATMARP, of clients and of the server. Source: RFC 2225 §8.4, §8.5.
 
 use super::{Clip, Role};
+use crate::vcc::Vcc;
 use crate::{AtmRequest, ConnId, Instant, Trace};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::atmarp::{AtmArp, Operation, Party};
@@ -44,14 +45,17 @@ impl Clip {
     /// until it is answered.
     pub(super) fn ask_who(&mut self, conn: ConnId, now: Instant) {
         let wait = self.config.params.reply * 4;
-        let Some(known) = self.conns.get_mut(&conn) else {
+        let Some(known) = self.conns.get(conn) else {
             return;
         };
-        known.ask_at = (known.role == Role::Permanent).then_some(now + wait);
+        let permanent = known.carries() == Role::Permanent;
+        if let Some(link) = self.conns.info(conn) {
+            link.ask_at = permanent.then_some(now + wait);
+        }
         let packet = AtmArp {
             operation: Operation::INVERSE_REQUEST,
             source: self.own(),
-            target: Party::new(self.conns.get(&conn).and_then(|known| known.peer), None),
+            target: Party::new(self.other_end(conn), None),
         };
         self.tell(conn, &packet);
     }
@@ -90,8 +94,7 @@ impl Clip {
 
     /// True if the address can be that of the caller at the other end: no member may speak for another one.
     fn is_of(&self, conn: ConnId, address: Option<AtmAddress>) -> bool {
-        let peer = self.conns.get(&conn).and_then(|known| known.peer);
-        match (peer, address) {
+        match (self.other_end(conn), address) {
             (Some(peer), Some(address)) => peer.same_end_system(&address),
             // A permanent connection does not tell who is at its ends.
             _ => true,
@@ -106,13 +109,15 @@ impl Clip {
             self.counters.bad += 1;
             return;
         };
-        let Some(known) = self.conns.get_mut(&conn) else {
+        let Some(role) = self.conns.get(conn).map(Vcc::carries) else {
             return;
         };
-        let role = known.role;
         let permanent = role == Role::Permanent;
-        // Ask again before the entry ages, because nothing else renews it.
-        known.ask_at = permanent.then_some(now + self.config.params.client_life / 2);
+        let again = now + self.config.params.client_life / 2;
+        if let Some(link) = self.conns.info(conn) {
+            // Ask again before the entry ages, because nothing else renews it.
+            link.ask_at = permanent.then_some(again);
+        }
         if self.config.serve && !permanent && self.is_duplicate(conn, ip, atm) {
             return self.duplicate(ip);
         }
@@ -176,8 +181,8 @@ impl Clip {
         if let Some(ip) = ip.filter(|ip| *ip != self.config.ip) {
             let conn = self.entries.get(&ip).and_then(|entry| entry.conn);
             let peer = |conn: &ConnId| {
-                let known = self.conns.get(conn);
-                known.is_some_and(|known| known.role == Role::Peer)
+                let known = self.conns.get(*conn);
+                known.is_some_and(|known| known.carries() == Role::Peer)
             };
             // The server says that the address has no owner any more.
             if let Some(conn) = conn.filter(peer) {
@@ -235,9 +240,9 @@ impl Clip {
         let Some(entry) = self.entries.get(&ip) else {
             return false;
         };
-        let mut others = self.conns.iter().filter(|(id, _)| **id != conn);
+        let mut others = self.conns.iter().filter(|(id, _)| *id != conn);
         let open = others.any(|(id, other)| {
-            other.is_open() && (entry.conn == Some(*id) || other.peer == entry.atm)
+            other.is_open() && (entry.conn == Some(id) || other.other_end() == entry.atm)
         });
         entry.atm.is_some() && entry.atm != atm && open
     }

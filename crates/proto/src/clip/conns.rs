@@ -1,14 +1,15 @@
 //! Connections: to servers, to next hops, and permanent ones.
 
-use super::{Clip, Config, Encapsulation, Entry, Output, Permanent, sized};
+use super::{Clip, Encapsulation, Entry, Output, Permanent, sized};
 use crate::discard::Discard;
+use crate::vcc::{Call, Vcc};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::net::Ipv4Addr;
 
 /// Purpose of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     /// ATMARP with the server; also packets to the server's host.
     Server,
@@ -18,96 +19,83 @@ pub(super) enum Role {
     Permanent,
 }
 
-/// One connection.
+/// What a member stores with a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Conn {
-    pub(super) role: Role,
-    /// The other end, as far as signalling tells.
-    pub(super) peer: Option<AtmAddress>,
-    /// Its label, once it is open.
-    pub(super) vc: Option<Vc>,
+pub(super) struct Link {
     pub(super) encapsulation: Encapsulation,
     /// Its traffic, seen from this end.
     pub(super) qos: Qos,
     /// True if it was opened for the contract of one next hop.
     pub(super) own: bool,
-    /// When it last carried a packet.
-    pub(super) used: Instant,
     /// For a permanent connection whose other end is unknown: when InATMARP is repeated.
     pub(super) ask_at: Option<Instant>,
     pub(super) packets: (u64, u64),
 }
 
+impl Link {
+    const fn new(encapsulation: Encapsulation, qos: Qos, own: bool) -> Self {
+        Self {
+            encapsulation,
+            qos,
+            own,
+            ask_at: None,
+            packets: (0, 0),
+        }
+    }
+}
+
+/// One connection.
+pub(super) type Conn = Vcc<Role, Link>;
+
 impl Conn {
-    /// True if packets can be sent on it.
-    pub(super) fn is_open(&self) -> bool {
-        self.vc.is_some()
+    /// The other end, as far as signalling tells: a permanent connection does not tell who is at its ends.
+    pub(super) fn other_end(&self) -> Option<AtmAddress> {
+        (self.carries() != Role::Permanent).then(|| self.peer())
     }
     /// True if ATMARP can be used on it.
     pub(super) fn says_who(&self) -> bool {
-        self.encapsulation == Encapsulation::Llc
-    }
-    /// When it needs attention next.
-    pub(super) fn due(&self, config: &Config) -> Option<Instant> {
-        let idle = config.params.idle;
-        let ages = self.role == Role::Peer && self.vc.is_some() && !idle.is_zero();
-        let idle = ages.then_some(self.used + idle);
-        [idle, self.ask_at].into_iter().flatten().min()
+        self.info.encapsulation == Encapsulation::Llc
     }
 }
 
 impl Clip {
-    fn new_conn(&mut self) -> ConnId {
-        loop {
-            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
-            let conn = ConnId(self.next_conn);
-            if !self.conns.contains_key(&conn) {
-                return conn;
-            }
-        }
+    /// The other end of a connection, as far as signalling tells.
+    pub(super) fn other_end(&self, conn: ConnId) -> Option<AtmAddress> {
+        self.conns.get(conn).and_then(Conn::other_end)
+    }
+    /// True if packets can be sent on this connection.
+    pub(super) fn is_open(&self, conn: ConnId) -> bool {
+        self.conns.get(conn).is_some_and(Conn::is_open)
     }
 
-    /// Makes a call; `mux` offers VC multiplexing, with SDUs that are bare packets.
+    /// Makes a call; `mux` offers VC multiplexing, with SDUs that are bare packets. With `own` the connection is for the
+    /// contract of one next hop.
     fn call(
         &mut self,
         called: AtmAddress,
         (role, mux): (Role, bool),
-        qos: Qos,
+        (qos, own): (Qos, bool),
         now: Instant,
     ) -> Option<ConnId> {
         if self.conns.len() >= self.config.limits.conns {
             self.counters.full += 1;
             return None;
         }
-        let conn = self.new_conn();
         self.counters.calls += 1;
         let (sap, encapsulation, qos) = if mux {
             (Sap::IP, Encapsulation::VcMux, sized(qos, self.config.mtu))
         } else {
             (Sap::LLC, Encapsulation::Llc, qos)
         };
-        self.conns.insert(
-            conn,
-            Conn {
-                role,
-                peer: Some(called),
-                vc: None,
-                encapsulation,
-                qos,
-                own: false,
-                used: now,
-                ask_at: None,
-                packets: (0, 0),
-            },
-        );
-        self.request(AtmRequest::Connect {
-            conn,
+        let call = Call {
             calling: self.config.address,
             called,
             sap,
             qos,
-            multipoint: false,
-        });
+        };
+        let link = Link::new(encapsulation, qos, own);
+        let (conn, connect) = self.conns.dial(call, role, link, now);
+        self.request(connect);
         Some(conn)
     }
 
@@ -121,53 +109,35 @@ impl Clip {
         };
         let mux = self.config.mux && !entry.plain;
         let own_qos = self.contract(ip);
-        let there = |conn: &Conn| conn.peer == Some(called) && own_qos.is_none() && !conn.own;
-        let found = self.conns.iter().find(|(_, conn)| there(conn));
-        let conn = match found.map(|(conn, _)| *conn) {
-            Some(conn) => Some(conn),
-            None => {
-                let qos = own_qos.unwrap_or(Qos::ubr(self.config.max_sdu()));
-                let conn = self.call(called, (Role::Peer, mux), qos, now);
-                if let Some(known) = conn.and_then(|conn| self.conns.get_mut(&conn)) {
-                    known.own = own_qos.is_some();
-                }
-                conn
-            }
-        };
+        let shared = |conn: &Conn| conn.other_end().is_some() && !conn.info.own;
+        let mut there = self.conns.with(called);
+        let found = there.find(|(_, conn)| own_qos.is_none() && shared(conn));
+        let found = found.map(|(conn, _)| conn);
+        drop(there);
+        let qos = own_qos.unwrap_or(Qos::ubr(self.config.max_sdu()));
+        let contract = (qos, own_qos.is_some());
+        let conn = found.or_else(|| self.call(called, (Role::Peer, mux), contract, now));
         let Some(conn) = conn else {
             return self.give_up(ip, now);
         };
         if let Some(entry) = self.entries.get_mut(&ip) {
             entry.conn = Some(conn);
         }
-        if self.conns.get(&conn).is_some_and(|conn| conn.vc.is_some()) {
+        if self.is_open(conn) {
             self.flush(ip, now);
         }
     }
 
     /// Opens the own end of a permanent connection. Those of [`Config::permanent`](super::Config) open at the start.
     pub fn open_permanent(&mut self, permanent: Permanent, now: Instant) {
-        let conn = self.new_conn();
         let Permanent {
             vc,
             qos,
             encapsulation,
             ip,
         } = permanent;
-        self.conns.insert(
-            conn,
-            Conn {
-                role: Role::Permanent,
-                peer: None,
-                vc: None,
-                encapsulation,
-                qos,
-                own: false,
-                used: now,
-                ask_at: None,
-                packets: (0, 0),
-            },
-        );
+        let link = Link::new(encapsulation, qos, false);
+        let conn = (self.conns).add(AtmAddress::ZERO, Role::Permanent, link, now);
         if let Some(ip) = ip {
             let own = self.config.address;
             let entry = self.entries.entry(ip);
@@ -182,14 +152,15 @@ impl Clip {
 
     /// Sends a packet on an open connection.
     pub(super) fn transmit(&mut self, conn: ConnId, packet: &[u8], now: Instant) {
-        let Some(known) = self.conns.get_mut(&conn) else {
+        let Some(link) = self.conns.info(conn) else {
             self.discards.note(Discard::Closed, packet);
             return;
         };
-        known.used = now;
-        known.packets.0 += 1;
+        link.packets.0 += 1;
+        let encapsulation = link.encapsulation;
+        self.conns.touch(conn, now);
         self.counters.sent += 1;
-        let sdu = match known.encapsulation {
+        let sdu = match encapsulation {
             Encapsulation::Llc => LlcSnap::Ipv4.wrap(packet),
             Encapsulation::VcMux => packet.to_vec(),
         };
@@ -238,8 +209,10 @@ impl Clip {
             return self.request(AtmRequest::Release { conn, cause });
         };
         let limits = self.config.limits;
-        let same = |known: &&Conn| known.peer.is_some_and(|peer| peer.same_end_system(&caller));
-        let each = self.conns.values().filter(same).count();
+        let is_caller = |peer: AtmAddress| peer.same_end_system(&caller);
+        let others = self.conns.iter();
+        let others = others.filter(|(_, known)| known.other_end().is_some_and(is_caller));
+        let each = others.count();
         if self.conns.len() >= limits.conns || each >= limits.conns_each {
             self.counters.full += 1;
             let cause = Cause::RESOURCES;
@@ -250,35 +223,24 @@ impl Clip {
         } else {
             Encapsulation::Llc
         };
-        self.conns.insert(
-            conn,
-            Conn {
-                role: Role::Peer,
-                peer: calling,
-                vc: None,
-                encapsulation,
-                qos,
-                own: false,
-                used: now,
-                ask_at: None,
-                packets: (0, 0),
-            },
-        );
-        self.request(AtmRequest::Accept { conn });
+        let link = Link::new(encapsulation, qos, false);
+        let accept = (self.conns).accept(conn, caller, Role::Peer, link, now);
+        self.request(accept);
     }
 
     fn connected(&mut self, conn: ConnId, vc: Vc, now: Instant) {
-        let Some(known) = self.conns.get_mut(&conn) else {
+        let Some((known, _)) = self.conns.opened(conn, vc, now) else {
             return;
         };
-        known.vc = Some(vc);
-        known.used = now;
+        let (role, encapsulation) = (known.carries(), known.info.encapsulation);
+        if role == Role::Peer {
+            self.conns.idle_after(conn, self.config.params.idle);
+        }
         for entry in self.entries.values_mut() {
             if entry.conn == Some(conn) {
                 entry.backoff.reset();
             }
         }
-        let (role, encapsulation) = (known.role, known.encapsulation);
         match role {
             Role::Server => self.register(now),
             // InATMARP needs LLC/SNAP.
@@ -298,16 +260,16 @@ impl Clip {
     }
 
     fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
-        let Some(known) = self.conns.remove(&conn) else {
+        let Some(known) = self.conns.remove(conn) else {
             return;
         };
-        let opened = known.vc.is_some();
+        let opened = known.is_open();
         self.counters.calls_failed += u64::from(!opened);
         // A member that does not support VC multiplexing may accept LLC/SNAP.
         let refused = !opened
             && cause == Cause::INCOMPATIBLE
-            && known.encapsulation == Encapsulation::VcMux
-            && known.role == Role::Peer;
+            && known.info.encapsulation == Encapsulation::VcMux
+            && known.carries() == Role::Peer;
         let users = self
             .entries
             .iter()
@@ -330,7 +292,7 @@ impl Clip {
                 self.call_failed(ip, cause, now);
             }
         }
-        match known.role {
+        match known.carries() {
             Role::Server => self.server_lost(conn, cause, now),
             Role::Permanent => {
                 let text = format!("permanent connection lost: {cause}");
@@ -341,32 +303,24 @@ impl Clip {
     }
 
     fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
-        let Some(known) = self.conns.get_mut(&conn) else {
+        let Some(known) = self.conns.get(conn) else {
             self.counters.bad += 1;
             self.discards.note(Discard::Malformed, sdu);
             return;
         };
-        known.used = now;
+        let encapsulation = known.info.encapsulation;
+        self.conns.touch(conn, now);
         let is_ip = sdu.first().is_some_and(|octet| octet >> 4 == 4);
-        if known.encapsulation == Encapsulation::VcMux && !is_ip {
+        if encapsulation == Encapsulation::VcMux && !is_ip {
             self.counters.bad += 1;
             self.discards.note(Discard::Malformed, sdu);
             return;
         }
-        if known.encapsulation == Encapsulation::VcMux {
-            known.packets.1 += 1;
-            self.counters.delivered += 1;
-            let (packet, from) = (sdu.to_vec(), known.peer);
-            self.out.push_back(Output::Deliver { packet, from });
-            return;
+        if encapsulation == Encapsulation::VcMux {
+            return self.deliver(conn, sdu);
         }
         match LlcSnap::decode(sdu) {
-            Ok((LlcSnap::Ipv4, packet)) => {
-                known.packets.1 += 1;
-                self.counters.delivered += 1;
-                let (packet, from) = (packet.to_vec(), known.peer);
-                self.out.push_back(Output::Deliver { packet, from });
-            }
+            Ok((LlcSnap::Ipv4, packet)) => self.deliver(conn, packet),
             Ok((LlcSnap::Arp, packet)) => self.arp(conn, packet, now),
             Ok(_) | Err(_) => {
                 self.counters.bad += 1;
@@ -375,32 +329,46 @@ impl Clip {
         }
     }
 
+    /// Hands the IP stack a packet that a connection carried.
+    fn deliver(&mut self, conn: ConnId, packet: &[u8]) {
+        self.counters.delivered += 1;
+        if let Some(link) = self.conns.info(conn) {
+            link.packets.1 += 1;
+        }
+        let (packet, from) = (packet.to_vec(), self.other_end(conn));
+        self.out.push_back(Output::Deliver { packet, from });
+    }
+
+    /// When InATMARP is repeated next, or a connection becomes idle.
+    pub(super) fn next_conn_due(&self) -> Option<Instant> {
+        let asks = self.conns.iter();
+        let asks = asks.filter_map(|(_, known)| known.info.ask_at);
+        asks.chain(self.conns.next()).min()
+    }
+
     pub(super) fn conns_due(&mut self, now: Instant) {
-        let due = |conn: &Conn| conn.due(&self.config).is_some_and(|at| at <= now);
+        let due = |conn: &Conn| conn.info.ask_at.is_some_and(|at| at <= now);
         let late = self.conns.iter().filter(|(_, conn)| due(conn));
-        for conn in late.map(|(conn, _)| *conn).collect::<Vec<_>>() {
-            let known = self.conns.get(&conn);
-            if known.is_some_and(|known| known.ask_at.is_some_and(|at| at <= now)) {
-                self.ask_who(conn, now);
-            } else {
-                self.counters.idle += 1;
-                self.hang_up(conn);
-            }
+        for conn in late.map(|(conn, _)| conn).collect::<Vec<_>>() {
+            self.ask_who(conn, now);
+        }
+        for conn in self.conns.idle(now) {
+            self.counters.idle += 1;
+            self.hang_up(conn);
         }
     }
 
     /// Releases a connection. Entries that used it open another one when necessary.
     pub(super) fn hang_up(&mut self, conn: ConnId) {
-        if self.conns.remove(&conn).is_none() {
+        let Some(release) = self.conns.release(conn) else {
             return;
-        }
+        };
         for entry in self.entries.values_mut() {
             if entry.conn == Some(conn) {
                 entry.conn = None;
             }
         }
-        let cause = Cause::NORMAL;
-        self.request(AtmRequest::Release { conn, cause });
+        self.request(release);
     }
 
     // ---- the server ----
@@ -411,12 +379,8 @@ impl Clip {
             return;
         }
         self.server.at = None;
-        let open = |conn: &ConnId| {
-            let known = self.conns.get(conn);
-            known.is_some_and(|known| known.vc.is_some())
-        };
         match self.server.conn {
-            Some(conn) if open(&conn) => self.register(now),
+            Some(conn) if self.is_open(conn) => self.register(now),
             // The call is in progress; its result will be reported.
             Some(_) => {}
             None => {
@@ -424,7 +388,7 @@ impl Clip {
                     return;
                 };
                 let qos = Qos::ubr(self.config.max_sdu());
-                self.server.conn = self.call(called, (Role::Server, false), qos, now);
+                self.server.conn = self.call(called, (Role::Server, false), (qos, false), now);
                 if self.server.conn.is_none() {
                     self.server.at = Some(now + self.config.params.server_retry);
                 }

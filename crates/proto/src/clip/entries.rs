@@ -1,8 +1,9 @@
 //! Next hops: their addresses, and the packets that wait for them.
 
-use super::{Clip, Conn, Role};
+use super::{Clip, Role};
 use crate::discard::Discard;
 use crate::retry::Backoff;
+use crate::vcc::Vcc;
 use crate::{Cause, ConnId, Duration, Instant};
 use aerostat_wire::AtmAddress;
 use std::collections::VecDeque;
@@ -106,13 +107,13 @@ impl Clip {
             self.discards.note(Discard::Unreachable, &packet);
             return;
         }
-        let open = entry.conn.filter(|conn| {
-            let conn = self.conns.get(conn);
-            conn.is_some_and(|conn| conn.vc.is_some())
-        });
-        if let Some(conn) = open {
+        let conn = entry.conn;
+        if let Some(conn) = conn.filter(|conn| self.is_open(*conn)) {
             return self.transmit(conn, &packet, now);
         }
+        let Some(entry) = self.entries.get_mut(&next_hop) else {
+            return;
+        };
         if entry.queue.len() >= self.config.limits.queue {
             self.counters.queue_full += 1;
             self.discards.note(Discard::QueueFull, &packet);
@@ -200,8 +201,8 @@ impl Clip {
         };
         // A contract applies only to connections that were opened for it.
         let is_permanent = |conn: &ConnId| {
-            let known = self.conns.get(conn);
-            known.is_some_and(|known| known.role == Role::Permanent)
+            let known = self.conns.get(*conn);
+            known.is_some_and(|known| known.carries() == Role::Permanent)
         };
         let permanent = conn.is_some_and(|conn| is_permanent(&conn));
         let shared = self.contract(ip).is_none();
@@ -241,9 +242,8 @@ impl Clip {
         let Some(entry) = self.entries.get_mut(&ip) else {
             return;
         };
-        let open = |conn: &Conn| conn.vc.is_some();
         match entry.conn {
-            Some(conn) if self.conns.get(&conn).is_some_and(open) => {
+            Some(conn) if self.conns.get(conn).is_some_and(Vcc::is_open) => {
                 entry.used |= !entry.queue.is_empty();
                 for packet in core::mem::take(&mut entry.queue) {
                     self.transmit(conn, &packet, now);
@@ -324,8 +324,8 @@ impl Clip {
                 entry.used = false;
                 let renew = now + params.reply * 4;
                 entry.state = State::Known { renew, until };
-                match entry.conn.map(|conn| (conn, self.conns.get(&conn))) {
-                    Some((conn, Some(known))) if known.role == Role::Permanent => {
+                match entry.conn.map(|conn| (conn, self.conns.get(conn))) {
+                    Some((conn, Some(known))) if known.carries() == Role::Permanent => {
                         self.ask_who(conn, now);
                     }
                     // There is no server to ask, so the other end itself confirms. Source: RFC 2225 §8.5.1.

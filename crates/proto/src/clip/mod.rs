@@ -51,9 +51,10 @@ pub use snapshot::{ConnRow, EntryRow, Snapshot};
 
 use crate::discard::{Discard, Discards};
 use crate::retry::Backoff;
+use crate::vcc::VccTable;
 use crate::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
-use conns::{Conn, Role};
+use conns::{Link, Role};
 use core::convert::Infallible;
 use entries::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -315,9 +316,8 @@ pub struct Clip {
     up: bool,
     ready: bool,
     entries: BTreeMap<Ipv4Addr, Entry>,
-    conns: BTreeMap<ConnId, Conn>,
+    conns: VccTable<Role, Link>,
     server: Server,
-    next_conn: u32,
     counters: Counters,
     discards: Discards,
     out: VecDeque<Output>,
@@ -334,7 +334,7 @@ impl Clip {
             up: false,
             ready: false,
             entries: BTreeMap::new(),
-            conns: BTreeMap::new(),
+            conns: VccTable::default(),
             server: Server {
                 index: 0,
                 conn: None,
@@ -344,7 +344,6 @@ impl Clip {
                 backoff,
                 at: None,
             },
-            next_conn: 0,
             counters: Counters::default(),
             discards: Discards::default(),
             out: VecDeque::new(),
@@ -395,9 +394,8 @@ impl Clip {
         if !core::mem::replace(&mut self.running, false) {
             return;
         }
-        for conn in core::mem::take(&mut self.conns).into_keys() {
-            let cause = crate::Cause::NORMAL;
-            self.request(AtmRequest::Release { conn, cause });
+        for release in self.conns.release_all() {
+            self.request(release);
         }
         for entry in core::mem::take(&mut self.entries).into_values() {
             self.counters.unreachable += entry.queue.len() as u64;
@@ -508,11 +506,10 @@ impl Machine for Clip {
             return None;
         }
         let entries = self.entries.values().filter_map(Entry::due);
-        let conns = self
-            .conns
-            .values()
-            .filter_map(|conn| conn.due(&self.config));
-        entries.chain(conns).chain(self.server.at).min()
+        entries
+            .chain(self.next_conn_due())
+            .chain(self.server.at)
+            .min()
     }
 }
 

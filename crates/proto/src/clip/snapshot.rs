@@ -96,27 +96,27 @@ impl Clip {
                 State::Static => None,
             },
             conn: entry.conn,
-            vc: entry.conn.and_then(|conn| self.conns.get(&conn)?.vc),
+            vc: entry.conn.and_then(|conn| self.conns.get(conn)?.vc()),
             qos: self.contract(*ip),
             waiting: entry.queue.len(),
         });
         let conns = self.conns.iter().map(|(id, conn)| ConnRow {
-            conn: *id,
-            role: match conn.role {
+            conn: id,
+            role: match conn.carries() {
                 Role::Server => "server",
                 Role::Peer => "peer",
                 Role::Permanent => "permanent",
             },
-            peer: conn.peer,
-            vc: conn.vc,
-            encapsulation: match conn.encapsulation {
+            peer: conn.other_end(),
+            vc: conn.vc(),
+            encapsulation: match conn.info.encapsulation {
                 Encapsulation::Llc => "llc",
                 Encapsulation::VcMux => "vc-mux",
             },
             incoming: id.0 >= ConnId::INCOMING,
-            qos: conn.qos,
-            idle_s: now.since(conn.used).as_secs(),
-            packets: conn.packets,
+            qos: conn.info.qos,
+            idle_s: now.since(conn.used()).as_secs(),
+            packets: conn.info.packets,
         });
         Snapshot {
             ip: self.config.ip,
