@@ -44,6 +44,11 @@ impl<K: Copy + Ord> Deadlines<K> {
     pub fn next(&self) -> Option<Instant> {
         self.order.first().map(|first| first.0)
     }
+    /// The deadline of `key`.
+    #[must_use]
+    pub fn at(&self, key: &K) -> Option<Instant> {
+        self.at.get(key).copied()
+    }
     /// The keys whose deadline is `now` or before, in the order of keys. They keep their deadlines.
     #[must_use]
     pub fn due(&self, now: Instant) -> Vec<K> {

@@ -42,7 +42,7 @@
 //! **Deviations**: packets of Classical IP wait at their next hop and not here, because they wait for its ATM address
 //! as well.
 
-use crate::{AtmRequest, Cause, ConnId, Deadlines, Duration, Instant};
+use crate::{AtmRequest, Backoff, Cause, ConnId, Deadlines, Duration, Instant};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +51,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Vcc<U, I> {
     peer: AtmAddress,
     carries: U,
+    outgoing: bool,
     vc: Option<Vc>,
     used: Instant,
     idle: Option<Duration>,
@@ -66,6 +67,10 @@ impl<U: Copy, I> Vcc<U, I> {
     /// What the connection carries.
     pub(crate) const fn carries(&self) -> U {
         self.carries
+    }
+    /// True if the entity has called, false if the peer has.
+    pub(crate) const fn outgoing(&self) -> bool {
+        self.outgoing
     }
     /// Its label on this host's link, once it is open.
     pub(crate) const fn vc(&self) -> Option<Vc> {
@@ -117,10 +122,27 @@ pub(crate) enum Offered {
 }
 
 /// SDUs that wait for a connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Room {
     held: Vec<Vec<u8>>,
+    /// When the first SDU began to wait.
+    since: Instant,
+    /// Waits between calls that failed.
+    backoff: Option<Backoff>,
 }
+
+impl Room {
+    const fn new(since: Instant) -> Self {
+        Self {
+            held: Vec::new(),
+            since,
+            backoff: None,
+        }
+    }
+}
+
+/// A peer and a use: what an SDU is for.
+pub(crate) type Route<U> = (AtmAddress, U);
 
 /// The table. `U` is the use of a connection, `I` what the entity stores with it.
 #[derive(Clone, Debug)]
@@ -128,8 +150,11 @@ pub(crate) struct VccTable<U, I> {
     last_id: u32,
     vccs: BTreeMap<ConnId, Vcc<U, I>>,
     by_peer: BTreeSet<(AtmAddress, ConnId)>,
+    counts: BTreeMap<U, usize>,
     idle: Deadlines<ConnId>,
-    rooms: BTreeMap<(AtmAddress, U), Room>,
+    rooms: BTreeMap<Route<U>, Room>,
+    /// The next calls after calls that failed.
+    calls: Deadlines<Route<U>>,
 }
 
 impl<U, I> Default for VccTable<U, I> {
@@ -138,18 +163,36 @@ impl<U, I> Default for VccTable<U, I> {
             last_id: 0,
             vccs: BTreeMap::new(),
             by_peer: BTreeSet::new(),
+            counts: BTreeMap::new(),
             idle: Deadlines::default(),
             rooms: BTreeMap::new(),
+            calls: Deadlines::default(),
         }
     }
 }
 
 impl<U: Copy + Ord, I> VccTable<U, I> {
+    /// An empty table whose first own call gets the id after `last`.
+    pub(crate) fn after(last: ConnId) -> Self {
+        Self {
+            last_id: last.0,
+            ..Self::default()
+        }
+    }
+
     // ---- look-ups ----
 
+    /// Id of the latest own call.
+    pub(crate) const fn last_id(&self) -> ConnId {
+        ConnId(self.last_id)
+    }
     /// Number of connections, open or not.
     pub(crate) fn len(&self) -> usize {
         self.vccs.len()
+    }
+    /// Number of connections that carry this use, open or not.
+    pub(crate) fn count(&self, carries: U) -> usize {
+        self.counts.get(&carries).copied().unwrap_or_default()
     }
     /// The connection with this id.
     pub(crate) fn get(&self, conn: ConnId) -> Option<&Vcc<U, I>> {
@@ -206,7 +249,7 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
     /// Adds a connection that a request of another kind opens. Returns its new id.
     pub(crate) fn add(&mut self, peer: AtmAddress, carries: U, info: I, now: Instant) -> ConnId {
         let conn = self.free_id();
-        self.insert(conn, peer, carries, info, now);
+        self.insert(conn, (peer, carries), true, info, now);
         conn
     }
     /// Adds an offered call to the table. Returns the request that accepts it.
@@ -218,7 +261,7 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         info: I,
         now: Instant,
     ) -> AtmRequest {
-        self.insert(conn, peer, carries, info, now);
+        self.insert(conn, (peer, carries), false, info, now);
         AtmRequest::Accept { conn }
     }
     /// A connection is open. Returns it with the requests that send what has waited for it; `None` if the connection is
@@ -241,6 +284,9 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
     pub(crate) fn remove(&mut self, conn: ConnId) -> Option<Vcc<U, I>> {
         let gone = self.vccs.remove(&conn)?;
         self.by_peer.remove(&(gone.peer, conn));
+        if let Some(count) = self.counts.get_mut(&gone.carries) {
+            *count -= 1;
+        }
         self.idle.set(conn, None);
         Some(gone)
     }
@@ -253,17 +299,26 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
     /// Removes everything; ids continue. Returns the requests that release the connections.
     pub(crate) fn release_all(&mut self) -> Vec<AtmRequest> {
         self.rooms.clear();
+        self.calls.clear();
         let all: Vec<ConnId> = self.vccs.keys().copied().collect();
         all.into_iter()
             .filter_map(|conn| self.release(conn))
             .collect()
     }
 
-    fn insert(&mut self, conn: ConnId, peer: AtmAddress, carries: U, info: I, now: Instant) {
+    fn insert(
+        &mut self,
+        conn: ConnId,
+        (peer, carries): Route<U>,
+        outgoing: bool,
+        info: I,
+        now: Instant,
+    ) {
         self.remove(conn);
         let vcc = Vcc {
             peer,
             carries,
+            outgoing,
             vc: None,
             used: now,
             idle: None,
@@ -271,6 +326,7 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         };
         self.vccs.insert(conn, vcc);
         self.by_peer.insert((peer, conn));
+        *self.counts.entry(carries).or_default() += 1;
     }
     fn free_id(&mut self) -> ConnId {
         loop {
@@ -287,23 +343,25 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
     /// Sends an SDU on the best connection with `peer`, or lets it wait.
     pub(crate) fn offer(
         &mut self,
-        (peer, carries): (AtmAddress, U),
+        route: Route<U>,
         sdu: Vec<u8>,
         bounds: Bounds,
+        now: Instant,
     ) -> Offered {
-        let best = self.best(peer, carries);
+        let best = self.best(route.0, route.1);
         if let Some(conn) = best
             && self.vccs.get(&conn).is_some_and(Vcc::is_open)
         {
             return Offered::Send(AtmRequest::Send { conn, sdu });
         }
-        let under_way = best.is_some();
-        let waiting = self.rooms.get(&(peer, carries));
+        let under_way = best.is_some() || self.calls.at(&route).is_some();
+        let waiting = self.rooms.get(&route);
         let waiting = waiting.map_or(0, |room| room.held.len());
         if waiting >= bounds.held || !(under_way || bounds.dial) {
             return Offered::Full;
         }
-        let room = self.rooms.entry((peer, carries)).or_default();
+        let room = self.rooms.entry(route);
+        let room = room.or_insert_with(|| Room::new(now));
         room.held.push(sdu);
         if under_way {
             Offered::Held
@@ -312,15 +370,43 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         }
     }
     /// Forgets what waits for `peer`, unless a connection is under way. Returns the number of SDUs that are lost.
-    pub(crate) fn forget(&mut self, route: (AtmAddress, U)) -> usize {
+    pub(crate) fn forget(&mut self, route: Route<U>) -> usize {
         if self.best(route.0, route.1).is_some() {
             return 0;
         }
         self.take_held(route).len()
     }
-    fn take_held(&mut self, route: (AtmAddress, U)) -> Vec<Vec<u8>> {
+    fn take_held(&mut self, route: Route<U>) -> Vec<Vec<u8>> {
+        self.calls.set(route, None);
         let room = self.rooms.remove(&route);
         room.map_or_else(Vec::new, |room| room.held)
+    }
+
+    /// Since when SDUs wait for `peer`; `None` if no SDU waits.
+    pub(crate) fn waits_since(&self, route: Route<U>) -> Option<Instant> {
+        self.rooms.get(&route).map(|room| room.since)
+    }
+    /// A call for what waits has failed: the next call is made after a wait ([`Backoff`]) of `most` at most.
+    pub(crate) fn call_later(
+        &mut self,
+        route: Route<U>,
+        backoff: Backoff,
+        (cause, most): (Cause, Duration),
+        now: Instant,
+    ) {
+        if let Some(room) = self.rooms.get_mut(&route) {
+            let backoff = room.backoff.get_or_insert(backoff);
+            let wait = backoff.wait(Some(cause), Duration::ZERO, most);
+            self.calls.set(route, Some(now + wait));
+        }
+    }
+    /// Takes the calls that are due. The entity makes them, unless a connection is under way or it has no room for one.
+    pub(crate) fn calls_due(&mut self, now: Instant) -> Vec<Route<U>> {
+        let due = self.calls.due(now);
+        for route in &due {
+            self.calls.set(*route, None);
+        }
+        due
     }
 
     // ---- time ----
@@ -344,9 +430,12 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
     pub(crate) fn idle(&self, now: Instant) -> Vec<ConnId> {
         self.idle.due(now)
     }
-    /// When a connection becomes idle.
+    /// When a connection becomes idle, or a call is due.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.idle.next()
+        [self.idle.next(), self.calls.next()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 

@@ -39,11 +39,11 @@ fn sends(conn: ConnId, sdus: &[u8]) -> Vec<AtmRequest> {
 fn the_first_connection_that_opens_takes_what_waits_for_its_use() {
     let mut table = Table::default();
     let to = (PEER, Use::Control);
-    assert_eq!(table.offer(to, vec![1], ROOM), Offered::Dial);
+    assert_eq!(table.offer(to, vec![1], ROOM, at(0)), Offered::Dial);
     let own = dial(&mut table, Use::Control);
     let data = dial(&mut table, Use::Data);
     table.accept(CALLED, PEER, Use::Control, 0, at(0));
-    assert_eq!(table.offer(to, vec![2], ROOM), Offered::Held);
+    assert_eq!(table.offer(to, vec![2], ROOM, at(0)), Offered::Held);
     let (_, none) = table.opened(data, Vc::default(), at(1)).expect("known");
     assert_eq!(none, []);
     let (_, all) = table.opened(CALLED, Vc::default(), at(1)).expect("known");
@@ -56,7 +56,7 @@ fn the_first_connection_that_opens_takes_what_waits_for_its_use() {
     let (_, none) = table.opened(own, Vc::default(), at(2)).expect("known");
     assert_eq!(none, [], "sent once");
     assert_eq!(table.best(PEER, Use::Control), Some(own), "then own calls");
-    let sent = table.offer(to, vec![3], ROOM);
+    let sent = table.offer(to, vec![3], ROOM, at(0));
     assert_eq!(sent, Offered::Send(sends(own, &[3]).remove(0)));
 }
 
@@ -68,18 +68,18 @@ fn a_room_has_a_bound_and_none_is_made_without_a_call() {
         dial: false,
         ..ROOM
     };
-    assert_eq!(table.offer(to, vec![1], full), Offered::Full);
-    assert_eq!(table.offer(to, vec![1], ROOM), Offered::Dial);
+    assert_eq!(table.offer(to, vec![1], full, at(0)), Offered::Full);
+    assert_eq!(table.offer(to, vec![1], ROOM, at(0)), Offered::Dial);
     dial(&mut table, Use::Control);
-    assert_eq!(table.offer(to, vec![2], full), Offered::Held);
-    assert_eq!(table.offer(to, vec![3], ROOM), Offered::Full);
+    assert_eq!(table.offer(to, vec![2], full, at(0)), Offered::Held);
+    assert_eq!(table.offer(to, vec![3], ROOM, at(0)), Offered::Full);
 }
 
 #[test]
 fn what_waits_is_forgotten_with_the_last_connection_under_way() {
     let mut table = Table::default();
     let to = (PEER, Use::Control);
-    table.offer(to, vec![1], ROOM);
+    table.offer(to, vec![1], ROOM, at(0));
     let own = dial(&mut table, Use::Control);
     table.accept(CALLED, PEER, Use::Control, 0, at(0));
     assert!(table.remove(own).is_some());
@@ -87,6 +87,35 @@ fn what_waits_is_forgotten_with_the_last_connection_under_way() {
     assert!(table.remove(CALLED).is_some());
     assert_eq!(table.forget(to), 1);
     assert_eq!(table.forget(to), 0);
+}
+
+#[test]
+fn after_a_failed_call_what_waits_is_called_again_once_and_later_each_time() {
+    let mut table = Table::default();
+    let to = (PEER, Use::Control);
+    let failure = (Cause::NETWORK_OUT_OF_ORDER, Duration::from_secs(5));
+    table.call_later(to, Backoff::new(1), failure, at(0));
+    assert_eq!(table.next(), None, "nothing waits");
+    table.offer(to, vec![1], ROOM, at(0));
+    let mut waits = Vec::new();
+    let mut now = at(0);
+    for _ in 0..3 {
+        let conn = dial(&mut table, Use::Control);
+        table.remove(conn);
+        table.call_later(to, Backoff::new(1), failure, now);
+        assert_eq!(table.waits_since(to), Some(at(0)));
+        let full = Bounds { held: 0, ..ROOM };
+        assert_eq!(table.offer(to, vec![2], full, now), Offered::Full);
+        let due = table.next().expect("a call");
+        assert_eq!(table.calls_due(due.before(Duration::from_nanos(1))), []);
+        waits.push(due.since(now));
+        now = due;
+        assert_eq!(table.calls_due(now), [to]);
+        assert_eq!(table.calls_due(now), [], "once");
+    }
+    assert!(waits.is_sorted(), "{waits:?}");
+    assert_eq!(table.forget(to), 1);
+    assert_eq!(table.waits_since(to), None);
 }
 
 #[test]

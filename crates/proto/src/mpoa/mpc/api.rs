@@ -6,7 +6,7 @@ use crate::mpoa::messages::{self, ToKernel};
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::{FromMpcd, ToMpcd};
 use crate::split::{FromDaemon, ProcessEvent, ToDaemon};
-use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace};
+use crate::{AtmEvent, AtmRequest, Duration, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
@@ -307,7 +307,6 @@ pub(super) fn tally(counts: &mut ByCode, code: u16) {
 pub(super) struct Numbers {
     next_request: u32,
     next_tag: u32,
-    next_conn: u32,
 }
 
 impl Numbers {
@@ -317,7 +316,6 @@ impl Numbers {
         Self {
             next_request: (z as u32) >> 8,
             next_tag: ((z >> 32) as u32) >> 8,
-            next_conn: 1,
         }
     }
     pub(super) fn request(&mut self) -> u32 {
@@ -330,16 +328,6 @@ impl Numbers {
             self.next_tag = self.next_tag.wrapping_add(1);
             if self.next_tag != 0 && !used(self.next_tag) {
                 return self.next_tag;
-            }
-        }
-    }
-    /// A connection id for a call that this end makes.
-    pub(super) fn conn(&mut self, used: impl Fn(ConnId) -> bool) -> ConnId {
-        loop {
-            let id = ConnId(self.next_conn);
-            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
-            if !used(id) {
-                return id;
             }
         }
     }

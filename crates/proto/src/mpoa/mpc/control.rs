@@ -4,11 +4,12 @@
 //! the control address of a known MPS; the network authenticates connections, but not source fields.
 
 use super::api::{Bus, Numbers, Output, tally};
-use super::daemon::{Daemon, Ending, Imposed};
+use super::daemon::{Carries, Daemon, Ending, Imposed};
 use super::egress::header_supported;
 use super::purge::{purge_reply, purged};
 use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, ToKernel};
 use crate::mpoa::params::MAX_MTU;
+use crate::vcc::Vcc;
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code, code_name, op, op_name};
 use aerostat_wire::nhrp::{self, Body, Common, Packet};
@@ -32,8 +33,8 @@ impl Daemon {
         };
         let Some(mps) = self
             .conns
-            .get(&conn)
-            .map(|c| c.peer)
+            .get(conn)
+            .map(Vcc::peer)
             .filter(|p| self.mps.contains_key(p))
         else {
             bus.counters.unknown_sender += 1;
@@ -324,8 +325,8 @@ impl Daemon {
     fn check_room(&self, wish: &Imposition, bus: &mut Bus) -> Result<(), u8> {
         let limits = &self.config.limits;
         let entries = self.imposed.len() >= limits.egress;
-        let connected = self.conns.values().any(|c| c.peer == wish.ingress_data);
-        let shortcuts = !connected && self.shortcuts() >= limits.shortcuts;
+        let connected = self.conns.with(wish.ingress_data).next().is_some();
+        let shortcuts = !connected && self.conns.count(Carries::Shortcut) >= limits.shortcuts;
         let refusal = match (entries, shortcuts) {
             (false, false) => return Ok(()),
             (true, false) => code::NO_ROOM_FOR_ENTRY,

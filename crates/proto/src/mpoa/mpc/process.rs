@@ -6,7 +6,7 @@ use super::daemon::{Daemon, Elan, Ending};
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::{ElanInfo, FromMpcd, ToMpcd};
 use crate::split::{self, Ended, FromDaemon, Signal};
-use crate::{AtmEvent, Instant, Trace};
+use crate::{AtmEvent, ConnId, Instant, Trace};
 use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,6 +24,8 @@ pub struct Mpcd {
     orders: Option<Orders>,
     pub(super) daemon: Option<Daemon>,
     pub(super) numbers: Numbers,
+    /// Id of the latest call of the daemons that have ended.
+    last_conn: ConnId,
     bus: Bus,
     restart_at: Option<Instant>,
     /// The process is to end.
@@ -39,6 +41,7 @@ impl Default for Mpcd {
             orders: None,
             daemon: None,
             numbers: Numbers::new(0),
+            last_conn: ConnId(0),
             bus: Bus::default(),
             restart_at: None,
             exiting: false,
@@ -67,7 +70,13 @@ impl Mpcd {
             let elans = orders.elans.clone();
             self.bus
                 .trace(Trace::detail("mpc.up", "the MPOA client runs"));
-            let daemon = Daemon::start(&orders.config, &orders.params, elans, &mut self.bus);
+            let daemon = Daemon::start(
+                &orders.config,
+                &orders.params,
+                elans,
+                self.last_conn,
+                &mut self.bus,
+            );
             self.daemon = Some(daemon);
         }
     }
@@ -145,7 +154,8 @@ impl Mpcd {
         let Some(Ending::Done { reload }) = self.daemon.as_ref().map(|d| d.ending) else {
             return self.tell_watched(now);
         };
-        if let Some(daemon) = self.daemon.take() {
+        if let Some(mut daemon) = self.daemon.take() {
+            self.last_conn = daemon.conns.last_id();
             daemon.close_all(&mut self.bus);
             self.pass_on();
         }
@@ -221,7 +231,7 @@ impl split::Daemon for Mpcd {
             self.start();
         }
         if let Some(daemon) = &mut self.daemon {
-            daemon.handle_timeout(&mut self.numbers, now, &mut self.bus);
+            daemon.handle_timeout(now, &mut self.bus);
         }
         self.flush(now);
     }

@@ -107,7 +107,7 @@ impl Nhc {
             dial: self.may_call(),
         };
         let to = (server, Carries::Control);
-        match self.conns.offer(to, packet.to_sdu(), bounds) {
+        match self.conns.offer(to, packet.to_sdu(), bounds, now) {
             Offered::Send(send) => self.request(send),
             Offered::Held => {}
             Offered::Dial => {

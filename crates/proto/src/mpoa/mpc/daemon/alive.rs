@@ -1,6 +1,6 @@
 //! Timers of the daemon: MPSs without Keep-Alives, purges without an answer, and the end of the daemon.
 
-use super::super::api::{Bus, Numbers};
+use super::super::api::Bus;
 use super::{Daemon, EgressKey, Ending, KeepAlive, Mps};
 use crate::mpoa::messages::ToKernel;
 use crate::mpoa::params::INITIAL_KEEP_ALIVE_LIFETIME;
@@ -36,7 +36,7 @@ impl Daemon {
             .mps
             .values()
             .filter_map(|mps| mps.keep_alive.map(|k| k.deadline));
-        let calls = self.mps.values().filter_map(|mps| mps.again?.at);
+        let calls = self.conns.next();
         let purges = self.purges.values().map(|purge| purge.retry.at);
         let end = match self.ending {
             Ending::Wait { until, .. } => Some(until),
@@ -45,12 +45,7 @@ impl Daemon {
         alive.chain(calls).chain(purges).chain(end).min()
     }
 
-    pub(in crate::mpoa::mpc) fn handle_timeout(
-        &mut self,
-        numbers: &mut Numbers,
-        now: Instant,
-        bus: &mut Bus,
-    ) {
+    pub(in crate::mpoa::mpc) fn handle_timeout(&mut self, now: Instant, bus: &mut Bus) {
         let silent = |mps: &Mps| mps.keep_alive.is_some_and(|k| k.deadline <= now);
         let dead: Vec<AtmAddress> = self
             .mps
@@ -62,7 +57,7 @@ impl Daemon {
             self.dead(mps, "no keep-alive within its lifetime", bus);
             self.close_control(mps, bus);
         }
-        self.call_again(numbers, now, bus);
+        self.call_again(now, bus);
         let due: Vec<EgressKey> = self
             .purges
             .iter()
@@ -76,7 +71,7 @@ impl Daemon {
             if purge.retry.step(now) {
                 let packet = purge.packet.clone();
                 bus.counters.egress_purges_sent += 1;
-                self.send(key.0, packet, numbers, bus);
+                self.send(key.0, &packet, now, bus);
             } else {
                 self.purges.remove(&key);
                 bus.kernel(ToKernel::EgressPurged {

@@ -1,10 +1,11 @@
 //! Connections of the daemon: control connections with MPSs, shortcuts with other MPCs.
 
 use super::super::api::{Bus, Numbers, tally};
-use super::{Again, Conn, Daemon, Ending, Purpose};
+use super::{Carries, Conn, Daemon, Ending, Link};
 use crate::mpoa::messages::{IngressInfo, ToKernel};
 use crate::retry::Backoff;
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Trace};
+use crate::vcc::{Bounds, Call, Offered};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
 use aerostat_wire::nhrp::{self, Packet};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, Vc};
 
@@ -17,18 +18,20 @@ impl Daemon {
         &mut self,
         info: &IngressInfo,
         qos: Option<Qos>,
-        numbers: &mut Numbers,
+        now: Instant,
         bus: &mut Bus,
     ) {
         let flow = qos.map(|_| info.flow());
         let same = |c: &Conn| {
-            let to = c.peer == info.egress && c.flow == flow;
-            c.opened && !c.up && to && c.purpose == Purpose::Shortcut(qos)
+            let calling = c.outgoing() && !c.is_open() && c.carries() == Carries::Shortcut;
+            calling && (c.info.flow, c.info.qos) == (flow, qos)
         };
-        if self.ending != Ending::No || self.conns.values().any(same) {
+        let mut there = self.conns.with(info.egress);
+        if self.ending != Ending::No || there.any(|(_, c)| same(c)) {
             return;
         }
-        if self.shortcuts() >= self.config.limits.shortcuts {
+        drop(there);
+        if self.conns.count(Carries::Shortcut) >= self.config.limits.shortcuts {
             bus.counters.connection_limit += 1;
             let cause = Cause::RESOURCES;
             return bus.kernel(ToKernel::OpenFailed {
@@ -45,117 +48,60 @@ impl Daemon {
                 way.max_sdu = sdu;
             }
         }
-        let new = Conn {
-            purpose: Purpose::Shortcut(qos),
-            peer: info.egress,
-            opened: true,
-            up: false,
-            flow,
+        let call = Call {
+            calling: self.config.data,
+            called: info.egress,
+            sap: Sap::LLC,
+            qos: traffic,
         };
-        self.connect(new, self.config.data, traffic, numbers, bus);
-    }
-
-    pub(in crate::mpoa::mpc) fn shortcuts(&self) -> usize {
-        self.conns
-            .values()
-            .filter(|c| c.purpose != Purpose::Control)
-            .count()
-    }
-    fn controls(&self) -> usize {
-        self.conns
-            .values()
-            .filter(|c| c.purpose == Purpose::Control)
-            .count()
-    }
-
-    fn connect(
-        &mut self,
-        new: Conn,
-        calling: AtmAddress,
-        qos: Qos,
-        numbers: &mut Numbers,
-        bus: &mut Bus,
-    ) {
-        let conn = numbers.conn(|id| self.conns.contains_key(&id));
-        let called = new.peer;
-        self.conns.insert(conn, new);
-        let sap = Sap::LLC;
-        bus.atm(AtmRequest::Connect {
-            conn,
-            calling,
-            called,
-            sap,
-            qos,
-            multipoint: false,
-        });
+        let link = Link { qos, flow };
+        let (_, connect) = self.conns.dial(call, Carries::Shortcut, link, now);
+        bus.atm(connect);
     }
 
     /// Sends a packet to an MPS over any control connection; opens one if there is none.
     pub(in crate::mpoa::mpc) fn send(
         &mut self,
         mps: AtmAddress,
-        packet: Packet,
-        numbers: &mut Numbers,
+        packet: &Packet,
+        now: Instant,
         bus: &mut Bus,
     ) {
-        let mut to_mps = self
-            .conns
-            .iter()
-            .filter(|(_, c)| c.purpose == Purpose::Control && c.peer == mps);
-        if let Some((conn, _)) = to_mps.clone().find(|(_, c)| c.up) {
-            bus.atm(AtmRequest::Send {
-                conn: *conn,
-                sdu: packet.to_sdu(),
-            });
-            return;
-        }
-        let opening = to_mps.next().is_some();
-        let limits = self.config.limits;
-        let room = opening || self.controls() < limits.control;
-        let Some(known) = self
-            .mps
-            .get_mut(&mps)
-            .filter(|m| room && m.queue.len() < limits.queue)
-        else {
-            bus.counters.control_dropped += 1;
-            return;
+        let known = self.mps.contains_key(&mps);
+        let bounds = Bounds {
+            held: if known { self.config.limits.queue } else { 0 },
+            dial: self.may_call_control(),
         };
-        known.queue.push_back(packet);
-        let waits = known.again.is_some_and(|again| again.at.is_some());
-        if !opening && !waits {
-            self.open_control(mps, numbers, bus);
+        let to = (mps, Carries::Control);
+        match self.conns.offer(to, packet.to_sdu(), bounds, now) {
+            Offered::Send(send) => bus.atm(send),
+            Offered::Held => {}
+            Offered::Dial => self.open_control(mps, now, bus),
+            Offered::Full => bus.counters.control_dropped += 1,
         }
     }
 
-    fn open_control(&mut self, mps: AtmAddress, numbers: &mut Numbers, bus: &mut Bus) {
-        let (from, qos) = (self.config.control, Qos::ubr(self.config.max_sdu));
-        let new = Conn {
-            purpose: Purpose::Control,
-            peer: mps,
-            opened: true,
-            up: false,
-            flow: None,
+    fn may_call_control(&self) -> bool {
+        self.conns.count(Carries::Control) < self.config.limits.control
+    }
+
+    fn open_control(&mut self, mps: AtmAddress, now: Instant, bus: &mut Bus) {
+        let call = Call {
+            calling: self.config.control,
+            called: mps,
+            sap: Sap::LLC,
+            qos: Qos::ubr(self.config.max_sdu),
         };
-        self.connect(new, from, qos, numbers, bus);
+        let (_, connect) = (self.conns).dial(call, Carries::Control, Link::default(), now);
+        bus.atm(connect);
     }
 
     /// Calls the MPSs again whose wait is over.
-    pub(super) fn call_again(&mut self, numbers: &mut Numbers, now: Instant, bus: &mut Bus) {
-        let mut due = Vec::new();
-        for (address, mps) in &mut self.mps {
-            if let Some(again) = &mut mps.again
-                && again.at.is_some_and(|at| at <= now)
-            {
-                again.at = None;
-                due.push(*address);
-            }
-        }
-        for mps in due {
-            let mut conns = self.conns.values();
+    pub(super) fn call_again(&mut self, now: Instant, bus: &mut Bus) {
+        for (mps, carries) in self.conns.calls_due(now) {
             // A call from the MPS may be under way.
-            let called = conns.any(|c| c.purpose == Purpose::Control && c.peer == mps);
-            if !called && self.controls() < self.config.limits.control {
-                self.open_control(mps, numbers, bus);
+            if self.conns.best(mps, carries).is_none() && self.may_call_control() {
+                self.open_control(mps, now, bus);
             }
         }
     }
@@ -164,24 +110,16 @@ impl Daemon {
     /// are sent again (MPC-p5), and the next call is made soon, later as often as requests (MPC-p4). Returns true in
     /// this case.
     fn calls_again(&mut self, mps: AtmAddress, cause: Cause, now: Instant) -> bool {
-        let (own, params) = (self.config.control, &self.params);
-        let ended = self.ending != Ending::No || !cause.is_temporary();
-        let Some(known) = self.mps.get_mut(&mps) else {
-            return false;
-        };
-        let again = known.again.get_or_insert_with(|| Again {
-            since: now,
-            backoff: Backoff::of(&own),
-            at: None,
-        });
-        if ended || now.since(again.since) >= params.retry_max || known.queue.is_empty() {
-            known.again = None;
+        let to = (mps, Carries::Control);
+        let limit = self.params.retry_max;
+        let fresh = |since: Instant| now.since(since) < limit;
+        let passes = self.ending == Ending::No && cause.is_temporary();
+        if !passes || !self.conns.waits_since(to).is_some_and(fresh) {
             return false;
         }
-        let wait = again
-            .backoff
-            .wait(Some(cause), Duration::ZERO, params.initial_retry);
-        again.at = Some(now + wait);
+        let backoff = Backoff::of(&self.config.control);
+        let most = self.params.initial_retry;
+        self.conns.call_later(to, backoff, (cause, most), now);
         true
     }
 
@@ -203,13 +141,13 @@ impl Daemon {
                 ..
             } => {
                 let caller = calling.filter(|_| !multipoint);
-                self.incoming(conn, caller, called, qos, bus);
+                self.incoming(conn, caller, (called, qos), now, bus);
             }
-            AtmEvent::Connected { conn, vc } => self.connected(conn, vc, bus),
+            AtmEvent::Connected { conn, vc } => self.connected(conn, vc, now, bus),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now, bus),
-            AtmEvent::Received { conn, sdu } => match self.conns.get(&conn).map(|c| c.purpose) {
-                Some(Purpose::Control) => self.on_control(conn, sdu, numbers, now, bus),
-                Some(Purpose::Shortcut(_)) | None => bus.counters.stray_events += 1,
+            AtmEvent::Received { conn, sdu } => match self.conns.get(conn).map(Conn::carries) {
+                Some(Carries::Control) => self.on_control(conn, sdu, numbers, now, bus),
+                Some(Carries::Shortcut) | None => bus.counters.stray_events += 1,
             },
             AtmEvent::Up | AtmEvent::Down => {}
             AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {
@@ -222,8 +160,8 @@ impl Daemon {
         &mut self,
         conn: ConnId,
         calling: Option<AtmAddress>,
-        called: AtmAddress,
-        qos: Qos,
+        (called, qos): (AtmAddress, Qos),
+        now: Instant,
         bus: &mut Bus,
     ) {
         let refuse = |cause| AtmRequest::Release { conn, cause };
@@ -231,12 +169,16 @@ impl Daemon {
             return bus.atm(refuse(Cause::REJECTED));
         };
         let limits = &self.config.limits;
-        let (purpose, full) = if called == self.config.data {
+        let controls = self.conns.count(Carries::Control);
+        let mut link = Link::default();
+        let (carries, full) = if called == self.config.data {
             let best_effort = qos.tx.category.is_none_or(|c| c == ServiceCategory::Ubr);
-            let purpose = Purpose::Shortcut((!best_effort).then_some(qos));
-            let data = |c: &&Conn| c.peer == peer && c.purpose != Purpose::Control;
-            let hog = self.conns.values().filter(data).count() >= SHORTCUTS_PER_PEER;
-            (purpose, hog || self.shortcuts() >= limits.shortcuts)
+            link.qos = (!best_effort).then_some(qos);
+            let with = self.conns.with(peer);
+            let data = with.filter(|(_, c)| c.carries() == Carries::Shortcut);
+            let hog = data.count() >= SHORTCUTS_PER_PEER;
+            let full = self.conns.count(Carries::Shortcut) >= limits.shortcuts;
+            (Carries::Shortcut, hog || full)
         } else if called == self.config.control {
             // Unknown callers are accepted, as the call of an MPS may arrive before the answer to LE_ARP; but they do
             // not get all the room.
@@ -246,7 +188,7 @@ impl Daemon {
             } else {
                 limits.control / 2
             };
-            (Purpose::Control, self.controls() >= room)
+            (Carries::Control, controls >= room)
         } else {
             return bus.atm(refuse(Cause::INCOMPATIBLE));
         };
@@ -254,28 +196,18 @@ impl Daemon {
             bus.counters.connection_limit += 1;
             return bus.atm(refuse(Cause::RESOURCES));
         }
-        self.conns.insert(
-            conn,
-            Conn {
-                purpose,
-                peer,
-                opened: false,
-                up: false,
-                flow: None,
-            },
-        );
-        bus.atm(AtmRequest::Accept { conn });
+        bus.atm(self.conns.accept(conn, peer, carries, link, now));
     }
 
-    fn connected(&mut self, conn: ConnId, vc: Vc, bus: &mut Bus) {
-        let Some(known) = self.conns.get_mut(&conn) else {
+    fn connected(&mut self, conn: ConnId, vc: Vc, now: Instant, bus: &mut Bus) {
+        let Some((known, sends)) = self.conns.opened(conn, vc, now) else {
             bus.counters.stray_events += 1;
             return;
         };
-        known.up = true;
-        let (peer, opened, flow) = (known.peer, known.opened, known.flow);
-        match known.purpose {
-            Purpose::Shortcut(qos) => {
+        let (peer, opened) = (known.peer(), known.outgoing());
+        let Link { qos, flow } = known.info;
+        match known.carries() {
+            Carries::Shortcut => {
                 bus.kernel(ToKernel::Attach {
                     conn,
                     peer,
@@ -285,50 +217,39 @@ impl Daemon {
                     flow,
                 });
             }
-            Purpose::Control => {
+            Carries::Control => {
                 let text = format!("control connection with {peer} is up on {vc}");
                 let trace = Trace::detail("mpc.control.up", text);
                 bus.trace(trace.with("peer", peer).with("vc", vc));
-                let waiting = self.mps.get_mut(&peer).map(|mps| {
-                    mps.again = None;
-                    core::mem::take(&mut mps.queue)
-                });
-                for packet in waiting.unwrap_or_default() {
-                    bus.atm(AtmRequest::Send {
-                        conn,
-                        sdu: packet.to_sdu(),
-                    });
+                for send in sends {
+                    bus.atm(send);
                 }
             }
         }
     }
 
     fn released(&mut self, conn: ConnId, cause: Cause, now: Instant, bus: &mut Bus) {
-        let Some(gone) = self.conns.remove(&conn) else {
+        let Some(gone) = self.conns.remove(conn) else {
             bus.counters.stray_events += 1;
             return;
         };
-        match gone.purpose {
-            Purpose::Shortcut(qos) if gone.opened && !gone.up => {
+        let (peer, Link { qos, flow }) = (gone.peer(), gone.info);
+        let failed = gone.outgoing() && !gone.is_open();
+        match gone.carries() {
+            Carries::Shortcut if failed => {
                 bus.kernel(ToKernel::OpenFailed {
-                    egress: gone.peer,
+                    egress: peer,
                     qos,
-                    flow: gone.flow,
+                    flow,
                     cause,
                 });
             }
-            Purpose::Shortcut(_) => bus.kernel(ToKernel::Detach { conn, cause }),
-            Purpose::Control => {
-                let text = format!("control connection with {} is down: {cause}", gone.peer);
-                bus.trace(Trace::detail("mpc.control.down", text).with("peer", gone.peer));
-                if !gone.up && gone.opened && self.calls_again(gone.peer, cause, now) {
-                    return;
-                }
-                // The retries of the waiting requests will open the next connection.
-                if let Some(mps) = self.mps.get_mut(&gone.peer) {
-                    bus.counters.control_dropped += mps.queue.len() as u64;
-                    mps.queue.clear();
-                    mps.again = None;
+            Carries::Shortcut => bus.kernel(ToKernel::Detach { conn, cause }),
+            Carries::Control => {
+                let text = format!("control connection with {peer} is down: {cause}");
+                bus.trace(Trace::detail("mpc.control.down", text).with("peer", peer));
+                if !(failed && self.calls_again(peer, cause, now)) {
+                    self.forget_waiting(peer, bus);
                 }
             }
         }
@@ -336,21 +257,21 @@ impl Daemon {
 
     /// Closes the control connections to a silent MPS: the next request uses a new connection.
     pub(super) fn close_control(&mut self, mps: AtmAddress, bus: &mut Bus) {
-        self.conns.retain(|conn, c| {
-            let close = c.purpose == Purpose::Control && c.peer == mps && c.opened;
-            if close {
-                bus.atm(AtmRequest::Release {
-                    conn: *conn,
-                    cause: Cause::NORMAL,
-                });
+        let ours = |c: &Conn| c.carries() == Carries::Control && c.outgoing();
+        let ours = self.conns.with(mps).filter(|(_, c)| ours(c));
+        for conn in ours.map(|(conn, _)| conn).collect::<Vec<_>>() {
+            if let Some(release) = self.conns.release(conn) {
+                bus.atm(release);
             }
-            !close
-        });
-        if let Some(known) = self.mps.get_mut(&mps) {
-            bus.counters.control_dropped += known.queue.len() as u64;
-            known.queue.clear();
-            known.again = None;
         }
+        self.forget_waiting(mps, bus);
+    }
+
+    /// Drops what waits for an MPS, unless a connection is under way: the retries of the waiting requests will open the
+    /// next connection.
+    fn forget_waiting(&mut self, mps: AtmAddress, bus: &mut Bus) {
+        let dropped = self.conns.forget((mps, Carries::Control));
+        bus.counters.control_dropped += dropped as u64;
     }
 
     /// Sends an Error Indication about a packet, once.

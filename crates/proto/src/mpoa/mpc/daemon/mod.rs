@@ -10,36 +10,37 @@ use super::api::{Bus, MpcConfig, Numbers, STOP_WAIT};
 use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, MpcParams, Retry, SHORTCUT_SDU};
 use crate::mpoa::split::ElanInfo;
-use crate::retry::Backoff;
+use crate::vcc::{Vcc, VccTable};
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, EgressPurge, category, service_category_extension};
 use aerostat_wire::nhrp::Packet;
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a request id is remembered.
 const ID_LIFETIME: Duration = Duration::from_secs(600);
 
-/// Purpose of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mpoa::mpc) enum Purpose {
+/// What a connection carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::mpoa::mpc) enum Carries {
     /// Control packets to and from an MPS.
     Control,
-    /// Data to and from an MPC, with the traffic if more than best effort.
-    Shortcut(Option<Qos>),
+    /// Data to and from an MPC.
+    Shortcut,
+}
+
+/// What the daemon stores with a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::mpoa::mpc) struct Link {
+    /// The traffic of a shortcut if more than best effort.
+    qos: Option<Qos>,
+    /// The only flow that may use the shortcut.
+    flow: Option<FlowName>,
 }
 
 /// A connection of the daemon.
-#[derive(Clone, Debug)]
-pub(in crate::mpoa::mpc) struct Conn {
-    pub(in crate::mpoa::mpc) purpose: Purpose,
-    pub(in crate::mpoa::mpc) peer: AtmAddress,
-    pub(in crate::mpoa::mpc) opened: bool,
-    pub(in crate::mpoa::mpc) up: bool,
-    /// The only flow that may use the connection.
-    pub(in crate::mpoa::mpc) flow: Option<FlowName>,
-}
+type Conn = Vcc<Carries, Link>;
 
 /// The Keep-Alive check of one MPS. Source: MPOA 1.1 annex F (MPS-p1, MPS-p2, MPC-c2).
 #[derive(Clone, Copy, Debug)]
@@ -53,19 +54,6 @@ pub(in crate::mpoa::mpc) struct KeepAlive {
 pub(in crate::mpoa::mpc) struct Mps {
     pub(in crate::mpoa::mpc) itfs: BTreeSet<usize>,
     pub(in crate::mpoa::mpc) keep_alive: Option<KeepAlive>,
-    /// Packets that wait for a control connection.
-    pub(in crate::mpoa::mpc) queue: VecDeque<Packet>,
-    /// Failed calls for these packets, and the next call.
-    again: Option<Again>,
-}
-
-/// Calls to an MPS that failed with causes that may pass by themselves.
-#[derive(Clone, Copy, Debug)]
-struct Again {
-    since: Instant,
-    backoff: Backoff,
-    /// The next call; `None` while one is under way.
-    at: Option<Instant>,
 }
 
 /// An outstanding resolution.
@@ -132,7 +120,7 @@ pub(in crate::mpoa::mpc) struct Daemon {
     params: MpcParams,
     pub(in crate::mpoa::mpc) elans: BTreeMap<usize, Elan>,
     pub(in crate::mpoa::mpc) mps: BTreeMap<AtmAddress, Mps>,
-    pub(in crate::mpoa::mpc) conns: BTreeMap<ConnId, Conn>,
+    pub(in crate::mpoa::mpc) conns: VccTable<Carries, Link>,
     pub(in crate::mpoa::mpc) pending: BTreeMap<FlowName, Pending>,
     pub(in crate::mpoa::mpc) imposed: BTreeMap<EgressKey, Imposed>,
     pub(in crate::mpoa::mpc) tags: BTreeSet<u32>,
@@ -147,11 +135,12 @@ pub(in crate::mpoa::mpc) struct Daemon {
 }
 
 impl Daemon {
-    /// A daemon starts: it listens, and announces itself to the data plane.
+    /// A daemon starts: it listens, and announces itself to the data plane. Its calls get the ids after `last`.
     pub(in crate::mpoa::mpc) fn start(
         config: &MpcConfig,
         params: &MpcParams,
         elans: BTreeMap<usize, Elan>,
+        last: ConnId,
         bus: &mut Bus,
     ) -> Self {
         let daemon = Self {
@@ -159,7 +148,7 @@ impl Daemon {
             params: params.clone(),
             elans,
             mps: BTreeMap::new(),
-            conns: BTreeMap::new(),
+            conns: VccTable::after(last),
             pending: BTreeMap::new(),
             imposed: BTreeMap::new(),
             tags: BTreeSet::new(),
@@ -179,12 +168,9 @@ impl Daemon {
     }
 
     /// Closes all sockets, as the operating system does when the process ends.
-    pub(in crate::mpoa::mpc) fn close_all(&self, bus: &mut Bus) {
-        for conn in self.conns.keys() {
-            bus.atm(AtmRequest::Release {
-                conn: *conn,
-                cause: Cause::NORMAL,
-            });
+    pub(in crate::mpoa::mpc) fn close_all(&mut self, bus: &mut Bus) {
+        for release in self.conns.release_all() {
+            bus.atm(release);
         }
         for address in [self.config.control, self.config.data] {
             bus.atm(AtmRequest::Unlisten {
@@ -254,7 +240,7 @@ impl Daemon {
                     bus.counters.resolution_requests_sent += 1;
                     let text = format!("resolution request for {} repeated", info.destination);
                     bus.trace(Trace::detail("mpc.resolution.retry", text));
-                    self.send(info.mps, packet, numbers, bus);
+                    self.send(info.mps, &packet, now, bus);
                 }
             }
             ToDaemon::SetMpsControlAddress { itf, mps } => {
@@ -290,9 +276,9 @@ impl Daemon {
                 self.watch(info.mps, now);
             }
             ToDaemon::EgressEntry(info) => self.take_over(info, now),
-            ToDaemon::OpenIngressSvc { info, qos } => self.open_shortcut(&info, qos, numbers, bus),
+            ToDaemon::OpenIngressSvc { info, qos } => self.open_shortcut(&info, qos, now, bus),
             ToDaemon::CloseShortcut { conn } => {
-                self.conns.remove(&conn);
+                self.conns.remove(conn);
                 bus.atm(AtmRequest::Release {
                     conn,
                     cause: Cause::NORMAL,
@@ -355,7 +341,7 @@ impl Daemon {
                 .with("mps", info.mps)
                 .with("id", id),
         );
-        self.send(info.mps, packet, numbers, bus);
+        self.send(info.mps, &packet, now, bus);
     }
 
     /// This daemon takes over an entry that its predecessor accepted: it answers for the entry, refreshes and purges
@@ -415,7 +401,7 @@ impl Daemon {
                 .with("destination", info.destination)
                 .with("cache_id", info.cache_id),
         );
-        self.send(info.mps, packet, numbers, bus);
+        self.send(info.mps, &packet, now, bus);
     }
 
     /// Ends once the data plane is clean and the purges are answered.

@@ -206,8 +206,8 @@ fn strike(rig: &mut Rig, blow: &Blow) {
             let asked = daemon.pending.iter().next();
             let conns = daemon.conns.iter();
             let found = asked.and_then(|(key, pending)| {
-                let mut conns = conns.filter(|(_, c)| c.up && c.peer == key.0);
-                Some((*conns.next()?.0, pending.packet.clone()))
+                let mut conns = conns.filter(|(_, c)| c.is_open() && c.peer() == key.0);
+                Some((conns.next()?.0, pending.packet.clone()))
             });
             if let Some((conn, request)) = found {
                 rig.control(conn, &answer(&request, PEER, 600, Some(TAG)));
