@@ -60,6 +60,24 @@ pub(crate) struct Vcc<U, I> {
 }
 
 impl<U: Copy, I> Vcc<U, I> {
+    /// A connection with this label, or without a label while it is not open; last used at `now`.
+    pub(crate) const fn new(
+        (peer, carries): Route<U>,
+        outgoing: bool,
+        vc: Option<Vc>,
+        info: I,
+        now: Instant,
+    ) -> Self {
+        Self {
+            peer,
+            carries,
+            outgoing,
+            vc,
+            used: now,
+            idle: None,
+            info,
+        }
+    }
     /// ATM address of the other end.
     pub(crate) const fn peer(&self) -> AtmAddress {
         self.peer
@@ -97,6 +115,26 @@ pub(crate) struct Call {
     pub(crate) sap: Sap,
     /// Traffic in both directions.
     pub(crate) qos: Qos,
+}
+
+impl Call {
+    /// The request that makes this call, with the id of its connection.
+    pub(crate) const fn request(self, conn: ConnId) -> AtmRequest {
+        let Self {
+            calling,
+            called,
+            sap,
+            qos,
+        } = self;
+        AtmRequest::Connect {
+            conn,
+            calling,
+            called,
+            sap,
+            qos,
+            multipoint: false,
+        }
+    }
 }
 
 /// What an SDU may cause.
@@ -229,24 +267,11 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         info: I,
         now: Instant,
     ) -> (ConnId, AtmRequest) {
-        let Call {
-            calling,
-            called,
-            sap,
-            qos,
-        } = call;
-        let conn = self.add(called, carries, info, now);
-        let request = AtmRequest::Connect {
-            conn,
-            calling,
-            called,
-            sap,
-            qos,
-            multipoint: false,
-        };
-        (conn, request)
+        let conn = self.add(call.called, carries, info, now);
+        (conn, call.request(conn))
     }
-    /// Adds a connection that a request of another kind opens. Returns its new id.
+    /// Adds a connection that a request of another kind opens, or a call to another address of the peer. Returns its
+    /// new id.
     pub(crate) fn add(&mut self, peer: AtmAddress, carries: U, info: I, now: Instant) -> ConnId {
         let conn = self.free_id();
         self.insert(conn, (peer, carries), true, info, now);
@@ -263,6 +288,13 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
     ) -> AtmRequest {
         self.insert(conn, (peer, carries), false, info, now);
         AtmRequest::Accept { conn }
+    }
+    /// Adds a connection that exists already: another part of the entity had it before.
+    pub(crate) fn adopt(&mut self, conn: ConnId, vcc: Vcc<U, I>) {
+        self.remove(conn);
+        self.by_peer.insert((vcc.peer, conn));
+        *self.counts.entry(vcc.carries).or_default() += 1;
+        self.vccs.insert(conn, vcc);
     }
     /// A connection is open. Returns it with the requests that send what has waited for it; `None` if the connection is
     /// unknown.
@@ -314,19 +346,8 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         info: I,
         now: Instant,
     ) {
-        self.remove(conn);
-        let vcc = Vcc {
-            peer,
-            carries,
-            outgoing,
-            vc: None,
-            used: now,
-            idle: None,
-            info,
-        };
-        self.vccs.insert(conn, vcc);
-        self.by_peer.insert((peer, conn));
-        *self.counts.entry(carries).or_default() += 1;
+        let vcc = Vcc::new((peer, carries), outgoing, None, info, now);
+        self.adopt(conn, vcc);
     }
     fn free_id(&mut self) -> ConnId {
         loop {

@@ -2,7 +2,8 @@
 //! [`super::split`].
 
 use super::arp::{Asking, Entry, Path};
-use super::control::{Conn, Control, Role};
+use super::conns::Conn;
+use super::control::{Control, Link, Role};
 use super::split::{FromLecd, KnownConn, KnownEntry, Standing};
 use super::{ArpStatus, ControlCounters, LecState};
 use crate::split::FromDaemon;
@@ -17,23 +18,20 @@ impl KnownConn {
     const fn of(conn: ConnId, known: &Conn) -> Self {
         Self {
             conn,
-            role: known.role,
-            peer: known.peer,
-            outgoing: known.outgoing,
-            vc: known.vc,
-            mux: known.mux,
-            ready: known.ready,
+            role: known.carries(),
+            peer: known.peer(),
+            outgoing: known.outgoing(),
+            vc: known.vc(),
+            mux: known.info.mux,
+            ready: known.info.ready,
         }
     }
-    pub(super) const fn known(&self) -> Conn {
-        Conn {
-            role: self.role,
-            peer: self.peer,
-            outgoing: self.outgoing,
-            vc: self.vc,
+    const fn known(&self, now: Instant) -> Conn {
+        let link = Link {
             mux: self.mux,
             ready: self.ready,
-        }
+        };
+        Conn::new((self.peer, self.role), self.outgoing, self.vc, link, now)
     }
 }
 
@@ -110,12 +108,12 @@ impl Told {
         // What is gone comes first, so that the other half has room for what is new.
         let changed = control.conns.changes();
         for conn in &changed {
-            if !control.conns.contains_key(conn) && self.conns.remove(conn).is_some() {
+            if control.conns.get(*conn).is_none() && self.conns.remove(conn).is_some() {
                 say(FromLecd::ConnGone(*conn));
             }
         }
         for conn in changed {
-            let Some(known) = control.conns.get(&conn) else {
+            let Some(known) = control.conns.get(conn) else {
                 continue;
             };
             let row = KnownConn::of(conn, known);
@@ -203,7 +201,7 @@ impl Control {
     /// All connections and entries, as they would be reported.
     pub(super) fn rows(&self, now: Instant) -> (Vec<KnownConn>, Vec<KnownEntry>) {
         let conns = self.conns.iter();
-        let conns = conns.map(|(conn, known)| KnownConn::of(*conn, known));
+        let conns = conns.map(|(conn, known)| KnownConn::of(conn, known));
         let entries = self.cache.iter();
         let entries = entries.map(|(mac, entry)| KnownEntry::of(*mac, entry, now));
         (conns.collect(), entries.collect())
@@ -222,7 +220,7 @@ impl Control {
         self.state = LecState::Operational;
         self.joined = true;
         for row in conns {
-            self.conns.insert(row.conn, row.known());
+            self.conns.adopt(row.conn, row.known(now));
             match row.role {
                 Role::ControlDirect => self.control_direct = Some(row.conn),
                 Role::MulticastSend => self.multicast_send = Some(row.conn),

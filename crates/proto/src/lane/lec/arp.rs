@@ -469,13 +469,13 @@ impl Control {
 
     /// A data frame of `mac` came on `conn`.
     pub(super) fn heard(&mut self, mac: MacAddr, conn: ConnId, now: Instant) {
-        let Some(known) = self.conns.get(&conn) else {
+        let Some(known) = self.conns.get(conn) else {
             return;
         };
-        if known.role != Role::DataDirect {
+        if known.carries() != Role::DataDirect {
             return;
         }
-        let peer = known.peer;
+        let peer = known.peer();
         self.direct_ready(conn, now);
         if mac.is_group() || self.is_local(mac) || peer.is_zero() {
             return;

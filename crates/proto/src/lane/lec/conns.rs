@@ -1,21 +1,23 @@
-//! The connections of a client as a table that finds them by the other end, counts them, and knows when READY_QUERY is
-//! due.
+//! The connections of a client: the table of connections by peer, with what is special for LANE: when READY_QUERY is
+//! due, and which connections have changed since the last report.
 //!
 //! A router in a large ELAN has a connection with each of thousands of clients. A walk over all connections in each
 //! step would make the work of the ELAN grow with the square of its clients.
 
-use super::control::{Conn, Role};
-use crate::{ConnId, Deadlines, Instant};
-use aerostat_wire::AtmAddress;
+use super::control::{Link, Role};
+use crate::vcc::{Call, Vcc, VccTable};
+use crate::{AtmRequest, ConnId, Deadlines, Instant};
+use aerostat_wire::{AtmAddress, Vc};
 use core::ops::Deref;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-/// Connections by id. The table can be read as a map. Role and peer of a connection never change.
+/// One connection.
+pub(super) type Conn = Vcc<Role, Link>;
+
+/// The table of connections, which can be read as such.
 #[derive(Default)]
 pub(super) struct Conns {
-    map: BTreeMap<ConnId, Conn>,
-    by_peer: BTreeSet<(AtmAddress, ConnId)>,
-    roles: BTreeMap<Role, usize>,
+    table: VccTable<Role, Link>,
     /// Data direct, called side: when READY_QUERY is due.
     queries: Deadlines<ConnId>,
     /// Connections that were added, changed or removed since the last report, if there are reports.
@@ -23,33 +25,67 @@ pub(super) struct Conns {
 }
 
 impl Deref for Conns {
-    type Target = BTreeMap<ConnId, Conn>;
+    type Target = VccTable<Role, Link>;
     fn deref(&self) -> &Self::Target {
-        &self.map
+        &self.table
     }
 }
 
 impl Conns {
-    /// The connection, for changes of its state; role and peer must not change.
-    pub(super) fn get_mut(&mut self, conn: &ConnId) -> Option<&mut Conn> {
-        self.changed(*conn);
-        self.map.get_mut(conn)
-    }
-    pub(super) fn insert(&mut self, conn: ConnId, known: Conn) {
-        self.remove(&conn);
-        self.changed(conn);
-        self.by_peer.insert((known.peer, conn));
-        *self.roles.entry(known.role).or_default() += 1;
-        self.map.insert(conn, known);
-    }
-    pub(super) fn remove(&mut self, conn: &ConnId) -> Option<Conn> {
-        let gone = self.map.remove(conn)?;
-        self.changed(*conn);
-        self.by_peer.remove(&(gone.peer, *conn));
-        if let Some(count) = self.roles.get_mut(&gone.role) {
-            *count -= 1;
+    /// An empty table whose first own call gets the id after `last`.
+    pub(super) fn after(last: ConnId) -> Self {
+        Self {
+            table: VccTable::after(last),
+            ..Self::default()
         }
-        self.queries.set(*conn, None);
+    }
+    /// Adds a call to `peer`, who is called at the address in `call`.
+    pub(super) fn dial(
+        &mut self,
+        call: Call,
+        (peer, role): (AtmAddress, Role),
+        link: Link,
+        now: Instant,
+    ) -> (ConnId, AtmRequest) {
+        let conn = self.table.add(peer, role, link, now);
+        self.changed(conn);
+        (conn, call.request(conn))
+    }
+    /// Adds an offered call; returns the request that accepts it.
+    pub(super) fn accept(
+        &mut self,
+        conn: ConnId,
+        (peer, role): (AtmAddress, Role),
+        link: Link,
+        now: Instant,
+    ) -> AtmRequest {
+        self.queries.set(conn, None);
+        self.changed(conn);
+        self.table.accept(conn, peer, role, link, now)
+    }
+    /// Adds a connection of another control part.
+    pub(super) fn adopt(&mut self, conn: ConnId, known: Conn) {
+        self.queries.set(conn, None);
+        self.changed(conn);
+        self.table.adopt(conn, known);
+    }
+    /// A connection is open; returns its role, or `None` if the connection is unknown.
+    pub(super) fn opened(&mut self, conn: ConnId, vc: Vc, now: Instant) -> Option<Role> {
+        self.changed(conn);
+        let (known, _) = self.table.opened(conn, vc, now)?;
+        Some(known.carries())
+    }
+    /// Frames may be sent on a data direct connection from now on.
+    pub(super) fn set_ready(&mut self, conn: ConnId) {
+        self.changed(conn);
+        if let Some(link) = self.table.info(conn) {
+            link.ready = true;
+        }
+    }
+    pub(super) fn remove(&mut self, conn: ConnId) -> Option<Conn> {
+        let gone = self.table.remove(conn)?;
+        self.changed(conn);
+        self.queries.set(conn, None);
         Some(gone)
     }
     fn changed(&mut self, conn: ConnId) {
@@ -61,22 +97,12 @@ impl Conns {
     /// the first call.
     pub(super) fn changes(&mut self) -> BTreeSet<ConnId> {
         let changed = self.unreported.replace(BTreeSet::new());
-        changed.unwrap_or_else(|| self.map.keys().copied().collect())
-    }
-    pub(super) fn count(&self, role: Role) -> usize {
-        self.roles.get(&role).copied().unwrap_or_default()
-    }
-    /// The connections with `peer`, oldest id first.
-    pub(super) fn with(&self, peer: AtmAddress) -> impl Iterator<Item = (ConnId, &Conn)> {
-        let all = self
-            .by_peer
-            .range((peer, ConnId(0))..=(peer, ConnId(u32::MAX)));
-        all.filter_map(|(_, conn)| Some((*conn, self.map.get(conn)?)))
+        changed.unwrap_or_else(|| self.table.iter().map(|(conn, _)| conn).collect())
     }
     /// Sets when READY_QUERY is to be sent on this connection, if the connection exists.
     pub(super) fn query_at(&mut self, conn: ConnId, at: Option<Instant>) {
         self.queries
-            .set(conn, at.filter(|_| self.map.contains_key(&conn)));
+            .set(conn, at.filter(|_| self.table.get(conn).is_some()));
     }
     /// When the first READY_QUERY is due.
     pub(super) fn next_query(&self) -> Option<Instant> {
@@ -92,15 +118,12 @@ impl Conns {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn peer(n: u8) -> AtmAddress {
-        AtmAddress([n; 20])
-    }
+    use std::collections::BTreeMap;
 
     proptest! {
-        /// Compares the table with plain walks over all connections.
+        /// Compares READY_QUERY deadlines with a plain map, whatever happens to the connections.
         #[test]
-        fn agrees_with_a_walk(
+        fn queries_agree_with_a_map(
             moves in proptest::collection::vec((0_u32..12, 0_u8..4, 0_usize..4, 0_u64..40), 1..200),
         ) {
             let roles = [Role::ControlDirect, Role::SelectiveSend, Role::DataDirect];
@@ -111,31 +134,24 @@ mod tests {
                 let at = Some(Instant::from_nanos(at)).filter(|_| at < 30);
                 match roles.get(what) {
                     Some(role) => {
-                        let (role, peer) = (*role, peer(whom));
-                        let (outgoing, vc, mux, ready) = (false, None, false, false);
-                        conns.insert(conn, Conn { role, peer, outgoing, vc, mux, ready });
+                        let to = (AtmAddress([whom; 20]), *role);
+                        conns.accept(conn, to, Link::default(), Instant::ZERO);
                         queries.remove(&conn);
                     }
                     None if whom == 0 => {
-                        let known = conns.contains_key(&conn);
-                        prop_assert_eq!(conns.remove(&conn).is_some(), known);
+                        let known = conns.get(conn).is_some();
+                        prop_assert_eq!(conns.remove(conn).is_some(), known);
                         queries.remove(&conn);
                     }
-                    None if conns.contains_key(&conn) => {
+                    None if conns.get(conn).is_some() => {
                         conns.query_at(conn, at);
                         queries.insert(conn, at);
                     }
                     None => conns.query_at(conn, at),
                 }
                 for role in roles {
-                    let walk = conns.values().filter(|known| known.role == role).count();
+                    let walk = conns.iter().filter(|(_, known)| known.carries() == role).count();
                     prop_assert_eq!(conns.count(role), walk);
-                }
-                for n in 0..4 {
-                    let walk = conns.iter().filter(|(_, known)| known.peer == peer(n));
-                    let walk: Vec<ConnId> = walk.map(|(conn, _)| *conn).collect();
-                    let with: Vec<ConnId> = conns.with(peer(n)).map(|(conn, _)| conn).collect();
-                    prop_assert_eq!(with, walk);
                 }
                 prop_assert_eq!(conns.next_query(), queries.values().flatten().min().copied());
             }

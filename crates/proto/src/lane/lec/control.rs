@@ -1,19 +1,20 @@
 //! Control part of a client: its connections, the pending request, and the rules for accepting calls.
 
-use super::conns::Conns;
+use super::conns::{Conn, Conns};
 use super::groups::Groups;
 use super::messages::{ToControl, ToData};
 use super::rows::Rows;
 use super::{Input, LecConfig, LecState, Output};
 use crate::lane::LecParams;
 use crate::retry::Backoff;
+use crate::vcc::Call;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, TimerTable, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, Control as Pdu, ControlFrame, ElanName, LanType, MaxFrameSize, OpCode, Tlv,
     TlvType,
 };
 use aerostat_wire::llc::LlcSnap;
-use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Largest number of control distribute, and of multicast forward, connections at a time.
@@ -63,14 +64,9 @@ pub enum Role {
     DataDirect,
 }
 
-/// One connection.
-#[derive(Clone, Debug)]
-pub(super) struct Conn {
-    pub(super) role: Role,
-    pub(super) peer: AtmAddress,
-    pub(super) outgoing: bool,
-    /// `None` until connected.
-    pub(super) vc: Option<Vc>,
+/// What the client stores with a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Link {
     /// Data direct, LLC-multiplexed.
     pub(super) mux: bool,
     /// Data direct: frames may be sent.
@@ -116,7 +112,6 @@ pub(super) struct Control {
     /// Peers whose data direct calls were refused.
     pub(super) refusals: BTreeMap<AtmAddress, Backoff>,
     pub(super) timers: TimerTable<Timer>,
-    pub(super) next_conn: u32,
     pub(super) transaction: u32,
     pub(super) conns: Conns,
     pub(super) pending: Option<Pending>,
@@ -170,7 +165,6 @@ impl Control {
             backoff: Backoff::new(config.seed),
             refusals: BTreeMap::new(),
             timers: TimerTable::default(),
-            next_conn: 0,
             transaction: 0,
             conns: Conns::default(),
             pending: None,
@@ -292,9 +286,7 @@ impl Control {
                 conn, calling, sap, ..
             } => self.incoming(conn, calling, sap, now),
             AtmEvent::Connected { conn, vc } => {
-                if let Some(known) = self.conns.get_mut(&conn) {
-                    known.vc = Some(vc);
-                    let role = known.role;
+                if let Some(role) = self.conns.opened(conn, vc, now) {
                     self.connected(conn, role, now);
                 }
             }
@@ -332,11 +324,11 @@ impl Control {
 
     fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
         self.verify.retain(|_, (call, _)| *call != conn);
-        let Some(gone) = self.conns.remove(&conn) else {
+        let Some(gone) = self.conns.remove(conn) else {
             return;
         };
         self.to_data.push_back(ToData::Close(conn));
-        match gone.role {
+        match gone.carries() {
             Role::ConfigDirect => {
                 self.config_direct = None;
                 self.refused = Some(cause);
@@ -375,10 +367,8 @@ impl Control {
         };
         match verdict {
             Verdict::Accept(role) => {
-                self.accept(conn, caller, role);
-                if let Some(known) = self.conns.get_mut(&conn) {
-                    known.mux = sap == Sap::LLC;
-                }
+                let mux = sap == Sap::LLC;
+                self.accept(conn, caller, (role, mux), now);
             }
             Verdict::Refuse(cause) => {
                 self.counters.calls_refused += 1;
@@ -390,17 +380,10 @@ impl Control {
         }
     }
 
-    fn accept(&mut self, conn: ConnId, peer: AtmAddress, role: Role) {
-        let known = Conn {
-            role,
-            peer,
-            outgoing: false,
-            vc: None,
-            mux: false,
-            ready: false,
-        };
-        self.conns.insert(conn, known);
-        self.request(AtmRequest::Accept { conn });
+    fn accept(&mut self, conn: ConnId, peer: AtmAddress, (role, mux): (Role, bool), now: Instant) {
+        let link = Link { mux, ready: false };
+        let accept = self.conns.accept(conn, (peer, role), link, now);
+        self.request(accept);
     }
 
     fn judge_distribute(&self, caller: AtmAddress) -> Verdict {
@@ -440,13 +423,13 @@ impl Control {
         self.send_control(&frame);
     }
 
-    pub(super) fn verified(&mut self, frame: &ControlFrame) {
+    pub(super) fn verified(&mut self, frame: &ControlFrame, now: Instant) {
         let Some((conn, caller)) = self.verify.remove(&frame.transaction) else {
             self.counters.unasked += 1;
             return;
         };
         if frame.status.0 == 0 && frame.target_atm == caller {
-            self.accept(conn, caller, Role::MulticastForward);
+            self.accept(conn, caller, (Role::MulticastForward, false), now);
         } else {
             self.counters.calls_refused += 1;
             self.release(conn, Cause::REJECTED);
@@ -461,19 +444,18 @@ impl Control {
     }
 
     /// Opens a connection; the id is known before the answer.
-    pub(super) fn call(&mut self, called: AtmAddress, role: Role) -> ConnId {
-        self.call_for(called, called, role, false)
+    pub(super) fn call(&mut self, called: AtmAddress, role: Role, now: Instant) -> ConnId {
+        self.call_for((called, role), called, false, now)
     }
 
     /// Opens a connection with `peer`, who is called at `called`.
     pub(super) fn call_for(
         &mut self,
-        peer: AtmAddress,
+        (peer, role): (AtmAddress, Role),
         called: AtmAddress,
-        role: Role,
         mux: bool,
+        now: Instant,
     ) -> ConnId {
-        let conn = self.new_conn_id();
         let (sap, sdu) = match role {
             Role::DataDirect if mux => (Sap::LLC, self.max_sdu().saturating_add(MUX_HEADER)),
             Role::ConfigDirect | Role::ControlDirect | Role::Distribute => {
@@ -484,39 +466,21 @@ impl Control {
             }
             Role::DataDirect => (Sap::LANE_DATA_ETHERNET, self.max_sdu()),
         };
-        let known = Conn {
-            role,
-            peer,
-            outgoing: true,
-            vc: None,
-            mux,
-            ready: false,
-        };
-        self.conns.insert(conn, known);
-        self.request(AtmRequest::Connect {
-            conn,
+        let call = Call {
             calling: self.config.address,
             called,
             sap,
             qos: Qos::ubr(sdu),
-            multipoint: false,
-        });
+        };
+        let link = Link { mux, ready: false };
+        let (conn, connect) = self.conns.dial(call, (peer, role), link, now);
+        self.request(connect);
         conn
-    }
-
-    fn new_conn_id(&mut self) -> ConnId {
-        loop {
-            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
-            let conn = ConnId(self.next_conn);
-            if !self.conns.contains_key(&conn) {
-                return conn;
-            }
-        }
     }
 
     /// Releases a connection and forgets it.
     pub(super) fn hang_up(&mut self, conn: ConnId) {
-        if self.conns.remove(&conn).is_some() {
+        if self.conns.remove(conn).is_some() {
             self.to_data.push_back(ToData::Close(conn));
             self.release(conn, Cause::NORMAL);
         }
@@ -525,7 +489,7 @@ impl Control {
         self.request(AtmRequest::Release { conn, cause });
     }
     pub(super) fn release_all(&mut self) {
-        for conn in self.conns.keys().copied().collect::<Vec<_>>() {
+        for conn in self.conns.iter().map(|(conn, _)| conn).collect::<Vec<_>>() {
             self.hang_up(conn);
         }
         self.drop_unverified();
@@ -584,13 +548,9 @@ impl Control {
         }
     }
     pub(super) fn send_on(&mut self, conn: ConnId, sdu: Vec<u8>) {
-        if self
-            .conns
-            .get(&conn)
-            .is_some_and(|known| known.vc.is_some())
-        {
+        let open = self.conns.get(conn).filter(|known| known.is_open());
+        if let Some(mux) = open.map(|known| known.info.mux) {
             self.counters.sent += 1;
-            let mux = self.conns.get(&conn).is_some_and(|known| known.mux);
             let elan_id = self.elan_id;
             let sdu = if mux {
                 LlcSnap::LnniControl { elan_id }.wrap(&sdu)
@@ -641,7 +601,7 @@ impl Control {
 
     /// A control SDU, on any connection.
     fn sdu(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
-        let Some(role) = self.conns.get(&conn).map(|known| known.role) else {
+        let Some(role) = self.conns.get(conn).map(Conn::carries) else {
             self.counters.bad += 1;
             return;
         };
@@ -671,7 +631,7 @@ impl Control {
             }
             op if op == OpCode::ARP.response() => self.arp_response(frame, now),
             op if op == OpCode::FLUSH.response() => self.flush_response(frame, now),
-            op if op == OpCode::VERIFY.response() => self.verified(frame),
+            op if op == OpCode::VERIFY.response() => self.verified(frame, now),
             OpCode::ARP => self.arp_request(frame, now),
             OpCode::NARP => self.narp(frame, now),
             OpCode::TOPOLOGY => self.topology(frame, now),

@@ -1,6 +1,7 @@
 //! The control part of a LANE client as a daemon.
 
 use super::adopt::{Told, drain};
+use super::conns::Conns;
 use super::control::Control;
 use super::snapshot::View;
 use super::split::{FromLecd, KnownConn, KnownEntry, Standing, ToLecd};
@@ -43,7 +44,7 @@ impl Client {
     fn new(config: LecConfig, transaction: u32, conn: ConnId) -> Self {
         let mut control = Control::new(config);
         control.transaction = transaction;
-        control.next_conn = conn.0;
+        control.conns = Conns::after(conn);
         Self {
             control,
             runs: false,

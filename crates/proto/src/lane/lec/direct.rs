@@ -4,7 +4,8 @@
 
 use super::LecState;
 use super::arp::Path;
-use super::control::{Conn, Control, Role, Verdict};
+use super::conns::Conn;
+use super::control::{Control, Role, Verdict};
 use super::messages::ToData;
 use crate::retry::Backoff;
 use crate::{Cause, ConnId, Duration, Instant, Trace};
@@ -32,10 +33,11 @@ impl Control {
         let idle = Some(self.params.vcc_timeout).filter(|idle| !idle.is_zero());
         let wait = self.params.connection_completion;
         let elan_id = self.elan_id;
-        let Some(known) = self.conns.get_mut(&conn) else {
+        let Some(known) = self.conns.get(conn) else {
             return;
         };
-        let (peer, outgoing, vc, mux) = (known.peer, known.outgoing, known.vc, known.mux);
+        let (peer, outgoing, vc) = (known.peer(), known.outgoing(), known.vc());
+        let mux = known.info.mux;
         self.refusals.remove(&peer);
         self.to_data.push_back(ToData::Open {
             conn,
@@ -59,14 +61,14 @@ impl Control {
 
     /// Frames may be sent on `conn` from now on: the entries of its peer move to it.
     pub(super) fn direct_ready(&mut self, conn: ConnId, now: Instant) {
-        let Some(known) = self.conns.get_mut(&conn) else {
+        let Some(known) = self.conns.get(conn) else {
             return;
         };
-        if known.ready || known.vc.is_none() {
+        if known.info.ready || !known.is_open() {
             return;
         }
-        known.ready = true;
-        let peer = known.peer;
+        let peer = known.peer();
+        self.conns.set_ready(conn);
         self.conns.query_at(conn, None);
         for mac in self.cache.of(peer) {
             self.connect_path(mac, now);
@@ -78,10 +80,10 @@ impl Control {
     /// the oldest of these.
     pub(super) fn best(&self, peer: AtmAddress) -> Option<ConnId> {
         let own = self.config.address;
-        let usable = |conn: &Conn| conn.role == Role::DataDirect && conn.ready;
+        let usable = |conn: &Conn| conn.carries() == Role::DataDirect && conn.info.ready;
         let candidates = self.conns.with(peer).filter(|(_, conn)| usable(conn));
         candidates
-            .min_by_key(|(id, conn)| (if conn.outgoing { own } else { peer }, *id))
+            .min_by_key(|(id, conn)| (if conn.outgoing() { own } else { peer }, *id))
             .map(|(id, _)| id)
     }
 
@@ -90,26 +92,27 @@ impl Control {
         let best = self.best(peer);
         let idle = Some(self.params.flush_timeout);
         let lost = |id: ConnId, conn: &Conn| {
-            conn.role == Role::DataDirect && conn.ready && conn.outgoing && Some(id) != best
+            let usable = conn.carries() == Role::DataDirect && conn.info.ready;
+            usable && conn.outgoing() && Some(id) != best
         };
         for (id, conn) in self.conns.with(peer) {
             if lost(id, conn) {
-                let (conn, mux) = (id, conn.mux.then_some(self.elan_id));
+                let (conn, mux) = (id, conn.info.mux.then_some(self.elan_id));
                 self.to_data.push_back(ToData::Open { conn, idle, mux });
             }
         }
     }
 
     pub(super) fn idle(&mut self, conn: ConnId, now: Instant) {
-        let Some(known) = self.conns.get(&conn).cloned() else {
+        let Some(known) = self.conns.get(conn).cloned() else {
             return;
         };
         self.hang_up(conn);
-        if known.role == Role::SelectiveSend {
+        if known.carries() == Role::SelectiveSend {
             return self.group_released(&known, Cause::NORMAL, now);
         }
-        let text = format!("data direct connection with {} was idle", known.peer);
-        self.trace(Trace::detail("lane.direct-idle", text).with("peer", known.peer));
+        let text = format!("data direct connection with {} was idle", known.peer());
+        self.trace(Trace::detail("lane.direct-idle", text).with("peer", known.peer()));
         self.direct_released(conn, &known, Cause::NORMAL, now);
     }
 
@@ -121,19 +124,20 @@ impl Control {
         cause: Cause,
         now: Instant,
     ) {
-        let refused = gone.outgoing && gone.vc.is_none();
-        let until = now + self.wait_to_call(gone.peer, cause);
-        let macs = self.cache.of(gone.peer);
+        let refused = gone.outgoing() && !gone.is_open();
+        let peer = gone.peer();
+        let until = now + self.wait_to_call(peer, cause);
+        let macs = self.cache.of(peer);
         if refused {
-            if gone.mux && self.plain.len() < self.config.limits.cache {
-                self.plain.insert(gone.peer);
+            if gone.info.mux && self.plain.len() < self.config.limits.cache {
+                self.plain.insert(peer);
             }
-            let text = format!("{} refuses data direct: {cause}", gone.peer);
-            self.trace(Trace::detail("lane.direct-refused", text).with("peer", gone.peer));
+            let text = format!("{peer} refuses data direct: {cause}");
+            self.trace(Trace::detail("lane.direct-refused", text).with("peer", peer));
         }
-        let other = self.best(gone.peer).is_some();
+        let other = self.best(peer).is_some();
         // Entries that waited for this connection must not wait for ever.
-        let hopeless = refused || !self.calls(gone.peer);
+        let hopeless = refused || !self.calls(peer);
         for mac in macs {
             let Some(entry) = self.cache.get_mut(&mac) else {
                 continue;
@@ -216,7 +220,8 @@ impl Control {
                         return;
                     }
                     let mux = self.mux_address(mac).filter(|_| !self.plain.contains(&atm));
-                    self.call_for(atm, mux.unwrap_or(atm), Role::DataDirect, mux.is_some());
+                    let called = mux.unwrap_or(atm);
+                    self.call_for((atm, Role::DataDirect), called, mux.is_some(), now);
                 }
                 Path::Calling
             }
@@ -237,7 +242,7 @@ impl Control {
     /// True if a connection with `peer` is under way.
     fn calls(&self, peer: AtmAddress) -> bool {
         let mut conns = self.conns.with(peer);
-        conns.any(|(_, conn)| conn.role == Role::DataDirect)
+        conns.any(|(_, conn)| conn.carries() == Role::DataDirect)
     }
 
     /// The path is gone; frames use the BUS, and the next frame asks for a path again.

@@ -3,7 +3,8 @@
 //! Source: LUNI 2.0 clauses 6, 7 (selective multicast).
 
 use super::arp::Path;
-use super::control::{Conn, Control, Role};
+use super::conns::Conn;
+use super::control::{Control, Role};
 use super::messages::ToData;
 use super::{LecConfig, LecState};
 use crate::lane::LecLimits;
@@ -145,8 +146,8 @@ impl Control {
             Path::None | Path::Calling | Path::Refused(_) => {}
         }
         let mut conns = self.conns.with(server);
-        let found = conns.find(|(_, conn)| conn.role == Role::SelectiveSend);
-        let found = found.map(|(to, conn)| (to, conn.vc.is_some()));
+        let found = conns.find(|(_, conn)| conn.carries() == Role::SelectiveSend);
+        let found = found.map(|(to, conn)| (to, conn.is_open()));
         drop(conns);
         let next = match found {
             Some((to, true)) => {
@@ -157,7 +158,7 @@ impl Control {
             Some(_) => Path::Calling,
             None if self.count(Role::SelectiveSend) >= MAX_SERVERS => return,
             None => {
-                self.call(server, Role::SelectiveSend);
+                self.call(server, Role::SelectiveSend, now);
                 Path::Calling
             }
         };
@@ -167,7 +168,7 @@ impl Control {
     }
 
     pub(super) fn group_connected(&mut self, conn: ConnId, now: Instant) {
-        let Some(server) = self.conns.get(&conn).map(|conn| conn.peer) else {
+        let Some(server) = self.conns.get(conn).map(Conn::peer) else {
             return;
         };
         let idle = Some(self.params.vcc_timeout).filter(|idle| !idle.is_zero());
@@ -182,9 +183,9 @@ impl Control {
 
     /// The connection with a selective multicast server is gone, or could not be opened: the BUS carries its groups.
     pub(super) fn group_released(&mut self, gone: &Conn, cause: Cause, now: Instant) {
-        let until = now + self.wait_to_call(gone.peer, cause);
-        for mac in self.groups_of(gone.peer) {
-            if gone.vc.is_some() {
+        let until = now + self.wait_to_call(gone.peer(), cause);
+        for mac in self.groups_of(gone.peer()) {
+            if gone.is_open() {
                 self.lose_path(mac);
             } else if let Some(entry) = self.cache.get_mut(&mac) {
                 entry.path = Path::Refused(until);

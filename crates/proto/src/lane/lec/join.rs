@@ -80,7 +80,7 @@ impl Control {
         self.bus_tries = 0;
         self.refused = None;
         match (self.config.lecs, self.config.les) {
-            (None, Some(les)) => self.call_les(les),
+            (None, Some(les)) => self.call_les(les, now),
             _ => self.call_lecs(now),
         }
     }
@@ -100,10 +100,10 @@ impl Control {
             Some(&address) => {
                 let text = format!("calling the LECS at {address}");
                 self.trace(Trace::detail("lane.lecs-call", text));
-                self.config_direct = Some(self.call(address, Role::ConfigDirect));
+                self.config_direct = Some(self.call(address, Role::ConfigDirect, now));
             }
             None => match self.config.les {
-                Some(les) => self.call_les(les),
+                Some(les) => self.call_les(les, now),
                 None => self.fail(&self.because("no LECS answers"), now),
             },
         }
@@ -162,15 +162,15 @@ impl Control {
         let text = format!("the LECS assigns ELAN {}", self.elan);
         let trace = Trace::detail("lane.configured", text);
         self.trace(trace.with("elan", self.elan).with("les", frame.target_atm));
-        self.call_les(frame.target_atm);
+        self.call_les(frame.target_atm, now);
     }
 
     // ---- join ----
 
-    fn call_les(&mut self, les: AtmAddress) {
+    fn call_les(&mut self, les: AtmAddress, now: Instant) {
         self.state = LecState::Join;
         self.les = les;
-        self.control_direct = Some(self.call(les, Role::ControlDirect));
+        self.control_direct = Some(self.call(les, Role::ControlDirect, now));
     }
 
     pub(super) fn send_join(&mut self, conn: ConnId, now: Instant) {
@@ -381,7 +381,7 @@ impl Control {
         }
         self.les_forgets |= frame.tlvs.missing > 0;
         self.bus = frame.target_atm;
-        self.multicast_send = Some(self.call(self.bus, Role::MulticastSend));
+        self.multicast_send = Some(self.call(self.bus, Role::MulticastSend, now));
         let wait = self.params.control_timeout;
         self.timers.start(Timer::Forward, now, wait);
     }
@@ -389,8 +389,8 @@ impl Control {
     /// A multicast connection came up.
     pub(super) fn bus_progress(&mut self, now: Instant) {
         let up = |role| {
-            let mut conns = self.conns.values();
-            conns.any(|conn| conn.role == role && conn.vc.is_some())
+            let mut conns = self.conns.iter();
+            conns.any(|(_, conn)| conn.carries() == role && conn.is_open())
         };
         if !up(Role::MulticastSend) || !up(Role::MulticastForward) {
             return;
