@@ -6,18 +6,19 @@
 //!
 //! **Objects and owners.** The table owns the *connections* ([`Vcc`]: peer, use, label, time of the last use, and what
 //! the entity stores with it), the ids of calls that the entity makes, and the *waiting rooms*: SDUs for a peer that
-//! has no open connection yet, with the time of the next call if a call has failed. The table emits nothing by itself:
-//! its methods return the requests for the ATM service, so the entity decides their order among its other outputs.
+//! has no open connection yet. The table emits nothing by itself: its methods return the requests for the ATM service,
+//! so the entity decides their order among its other outputs.
 //!
-//! **States of a connection**: called or accepted (no label yet), open (with a label). A connection that is gone is not
-//! in the table.
+//! **States of a connection**: called or accepted (no label yet), open (with a label), or waiting for its next call
+//! after a call that failed ([`VccTable::call_later`]). A connection that waits for its next call keeps its id and its
+//! place in the limits, but the network does not know it. A connection that is gone is not in the table.
 //!
 //! **Rules.** A connection is used for its peer and its use whoever has called. Of several, the open ones come first,
 //! then the lowest id, so own calls come before those of the peer. The first connection that opens takes all that
-//! waits. A room without a connection under way is called again ([`VccTable::call_later`]) or forgotten
-//! ([`VccTable::forget`]); its entity decides.
+//! waits, and ends the wait for the next call. After a call that failed, the entity decides: it calls later, or it
+//! forgets what waits ([`VccTable::forget`]).
 //!
-//! **Timers**: the end of a connection's idle time, the next call for a waiting room.
+//! **Timers**: the end of a connection's idle time, the next call.
 //!
 //! **Bounds.** The entity limits its connections ([`VccTable::len`], [`VccTable::count`]) and the SDUs of a room
 //! ([`Bounds::held`]). A room exists only after a call that the entity was free to make.
@@ -191,8 +192,8 @@ pub(crate) struct VccTable<U, I> {
     counts: BTreeMap<U, usize>,
     idle: Deadlines<ConnId>,
     rooms: BTreeMap<Route<U>, Room>,
-    /// The next calls after calls that failed.
-    calls: Deadlines<Route<U>>,
+    /// Connections that wait for their next call.
+    calls: Deadlines<ConnId>,
 }
 
 impl<U, I> Default for VccTable<U, I> {
@@ -308,6 +309,13 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         vcc.vc = Some(vc);
         let route = (vcc.peer, vcc.carries);
         self.touch(conn, now);
+        let others = self
+            .with(route.0)
+            .filter(|(_, other)| other.carries == route.1);
+        let waiting = others.filter(|(id, _)| self.waits_to_call(*id));
+        for other in waiting.map(|(id, _)| id).collect::<Vec<_>>() {
+            self.remove(other);
+        }
         let held = self.take_held(route).into_iter();
         let sends = held.map(|sdu| AtmRequest::Send { conn, sdu });
         Some((self.vccs.get(&conn)?, sends.collect()))
@@ -320,18 +328,19 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
             *count -= 1;
         }
         self.idle.set(conn, None);
+        self.calls.set(conn, None);
         Some(gone)
     }
-    /// Removes a connection. Returns the request that releases it.
+    /// Removes a connection. Returns the request that releases it, if the network knows it.
     pub(crate) fn release(&mut self, conn: ConnId) -> Option<AtmRequest> {
+        let known = !self.waits_to_call(conn);
         let cause = Cause::NORMAL;
-        self.remove(conn)
-            .map(|_| AtmRequest::Release { conn, cause })
+        self.remove(conn)?;
+        known.then_some(AtmRequest::Release { conn, cause })
     }
     /// Removes everything; ids continue. Returns the requests that release the connections.
     pub(crate) fn release_all(&mut self) -> Vec<AtmRequest> {
         self.rooms.clear();
-        self.calls.clear();
         let all: Vec<ConnId> = self.vccs.keys().copied().collect();
         all.into_iter()
             .filter_map(|conn| self.release(conn))
@@ -373,9 +382,10 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         if let Some(conn) = best
             && self.vccs.get(&conn).is_some_and(Vcc::is_open)
         {
+            self.touch(conn, now);
             return Offered::Send(AtmRequest::Send { conn, sdu });
         }
-        let under_way = best.is_some() || self.calls.at(&route).is_some();
+        let under_way = best.is_some();
         let waiting = self.rooms.get(&route);
         let waiting = waiting.map_or(0, |room| room.held.len());
         if waiting >= bounds.held || !(under_way || bounds.dial) {
@@ -384,10 +394,12 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         let room = self.rooms.entry(route);
         let room = room.or_insert_with(|| Room::new(now));
         room.held.push(sdu);
-        if under_way {
-            Offered::Held
-        } else {
-            Offered::Dial
+        match best {
+            Some(conn) => {
+                self.touch(conn, now);
+                Offered::Held
+            }
+            None => Offered::Dial,
         }
     }
     /// Forgets what waits for `peer`, unless a connection is under way. Returns the number of SDUs that are lost.
@@ -398,7 +410,6 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         self.take_held(route).len()
     }
     fn take_held(&mut self, route: Route<U>) -> Vec<Vec<u8>> {
-        self.calls.set(route, None);
         let room = self.rooms.remove(&route);
         room.map_or_else(Vec::new, |room| room.held)
     }
@@ -407,25 +418,33 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
     pub(crate) fn waits_since(&self, route: Route<U>) -> Option<Instant> {
         self.rooms.get(&route).map(|room| room.since)
     }
-    /// A call for what waits has failed: the next call is made after a wait ([`Backoff`]) of `most` at most.
+    /// A call for what waits has failed: the next call is made after a wait ([`Backoff`]) of `most` at most. False if
+    /// nothing waits.
     pub(crate) fn call_later(
         &mut self,
-        route: Route<U>,
+        conn: ConnId,
         backoff: Backoff,
         (cause, most): (Cause, Duration),
         now: Instant,
-    ) {
-        if let Some(room) = self.rooms.get_mut(&route) {
-            let backoff = room.backoff.get_or_insert(backoff);
-            let wait = backoff.wait(Some(cause), Duration::ZERO, most);
-            self.calls.set(route, Some(now + wait));
-        }
+    ) -> bool {
+        let route = self.vccs.get(&conn).map(|vcc| (vcc.peer, vcc.carries));
+        let Some(room) = route.and_then(|route| self.rooms.get_mut(&route)) else {
+            return false;
+        };
+        let backoff = room.backoff.get_or_insert(backoff);
+        let wait = backoff.wait(Some(cause), Duration::ZERO, most);
+        self.calls.set(conn, Some(now + wait));
+        true
     }
-    /// Takes the calls that are due. The entity makes them, unless a connection is under way or it has no room for one.
-    pub(crate) fn calls_due(&mut self, now: Instant) -> Vec<Route<U>> {
+    /// True if the connection waits for its next call.
+    pub(crate) fn waits_to_call(&self, conn: ConnId) -> bool {
+        self.calls.at(&conn).is_some()
+    }
+    /// Takes the connections whose next call is due. The entity calls, or removes them.
+    pub(crate) fn calls_due(&mut self, now: Instant) -> Vec<ConnId> {
         let due = self.calls.due(now);
-        for route in &due {
-            self.calls.set(*route, None);
+        for conn in &due {
+            self.calls.set(*conn, None);
         }
         due
     }

@@ -94,28 +94,46 @@ fn after_a_failed_call_what_waits_is_called_again_once_and_later_each_time() {
     let mut table = Table::default();
     let to = (PEER, Use::Control);
     let failure = (Cause::NETWORK_OUT_OF_ORDER, Duration::from_secs(5));
-    table.call_later(to, Backoff::new(1), failure, at(0));
-    assert_eq!(table.next(), None, "nothing waits");
-    table.offer(to, vec![1], ROOM, at(0));
+    let conn = dial(&mut table, Use::Control);
+    let again = |table: &mut Table, now| table.call_later(conn, Backoff::new(1), failure, now);
+    assert!(!again(&mut table, at(0)), "nothing waits");
+    assert_eq!(table.offer(to, vec![1], ROOM, at(0)), Offered::Held);
     let mut waits = Vec::new();
     let mut now = at(0);
     for _ in 0..3 {
-        let conn = dial(&mut table, Use::Control);
-        table.remove(conn);
-        table.call_later(to, Backoff::new(1), failure, now);
+        assert!(again(&mut table, now));
+        assert!(table.waits_to_call(conn));
         assert_eq!(table.waits_since(to), Some(at(0)));
-        let full = Bounds { held: 0, ..ROOM };
-        assert_eq!(table.offer(to, vec![2], full, now), Offered::Full);
         let due = table.next().expect("a call");
         assert_eq!(table.calls_due(due.before(Duration::from_nanos(1))), []);
         waits.push(due.since(now));
         now = due;
-        assert_eq!(table.calls_due(now), [to]);
+        assert_eq!(table.calls_due(now), [conn]);
         assert_eq!(table.calls_due(now), [], "once");
     }
     assert!(waits.is_sorted(), "{waits:?}");
-    assert_eq!(table.forget(to), 1);
-    assert_eq!(table.waits_since(to), None);
+}
+
+#[test]
+fn a_connection_that_waits_for_its_next_call_is_unknown_to_the_network() {
+    let mut table = Table::default();
+    let to = (PEER, Use::Control);
+    let failure = (Cause::NETWORK_OUT_OF_ORDER, Duration::from_secs(5));
+    for peer_calls in [false, true] {
+        let conn = dial(&mut table, Use::Control);
+        table.offer(to, vec![1], ROOM, at(0));
+        assert!(table.call_later(conn, Backoff::new(1), failure, at(0)));
+        if peer_calls {
+            table.accept(CALLED, PEER, Use::Control, 0, at(0));
+            let (_, sent) = table.opened(CALLED, Vc::default(), at(1)).expect("known");
+            assert_eq!(sent, sends(CALLED, &[1]));
+            assert!(table.get(conn).is_none(), "the peer's own call has opened");
+        } else {
+            assert_eq!(table.release(conn), None);
+            assert_eq!(table.forget(to), 1);
+        }
+        assert_eq!(table.next(), None);
+    }
 }
 
 #[test]

@@ -1,18 +1,19 @@
-//! Connections with clients and other servers: one table, found by peer.
+//! Connections with clients and other servers, in the table of connections by peer ([`crate::vcc`]).
 //!
 //! Either side may open a control VCC; any open connection is used. Packets that are sent while a connection is being
 //! set up wait in its queue. If a set-up fails with a cause that may pass by itself, it is tried again, soon at first,
 //! for as long as requests are retried ([`Again`]). Otherwise the queue is dropped, and the retries of the requests
 //! send the packets again. Connections opened here are released after [`IDLE`] without traffic.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 
 use super::Output;
 use super::params::Limits;
 use crate::retry::Backoff;
-use crate::{AtmRequest, Cause, ConnId, Duration, Instant};
+use crate::vcc::{Bounds, Call, Offered, Vcc, VccTable};
+use crate::{Cause, ConnId, Duration, Instant};
 
 /// Time without traffic after which a control connection opened here is released: as C12 of LANE.
 pub const IDLE: Duration = Duration::from_secs(1200);
@@ -31,7 +32,7 @@ pub enum ConnState {
 }
 
 /// What a connection carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConnUse {
     /// MPOA and NHRP packets.
     Control,
@@ -39,28 +40,24 @@ pub enum ConnUse {
     Shortcut,
 }
 
-/// One connection.
-#[derive(Clone, Debug)]
-pub(super) struct Conn {
-    /// ATM address of the other end.
-    pub peer: AtmAddress,
-    /// What it carries.
-    pub carries: ConnUse,
-    /// Its state.
-    pub state: ConnState,
-    /// Time of the last sending, reception or change.
-    pub used: Instant,
-    /// Its label on this host's link, once open.
-    pub vc: Option<Vc>,
+/// What the server stores with a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Link {
     /// SDUs received.
-    pub received: u64,
-    ours: bool,
-    queue: Vec<Vec<u8>>,
-    backoff: Backoff,
-    /// Time of the first call.
-    since: Instant,
-    /// Time of the next call, after a call that failed.
-    again: Option<Instant>,
+    pub(super) received: u64,
+}
+
+/// One connection.
+pub(super) type Conn = Vcc<ConnUse, Link>;
+
+impl Conn {
+    pub(super) const fn state(&self) -> ConnState {
+        match (self.is_open(), self.outgoing()) {
+            (true, _) => ConnState::Open,
+            (false, true) => ConnState::Calling,
+            (false, false) => ConnState::Accepted,
+        }
+    }
 }
 
 /// How calls that failed are made again.
@@ -81,22 +78,18 @@ pub(super) enum Sent {
     Full,
 }
 
-/// The table.
+/// The connections.
 #[derive(Clone, Debug)]
 pub(super) struct Conns {
     limits: Limits,
-    next: u32,
-    conns: BTreeMap<ConnId, Conn>,
-    by_peer: BTreeMap<AtmAddress, BTreeSet<ConnId>>,
+    table: VccTable<ConnUse, Link>,
 }
 
 impl Conns {
-    pub(super) const fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits) -> Self {
         Self {
             limits,
-            next: 1,
-            conns: BTreeMap::new(),
-            by_peer: BTreeMap::new(),
+            table: VccTable::default(),
         }
     }
 
@@ -109,29 +102,29 @@ impl Conns {
         now: Instant,
         out: &mut VecDeque<Output>,
     ) -> Sent {
-        if let Some(id) = self.control_with(peer)
-            && let Some(conn) = self.conns.get_mut(&id)
-        {
-            conn.used = now;
-            if conn.state == ConnState::Open {
-                out.push_back(Output::Atm(AtmRequest::Send { conn: id, sdu }));
-            } else if conn.queue.len() < self.limits.queue {
-                conn.queue.push(sdu);
-            } else {
-                return Sent::Full;
+        let bounds = Bounds {
+            held: self.limits.queue,
+            dial: self.has_room(),
+        };
+        let to = (peer, ConnUse::Control);
+        let request = match self.table.offer(to, sdu, bounds, now) {
+            Offered::Send(send) => send,
+            Offered::Held => return Sent::Yes,
+            Offered::Dial => {
+                let link = Link::default();
+                let call = call(own, peer);
+                let (conn, connect) = self.table.dial(call, ConnUse::Control, link, now);
+                self.table.idle_after(conn, IDLE);
+                connect
             }
-            return Sent::Yes;
-        }
-        if self.conns.len() >= self.limits.connections {
-            return Sent::Full;
-        }
-        let id = self.free_id();
-        out.push_back(call(id, own, peer));
-        self.insert(id, peer, ConnUse::Control, ConnState::Calling, now);
-        if let Some(conn) = self.conns.get_mut(&id) {
-            conn.queue.push(sdu);
-        }
+            Offered::Full => return Sent::Full,
+        };
+        out.push_back(Output::Atm(request));
         Sent::Yes
+    }
+
+    fn has_room(&self) -> bool {
+        self.table.len() < self.limits.connections
     }
 
     /// Accepts an offered call; false if there is no room for it.
@@ -142,15 +135,13 @@ impl Conns {
         carries: ConnUse,
         now: Instant,
     ) -> bool {
-        let with_peer = self.by_peer.get(&peer).map_or(0, BTreeSet::len);
-        if self.conns.len() >= self.limits.connections
-            || with_peer >= self.limits.connections_per_peer
-            || self.conns.contains_key(&id)
-        {
-            return false;
+        let each = self.table.with(peer).count();
+        let room = self.has_room() && each < self.limits.connections_per_peer;
+        let fits = room && self.table.get(id).is_none();
+        if fits {
+            self.table.accept(id, peer, carries, Link::default(), now);
         }
-        self.insert(id, peer, carries, ConnState::Accepted, now);
-        true
+        fits
     }
 
     /// The connection can be used: sends the waiting SDUs. False if the connection is unknown.
@@ -161,32 +152,19 @@ impl Conns {
         now: Instant,
         out: &mut VecDeque<Output>,
     ) -> bool {
-        let Some(conn) = self.conns.get_mut(&id) else {
+        let Some((_, sends)) = self.table.opened(id, vc, now) else {
             return false;
         };
-        conn.state = ConnState::Open;
-        conn.vc = Some(vc);
-        conn.used = now;
-        let (peer, control) = (conn.peer, conn.carries == ConnUse::Control);
-        let mut queue = std::mem::take(&mut conn.queue);
-        // The peer's own call succeeded while ours waited for its next try.
-        if control && let Some(waiting) = self.waiting_for(peer) {
-            queue.extend(self.remove(waiting).into_iter().flat_map(|conn| conn.queue));
-        }
-        out.extend(
-            queue
-                .into_iter()
-                .map(|sdu| Output::Atm(AtmRequest::Send { conn: id, sdu })),
-        );
+        out.extend(sends.into_iter().map(Output::Atm));
         true
     }
 
     /// Notes a reception; returns the use of the connection and its other end.
     pub(super) fn received(&mut self, id: ConnId, now: Instant) -> Option<(ConnUse, AtmAddress)> {
-        let conn = self.conns.get_mut(&id)?;
-        conn.used = now;
-        conn.received += 1;
-        Some((conn.carries, conn.peer))
+        self.table.touch(id, now);
+        self.table.info(id)?.received += 1;
+        let conn = self.table.get(id)?;
+        Some((conn.carries(), conn.peer()))
     }
 
     /// A connection is gone: `None` if it is kept for another call, or unknown.
@@ -196,161 +174,66 @@ impl Conns {
         cause: Cause,
         again: Again,
         now: Instant,
-        out: &mut VecDeque<Output>,
     ) -> Option<Conn> {
-        let conn = self.conns.get_mut(&id)?;
-        let failed = conn.ours && conn.state == ConnState::Calling;
-        let peer = conn.peer;
-        let keep = failed && cause.is_temporary() && now.since(conn.since) < again.limit;
-        if keep {
-            let wait = conn.backoff.wait(Some(cause), Duration::ZERO, again.most);
-            conn.again = Some(now + wait);
+        let conn = self.table.get(id)?;
+        let route = (conn.peer(), conn.carries());
+        let fresh = |since: Instant| now.since(since) < again.limit;
+        let failed = conn.state() == ConnState::Calling && cause.is_temporary();
+        if failed && self.table.waits_since(route).is_some_and(fresh) {
+            let backoff = Backoff::of(&route.0);
+            if (self.table).call_later(id, backoff, (cause, again.most), now) {
+                return None;
+            }
         }
-        if keep && !self.is_open(peer) {
-            return None;
-        }
-        let mut gone = self.remove(id)?;
-        // The peer's own call succeeded meanwhile.
-        if failed && let Some(open) = self.control_with(peer).filter(|_| self.is_open(peer)) {
-            let queue = std::mem::take(&mut gone.queue).into_iter();
-            out.extend(queue.map(|sdu| Output::Atm(AtmRequest::Send { conn: open, sdu })));
-        }
-        Some(gone)
+        let gone = self.table.remove(id);
+        self.table.forget(route);
+        gone
     }
 
     /// Makes the calls that are due again.
     pub(super) fn call_again(&mut self, own: AtmAddress, now: Instant, out: &mut VecDeque<Output>) {
-        for (id, conn) in &mut self.conns {
-            if conn.again.is_some_and(|at| at <= now) {
-                conn.again = None;
-                out.push_back(call(*id, own, conn.peer));
+        for id in self.table.calls_due(now) {
+            if let Some(peer) = self.table.get(id).map(Conn::peer) {
+                out.push_back(Output::Atm(call(own, peer).request(id)));
             }
         }
     }
 
-    /// Forgets a connection.
-    pub(super) fn remove(&mut self, id: ConnId) -> Option<Conn> {
-        let conn = self.conns.remove(&id)?;
-        if let Some(ids) = self.by_peer.get_mut(&conn.peer) {
-            ids.remove(&id);
-            if ids.is_empty() {
-                self.by_peer.remove(&conn.peer);
-            }
+    /// Releases the connections opened here that were idle for too long.
+    pub(super) fn release_idle(&mut self, now: Instant, out: &mut VecDeque<Output>) {
+        for id in self.table.idle(now) {
+            out.extend(self.table.release(id).map(Output::Atm));
         }
-        Some(conn)
-    }
-
-    /// Releases the connections opened here that were idle for too long; returns their number.
-    pub(super) fn release_idle(&mut self, now: Instant, out: &mut VecDeque<Output>) -> usize {
-        let idle: Vec<ConnId> = self
-            .conns
-            .iter()
-            .filter(|(_, conn)| conn.ours && conn.used + IDLE <= now)
-            .map(|(id, _)| *id)
-            .collect();
-        for id in &idle {
-            self.release(*id, out);
-        }
-        idle.len()
     }
 
     /// Releases everything.
     pub(super) fn release_all(&mut self, out: &mut VecDeque<Output>) {
-        let ids: Vec<ConnId> = self.conns.keys().copied().collect();
-        for id in ids {
-            self.release(id, out);
-        }
+        out.extend(self.table.release_all().into_iter().map(Output::Atm));
     }
 
     /// When the next connection becomes idle, or is called again.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let ours = self.conns.values().filter(|conn| conn.ours);
-        let times = ours.flat_map(|conn| [Some(conn.used + IDLE), conn.again]);
-        times.flatten().min()
+        self.table.next()
     }
 
     /// True if a control connection with `peer` is usable.
     pub(super) fn is_open(&self, peer: AtmAddress) -> bool {
-        self.control_with(peer)
-            .and_then(|id| self.conns.get(&id))
-            .is_some_and(|conn| conn.state == ConnState::Open)
+        let best = self.table.best(peer, ConnUse::Control);
+        best.and_then(|id| self.table.get(id))
+            .is_some_and(Conn::is_open)
     }
 
     /// All connections.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&ConnId, &Conn)> {
-        self.conns.iter()
-    }
-
-    fn release(&mut self, id: ConnId, out: &mut VecDeque<Output>) {
-        // A connection that waits for its next call does not exist in the network.
-        if self.remove(id).is_some_and(|conn| conn.again.is_some()) {
-            return;
-        }
-        out.push_back(Output::Atm(AtmRequest::Release {
-            conn: id,
-            cause: Cause::NORMAL,
-        }));
-    }
-
-    /// A control connection with `peer`, an open one first.
-    fn control_with(&self, peer: AtmAddress) -> Option<ConnId> {
-        let ids = self.by_peer.get(&peer)?;
-        ids.iter()
-            .filter_map(|id| self.conns.get(id).map(|conn| (*id, conn)))
-            .filter(|(_, conn)| conn.carries == ConnUse::Control)
-            .min_by_key(|(id, conn)| (conn.state != ConnState::Open, *id))
-            .map(|(id, _)| id)
-    }
-
-    /// The connection with `peer` that waits to be called again.
-    fn waiting_for(&self, peer: AtmAddress) -> Option<ConnId> {
-        let mut ids = self.by_peer.get(&peer)?.iter().copied();
-        ids.find(|id| self.conns.get(id).is_some_and(|conn| conn.again.is_some()))
-    }
-
-    fn insert(
-        &mut self,
-        id: ConnId,
-        peer: AtmAddress,
-        carries: ConnUse,
-        state: ConnState,
-        now: Instant,
-    ) {
-        let conn = Conn {
-            peer,
-            carries,
-            state,
-            used: now,
-            vc: None,
-            received: 0,
-            ours: state == ConnState::Calling,
-            queue: Vec::new(),
-            backoff: Backoff::of(&peer),
-            since: now,
-            again: None,
-        };
-        self.conns.insert(id, conn);
-        self.by_peer.entry(peer).or_default().insert(id);
-    }
-
-    fn free_id(&mut self) -> ConnId {
-        loop {
-            let id = ConnId(self.next);
-            self.next = (self.next + 1) % ConnId::INCOMING;
-            if !self.conns.contains_key(&id) {
-                return id;
-            }
-        }
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ConnId, &Conn)> {
+        self.table.iter()
     }
 }
 
-fn call(conn: ConnId, calling: AtmAddress, called: AtmAddress) -> Output {
-    Output::Atm(AtmRequest::Connect {
-        conn,
+const fn call(calling: AtmAddress, called: AtmAddress) -> Call {
+    Call {
         calling,
         called,
         sap: Sap::LLC,
         qos: Qos::ubr(MAX_SDU),
-        multipoint: false,
-    })
+    }
 }

@@ -428,11 +428,11 @@ impl Mps {
             }
             AtmEvent::Released { conn, cause } => {
                 let again = self.config.params.call_again();
-                let lost = self.conns.released(conn, cause, again, now, &mut self.out);
+                let lost = self.conns.released(conn, cause, again, now);
                 if let Some(lost) = lost {
                     self.counters.connections_lost += 1;
                     let text = format!("connection gone: {cause}");
-                    self.trace(Trace::detail("mps.vcc.lost", text).with("peer", lost.peer));
+                    self.trace(Trace::detail("mps.vcc.lost", text).with("peer", lost.peer()));
                 }
             }
             AtmEvent::Incoming {

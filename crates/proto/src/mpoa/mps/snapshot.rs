@@ -216,12 +216,12 @@ impl Mps {
                 .conns
                 .iter()
                 .map(|(id, conn)| ConnRow {
-                    conn: *id,
-                    peer: conn.peer,
-                    carries: conn.carries,
-                    state: conn.state,
-                    vc: conn.vc,
-                    received: conn.received,
+                    conn: id,
+                    peer: conn.peer(),
+                    carries: conn.carries(),
+                    state: conn.state(),
+                    vc: conn.vc(),
+                    received: conn.info.received,
                 })
                 .collect(),
             counters: self.counters.clone(),

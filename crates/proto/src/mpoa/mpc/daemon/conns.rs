@@ -85,23 +85,36 @@ impl Daemon {
         self.conns.count(Carries::Control) < self.config.limits.control
     }
 
-    fn open_control(&mut self, mps: AtmAddress, now: Instant, bus: &mut Bus) {
-        let call = Call {
+    fn call_of(&self, mps: AtmAddress) -> Call {
+        Call {
             calling: self.config.control,
             called: mps,
             sap: Sap::LLC,
             qos: Qos::ubr(self.config.max_sdu),
-        };
+        }
+    }
+
+    fn open_control(&mut self, mps: AtmAddress, now: Instant, bus: &mut Bus) {
+        let call = self.call_of(mps);
         let (_, connect) = (self.conns).dial(call, Carries::Control, Link::default(), now);
         bus.atm(connect);
     }
 
     /// Calls the MPSs again whose wait is over.
     pub(super) fn call_again(&mut self, now: Instant, bus: &mut Bus) {
-        for (mps, carries) in self.conns.calls_due(now) {
-            // A call from the MPS may be under way.
-            if self.conns.best(mps, carries).is_none() && self.may_call_control() {
-                self.open_control(mps, now, bus);
+        for conn in self.conns.calls_due(now) {
+            let Some(mps) = self.conns.get(conn).map(Conn::peer) else {
+                continue;
+            };
+            let control = |c: &Conn| c.carries() == Carries::Control;
+            let mut there = self.conns.with(mps);
+            let other = there.any(|(id, c)| id != conn && control(c));
+            drop(there);
+            if other {
+                // A call from the MPS is under way, and takes what waits.
+                self.conns.remove(conn);
+            } else {
+                bus.atm(self.call_of(mps).request(conn));
             }
         }
     }
@@ -109,7 +122,7 @@ impl Daemon {
     /// A call to an MPS has failed. If the cause may pass by itself, the waiting packets stay for as long as requests
     /// are sent again (MPC-p5), and the next call is made soon, later as often as requests (MPC-p4). Returns true in
     /// this case.
-    fn calls_again(&mut self, mps: AtmAddress, cause: Cause, now: Instant) -> bool {
+    fn calls_again(&mut self, conn: ConnId, mps: AtmAddress, cause: Cause, now: Instant) -> bool {
         let to = (mps, Carries::Control);
         let limit = self.params.retry_max;
         let fresh = |since: Instant| now.since(since) < limit;
@@ -119,8 +132,7 @@ impl Daemon {
         }
         let backoff = Backoff::of(&self.config.control);
         let most = self.params.initial_retry;
-        self.conns.call_later(to, backoff, (cause, most), now);
-        true
+        self.conns.call_later(conn, backoff, (cause, most), now)
     }
 
     /// An event of the ATM service other than data on an attached shortcut.
@@ -229,13 +241,17 @@ impl Daemon {
     }
 
     fn released(&mut self, conn: ConnId, cause: Cause, now: Instant, bus: &mut Bus) {
-        let Some(gone) = self.conns.remove(conn) else {
+        let Some(gone) = self.conns.get(conn) else {
             bus.counters.stray_events += 1;
             return;
         };
         let (peer, Link { qos, flow }) = (gone.peer(), gone.info);
         let failed = gone.outgoing() && !gone.is_open();
-        match gone.carries() {
+        let carries = gone.carries();
+        if carries == Carries::Shortcut {
+            self.conns.remove(conn);
+        }
+        match carries {
             Carries::Shortcut if failed => {
                 bus.kernel(ToKernel::OpenFailed {
                     egress: peer,
@@ -248,7 +264,8 @@ impl Daemon {
             Carries::Control => {
                 let text = format!("control connection with {peer} is down: {cause}");
                 bus.trace(Trace::detail("mpc.control.down", text).with("peer", peer));
-                if !(failed && self.calls_again(peer, cause, now)) {
+                if !(failed && self.calls_again(conn, peer, cause, now)) {
+                    self.conns.remove(conn);
                     self.forget_waiting(peer, bus);
                 }
             }
