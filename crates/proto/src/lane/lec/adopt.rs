@@ -5,7 +5,8 @@ use super::arp::{Asking, Entry, Path};
 use super::conns::Conn;
 use super::control::{Control, Link, Role};
 use super::split::{FromLecd, KnownConn, KnownEntry, Standing};
-use super::{ArpStatus, ControlCounters, LecState};
+use super::state::{Joining, Member, Phase, State};
+use super::{ArpStatus, ControlCounters, Input};
 use crate::split::FromDaemon;
 use crate::{ConnId, Duration, Instant, Trace};
 use aerostat_wire::MacAddr;
@@ -153,26 +154,26 @@ impl Control {
     /// The state of the client.
     pub(super) fn standing(&self) -> Standing {
         Standing {
-            state: self.state,
-            lecid: self.lecid,
-            v2: self.v2,
+            state: self.state.name(),
+            lecid: self.state.lecid(),
+            v2: self.state.v2(),
             elan: self.elan,
-            elan_id: self.elan_id,
+            elan_id: self.state.elan_id(),
             lan_type: self.lan_type,
             max_frame: self.max_frame,
-            les: self.les,
-            bus: self.bus,
+            les: self.state.les(),
+            bus: self.state.bus(),
             topology_change: self.topology_change,
-            lecs_tlvs: self.lecs_tlvs.clone(),
+            lecs_tlvs: self.state.lecs_tlvs().to_vec(),
             groups: self.groups.standing(),
             params: self.params.clone(),
         }
     }
 
-    /// Takes over this state; nothing else changes.
-    pub(super) fn stand(&mut self, at: Standing) {
+    /// Takes over this state as a member with this control direct connection; nothing else changes.
+    fn stand(&mut self, at: Standing, control_direct: ConnId) {
         let Standing {
-            state,
+            state: _,
             lecid,
             v2,
             elan,
@@ -186,13 +187,21 @@ impl Control {
             groups,
             params,
         } = at;
-        self.state = state;
-        (self.lecid, self.v2) = (lecid, v2);
-        (self.elan, self.elan_id) = (elan, elan_id);
-        (self.lan_type, self.max_frame) = (lan_type, max_frame);
-        (self.les, self.bus) = (les, bus);
+        let joining = Joining {
+            les,
+            control_direct,
+            lecs_tlvs,
+            told: Vec::new(),
+        };
+        let member = Member {
+            phase: Phase::Operational,
+            joined: true,
+            bus,
+            ..Member::admitted(joining, lecid, v2, elan_id)
+        };
+        self.state = State::Member(Box::new(member));
+        (self.elan, self.lan_type, self.max_frame) = (elan, lan_type, max_frame);
         self.topology_change = topology_change;
-        self.lecs_tlvs = lecs_tlvs;
         self.groups.stand(groups, &self.config.limits);
         self.params = params;
         self.cache.touch_all();
@@ -208,7 +217,7 @@ impl Control {
     }
 
     /// Continues as a member where another control part was a member. Its connections are up, and the data plane knows
-    /// them.
+    /// them. Without a control direct connection there is no member to continue: the client joins anew.
     pub(super) fn adopt(
         &mut self,
         standing: Standing,
@@ -216,19 +225,21 @@ impl Control {
         entries: Vec<KnownEntry>,
         now: Instant,
     ) {
-        self.stand(standing);
-        self.state = LecState::Operational;
-        self.joined = true;
+        let mut control = conns.iter().rev();
+        let control = control.find(|row| row.role == Role::ControlDirect);
+        let Some(control) = control.map(|row| row.conn) else {
+            return self.handle(Input::Start, now);
+        };
+        self.stand(standing, control);
         for row in conns {
             self.conns.adopt(row.conn, row.known(now));
-            match row.role {
-                Role::ControlDirect => self.control_direct = Some(row.conn),
-                Role::MulticastSend => self.multicast_send = Some(row.conn),
-                Role::DataDirect if !row.ready => {
-                    let at = now + self.params.connection_completion;
-                    self.conns.query_at(row.conn, Some(at));
-                }
-                _ => {}
+            if row.role == Role::DataDirect && !row.ready {
+                let at = now + self.params.connection_completion;
+                self.conns.query_at(row.conn, Some(at));
+            } else if row.role == Role::MulticastSend
+                && let Some(member) = self.state.member_mut()
+            {
+                member.multicast_send = Some(row.conn);
             }
         }
         let room = self.config.limits.cache;
@@ -246,11 +257,12 @@ impl Control {
             self.start_topology_timer(now);
         }
         self.forward_lost(now);
-        let text = format!("goes on in ELAN {} as LECID {}", self.elan, self.lecid);
+        let lecid = self.state.lecid();
+        let text = format!("goes on in ELAN {} as LECID {lecid}", self.elan);
         let trace = Trace::milestone("lane.adopted", text);
-        self.trace(trace.with("elan", self.elan).with("lecid", self.lecid));
+        self.trace(trace.with("elan", self.elan).with("lecid", lecid));
         // The previous control part may have died before it announced the TLVs.
-        if self.v2 {
+        if self.state.v2() {
             self.announce(now);
         }
         self.reckon();

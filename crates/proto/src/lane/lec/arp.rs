@@ -5,7 +5,7 @@
 use super::control::{Control, Role, Timer};
 use super::devices::{is_device, is_server};
 use super::messages::ToData;
-use super::{ArpStatus, LecState, Output};
+use super::{ArpStatus, Output};
 use crate::{ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{ControlFrame, Flags, LanDestination, OpCode, Status, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -145,10 +145,10 @@ impl Control {
     /// The data plane has frames for `mac` and no path.
     pub(super) fn resolve_for_frames(&mut self, mac: MacAddr, now: Instant) {
         // A v1 client sends the frames of all groups to the BUS and need not ask.
-        if mac.is_group() && !self.v2 {
+        if mac.is_group() && !self.state.v2() {
             return;
         }
-        if self.state < LecState::BusConnect || !self.entry(mac, now, true) {
+        if !self.state.has_bus() || !self.entry(mac, now, true) {
             let asked = false;
             self.to_data.push_back(ToData::Unresolved { mac, asked });
             return;
@@ -170,12 +170,12 @@ impl Control {
 
     /// The user wants to know the owner of `mac`.
     pub(super) fn resolve_for_user(&mut self, mac: MacAddr, now: Instant) {
-        if self.is_local(mac) && self.lecid != 0 {
+        if self.is_local(mac) && self.state.lecid() != 0 {
             let owner = Some((self.config.address, self.config.tlvs.clone()));
             self.out.push_back(Output::Resolved { mac, owner });
             return;
         }
-        if self.state != LecState::Operational || mac.is_group() || !self.entry(mac, now, true) {
+        if !self.state.is_operational() || mac.is_group() || !self.entry(mac, now, true) {
             let owner = None;
             self.out.push_back(Output::Resolved { mac, owner });
             return;
@@ -184,7 +184,7 @@ impl Control {
             return;
         };
         // Clients do not announce their device type when they join: a client that has joined again may have new TLVs.
-        let silent = self.v2 && !is_device(&entry.tlvs) && now.since(entry.told) >= SILENT;
+        let silent = self.state.v2() && !is_device(&entry.tlvs) && now.since(entry.told) >= SILENT;
         match entry.atm {
             Some(atm) if !entry.from_data && entry.asking.is_none() && !silent => {
                 let owner = Some((atm, entry.tlvs.clone()));
@@ -219,7 +219,7 @@ impl Control {
     // ---- learning ----
 
     pub(super) fn arp_response(&mut self, frame: &ControlFrame, now: Instant) {
-        if frame.lecid != self.lecid {
+        if frame.lecid != self.state.lecid() {
             return; // The response to another client, on control distribute.
         }
         let Some(mac) = frame.target.as_mac() else {
@@ -340,7 +340,7 @@ impl Control {
 
     /// LE_ARP_REQUEST: for this client, or targetless.
     pub(super) fn arp_request(&mut self, frame: &ControlFrame, now: Instant) {
-        if frame.lecid == self.lecid || frame.source_atm == self.config.address {
+        if frame.lecid == self.state.lecid() || frame.source_atm == self.config.address {
             return;
         }
         if let Some(mac) = frame.target.as_mac() {
@@ -364,7 +364,7 @@ impl Control {
         let Some(mac) = frame.source.as_mac() else {
             return;
         };
-        let says = self.v2 && !frame.tlvs.list.is_empty();
+        let says = self.state.v2() && !frame.tlvs.list.is_empty();
         if frame.source_atm.is_zero() || mac.is_group() || self.is_local(mac) {
             return;
         }
@@ -396,8 +396,8 @@ impl Control {
 
     /// A MAC address left its old ATM address.
     pub(super) fn narp(&mut self, frame: &ControlFrame, now: Instant) {
-        let own = frame.lecid == self.lecid || frame.source_atm == self.config.address;
-        if own || !self.v2 {
+        let own = frame.lecid == self.state.lecid() || frame.source_atm == self.config.address;
+        if own || !self.state.v2() {
             return;
         }
         // Implementations differ in the field that holds the MAC address.
@@ -418,7 +418,7 @@ impl Control {
     }
 
     pub(super) fn topology(&mut self, frame: &ControlFrame, now: Instant) {
-        if frame.lecid == self.lecid {
+        if frame.lecid == self.state.lecid() {
             return;
         }
         self.set_topology(frame.flags.contains(Flags::TOPOLOGY_CHANGE));
@@ -450,7 +450,7 @@ impl Control {
         let before = core::mem::replace(&mut self.remote, macs.into_iter().collect());
         for mac in self.remote.clone() {
             let Some(old) = self.cache.get(&mac).and_then(|entry| entry.atm) else {
-                let joined = self.v2 && self.state == LecState::Operational;
+                let joined = self.state.v2() && self.state.is_operational();
                 if joined && !before.contains(&mac) {
                     self.claim(mac);
                 }

@@ -4,6 +4,7 @@ use super::conns::{Conn, Conns};
 use super::groups::Groups;
 use super::messages::{ToControl, ToData};
 use super::rows::Rows;
+use super::state::State;
 use super::{Input, LecConfig, LecState, Output};
 use crate::lane::LecParams;
 use crate::retry::Backoff;
@@ -107,7 +108,7 @@ pub(super) struct Control {
     pub(super) config: LecConfig,
     /// Variables as configured and as changed by the LECS.
     pub(super) params: LecParams,
-    pub(super) state: LecState,
+    pub(super) state: State,
     pub(super) backoff: Backoff,
     /// Peers whose data direct calls were refused.
     pub(super) refusals: BTreeMap<AtmAddress, Backoff>,
@@ -115,34 +116,13 @@ pub(super) struct Control {
     pub(super) transaction: u32,
     pub(super) conns: Conns,
     pub(super) pending: Option<Pending>,
-    pub(super) config_direct: Option<ConnId>,
-    pub(super) control_direct: Option<ConnId>,
-    pub(super) multicast_send: Option<ConnId>,
-    /// Index of the LECS address that is being tried.
-    pub(super) lecs_index: usize,
-    pub(super) bus_tries: u32,
-    /// Cause of the last released or refused call to the LECS or the BUS in this attempt to join.
-    pub(super) refused: Option<Cause>,
-    /// How often the client's TLVs have been announced again since they changed, or since the client joined.
-    pub(super) announced: u32,
-    /// The TLVs that the LES has of this client.
-    pub(super) told: Vec<Tlv>,
     /// True if the client's TLVs before the last change were those of a server.
     pub(super) was_server: bool,
-    /// The LES does not keep TLVs: its answers contain their number, but not the TLVs.
-    pub(super) les_forgets: bool,
-    pub(super) joined: bool,
-    pub(super) les: AtmAddress,
-    pub(super) bus: AtmAddress,
-    pub(super) lecid: u16,
-    pub(super) v2: bool,
+    /// ELAN, LAN type and frame size as configured, and as changed by the LECS and the LES; they stay until the next
+    /// attempt to join.
     pub(super) elan: ElanName,
-    pub(super) elan_id: u32,
     pub(super) lan_type: LanType,
     pub(super) max_frame: MaxFrameSize,
-    pub(super) lecs_tlvs: Vec<Tlv>,
-    /// Local MAC addresses that are to be registered, after the pending request.
-    pub(super) to_register: VecDeque<MacAddr>,
     pub(super) remote: BTreeSet<MacAddr>,
     pub(super) groups: Groups,
     pub(super) topology_change: bool,
@@ -161,34 +141,17 @@ impl Control {
     pub(super) fn new(config: LecConfig) -> Self {
         Self {
             params: config.params.clone(),
-            state: LecState::Stopped,
+            state: State::Stopped,
             backoff: Backoff::new(config.seed),
             refusals: BTreeMap::new(),
             timers: TimerTable::default(),
             transaction: 0,
             conns: Conns::default(),
             pending: None,
-            config_direct: None,
-            control_direct: None,
-            multicast_send: None,
-            lecs_index: 0,
-            bus_tries: 0,
-            refused: None,
-            announced: 0,
-            told: Vec::new(),
             was_server: false,
-            les_forgets: false,
-            joined: false,
-            les: AtmAddress::ZERO,
-            bus: AtmAddress::ZERO,
-            lecid: 0,
-            v2: false,
             elan: config.elan,
-            elan_id: 0,
             lan_type: config.lan_type,
             max_frame: config.max_frame,
-            lecs_tlvs: Vec::new(),
-            to_register: VecDeque::new(),
             remote: BTreeSet::new(),
             groups: Groups::new(&config),
             topology_change: false,
@@ -203,7 +166,7 @@ impl Control {
         }
     }
     pub(super) const fn state(&self) -> LecState {
-        self.state
+        self.state.name()
     }
     pub(super) const fn next(&self) -> Option<Instant> {
         self.deadline
@@ -330,12 +293,12 @@ impl Control {
         self.to_data.push_back(ToData::Close(conn));
         match gone.carries() {
             Role::ConfigDirect => {
-                self.config_direct = None;
-                self.refused = Some(cause);
+                if let State::Configuring(configuring) = &mut self.state {
+                    configuring.refused = Some(cause);
+                }
                 self.request_failed("configure direct connection released", now);
             }
             Role::ControlDirect => {
-                self.control_direct = None;
                 let why = format!("control direct connection: {cause}");
                 self.fail_with(&why, Some(cause), now);
             }
@@ -346,8 +309,9 @@ impl Control {
                 }
             }
             Role::MulticastSend => {
-                self.multicast_send = None;
-                self.refused = Some(cause);
+                if let Some(member) = self.state.member_mut() {
+                    (member.multicast_send, member.refused) = (None, Some(cause));
+                }
                 self.bus_lost(now);
             }
             Role::MulticastForward => self.forward_lost(now),
@@ -387,7 +351,7 @@ impl Control {
     }
 
     fn judge_distribute(&self, caller: AtmAddress) -> Verdict {
-        if self.control_direct.is_none() || caller != self.les {
+        if self.state.control_direct().is_none() || caller != self.state.les() {
             return Verdict::Refuse(Cause::REJECTED);
         }
         if self.count(Role::Distribute) >= MAX_SERVER_CALLS {
@@ -397,7 +361,7 @@ impl Control {
     }
 
     fn judge_forward(&self, caller: AtmAddress) -> Verdict {
-        if !matches!(self.state, LecState::BusConnect | LecState::Operational) {
+        if !self.state.has_bus() {
             return Verdict::Refuse(Cause::REJECTED);
         }
         // One more connection for each registered group.
@@ -405,10 +369,10 @@ impl Control {
         if self.count(Role::MulticastForward) >= most {
             return Verdict::Refuse(Cause::RESOURCES);
         }
-        if caller == self.bus && !caller.is_zero() {
+        if caller == self.state.bus() && !caller.is_zero() {
             return Verdict::Accept(Role::MulticastForward);
         }
-        if self.v2 && !caller.is_zero() && self.verify.len() < MAX_VERIFY {
+        if self.state.v2() && !caller.is_zero() && self.verify.len() < MAX_VERIFY {
             return Verdict::Verify;
         }
         Verdict::Refuse(Cause::REJECTED)
@@ -493,9 +457,6 @@ impl Control {
             self.hang_up(conn);
         }
         self.drop_unverified();
-        self.config_direct = None;
-        self.control_direct = None;
-        self.multicast_send = None;
     }
     pub(super) fn count(&self, role: Role) -> usize {
         self.conns.count(role)
@@ -515,7 +476,7 @@ impl Control {
     pub(super) fn frame_again(&self, op: OpCode, transaction: u32) -> ControlFrame {
         let mut frame = ControlFrame::new(op);
         frame.transaction = transaction;
-        frame.lecid = self.lecid;
+        frame.lecid = self.state.lecid();
         frame.source_atm = self.config.address;
         frame
     }
@@ -524,11 +485,11 @@ impl Control {
     }
     /// The client's TLVs, if this is a v2 ELAN.
     pub(super) fn own_tlvs(&self) -> Vec<Tlv> {
-        if !self.v2 {
+        if !self.state.v2() {
             return Vec::new();
         }
         let mut tlvs = self.config.tlvs.clone();
-        tlvs.extend(self.mux_tlv().filter(|_| self.elan_id != 0));
+        tlvs.extend(self.mux_tlv().filter(|_| self.state.elan_id() != 0));
         tlvs
     }
     /// The TLV with the address for LLC-multiplexed calls to this client, if it accepts them.
@@ -539,11 +500,11 @@ impl Control {
     }
     /// True if data direct connections may be LLC-multiplexed: an ELAN without a number cannot have any.
     pub(super) fn multiplexes(&self) -> bool {
-        self.v2 && self.config.llc_mux && self.elan_id != 0
+        self.state.v2() && self.config.llc_mux && self.state.elan_id() != 0
     }
     /// Sends a frame to the LES.
     pub(super) fn send_control(&mut self, frame: &ControlFrame) {
-        if let Some(conn) = self.control_direct {
+        if let Some(conn) = self.state.control_direct() {
             self.send_on(conn, frame.encode());
         }
     }
@@ -551,7 +512,7 @@ impl Control {
         let open = self.conns.get(conn).filter(|known| known.is_open());
         if let Some(mux) = open.map(|known| known.info.mux) {
             self.counters.sent += 1;
-            let elan_id = self.elan_id;
+            let elan_id = self.state.elan_id();
             let sdu = if mux {
                 LlcSnap::LnniControl { elan_id }.wrap(&sdu)
             } else {

@@ -2,7 +2,6 @@
 //!
 //! Source: LUNI 2.0 clauses 7.2, 8.1.13.
 
-use super::LecState;
 use super::arp::Path;
 use super::conns::Conn;
 use super::control::{Control, Role, Verdict};
@@ -20,7 +19,7 @@ impl Control {
             return Verdict::Refuse(Cause::REJECTED);
         }
         // This client will be a member soon and can take the call then.
-        if self.state < LecState::BusConnect {
+        if !self.state.has_bus() {
             return Verdict::Refuse(Cause::TEMPORARY);
         }
         if self.count(Role::DataDirect) >= self.config.limits.vccs {
@@ -32,7 +31,7 @@ impl Control {
     pub(super) fn direct_connected(&mut self, conn: ConnId, now: Instant) {
         let idle = Some(self.params.vcc_timeout).filter(|idle| !idle.is_zero());
         let wait = self.params.connection_completion;
-        let elan_id = self.elan_id;
+        let elan_id = self.state.elan_id();
         let Some(known) = self.conns.get(conn) else {
             return;
         };
@@ -97,7 +96,7 @@ impl Control {
         };
         for (id, conn) in self.conns.with(peer) {
             if lost(id, conn) {
-                let (conn, mux) = (id, conn.info.mux.then_some(self.elan_id));
+                let (conn, mux) = (id, conn.info.mux.then_some(self.state.elan_id()));
                 self.to_data.push_back(ToData::Open { conn, idle, mux });
             }
         }
@@ -155,7 +154,7 @@ impl Control {
                 entry.path = Path::Refused(until);
                 let ask = entry.asking.is_none();
                 // The owner may have moved: a new LE_ARP answer will tell.
-                if ask && self.state == LecState::Operational {
+                if ask && self.state.is_operational() {
                     self.ask_for(mac, 0, now);
                 }
             } else if other {
@@ -326,14 +325,14 @@ impl Control {
 
     /// LE_FLUSH_REQUEST of another client, received on the path that it flushes.
     pub(super) fn flush_request(&mut self, frame: &ControlFrame) {
-        if frame.target_atm == self.config.address && frame.lecid != self.lecid {
+        if frame.target_atm == self.config.address && frame.lecid != self.state.lecid() {
             let answer = frame.response(Status::SUCCESS);
             self.send_control(&answer);
         }
     }
 
     pub(super) fn flush_response(&mut self, frame: &ControlFrame, now: Instant) {
-        if frame.lecid != self.lecid {
+        if frame.lecid != self.state.lecid() {
             return;
         }
         // A correct answer names the client that was asked.

@@ -2,11 +2,11 @@
 //!
 //! Source: LUNI 2.0 clauses 6, 7 (selective multicast).
 
+use super::LecConfig;
 use super::arp::Path;
 use super::conns::Conn;
 use super::control::{Control, Role};
 use super::messages::ToData;
-use super::{LecConfig, LecState};
 use crate::lane::LecLimits;
 use crate::{Cause, ConnId, Instant, Trace};
 use aerostat_wire::MacAddr;
@@ -83,14 +83,14 @@ impl Control {
     pub(super) fn set_groups(&mut self, macs: &[MacAddr], now: Instant) {
         self.config.want_groups(macs);
         self.groups.wanted = wanted(&self.config, macs);
-        if self.state == LecState::Operational && self.pending.is_none() {
+        if self.state.is_operational() && self.pending.is_none() {
             self.register_next(now);
         }
     }
 
     /// Registers the next group, or unregisters the next one; false if there is nothing to register.
     pub(super) fn register_group(&mut self, conn: ConnId, now: Instant) -> bool {
-        if !self.v2 || !self.wants_selective() {
+        if !self.state.v2() || !self.wants_selective() {
             return false;
         }
         let groups = &self.groups;
@@ -137,7 +137,10 @@ impl Control {
         let Some(entry) = self.cache.get(&mac) else {
             return;
         };
-        let Some(server) = entry.atm.filter(|atm| entry.wanted && *atm != self.bus) else {
+        let Some(server) = entry
+            .atm
+            .filter(|atm| entry.wanted && *atm != self.state.bus())
+        else {
             return;
         };
         match entry.path {

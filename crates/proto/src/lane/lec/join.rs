@@ -5,6 +5,7 @@
 use super::control::{Control, MUX_HEADER, Role, Timer};
 use super::devices::is_server;
 use super::messages::ToData;
+use super::state::{Configuring, Joining, Member, Phase, State};
 use super::{LecState, Output};
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{
@@ -22,7 +23,7 @@ const ANNOUNCEMENTS_OF_A_CLIENT: u32 = 1;
 
 impl Control {
     pub(super) fn start(&mut self, now: Instant) {
-        if self.state != LecState::Stopped {
+        if !matches!(self.state, State::Stopped) {
             return;
         }
         // Listen first: a LES may call back before it answers the join.
@@ -52,12 +53,10 @@ impl Control {
     }
 
     pub(super) fn stop(&mut self) {
-        if self.state == LecState::Stopped {
+        if matches!(self.state, State::Stopped) {
             return;
         }
-        self.leave();
-        self.timers.stop_all();
-        self.state = LecState::Stopped;
+        self.leave(State::Stopped);
         let address = self.config.address;
         let mux = self.config.llc_mux.then_some(Sap::LLC);
         let saps = [
@@ -76,12 +75,9 @@ impl Control {
         self.elan = self.config.elan;
         self.lan_type = self.config.lan_type;
         self.max_frame = self.config.max_frame;
-        self.lecs_index = 0;
-        self.bus_tries = 0;
-        self.refused = None;
         match (self.config.lecs, self.config.les) {
-            (None, Some(les)) => self.call_les(les, now),
-            _ => self.call_lecs(now),
+            (None, Some(les)) => self.call_les(les, Vec::new(), now),
+            _ => self.call_lecs(0, None, now),
         }
     }
 
@@ -94,32 +90,43 @@ impl Control {
         by_hand.into_iter().chain(others).collect()
     }
 
-    fn call_lecs(&mut self, now: Instant) {
-        self.state = LecState::LecsConnect;
-        match self.lecs_addresses().get(self.lecs_index) {
+    /// Calls LECS address number `lecs`; `refused` is the cause of the last call to an address before.
+    fn call_lecs(&mut self, lecs: usize, refused: Option<Cause>, now: Instant) {
+        match self.lecs_addresses().get(lecs) {
             Some(&address) => {
                 let text = format!("calling the LECS at {address}");
                 self.trace(Trace::detail("lane.lecs-call", text));
-                self.config_direct = Some(self.call(address, Role::ConfigDirect, now));
+                let config_direct = self.call(address, Role::ConfigDirect, now);
+                self.state = State::Configuring(Configuring {
+                    lecs,
+                    config_direct,
+                    asked: false,
+                    refused,
+                });
             }
             None => match self.config.les {
-                Some(les) => self.call_les(les, now),
-                None => self.fail(&self.because("no LECS answers"), now),
+                Some(les) => self.call_les(les, Vec::new(), now),
+                None => self.fail(&because("no LECS answers", refused), now),
             },
         }
     }
 
     fn next_lecs(&mut self, now: Instant) {
-        if let Some(conn) = self.config_direct.take() {
-            self.hang_up(conn);
-        }
+        let State::Configuring(configuring) = &mut self.state else {
+            return;
+        };
+        configuring.asked = false;
+        let (lecs, refused) = (configuring.lecs + 1, configuring.refused);
+        let conn = configuring.config_direct;
+        self.hang_up(conn);
         self.forget_request();
-        self.lecs_index += 1;
-        self.call_lecs(now);
+        self.call_lecs(lecs, refused, now);
     }
 
     pub(super) fn send_configure(&mut self, conn: ConnId, now: Instant) {
-        self.state = LecState::Configure;
+        if let State::Configuring(configuring) = &mut self.state {
+            configuring.asked = true;
+        }
         let mut frame = self.frame(OpCode::CONFIGURE);
         frame.lecid = 0;
         frame.source = LanDestination::mac(self.config.mac);
@@ -139,7 +146,14 @@ impl Control {
     }
 
     pub(super) fn configure_response(&mut self, frame: &ControlFrame, now: Instant) {
-        if self.state != LecState::Configure || !self.answers(frame) {
+        let conn = match &self.state {
+            State::Configuring(configuring) if configuring.asked => configuring.config_direct,
+            _ => {
+                self.counters.unasked += 1;
+                return;
+            }
+        };
+        if !self.answers(frame) {
             self.counters.unasked += 1;
             return;
         }
@@ -154,23 +168,24 @@ impl Control {
         self.lan_type = frame.lan_type;
         self.max_frame = frame.max_frame;
         self.elan = frame.elan;
-        self.lecs_tlvs = frame.tlvs.list.clone();
         self.params.apply(&frame.tlvs.list);
-        if let Some(conn) = self.config_direct.take() {
-            self.hang_up(conn);
-        }
+        self.hang_up(conn);
         let text = format!("the LECS assigns ELAN {}", self.elan);
         let trace = Trace::detail("lane.configured", text);
         self.trace(trace.with("elan", self.elan).with("les", frame.target_atm));
-        self.call_les(frame.target_atm, now);
+        self.call_les(frame.target_atm, frame.tlvs.list.clone(), now);
     }
 
     // ---- join ----
 
-    fn call_les(&mut self, les: AtmAddress, now: Instant) {
-        self.state = LecState::Join;
-        self.les = les;
-        self.control_direct = Some(self.call(les, Role::ControlDirect, now));
+    fn call_les(&mut self, les: AtmAddress, lecs_tlvs: Vec<Tlv>, now: Instant) {
+        let control_direct = self.call(les, Role::ControlDirect, now);
+        self.state = State::Joining(Joining {
+            les,
+            control_direct,
+            lecs_tlvs,
+            told: Vec::new(),
+        });
     }
 
     pub(super) fn send_join(&mut self, conn: ConnId, now: Instant) {
@@ -179,7 +194,9 @@ impl Control {
         frame.source = LanDestination::mac(self.config.mac);
         self.describe(&mut frame);
         frame.tlvs.list.extend(self.mux_tlv());
-        self.told.clone_from(&frame.tlvs.list);
+        if let State::Joining(joining) = &mut self.state {
+            joining.told.clone_from(&frame.tlvs.list);
+        }
         if self.config.proxy {
             frame.flags = frame.flags.with(Flags::PROXY);
         }
@@ -194,7 +211,7 @@ impl Control {
         if frame.source_atm != self.config.address {
             return;
         }
-        if self.state != LecState::Join || !self.answers(frame) {
+        if !matches!(self.state, State::Joining(_)) || !self.answers(frame) {
             self.counters.unasked += 1;
             return;
         }
@@ -209,8 +226,7 @@ impl Control {
         {
             return self.fail("the answer of the LES makes no sense", now);
         }
-        self.lecid = frame.lecid;
-        self.v2 = self.config.v2 && frame.flags.contains(Flags::V2_REQUIRED);
+        let v2 = self.config.v2 && frame.flags.contains(Flags::V2_REQUIRED);
         if octets.is_some() {
             self.max_frame = frame.max_frame;
         }
@@ -218,18 +234,24 @@ impl Control {
             self.elan = frame.elan;
         }
         let id = frame.tlvs.get(TlvType::ELAN_ID).and_then(Tlv::number);
-        self.elan_id = id.filter(|_| self.v2).unwrap_or(0);
+        let elan_id = id.filter(|_| v2).unwrap_or(0);
+        self.state = match core::mem::replace(&mut self.state, State::Stopped) {
+            State::Joining(joining) => {
+                let mut member = Member::admitted(joining, frame.lecid, v2, elan_id);
+                // The first MAC address was registered by the join.
+                member.to_register = self.config.more_macs.iter().copied().collect();
+                State::Member(Box::new(member))
+            }
+            other => other,
+        };
         self.to_data.push_back(ToData::Joined {
-            lecid: self.lecid,
+            lecid: frame.lecid,
             max_sdu: self.max_sdu(),
         });
         self.to_data.push_back(ToData::Quota {
             count: self.params.max_unknown_count,
             time: self.params.max_unknown_time,
         });
-        self.state = LecState::InitialRegistration;
-        // The first MAC address was registered by the join.
-        self.to_register = self.config.more_macs.iter().copied().collect();
         self.register_next(now);
     }
 
@@ -242,16 +264,25 @@ impl Control {
         }
         let before = core::mem::replace(&mut self.config.tlvs, tlvs);
         self.was_server = is_server(&before);
-        if self.v2 && self.state == LecState::Operational {
+        if self.state.v2() && self.state.is_operational() {
             self.announce(now);
         }
     }
 
     pub(super) fn announce(&mut self, now: Instant) {
-        self.to_register = self.config.macs().collect();
-        self.announced = 0;
+        self.register_again();
+        if let Some(member) = self.state.member_mut() {
+            member.announced = 0;
+        }
         self.tell_tlvs(now);
         self.register_next(now);
+    }
+
+    /// All local addresses are to be registered, with the TLVs of today.
+    fn register_again(&mut self) {
+        if let Some(member) = self.state.member_mut() {
+            member.to_register = self.config.macs().collect();
+        }
     }
 
     /// The client is a member of the ELAN. The LES has the TLVs from the join and sends them on request. All members
@@ -259,10 +290,12 @@ impl Control {
     /// ask, and where the LES does not keep TLVs.
     fn introduce(&mut self, now: Instant) {
         let own = self.own_tlvs();
-        if self.v2 && !own.is_empty() && self.unasked() {
+        let v2 = self.state.v2();
+        let told = self.state.member().is_some_and(|member| member.told == own);
+        if v2 && !own.is_empty() && self.unasked() {
             self.announce(now);
-        } else if self.v2 && own != self.told {
-            self.to_register = self.config.macs().collect();
+        } else if v2 && !told {
+            self.register_again();
             self.register_next(now);
         } else if self.pending.is_none() {
             self.register_next(now);
@@ -271,13 +304,18 @@ impl Control {
 
     /// True if other members must learn the client's TLVs without asking for them.
     fn unasked(&self) -> bool {
-        self.les_forgets || self.was_server || is_server(&self.config.tlvs)
+        let member = self.state.member();
+        let forgets = member.is_some_and(|member| member.les_forgets);
+        forgets || self.was_server || is_server(&self.config.tlvs)
     }
 
     /// A targetless LE_ARP is not answered; for clients that missed it, or had not joined yet, it is repeated.
     pub(super) fn announce_again(&mut self, now: Instant) {
-        if self.v2 && self.state == LecState::Operational {
-            self.announced += 1;
+        if let Some(member) = self.state.member_mut()
+            && member.v2
+            && member.phase == Phase::Operational
+        {
+            member.announced += 1;
             self.tell_tlvs(now);
         }
     }
@@ -298,8 +336,9 @@ impl Control {
         } else {
             ANNOUNCEMENTS_OF_A_CLIENT
         };
-        if self.announced < most {
-            let wait = Duration::from_secs(1 << self.announced);
+        let announced = self.state.member().map_or(most, |member| member.announced);
+        if announced < most {
+            let wait = Duration::from_secs(1 << announced);
             self.timers.start(Timer::Announce, now, wait);
         }
     }
@@ -315,10 +354,11 @@ impl Control {
 
     /// Registers the remaining addresses, one after the other; then the client connects to the BUS.
     pub(super) fn register_next(&mut self, now: Instant) {
-        let Some(conn) = self.control_direct else {
+        let Some(member) = self.state.member_mut() else {
             return;
         };
-        match self.to_register.pop_front() {
+        let (conn, phase) = (member.control_direct, member.phase);
+        match member.to_register.pop_front() {
             Some(mac) => {
                 let mut frame = self.frame(OpCode::REGISTER);
                 frame.source = LanDestination::mac(mac);
@@ -326,13 +366,13 @@ impl Control {
                 self.ask(conn, frame, now);
             }
             None if self.register_group(conn, now) => {}
-            None if self.state == LecState::InitialRegistration => self.connect_bus(now),
+            None if phase == Phase::InitialRegistration => self.connect_bus(now),
             None => {}
         }
     }
 
     pub(super) fn register_response(&mut self, frame: &ControlFrame, now: Instant) {
-        if frame.lecid != self.lecid {
+        if frame.lecid != self.state.lecid() {
             return;
         }
         let group = self.pending_group();
@@ -341,17 +381,28 @@ impl Control {
         } else if let Some(group) = group {
             self.group_answered(group, frame, now);
         } else if frame.status != Status::SUCCESS
-            && (self.state != LecState::Operational || frame.status == Status::REQUESTER)
+            && (!self.state.is_operational() || frame.status == Status::REQUESTER)
         {
             let why = format!("registration refused: {}", frame.status);
             self.fail(&why, now);
         } else {
             // If its TLVs are refused, the client is known without them.
-            self.les_forgets |= frame.tlvs.missing > 0;
+            self.note_missing(frame);
             self.register_next(now);
-            if self.state == LecState::Operational && self.pending.is_none() {
-                self.told = self.own_tlvs();
+            let own = self.own_tlvs();
+            if let Some(member) = self.state.member_mut()
+                && member.phase == Phase::Operational
+                && self.pending.is_none()
+            {
+                member.told = own;
             }
+        }
+    }
+
+    /// Notes whether an answer of the LES lacks TLVs.
+    fn note_missing(&mut self, frame: &ControlFrame) {
+        if let Some(member) = self.state.member_mut() {
+            member.les_forgets |= frame.tlvs.missing > 0;
         }
     }
 
@@ -359,10 +410,11 @@ impl Control {
 
     /// Asks for the BUS, then calls it.
     pub(super) fn connect_bus(&mut self, now: Instant) {
-        self.state = LecState::BusConnect;
-        let Some(conn) = self.control_direct else {
+        let Some(member) = self.state.member_mut() else {
             return;
         };
+        member.phase = Phase::BusConnect;
+        let conn = member.control_direct;
         let mut frame = self.frame(OpCode::ARP);
         frame.source = LanDestination::mac(self.config.mac);
         frame.target = LanDestination::mac(MacAddr::BROADCAST);
@@ -372,16 +424,19 @@ impl Control {
 
     /// The answer to LE_ARP for the broadcast address.
     pub(super) fn bus_found(&mut self, frame: &ControlFrame, now: Instant) {
-        if self.state != LecState::BusConnect || !self.answers(frame) {
+        if self.state.name() != LecState::BusConnect || !self.answers(frame) {
             self.counters.unasked += 1;
             return;
         }
         if frame.status != Status::SUCCESS || frame.target_atm.is_zero() {
             return self.bus_lost(now);
         }
-        self.les_forgets |= frame.tlvs.missing > 0;
-        self.bus = frame.target_atm;
-        self.multicast_send = Some(self.call(self.bus, Role::MulticastSend, now));
+        self.note_missing(frame);
+        let bus = frame.target_atm;
+        let send = self.call(bus, Role::MulticastSend, now);
+        if let Some(member) = self.state.member_mut() {
+            (member.bus, member.multicast_send) = (bus, Some(send));
+        }
         let wait = self.params.control_timeout;
         self.timers.start(Timer::Forward, now, wait);
     }
@@ -396,44 +451,52 @@ impl Control {
             return;
         }
         self.timers.stop(Timer::Forward);
-        self.bus_tries = 0;
-        self.state = LecState::Operational;
-        if self.joined {
+        let Some(member) = self.state.member_mut() else {
+            return;
+        };
+        (member.bus_tries, member.phase) = (0, Phase::Operational);
+        if core::mem::replace(&mut member.joined, true) {
             // Only the BUS was lost; a pending registration may have been abandoned for the search.
             return self.introduce(now);
         }
-        self.joined = true;
         self.backoff.reset();
-        self.to_register.clear();
+        member.to_register.clear();
         self.counters.joins += 1;
+        let lecid = member.lecid;
         self.out.push_back(Output::Joined {
-            lecid: self.lecid,
+            lecid,
             elan: self.elan,
             max_frame: self.max_frame,
-            elan_id: self.elan_id,
-            tlvs: self.lecs_tlvs.clone(),
+            elan_id: member.elan_id,
+            tlvs: member.lecs_tlvs.clone(),
         });
-        let version = if self.v2 { 2 } else { 1 };
-        let text = format!("joined ELAN {} as LECID {}", self.elan, self.lecid);
+        let version = if member.v2 { 2 } else { 1 };
+        let text = format!("joined ELAN {} as LECID {lecid}", self.elan);
         let trace = Trace::milestone("lane.joined", text);
-        let trace = trace.with("elan", self.elan).with("lecid", self.lecid);
-        self.trace(trace.with("version", version).with("bus", self.bus));
+        let trace = trace.with("elan", self.elan).with("lecid", lecid);
+        let trace = trace.with("version", version).with("bus", member.bus);
+        self.trace(trace);
         self.introduce(now);
     }
 
     /// The multicast send connection is gone, refused, or no multicast forward connection came.
     pub(super) fn bus_lost(&mut self, now: Instant) {
-        if !matches!(self.state, LecState::BusConnect | LecState::Operational) {
+        if !self.state.has_bus() {
             return;
         }
+        let Some(member) = self.state.member_mut() else {
+            return;
+        };
         self.timers.stop(Timer::Forward);
-        if let Some(conn) = self.multicast_send.take() {
+        let (send, refused) = (member.multicast_send.take(), member.refused);
+        let last = member.bus_tries >= self.params.max_bus_retries;
+        member.bus_tries += u32::from(!last);
+        if let Some(conn) = send {
             self.hang_up(conn);
         }
-        if self.bus_tries >= self.params.max_bus_retries {
-            return self.fail(&self.because("no connection with the BUS"), now);
+        if last {
+            return self.fail(&because("no connection with the BUS", refused), now);
         }
-        self.bus_tries += 1;
         self.trace(Trace::detail("lane.bus-lost", "looking for the BUS again"));
         self.connect_bus(now);
     }
@@ -441,7 +504,7 @@ impl Control {
     /// A multicast forward connection is gone: another one may come within C33.
     pub(super) fn forward_lost(&mut self, now: Instant) {
         let rest = self.count(Role::MulticastForward);
-        if self.state == LecState::Operational && rest == 0 {
+        if self.state.is_operational() && rest == 0 {
             let wait = self.params.forward_disconnect;
             self.timers.start(Timer::Forward, now, wait);
         }
@@ -453,7 +516,7 @@ impl Control {
     pub(super) fn request_failed(&mut self, why: &str, now: Instant) {
         let group = self.pending_group().is_some();
         self.forget_request();
-        match self.state {
+        match self.state.name() {
             // Without its registration, a client that chose groups gets no frames of this group.
             LecState::Operational if group => self.fail(why, now),
             LecState::LecsConnect | LecState::Configure => self.next_lecs(now),
@@ -464,12 +527,6 @@ impl Control {
         }
     }
 
-    /// `what`, with the cause of the last refused call.
-    fn because(&self, what: &str) -> String {
-        self.refused
-            .map_or_else(|| what.to_owned(), |cause| format!("{what}: {cause}"))
-    }
-
     /// Back to the initial state; the client starts over after a time between C37 and C38, which is short at first.
     pub(super) fn fail(&mut self, why: &str, now: Instant) {
         self.fail_with(why, None, now);
@@ -477,18 +534,17 @@ impl Control {
 
     /// The same, after a call that was released with `cause`, or after a refusal by a server (cause 21).
     pub(super) fn fail_with(&mut self, why: &str, cause: Option<Cause>, now: Instant) {
-        if matches!(self.state, LecState::Stopped | LecState::Initial) {
+        if matches!(self.state, State::Stopped | State::Initial) {
             return;
         }
-        let name = if self.joined {
+        let milestone = self.state.member().is_some_and(|member| member.joined);
+        let name = if milestone {
             "lane.lost"
         } else {
             "lane.failed"
         };
-        let text = format!("leaves {} for initial: {why}", self.state);
-        let milestone = self.joined;
-        self.leave();
-        self.state = LecState::Initial;
+        let text = format!("leaves {} for initial: {why}", self.state.name());
+        self.leave(State::Initial);
         let (least, most) = (
             self.params.min_reconfigure_delay,
             self.params.max_reconfigure_delay,
@@ -500,8 +556,8 @@ impl Control {
         self.trace(Trace { milestone, ..trace });
     }
 
-    /// Releases everything and forgets what was learned.
-    fn leave(&mut self) {
+    /// Releases everything and forgets what was learned; `next` is the state from now on.
+    fn leave(&mut self, next: State) {
         self.forget_request();
         self.timers.stop_all();
         // First of all: no waiting frame may be sent on a connection that is being released.
@@ -510,16 +566,17 @@ impl Control {
         self.plain.clear();
         self.refusals.clear();
         self.release_all();
-        (self.lecid, self.v2, self.elan_id) = (0, false, 0);
-        (self.les, self.bus) = (AtmAddress::ZERO, AtmAddress::ZERO);
+        let before = core::mem::replace(&mut self.state, next);
         self.set_topology(false);
-        self.lecs_tlvs.clear();
-        self.told.clear();
-        self.les_forgets = false;
         self.groups.forget();
-        if core::mem::take(&mut self.joined) {
+        if before.member().is_some_and(|member| member.joined) {
             self.counters.losses += 1;
             self.out.push_back(Output::Left);
         }
     }
+}
+
+/// `what`, with the cause of the last refused call.
+fn because(what: &str, refused: Option<Cause>) -> String {
+    refused.map_or_else(|| what.to_owned(), |cause| format!("{what}: {cause}"))
 }

@@ -2,7 +2,7 @@
 //!
 //! **Objects and owners.** [`Lec`] owns two halves that exchange typed messages (`messages.rs`): the data plane
 //! (`forward.rs`: which connection carries a frame, the quota of unknown frames) and the control part (`control.rs`:
-//! the connections and requests; `join.rs`: the way into the ELAN; `arp.rs`: the LE_ARP cache; `direct.rs`: data direct
+//! the connections and requests; `state.rs`: the states with their data; `join.rs`: the way into the ELAN; `arp.rs`: the LE_ARP cache; `direct.rs`: data direct
 //! connections, READY and flush). The data plane never reads a control frame: it goes on forwarding on the paths it has
 //! whatever the control part does.
 //!
@@ -59,6 +59,7 @@ mod rows;
 mod seat;
 mod snapshot;
 pub mod split;
+mod state;
 pub use control::ControlCounters;
 pub use daemon::LecDaemon;
 pub use forward::DataCounters;
