@@ -84,6 +84,7 @@ mod mix;
 pub mod mpoa;
 pub mod nhrp;
 pub mod parameters;
+pub mod requests;
 mod retry;
 pub mod saal;
 pub mod sigd;

@@ -3,6 +3,7 @@
 //! Source: MPOA 1.1 §4.1 and annex F (MPC-p1..p6, MPC-c1, MPC-c2). The parameters of the server are in `mps/params.rs`.
 
 use crate::parameters;
+use crate::requests::{Repeats, RetryRule};
 use crate::{Duration, Instant};
 use aerostat_wire::lane::{Tlv, TlvType};
 use core::net::IpAddr;
@@ -85,42 +86,19 @@ impl MpcParams {
     }
 }
 
-/// Schedule of a retried request: waits of p4, then c1 times the wait before; their sum is p5.
-///
-/// With the defaults requests go out at 0, 5, 15 and 35 s, and the failure is known at 40 s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
-    /// When the next step is due.
-    pub at: Instant,
-    /// Requests sent so far.
-    pub sent: u32,
-    interval: Duration,
-    left: Duration,
-}
-
-impl Retry {
-    /// A request was sent at `now` for the first time.
+impl MpcParams {
+    /// Repetitions of a request that was sent at `now` for the first time: waits of p4, then c1 times the wait before;
+    /// their sum is p5.
+    ///
+    /// With the defaults requests go out at 0, 5, 15 and 35 s, and the failure is known at 40 s.
     #[must_use]
-    pub fn first(now: Instant, params: &MpcParams) -> Self {
-        let wait = params.initial_retry.min(params.retry_max);
-        Self {
-            at: now + wait,
-            sent: 1,
-            interval: wait.saturating_mul(RETRY_MULTIPLIER),
-            left: params.retry_max.saturating_sub(wait),
-        }
-    }
-    /// The wait is over: `true` to send again, `false` if the request has failed.
-    pub fn step(&mut self, now: Instant) -> bool {
-        if self.left.is_zero() {
-            return false;
-        }
-        let wait = self.interval.min(self.left);
-        self.at = now + wait;
-        self.sent += 1;
-        self.left -= wait;
-        self.interval = self.interval.saturating_mul(RETRY_MULTIPLIER);
-        true
+    pub fn repeats(&self, now: Instant) -> Repeats {
+        let rule = RetryRule {
+            initial: self.initial_retry,
+            retry_limit: self.retry_max,
+            give_up: self.retry_max,
+        };
+        Repeats::first(rule, RETRY_MULTIPLIER, now)
     }
 }
 
@@ -132,10 +110,10 @@ mod tests {
 
     /// The times at which a request is sent, and the time of its failure.
     fn schedule(params: &MpcParams) -> (Vec<u64>, u64) {
-        let mut retry = Retry::first(Instant::ZERO, params);
+        let mut retry = params.repeats(Instant::ZERO);
         let mut sends = vec![0];
         loop {
-            let at = retry.at;
+            let at = retry.at();
             let seconds = at.as_nanos() / 1_000_000_000;
             if !retry.step(at) {
                 return (sends, seconds);

@@ -5,7 +5,7 @@
 //! a next hop server. The machine that uses them is the MPOA server ([`crate::mpoa::mps`]), which owns connections,
 //! routes and clients. [`client`] is a separate machine: a station that registers and sends requests without MPOA.
 //!
-//! * [`requests`]: outstanding requests by id, with retries and a time limit;
+//! * [`crate::requests`]: outstanding requests by id, with retries and a time limit;
 //! * [`cache`]: bindings that were given and learned, until their holding time is over, with the stations that must be
 //!   purged when one changes, and the rules for authoritative and unique answers;
 //! * [`auth`]: the authentication extension, with a key for each neighbour;
@@ -22,9 +22,8 @@
 pub mod auth;
 pub mod cache;
 pub mod client;
-pub mod requests;
 pub mod transit;
 
+pub use crate::requests::{Expired, RequestTable, RetryRule};
 pub use cache::{Binding, Cache, Key, Reason};
-pub use requests::{Expired, RequestTable, RetryRule};
 pub use transit::{Fault, Station};

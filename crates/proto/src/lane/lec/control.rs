@@ -7,9 +7,10 @@ use super::rows::Rows;
 use super::state::State;
 use super::{Input, LecConfig, LecState, Output};
 use crate::lane::LecParams;
+use crate::requests::{Repeats, RetryRule};
 use crate::retry::Backoff;
 use crate::vcc::Call;
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, TimerTable, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, TimerTable, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, Control as Pdu, ControlFrame, ElanName, LanType, MaxFrameSize, OpCode, Tlv,
     TlvType,
@@ -77,10 +78,8 @@ pub(super) struct Link {
 crate::timer_kinds! {
     /// The timers of the control part.
     pub(super) enum Timer {
-        /// Repeat the pending request.
-        Repeat,
-        /// C7: abandon the pending request.
-        Total,
+        /// Repeat the pending request (C7i, C7x), or abandon it (C7).
+        Request,
         /// Leave the initial state.
         Restart,
         /// C33: there is no multicast forward connection.
@@ -101,7 +100,7 @@ pub(super) const MUX_HEADER: u16 = 12;
 pub(super) struct Pending {
     pub(super) conn: ConnId,
     pub(super) frame: ControlFrame,
-    interval: Duration,
+    repeats: Repeats,
 }
 
 pub(super) struct Control {
@@ -210,8 +209,7 @@ impl Control {
         }
         while let Some(timer) = self.timers.expire(now) {
             match timer {
-                Timer::Repeat => self.repeat(now),
-                Timer::Total => self.request_failed("no answer", now),
+                Timer::Request => self.request_due(now),
                 Timer::Restart => self.begin(now),
                 Timer::Forward => self.bus_lost(now),
                 Timer::Verify => self.drop_unverified(),
@@ -524,29 +522,35 @@ impl Control {
     /// Sends a request that is repeated until its response comes (C7i, C7x) or C7 is over.
     pub(super) fn ask(&mut self, conn: ConnId, frame: ControlFrame, now: Instant) {
         self.send_on(conn, frame.encode());
-        let interval = self.params.initial_control_timeout;
-        self.timers.start(Timer::Repeat, now, interval);
         let total = self.params.control_timeout;
-        self.timers.start(Timer::Total, now, total);
+        let rule = RetryRule {
+            initial: self.params.initial_control_timeout,
+            retry_limit: total,
+            give_up: total,
+        };
+        let factor = self.params.control_backoff.clamp(2, 5);
+        let repeats = Repeats::first(rule, factor, now);
+        (self.timers).start(Timer::Request, now, repeats.at().since(now));
         self.pending = Some(Pending {
             conn,
             frame,
-            interval,
+            repeats,
         });
     }
-    fn repeat(&mut self, now: Instant) {
-        let Some(mut pending) = self.pending.take() else {
+    fn request_due(&mut self, now: Instant) {
+        let Some(pending) = &mut self.pending else {
             return;
         };
-        self.send_on(pending.conn, pending.frame.encode());
-        pending.interval *= self.params.control_backoff.clamp(2, 5);
-        self.timers.start(Timer::Repeat, now, pending.interval);
-        self.pending = Some(pending);
+        if !pending.repeats.step(now) {
+            return self.request_failed("no answer", now);
+        }
+        let (conn, sdu) = (pending.conn, pending.frame.encode());
+        (self.timers).start(Timer::Request, now, pending.repeats.at().since(now));
+        self.send_on(conn, sdu);
     }
     pub(super) fn forget_request(&mut self) {
         self.pending = None;
-        self.timers.stop(Timer::Repeat);
-        self.timers.stop(Timer::Total);
+        self.timers.stop(Timer::Request);
     }
     /// Takes the pending request if `frame` answers it.
     pub(super) fn answers(&mut self, frame: &ControlFrame) -> bool {

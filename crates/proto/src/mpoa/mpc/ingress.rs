@@ -10,7 +10,8 @@ use super::entries::Entries;
 use super::purge::Own;
 use super::why::WhyReason;
 use crate::mpoa::messages::{FlowName, IngressInfo, ToDaemon};
-use crate::mpoa::params::{ENCAPSULATION, MpcParams, Retry};
+use crate::mpoa::params::{ENCAPSULATION, MpcParams};
+use crate::requests::Repeats;
 use crate::{Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::code_name;
 use aerostat_wire::prefix::within;
@@ -157,7 +158,7 @@ pub(super) struct Entry {
     pub(super) last_code: u8,
     pub(super) last_cause: Option<Cause>,
     pub(super) binding: Option<Binding>,
-    pub(super) retry: Option<Retry>,
+    pub(super) retry: Option<Repeats>,
     source: IpAddr,
     pub(super) count: u32,
     pub(super) window: Instant,
@@ -185,7 +186,7 @@ impl Entry {
         let expires = self.binding.as_ref().map(|b| b.expires);
         match self.state {
             IngressState::Cached => Some(self.last_frame + IDLE),
-            IngressState::Query => [self.retry.map(|r| r.at), expires]
+            IngressState::Query => [self.retry.map(|r| r.at()), expires]
                 .into_iter()
                 .flatten()
                 .min(),
@@ -560,7 +561,7 @@ fn query(
     bus: &mut Bus,
 ) {
     entry.state = IngressState::Query;
-    entry.retry = Some(Retry::first(now, params));
+    entry.retry = Some(params.repeats(now));
     let info = IngressInfo::unresolved(key, entry.source);
     bus.daemon(ToDaemon::SendResolutionRequest { info, qos });
 }

@@ -209,7 +209,7 @@ impl Mpc {
                     vc: shortcut.flatten().and_then(|s| s.vc),
                     last_code: entry.last_code,
                     last_cause: entry.last_cause,
-                    requests: entry.retry.map_or(0, |retry| retry.sent),
+                    requests: entry.retry.map_or(0, |retry| retry.sent()),
                     filter: *filter,
                     qos: self.data.qos.qos(*filter),
                     fallback: binding.is_some_and(|b| b.conn.is_none() && b.spare.is_some()),

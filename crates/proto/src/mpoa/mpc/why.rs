@@ -165,9 +165,9 @@ impl Mpc {
                 )
             },
             IngressState::Query => {
-                let sent = entry.retry.map_or(0, |retry| retry.sent);
+                let sent = entry.retry.map_or(0, |retry| retry.sent());
                 Why {
-                    left_s: entry.retry.and_then(|retry| left(retry.at)),
+                    left_s: entry.retry.and_then(|retry| left(retry.at())),
                     ..Why::of(
                         WhyReason::Asking,
                         format!("the server was asked {sent} times and has not answered yet"),

@@ -37,7 +37,7 @@ impl Daemon {
             .values()
             .filter_map(|mps| mps.keep_alive.map(|k| k.deadline));
         let calls = self.conns.next();
-        let purges = self.purges.values().map(|purge| purge.retry.at);
+        let purges = self.purges.values().map(|purge| purge.retry.at());
         let end = match self.ending {
             Ending::Wait { until, .. } => Some(until),
             Ending::No | Ending::Done { .. } => None,
@@ -61,7 +61,7 @@ impl Daemon {
         let due: Vec<EgressKey> = self
             .purges
             .iter()
-            .filter(|(_, p)| p.retry.at <= now)
+            .filter(|(_, p)| p.retry.at() <= now)
             .map(|(key, _)| *key)
             .collect();
         for key in due {

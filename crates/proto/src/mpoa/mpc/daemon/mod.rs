@@ -8,8 +8,9 @@ mod conns;
 
 use super::api::{Bus, MpcConfig, Numbers, STOP_WAIT};
 use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, ToDaemon, ToKernel};
-use crate::mpoa::params::{ENCAPSULATION, MpcParams, Retry, SHORTCUT_SDU};
+use crate::mpoa::params::{ENCAPSULATION, MpcParams, SHORTCUT_SDU};
 use crate::mpoa::split::ElanInfo;
+use crate::requests::Repeats;
 use crate::vcc::{Vcc, VccTable};
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, EgressPurge, category, service_category_extension};
@@ -79,7 +80,7 @@ pub(in crate::mpoa::mpc) struct Imposed {
 pub(in crate::mpoa::mpc) struct Purge {
     pub(in crate::mpoa::mpc) id: u32,
     packet: Packet,
-    retry: Retry,
+    retry: Repeats,
 }
 
 /// An ELAN as the daemon knows it.
@@ -382,7 +383,7 @@ impl Daemon {
             elan_id: info.elan_id,
         };
         let packet = purge.packet();
-        let retry = Retry::first(now, &self.params);
+        let retry = self.params.repeats(now);
         self.purges.insert(
             (info.mps, info.cache_id),
             Purge {
