@@ -13,9 +13,9 @@
 //! after a call that failed ([`VccTable::call_later`]). A connection that waits for its next call keeps its id and its
 //! place in the limits, but the network does not know it. A connection that is gone is not in the table.
 //!
-//! **Rules.** A connection is used for its peer and its use whoever has called. Of several, the open ones come first,
-//! then the lowest id, so own calls come before those of the peer. The first connection that opens takes all that
-//! waits, and ends the wait for the next call. After a call that failed, the entity decides: it calls later, or it
+//! **Rules.** A connection serves its peer and its use, no matter which end has called. Of several, the open ones come
+//! first, then the lowest id, so own calls come before those of the peer. The first connection that opens takes all
+//! that waits, and ends the wait for the next call. After a call that failed, the entity decides: it calls later, or it
 //! forgets what waits ([`VccTable::forget`]).
 //!
 //! **Timers**: the end of a connection's idle time, the next call.
@@ -27,18 +27,18 @@
 //!
 //! | user | who calls | two calls at once | what waits | idle time | limit | refused call |
 //! |---|---|---|---|---|---|---|
-//! | MPOA server, control | both ends | any open one | SDUs, here | own calls | all, by peer | again until p5 |
-//! | MPOA client, control | both ends | any open one | SDUs, here | never | own half | again until p5 |
-//! | MPOA client, shortcuts | both ends | data plane chooses | nothing | data plane | all, by peer | hold-down of flow |
-//! | NHRP client, server | both ends | any open one | SDUs, here | never | all | requests repeated soon |
-//! | NHRP client, shortcuts | own calls | shared | nothing | last packet sent | all | hold-down of entry |
-//! | Classical IP, next hop | both ends | any one | packets, at entry | last packet | all, by peer | hold of entry |
-//! | Classical IP, server | own calls | no | requests, at entry | never | all | next server |
-//! | LANE client, data direct | both ends | lower caller wins | frames, in data plane | data plane | by use | hold of peer |
-//! | LANE client, servers | by use | no | nothing | never | by use | join fails |
+//! | MPOA server, control | both ends | first open | SDUs, here | own calls | all, by peer | again until p5 |
+//! | MPOA client, control | both ends | first open | SDUs, here | never | by use | again until p5 |
+//! | MPOA client, shortcuts | both ends | both stay | no SDU | data plane | by use, by peer | hold-down of flow |
+//! | NHRP client, server | both ends | first open | SDUs, here | never | all | requests again soon |
+//! | NHRP client, shortcuts | own calls | cannot be | no SDU | last packet sent | all | hold-down of entry |
+//! | Classical IP, next hop | both ends | both stay | packets, at entry | last packet | all, by peer | hold of entry |
+//! | Classical IP, server | own calls | cannot be | requests, at entry | never | all | next server |
+//! | LANE client, data direct | both ends | lower caller wins | frames elsewhere | data plane | by use | hold of peer |
+//! | LANE client, servers | by use | cannot be | no SDU | never | by use | join fails |
 //!
 //! A sender of a LANE server's tree calls leaves, not peers; a LES reports to its LECS on one connection with a fixed
-//! id; a socket has one connection for its whole life. None of them looks for a connection by peer, so none has a table.
+//! id; a socket has one connection for its whole life. These users never look for a connection by peer.
 //!
 //! **Deviations**: packets of Classical IP wait at their next hop and not here, because they wait for its ATM address
 //! as well.

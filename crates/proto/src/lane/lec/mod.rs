@@ -2,9 +2,9 @@
 //!
 //! **Objects and owners.** [`Lec`] owns two halves that exchange typed messages (`messages.rs`): the data plane
 //! (`forward.rs`: which connection carries a frame, the quota of unknown frames) and the control part (`control.rs`:
-//! the connections and requests; `state.rs`: the states with their data; `join.rs`: the way into the ELAN; `arp.rs`: the LE_ARP cache; `direct.rs`: data direct
-//! connections, READY and flush). The data plane never reads a control frame: it goes on forwarding on the paths it has
-//! whatever the control part does.
+//! the connections and requests; `state.rs`: the states with their data; `join.rs`: the way into the ELAN; `arp.rs`:
+//! the LE_ARP cache; `direct.rs`: data direct connections, READY and flush). The data plane never reads a control
+//! frame: it goes on forwarding on the paths it has whatever the control part does.
 //!
 //! The control part is a daemon ([`LecDaemon`]) with a seat beside the data plane (`seat.rs`): in the same process, or
 //! in one of its own ([`Lec::split`], [`split`]).
