@@ -70,6 +70,9 @@ pub(crate) enum Command {
     /// Be the signalling daemon of a host, a router or the LANE host in a lab that was started with up --split
     #[command(hide = true)]
     Sigd(SigdArgs),
+    /// Be the ILMI daemon of a switch, or of a host that registers by ILMI, in a lab that was started with up --split
+    #[command(hide = true)]
+    Ilmid(IlmidArgs),
     /// Show the state of a running lab
     Inspect(InspectArgs),
     /// Set up, take down and list permanent connections of a running lab
@@ -234,7 +237,7 @@ pub(crate) struct UpArgs {
     #[arg(long)]
     pub(crate) embedded: bool,
     /// Daemons in unprivileged processes of their own: mpcd of MPOA clients; lecd of LANE clients; sigd, the signalling
-    /// manager of a node; lecs, les and bus of LANE servers
+    /// manager of a node; lecs, les and bus of LANE servers; ilmid, the ILMI of a switch or of a node that registers
     #[arg(long)]
     pub(crate) split: bool,
     #[command(flatten)]
@@ -281,6 +284,19 @@ Examples:
   aerostat sigd urku
   aerostat sigd --lab campus urku")]
 pub(crate) struct SigdArgs {
+    #[command(flatten)]
+    pub(crate) of: DaemonOf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The lab starts one for each switch and each node that speak ILMI, and starts it again when it dies: addresses stay, and
+the next one confirms them. SIGTERM and Ctrl-C withdraw addresses and prefixes first; SIGHUP makes it begin anew.
+
+Examples:
+  aerostat ilmid s1
+  aerostat ilmid --lab campus urku")]
+pub(crate) struct IlmidArgs {
     #[command(flatten)]
     pub(crate) of: DaemonOf,
 }

@@ -87,8 +87,7 @@ impl<'a> Builder<'a> {
         self.lab
     }
 
-    /// With `split`, daemons of MPOA clients, LANE clients and LANE servers run in processes of their own, which the
-    /// driver must provide.
+    /// With `split`, all daemons run in processes of their own, which the driver must provide.
     #[must_use]
     pub fn split(self, split: bool) -> Self {
         Self { split, ..self }
@@ -153,7 +152,7 @@ impl<'a> Builder<'a> {
                 NodeKind::Outside(outside) => Some(outside),
                 _ => None,
             };
-            let managed = outside.map_or(peer.kind.registers(), |outside| outside.ilmi);
+            let managed = self.lab.is_managed(port);
             let given = outside.and_then(|outside| outside.version);
             let version = self.version(&peer.kind);
             let (side, kind) = match (port.side, port.station) {
@@ -166,6 +165,7 @@ impl<'a> Builder<'a> {
             let rate = self.lab.link(port.link).rate;
             let mut config = PortConfig::new(&peer.name, kind, interface, rate);
             config.link = self.lab.link(port.link).name.clone();
+            config.split = self.split;
             config.police = model.police && kind == PortKind::Host;
             let serves = matches!(peer.kind, NodeKind::LaneServer(_));
             if serves || matches!(peer.kind, NodeKind::Switch(_)) {
@@ -382,7 +382,10 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        host.register_by_ilmi(config);
+        host.register_by_ilmi(match self.split {
+            true => ilmi::Channel::split(config),
+            false => ilmi::Channel::new(config),
+        });
     }
 
     /// IPv6 address of an interface; embedded nodes have no IPv6 address.

@@ -120,6 +120,27 @@ impl NodeKind {
     }
 }
 
+impl Lab {
+    /// True if the switch of this port speaks ILMI with the node at the other end.
+    #[must_use]
+    pub fn is_managed(&self, port: &Port) -> bool {
+        match &self.node(port.peer).kind {
+            NodeKind::Outside(outside) => outside.ilmi,
+            kind => kind.registers(),
+        }
+    }
+    /// True if this node speaks ILMI: an end system that registers, or a switch with such a port.
+    #[must_use]
+    pub fn speaks_ilmi(&self, node: &Node) -> bool {
+        match &node.kind {
+            NodeKind::Switch(switch) => switch.ports.iter().any(|port| self.is_managed(port)),
+            // The far end of a link has its own ILMI.
+            NodeKind::Outside(_) => false,
+            kind => kind.registers(),
+        }
+    }
+}
+
 /// An ATM switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Switch {

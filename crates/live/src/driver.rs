@@ -494,7 +494,9 @@ impl<'a> Driver<'a> {
     ) {
         for event in told {
             match event {
-                daemons::Event::Input(node, input) => self.world.daemon(node, *input, now),
+                daemons::Event::Input(node, role, event) => {
+                    self.world.daemon(node, (role, *event), now);
+                }
                 daemons::Event::Trace(node, trace) => self.event(node, &trace, now, tell),
             }
         }

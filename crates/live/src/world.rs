@@ -31,12 +31,12 @@ use aerostat_lab::plant::{
 };
 use aerostat_lab::report::RunReport;
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason};
-use aerostat_node::host::{HostCommand, HostInput};
+use aerostat_node::host::{DaemonMessage, HostCommand};
 use aerostat_node::ip::books::Place;
 use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::Switch;
-use aerostat_proto::split::Role;
+use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::pcapng::Direction;
 use line::RunLine;
@@ -182,11 +182,16 @@ impl World {
     }
 
     /// Passes a message or an event of a daemon to its node. A network that lags behind need not catch up first.
-    pub fn daemon(&mut self, node: NodeId, input: HostInput<'_>, now: Instant) {
+    pub fn daemon(
+        &mut self,
+        node: NodeId,
+        (role, event): (Role, ProcessEvent<DaemonMessage>),
+        now: Instant,
+    ) {
         let lags = self.plant.next_event().is_some_and(|(due, _)| due <= now);
         let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
         self.plant.advance_to(if lags { oldest } else { now });
-        self.with_node(node, |node, now| node.input(input, now));
+        self.with_node(node, |node, now| node.daemon(role, event, now));
     }
 
     /// A switch, to change its permanent connections; `None` for another node, or while it is down.

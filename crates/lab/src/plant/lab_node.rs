@@ -5,13 +5,13 @@ use crate::build::Builder;
 use crate::model::{NodeId, NodeKind};
 use crate::routing::Routing;
 use aerostat_node::atm::{CellRun, DataUnit, DataUnitBuf, DroppedPdu, OutputPort, Pdu, PortVc};
-use aerostat_node::host::{HostCommand, HostInput, Station, StationEvent};
+use aerostat_node::host::{DaemonMessage, HostCommand, HostInput, Station, StationEvent};
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_node::ip::books::{Cause, SocketEvent};
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::switch::{self, PortNo, Switch};
-use aerostat_proto::split::Role;
+use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::{AtmAddress, Vc};
 use std::collections::VecDeque;
@@ -160,6 +160,17 @@ impl LabNode {
     pub fn input(&mut self, input: HostInput<'_>, now: Instant) {
         if let Self::Station(node) = self {
             node.input(input, now);
+        }
+    }
+    /// Passes a message or an event of a daemon's process to an end system or a switch, like [`Self::input`].
+    pub fn daemon(&mut self, role: Role, event: ProcessEvent<DaemonMessage>, now: Instant) {
+        match self {
+            Self::Station(node) => node.input(HostInput::Daemon(role, event), now),
+            Self::Switch(switch) => {
+                let Ok(()) = switch.handle_input(switch::Input::Daemon(role, event), now);
+            }
+            // The far end of a link has no daemons of the lab.
+            Self::Outside(_) => {}
         }
     }
     /// Passes a command to an end system, like [`Self::input`].
@@ -332,6 +343,9 @@ impl Node for LabNode {
             Self::Switch(switch) => Some(match switch.poll_output()? {
                 switch::Output::Touched(PortNo(port)) => NodeOutput::Touched(port),
                 switch::Output::Usable(port, usable) => NodeOutput::Report(Usable(port, usable)),
+                switch::Output::Daemon(role, frame) => {
+                    NodeOutput::Event(LabEvent::Daemon(role, frame))
+                }
                 switch::Output::Trace(trace) => NodeOutput::Trace(trace),
             }),
             Self::Outside(outside) => outside.events.pop_front().map(NodeOutput::Event),

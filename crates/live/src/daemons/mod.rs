@@ -21,7 +21,7 @@
 //! its work inside its process. A daemon that hangs is found by its heartbeat (`beat`), killed and started again like a
 //! daemon that died; a daemon that a user started only loses its seat. Without mpcd a host forwards over LANE. Without
 //! lecd it remains a member for ten seconds. Without a LES or a BUS its clients join again when the server is back.
-//! Without sigd a node has only its permanent connections. When the lab ends, for whatever reason, the kernel ends the
+//! Without sigd a node has only its permanent connections. Without ilmid addresses stay as they are. When the lab ends, for whatever reason, the kernel ends the
 //! processes that the lab started, and the others see that their socket closes.
 //!
 //! **Cost.** A turn touches only seats with an event; the tick of the heartbeat, 20 times a second, checks the silence of
@@ -43,8 +43,9 @@ mod seats;
 #[cfg(test)]
 mod tests;
 
-use aerostat_lab::model::{LaneServer, Node, NodeKind, Service};
+use aerostat_lab::model::{Lab, LaneServer, Node, NodeKind, Service};
 use aerostat_node::signalling::Sigd;
+use aerostat_proto::ilmi::Ilmid;
 use aerostat_proto::lane::lec::LecDaemon;
 use aerostat_proto::lane::server::ServerDaemon;
 use aerostat_proto::mpoa::mpc::Mpcd;
@@ -69,7 +70,7 @@ struct RoleInfo {
     /// crashes.
     service: Option<Service>,
     /// Whether a node has seats for its daemons.
-    has_seat: fn(&Node) -> bool,
+    has_seat: fn(&Lab, &Node) -> bool,
 }
 
 /// All roles, in the order of `inspect processes`.
@@ -77,37 +78,42 @@ const ROLES: &[RoleInfo] = &[
     RoleInfo {
         role: Role::Mpcd,
         service: Some(Service::Mpc),
-        has_seat: |node| matches!(&node.kind, NodeKind::Host(host) if host.mpoa.is_some()),
+        has_seat: |_, node| matches!(&node.kind, NodeKind::Host(host) if host.mpoa.is_some()),
     },
     RoleInfo {
         role: Role::Lecd,
         service: None,
         // If all interfaces are on Classical IP subnets, the daemon has no work.
-        has_seat: |node| !node.lecs().is_empty(),
+        has_seat: |_, node| !node.lecs().is_empty(),
     },
     RoleInfo {
         role: Role::Lecs,
         service: Some(Service::Lecs),
         // Hosts of standby servers have no LECS.
-        has_seat: |node| server(node).is_some_and(|server| server.rank == 0),
+        has_seat: |_, node| server(node).is_some_and(|server| server.rank == 0),
     },
     RoleInfo {
         role: Role::Les,
         service: Some(Service::Les),
-        has_seat: |node| server(node).is_some(),
+        has_seat: |_, node| server(node).is_some(),
     },
     RoleInfo {
         role: Role::Bus,
         service: Some(Service::Bus),
-        has_seat: |node| server(node).is_some(),
+        has_seat: |_, node| server(node).is_some(),
     },
     RoleInfo {
         role: Role::Sigd,
         service: None,
-        has_seat: |node| match &node.kind {
+        has_seat: |_, node| match &node.kind {
             NodeKind::Host(_) | NodeKind::Router(_) | NodeKind::LaneServer(_) => true,
             NodeKind::Switch(_) | NodeKind::Outside(_) => false,
         },
+    },
+    RoleInfo {
+        role: Role::Ilmid,
+        service: None,
+        has_seat: Lab::speaks_ilmi,
     },
 ];
 
@@ -126,6 +132,7 @@ fn program(role: Role) -> Box<dyn Program> {
         Role::Lecd => Box::<split::Process<LecDaemon>>::default(),
         Role::Lecs | Role::Les | Role::Bus => Box::<split::Process<ServerDaemon>>::default(),
         Role::Sigd => Box::<split::Process<Sigd>>::default(),
+        Role::Ilmid => Box::<split::Process<Ilmid>>::default(),
     }
 }
 

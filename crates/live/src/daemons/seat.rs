@@ -10,7 +10,7 @@ use super::queue::Queue;
 use super::seats::Event;
 use crate::helper::{Ended, Helper, Looked};
 use aerostat_lab::model::NodeId;
-use aerostat_node::host::{DaemonMessage, HostInput};
+use aerostat_node::host::DaemonMessage;
 use aerostat_node::inspect::{Name, named};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{Greeting, ProcessEvent, VERSION};
@@ -243,8 +243,7 @@ impl Seat {
     }
 
     fn input(&self, event: ProcessEvent<DaemonMessage>, told: &mut Vec<Event>) {
-        let input = HostInput::Daemon(self.info.role, event);
-        told.push(Event::Input(self.node, Box::new(input)));
+        told.push(Event::Input(self.node, self.info.role, Box::new(event)));
     }
 
     pub(super) fn start(

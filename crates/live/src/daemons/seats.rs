@@ -7,10 +7,10 @@ use super::{RoleInfo, SOCKET};
 use crate::agenda::Agenda;
 use crate::helper::Helper;
 use aerostat_lab::model::{Lab, NodeId, Service};
-use aerostat_node::host::HostInput;
+use aerostat_node::host::DaemonMessage;
 use aerostat_node::inspect::Table;
 use aerostat_proto::split::codec::Message as _;
-use aerostat_proto::split::{Greeting, Role, ToDaemon, VERSION};
+use aerostat_proto::split::{Greeting, ProcessEvent, Role, ToDaemon, VERSION};
 use aerostat_proto::{Duration, Instant, Trace};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -32,7 +32,7 @@ const RETRY: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A message from a daemon of a node, or an event of its process.
-    Input(NodeId, Box<HostInput<'static>>),
+    Input(NodeId, Role, Box<ProcessEvent<DaemonMessage>>),
     /// A trace.
     Trace(NodeId, Trace),
 }
@@ -82,7 +82,7 @@ impl Daemons {
         let all = lab
             .nodes()
             .flat_map(|node| roles.iter().map(move |info| (node, info)));
-        let seats = all.filter(|((_, model), info)| (info.has_seat)(model));
+        let seats = all.filter(|((_, model), info)| (info.has_seat)(lab, model));
         let seats = seats.zip(0..).map(|(((node, model), info), number)| {
             let name = model.name.clone();
             Seat::new(number, node, name, info)

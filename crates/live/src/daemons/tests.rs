@@ -4,7 +4,7 @@ use super::frames::{Frames, Got, buffer};
 use super::seats::{Daemons, Event};
 use crate::helper::{Helper, Owned};
 use aerostat_lab::model::{Lab, NodeId, Service};
-use aerostat_node::host::{DaemonMessage, HostInput};
+use aerostat_node::host::DaemonMessage;
 use aerostat_proto::mpoa::split::{FromMpcd, ToMpcd};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{
@@ -149,10 +149,8 @@ fn answer(frames: &Frames) -> Option<Greeting> {
 
 fn inputs(told: &[Event]) -> Vec<&ProcessEvent<DaemonMessage>> {
     let inputs = told.iter().filter_map(|event| match event {
-        Event::Input(_, input) => match &**input {
-            HostInput::Daemon(Role::Mpcd, event) => Some(event),
-            other => panic!("{other:?}"),
-        },
+        Event::Input(_, Role::Mpcd, event) => Some(&**event),
+        Event::Input(_, role, event) => panic!("{role}: {event:?}"),
         Event::Trace(..) => None,
     });
     inputs.collect()

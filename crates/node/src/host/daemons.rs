@@ -2,6 +2,7 @@
 
 use super::{Host, ServiceKind};
 use crate::signalling::{self, DaemonEvent};
+use aerostat_proto::ilmi::split::FromIlmid;
 use aerostat_proto::lane::lec::split::FromLecd;
 use aerostat_proto::lane::server::FromServer;
 use aerostat_proto::lane::{LaneServer, lec, server};
@@ -23,6 +24,8 @@ pub enum DaemonMessage {
     LaneServer(Numbered<FromDaemon<FromServer>>),
     /// The signalling daemon; its number is 0.
     Sigd(Numbered<FromDaemon<FromSigd>>),
+    /// An ILMI daemon; its number is 0 at a host, and that of the port at a switch.
+    Ilmid(Numbered<FromDaemon<FromIlmid>>),
 }
 
 impl DaemonMessage {
@@ -36,6 +39,7 @@ impl DaemonMessage {
             Role::Lecd => Self::Lecd(Numbered::decode(frame)?),
             Role::Lecs | Role::Les | Role::Bus => Self::LaneServer(Numbered::decode(frame)?),
             Role::Sigd => Self::Sigd(Numbered::decode(frame)?),
+            Role::Ilmid => Self::Ilmid(Numbered::decode(frame)?),
         })
     }
     /// The number of the daemon.
@@ -45,6 +49,7 @@ impl DaemonMessage {
             Self::Lecd(frame) => frame.number,
             Self::LaneServer(frame) => frame.number,
             Self::Sigd(frame) => frame.number,
+            Self::Ilmid(frame) => frame.number,
         }
     }
     /// True if the daemon says that its process ends regularly.
@@ -55,6 +60,7 @@ impl DaemonMessage {
             Self::Lecd(frame) => exits(&frame.message),
             Self::LaneServer(frame) => exits(&frame.message),
             Self::Sigd(frame) => exits(&frame.message),
+            Self::Ilmid(frame) => exits(&frame.message),
         }
     }
 }
@@ -80,6 +86,7 @@ impl Host {
         match role {
             Role::Mpcd => self.tell_mpc(mpc::Input::Mpcd(is(there)), now),
             Role::Sigd => self.tell_signalling(is(there), now),
+            Role::Ilmid => self.tell_ilmid(is(there), now),
             Role::Lecd => {
                 for itf in 0..self.interfaces.len() {
                     self.tell_lec(itf, lec::Input::Lecd(is(there)), now);
@@ -100,6 +107,7 @@ impl Host {
             Role::Mpcd => number == 0 && self.mpc.is_some(),
             Role::Sigd => number == 0,
             Role::Lecd => self.lec_of(number).is_some(),
+            Role::Ilmid => number == 0 && self.management.is_some(),
             Role::Lecs => kind(number) == Some(ServiceKind::Lecs),
             Role::Les => kind(number) == Some(ServiceKind::Les),
             Role::Bus => kind(number) == Some(ServiceKind::Bus),
@@ -118,6 +126,9 @@ impl Host {
             }
             DaemonMessage::Sigd(Numbered { message, .. }) => {
                 self.tell_signalling(ProcessEvent::Said(message), now);
+            }
+            DaemonMessage::Ilmid(Numbered { message, .. }) => {
+                self.tell_ilmid(ProcessEvent::Said(message), now);
             }
             DaemonMessage::Lecd(Numbered { number, message }) => {
                 let input = lec::Input::Lecd(ProcessEvent::Said(message));
@@ -164,7 +175,7 @@ impl Host {
 }
 
 /// The process has started, or is gone, for one of its seats.
-const fn is<M>(there: bool) -> ProcessEvent<M> {
+pub(crate) const fn is<M>(there: bool) -> ProcessEvent<M> {
     match there {
         true => ProcessEvent::Came,
         false => ProcessEvent::Gone,

@@ -8,10 +8,10 @@
 use super::{Host, HostOutput, ServiceKind};
 use crate::inspect::{self, Table};
 use crate::signalling;
-use aerostat_proto::ilmi::{Config, Event, Ime, Input, Output, Prefix};
+use aerostat_proto::ilmi::{Channel, ChannelInput, ChannelOutput, DaemonEvent, Event, Prefix};
+use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::{AtmAddress, Vc};
-use std::collections::BTreeSet;
 
 /// The place of a host in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,35 +22,30 @@ pub(super) struct Place {
     pub(super) lecs: Option<AtmAddress>,
 }
 
-/// The management channel, and the information received over it.
+/// The management channel with the information received over it, and the place that follows.
 pub(super) struct Management {
-    ime: Ime,
+    channel: Channel,
     pub(super) deadline: Option<Instant>,
-    /// Addresses that the switch has accepted, in the order of acceptance.
-    usable: Vec<AtmAddress>,
-    /// LECSs that the switch names; `None` until they have been requested.
-    lecs: Option<Vec<AtmAddress>>,
     /// The place in which the services run, or ran last.
     place: Option<Place>,
 }
 
 impl Management {
-    fn new(config: Config) -> Self {
+    const fn new(channel: Channel) -> Self {
         Self {
-            ime: Ime::new(config),
+            channel,
             deadline: None,
-            usable: Vec::new(),
-            lecs: None,
             place: None,
         }
     }
 
     /// The place in which the services should run; `None` while that is unknown.
     fn wanted(&self) -> Option<Place> {
-        let lecs = self.lecs.as_ref()?.first().copied();
+        let lecs = self.channel.services()?.first().copied();
         let held = self.place.map(|place| place.prefix);
-        let under = |prefix: &Prefix| self.usable.iter().any(|a| a.prefix() == *prefix);
-        let first = || self.usable.first().map(AtmAddress::prefix);
+        let usable = self.channel.addresses();
+        let under = |prefix: &Prefix| usable.iter().any(|a| a.prefix() == *prefix);
+        let first = || usable.first().map(AtmAddress::prefix);
         let prefix = held.filter(under).or_else(first)?;
         Some(Place { prefix, lecs })
     }
@@ -59,56 +54,67 @@ impl Management {
 impl Host {
     /// Makes the services wait for an address from the switch. Call this before
     /// [`HostInput::Start`](super::HostInput::Start).
-    pub fn register_by_ilmi(&mut self, config: Config) {
-        self.management = Some(Management::new(config));
+    pub fn register_by_ilmi(&mut self, channel: Channel) {
+        self.management = Some(Management::new(channel));
     }
 
     /// The link came up or went down.
     pub(super) fn manage_link(&mut self, up: bool, now: Instant) {
-        let input = if up { Input::Start } else { Input::Stop };
-        self.tell_ime(input, now);
+        self.tell_channel(ChannelInput::Line(up), now);
     }
 
     /// Handles a message from the switch; `false` if this host has no management channel.
     pub(super) fn manage(&mut self, sdu: &[u8], now: Instant) -> bool {
-        let taken = &BTreeSet::new();
-        self.tell_ime(Input::Message { sdu, taken }, now);
+        self.tell_channel(ChannelInput::Sdu(sdu), now);
         self.management.is_some()
     }
 
-    fn tell_ime(&mut self, input: Input<'_>, now: Instant) {
+    /// A message from the daemon in a process of its own, or an event of this process.
+    pub(super) fn tell_ilmid(&mut self, event: DaemonEvent, now: Instant) {
+        self.tell_channel(ChannelInput::Daemon(event), now);
+    }
+
+    fn tell_channel(&mut self, input: ChannelInput<'_>, now: Instant) {
         if let Some(management) = &mut self.management {
-            let Ok(()) = management.ime.handle_input(input, now);
+            let refused = management.channel.handle_input(input, now).err();
+            if let Some(refused) = refused {
+                self.refused("ILMI", refused);
+            }
             self.drain_management(now);
         }
     }
 
     pub(super) fn manage_timeout(&mut self, now: Instant) {
         if let Some(management) = &mut self.management {
-            management.ime.handle_timeout(now);
+            management.channel.handle_timeout(now);
             self.drain_management(now);
         }
     }
 
     fn drain_management(&mut self, now: Instant) {
         while let Some(management) = &mut self.management {
-            let Some(output) = management.ime.poll_output() else {
-                management.deadline = management.ime.poll_timeout();
+            let Some(output) = management.channel.poll_output() else {
+                management.deadline = management.channel.poll_timeout();
                 break;
             };
             match output {
-                Output::Send(sdu) => self.out.push_back(HostOutput::Send { vc: Vc::ILMI, sdu }),
-                Output::Trace(trace) => self.trace(trace),
-                Output::Event(Event::Address(address, true)) => management.usable.push(address),
-                Output::Event(Event::Address(address, false)) => {
-                    management.usable.retain(|known| *known != address);
+                ChannelOutput::Send(sdu) => {
+                    self.out.push_back(HostOutput::Send { vc: Vc::ILMI, sdu });
                 }
-                Output::Event(Event::Services(lecs)) => management.lecs = Some(lecs),
-                Output::Event(Event::Down) => management.lecs = None,
-                Output::Event(Event::Up { version }) => {
+                ChannelOutput::Trace(trace) => self.trace(trace),
+                ChannelOutput::Daemon(message) => self.tell_process(Role::Ilmid, 0, message),
+                ChannelOutput::Event(Event::Up { version }) => {
                     self.ask(signalling::Input::Version(version), now);
                 }
-                Output::Event(Event::Registered(..) | Event::Link(_)) => {}
+                // The channel has these results; the rest is for a network side.
+                ChannelOutput::Event(
+                    Event::Address(..)
+                    | Event::Services(_)
+                    | Event::Down
+                    | Event::Registered(..)
+                    | Event::Link(_),
+                )
+                | ChannelOutput::Claim { .. } => {}
             }
         }
         self.take_place(now);
@@ -160,12 +166,15 @@ impl Host {
         let Some(management) = &self.management else {
             return Vec::new();
         };
-        let seen = management.ime.snapshot();
+        let seen = management.channel.snapshot();
         let lecs = seen.services.iter();
         let lecs = Table::of(lecs.map(|address| inspect::ilmi::Lecs { address: *address }));
         let end = (0, self.name.as_str(), seen);
         let mut tables = inspect::ilmi::tables(core::iter::once(end));
         tables.push(lecs);
+        tables.extend(inspect::ilmi::daemons(core::iter::once(
+            &management.channel,
+        )));
         tables
     }
 }

@@ -48,6 +48,7 @@ mod writers;
 mod writes;
 
 pub use daemons::DaemonMessage;
+pub(crate) use daemons::is;
 pub use ip::Ip;
 pub use segment::{Segment, SegmentHost};
 pub use service::{Serves, Service, ServiceKind, Typed};

@@ -51,6 +51,10 @@ counter_tables! {
     SIGNALLING = "call.counters",
     /// One row for each counter of a Classical IP interface.
     CLIP = "clip.counters",
+    /// One row for each counter of the ILMI daemon, all interfaces of a node together; only with `--split`.
+    /// `daemon_stale`: messages of an earlier start, or about a line that is down. `daemon_refused`: messages that it
+    /// must not send. `daemon_unread`: SDUs that arrived while there was no daemon.
+    ILMI = "ilmi.counters",
     /// One row for each counter of a LANE client's control. Rows that begin with `daemon_` have the same meaning as for
     /// a LES (`les.counters`).
     LEC_CONTROL = "lec.control counters",

@@ -1,8 +1,8 @@
 //! Rows of `inspect ilmi`, which are the same for ports of switches and for hosts.
 
 use super::words::Device;
-use super::{Name, Table, named};
-use aerostat_proto::ilmi::Snapshot;
+use super::{Name, Table, counters, named};
+use aerostat_proto::ilmi::{Channel, DaemonCounters, Snapshot};
 use aerostat_proto::uni::Version;
 use aerostat_wire::AtmAddress;
 
@@ -91,4 +91,15 @@ pub(crate) fn tables<'a>(ends: impl Iterator<Item = (usize, &'a str, Snapshot)>)
         }));
     }
     vec![Table::of(peers), Table::of(addresses)]
+}
+
+/// The counters of the boundary to daemons in a process of their own, all interfaces together; `None` if there are no
+/// such daemons.
+pub(crate) fn daemons<'a>(channels: impl Iterator<Item = &'a Channel>) -> Option<Table> {
+    let mut split = channels.filter(|channel| channel.is_split()).peekable();
+    split.peek()?;
+    let mut all = DaemonCounters::default();
+    split.for_each(|channel| all.add(&channel.daemon_counters()));
+    let rows = counters::with_daemon(Vec::new(), all.rows());
+    Some(Table::counters(&counters::ILMI, rows))
 }

@@ -3,13 +3,16 @@
 //! If it is not configured whether a host or a switch is at the other end, signalling waits until ILMI has found out.
 //! ILMI also finds out the side of this end.
 
-use std::collections::BTreeSet;
+use aerostat_proto::ilmi::{
+    Channel, ChannelInput, ChannelOutput, DaemonEvent, Event, Link, Pvc, PvcStatus, Side,
+};
+use aerostat_proto::split::codec::Message as _;
+use aerostat_proto::split::{Numbered, ProcessEvent, Role};
+use aerostat_proto::{Instant, Machine, Trace, uni};
+use aerostat_wire::{AtmAddress, ServiceCategory, TrafficParams, Vc, ilmi};
 
-use aerostat_proto::ilmi::{Event, Input, Link, Output, Pvc, PvcStatus, Side};
-use aerostat_proto::{Instant, Machine, uni};
-use aerostat_wire::{ServiceCategory, TrafficParams, Vc, ilmi};
-
-use super::{PortKind, PortNo, RouteSelect, Switch};
+use super::{Output, Port, PortKind, PortNo, RouteSelect, Switch};
+use crate::host::{DaemonMessage, is};
 use crate::inspect::{self, Table};
 use crate::interface;
 
@@ -24,65 +27,131 @@ pub(super) const CHANNEL: TrafficParams = TrafficParams {
 impl<R: RouteSelect> Switch<R> {
     /// The line of a port came up or went down.
     pub(super) fn manage_link(&mut self, port: PortNo, up: bool, now: Instant) {
-        let input = if up { Input::Start } else { Input::Stop };
-        self.tell_ime(port, input, now);
+        self.tell_channel(port, ChannelInput::Line(up), now);
     }
 
     /// Handles a message from the host at a port.
     pub(super) fn manage(&mut self, port: PortNo, sdu: &[u8], now: Instant) {
-        let others = self.ports.iter().enumerate();
-        let others = others.filter(|(number, _)| *number != usize::from(port.0));
-        let taken: BTreeSet<_> = others
-            .flat_map(|(_, other)| &other.addresses)
-            .map(|address| address.with_selector(0))
-            .collect();
-        let taken = &taken;
-        self.tell_ime(port, Input::Message { sdu, taken }, now);
+        self.tell_channel(port, ChannelInput::Sdu(sdu), now);
     }
 
-    fn tell_ime(&mut self, port: PortNo, input: Input<'_>, now: Instant) {
+    /// A message from a process of daemons, or an event of it: for all ports with ILMI, or for the port of the message.
+    pub(super) fn manage_daemon(
+        &mut self,
+        role: Role,
+        event: ProcessEvent<DaemonMessage>,
+        now: Instant,
+    ) {
+        let there = match event {
+            ProcessEvent::Came => true,
+            ProcessEvent::Gone => false,
+            ProcessEvent::Said(DaemonMessage::Ilmid(Numbered { number, message })) => {
+                let port = PortNo(number);
+                if self.port(port).is_some_and(|port| port.ilmi.is_some()) {
+                    let said = ChannelInput::Daemon(ProcessEvent::Said(message));
+                    return self.tell_channel(port, said, now);
+                }
+                let text = format!("this switch has no {role} of number {number}");
+                return self.trace(Trace::detail("switch.refused", text));
+            }
+            ProcessEvent::Said(_) => {
+                let text = format!("this switch has no {role}");
+                return self.trace(Trace::detail("switch.refused", text));
+            }
+        };
+        for number in (0..self.ports.len() as u16).map(PortNo) {
+            let event: DaemonEvent = is(there);
+            self.tell_channel(number, ChannelInput::Daemon(event), now);
+        }
+    }
+
+    fn tell_channel(&mut self, port: PortNo, input: ChannelInput<'_>, now: Instant) {
         self.manage_permanent(now);
         self.changed.insert(port);
-        if let Some(ime) = self.port_mut(port).and_then(|port| port.ime.as_mut()) {
-            let Ok(()) = ime.handle_input(input, now);
-            self.drain_ime(port, now);
+        self.give(port, input, now);
+    }
+
+    fn channel_mut(&mut self, port: PortNo) -> Option<&mut Channel> {
+        self.port_mut(port).and_then(|port| port.ilmi.as_mut())
+    }
+
+    /// Gives an input to the channel of a port, if the port has one, and handles its outputs.
+    fn give(&mut self, port: PortNo, input: ChannelInput<'_>, now: Instant) {
+        let Some(channel) = self.channel_mut(port) else {
+            return;
+        };
+        if let Err(refused) = channel.handle_input(input, now) {
+            let text = format!("ILMI: {refused}");
+            self.trace(Trace::detail("switch.refused", text).with("port", port));
         }
+        self.drain_channel(port, now);
     }
 
     pub(super) fn manage_timeouts(&mut self, due: &[PortNo], now: Instant) {
         self.manage_permanent(now);
         for number in due {
-            let ime = self.port_mut(*number).and_then(|port| port.ime.as_mut());
-            if let Some(ime) = ime.filter(|ime| ime.poll_timeout().is_some_and(|at| at <= now)) {
-                ime.handle_timeout(now);
-                self.drain_ime(*number, now);
+            let channel = self.channel_mut(*number);
+            let due = channel.filter(|channel| channel.poll_timeout().is_some_and(|at| at <= now));
+            if let Some(channel) = due {
+                channel.handle_timeout(now);
+                self.drain_channel(*number, now);
             }
         }
     }
 
-    fn drain_ime(&mut self, number: PortNo, now: Instant) {
+    fn drain_channel(&mut self, number: PortNo, now: Instant) {
         loop {
-            let ime = self.port_mut(number).and_then(|port| port.ime.as_mut());
-            let Some(output) = ime.and_then(Machine::poll_output) else {
+            let Some(output) = self.channel_mut(number).and_then(Machine::poll_output) else {
                 return;
             };
             match output {
-                Output::Send(sdu) => self.transmit(number, Vc::ILMI, sdu, now),
-                Output::Trace(trace) => self.trace(trace.with("port", number)),
-                Output::Event(Event::Registered(address, true)) => self.register(number, address),
-                Output::Event(Event::Registered(address, false)) => {
+                ChannelOutput::Send(sdu) => self.transmit(number, Vc::ILMI, sdu, now),
+                ChannelOutput::Trace(trace) => self.trace(trace.with("port", number)),
+                ChannelOutput::Claim { claim, addresses } => {
+                    let refused = self.first_taken(number, &addresses);
+                    let answer = ChannelInput::Claimed { claim, refused };
+                    // An answer to a claim of this channel is not refused.
+                    let channel = self.channel_mut(number);
+                    let answered = channel.map(|channel| channel.handle_input(answer, now));
+                    debug_assert_eq!(answered, Some(Ok(())));
+                }
+                ChannelOutput::Daemon(message) => {
+                    let number = number.0;
+                    let frame = Numbered { number, message }.encode();
+                    self.outputs.push_back(Output::Daemon(Role::Ilmid, frame));
+                }
+                ChannelOutput::Event(Event::Registered(address, true)) => {
+                    self.register(number, address);
+                }
+                ChannelOutput::Event(Event::Registered(address, false)) => {
                     self.unregister(number, address);
                 }
-                Output::Event(Event::Up { version }) => {
+                ChannelOutput::Event(Event::Up { version }) => {
                     self.tell(number, interface::Input::Version(version), now);
                     // Signalling may have restarted.
                     self.await_signalling(number, now);
                 }
-                Output::Event(Event::Link(link)) => self.linked(number, link, now),
+                ChannelOutput::Event(Event::Link(link)) => self.linked(number, link, now),
                 // Calls stay: if the host has restarted, its signalling reports that.
-                Output::Event(Event::Down | Event::Address(..) | Event::Services(_)) => {}
+                ChannelOutput::Event(Event::Down | Event::Address(..) | Event::Services(_)) => {}
             }
         }
+    }
+
+    /// The index of the first of these addresses (selector 0) that another port has.
+    fn first_taken(&self, number: PortNo, addresses: &[AtmAddress]) -> Option<u16> {
+        let others = || {
+            let all = self.ports.iter().enumerate();
+            all.filter(|(other, _)| *other != usize::from(number.0))
+        };
+        let has = |port: &Port, address: &AtmAddress| {
+            let known = port.addresses.iter();
+            known
+                .map(|known| known.with_selector(0))
+                .any(|known| known == *address)
+        };
+        let taken = |address: &AtmAddress| others().any(|(_, port)| has(port, address));
+        addresses.iter().position(taken).map(|index| index as u16)
     }
 
     /// ILMI has found out the kind of system at the other end of a port, so signalling can start.
@@ -110,11 +179,10 @@ impl<R: RouteSelect> Switch<R> {
             return;
         }
         for number in (0..self.ports.len() as u16).map(PortNo) {
-            let pvcs = self.permanent_at(number);
-            if let Some(ime) = self.port_mut(number).and_then(|port| port.ime.as_mut()) {
-                let Ok(()) = ime.handle_input(Input::SetPvcs(pvcs), now);
+            if self.port(number).is_some_and(|port| port.ilmi.is_some()) {
+                let pvcs = self.permanent_at(number);
                 self.changed.insert(number);
-                self.drain_ime(number, now);
+                self.give(number, ChannelInput::SetPvcs(pvcs), now);
             }
         }
     }
@@ -144,9 +212,12 @@ impl<R: RouteSelect> Switch<R> {
     /// The tables of `inspect ilmi`: the hosts behind the ports, and their addresses.
     pub(super) fn ilmi_tables(&self) -> Vec<Table> {
         let ports = self.ports.iter().enumerate();
-        inspect::ilmi::tables(ports.filter_map(|(number, port)| {
-            let ime = port.ime.as_ref()?;
-            Some((number, port.config.name.as_str(), ime.snapshot()))
-        }))
+        let mut tables = inspect::ilmi::tables(ports.filter_map(|(number, port)| {
+            let channel = port.ilmi.as_ref()?;
+            Some((number, port.config.name.as_str(), channel.snapshot()))
+        }));
+        let channels = self.ports.iter().filter_map(|port| port.ilmi.as_ref());
+        tables.extend(inspect::ilmi::daemons(channels));
+        tables
     }
 }

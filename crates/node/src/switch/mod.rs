@@ -31,8 +31,9 @@
 //! ([`Output::Usable`]). The routes that follow from that are computed outside the switch, so that no alternative route
 //! makes a loop.
 //!
-//! **Management** (`management.rs`). A port may have an ILMI entity. Addresses that its host registers become routes to
-//! the port, and the version that both ends agree on becomes the version of its signalling.
+//! **Management** (`management.rs`). A port may have an ILMI channel, whose control half is a daemon, in this process
+//! or in a process of its own for all ports. Addresses that its host registers become routes to the port, and the
+//! version that both ends agree on becomes the version of its signalling. Both stay while there is no daemon.
 //!
 //! **Admission.** Each leg reserves at its port, for both directions, what its traffic contract guarantees (`port.rs`);
 //! the cause is 37 if that exceeds [`PortConfig::admit`]. Both ends of a link do so. A caller may give an alternative
@@ -80,12 +81,14 @@ use core::convert::Infallible;
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::uni::{CallId, SetupInfo};
 use aerostat_proto::{Cause, Deadlines, Instant, Machine, PartyId, Refused, Trace};
 use aerostat_wire::{AtmAddress, ServiceCategory, TrafficParams, Vc};
 
 use crate::atm::fabric::{Fabric, PortVc, Switched};
 use crate::atm::{CellRun, Pdu, RunReassembler};
+use crate::host::DaemonMessage;
 use crate::interface;
 pub use held::MAX_HELD;
 pub use inspect::{CallInfo, LegInfo, PortInfo};
@@ -176,6 +179,8 @@ pub enum Input {
     Clear,
     /// The routes were changed through [`Switch::routes_mut`]: calls that wait are tried again.
     Rerouted,
+    /// From or about the process of the daemons of this role.
+    Daemon(Role, ProcessEvent<DaemonMessage>),
 }
 
 /// Outputs of a [`Switch`]. Cells are not outputs: they wait at [`Fabric::output_mut`].
@@ -186,6 +191,8 @@ pub enum Output {
     /// Calls can go out at this port towards another switch, or can no longer. On a change the owner of the switches
     /// has to compute their routes again.
     Usable(PortNo, bool),
+    /// A frame for a daemon of this switch that is a process of its own: an encoded message of its role.
+    Daemon(Role, Vec<u8>),
     /// A trace event.
     Trace(Trace),
 }
@@ -493,6 +500,7 @@ impl<R: RouteSelect> Machine for Switch<R> {
                 self.refuse_held(now);
             }
             Input::Rerouted => self.try_held(now),
+            Input::Daemon(role, event) => self.manage_daemon(role, event, now),
         }
         self.drain(now);
         self.reckon();

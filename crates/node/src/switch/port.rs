@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aerostat_proto::ilmi::{self, Ime};
+use aerostat_proto::ilmi::{self, Channel};
 use aerostat_proto::uni::{CallId, SetupInfo, Side};
 use aerostat_proto::{Cause, Duration, Instant, Machine};
 use aerostat_wire::q2931::Screening;
@@ -33,6 +33,8 @@ pub struct PortConfig {
     /// fixed. If ILMI is to detect the system at the other end ([`ilmi::Config::detect`]), signalling waits for the
     /// result.
     pub ilmi: Option<ilmi::Config>,
+    /// True if the daemon of the management interface is a process of its own.
+    pub split: bool,
     /// The signalling interface. Towards hosts the switch has the network side; on a trunk the end that is named first
     /// has it.
     pub interface: interface::Params,
@@ -73,6 +75,7 @@ impl PortConfig {
             link: name.to_owned(),
             kind,
             ilmi: None,
+            split: false,
             interface,
             admit: Self::admits(rate),
             max_calls: Self::CALLS,
@@ -139,7 +142,8 @@ fn guaranteed(traffic: TrafficParams) -> u64 {
 pub(super) struct Port {
     pub(super) config: PortConfig,
     pub(super) interface: Interface,
-    pub(super) ime: Option<Ime>,
+    /// The management channel.
+    pub(super) ilmi: Option<Channel>,
     /// Addresses registered by the host or for it, in order of registration.
     pub(super) addresses: Vec<AtmAddress>,
     pub(super) reserved: Reservation,
@@ -168,7 +172,10 @@ impl Port {
         config.interface.uni.passes_along = true;
         Self {
             interface: Interface::new(config.interface),
-            ime: config.ilmi.clone().map(Ime::new),
+            ilmi: config.ilmi.clone().map(match config.split {
+                true => Channel::split,
+                false => Channel::new,
+            }),
             config,
             addresses: Vec::new(),
             reserved: Reservation::default(),
@@ -189,7 +196,7 @@ impl Port {
     }
     /// When signalling or management has a timer due.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let management = self.ime.as_ref().and_then(Machine::poll_timeout);
+        let management = self.ilmi.as_ref().and_then(Machine::poll_timeout);
         [self.interface.poll_timeout(), management, self.awaited]
             .into_iter()
             .flatten()

@@ -1,16 +1,31 @@
 //! Objects that the other side may read or set.
 
 use super::manager::number_of;
-use super::{Ime, Prefix, Side};
+use super::{Event, Ime, Output, Prefix, Side};
 use crate::Instant;
 use aerostat_wire::ilmi::{
     Binding, ErrorStatus, Kind, MAX_MESSAGE, Message, Oid, Pdu, Request, Value, mib,
 };
 use aerostat_wire::{AtmAddress, Vc};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
+/// Messages that wait for the decision about a registration.
+const WAITING: usize = 16;
+
+/// A SetRequest that registers addresses, while the owner decides.
+#[derive(Debug)]
+pub(super) struct Claiming {
+    /// The number of the claim.
+    claim: u32,
+    request: Request,
+    changes: Vec<Change>,
+    /// The addresses of the claim, each with the index of its variable.
+    addresses: Vec<(usize, AtmAddress)>,
+}
+
 /// A row that a SetRequest changes.
+#[derive(Debug)]
 enum Change {
     /// An address, at the network side.
     Address(AtmAddress, bool),
@@ -21,20 +36,29 @@ enum Change {
 }
 
 impl Ime {
-    /// Answers a request of the other side.
-    pub(super) fn answer(
-        &mut self,
-        mut request: Request,
-        taken: &BTreeSet<AtmAddress>,
-        now: Instant,
-    ) {
+    /// Answers a request of the other side, unless the owner has to decide first.
+    pub(super) fn answer(&mut self, mut request: Request, now: Instant) {
         let asked = request.bindings.clone();
         let done = match request.kind {
             Kind::Get => self.get(&mut request.bindings, now),
             Kind::GetNext => self.get_next(&mut request.bindings, now),
-            Kind::Set => self.set(&request.bindings, taken, now),
+            Kind::Set => match self.judge_all(&request.bindings, now) {
+                Ok(changes) => return self.claim(request, changes, now),
+                Err(error) => Err(error),
+            },
             Kind::Response => return,
         };
+        self.respond(request, asked, done, now);
+    }
+
+    /// Sends the response to a request with the variables `asked`.
+    fn respond(
+        &mut self,
+        mut request: Request,
+        asked: Vec<Binding>,
+        done: Result<(), (usize, ErrorStatus)>,
+        now: Instant,
+    ) {
         request.kind = Kind::Response;
         (request.status, request.index) = (ErrorStatus::NO_ERROR, 0);
         if let Err((index, status)) = done {
@@ -78,18 +102,97 @@ impl Ime {
         Ok(())
     }
 
-    /// Sets all variables or none: a request with one wrong variable changes nothing.
-    fn set(
+    /// The changes of a request: all variables or none, because a request with one wrong variable changes nothing.
+    fn judge_all(
         &mut self,
         bindings: &[Binding],
-        taken: &BTreeSet<AtmAddress>,
         now: Instant,
-    ) -> Result<(), (usize, ErrorStatus)> {
+    ) -> Result<Vec<Change>, (usize, ErrorStatus)> {
         let mut changes = Vec::new();
         for (index, binding) in bindings.iter().enumerate() {
-            let change = self.judge(binding, taken, now);
+            let change = self.judge(binding, &changes, now);
             changes.push(change.map_err(|status| (index, status))?);
         }
+        Ok(changes)
+    }
+
+    /// Makes the changes of a request, after the owner's decision if it registers addresses that are new here.
+    fn claim(&mut self, request: Request, changes: Vec<Change>, now: Instant) {
+        let fresh = |change: &Change| match change {
+            Change::Address(address, true) if !self.addresses.contains_key(address) => {
+                Some(*address)
+            }
+            _ => None,
+        };
+        let all = changes.iter().enumerate();
+        let addresses = all.filter_map(|(index, change)| Some((index, fresh(change)?)));
+        let addresses: Vec<(usize, AtmAddress)> = addresses.collect();
+        if addresses.is_empty() {
+            return self.change(request, changes, now);
+        }
+        self.next_claim = self.next_claim.wrapping_add(1);
+        let claim = self.next_claim;
+        let wanted = addresses.iter().map(|(_, address)| *address).collect();
+        self.out.push_back(Output::Claim {
+            claim,
+            addresses: wanted,
+        });
+        self.claiming = Some(Claiming {
+            claim,
+            request,
+            changes,
+            addresses,
+        });
+    }
+
+    /// The owner's decision: the request gets its response, and the messages that waited are handled.
+    pub(super) fn claimed(&mut self, claim: u32, refused: Option<u16>, now: Instant) {
+        let Some(claiming) = self.claiming.take_if(|claiming| claiming.claim == claim) else {
+            return;
+        };
+        let Claiming {
+            request,
+            changes,
+            addresses,
+            ..
+        } = claiming;
+        match refused {
+            None => self.change(request, changes, now),
+            Some(index) => {
+                let index = addresses
+                    .get(usize::from(index))
+                    .map_or(0, |(index, _)| *index);
+                let asked = request.bindings.clone();
+                self.respond(request, asked, Err((index, ErrorStatus::BAD_VALUE)), now);
+            }
+        }
+        while self.claiming.is_none()
+            && let Some(sdu) = self.waiting.pop_front()
+        {
+            self.message(&sdu, now);
+        }
+    }
+
+    /// The registration that waits for a decision is over. If the claim was granted, nobody needs the addresses.
+    pub(super) fn give_up_claim(&mut self) {
+        self.waiting.clear();
+        let claiming = self.claiming.take();
+        for (_, address) in claiming.into_iter().flat_map(|claiming| claiming.addresses) {
+            let event = Event::Registered(address, false);
+            self.out.push_back(Output::Event(event));
+        }
+    }
+
+    /// Keeps a message until the decision about a registration.
+    pub(super) fn wait(&mut self, sdu: &[u8]) {
+        if self.waiting.len() < WAITING {
+            self.waiting.push_back(sdu.to_vec());
+        } else {
+            self.counters.unread += 1;
+        }
+    }
+
+    fn change(&mut self, request: Request, changes: Vec<Change>, now: Instant) {
         for change in changes {
             match change {
                 Change::Address(address, valid) => self.host_address(address, valid),
@@ -98,13 +201,14 @@ impl Ime {
                 Change::Scope => {}
             }
         }
-        Ok(())
+        let asked = request.bindings.clone();
+        self.respond(request, asked, Ok(()), now);
     }
 
     fn judge(
         &mut self,
         binding: &Binding,
-        taken: &BTreeSet<AtmAddress>,
+        before: &[Change],
         now: Instant,
     ) -> Result<Change, ErrorStatus> {
         let Binding { name, value } = binding;
@@ -118,7 +222,7 @@ impl Ime {
             let valid = valid.ok_or(ErrorStatus::BAD_VALUE)?;
             let address = address.with_selector(0);
             if valid {
-                self.may_register(address, taken)?;
+                self.may_register(address, before)?;
             }
             return Ok(Change::Address(address, valid));
         }
@@ -143,20 +247,21 @@ impl Ime {
         })
     }
 
-    /// True if the host may register the address: it must be under an assigned prefix, and must not be in use
-    /// elsewhere.
-    fn may_register(
-        &mut self,
-        address: AtmAddress,
-        taken: &BTreeSet<AtmAddress>,
-    ) -> Result<(), ErrorStatus> {
+    /// Whether the host may register the address, beside those of the variables before it: the address must be under
+    /// an assigned prefix. Whether it is in use elsewhere is the owner's decision.
+    fn may_register(&mut self, address: AtmAddress, before: &[Change]) -> Result<(), ErrorStatus> {
         let esi = address.esi();
         let offered = self.prefixes.contains(&address.prefix());
-        if !offered || esi.is_group() || esi.0 == [0; 6] || taken.contains(&address) {
+        if !offered || esi.is_group() || esi.0 == [0; 6] {
             return Err(ErrorStatus::BAD_VALUE);
         }
         let known = self.addresses.contains_key(&address);
-        if !known && self.addresses.len() >= self.config.limits.addresses {
+        let fresh = before.iter().filter(|change| match change {
+            Change::Address(other, true) => !self.addresses.contains_key(other),
+            _ => false,
+        });
+        let all = self.addresses.len() + fresh.count();
+        if !known && all >= self.config.limits.addresses {
             self.counters.full += 1;
             return Err(ErrorStatus::GENERAL);
         }
@@ -166,6 +271,7 @@ impl Ime {
     fn host_address(&mut self, address: AtmAddress, valid: bool) {
         if valid {
             if self.addresses.insert(address, true).is_none() {
+                self.confirmed(address);
                 self.tell_address(address, true);
             }
         } else if self.addresses.remove(&address).is_some() {

@@ -377,8 +377,30 @@ impl Ime {
         if let Some(accepted) = self.addresses.get_mut(&address).filter(|_| valid)
             && !core::mem::replace(accepted, true)
         {
+            self.confirmed(address);
             self.tell_address(address, true);
         }
+    }
+
+    /// Withdraws what this side has registered at the other, or has assigned to it. Nothing new is registered then.
+    pub(super) fn withdraw(&mut self, now: Instant) {
+        match self.config.side {
+            Side::Network => self.set_prefixes(Vec::new(), now),
+            Side::User => {
+                for prefix in self.prefixes.clone() {
+                    self.prefix_taken(prefix);
+                }
+                self.config.esis.clear();
+                self.next_job(now);
+            }
+        }
+    }
+
+    /// True while a withdrawal has no answer yet.
+    pub(super) fn withdraws(&self) -> bool {
+        let pending = self.pending.iter().map(|pending| &pending.job);
+        let mut all = pending.chain(&self.jobs);
+        all.any(|job| matches!(job, Job::Address(_, false) | Job::Prefix(_, false)))
     }
 
     fn service(&mut self, response: &Request) {

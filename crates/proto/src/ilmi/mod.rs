@@ -7,7 +7,14 @@
 //!
 //! **Objects and owners.** An [`Ime`] (interface management entity) is one end of one link, of the network or of the
 //! user side. It owns the agent's objects (`agent.rs`: what the other side may read and set) and the manager's jobs
-//! (`manager.rs`: what this side asks of the other, one request at a time). The switch owns the resulting routes.
+//! (`manager.rs`: what this side asks of the other, one request at a time). The switch owns the resulting routes, so
+//! the switch decides about each address that a host wants to register ([`Output::Claim`]).
+//!
+//! **Two halves.** The entity is the inside of a daemon, [`Ilmid`]: the control half, which reads the messages of the
+//! other side. A host, and each port of a switch, owns the data half, a [`Channel`]: it carries the SDUs of VPI 0
+//! VCI 16, and keeps the results. The two halves exchange only typed messages ([`split`]), in one process or through a
+//! socket. The data half keeps the results while there is no daemon, and the entity of the next daemon withdraws what
+//! the other side does not confirm (`former.rs`).
 //!
 //! **Which end is the network side** follows from the device types of both ends ([`Link`]). A switch that is not
 //! configured for a certain kind of peer sets [`Config::detect`]: addresses are registered if the peer is a host, but
@@ -28,7 +35,8 @@
 //! **Permanent connections** of the interface, which the owner gives ([`Config::pvcs`]), can be read in the tables of
 //! VPCs and VCCs; changes are reported by traps.
 //!
-//! **Bounds**: prefixes, addresses, services and jobs ([`Limits`]); excess is refused and counted.
+//! **Bounds**: prefixes, addresses, services and jobs ([`Limits`]), and messages that wait for a decision about a
+//! registration; excess is refused and counted.
 //!
 //! **Standards**: ATM Forum af-ilmi-0065.000 (ILMI 4.0), with what UNI 3.1 clause 4 says of the same objects.
 //! Messages: [`aerostat_wire::ilmi`].
@@ -40,12 +48,19 @@
 //! of the timers are those of linux-atm and of vendors' manuals, because the standard's text was not available.
 
 mod agent;
+mod channel;
+mod codec;
+mod daemon;
+mod former;
 mod link;
 mod manager;
 mod pvc;
+pub mod split;
 #[cfg(test)]
 mod tests;
 
+pub use channel::{Channel, ChannelInput, ChannelOutput, DaemonCounters, DaemonEvent};
+pub use daemon::Ilmid;
 pub use link::{Link, NniSignalling};
 pub use pvc::{Pvc, PvcStatus};
 
@@ -53,7 +68,9 @@ use crate::{Duration, Instant, Machine, Trace};
 use aerostat_wire::ilmi::{Message, Oid, Pdu, Trap, Value};
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr};
+use agent::Claiming;
 use core::convert::Infallible;
+use former::Former;
 use manager::{Job, Pending};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -112,7 +129,7 @@ impl Default for Limits {
 }
 
 /// Configuration of an IME.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The kind of this end.
     pub side: Side,
@@ -183,8 +200,14 @@ pub enum Input<'a> {
     Message {
         /// The SDU.
         sdu: &'a [u8],
-        /// Addresses (selector 0) that are registered elsewhere, and so cannot be registered here.
-        taken: &'a BTreeSet<AtmAddress>,
+    },
+    /// The owner's answer to [`Output::Claim`]. An answer to an old claim changes nothing.
+    Claimed {
+        /// The number of the claim.
+        claim: u32,
+        /// The index of the first address that cannot be registered here, and so all are refused; `None` if all are
+        /// granted.
+        refused: Option<u16>,
     },
     /// Network side: sets the prefixes to offer. A user side ignores this input and reports so in the trace.
     SetPrefixes(Vec<Prefix>),
@@ -204,7 +227,7 @@ pub enum Event {
     Link(Link),
     /// The other side was lost or replaced, or has restarted.
     Down,
-    /// Network side: the host has registered this address (true), or has withdrawn it (false).
+    /// Network side: the host has registered this address (true) after a granted claim, or has withdrawn it (false).
     Registered(AtmAddress, bool),
     /// User side: this address can be used (true), or can no longer be used (false).
     Address(AtmAddress, bool),
@@ -217,6 +240,14 @@ pub enum Event {
 pub enum Output {
     /// Send this SDU on VPI 0 VCI 16.
     Send(Vec<u8>),
+    /// Network side: the host wants to register these addresses (selector 0), all or none. The host gets its response
+    /// after [`Input::Claimed`].
+    Claim {
+        /// The number of the claim.
+        claim: u32,
+        /// The addresses.
+        addresses: Vec<AtmAddress>,
+    },
     /// For the owner.
     Event(Event),
     /// A trace event.
@@ -299,6 +330,8 @@ crate::counters! {
         pub losses: u64,
         /// Registrations refused: a bound was met.
         pub full: u64,
+        /// Messages that were dropped because too many waited for the decision about a registration.
+        pub unread: u64,
     }
 }
 
@@ -345,6 +378,12 @@ pub struct Ime {
     pending: Option<Pending>,
     poll_at: Option<Instant>,
     next_id: i32,
+    /// A registration that the owner has not decided yet, and the messages that wait for it.
+    claiming: Option<Claiming>,
+    waiting: VecDeque<Vec<u8>>,
+    next_claim: u32,
+    /// What is left of a former daemon.
+    former: Option<Former>,
     counters: Counters,
     out: VecDeque<Output>,
 }
@@ -368,6 +407,10 @@ impl Ime {
             pending: None,
             poll_at: None,
             next_id: 0,
+            claiming: None,
+            waiting: VecDeque::new(),
+            next_claim: 0,
+            former: None,
             counters: Counters::default(),
             out: VecDeque::new(),
         }
@@ -404,6 +447,7 @@ impl Ime {
             return;
         }
         self.started = now;
+        self.succeed(now);
         self.cold_start(now);
         self.establish(now);
     }
@@ -423,15 +467,18 @@ impl Ime {
         (now.since(self.started).as_millis() / 10) as u32
     }
 
-    fn message(&mut self, sdu: &[u8], taken: &BTreeSet<AtmAddress>, now: Instant) {
+    fn message(&mut self, sdu: &[u8], now: Instant) {
         if self.state == State::Stopped {
             return;
+        }
+        if self.claiming.is_some() {
+            return self.wait(sdu);
         }
         self.counters.received += 1;
         match Message::decode(sdu) {
             Ok(Message(Pdu::Request(request))) => match request.kind {
                 aerostat_wire::ilmi::Kind::Response => self.response(&request, now),
-                _ => self.answer(request, taken, now),
+                _ => self.answer(request, now),
             },
             Ok(Message(Pdu::Trap(trap))) if trap.generic == Trap::COLD_START => {
                 self.counters.cold_starts += 1;
@@ -467,6 +514,8 @@ impl Ime {
                 self.tell_address(address, false);
             }
         }
+        self.give_up_claim();
+        let former = self.give_up_former();
         self.prefixes.clear();
         self.services.clear();
         self.peer = Peer::default();
@@ -474,7 +523,7 @@ impl Ime {
         self.jobs.clear();
         self.pending = None;
         self.poll_at = None;
-        if self.version.take().is_some() {
+        if self.version.take().is_some() || former {
             self.out.push_back(Output::Event(Event::Down));
         }
     }
@@ -506,7 +555,8 @@ impl Machine for Ime {
         match input {
             Input::Start => self.start(now),
             Input::Stop => self.stop(),
-            Input::Message { sdu, taken } => self.message(sdu, taken, now),
+            Input::Message { sdu } => self.message(sdu, now),
+            Input::Claimed { claim, refused } => self.claimed(claim, refused, now),
             Input::SetPrefixes(prefixes) => {
                 if self.config.side == Side::Network {
                     self.set_prefixes(prefixes, now);
@@ -523,6 +573,7 @@ impl Machine for Ime {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.expire(now);
+        self.expire_former(now);
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -531,6 +582,7 @@ impl Machine for Ime {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let pending = self.pending.as_ref().map(|pending| pending.at);
-        [pending, self.poll_at].into_iter().flatten().min()
+        let former = self.former.as_ref().and_then(|former| former.until);
+        [pending, self.poll_at, former].into_iter().flatten().min()
     }
 }

@@ -1,6 +1,8 @@
 //! Two ends in virtual time, a recorded `ilmid`, and hostile peers.
 
+mod channel;
 mod link;
+mod split;
 
 use super::*;
 use crate::machine::settle;
@@ -78,6 +80,11 @@ impl Pair {
                         self.wire.push_back((self.now + DELAY, 1 - end, sdu));
                     }
                 }
+                Output::Claim { claim, addresses } => {
+                    let taken = |address| self.taken.contains(address);
+                    let refused = addresses.iter().position(taken).map(|index| index as u16);
+                    self.tell(end, Input::Claimed { claim, refused });
+                }
                 Output::Event(event) => self.events[end].push(event),
                 Output::Trace(_) => {}
             }
@@ -95,12 +102,7 @@ impl Pair {
             if arrival == Some(next)
                 && let Some((_, end, sdu)) = self.wire.pop_front()
             {
-                let taken = self.taken.clone();
-                let input = Input::Message {
-                    sdu: &sdu,
-                    taken: &taken,
-                };
-                self.tell(end, input);
+                self.tell(end, Input::Message { sdu: &sdu });
             }
             self.drain(0);
             self.drain(1);
@@ -285,17 +287,31 @@ fn two_hosts_on_one_line_do_not_quarrel() {
     assert!(pair.sent < 60, "{} messages in 40 s", pair.sent);
 }
 
+/// A request to register addresses with this status.
+pub(super) fn registering(addresses: &[AtmAddress], status: i32) -> Vec<u8> {
+    let name = |address: &AtmAddress| mib::of_address(&mib::address_status(), *address);
+    let bindings = addresses.iter();
+    let bindings = bindings.map(|a| Binding::new(name(a), Value::Integer(status)));
+    Message(Pdu::Request(Request::new(Kind::Set, 7, bindings.collect()))).encode()
+}
+
+/// The outputs of an end after a message, where every address can be registered.
+fn outputs(end: &mut Ime, sdu: &[u8], now: Instant) -> Vec<Output> {
+    end.handle_input(Input::Message { sdu }, now).unwrap();
+    let mut outputs = settle(end, now);
+    if let Some(Output::Claim { claim, .. }) = outputs.last() {
+        let (claim, refused) = (*claim, None);
+        end.handle_input(Input::Claimed { claim, refused }, now)
+            .unwrap();
+        outputs.extend(settle(end, now));
+    }
+    outputs
+}
+
 /// An end's answer to a request.
 pub(super) fn ask(end: &mut Ime, kind: Kind, bindings: Vec<Binding>) -> Request {
     let message = Message(Pdu::Request(Request::new(kind, 77, bindings)));
-    let taken = BTreeSet::new();
-    let sdu = message.encode();
-    let input = Input::Message {
-        sdu: &sdu,
-        taken: &taken,
-    };
-    end.handle_input(input, Instant::from_secs(100)).unwrap();
-    let answers = settle(end, Instant::from_secs(100)).into_iter();
+    let answers = outputs(end, &message.encode(), Instant::from_secs(100)).into_iter();
     let mut answers = answers.filter_map(|output| match output {
         Output::Send(sdu) => match Message::decode(&sdu) {
             Ok(Message(Pdu::Request(request))) if request.kind == Kind::Response => Some(request),
@@ -416,16 +432,9 @@ fn a_recorded_ilmid() {
         "30460201000404494c4d49a33b0201050201000201003030302e06292b060104018261020601010300144700058100817f816100000081721a2681580020816a0000812000020101",
     ];
     let mut end = Pair::up().ends.into_iter().next().unwrap();
-    let taken = BTreeSet::new();
     let mut answers = Vec::new();
     for request in requests {
-        let sdu = hex(request);
-        let input = Input::Message {
-            sdu: &sdu,
-            taken: &taken,
-        };
-        end.handle_input(input, Instant::from_secs(50)).unwrap();
-        for output in settle(&mut end, Instant::from_secs(50)) {
+        for output in outputs(&mut end, &hex(request), Instant::from_secs(50)) {
             if let Output::Send(sdu) = output
                 && let Ok(Message(Pdu::Request(request))) = Message::decode(&sdu)
                 && request.kind == Kind::Response
@@ -481,8 +490,7 @@ proptest! {
                 6 => Message(Pdu::Trap(Trap::cold_start(n.into()))).encode(),
                 _ => request(Kind::Get, mib::system(n.into()), &Value::Null),
             };
-            let taken = BTreeSet::new();
-            pair.tell(end, Input::Message { sdu: &sdu, taken: &taken });
+            pair.tell(end, Input::Message { sdu: &sdu });
             pair.run(Duration::from_millis(wait));
             let snapshot = pair.ends[end].snapshot();
             prop_assert!(snapshot.prefixes.len() <= 8 && snapshot.addresses.len() <= 64);

@@ -74,7 +74,7 @@ macro_rules! numbers {
         }
     )+};
 }
-numbers!(u8 8, u16 16, u32 32, u64 64);
+numbers!(u8 8, u16 16, u32 32, u64 64, i32 32);
 
 impl Field for bool {
     fn put(&self, to: &mut Vec<u8>) {
@@ -520,7 +520,7 @@ split_choice!(OwnedEvent {
     7 PartyGone { conn, party, cause };
     8 Received { conn, sdu };
 });
-split_choice!(Role { 1 Mpcd; 2 Lecd; 4 Lecs; 5 Les; 6 Bus; 7 Sigd; });
+split_choice!(Role { 1 Mpcd; 2 Lecd; 4 Lecs; 5 Les; 6 Bus; 7 Sigd; 8 Ilmid; });
 split_choice!(Greeting {
     0x4101 Hello { version, role, node };
     0x4102 Welcome { version };

@@ -58,17 +58,20 @@ pub enum Role {
     Bus,
     /// The signalling daemon: [`crate::sigd`].
     Sigd,
+    /// The ILMI daemon: [`crate::ilmi::split`].
+    Ilmid,
 }
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Mpcd,
         Self::Lecd,
         Self::Lecs,
         Self::Les,
         Self::Bus,
         Self::Sigd,
+        Self::Ilmid,
     ];
 
     /// The name of the process for users.
@@ -81,6 +84,7 @@ impl Role {
             Self::Les => "les",
             Self::Bus => "bus",
             Self::Sigd => "sigd",
+            Self::Ilmid => "ilmid",
         }
     }
     /// The role of this name.
@@ -97,7 +101,7 @@ impl fmt::Display for Role {
 }
 
 /// Version of the messages. Ends of different versions close their connection.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 /// Octets of the longest frame: an SDU of 65 535 octets with its header fields.
 pub const FRAME_MAX: usize = 65_535 + 64;
 

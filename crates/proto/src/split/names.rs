@@ -7,7 +7,7 @@
 /// Replaces the name of a trace that is in no list.
 pub const OTHER: &str = "daemon.other";
 
-const ALL: [&[&str]; 5] = [&[OTHER], MPCD, LECD, LANE_SERVERS, SIGD];
+const ALL: [&[&str]; 6] = [&[OTHER], MPCD, LECD, LANE_SERVERS, SIGD, ILMID];
 
 const MPCD: &[&str] = &[
     "mpc.control.down",
@@ -103,6 +103,14 @@ const SIGD: &[&str] = &[
     "uni.version",
     "code",
     "vc",
+];
+
+const ILMID: &[&str] = &[
+    "ilmi.address",
+    "ilmi.link",
+    "ilmi.lost",
+    "ilmi.refused",
+    "address",
 ];
 
 /// All names.

@@ -518,7 +518,8 @@ impl Net {
     fn drain_switch(&mut self, k: usize) {
         for output in settle(&mut self.switches[k], self.now) {
             match output {
-                Output::Touched(_) | Output::Usable(..) | Output::Trace(_) => {}
+                Output::Touched(_) | Output::Usable(..) | Output::Daemon(..) | Output::Trace(_) => {
+                }
             }
         }
         let now = self.now;

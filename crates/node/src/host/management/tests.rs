@@ -2,7 +2,7 @@
 
 use crate::host::{Host, HostCommand, HostInput, HostOutput, Ip, Service, ServiceKind};
 use crate::signalling::{self, Signalling};
-use aerostat_proto::ilmi::{Config, Event, Ime, Input, Output, Prefix, Side, State};
+use aerostat_proto::ilmi::{Channel, Config, Event, Ime, Input, Output, Prefix, Side, State};
 use aerostat_proto::lane::{Lec, LecConfig};
 use aerostat_proto::mpoa::{Mpc, MpcConfig};
 use aerostat_proto::uni::Version;
@@ -45,7 +45,7 @@ impl Pair {
         }
         let mut config = Config::new(Side::User, MAC, Version::Uni31);
         config.esis = vec![MAC];
-        host.register_by_ilmi(config);
+        host.register_by_ilmi(Channel::new(config));
         let mut config = Config::new(Side::Network, MacAddr([2, 0, 0, 0, 9, 9]), version);
         config.prefixes = vec![FIRST];
         config.lecs = vec![AtmAddress::LECS];
@@ -71,9 +71,8 @@ impl Pair {
                     continue;
                 };
                 if vc == Vc::ILMI && !self.cut {
-                    let taken = &BTreeSet::new();
                     let sdu = &sdu;
-                    self.switch(Input::Message { sdu, taken });
+                    self.switch(Input::Message { sdu });
                     quiet = false;
                 }
             }
@@ -89,6 +88,10 @@ impl Pair {
                             self.now,
                         );
                         quiet = false;
+                    }
+                    Output::Claim { claim, .. } => {
+                        let refused = None;
+                        self.switch(Input::Claimed { claim, refused });
                     }
                     Output::Event(Event::Registered(address, true)) => {
                         self.registered.insert(address);
