@@ -256,6 +256,11 @@ fn machines() {
         put("machine_mpoa", &format!("mixed-{mode}"), &seed);
         put("machine_nhrp", &format!("mixed-{mode}"), &seed);
         put("split", &format!("mixed-{mode}"), &seed);
+        // The scripts of the two halves of ILMI at either side.
+        if mode < 2 {
+            seed[0] = 0x40 | mode << 7;
+            put("split", &format!("ilmi-{mode}"), &seed);
+        }
         let calls = [
             mode, 5, 3, 2, 1, 80, 6, 4, 1, 2, 40, 15, 0, 200, 14, 0, 9, 5, 3, 1, 2, 90, 14, 0, 60,
         ];

@@ -5,6 +5,7 @@
 
 pub mod decode;
 pub mod feed;
+pub mod ilmi;
 pub mod lane;
 pub mod mpoa;
 pub mod mutants;

@@ -1,10 +1,12 @@
 //! The boundary between a client and its daemon in another process: frames, and both machines behind them.
 //!
 //! Bit 0 of the first octet chooses: all that is left is one frame (1), or a script (0) in which a client of which the
-//! daemon is elsewhere, and a daemon, get frames that are damaged, forged or in a wrong order. Neither side trusts the
+//! daemon is elsewhere, and a daemon, get frames that are damaged, forged or in a wrong order. Bit 6 chooses the two
+//! halves of ILMI ([`crate::ilmi`]) for the script, instead of an MPOA client. Neither side trusts the
 //! other: no panic, bounded tables, and when the daemon's process has gone and the client has stopped, nothing is left.
 
 use crate::feed::Feed;
+use crate::ilmi;
 use aerostat_proto::mpoa::mpc::{self, MpcLimits, Mpcd};
 use aerostat_proto::mpoa::split::{FromMpcd, ToMpcd};
 use aerostat_proto::mpoa::{Mpc, MpcConfig};
@@ -40,7 +42,7 @@ const fn address(id: u8, selector: u8) -> AtmAddress {
 }
 
 /// What decodes has one form only.
-fn canonical<T: Message + PartialEq + core::fmt::Debug>(octets: &[u8]) {
+pub(crate) fn canonical<T: Message + PartialEq + core::fmt::Debug>(octets: &[u8]) {
     if let Ok(message) = T::decode(octets) {
         assert_eq!(message.encode(), octets);
         assert_eq!(T::decode(&message.encode()).as_ref(), Ok(&message));
@@ -350,12 +352,18 @@ fn script(feed: &mut Feed<'_>) {
 /// Runs one input.
 pub fn run(input: &[u8]) {
     let mut feed = Feed::new(input);
-    if feed.u8() & 1 == 1 {
+    let choice = feed.u8();
+    if choice & 1 == 1 {
         let frame = feed.rest();
         canonical::<Greeting>(frame);
         canonical::<To>(frame);
         canonical::<From>(frame);
+        canonical::<ilmi::To>(frame);
+        canonical::<ilmi::From>(frame);
         return;
+    }
+    if choice & 0x40 != 0 {
+        return ilmi::script(&mut feed, choice & 0x80 != 0);
     }
     script(&mut feed);
 }

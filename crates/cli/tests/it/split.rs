@@ -4,6 +4,7 @@
 
 mod every;
 mod hang;
+mod ilmid;
 mod lecd;
 
 use crate::live::{Runtime, can_run, has, signal, wait_for, wait_for_end};

@@ -233,7 +233,12 @@ impl Ime {
         if let Some(prefix) = mib::prefix_of(name).filter(|_| !network) {
             let valid = valid.ok_or(ErrorStatus::BAD_VALUE)?;
             let known = self.prefixes.contains(&prefix);
-            if valid && !known && self.prefixes.len() >= self.config.limits.prefixes {
+            let fresh = before.iter().filter(|change| match change {
+                Change::Prefix(other, true) => !self.prefixes.contains(other),
+                _ => false,
+            });
+            let all = self.prefixes.len() + fresh.count();
+            if valid && !known && all >= self.config.limits.prefixes {
                 self.counters.full += 1;
                 return Err(ErrorStatus::GENERAL);
             }

@@ -1,8 +1,10 @@
 //! A network in virtual time for tests: a chain of switches with hosts, links that can lose frames.
 
+mod ilmid;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use aerostat_proto::ilmi;
+use aerostat_proto::ilmi::{self, Ilmid};
 use aerostat_proto::machine::settle;
 use aerostat_proto::sigd::{FromSigd, ToSigd};
 use aerostat_proto::split::codec::Message as _;
@@ -131,6 +133,9 @@ pub struct Net {
     lives: u8,
     /// Trunks find out by ILMI which end plays the network side.
     find_out: bool,
+    /// The ILMI daemons of switches are processes of their own.
+    split: bool,
+    ilmids: BTreeMap<usize, Process<Ilmid>>,
     /// The limit of calls at ports of hosts, if it is not the default.
     max_calls: Option<usize>,
 }
@@ -192,6 +197,15 @@ impl Net {
         find_out: bool,
         max_calls: Option<usize>,
     ) -> Self {
+        Self::with_trunks(version, switches, at, (find_out, false), max_calls)
+    }
+    fn with_trunks(
+        version: Version,
+        switches: usize,
+        at: &[usize],
+        (find_out, split): (bool, bool),
+        max_calls: Option<usize>,
+    ) -> Self {
         let mut net = Self {
             version,
             now: Instant::ZERO,
@@ -210,6 +224,8 @@ impl Net {
             deaf: None,
             lives: 0,
             find_out,
+            split,
+            ilmids: BTreeMap::new(),
             max_calls,
         };
         for k in 0..switches {
@@ -235,10 +251,10 @@ impl Net {
             self.find_out.then_some(config)
         };
         let mut config = PortConfig::new("before", PortKind::Trunk, params(Side::User), rate);
-        config.ilmi = ilmi(0);
+        (config.ilmi, config.split) = (ilmi(0), self.split);
         let before = switch.add_port(config);
         let mut config = PortConfig::new("after", PortKind::Trunk, params(Side::Network), rate);
-        config.ilmi = ilmi(1);
+        (config.ilmi, config.split) = (ilmi(1), self.split);
         let after = switch.add_port(config);
         for other in 0..count {
             match other.cmp(&k) {
@@ -274,6 +290,9 @@ impl Net {
         let now = self.now;
         self.switches[k].handle_input(Input::Start, now).unwrap();
         self.drain_switch(k);
+        if self.split {
+            self.start_ilmid(k);
+        }
     }
     /// The switch loses its state.
     pub fn restart_switch(&mut self, k: usize) {
@@ -518,8 +537,8 @@ impl Net {
     fn drain_switch(&mut self, k: usize) {
         for output in settle(&mut self.switches[k], self.now) {
             match output {
-                Output::Touched(_) | Output::Usable(..) | Output::Daemon(..) | Output::Trace(_) => {
-                }
+                Output::Daemon(_, frame) => self.tell_ilmid(k, &frame),
+                Output::Touched(_) | Output::Usable(..) | Output::Trace(_) => {}
             }
         }
         let now = self.now;
@@ -592,6 +611,7 @@ impl Net {
             .chain(daemons)
             .chain(switches)
             .chain(departures)
+            .chain(self.next_of_ilmids())
             .min()
     }
 
@@ -621,6 +641,7 @@ impl Net {
             }
             for k in 0..self.switches.len() {
                 self.drain_switch(k);
+                self.drain_ilmid(k);
             }
         }
         self.now = until;

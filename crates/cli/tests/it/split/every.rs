@@ -52,7 +52,7 @@ fn stalled(report: &Value) -> (u64, f64) {
     (received.unwrap_or(0), longest)
 }
 
-/// All processes of LANE servers and of a host: SIGKILL and SIGSTOP of each under iperf3. A new role needs a line in
+/// All processes of LANE servers, of a host that registers and of its switch: SIGKILL and SIGSTOP of each under iperf3. A new role needs a line in
 /// [`longest_gap`] if its death costs more than some packets.
 #[test]
 fn every_daemon_in_turn_is_killed_and_stopped_under_load_and_nothing_is_lost_for_good() {
@@ -60,9 +60,10 @@ fn every_daemon_in_turn_is_killed_and_stopped_under_load_and_nothing_is_lost_for
         return;
     }
     let lab = Runtime::new("split-all");
-    lab.ok(&["up", "-d", "-q", "--split", LAB]);
+    let registers = ["--set", "hosts.urku.ilmi=true"];
+    lab.ok(&[&["up", "-d", "-q", "--split", LAB], &registers[..]].concat());
     let mut processes = Vec::new();
-    for node in ["lane", "urku"] {
+    for node in ["lane", "urku", "s1"] {
         let rows = lab.rows(&[node, "processes"]);
         let roles = rows.iter().filter_map(|row| row["process"].as_str());
         processes.extend(roles.map(|role| (node, role.to_owned())));
@@ -74,6 +75,8 @@ fn every_daemon_in_turn_is_killed_and_stopped_under_load_and_nothing_is_lost_for
         ("urku", "mpcd"),
         ("urku", "lecd"),
         ("urku", "sigd"),
+        ("urku", "ilmid"),
+        ("s1", "ilmid"),
     ] {
         let known = |(node, role): &(&str, String)| (*node, role.as_str()) == wanted;
         assert!(processes.iter().any(known), "{wanted:?} of {processes:?}");

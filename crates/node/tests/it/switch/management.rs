@@ -48,6 +48,36 @@ fn two_switches_find_out_who_is_the_network() {
     assert!(net.hosts[0].connected(ConnId(A.0 + 1)));
 }
 
+/// The ILMI daemon of each switch in turn dies and is replaced: trunks keep their sides, the call stands,
+/// and a new call goes through while there is no daemon.
+#[test]
+fn calls_over_a_trunk_that_found_out_outlive_the_ilmi_daemons() {
+    let mut net = Net::chain_with_ilmids(3, &[0, 2]);
+    let before = [0, 1].map(|k| (role(&net, k, AFTER), role(&net, k + 1, BEFORE)));
+    assert_eq!(before[0].0.2, Phase::Ready);
+    net.listen(1);
+    net.call(0, 1, A.0);
+    net.run_s(2);
+    assert!(net.hosts[0].connected(A));
+    for k in [1, 0, 2] {
+        net.kill_ilmid(k);
+        net.run_s(3);
+        let next = ConnId(A.0 + 1 + k as u32);
+        net.call(0, 1, next.0);
+        net.run_s(2);
+        assert!(net.hosts[0].connected(next), "without ilmid of switch {k}");
+        net.start_ilmid(k);
+        net.run_s(30);
+        let after = [0, 1].map(|k| (role(&net, k, AFTER), role(&net, k + 1, BEFORE)));
+        assert_eq!(after, before, "switch {k}");
+        assert_eq!(net.hosts[0].released(A), None, "switch {k}");
+        net.release(0, next);
+    }
+    net.release(0, A);
+    net.run_s(2);
+    net.assert_clean();
+}
+
 /// Value of an object, read by a peer at a port.
 fn read(net: &mut Net, port: PortNo, name: Oid) -> Option<Value> {
     let bindings = vec![Binding::new(name, Value::Null)];

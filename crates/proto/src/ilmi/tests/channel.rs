@@ -9,7 +9,7 @@ use crate::split::codec::{Field as _, Message as _};
 use crate::split::{
     FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Random, Signal,
 };
-use aerostat_wire::ilmi::mib;
+use aerostat_wire::ilmi::{Binding, ErrorStatus, Kind, mib};
 use proptest::prelude::*;
 
 const NETWORK: usize = 0;
@@ -485,6 +485,13 @@ fn a_request_with_many_addresses_obeys_the_limit() {
     assert_eq!(answers(&mut pair, &[of(1), of(2), of(3)]), 1);
     assert_eq!(answers(&mut pair, &[of(1), of(2)]), 3);
     assert_eq!(pair.ends[NETWORK].snapshot().counters.full, 1);
+    // The same for prefixes at the user side.
+    let name = |n| mib::of_prefix([n; 13]);
+    let value = Value::Integer(mib::VALID);
+    let bindings = (1..20).map(|n| Binding::new(name(n), value.clone()));
+    let answer = super::ask(&mut pair.ends[USER], Kind::Set, bindings.collect());
+    assert_ne!(answer.status, ErrorStatus::NO_ERROR);
+    assert_eq!(pair.ends[USER].snapshot().prefixes, [PREFIX]);
 }
 
 proptest! {
