@@ -173,7 +173,7 @@ impl Ime {
         }
     }
 
-    /// The registration that waits for a decision is over. If the claim was granted, nobody needs the addresses.
+    /// The registration that waits for a decision is over. If the claim was granted, the addresses are withdrawn.
     pub(super) fn give_up_claim(&mut self) {
         self.waiting.clear();
         let claiming = self.claiming.take();

@@ -74,7 +74,7 @@ fn a_stopped_ilmid_is_replaced_and_calls_and_addresses_stay() {
         assert!(rows.iter().find(refused).is_none(), "{rows:?}");
     }
 
-    // SIGTERM withdraws the address. A daemon that a user starts registers again; nobody else has a seat.
+    // SIGTERM withdraws the address. A daemon that a user starts registers again; a router of this lab has no seat.
     signal(&lab.process_runs("urku", "ilmid", ""), "TERM");
     wait_for("its end", || lab.ilmid("urku")["state"] == "ended");
     wait_for("the switch to know", || lab.addresses("s1").is_empty());

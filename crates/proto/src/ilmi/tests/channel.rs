@@ -16,7 +16,7 @@ const NETWORK: usize = 0;
 const USER: usize = 1;
 /// Delay of the link, and of a frame between two processes.
 const DELAY: Duration = Duration::from_millis(1);
-/// When a successor gives up what nobody has confirmed.
+/// When a successor gives up what was not confirmed.
 const GIVES_UP: Duration = Duration::from_secs(16);
 
 struct End {
@@ -239,7 +239,7 @@ fn two_processes_have_the_results_of_one() {
     assert_eq!(events[0], events[1]);
 }
 
-/// A daemon is killed at either end: at its own end nobody notices, and its successor confirms what it finds.
+/// A daemon is killed at either end: at its own end no result changes, and its successor confirms what it finds.
 #[test]
 fn results_stay_while_a_daemon_is_away_and_its_successor_confirms_them() {
     for end in [NETWORK, USER] {
@@ -273,7 +273,7 @@ fn results_stay_while_a_daemon_is_away_and_its_successor_confirms_them() {
     }
 }
 
-/// The host has gone while there was no daemon: nobody confirms its address.
+/// The host has gone while there was no daemon: its address is not confirmed.
 #[test]
 fn what_the_other_side_does_not_confirm_ends() {
     for (end, event) in [
@@ -284,7 +284,11 @@ fn what_the_other_side_does_not_confirm_ends() {
         line.dies(end);
         line.cut = true;
         line.run(Duration::from_secs(600));
-        assert_eq!(line.addresses(end), [own()], "nobody has said otherwise");
+        assert_eq!(
+            line.addresses(end),
+            [own()],
+            "no message has said otherwise"
+        );
         line.comes(end);
         line.run(GIVES_UP - DELAY);
         assert_eq!(line.addresses(end), [own()]);
