@@ -163,7 +163,8 @@ impl<'a> Builder<'a> {
             let interface = interface::Params::new(side, version).incarnation(life as u8);
             let interface = self.timed(interface);
             let rate = self.lab.link(port.link).rate;
-            let mut config = PortConfig::new(&peer.name, kind, interface, rate);
+            let limits = &self.lab.limits.port;
+            let mut config = PortConfig::new(&peer.name, kind, interface, rate).with(limits);
             config.link = self.lab.link(port.link).name.clone();
             config.split = self.split;
             config.police = model.police && kind == PortKind::Host;
@@ -619,6 +620,7 @@ impl<'a> Builder<'a> {
         config.mtu = lis.mtu;
         config.idle = lis.params.idle;
         config.params = model.params;
+        config.limits = self.lab.limits.nhrp;
         config.key.clone_from(&model.key);
         let seed = self.seed_of(name, "nhc", life);
         host.add_nhc(move |start| {
@@ -660,12 +662,13 @@ impl<'a> Builder<'a> {
         );
         let seed = self.seed_of(name, "mps", life);
         let (params, trigger, register) = (model.params, model.trigger, model.register);
+        let limits = self.lab.limits.mps;
         let keys = model.keys.clone();
         let servers = model.servers.clone();
         host.add_mps(move |start| {
             let seed = seed.wrapping_add(start.into());
             let mut config = MpsConfig::new(control, data, interfaces.clone(), seed);
-            config.params = params;
+            (config.params, config.limits) = (params, limits);
             config.trigger = trigger;
             config.register = register;
             config.keys = keys.clone();

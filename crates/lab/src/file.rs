@@ -3,12 +3,14 @@
 mod clip;
 pub(crate) mod keys;
 mod leaves;
+mod limits;
 mod mpoa;
 mod nhrp;
 mod timers;
 
 pub(crate) use clip::{LisFile, NextHopFile, PvcFile};
 pub(crate) use leaves::*;
+pub(crate) use limits::LimitsFile;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile};
@@ -39,6 +41,8 @@ section! {
         nhrp: Option<NhrpFile>,
         /// Timers of LANE, ARP and signalling, on all nodes; default: those of the standards.
         timers: Option<TimersFile>,
+        /// Limits of ports, servers and clients, on all nodes.
+        limits: Option<LimitsFile>,
         /// Number of this lab among labs joined by trunks, 0 to 15, so that all addresses differ; default 0.
         site: Option<At<u64>>,
         /// ATM switches.

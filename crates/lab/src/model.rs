@@ -14,12 +14,14 @@
 //! ```
 
 mod elan;
+mod limits;
 mod outside;
 mod scale;
 mod timers;
 mod traffic;
 
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
+pub use limits::Limits;
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use scale::Scale;
 pub use timers::Timers;
@@ -78,6 +80,8 @@ pub struct Lab {
     pub faults: Vec<Fault>,
     /// Parameters that all nodes have in common.
     pub timers: Timers,
+    /// Limits that all nodes of a kind have in common.
+    pub limits: Limits,
     /// Links to record during the run; if empty, only those requested on the command line.
     pub capture: Vec<LinkId>,
 }

@@ -13,7 +13,7 @@ mod tests;
 mod timers;
 mod traffic;
 
-use crate::model::{Expect, Lab, Link, Pvc};
+use crate::model::{Expect, Lab, Limits, Link, Pvc};
 use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
 use aerostat_proto::parameters::{self, Parameter, Parameters};
@@ -38,8 +38,10 @@ pub fn settings(lab: &Lab) -> Value {
         traffic,
         faults,
         timers,
+        limits,
         capture,
     } = lab;
+    let Limits { port, mps, nhrp } = limits;
     let flows = traffic.iter().enumerate();
     json!({
         "seed": seed,
@@ -51,6 +53,7 @@ pub fn settings(lab: &Lab) -> Value {
         "traffic": named(flows.map(|(index, flow)| (flow.name.clone(), traffic::of_flow(lab, index, flow)))),
         "faults": faults.iter().map(|fault| traffic::of_fault(lab, fault)).collect::<Vec<_>>(),
         "timers": timers::of(timers),
+        "limits": { "port": map_of(port), "mps": map_of(mps), "nhrp": map_of(nhrp) },
         "capture": capture.iter().map(|link| &lab.link(*link).name).collect::<Vec<_>>(),
     })
 }

@@ -7,7 +7,7 @@
 use crate::model::Scale;
 use aerostat_node::atm::Limits as BufferLimits;
 use aerostat_node::ip::router::ArpParams;
-use aerostat_node::switch::{MAX_HELD, PortConfig};
+use aerostat_node::switch::{MAX_HELD, PortConfig, PortParams};
 use aerostat_node::{interface, signalling};
 use aerostat_proto::lane::LecLimits;
 use aerostat_wire::Vc;
@@ -18,29 +18,30 @@ pub(super) fn grown(usual: usize, need: usize) -> usize {
     usual.max(need.saturating_add(usual / 2))
 }
 
-/// A port on a possible way to the LANE servers.
+/// A port on a possible way to the LANE servers. Limits that the lab gives stay as they are.
 pub(super) fn widen_port(config: &mut PortConfig, scale: &Scale) {
     let calls = grown(config.max_calls, scale.calls());
-    if calls > config.max_calls {
+    if calls > config.max_calls && config.max_calls == PortParams::DEFAULT.calls {
         // All clients may join at the same time.
         config.max_pending = calls;
+        give_calls(config, calls);
     }
-    give_calls(config, calls);
     let cells = u32::try_from(scale.burst()).unwrap_or(u32::MAX);
-    if cells > config.buffers.best_effort.max {
+    let usual = PortParams::DEFAULT.buffer;
+    if cells > usual && config.buffers.best_effort.max == usual {
         config.buffers.best_effort = BufferLimits::of(cells);
     }
     widen_interface(&mut config.interface, scale.calls(), scale);
 }
 
-/// A port to a host or a router of the lab.
+/// A port to a host or a router of the lab. Limits that the lab gives stay as they are.
 pub(super) fn widen_host_port(config: &mut PortConfig, scale: &Scale) {
     let calls = grown(config.max_calls, scale.calls_of_host());
-    if calls > config.max_calls {
+    if calls > config.max_calls && config.max_calls == PortParams::DEFAULT.calls {
         // As usual, half of the calls may be unanswered.
         config.max_pending = calls / 2;
+        give_calls(config, calls);
     }
-    give_calls(config, calls);
     widen_interface(&mut config.interface, scale.calls_of_host(), scale);
 }
 
@@ -123,6 +124,28 @@ mod tests {
         let mut config = PortConfig::new("s2", PortKind::Trunk, interface, CellRate::OC3);
         super::widen_port(&mut config, &Scale::of(&lab(clients)));
         config
+    }
+
+    #[test]
+    fn limits_that_a_lab_gives_do_not_grow() {
+        let mut config = PortConfig::new(
+            "s2",
+            PortKind::Host,
+            Params::new(Side::Network, Version::Uni40),
+            CellRate::OC3,
+        )
+        .with(&super::PortParams {
+            calls: 7,
+            buffer: 100,
+            ..super::PortParams::DEFAULT
+        });
+        assert_eq!((config.max_calls, config.max_pending), (7, 4));
+        let scale = Scale::of(&lab(3000));
+        super::widen_port(&mut config, &scale);
+        super::widen_host_port(&mut config, &scale);
+        assert_eq!((config.max_calls, config.max_pending), (7, 4));
+        assert_eq!(config.buffers.best_effort.max, 100);
+        assert_eq!(config.buffers.best_effort_vc.max, 4096);
     }
 
     #[test]

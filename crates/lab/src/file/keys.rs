@@ -2,8 +2,9 @@
 
 use crate::parameter::Keys;
 use aerostat_node::ip::router::ArpParams;
+use aerostat_node::switch::PortParams;
 use aerostat_proto::lane::{LecParams, Quotas, ServerParams};
-use aerostat_proto::mpoa::mps::MpsParams;
+use aerostat_proto::mpoa::mps::{self, MpsParams};
 use aerostat_proto::mpoa::params::{MpcParams, MpcRanges};
 use aerostat_proto::parameters::Value;
 use aerostat_proto::uni::{Side, TimerValues, Version};
@@ -67,6 +68,18 @@ pub(crate) fn uni() -> Keys {
         .otherwise("at a user of UNI 4.0", &user(Version::Uni40))
 }
 
+pub(crate) fn port_limits() -> Keys {
+    Keys::of(&PortParams::DEFAULT)
+}
+
+pub(crate) fn mps_limits() -> Keys {
+    Keys::of(&mps::Limits::DEFAULT)
+}
+
+pub(crate) fn nhrp_limits() -> Keys {
+    Keys::of(&next_hop::client::Limits::DEFAULT)
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -84,7 +97,7 @@ pub(crate) mod tests {
         Section { name, path, keys }
     }
 
-    pub(crate) const SECTIONS: [Section; 9] = [
+    pub(crate) const SECTIONS: [Section; 12] = [
         section("MpoaParams", "mpoa", mpoa),
         section("NhrpFile", "nhrp", nhrp),
         section("LecTimersFile", "timers.lec", lec),
@@ -94,6 +107,9 @@ pub(crate) mod tests {
         section("UniTimersFile", "timers.uni", uni),
         section("QuotaFile", "lane.quota", quota),
         section("LisFile", "clip.NAME", clip),
+        section("PortLimitsFile", "limits.port", port_limits),
+        section("MpsLimitsFile", "limits.mps", mps_limits),
+        section("NhrpLimitsFile", "limits.nhrp", nhrp_limits),
     ];
 
     /// The tables of the page.

@@ -6,7 +6,7 @@
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, Net};
-use crate::model::{Lab, Scale};
+use crate::model::{Lab, Limits, Scale};
 use crate::units::IpNet;
 use std::net::Ipv4Addr;
 
@@ -39,6 +39,24 @@ const fn net([a, b, c, d]: [u8; 4], length: u8) -> IpNet {
         network: Ipv4Addr::new(a, b, c, d),
         length,
     }
+}
+
+/// The limits of nodes that the file gives, or the defaults.
+pub(super) fn limits(file: &LabFile) -> Limits {
+    let mut all = Limits::default();
+    let Some(given) = &file.limits else {
+        return all;
+    };
+    if let Some(port) = &given.port {
+        port.given.apply(&mut all.port);
+    }
+    if let Some(mps) = &given.mps {
+        mps.given.apply(&mut all.mps);
+    }
+    if let Some(nhrp) = &given.nhrp {
+        nhrp.given.apply(&mut all.nhrp);
+    }
+    all
 }
 
 /// Refuses a lab that exceeds a limit. True if the lab is small enough for further checks.

@@ -216,6 +216,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         faults: Vec::new(),
         capture: Vec::new(),
         timers: timers::timers(file, d),
+        limits: limits::limits(file),
     };
     nodes::build(file, &names, &mut lab, d);
     outside::build(file, &names, &mut lab, d);

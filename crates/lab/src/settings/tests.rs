@@ -37,6 +37,7 @@ pvcs:
 mpoa: { start: 0s }
 nhrp: { register: true }
 timers: {}
+limits: {}
 routers:
   r: { on: s2, elans: { a: 10.1.0.1, b: 10.2.0.1 }, link: {}, lec: {} }
   k: { on: s2, elans: { a: 10.1.0.3 } }
@@ -237,6 +238,10 @@ NhrpFile.key || hosts.p.nhrp={}
 NhrpFile.keys || routers.h.nhrp={key: {spi: 1, secret: k}}
 NhrpFile.register || nhrp.register=false
 NhrpKeyFile.spi || hosts.p.nhrp.key.spi=5
+lab.limits || limits={port: {calls: 9}}
+LimitsFile.port || limits.port={calls: 9}
+LimitsFile.mps || limits.mps={egress: 9}
+LimitsFile.nhrp || limits.nhrp={queue: 9}
 TimersFile.lec || timers.lec={aging_time: 11s}
 TimersFile.les || timers.les={control_timeout: 11s}
 TimersFile.arp || timers.arp={retry: 9s}

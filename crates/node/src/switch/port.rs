@@ -8,7 +8,7 @@ use aerostat_proto::{Cause, Duration, Instant, Machine};
 use aerostat_wire::q2931::Screening;
 use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
 
-use crate::atm::{CellRate, PortLimits};
+use crate::atm::{CellRate, Limits, PortLimits};
 use crate::interface::{self, Interface};
 
 /// The kind of system at the other end of a port.
@@ -57,8 +57,37 @@ pub struct PortConfig {
     pub buffers: PortLimits,
 }
 
+aerostat_proto::parameters! {
+    /// Limits of a port that a lab may set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PortParams, PortRanges {
+        /// Calls, in both directions together.
+        calls: usize = 2048, 1..=60_000;
+        /// Cells of best effort (UBR, ABR, GFR) that wait at the port.
+        buffer: u32 = PortLimits::SWITCH.best_effort.max, 16..=1_000_000;
+        /// Cells of one best effort connection that wait at the port.
+        vc_buffer: u32 = PortLimits::SWITCH.best_effort_vc.max, 16..=1_000_000;
+        /// Cells of CBR and VBR that wait at the port.
+        guaranteed_buffer: u32 = PortLimits::SWITCH.guaranteed.max, 16..=1_000_000;
+        /// Cells of one CBR or VBR connection that wait at the port.
+        guaranteed_vc_buffer: u32 = PortLimits::SWITCH.guaranteed_vc.max, 16..=1_000_000;
+    }
+}
+
+impl PortParams {
+    /// The sizes of the buffers; `queues` is their number.
+    const fn buffers(&self, queues: usize) -> PortLimits {
+        PortLimits {
+            guaranteed: Limits::plain(self.guaranteed_buffer),
+            best_effort: Limits::of(self.buffer),
+            guaranteed_vc: Limits::plain(self.guaranteed_vc_buffer),
+            best_effort_vc: Limits::of(self.vc_buffer),
+            queues,
+        }
+    }
+}
+
 impl PortConfig {
-    const CALLS: usize = 2048;
     /// The wait for a peer that does not support RESTART is 3 s; T310 of the caller is 10 s.
     const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -78,17 +107,33 @@ impl PortConfig {
             split: false,
             interface,
             admit: Self::admits(rate),
-            max_calls: Self::CALLS,
-            max_pending: match kind {
-                PortKind::Host => Self::CALLS / 2,
-                PortKind::Trunk => Self::CALLS,
-            },
+            max_calls: PortParams::DEFAULT.calls,
+            max_pending: Self::pending(kind, PortParams::DEFAULT.calls),
             max_vci: 4095,
             patience: Self::PATIENCE,
             police: false,
             rate,
             buffers: PortLimits::SWITCH,
         }
+    }
+    /// Limit of unanswered calls among this number of calls.
+    const fn pending(kind: PortKind, calls: usize) -> usize {
+        match kind {
+            PortKind::Host => calls.div_ceil(2),
+            PortKind::Trunk => calls,
+        }
+    }
+    /// The port with these limits, and with labels for its calls.
+    #[must_use]
+    pub fn with(mut self, params: &PortParams) -> Self {
+        self.max_calls = params.calls;
+        self.max_pending = Self::pending(self.kind, params.calls);
+        let last = params.calls + usize::from(Vc::FIRST_USER_VCI);
+        let last = u16::try_from(last).unwrap_or(u16::MAX);
+        self.max_vci = self.max_vci.max(last);
+        let queues = self.buffers.queues.max(params.calls);
+        self.buffers = params.buffers(queues);
+        self
     }
 }
 

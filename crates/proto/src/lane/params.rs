@@ -138,7 +138,8 @@ impl Default for LecLimits {
 }
 
 crate::parameters! {
-    /// Frames a second that a BUS, or a LES, accepts from one end system; a second's quota may come at once. 0: no limit.
+    /// Frames a second that a BUS, or a LES, accepts from one end system; a second's quota may come at once. 0 is no
+    /// limit.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Quotas, QuotaRanges, split {
         /// Broadcast frames.
@@ -179,7 +180,7 @@ crate::parameters! {
         ///
         /// At a LECS: how long it may stay idle.
         control_timeout: Duration = s(120), s(10)..=s(300);
-        /// S5: frames older than this are not to be sent, 1..=4 s. Enforced by the driver that queues frames.
+        /// S5: frames older than this are not to be sent, 1..=4 s. No queue enforces it.
         max_frame_age: Duration = s(1);
         /// Longest wait before a refused leaf of a point-to-multipoint connection is tried again.
         leaf_retry: Duration = ms(500), ms(20)..=s(60);
@@ -191,8 +192,8 @@ crate::parameters! {
         clients: usize = 1024;
         /// Largest number of LAN destinations that one client may register.
         registrations: usize = 256;
-        /// Largest number of group addresses whose frames the BUS sends to some clients only, 0..=126. Frames for further
-        /// groups go to all.
+        /// Largest number of group addresses whose frames the BUS sends to some clients only, 0..=126. Frames for
+        /// further groups go to all.
         groups: usize = 64;
         /// What one end system may have sent to all members.
         quota: Quotas = Quotas::DEFAULT;

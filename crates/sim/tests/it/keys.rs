@@ -143,3 +143,43 @@ fn a_client_that_lost_its_servers_waits_between_the_bounds_of_the_file() {
         "{slow:?}"
     );
 }
+
+#[test]
+fn ports_of_switches_have_the_calls_and_the_buffers_of_the_file() {
+    assert_eq!(shortcuts(&after(&[SHORT])).len(), 1);
+    // One call is no room for the connections of a LANE client.
+    assert!(shortcuts(&after(&[SHORT, "limits.port.calls=1"])).is_empty());
+    // Four or five datagrams of 22 cells arrive at once before a slow link.
+    let flow = "traffic.bulk={ name: bulk, from: urku, to: sello, kind: udp, rate: 450pps, start: 4s, tick: 10ms }";
+    let received = |set: &[&str]| {
+        let slow = "hosts.sello.link={ rate: 10Mbps }";
+        let bench = after(&[&[flow, slow], set].concat());
+        let flow = bench.flow("bulk");
+        let samples = bench.log.samples.iter();
+        let all = samples.filter(|s| s.flow.0 == flow && s.side == Side::Received);
+        all.count()
+    };
+    let (usual, small) = (received(&[]), received(&["limits.port.buffer=32"]));
+    assert!(usual > 1700 && small < usual / 2, "{usual}, {small}");
+}
+
+#[test]
+fn nhrp_clients_and_servers_have_the_limits_of_the_file() {
+    let run = |set: &[&str]| {
+        let mut bench = Bench::new(repository_lab("nhrp", set), 1);
+        bench.run(Duration::from_millis(6500));
+        bench
+    };
+    let ways = |set: &[&str]| rows(&run(set), "x", "nhrp", "ways").len();
+    assert_eq!((ways(&[]), ways(&["limits.nhrp.entries=1"])), (2, 1));
+    let registered = |set: &[&str]| {
+        let all = rows(&run(set), "r1", "nhrp", "cache");
+        ["10.5.0.10", "10.5.0.11"].map(|ip| {
+            all.iter()
+                .any(|row| row.values().any(|v| v.starts_with(ip)))
+        })
+    };
+    assert_eq!(registered(&[]), [true; 2]);
+    let one = registered(&["limits.mps.registrations=1"]);
+    assert_eq!(one.into_iter().filter(|known| *known).count(), 1, "{one:?}");
+}

@@ -15,8 +15,8 @@
 //! frames directly. A proxy, and a client that joined without an address, gets them as all members do, because the BUS
 //! does not know all their addresses. An LE_FLUSH_REQUEST names an ATM address and no LAN destination, so it takes the
 //! path of the data frames for that client and cannot overtake them. Frames for clients without a connection go to all
-//! members. Frames wait in the host's queues, not in the BUS; the driver enforces the maximum frame age S5
-//! ([`super::ServerParams::max_frame_age`]).
+//! members. Frames wait in the host's queues, not in the BUS; nothing discards them for their age (S5,
+//! [`super::ServerParams::max_frame_age`]).
 //!
 //! **Quota**. The BUS accepts from one end system [`super::Quotas::broadcast`] broadcast frames a second,
 //! [`super::Quotas::unknown`] unknown and flush frames, and [`super::Quotas::multicast`]

@@ -158,58 +158,45 @@ impl Interface {
     }
 }
 
-/// Bounds of all state that a peer can make grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Ingress entries in all.
-    pub ingress: usize,
-    /// Ingress entries of one client.
-    pub ingress_per_mpc: usize,
-    /// Egress entries.
-    pub egress: usize,
-    /// Bindings where this router itself is the exit.
-    pub router_bindings: usize,
-    /// Addresses that stations have registered.
-    pub registrations: usize,
-    /// Bindings kept from replies that passed through, and requests whose reply may be kept; 0: no reply is kept.
-    pub kept: usize,
-    /// Stations to purge, for each binding.
-    pub requesters: usize,
-    /// Requests that wait for a reply.
-    pub requests: usize,
-    /// Questions to the router that wait for an answer.
-    pub queries: usize,
-    /// Connections, of both directions.
-    pub connections: usize,
-    /// Connections with one peer.
-    pub connections_per_peer: usize,
-    /// Packets that wait for one connection.
-    pub queue: usize,
-    /// Devices learned from TLVs, and flows remembered for triggers.
-    pub devices: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            ingress: 32768,
-            ingress_per_mpc: 8192,
-            egress: 32768,
-            router_bindings: 1024,
-            registrations: 256,
-            kept: 512,
-            requesters: 256,
-            requests: 65536,
-            queries: 65536,
-            connections: 16384,
-            connections_per_peer: 8,
-            // As many packets as one client can have asked for: a packet that is dropped here is sent again only 5 s
-            // later.
-            queue: 8192,
-            devices: 16384,
-        }
+parameters! {
+    /// Bounds of all state that a peer can make grow.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Limits, LimitRanges {
+        /// Ingress entries in all.
+        ingress: usize = 32768, ANY;
+        /// Ingress entries of one client.
+        ingress_per_mpc: usize = 8192, ANY;
+        /// Egress entries.
+        egress: usize = 32768, ANY;
+        /// Bindings where the router itself is the exit.
+        router_bindings: usize = 1024, ANY;
+        /// Addresses that stations have registered.
+        registrations: usize = 256, ANY;
+        /// Bindings kept from replies that passed through (0: none are kept).
+        ///
+        /// The same number of requests whose reply may be kept.
+        kept: usize = 512, 0..=*ANY.end();
+        /// Stations to purge, for each binding.
+        requesters: usize = 256, ANY;
+        /// Requests that wait for a reply.
+        requests: usize = 65536, ANY;
+        /// Questions to the router that wait for an answer.
+        queries: usize = 65536, ANY;
+        /// Connections, of both directions.
+        connections: usize = 16384, ANY;
+        /// Connections with one peer.
+        connections_per_peer: usize = 8, ANY;
+        /// Packets that wait for one connection.
+        ///
+        /// As many packets as one client can have asked for: a packet that is dropped here is sent again only 5 s later.
+        queue: usize = 8192, ANY;
+        /// Devices learned from TLVs, and flows remembered for triggers.
+        devices: usize = 16384, ANY;
     }
 }
+
+/// A table of nothing serves nobody.
+const ANY: core::ops::RangeInclusive<usize> = 1..=1_000_000;
 
 /// Construction parameters of an MPOA server.
 #[derive(Clone, Debug, PartialEq, Eq)]
