@@ -306,8 +306,14 @@ fn idle(faults: &[(Fault, Span)], lab: &Lab, d: &mut Diagnostics) {
         let name = |node: NodeId| &lab.node(node).name;
         let text = match fault.what {
             FaultKind::Crash(node, service) => {
-                let dead = off.contains(&(node, None)) || !off.insert((node, service));
-                dead.then(|| format!("{} has crashed already", name(node)))
+                let dead = off.contains(&(node, None));
+                let again = dead || !off.insert((node, service));
+                again.then(|| match service.filter(|_| !dead) {
+                    Some(service) => {
+                        format!("{}/{} has crashed already", name(node), service.name())
+                    }
+                    None => format!("{} has crashed already", name(node)),
+                })
             }
             FaultKind::Restart(node, None) => {
                 off.retain(|(one, _)| *one != node);
@@ -453,6 +459,10 @@ mod tests {
             (
                 "{ at: 5s, crash: x }, { at: 6s, crash: x/mpc }",
                 "x has crashed already",
+            ),
+            (
+                "{ at: 5s, crash: x/mpc }, { at: 6s, crash: x/mpc }",
+                "x/mpc has crashed already",
             ),
             (
                 "{ at: 5s, crash: x }, { at: 6s, restart: x/mpc }",
