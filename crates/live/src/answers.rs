@@ -299,6 +299,9 @@ fn inspect(
         if only.is_some_and(|only| only != id) {
             continue;
         }
+        if node.is_none() && only.is_some() {
+            return Err(Answer::error(format!("{name} is down"), ""));
+        }
         if what == "processes" {
             let daemons = driver.daemons.as_ref();
             let table = daemons.and_then(|daemons| daemons.table(id, now));
@@ -313,9 +316,6 @@ fn inspect(
                 link.map(outside::Link::tables)
             }
             Some(node) => node.inspect(what, now),
-            None if only.is_some() => {
-                return Err(Answer::error(format!("{name} is down"), ""));
-            }
             None => None,
         };
         known |= tables.is_some();

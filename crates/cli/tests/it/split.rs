@@ -137,6 +137,24 @@ impl Runtime {
 }
 
 #[test]
+fn a_crashed_host_with_processes_of_its_own_is_told_to_be_down() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("split-down");
+    lab.ok(&["up", "-d", "-q", "--split", LAB]);
+    lab.ok(&["inspect", "urku", "processes"]);
+    lab.ok(&["fault", "crash", "urku"]);
+    for kinds in [&[][..], &["processes"], &["lec"]] {
+        let ran = lab.run(&[&["inspect", "urku"], kinds].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{kinds:?}");
+        assert!(ran.err.contains("urku is down"), "{kinds:?}: {}", ran.err);
+    }
+    lab.ok(&["inspect", "processes"]);
+    lab.down_with_warnings();
+}
+
+#[test]
 fn a_daemon_that_is_killed_stops_no_traffic_and_the_next_takes_over() {
     if !can_run() {
         return;
