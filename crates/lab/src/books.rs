@@ -118,8 +118,13 @@ impl Lab {
             ));
         }
         if matches!(flow.kind, FlowKind::Ping { .. }) && answers == 0 {
+            let answers = self.main_reason_of_answers(report);
+            let requests = match lost {
+                0 => String::new(),
+                lost => format!(", and lost {lost} of them{why}"),
+            };
             return Some(format!(
-                "traffic {name} got no answer to {offered} requests"
+                "traffic {name} got no answer to {offered} requests{answers}{requests}"
             ));
         }
         let unexplained = report.sum(|path| path.unexplained);

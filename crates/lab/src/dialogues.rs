@@ -16,6 +16,7 @@ use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
 use aerostat_node::host::sockets::{Program, Role, State};
 use aerostat_node::ip::flow_stats::{Census, FlowStats};
+use aerostat_proto::Cause;
 use past::Tally;
 use std::collections::BTreeMap;
 
@@ -45,8 +46,19 @@ pub struct Dialogue {
     pub under_way: u64,
     /// Lost PDUs by place, as for flows.
     pub lost_by: BTreeMap<String, u64>,
+    /// How the connection was cut off before the program had begun to write its last PDU.
+    pub cut: Option<Cut>,
     /// The expectation of the lab file.
     pub expect: Option<Expect>,
+}
+
+/// The end of a connection on which a program had still to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// PDUs that the program never began to write.
+    pub unwritten: u64,
+    /// Cause of the release; `None` if the program's host was switched off.
+    pub cause: Option<Cause>,
 }
 
 impl Dialogue {
@@ -82,13 +94,29 @@ impl Dialogue {
         ];
         let wrong = counts.into_iter().filter(|(pdus, _)| *pdus > 0);
         let wrong: Vec<_> = wrong.map(|(pdus, what)| format!("{pdus} {what}")).collect();
+        let cut = self.cut.map(|cut| cut.after(offered));
         if wrong.is_empty() {
-            return None;
+            return cut.map(|cut| format!("program {name}: {cut}"));
         }
         let most = self.lost_by.iter().max_by_key(|(_, pdus)| **pdus);
         let why = most.map_or(String::new(), |(place, pdus)| format!(" ({place}: {pdus})"));
         let wrong = wrong.join(", ");
-        Some(format!("program {name}: of {offered} PDUs {wrong}{why}"))
+        let cut = cut.map_or(String::new(), |cut| format!("; {cut}"));
+        Some(format!(
+            "program {name}: of {offered} PDUs {wrong}{why}{cut}"
+        ))
+    }
+}
+
+impl Cut {
+    /// The cut in words, after so many PDUs.
+    fn after(self, offered: u64) -> String {
+        let all = offered + self.unwritten;
+        let cause = match self.cause {
+            Some(cause) => cause.to_string(),
+            None => "its host was switched off".to_owned(),
+        };
+        format!("its connection ended after {offered} of {all} PDUs: {cause}")
     }
 }
 
@@ -149,6 +177,8 @@ impl Dialogue {
             .zip(later.delivered)
             .map(|(before, after)| before + after);
         self.under_way += later.under_way;
+        // The program writes all of its PDUs in each life.
+        self.cut = later.cut;
         for (place, pdus) in later.lost_by {
             *self.lost_by.entry(place).or_default() += pdus;
         }
@@ -190,6 +220,10 @@ impl<N: Network> Reader<'_, N> {
             delivered: (left == 0).then(|| figures.map_or(0, |found| found.received_packets)),
             under_way: figures.map_or(0, |found| found.in_flight),
             lost_by: figures.map_or_else(BTreeMap::new, |found| lab.lost_by(found)),
+            cut: (tally.state == State::Ended && tally.unwritten > 0).then_some(Cut {
+                unwritten: tally.unwritten,
+                cause: tally.cause,
+            }),
             expect: lab
                 .sockets_expect
                 .get(&(tally.node, tally.program))

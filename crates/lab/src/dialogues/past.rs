@@ -8,6 +8,7 @@ use aerostat_node::atm::SocketId;
 use aerostat_node::host::Station;
 use aerostat_node::host::sockets::{ENDED, Fate, Program, Record, Role, State};
 use aerostat_node::ip::flow_stats::FlowStats;
+use aerostat_proto::Cause;
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
 
@@ -26,6 +27,9 @@ pub(super) struct Tally {
     pub(super) waiting: u64,
     pub(super) late: u64,
     pub(super) sent: u64,
+    /// PDUs of its own that the program has not begun to write.
+    pub(super) unwritten: u64,
+    pub(super) cause: Option<Cause>,
 }
 
 impl Tally {
@@ -43,6 +47,8 @@ impl Tally {
             waiting: record.waiting(),
             late: record.late,
             sent: record.sent.pdus,
+            unwritten: record.unwritten(),
+            cause: record.cause,
         }
     }
 
@@ -146,6 +152,8 @@ mod tests {
             waiting: 0,
             late: 0,
             sent: 3,
+            unwritten: 0,
+            cause: None,
         }
     }
 

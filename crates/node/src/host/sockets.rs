@@ -299,6 +299,11 @@ impl Record {
     pub const fn waiting(&self) -> u64 {
         self.offered - self.sent.pdus - self.refused
     }
+    /// PDUs of its own that the program has not begun to write yet. They are never written if the call has ended.
+    #[must_use]
+    pub const fn unwritten(&self) -> u64 {
+        self.left
+    }
 }
 
 /// Totals over all calls of a program, including calls that are not remembered any more.

@@ -415,8 +415,28 @@ until: 4s
 ";
     let books = books(text, 0);
     assert_eq!((books.offered, books.delivered), (10, 10));
-    let words = "traffic f got no answer to 10 requests";
-    assert_eq!(books.complaint.as_deref(), Some(words));
+    let place = "a: flooded, and for nobody here: 10";
+    let words = format!("traffic f got no answer to 10 requests ({place})");
+    assert_eq!(books.complaint, Some(words));
+}
+
+#[test]
+fn a_ping_without_answers_whose_requests_are_lost_tells_the_losses_too() {
+    let rest = format!(
+        "traffic: [{WARM}, {{ name: f, from: a, to: b, kind: ping, rate: 10pps, start: 2s, duration: 1s }}]\n\
+         faults: [{{ at: 2060ms, link_down: b-s }}]\nuntil: 5s\n"
+    );
+    let text = pair(["rate: oc3", "rate: oc3, delay: 40ms"], &rest);
+    let books = books(&text, 1);
+    let lost: u64 = books.lost.values().sum();
+    let words = books.complaint.expect("a warning");
+    assert!((1..10).contains(&lost), "{lost} {words}");
+    let losses = format!(", and lost {lost} of them (");
+    assert!(
+        words.starts_with("traffic f got no answer to 10 requests"),
+        "{words}"
+    );
+    assert!(words.contains(&losses), "{words}");
 }
 
 #[test]
@@ -530,6 +550,32 @@ fn pdus_that_a_link_loses_and_pdus_that_are_late_are_warnings_unless_they_are_ex
     let words = format!("program a/w: of 400 PDUs {late} late");
     assert_eq!(books[0].complaint(), Some(words));
     assert!(late > 0);
+}
+
+#[test]
+fn a_call_that_is_cut_off_before_its_last_pdu_is_a_warning_that_says_when_and_why() {
+    let (writer, reader) = (
+        "{ name: w, call: b, pdus: 100, rate: 10pps }",
+        "{ name: r, listen: sink }",
+    );
+    let complaint = |rest: &str| {
+        let books = programs("rate: oc3", writer, reader, &format!("until: 15s\n{rest}"));
+        (books[0].offered, books[0].complaint())
+    };
+    assert_eq!(complaint(""), (100, None));
+    // The called host is gone, and the switch releases the call; nothing is under way between two PDUs.
+    let (offered, words) = complaint("faults: [{ at: 5050ms, crash: b }]\n");
+    let words = words.expect("a warning");
+    let begin = format!("its connection ended after {offered} of 100 PDUs: ");
+    assert!(offered < 100 && words.contains(&begin), "{words}");
+    // The calling host is gone, and its program with it.
+    let (offered, words) = complaint("faults: [{ at: 5050ms, crash: a }]\n");
+    let words = words.expect("a warning");
+    let end = format!("ended after {offered} of 100 PDUs: its host was switched off");
+    assert!(offered < 100 && words.ends_with(&end), "{words}");
+    // The run ends while the program writes: nothing was cut off.
+    let books = programs("rate: oc3", writer, reader, "until: 5s\n");
+    assert_eq!(books[0].complaint(), None);
 }
 
 #[test]
