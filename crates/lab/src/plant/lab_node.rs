@@ -274,6 +274,8 @@ impl Node for LabNode {
         }
     }
 
+    // Drivers are in other crates, and call this and the next methods for every cell or event.
+    #[inline]
     fn forward(
         &mut self,
         port: u16,
@@ -352,6 +354,7 @@ impl Node for LabNode {
         }
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         match self {
             Self::Station(node) => node.station.poll_timeout(),
@@ -388,6 +391,7 @@ impl Node for LabNode {
         }
     }
 
+    #[inline]
     fn output_port(&mut self, port: u16) -> Option<&mut OutputPort> {
         match self {
             Self::Station(node) => (port == 0).then(|| node.station.nic_mut().output_mut()),

@@ -1,10 +1,10 @@
 //! The schedule: the next event, by time and, among events of one instant, by source.
 //!
-//! A world has a fixed set of *sources* of events (a direction of a link, a node's deadline), each of which waits for
+//! A plant has a fixed set of *sources* of events (a direction of a link, a node's deadline), each of which waits for
 //! at most one event. So the schedule is not a heap of events but a tournament over the sources: moving a source's
 //! event takes one pass from its leaf to the root, and there are no stale events. In a tie the source with the lower
 //! number comes first, not the event that was scheduled first. So the order does not depend on the history of the
-//! world: a run that handles cells in batches equals one that does not.
+//! plant: a run that handles cells in batches equals one that does not.
 
 use aerostat_proto::Instant;
 
@@ -40,6 +40,7 @@ impl Schedule {
     }
 
     /// Sets, moves or removes the event of a source.
+    #[inline]
     pub fn set(&mut self, source: u32, at: Option<Instant>) {
         let time = at.map_or(NEVER, Instant::as_nanos);
         if std::mem::replace(&mut self.times[source as usize], time) == time {
@@ -54,6 +55,7 @@ impl Schedule {
 
     /// The source with the next event, and its time.
     #[must_use]
+    #[inline]
     pub fn next(&self) -> Option<(Instant, u32)> {
         let source = *self.winners.get(1)?;
         match self.times[source as usize] {
@@ -63,6 +65,7 @@ impl Schedule {
     }
 
     /// Decides one match; the left side has the sources with lower numbers.
+    #[inline]
     fn play(&mut self, node: usize) {
         let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
         let right_wins = self.times[right as usize] < self.times[left as usize];
