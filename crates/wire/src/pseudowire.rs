@@ -12,7 +12,7 @@
 //! In AAL5-SDU mode the flags are T (the payload is one cell in N-to-one form, for OAM), E (EFCI of the last cell), C
 //! (CLP of any cell) and U (the lowest bit of the UU octet). The pseudowire stands for one VC, so no label of the VC is
 //! sent, and neither are padding and trailer. The length of a packet below 64 octets, with the control word, is in the
-//! length field, because an Ethernet may pad the frame. N-to-one mode sends 0 there.
+//! length field, because an Ethernet may pad the frame. N-to-one mode, also that of T, sends 0 there.
 //!
 //! Standards: RFC 4385 §3 (first bits, sequence number), §5 (associated channel); RFC 4717 §5.1 (control word, length),
 //! §8.1 (N-to-one), §10.1 (AAL5-SDU).
@@ -145,8 +145,9 @@ impl<'a> Aal5Packet<'a> {
     /// Appends the control word and the payload.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let length = WORD_LEN + self.payload.len();
-        // With T the payload is in N-to-one form, but the packet is one of this mode, so its length stands in the field.
-        let length = if length < LENGTH_LIMIT { length } else { 0 };
+        // With T the payload is in N-to-one form, whose length field is 0. One cell needs no padding.
+        let told = length < LENGTH_LIMIT && !self.flags.cell;
+        let length = if told { length } else { 0 };
         let word = ControlWord {
             flags: self.flags.bits(),
             length: length as u8,

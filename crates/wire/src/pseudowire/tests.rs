@@ -91,8 +91,12 @@ fn sdus_and_a_cell_in_aal5_sdu_mode() {
     };
     let mut out = Vec::new();
     cell.encode(&mut out);
-    assert_eq!(out[..4], [8, 56, 0, 1]);
-    assert_eq!(Aal5Packet::decode(&out), Ok(cell));
+    assert_eq!(out[..4], [8, 0, 0, 1]);
+    // A length there does no harm.
+    for length in [0, 56] {
+        out[1] = length;
+        assert_eq!(Aal5Packet::decode(&out), Ok(cell));
+    }
 }
 
 #[test]
