@@ -6,6 +6,7 @@ mod leaves;
 mod limits;
 mod mpoa;
 mod nhrp;
+mod pseudowire;
 mod timers;
 
 pub(crate) use clip::{LisFile, NextHopFile, PvcFile};
@@ -13,6 +14,7 @@ pub(crate) use leaves::*;
 pub(crate) use limits::LimitsFile;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
+pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel};
 pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile};
 
 use crate::diag::Diagnostics;
@@ -101,6 +103,10 @@ section! {
         udp: Option<UdpFile>,
         /// Cells in Ethernet frames.
         ethernet: Option<EthernetFile>,
+        /// Pseudowires over MPLS on an Ethernet interface.
+        mpls: Option<MplsFile>,
+        /// A pseudowire over IP: a static session of L2TPv3.
+        l2tp: Option<L2tpFile>,
         /// Unique name of what is at the other end; default outside1, outside2 and so on.
         name: Option<At<Name>>,
         /// Another switch is at the other end: what this one plays towards it, network or user (IISP); auto: both find out

@@ -16,6 +16,7 @@
 mod elan;
 mod limits;
 mod outside;
+mod pseudowire;
 mod scale;
 mod timers;
 mod traffic;
@@ -23,6 +24,7 @@ mod traffic;
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use limits::Limits;
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
+pub use pseudowire::{CellWire, Gathering, L2tp, L2tpEnds, Labels, Mpls, Scope, SduWire};
 pub use scale::Scale;
 pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};

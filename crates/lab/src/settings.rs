@@ -7,6 +7,7 @@
 //! here. A test walks the schema of lab files and changes each key.
 
 mod nodes;
+mod pseudowires;
 mod subnets;
 #[cfg(test)]
 mod tests;

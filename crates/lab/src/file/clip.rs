@@ -1,5 +1,6 @@
 //! Sections about Classical IP and permanent connections.
 
+use super::pseudowire::SduWireFile;
 use super::{AddressList, Ip, Label, Net, QosText, keys};
 use crate::field::{At, Table, section};
 
@@ -56,5 +57,7 @@ section! {
         mux: Option<At<bool>>,
         /// Classical IP: IP address of the station at the outside end; default: InATMARP asks.
         peer: Option<At<Ip>>,
+        /// Behind a link over MPLS: a pseudowire of its own, with the SDUs of this connection.
+        pseudowire: Option<SduWireFile>,
     }
 }

@@ -1,6 +1,6 @@
 //! Systems behind links out of the lab.
 
-use super::{Attachment, Side};
+use super::{Attachment, L2tp, Mpls, Side};
 use aerostat_proto::Duration;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -70,6 +70,10 @@ pub enum OutsideWay {
         /// Packing of cells into frames: always many.
         packing: Packing,
     },
+    /// Pseudowires over MPLS.
+    Mpls(Mpls),
+    /// A session of L2TPv3.
+    L2tp(L2tp),
 }
 
 /// Packing of cells into datagrams and frames.

@@ -18,6 +18,7 @@ mod nodes;
 pub(crate) mod outside;
 mod permanent;
 mod ports;
+mod pseudowires;
 pub(crate) mod sockets;
 mod timers;
 
@@ -228,6 +229,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     lane::check_foreign(file, &lab, d);
     clip::members(file, &names, &mut lab, d);
     permanent::connections(file, &names, &mut lab, d);
+    pseudowires::check(file, &lab, d);
     if wrong(d) {
         return None;
     }

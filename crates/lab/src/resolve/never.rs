@@ -3,7 +3,7 @@
 use super::outside;
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{FaultFile, HostFile, LabFile, MpoaFile, Time};
+use crate::file::{FaultFile, HostFile, LabFile, MpoaFile, Socket, Time};
 use crate::model::{Elan, ElanId, Lab, NodeId, NodeKind};
 use aerostat_proto::Duration;
 use std::net::SocketAddr;
@@ -159,9 +159,17 @@ fn one_port(file: &LabFile, d: &mut Diagnostics) {
             .atmtcp
             .as_ref()
             .and_then(|tcp| tcp.listen.as_ref());
-        let both = [(true, udp), (false, tcp)];
-        for (udp, local) in both.into_iter().filter_map(|(udp, at)| Some((udp, at?))) {
-            let (own, at) = (local.value.0, local.at);
+        let l2tp = link.options.l2tp.as_ref().and_then(|l2tp| {
+            let (ip, port) = l2tp.local.value.0;
+            Some((SocketAddr::new(ip, port?), l2tp.local.at))
+        });
+        let place = |local: &At<Socket>| (local.value.0, local.at);
+        let all = [
+            (true, udp.map(place)),
+            (false, tcp.map(place)),
+            (true, l2tp),
+        ];
+        for (udp, (own, at)) in all.into_iter().filter_map(|(udp, at)| Some((udp, at?))) {
             if own.port() == 0 {
                 continue;
             }

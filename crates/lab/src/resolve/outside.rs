@@ -1,19 +1,19 @@
 //! Links out of the lab, and nodes for their far ends.
 
 use super::nodes::connect;
-use super::{Class, Names};
+use super::{Class, Names, pseudowires};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{
-    AtmTcpFile, EthernetFile, LabFile, LinkFile, OutsideFile, OutsideOptions, Time, UdpFile,
+    AtmTcpFile, EthernetFile, LabFile, LinkFile, Mac, OutsideFile, OutsideOptions, Time, UdpFile,
 };
 use crate::model::{
-    Attachment, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay,
-    Packing, Side,
+    Attachment, Gathering, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideTrunk,
+    OutsideWay, Packing, Side,
 };
 use crate::plan::{self, Kind};
 use aerostat_proto::Duration;
-use aerostat_wire::AtmAddress;
+use aerostat_wire::{AtmAddress, MacAddr};
 
 /// How long a cell waits for others: default and largest value.
 const WAIT: Duration = Duration::from_micros(100);
@@ -193,21 +193,30 @@ fn attach(
     });
 }
 
+/// Keys that say how a link leaves the lab.
+const WAYS: [&str; 5] = ["atmtcp", "udp", "ethernet", "mpls", "l2tp"];
+
 fn way(options: &OutsideOptions, d: &mut Diagnostics) -> Option<OutsideWay> {
-    match (&options.atmtcp, &options.udp, &options.ethernet) {
-        (Some(file), None, None) => atmtcp(file, d),
-        (None, Some(file), None) => udp(file, d),
-        (None, None, Some(file)) => ethernet(file, d),
-        _ => {
-            d.error(
-                options.place,
-                "a link out of the lab has one of 'atmtcp', 'udp' and 'ethernet'",
-            )
+    let given = [
+        options.atmtcp.is_some(),
+        options.udp.is_some(),
+        options.ethernet.is_some(),
+        options.mpls.is_some(),
+        options.l2tp.is_some(),
+    ];
+    if given.into_iter().filter(|given| *given).count() != 1 {
+        let text =
+            "a link out of the lab has one of 'atmtcp', 'udp', 'ethernet', 'mpls' and 'l2tp'";
+        d.error(options.place, text)
             .hint("for example: [s1, { udp: { local: 127.0.0.1:10001, peer: 127.0.0.1:10002 } }]")
-            .rests_in(options.place, ["atmtcp", "udp", "ethernet"]);
-            None
-        }
+            .rests_in(options.place, WAYS);
+        return None;
     }
+    (options.atmtcp.as_ref().and_then(|file| atmtcp(file, d)))
+        .or_else(|| udp(options.udp.as_ref()?, d))
+        .or_else(|| ethernet(options.ethernet.as_ref()?, d))
+        .or_else(|| pseudowires::mpls(options.mpls.as_ref()?, d))
+        .or_else(|| pseudowires::l2tp(options.l2tp.as_ref()?, d))
 }
 
 fn udp(file: &UdpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
@@ -232,7 +241,9 @@ fn udp(file: &UdpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
 
 fn packing(file: &UdpFile, d: &mut Diagnostics) -> Option<Packing> {
     if let Some(cells) = &file.cells {
-        return many(cells, file.wait.as_ref(), file.word.as_ref(), d);
+        let cells = (Some(cells), CELLS);
+        let gathering = gathering(cells, file.wait.as_ref(), file.place, d)?;
+        return Some(many(gathering, file.word.as_ref()));
     }
     let wait = file.wait.as_ref().map(|wait| wait.at);
     let word = file.word.as_ref().map(|word| word.at);
@@ -244,46 +255,56 @@ fn packing(file: &UdpFile, d: &mut Diagnostics) -> Option<Packing> {
     Some(Packing::One)
 }
 
-fn many(
-    given: &At<u64>,
+fn many(Gathering { cells, wait }: Gathering, word: Option<&At<bool>>) -> Packing {
+    Packing::Many {
+        cells,
+        wait,
+        word: word.is_some_and(|word| word.value),
+    }
+}
+
+/// Gathering of so many cells, or of the number that stands beside; `place` is that of the section.
+pub(super) fn gathering(
+    (given, default): (Option<&At<u64>>, u64),
     wait: Option<&At<Time>>,
-    word: Option<&At<bool>>,
+    place: Span,
     d: &mut Diagnostics,
-) -> Option<Packing> {
+) -> Option<Gathering> {
     if let Some(wait) = wait.filter(|wait| wait.value.0 > MAX_WAIT) {
         d.error(wait.at, "cells wait at most 10ms");
     }
-    let cells = u16::try_from(given.value).unwrap_or(0);
+    let (cells, at) = given.map_or((default, place), |given| (given.value, given.at));
+    let cells = u16::try_from(cells).unwrap_or(0);
     if !(1..=Packing::MAX_CELLS).contains(&cells) {
         let text = format!("a packet holds 1 to {} cells", Packing::MAX_CELLS);
-        d.error(given.at, text);
+        d.error(at, text);
         return None;
     }
-    Some(Packing::Many {
-        cells,
-        wait: wait.map_or(WAIT, |wait| wait.value.0),
-        word: word.is_some_and(|word| word.value),
-    })
+    let wait = wait.map_or(WAIT, |wait| wait.value.0);
+    Some(Gathering { cells, wait })
+}
+
+/// Checks the name of an interface and the MAC address of the peer there; returns the address.
+pub(super) fn cable(interface: &At<String>, peer: &At<Mac>, d: &mut Diagnostics) -> MacAddr {
+    // The kernel's limit, IFNAMSIZ without the final 0.
+    if interface.value.is_empty() || interface.value.len() > 15 {
+        d.error(interface.at, "an interface's name has 1 to 15 octets");
+    }
+    let address = peer.value.0;
+    if address.0[0] & 1 != 0 || address.0 == [0; 6] {
+        d.error(peer.at, "this is no station's MAC address");
+    }
+    address
 }
 
 fn ethernet(file: &EthernetFile, d: &mut Diagnostics) -> Option<OutsideWay> {
-    let (interface, peer) = (&file.interface.value, file.peer.value.0);
-    // The kernel's limit, IFNAMSIZ without the final 0.
-    if interface.is_empty() || interface.len() > 15 {
-        d.error(file.interface.at, "an interface's name has 1 to 15 octets");
-    }
-    if peer.0[0] & 1 != 0 || peer.0 == [0; 6] {
-        d.error(file.peer.at, "this is no station's MAC address");
-    }
-    let cells = At {
-        value: CELLS,
-        at: file.place,
-    };
-    let cells = file.cells.as_ref().unwrap_or(&cells);
+    let peer = cable(&file.interface, &file.peer, d);
+    let cells = (file.cells.as_ref(), CELLS);
+    let gathering = gathering(cells, file.wait.as_ref(), file.place, d)?;
     Some(OutsideWay::Ethernet {
-        interface: interface.clone(),
+        interface: file.interface.value.clone(),
         peer,
-        packing: many(cells, file.wait.as_ref(), file.word.as_ref(), d)?,
+        packing: many(gathering, file.word.as_ref()),
     })
 }
 
@@ -446,7 +467,7 @@ mod tests {
         assert!(text.contains("one IP version"), "{text}");
         let text = wrong("local: 127.0.0.1:1, peer: 0.0.0.0:1");
         assert!(text.contains("an address and a port"), "{text}");
-        assert!(error("[s1, { name: x9 }]").contains("one of 'atmtcp', 'udp' and 'ethernet'"));
+        assert!(error("[s1, { name: x9 }]").contains("one of 'atmtcp', 'udp', 'ethernet', 'mpls'"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Permanent connections and their way through the switches.
 
-use super::{Class, Names, atm};
+use super::{Class, Names, atm, pseudowires};
 use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{LabFile, PvcFile};
@@ -40,12 +40,12 @@ impl TrunkLabels {
 }
 
 /// Routes the permanent connections, each on its own labels.
-pub(super) fn connections(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn connections(lab_file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     let mut labels = TrunkLabels {
         vci: FIRST_TRUNK_VCI,
         vpi: 1,
     };
-    for file in file.pvcs.iter().flatten() {
+    for file in lab_file.pvcs.iter().flatten() {
         let wanted = [Class::Host, Class::Router, Class::Outside];
         let from = names.find(&file.from, &wanted, "an end system", d);
         let to = names.find(&file.to, &wanted, "an end system", d);
@@ -58,6 +58,7 @@ pub(super) fn connections(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut 
         }
         if let Some(pvc) = connection(file, lab, [from, to], &mut labels, d) {
             odd(file, lab, &pvc, d);
+            pseudowires::of_connection(file, &pvc, lab_file, lab, d);
             lab.pvcs.push(pvc);
             if !admit(file, lab, d) {
                 // The connections after it are admitted without what this one asks for.

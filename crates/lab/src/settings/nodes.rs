@@ -1,6 +1,8 @@
 //! Nodes and what runs on them.
 
-use super::{debug, expected, hex, map_of, named, seconds, text, texts, with_parameters, word};
+use super::{
+    debug, expected, hex, map_of, named, pseudowires, seconds, text, texts, with_parameters, word,
+};
 use crate::model::{
     Attachment, Congestion, Expect, Forwarding, Host, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc,
     Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, Router, SegmentHost, Side,
@@ -363,6 +365,8 @@ fn of_way(way: &OutsideWay) -> Value {
         } => {
             json!({ "ethernet": { "interface": interface, "peer": text(peer), "packing": of_packing(packing) } })
         }
+        OutsideWay::Mpls(mpls) => json!({ "mpls": pseudowires::of_mpls(mpls) }),
+        OutsideWay::L2tp(l2tp) => json!({ "l2tp": pseudowires::of_l2tp(l2tp) }),
     }
 }
 

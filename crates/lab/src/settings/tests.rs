@@ -18,6 +18,8 @@ links:
   - [s2, { name: card, ethernet: { interface: eth7, peer: 02:00:00:00:00:01 } }]
   - [s2, { name: trunk, trunk: network, routes: [47.0091.81.000000.02a7.10], udp: { local: 127.0.0.1:7003, peer: 127.0.0.1:7004 } }]
   - [s1, s2, { name: other }]
+  - [s2, { name: pe, mpls: { interface: eth6, peer: 02:00:00:00:00:01, outgoing: 1000, incoming: 2000 } }]
+  - [s2, { name: tunnel, l2tp: { local: 10.0.0.1, peer: 10.0.0.2, session: 1, peer_session: 2, sublayer: atm } }]
 lane:
   on: s1
   link: {}
@@ -34,6 +36,7 @@ clip:
 pvcs:
   - { from: x, vc: 0.100, to: y }
   - { from: p, vc: 0.101, to: tcp }
+  - { from: y, vc: 0.102, to: pe, pseudowire: { outgoing: 1001, incoming: 2001 } }
 mpoa: { start: 0s }
 nhrp: { register: true }
 timers: {}
@@ -111,6 +114,33 @@ UdpFile.peer || links.2.udp.peer=127.0.0.1:7009
 UdpFile.cells || links.2.udp.cells=5
 UdpFile.wait || links.2.udp.wait=1ms
 UdpFile.word || links.2.udp.word=true
+OutsideOptions.mpls || links.6.mpls={interface: eth8, peer: 02:00:00:00:00:01, outgoing: 1000, incoming: 2000}
+OutsideOptions.l2tp || links.7.l2tp={local: 10.0.0.1, peer: 10.0.0.2, session: 7, peer_session: 2}
+MplsFile.interface || links.6.mpls.interface=eth9
+MplsFile.peer || links.6.mpls.peer=02:00:00:00:00:02
+MplsFile.outgoing || links.6.mpls.outgoing=[17, 1000]
+MplsFile.incoming || links.6.mpls.incoming=2002
+MplsFile.vc || links.6.mpls.vc=0.100
+MplsFile.vp || links.6.mpls.vp=5
+MplsFile.cells || links.6.mpls.cells=5
+MplsFile.wait || links.6.mpls.wait=1ms
+MplsFile.word || links.6.mpls.word=false
+MplsFile.sequence || links.6.mpls.sequence=true
+SduWireFile.outgoing || pvcs.2.pseudowire.outgoing=[17, 1001]
+SduWireFile.incoming || pvcs.2.pseudowire.incoming=2002
+SduWireFile.sequence || pvcs.2.pseudowire.sequence=true
+L2tpFile.local || links.7.l2tp.local=10.0.0.3
+L2tpFile.peer || links.7.l2tp.peer=10.0.0.3
+L2tpFile.session || links.7.l2tp.session=3
+L2tpFile.peer_session || links.7.l2tp.peer_session=3
+L2tpFile.cookie || links.7.l2tp.cookie=01234567
+L2tpFile.peer_cookie || links.7.l2tp.peer_cookie=0123456789abcdef
+L2tpFile.sublayer || links.7.l2tp.sublayer=none
+L2tpFile.sequence || links.7.l2tp.sequence=true
+L2tpFile.vc || links.7.l2tp.vc=0.100
+L2tpFile.vp || links.7.l2tp.vp=5
+L2tpFile.cells || links.7.l2tp.cells=5
+L2tpFile.wait || links.7.l2tp.wait=1ms
 EthernetFile.interface || links.3.ethernet.interface=eth9
 EthernetFile.peer || links.3.ethernet.peer=02:00:00:00:00:02
 EthernetFile.cells || links.3.ethernet.cells=5
@@ -225,6 +255,7 @@ PvcFile.police || pvcs.1.police=true
 PvcFile.vp | pvcs.1={from: tcp, vc: 5.0, to: card, to_vc: 5.0, vp: true} | pvcs.1={from: tcp, vc: 6.0, to: card, to_vc: 6.0, vp: true}
 PvcFile.mux || pvcs.1.mux=true
 PvcFile.peer || pvcs.1.peer=10.3.0.88
+PvcFile.pseudowire || pvcs.2.pseudowire={outgoing: 1009, incoming: 2009}
 MpoaParams.start || mpoa.start=1s
 MpoaParams.flow_detect || hosts.x.mpoa.flow_detect=9 frames per 1s
 MpoaParams.qos || mpoa.qos=['10.2.0.10 tx=80000,1600 rx=tx']

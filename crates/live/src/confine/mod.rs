@@ -55,7 +55,8 @@ impl Needs {
         Self {
             directory: directory.to_owned(),
             connects: ways().filter_map(port).collect(),
-            binds: ways().any(|way| matches!(way, OutsideWay::Ethernet { .. })),
+            binds: ways()
+                .any(|way| matches!(way, OutsideWay::Ethernet { .. } | OutsideWay::Mpls(_))),
             results: results.map(Path::to_owned),
         }
     }

@@ -279,7 +279,10 @@ impl Link {
                     at: Some(Instant::ZERO),
                 }
             }
-            OutsideWay::Udp { .. } | OutsideWay::Ethernet { .. } => {
+            OutsideWay::Udp { .. }
+            | OutsideWay::Ethernet { .. }
+            | OutsideWay::Mpls(_)
+            | OutsideWay::L2tp(_) => {
                 return Err(ErrorKind::Unsupported.into());
             }
         };

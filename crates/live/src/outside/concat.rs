@@ -1,164 +1,210 @@
-//! Many cells in a datagram: the N-to-one cell mode of RFC 4717, here over UDP instead of MPLS.
+//! Many cells in a packet: the N-to-one cell mode of RFC 4717, over UDP, in Ethernet frames, over MPLS and L2TPv3.
 //!
-//! **Format.** An optional control word, then 1 to 172 cells of 52 octets: a word with VPI (12 bits), VCI (16), PTI (3)
-//! and CLP (1), no HEC, and 48 octets of payload. Cells of different VCs may be mixed; each keeps its own header.
-//! Source: RFC 4717 §8 (cells), §6 (control word).
+//! **Format.** An optional word ([`Shim`]), then 1 to 172 cells of 52 octets: a word with VPI (12 bits), VCI (16), PTI
+//! (3) and CLP (1), no HEC, and 48 octets of payload. Cells of different VCs may be mixed; each keeps its own header.
+//! Source: RFC 4717 §8.1, RFC 4454 §5.2 (cells).
 //!
-//! **The control word** is `0000`, four flags, two reserved bits, six bits of length, all sent as 0, and a sequence
-//! number of 16 bits that starts at 1 and skips 0. A sender with number 0 does not number its datagrams. A datagram
-//! that is late is dropped, because cells must keep their order; a gap is counted. After `AGAIN` late datagrams in a
-//! row the peer counts as restarted. Source: RFC 4385 §3, §4 (to which RFC 4717 refers); `AGAIN` is this program's own.
+//! **The word** is the control word (RFC 4717 §5.1.2, flags and length 0) or a sublayer of L2TPv3. Both carry a
+//! sequence number; `sequence.rs` has its rules.
 //!
-//! Both ends must have the same setting for the control word. The two forms differ in length by 4 octets, so a length
-//! of one form is never valid in the other (52k and 52k + 4), and a wrong setting shows as bad lengths.
+//! Both ends must have the same setting for the word. The two forms differ in length by 4 octets, so a length of one
+//! form is never valid in the other (52k and 52k + 4), and a wrong setting shows as bad lengths.
 
+use super::sequence::{Numbers, Order, Space};
 use aerostat_lab::model::Packing;
-use aerostat_wire::cell::{CELL_LEN, HEADER_LEN, PAYLOAD_LEN};
+use aerostat_wire::cell::CELL_LEN;
+use aerostat_wire::l2tp::{Sublayer, SublayerWord};
+use aerostat_wire::pseudowire::{self, AtmFlags, BARE_CELL_LEN, BareCell, ControlWord, WORD_LEN};
 
-/// Octets of the control word.
-const WORD: usize = 4;
-/// Octets of a cell without HEC.
-const CELL: usize = CELL_LEN - 1;
-/// Longest datagram.
-pub const MAX_DATAGRAM: usize = WORD + CELL * Packing::MAX_CELLS as usize;
-/// This many late datagrams in a row mean that the peer has restarted.
-const AGAIN: u8 = 4;
+/// Longest packet.
+pub const MAX_DATAGRAM: usize = WORD_LEN + BARE_CELL_LEN * Packing::MAX_CELLS as usize;
 
-/// A cell in a datagram: header without HEC, payload.
-pub type Cell = ([u8; HEADER_LEN - 1], [u8; PAYLOAD_LEN]);
+/// What stands in front of the cells of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shim {
+    /// Nothing.
+    None,
+    /// The control word.
+    Word {
+        /// True if packets are numbered, and the numbers of the peer's packets count.
+        numbers: bool,
+    },
+    /// A sublayer of L2TPv3.
+    Sublayer {
+        /// Which one; with [`Sublayer::None`] no octets.
+        form: Sublayer,
+        /// True if packets are numbered, and the numbers of the peer's packets count.
+        numbers: bool,
+    },
+}
 
-/// Puts cells into datagrams.
+impl Shim {
+    /// The control word with numbers, or nothing.
+    #[must_use]
+    pub const fn numbered(word: bool) -> Self {
+        if word {
+            Self::Word { numbers: true }
+        } else {
+            Self::None
+        }
+    }
+    const fn space(self) -> Space {
+        match self {
+            Self::None | Self::Word { .. } => Space::Sixteen,
+            Self::Sublayer { .. } => Space::TwentyFour,
+        }
+    }
+    const fn counts(self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Word { numbers } | Self::Sublayer { numbers, .. } => numbers,
+        }
+    }
+}
+
+/// Puts cells into packets.
 #[derive(Debug)]
 pub struct Packer {
-    word: bool,
-    sequence: u16,
+    shim: Shim,
+    numbers: Numbers,
 }
 
 impl Packer {
-    /// A packer with or without control word.
+    /// A packer with this word.
     #[must_use]
-    pub const fn new(word: bool) -> Self {
-        Self { word, sequence: 1 }
+    pub const fn new(shim: Shim) -> Self {
+        let numbers = Numbers::new(shim.space());
+        Self { shim, numbers }
     }
 
-    /// A datagram with these cells, without their HEC. The next datagram has the next number only after [`Self::sent`].
+    /// A packet with these cells, without their HEC. The next packet has the next number only after [`Self::sent`].
     #[must_use]
     pub fn datagram<'a>(&self, cells: impl Iterator<Item = &'a [u8; CELL_LEN]>) -> Vec<u8> {
         let mut octets = Vec::with_capacity(MAX_DATAGRAM);
-        if self.word {
-            octets.extend([0, 0]);
-            octets.extend(self.sequence.to_be_bytes());
+        let number = self.shim.counts().then(|| self.numbers.number());
+        match self.shim {
+            Shim::None => {}
+            Shim::Word { .. } => {
+                let sequence = number.unwrap_or(0) as u16;
+                let word = ControlWord {
+                    sequence,
+                    ..ControlWord::default()
+                };
+                octets.extend(word.encode());
+            }
+            Shim::Sublayer { form, .. } => {
+                // The payload is cells, not an SDU.
+                let flags = AtmFlags {
+                    cell: true,
+                    ..AtmFlags::default()
+                };
+                let word = SublayerWord {
+                    sequence: number,
+                    flags,
+                };
+                form.encode(word, &mut octets);
+            }
         }
-        for [a, b, c, d, _, payload @ ..] in cells {
-            octets.extend([*a, *b, *c, *d]);
-            octets.extend(payload);
+        for cell in cells {
+            pseudowire::put_cell(&mut octets, cell);
         }
         octets
     }
 
-    /// Records that the datagram was sent.
+    /// Records that the packet was sent.
     pub const fn sent(&mut self) {
-        self.sequence = next(self.sequence);
+        self.numbers.sent();
     }
 }
 
-/// The sequence number after this one.
-const fn next(sequence: u16) -> u16 {
-    match sequence.wrapping_add(1) {
-        0 => 1,
-        other => other,
-    }
-}
-
-/// Takes cells from datagrams.
+/// Takes cells from packets.
 #[derive(Debug)]
 pub struct Unpacker {
-    word: bool,
-    expected: Option<u16>,
-    late_in_a_row: u8,
-    /// Datagrams of no valid length.
+    shim: Shim,
+    order: Order,
+    /// Packets of no valid length.
     pub bad_length: u64,
     /// Control words that do not begin with 0000.
     pub bad_word: u64,
-    /// Datagrams that did not arrive, or arrived too late.
-    pub missing: u64,
-    /// Datagrams dropped because they were late.
-    pub late: u64,
 }
 
 impl Unpacker {
-    /// An unpacker with or without control word.
+    /// An unpacker with this word.
     #[must_use]
-    pub const fn new(word: bool) -> Self {
+    pub const fn new(shim: Shim) -> Self {
         Self {
-            word,
-            expected: None,
-            late_in_a_row: 0,
+            shim,
+            order: Order::new(shim.space()),
             bad_length: 0,
             bad_word: 0,
-            missing: 0,
-            late: 0,
         }
     }
 
-    /// The cells of a datagram; no cells if the datagram is dropped.
-    pub fn cells<'a>(&mut self, datagram: &'a [u8]) -> impl Iterator<Item = Cell> + use<'a> {
-        let cells = self.check(datagram).unwrap_or_default();
-        cells.chunks_exact(CELL).filter_map(|cell| {
-            let (header, payload) = cell.split_first_chunk()?;
-            Some((*header, *payload.first_chunk()?))
-        })
+    /// Packets that did not arrive, or arrived too late.
+    #[must_use]
+    pub const fn missing(&self) -> u64 {
+        self.order.missing
     }
 
-    fn check<'a>(&mut self, datagram: &'a [u8]) -> Option<&'a [u8]> {
-        let (word, cells) = match datagram.split_first_chunk::<WORD>() {
-            Some((word, cells)) if self.word => (Some(*word), cells),
-            _ => (None, datagram),
-        };
-        let whole = !cells.is_empty() && cells.len().is_multiple_of(CELL);
-        if !whole || datagram.len() > MAX_DATAGRAM || self.word != word.is_some() {
+    /// Packets dropped because they were late.
+    #[must_use]
+    pub const fn late(&self) -> u64 {
+        self.order.late
+    }
+
+    /// The cells of a packet; no cells if the packet is dropped.
+    pub fn cells<'a>(&mut self, datagram: &'a [u8]) -> impl Iterator<Item = BareCell> + use<'a> {
+        self.check(datagram).into_iter().flatten()
+    }
+
+    fn check<'a>(
+        &mut self,
+        datagram: &'a [u8],
+    ) -> Option<impl Iterator<Item = BareCell> + use<'a>> {
+        let (number, cells) = self.split(datagram)?;
+        let cells = pseudowire::cells(cells).ok();
+        let Some(cells) = cells.filter(|_| datagram.len() <= MAX_DATAGRAM) else {
             self.bad_length += 1;
             return None;
-        }
-        if let Some([first, _, high, low]) = word {
-            if first >> 4 != 0 {
-                self.bad_word += 1;
-                return None;
-            }
-            if !self.in_order(u16::from_be_bytes([high, low])) {
-                self.late += 1;
-                return None;
-            }
-        }
-        Some(cells)
+        };
+        let number = number.filter(|_| self.shim.counts());
+        self.order.takes(number).then_some(cells)
     }
 
-    /// RFC 4385 §4.2.
-    fn in_order(&mut self, sequence: u16) -> bool {
-        if sequence == 0 {
-            return true;
-        }
-        let expected = self.expected.unwrap_or(sequence);
-        let ahead = sequence.wrapping_sub(expected);
-        if ahead >= 0x8000 {
-            self.late_in_a_row += 1;
-            if self.late_in_a_row < AGAIN {
-                return false;
+    /// The sequence number, if the packet has one, and what follows the word.
+    fn split<'a>(&mut self, datagram: &'a [u8]) -> Option<(Option<u32>, &'a [u8])> {
+        match self.shim {
+            Shim::None => Some((None, datagram)),
+            Shim::Word { .. } => {
+                let Some((word, cells)) = datagram.split_first_chunk() else {
+                    self.bad_length += 1;
+                    return None;
+                };
+                let Ok(word) = ControlWord::decode(*word) else {
+                    self.bad_word += 1;
+                    return None;
+                };
+                let number = (word.sequence != 0).then(|| word.sequence.into());
+                Some((number, cells))
             }
-        } else {
-            // 0 is skipped when numbers wrap.
-            self.missing += u64::from(ahead) - u64::from(sequence < expected);
+            Shim::Sublayer { form, .. } => {
+                let Ok((word, cells)) = form.decode(datagram) else {
+                    self.bad_length += 1;
+                    return None;
+                };
+                Some((word.sequence, cells))
+            }
         }
-        self.late_in_a_row = 0;
-        self.expected = Some(next(sequence));
-        true
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::sequence::AGAIN;
     use super::*;
     use proptest::prelude::*;
+
+    const WORD: Shim = Shim::Word { numbers: true };
 
     /// VPI 0, VCI 100, last cell of its PDU; VPI 801 hex, VCI 5. Composed by hand after RFC 4717 §8.
     fn two_cells() -> [[u8; CELL_LEN]; 2] {
@@ -171,7 +217,7 @@ mod tests {
     #[test]
     fn two_cells_and_a_control_word() {
         let cells = two_cells();
-        let mut packer = Packer::new(true);
+        let mut packer = Packer::new(WORD);
         let first = packer.datagram(cells.iter());
         let mut expected = vec![0, 0, 0, 1, 0, 0, 6, 0x42];
         expected.extend([0x11; 48]);
@@ -182,8 +228,8 @@ mod tests {
         assert_eq!(packer.datagram(cells.iter()), first);
         packer.sent();
         assert_eq!(packer.datagram(cells.iter())[..4], [0, 0, 0, 2]);
-        let mut unpacker = Unpacker::new(true);
-        let got: Vec<Cell> = unpacker.cells(&first).collect();
+        let mut unpacker = Unpacker::new(WORD);
+        let got: Vec<BareCell> = unpacker.cells(&first).collect();
         assert_eq!(
             got,
             [
@@ -191,12 +237,15 @@ mod tests {
                 ([0x80, 0x10, 0, 0x50], [0x22; 48])
             ]
         );
-        assert_eq!(Packer::new(false).datagram(cells.iter()), expected[4..]);
+        assert_eq!(
+            Packer::new(Shim::None).datagram(cells.iter()),
+            expected[4..]
+        );
     }
 
     #[test]
     fn wrong_lengths_and_words() {
-        let mut unpacker = Unpacker::new(true);
+        let mut unpacker = Unpacker::new(WORD);
         let with = |length: usize| vec![0; length];
         for length in [0, 1, 3, 4, 52, 55, 57, 104, 108 + 1, MAX_DATAGRAM + 52] {
             assert_eq!(unpacker.cells(&with(length)).count(), 0, "{length}");
@@ -206,20 +255,20 @@ mod tests {
         let mut word = with(56);
         word[0] = 0x10;
         assert_eq!((unpacker.cells(&word).count(), unpacker.bad_word), (0, 1));
-        let mut bare = Unpacker::new(false);
+        let mut bare = Unpacker::new(Shim::None);
         assert_eq!(bare.cells(&with(104)).count(), 2);
         assert_eq!(bare.cells(&with(108)).count(), 0);
     }
 
     #[test]
     fn the_order_of_datagrams() {
-        let mut unpacker = Unpacker::new(true);
+        let mut unpacker = Unpacker::new(WORD);
         let mut push = |sequence: u16| {
             let [high, low] = sequence.to_be_bytes();
             let mut datagram = vec![0; 56];
             datagram[2..4].copy_from_slice(&[high, low]);
             let taken = unpacker.cells(&datagram).count() == 1;
-            (taken, unpacker.missing, unpacker.late)
+            (taken, unpacker.missing(), unpacker.late())
         };
         assert_eq!(push(65_533), (true, 0, 0));
         assert_eq!(push(65_534), (true, 0, 0));
@@ -237,11 +286,72 @@ mod tests {
         assert_eq!(push(5), (true, 4, 5));
     }
 
+    #[test]
+    fn sublayers_of_l2tp_and_words_without_numbers() {
+        let cells = two_cells();
+        for (shim, first, second) in [
+            (
+                Shim::Word { numbers: false },
+                &[0, 0, 0, 0][..],
+                &[0, 0, 0, 0][..],
+            ),
+            (
+                Shim::Sublayer {
+                    form: Sublayer::None,
+                    numbers: false,
+                },
+                &[],
+                &[],
+            ),
+            (
+                Shim::Sublayer {
+                    form: Sublayer::Default,
+                    numbers: true,
+                },
+                &[0x40, 0, 0, 0],
+                &[0x40, 0, 0, 1],
+            ),
+            (
+                Shim::Sublayer {
+                    form: Sublayer::Atm,
+                    numbers: true,
+                },
+                &[0x48, 0, 0, 0],
+                &[0x48, 0, 0, 1],
+            ),
+            (
+                Shim::Sublayer {
+                    form: Sublayer::Atm,
+                    numbers: false,
+                },
+                &[8, 0, 0, 0],
+                &[8, 0, 0, 0],
+            ),
+        ] {
+            let (mut packer, mut unpacker) = (Packer::new(shim), Unpacker::new(shim));
+            for word in [first, second] {
+                let packet = packer.datagram(cells.iter());
+                assert_eq!(&packet[..packet.len() - 104], word, "{shim:?}");
+                assert_eq!(unpacker.cells(&packet).count(), 2);
+                packer.sent();
+            }
+            // An old number counts only if numbers do.
+            let mut old = packer.datagram(cells.iter());
+            let length = old.len() - 104;
+            if let Some(octet) = old[..length].last_mut() {
+                *octet = 0;
+            }
+            let counts = matches!(shim, Shim::Sublayer { numbers: true, .. });
+            assert_eq!(unpacker.cells(&old).count(), if counts { 0 } else { 2 });
+            assert_eq!(unpacker.late(), u64::from(counts));
+        }
+    }
+
     proptest! {
         #[test]
         fn round_trip(payloads in prop::collection::vec(any::<[u8; 53]>(), 1..172), word in any::<bool>()) {
-            let datagram = Packer::new(word).datagram(payloads.iter());
-            let got: Vec<Cell> = Unpacker::new(word).cells(&datagram).collect();
+            let datagram = Packer::new(Shim::numbered(word)).datagram(payloads.iter());
+            let got: Vec<BareCell> = Unpacker::new(Shim::numbered(word)).cells(&datagram).collect();
             prop_assert_eq!(got.len(), payloads.len());
             for (cell, (header, payload)) in payloads.iter().zip(got) {
                 prop_assert_eq!(&cell[..4], header);
@@ -251,7 +361,7 @@ mod tests {
 
         #[test]
         fn never_panics(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..40), word in any::<bool>()) {
-            let mut unpacker = Unpacker::new(word);
+            let mut unpacker = Unpacker::new(Shim::numbered(word));
             for datagram in datagrams {
                 prop_assert!(unpacker.cells(&datagram).count() <= datagram.len() / 52);
             }
@@ -259,12 +369,12 @@ mod tests {
 
         #[test]
         fn any_order_of_numbers(sequences in prop::collection::vec(any::<u16>(), 0..200)) {
-            let mut unpacker = Unpacker::new(true);
+            let mut unpacker = Unpacker::new(WORD);
             for sequence in sequences {
                 let mut datagram = vec![0; 56];
                 datagram[2..4].copy_from_slice(&sequence.to_be_bytes());
                 unpacker.cells(&datagram).for_each(drop);
-                prop_assert!(unpacker.late_in_a_row < AGAIN);
+                prop_assert!(unpacker.order.late_in_a_row < AGAIN);
             }
         }
     }

@@ -4,8 +4,8 @@
 //! that the lab sets. It may contain cells of several PDUs and VCs, and a PDU may span packets.
 
 use super::cells;
-use super::concat::Packer;
-use aerostat_lab::model::Packing;
+use super::concat::{Packer, Shim};
+use aerostat_lab::model::{Gathering, Packing};
 use aerostat_node::atm::CellRun;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::cell::CELL_LEN;
@@ -35,15 +35,25 @@ pub(crate) struct Filling {
 
 impl Filling {
     pub(crate) fn new(packing: Packing) -> Self {
-        let many = match packing {
-            Packing::One => None,
-            Packing::Many { cells, wait, word } => Some(Many {
-                cells: usize::from(cells).max(1),
-                wait,
-                due: None,
-                packer: Packer::new(word),
-            }),
-        };
+        match packing {
+            Packing::One => Self::with(None),
+            Packing::Many { cells, wait, word } => {
+                Self::gathering(Gathering { cells, wait }, Shim::numbered(word))
+            }
+        }
+    }
+
+    /// Packets of many cells, each with this word.
+    pub(crate) fn gathering(Gathering { cells, wait }: Gathering, shim: Shim) -> Self {
+        Self::with(Some(Many {
+            cells: usize::from(cells).max(1),
+            wait,
+            due: None,
+            packer: Packer::new(shim),
+        }))
+    }
+
+    fn with(many: Option<Many>) -> Self {
         Self {
             unsent: VecDeque::new(),
             many,

@@ -5,16 +5,23 @@
 //! | [`atmtcp`] | whole AAL5 SDUs on a TCP connection | linux-atm's `atmtcp` |
 //! | [`udp`] | cells in UDP datagrams, one or many in each | GNS3 and Dynamips, another lab |
 //! | [`ethernet`] | cells in Ethernet frames, many in each | another lab |
+//! | [`mpls`] | cells, and SDUs of permanent connections, in pseudowires over MPLS | a router, another lab |
+//! | [`l2tp`] | cells in a session of L2TPv3, over IP or UDP | a router, another lab |
 //!
 //! Every link exchanges runs of cells with the network; each kind of link has its own format outside.
 
 pub mod atmtcp;
 mod bucket;
+mod cable;
 pub mod cells;
 pub mod concat;
 pub mod ethernet;
 mod filling;
+pub mod l2tp;
+pub mod mpls;
 mod opened;
+mod scope;
+mod sequence;
 pub mod udp;
 
 pub(crate) use opened::explained;
@@ -49,6 +56,8 @@ enum Way {
     AtmTcp(Box<atmtcp::Link>),
     Udp(Box<udp::Link>),
     Ethernet(Box<ethernet::Link>),
+    Mpls(Box<mpls::Link>),
+    L2tp(Box<l2tp::Link>),
 }
 
 impl Link {
@@ -90,6 +99,12 @@ impl Link {
                     ends, *packing, rate, registry, token,
                 )?))
             }
+            OutsideWay::Mpls(model) => {
+                Way::Mpls(Box::new(mpls::Link::new(model, rate, registry, token)?))
+            }
+            OutsideWay::L2tp(model) => {
+                Way::L2tp(Box::new(l2tp::Link::new(model, rate, registry, token)?))
+            }
         };
         Ok(Self { node, way })
     }
@@ -100,6 +115,8 @@ impl Link {
             Way::AtmTcp(link) => link.ready(which),
             Way::Udp(link) => link.ready(),
             Way::Ethernet(link) => link.ready(),
+            Way::Mpls(link) => link.ready(),
+            Way::L2tp(link) => link.ready(),
         }
     }
 
@@ -109,6 +126,8 @@ impl Link {
             Way::AtmTcp(link) => link.poll_timeout(),
             Way::Udp(link) => link.poll_timeout(),
             Way::Ethernet(link) => link.poll_timeout(),
+            Way::Mpls(link) => link.poll_timeout(),
+            Way::L2tp(link) => link.poll_timeout(),
         }
     }
 
@@ -123,6 +142,8 @@ impl Link {
             Way::AtmTcp(link) => link.turn(registry, now, told),
             Way::Udp(link) => link.turn(now, told),
             Way::Ethernet(link) => link.turn(now, told),
+            Way::Mpls(link) => link.turn(now, told),
+            Way::L2tp(link) => link.turn(now, told),
         }
     }
 
@@ -132,6 +153,8 @@ impl Link {
             Way::AtmTcp(link) => link.send(run),
             Way::Udp(link) => link.send(run),
             Way::Ethernet(link) => link.send(run),
+            Way::Mpls(link) => link.send(run),
+            Way::L2tp(link) => link.send(run),
         }
     }
 
@@ -141,6 +164,8 @@ impl Link {
             Way::AtmTcp(link) => link.flush(now, told),
             Way::Udp(link) => link.flush(now),
             Way::Ethernet(link) => link.flush(now, told),
+            Way::Mpls(link) => link.flush(now, told),
+            Way::L2tp(link) => link.flush(now),
         }
     }
 
@@ -150,6 +175,8 @@ impl Link {
             Way::AtmTcp(link) => vec![link.table()],
             Way::Udp(link) => link.tables(),
             Way::Ethernet(link) => link.tables(),
+            Way::Mpls(link) => link.tables(),
+            Way::L2tp(link) => link.tables(),
         }
     }
 }

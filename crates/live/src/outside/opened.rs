@@ -1,6 +1,6 @@
 //! The message for a link out of the lab that cannot be opened: the link, and the key of the lab file.
 
-use aerostat_lab::model::OutsideWay;
+use aerostat_lab::model::{L2tpEnds, OutsideWay};
 use std::io::{self, ErrorKind};
 
 /// The error with the name of the link and the key that needs a change. The kind of the error stays.
@@ -10,6 +10,11 @@ pub(crate) fn explained(way: &OutsideWay, link: &str, error: &io::Error) -> io::
         OutsideWay::AtmTcpConnect { to } => ("atmtcp: connect", to.clone()),
         OutsideWay::Udp { local, .. } => ("udp: local", local.to_string()),
         OutsideWay::Ethernet { interface, .. } => ("ethernet: interface", interface.clone()),
+        OutsideWay::Mpls(mpls) => ("mpls: interface", mpls.interface.clone()),
+        OutsideWay::L2tp(l2tp) => match l2tp.ends {
+            L2tpEnds::Ip(local, _) => ("l2tp: local", local.to_string()),
+            L2tpEnds::Udp(local, _) => ("l2tp: local", local.to_string()),
+        },
     };
     let text = if error.kind() == ErrorKind::AddrInUse {
         format!(

@@ -17,7 +17,7 @@
 use super::Event;
 use super::bucket::Bucket;
 use super::cells::Receiver;
-use super::concat::{MAX_DATAGRAM, Unpacker};
+use super::concat::{MAX_DATAGRAM, Shim, Unpacker};
 use super::filling::Filling;
 use aerostat_lab::model::Packing;
 use aerostat_node::atm::{CellRate, CellRun};
@@ -123,7 +123,7 @@ impl Link {
         registry.register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
         let unpacker = match packing {
             Packing::One => None,
-            Packing::Many { word, .. } => Some(Unpacker::new(word)),
+            Packing::Many { word, .. } => Some(Unpacker::new(Shim::numbered(word))),
         };
         Ok(Self {
             socket,
@@ -250,8 +250,8 @@ impl Link {
             bad_length: counters.bad_length + of(|u| u.bad_length),
             errors_in: counters.errors_in,
             bad_word: of(|u| u.bad_word),
-            missing: of(|u| u.missing),
-            late: of(|u| u.late),
+            missing: of(Unpacker::missing),
+            late: of(Unpacker::late),
             policed: counters.policed,
             datagrams_out: counters.datagrams_out,
             cells_out: counters.cells_out,

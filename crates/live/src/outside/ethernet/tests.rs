@@ -1,42 +1,11 @@
 use super::*;
 use crate::clock::Clock;
-use crate::namespace::{NetNs, ip};
+use crate::namespace::ip;
+use crate::outside::cable::tests::{A, B, C, cable, in_namespace};
 use aerostat_node::atm::Pdu;
+use aerostat_proto::Duration;
 use aerostat_wire::Vc;
 use mio::{Events, Poll};
-
-const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xa]);
-const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xb]);
-const C: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xc]);
-
-/// A cable between interfaces `a` and `b`, up.
-fn cable() -> io::Result<()> {
-    ip(&[
-        "link", "add", "name", "a", "type", "veth", "peer", "name", "b",
-    ])?;
-    for (end, address) in [("a", A), ("b", B)] {
-        ip(&["link", "set", "dev", end, "address", &address.to_string()])?;
-        ip(&["link", "set", "dev", end, "up"])?;
-    }
-    Ok(())
-}
-
-/// Runs `test` in a network namespace of its own; where that is impossible, skips the test with the reason.
-fn in_namespace(test: impl FnOnce() -> io::Result<()> + Send) {
-    match NetNs::create() {
-        Ok(namespace) => {
-            let made = namespace.run(|| match cable() {
-                Ok(()) => test().map(|()| true),
-                Err(error) => {
-                    println!("skipped: {error}");
-                    Ok(false)
-                }
-            });
-            made.unwrap();
-        }
-        Err(error) => println!("skipped: no network namespace: {error}"),
-    }
-}
 
 const MANY: Packing = Packing::Many {
     cells: 28,
@@ -133,6 +102,10 @@ fn cells_cross_a_cable_whose_ends_go_and_come() {
         let before = bench.links[0].filling.dropped;
         bench.links[0].send(&run);
         assert_eq!(bench.links[0].filling.dropped, before + 105);
+        // It stays down: the next look does not take it for up.
+        let later = bench.clock.now() + Duration::from_millis(600);
+        bench.until(|bench| bench.clock.now() >= later);
+        assert_eq!(bench.count(0, up), 1);
         ip(&["link", "set", "dev", "a", "up"])?;
         bench.until(|bench| bench.count(0, up) == 2);
         // The interface is removed, and another one with the same name takes its place.
@@ -153,16 +126,17 @@ fn only_the_peer_is_heard_and_garbage_is_counted() {
         let mut bench = Bench::new(&[("a", B), ("b", A)]);
         bench.until(|bench| bench.count(0, up) == 1 && bench.count(1, up) == 1);
         let frame = |to: MacAddr, from: MacAddr, cells: &[u8]| {
-            [&to.0[..], &from.0, &ETHERTYPE, cells].concat()
+            [&to.0[..], &from.0, &KIND.ethertype.to_be_bytes(), cells].concat()
         };
         let run = CellRun::whole(Pdu::new(vec![1; 10]), Vc::new(0, 5));
         let cell: Vec<[u8; 53]> = super::super::cells::encode(&run).collect();
-        let mut good = super::super::concat::Packer::new(true).datagram(cell.iter());
+        let mut good =
+            super::super::concat::Packer::new(Shim::numbered(true)).datagram(cell.iter());
         // The number is 0, because the peer's own numbers have advanced.
         good[3] = 0;
         bench.cross(1, 0, &run);
         let heard = bench.sdus(0).len();
-        let raw = &bench.links[1].socket;
+        let raw = &bench.links[1].cable;
         for octets in [
             frame(A, C, &good),
             frame(MacAddr([0xff; 6]), B, &good),
@@ -172,13 +146,13 @@ fn only_the_peer_is_heard_and_garbage_is_counted() {
             frame(A, B, &[]),
             frame(A, B, &good),
         ] {
-            send(raw, &octets, SendFlags::empty())?;
+            raw.send_raw(&octets)?;
         }
         // The valid frame comes last; each of the others is counted once.
         bench.until(|bench| {
             let link = &bench.links[0];
             let wrong = (link.unpacker.bad_length, link.unpacker.bad_word);
-            bench.sdus(0).len() > heard && (link.counters.strangers, wrong) == (2, (3, 1))
+            bench.sdus(0).len() > heard && (link.cable.strangers, wrong) == (2, (3, 1))
         });
         Ok(())
     });

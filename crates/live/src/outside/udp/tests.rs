@@ -1,6 +1,6 @@
 use super::*;
 use crate::outside::cells;
-use crate::outside::concat::Packer;
+use crate::outside::concat::{Packer, Shim};
 use crate::outside::filling::QUEUE;
 use aerostat_node::atm::Pdu;
 use aerostat_proto::Duration;
@@ -158,7 +158,7 @@ fn many_cells_from_strangers_and_of_wrong_length_are_dropped() {
     let run = CellRun::whole(Pdu::new(vec![1; 400]), Vc::new(0, 5));
     let cells: Vec<_> = cells::encode(&run).collect();
     // Datagrams with more cells than this end would send are accepted, too.
-    let datagram = Packer::new(false).datagram(cells.iter());
+    let datagram = Packer::new(Shim::None).datagram(cells.iter());
     bench.to_link(&stranger, &datagram);
     bench.to_link(&bench.peer, &datagram[1..]);
     bench.to_link(&bench.peer, &[]);
@@ -177,7 +177,7 @@ fn a_flood_is_policed_to_the_rate_of_the_link() {
     let mut bench = Bench::with(many(28, false), rate);
     let run = CellRun::whole(Pdu::new(vec![1; 100 * 48 - 8]), Vc::new(0, 40));
     let cells: Vec<_> = cells::encode(&run).collect();
-    let datagram = Packer::new(false).datagram(cells.iter());
+    let datagram = Packer::new(Shim::None).datagram(cells.iter());
     // All at one instant, a few datagrams at a time so that the sockets hold them.
     let mut passed = 0;
     for n in 1..=100 {

@@ -1,0 +1,312 @@
+//! A raw socket on an Ethernet interface, for the frames of one EtherType between this system and one peer.
+//!
+//! **The line.** The interface is looked up by its name until it exists and is up. Then the line is up, until the
+//! interface goes down or disappears. The interval between look-ups starts at 250 ms and doubles to 8 s. The socket is
+//! opened once, at the start, because only that needs the privilege (`CAP_NET_RAW`). Only frames from the configured
+//! MAC address to the interface's own are used.
+
+use super::Event;
+use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_wire::MacAddr;
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::addr::{SocketAddrArg as _, SocketAddrStorage};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrAny, SocketFlags, SocketType, bind, getsockname,
+    netdevice, recv, send, socket_with, sockopt,
+};
+use std::io;
+use std::mem::MaybeUninit;
+
+/// Octets of an Ethernet header.
+pub(super) const HEADER: usize = 14;
+/// Octets of a `sockaddr_ll`: family, protocol, index, hardware type, packet type, length of the address, address.
+const SOCKADDR_LL: usize = 20;
+/// Requested size of the socket's receive buffer, octets; the system may allow less.
+const SOCKET_BUFFER: usize = 4 << 20;
+/// Intervals at which the interface is looked up.
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+const LAST_RETRY: Duration = Duration::from_secs(8);
+
+/// What frames of one kind are called, and their EtherType.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    pub(super) ethertype: u16,
+    /// What the frames carry, for the story.
+    pub(super) text: &'static str,
+    /// Names of the events.
+    pub(super) up: &'static str,
+    pub(super) down: &'static str,
+}
+
+/// State of the line.
+enum Line {
+    /// The interface does not exist or is down.
+    Away { at: Instant, pause: Duration },
+    /// The interface is up and has this address.
+    Up(MacAddr),
+}
+
+/// A frame that was read.
+pub(super) enum Frame<'a> {
+    /// The payload of a frame of the peer.
+    Payload(&'a [u8]),
+    /// A frame that is counted and not used.
+    Other,
+    /// No frame waits.
+    None,
+}
+
+/// What became of a frame to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// The operating system took it.
+    Yes,
+    /// The operating system takes no more for now.
+    Later,
+    /// The frame is longer than the interface allows.
+    TooLong,
+    /// Another error of this frame.
+    Refused,
+    /// The line is down, or went down.
+    Down,
+}
+
+/// A cable to a peer.
+pub(super) struct Cable {
+    socket: OwnedFd,
+    kind: Kind,
+    pub(super) interface: String,
+    pub(super) peer: MacAddr,
+    line: Line,
+    readable: bool,
+    pub(super) ups: u64,
+    pub(super) frames_in: u64,
+    /// Frames from another system than the peer, or to another system.
+    pub(super) strangers: u64,
+    /// Frames without a whole header.
+    pub(super) short: u64,
+}
+
+impl Cable {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    pub(super) fn new(
+        (interface, peer): (&str, MacAddr),
+        kind: Kind,
+        registry: &Registry,
+        token: Token,
+    ) -> io::Result<Self> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        // Without a protocol the socket receives nothing before it is bound.
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
+            .map_err(|error| raw_socket(interface, error))?;
+        if sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER).is_err() {
+            let _ = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
+        }
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        registry.register(&mut SourceFd(&socket.as_raw_fd()), token, interest)?;
+        Ok(Self {
+            socket,
+            kind,
+            interface: interface.to_owned(),
+            peer,
+            line: Line::Away {
+                at: Instant::ZERO,
+                pause: FIRST_RETRY,
+            },
+            readable: true,
+            ups: 0,
+            frames_in: 0,
+            strangers: 0,
+            short: 0,
+        })
+    }
+
+    /// The poller has reported the socket.
+    pub(super) fn ready(&mut self) {
+        self.readable = true;
+    }
+
+    /// The address of the interface, if the line is up.
+    pub(super) fn own(&self) -> Option<MacAddr> {
+        match self.line {
+            Line::Away { .. } => None,
+            Line::Up(own) => Some(own),
+        }
+    }
+
+    /// When [`Self::look`] is next needed; `None` while the line is up.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        match self.line {
+            Line::Away { at, .. } => Some(at),
+            Line::Up(_) => None,
+        }
+    }
+
+    /// Checks, if it is time, whether the interface exists and is up; true if the line has come up.
+    pub(super) fn look(&mut self, now: Instant, told: &mut Vec<Event>) -> bool {
+        let Line::Away { at, pause } = self.line else {
+            return false;
+        };
+        if at > now {
+            return false;
+        }
+        let Ok(own) = self.bind() else {
+            self.line = Line::Away {
+                at: now + pause,
+                pause: (pause * 2).min(LAST_RETRY),
+            };
+            return false;
+        };
+        self.line = Line::Up(own);
+        self.readable = true;
+        self.ups += 1;
+        let text = format!("{} on {} to {}", self.kind.text, self.interface, self.peer);
+        told.push(Event::Up);
+        told.push(Event::Trace(Trace::milestone(self.kind.up, text)));
+        true
+    }
+
+    /// Binds the socket to the interface; returns its MAC address.
+    fn bind(&self) -> Result<MacAddr, Errno> {
+        let index = netdevice::name_to_index(&self.socket, &self.interface)?;
+        bind(&self.socket, &address(index, self.kind.ethertype))?;
+        // An interface that is down causes an error here, but only if the socket was bound to another one before.
+        sockopt::socket_error(&self.socket)??;
+        // An empty frame is refused, for another reason if the interface is up.
+        if send(&self.socket, &[], SendFlags::empty()) == Err(Errno::NETDOWN) {
+            return Err(Errno::NETDOWN);
+        }
+        let octets = octets_of(&getsockname(&self.socket)?);
+        let [.., length, a, b, c, d, e, f, _, _] = octets;
+        if length != 6 {
+            return Err(Errno::AFNOSUPPORT);
+        }
+        Ok(MacAddr([a, b, c, d, e, f]))
+    }
+
+    /// The line has gone down.
+    fn lost(&mut self, error: Errno, now: Instant, told: &mut Vec<Event>) {
+        self.line = Line::Away {
+            at: now + FIRST_RETRY,
+            pause: FIRST_RETRY * 2,
+        };
+        let text = format!("{} is gone: {error}", self.interface);
+        told.push(Event::Trace(Trace::milestone(self.kind.down, text)));
+        told.push(Event::Down);
+    }
+
+    /// Reads a frame into `octets`. If the line goes down, this is told, and no frame waits.
+    pub(super) fn receive<'a>(
+        &mut self,
+        octets: &'a mut [u8],
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) -> Frame<'a> {
+        let Line::Up(own) = self.line else {
+            return Frame::None;
+        };
+        if !self.readable {
+            return Frame::None;
+        }
+        let count = match recv(&self.socket, &mut *octets, RecvFlags::empty()) {
+            Ok((count, _)) => count,
+            Err(Errno::INTR) => return Frame::Other,
+            Err(Errno::AGAIN) => {
+                self.readable = false;
+                return Frame::None;
+            }
+            Err(error) => {
+                self.lost(error, now, told);
+                return Frame::None;
+            }
+        };
+        self.frames_in += 1;
+        let frame = octets.get(..count).unwrap_or_default();
+        let Some((header, payload)) = frame.split_first_chunk::<HEADER>() else {
+            self.short += 1;
+            return Frame::Other;
+        };
+        if header[..6] != own.0 || header[6..12] != self.peer.0 {
+            self.strangers += 1;
+            return Frame::Other;
+        }
+        Frame::Payload(payload)
+    }
+
+    /// Sends a frame with this payload. If the line goes down, this is told.
+    pub(super) fn send(&mut self, payload: &[u8], now: Instant, told: &mut Vec<Event>) -> Sent {
+        let Line::Up(own) = self.line else {
+            return Sent::Down;
+        };
+        let mut frame = Vec::with_capacity(HEADER + payload.len());
+        frame.extend(self.peer.0);
+        frame.extend(own.0);
+        frame.extend(self.kind.ethertype.to_be_bytes());
+        frame.extend(payload);
+        loop {
+            return match send(&self.socket, &frame, SendFlags::empty()) {
+                Ok(_) => Sent::Yes,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => Sent::Later,
+                Err(error @ (Errno::NETDOWN | Errno::NXIO | Errno::NODEV)) => {
+                    self.lost(error, now, told);
+                    Sent::Down
+                }
+                Err(Errno::MSGSIZE) => Sent::TooLong,
+                Err(_) => Sent::Refused,
+            };
+        }
+    }
+
+    /// Sends octets as they are: what a test's stranger sends.
+    #[cfg(test)]
+    pub(super) fn send_raw(&self, frame: &[u8]) -> Result<usize, Errno> {
+        send(&self.socket, frame, SendFlags::empty())
+    }
+}
+
+fn raw_socket(interface: &str, error: Errno) -> io::Error {
+    let error = io::Error::from(error);
+    let text = format!("a raw socket for {interface} (needs CAP_NET_RAW): {error}");
+    io::Error::new(error.kind(), text)
+}
+
+/// The destination address of our frames on the interface with this index.
+fn address(index: u32, ethertype: u16) -> SocketAddrAny {
+    let mut octets = [0_u8; SOCKADDR_LL];
+    octets[..2].copy_from_slice(&AddressFamily::PACKET.as_raw().to_ne_bytes());
+    octets[2..4].copy_from_slice(&ethertype.to_be_bytes());
+    octets[4..8].copy_from_slice(&index.to_ne_bytes());
+    let mut storage = MaybeUninit::<SocketAddrStorage>::zeroed();
+    #[allow(unsafe_code)]
+    // SAFETY: a socket address storage is larger than a `sockaddr_ll`, all of whose octets are written, starting with
+    // the family.
+    unsafe {
+        let to = storage.as_mut_ptr().cast::<u8>();
+        std::ptr::copy_nonoverlapping(octets.as_ptr(), to, SOCKADDR_LL);
+        SocketAddrAny::new(storage, SOCKADDR_LL as u32)
+    }
+}
+
+/// The octets of a `sockaddr_ll`; missing octets are 0.
+fn octets_of(address: &SocketAddrAny) -> [u8; SOCKADDR_LL] {
+    let mut octets = [0; SOCKADDR_LL];
+    #[allow(unsafe_code)]
+    // SAFETY: the closure copies at most the octets that the address has and the array holds, and keeps no reference.
+    unsafe {
+        address.with_sockaddr(|from, length| {
+            let length = SOCKADDR_LL.min(length as usize);
+            std::ptr::copy_nonoverlapping(from.cast::<u8>(), octets.as_mut_ptr(), length);
+        });
+    }
+    octets
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
