@@ -18,12 +18,12 @@ const WEST_UDP: &str = "links.1.1.udp";
 const EAST_UDP: &str = "links.0.1.udp";
 
 /// A network namespace with a cable to this one.
-struct Namespace {
-    name: String,
+pub(crate) struct Namespace {
+    pub(crate) name: String,
 }
 
 /// Runs `ip`; false, with the reason printed, if that failed.
-fn ip(step: &str) -> bool {
+pub(crate) fn ip(step: &str) -> bool {
     let why = match Command::new("ip").args(step.split(' ')).output() {
         Ok(output) if output.status.success() => return true,
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -35,7 +35,7 @@ fn ip(step: &str) -> bool {
 
 impl Namespace {
     /// `None`, with the reason printed, if it cannot be made.
-    fn new(number: u8) -> Option<Self> {
+    pub(crate) fn new(number: u8) -> Option<Self> {
         let name = format!("joined{}-{}", std::process::id(), number);
         let made = Self { name: name.clone() };
         let cable = format!("jn{}-{number}", std::process::id());
@@ -52,7 +52,7 @@ impl Namespace {
         steps.iter().all(|step| ip(step)).then_some(made)
     }
     /// `command` in this namespace.
-    fn command(&self, command: &Command) -> Command {
+    pub(crate) fn command(&self, command: &Command) -> Command {
         let mut inside = Command::new("ip");
         inside.args(["netns", "exec", &self.name]);
         inside.arg(command.get_program()).args(command.get_args());
@@ -291,11 +291,11 @@ fn two_labs_joined_by_many_cells_in_a_datagram_find_out_their_sides() {
     lab.nothing_is_left();
 }
 
-const WEST_MAC: &str = "02:00:00:00:00:0a";
-const EAST_MAC: &str = "02:00:00:00:00:0b";
+pub(crate) const WEST_MAC: &str = "02:00:00:00:00:0a";
+pub(crate) const EAST_MAC: &str = "02:00:00:00:00:0b";
 
 /// A cable `cells` between two namespaces, with known MAC addresses.
-fn cable(west: &Namespace, east: &Namespace) -> bool {
+pub(crate) fn cable(west: &Namespace, east: &Namespace) -> bool {
     let (west, east) = (&west.name, &east.name);
     let mut done = ip(&format!(
         "-n {west} link add name cells type veth peer name cells netns {east}"
@@ -308,15 +308,14 @@ fn cable(west: &Namespace, east: &Namespace) -> bool {
     done
 }
 
-/// The lab with its trunk over the interface `cells` to `peer`; returns the path of the file.
-fn over_ethernet(lab: &Runtime, file: &str, peer: &str) -> String {
+/// The lab with its trunk over another way, given as in the file; returns the path of the file.
+fn over(lab: &Runtime, file: &str, way: &str) -> String {
     let text = std::fs::read_to_string(crate::root().join(file)).unwrap();
     let (before, rest) = text.split_once("udp: {").unwrap();
     let (_, after) = rest.split_once('}').unwrap();
-    let ethernet = format!("ethernet: {{ interface: cells, peer: \"{peer}\", word: true }}");
     let name = file.rsplit('/').next().unwrap();
     let to = lab.directory.join(name);
-    std::fs::write(&to, format!("{before}{ethernet}{after}")).unwrap();
+    std::fs::write(&to, format!("{before}{way}{after}")).unwrap();
     to.to_str().unwrap().to_owned()
 }
 
@@ -332,8 +331,9 @@ fn two_labs_joined_by_ethernet_frames_of_cells() {
         return;
     }
     let lab = Runtime::new("ethernet");
-    let west_lab = over_ethernet(&lab, WEST, EAST_MAC);
-    let east_lab = over_ethernet(&lab, EAST, WEST_MAC);
+    let way = |peer| format!("ethernet: {{ interface: cells, peer: \"{peer}\", word: true }}");
+    let west_lab = over(&lab, WEST, &way(EAST_MAC));
+    let east_lab = over(&lab, EAST, &way(WEST_MAC));
     start(west.command(&command(&lab, &up(&west_lab, "", &[]))));
     start(east.command(&command(&lab, &up(&east_lab, "", &[]))));
     calls_cross(&lab);
@@ -361,6 +361,51 @@ fn two_labs_joined_by_ethernet_frames_of_cells() {
         let again = lab.command(&[&exec[..], &ping[..]].concat()).output();
         again.unwrap().status.success()
     });
+    lab.ok(&["down", "--all"]);
+    drop((west, east));
+    lab.nothing_is_left();
+}
+
+/// The first row of a far end's table, and the number in it.
+fn port_number(lab: &Runtime, of: [&str; 2], row: usize, column: &str) -> u64 {
+    let args = ["inspect", "--lab", of[0], of[1], "port", "-o", "json"];
+    let table: serde_json::Value = serde_json::from_str(&lab.ok(&args)).unwrap();
+    let number = &table["rows"][row][column];
+    number
+        .as_u64()
+        .unwrap_or_else(|| panic!("{column}: {table}"))
+}
+
+#[test]
+fn two_labs_joined_by_a_pseudowire_over_mpls() {
+    if !can_run() {
+        return;
+    }
+    let (Some(west), Some(east)) = (Namespace::new(77), Namespace::new(78)) else {
+        return;
+    };
+    if !cable(&west, &east) {
+        return;
+    }
+    let lab = Runtime::new("mpls");
+    let way = |peer, outgoing, incoming| {
+        format!(
+            "mpls: {{ interface: cells, peer: \"{peer}\", outgoing: {outgoing}, incoming: {incoming}, sequence: true }}"
+        )
+    };
+    let west_lab = over(&lab, WEST, &way(EAST_MAC, 1000, 2000));
+    let east_lab = over(&lab, EAST, &way(WEST_MAC, 2000, 1000));
+    start(west.command(&command(&lab, &up(&west_lab, "", &[]))));
+    start(east.command(&command(&lab, &up(&east_lab, "", &[]))));
+    calls_cross(&lab);
+    let number = |row, column| port_number(&lab, ["campus-west", "east"], row, column);
+    for column in ["strangers", "bad_stack", "unknown_label", "uncarried_out"] {
+        assert_eq!(number(0, column), 0, "{column}");
+    }
+    for column in ["bad_length", "bad_word", "missing", "late", "policed"] {
+        assert_eq!(number(1, column), 0, "{column}");
+    }
+    assert!(number(1, "packets_in") > 100);
     lab.ok(&["down", "--all"]);
     drop((west, east));
     lab.nothing_is_left();

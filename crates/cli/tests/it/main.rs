@@ -21,6 +21,7 @@ mod partial;
 mod policing;
 mod privileges;
 mod promises;
+mod pseudowires;
 mod pvc;
 mod qos;
 mod recordings;
