@@ -450,11 +450,15 @@ fn flow(feed: &mut Feed<'_>, w: &mut World<User>, who: usize) {
             &packet,
         ]
         .concat();
-        w.with(who, |user, now| {
-            if let User::Host(mpc) = user {
-                let _ = mpc.handle_input(mpc::Input::Outbound { itf: 0, frame }, now);
-            }
+        let path = w.with(who, |user, now| match user {
+            User::Host(mpc) => Some(mpc.outbound(0, frame, now)),
+            User::Router(_) | User::Stranger => None,
         });
+        if let Some(mpc::Outbound::Shortcut { conn, sdu }) = path {
+            let sdu = sdu.into_vec();
+            let send = AtmRequest::Send { conn, sdu };
+            w.net.request(who, send, w.now);
+        }
         w.run_for(Duration::from_millis(20));
     }
 }

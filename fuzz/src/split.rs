@@ -80,6 +80,13 @@ impl Pair {
         let _ = self.mpc.handle_input(input, self.now);
         self.drain();
     }
+    fn outbound(&mut self, frame: Vec<u8>) {
+        if let mpc::Outbound::Shortcut { conn, sdu } = self.mpc.outbound(0, frame, self.now) {
+            let sdu = sdu.into_vec();
+            self.request(&AtmRequest::Send { conn, sdu });
+        }
+        self.drain();
+    }
     fn daemon(&mut self, input: ProcessInput<ToMpcd>) {
         if let Some(mpcd) = &mut self.mpcd {
             let Ok(()) = mpcd.handle_input(input, self.now);
@@ -205,7 +212,7 @@ fn flow(feed: &mut Feed<'_>, pair: &mut Pair) {
         packet.resize(40, 0x55);
         let header = [&ROUTER.0[..], &[2, 0, 0, 0, 0, 0x11, 8, 0]].concat();
         let frame = [header, packet].concat();
-        pair.client(mpc::Input::Outbound { itf: 0, frame });
+        pair.outbound(frame);
         pair.wait(Duration::from_millis(20));
     }
 }

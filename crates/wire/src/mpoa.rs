@@ -593,17 +593,34 @@ fn is_ipv6(packet: &[u8]) -> bool {
 /// Shortcut SDU of an IPv4 or IPv6 packet: tagged if `tag` is given, else routed.
 #[must_use]
 pub fn shortcut_sdu(tag: Option<u32>, packet: &[u8]) -> Vec<u8> {
-    let mut sdu = Vec::with_capacity(12 + packet.len());
-    match tag {
-        Some(tag) => {
-            sdu.extend(LLC_TAGGED);
-            sdu.extend(tag.to_be_bytes());
-        }
-        None if is_ipv6(packet) => sdu.extend(LLC_IPV6),
-        None => sdu.extend(LLC_IPV4),
-    }
-    sdu.extend(packet);
-    sdu
+    let mut space = [0; SHORTCUT_HEADER_MAX];
+    [shortcut_header(&mut space, tag, is_ipv6(packet)), packet].concat()
+}
+
+/// Octets of the longest header before a packet on a shortcut: LLC/SNAP and a tag.
+pub const SHORTCUT_HEADER_MAX: usize = 12;
+
+/// The header before a packet on a shortcut: LLC/SNAP and the tag if there is a tag, else the LLC/SNAP header of the
+/// packet's version of IP. It is written to `space`.
+#[must_use]
+pub fn shortcut_header(
+    space: &mut [u8; SHORTCUT_HEADER_MAX],
+    tag: Option<u32>,
+    ipv6: bool,
+) -> &[u8] {
+    let llc = match tag {
+        Some(_) => LLC_TAGGED,
+        None if ipv6 => LLC_IPV6,
+        None => LLC_IPV4,
+    };
+    let (start, end) = space.split_at_mut(llc.len());
+    start.copy_from_slice(&llc);
+    end.copy_from_slice(&tag.unwrap_or_default().to_be_bytes());
+    let used = match tag {
+        Some(_) => SHORTCUT_HEADER_MAX,
+        None => llc.len(),
+    };
+    space.get(..used).unwrap_or(space)
 }
 
 mod device_type;

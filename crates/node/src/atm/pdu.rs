@@ -5,7 +5,7 @@
 
 use super::mark::Mark;
 use super::timing::Timing;
-use aerostat_proto::Instant;
+use aerostat_proto::{Instant, Sdu};
 use aerostat_wire::Vc;
 use aerostat_wire::aal5::{self, cells_for};
 use aerostat_wire::cell::{Cell, CellHeader, PAYLOAD_LEN, Pti};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug)]
 struct Inner {
-    sdu: Vec<u8>,
+    sdu: Sdu,
     cells: u16,
     uu: u8,
     clp: bool,
@@ -38,7 +38,15 @@ impl Pdu {
     /// If the SDU is empty or longer than 65535 octets.
     #[must_use]
     pub fn new(sdu: Vec<u8>) -> Self {
-        Self::with(sdu, 0, false)
+        Self::of(sdu.into())
+    }
+    /// The same, of an SDU that may begin behind the start of its memory.
+    ///
+    /// # Panics
+    /// If the SDU is empty or longer than 65535 octets.
+    #[must_use]
+    pub fn of(sdu: Sdu) -> Self {
+        Self::made(sdu, 0, false, None)
     }
     /// A PDU with UU 0 and CLP 0, and with a mark for the accounts.
     ///
@@ -46,7 +54,7 @@ impl Pdu {
     /// If the SDU is empty or longer than 65535 octets.
     #[must_use]
     pub fn marked(sdu: Vec<u8>, mark: Option<Mark>) -> Self {
-        Self::made(sdu, 0, false, mark)
+        Self::made(sdu.into(), 0, false, mark)
     }
     /// A PDU with all its parameters.
     ///
@@ -54,10 +62,10 @@ impl Pdu {
     /// If the SDU is empty or longer than 65535 octets.
     #[must_use]
     pub fn with(sdu: Vec<u8>, uu: u8, clp: bool) -> Self {
-        Self::made(sdu, uu, clp, None)
+        Self::made(sdu.into(), uu, clp, None)
     }
 
-    fn made(sdu: Vec<u8>, uu: u8, clp: bool, mark: Option<Mark>) -> Self {
+    fn made(sdu: Sdu, uu: u8, clp: bool, mark: Option<Mark>) -> Self {
         assert!(
             !sdu.is_empty() && sdu.len() <= aal5::MAX_SDU,
             "an AAL5 SDU has 1 to 65535 octets"
@@ -116,7 +124,9 @@ impl Pdu {
     /// The SDU, without a copy if this is the only reference to the PDU.
     #[must_use]
     pub fn into_sdu(self) -> Vec<u8> {
-        Arc::try_unwrap(self.0).map_or_else(|shared| shared.sdu.clone(), |inner| inner.sdu)
+        let sdu =
+            Arc::try_unwrap(self.0).map_or_else(|shared| shared.sdu.clone(), |inner| inner.sdu);
+        sdu.into_vec()
     }
 }
 

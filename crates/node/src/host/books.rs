@@ -10,7 +10,7 @@ use crate::ip::stack::Stack;
 use crate::signalling::UserId;
 use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::lane::LaneServer;
-use aerostat_proto::{AtmRequest, ConnId, Instant};
+use aerostat_proto::{ConnId, Instant};
 use aerostat_wire::AtmAddress;
 use std::collections::VecDeque;
 
@@ -86,16 +86,6 @@ impl Host {
 
     pub(super) fn lost_by_service<'a>(&mut self, why: Discard, unit: impl Into<DataUnit<'a>>) {
         self.lost(Cause::Service(why), unit);
-    }
-
-    /// The head of an SDU that a user wants to send, in case the request is refused.
-    pub(super) fn head_of(&self, request: &AtmRequest) -> Option<Vec<u8>> {
-        match request {
-            AtmRequest::Send { sdu, .. } if self.books => {
-                Some(sdu.get(..HEAD).unwrap_or(sdu).to_vec())
-            }
-            _ => None,
-        }
     }
 
     /// Reports what a service has dropped.

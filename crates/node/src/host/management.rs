@@ -99,7 +99,8 @@ impl Host {
             };
             match output {
                 ChannelOutput::Send(sdu) => {
-                    self.out.push_back(HostOutput::Send { vc: Vc::ILMI, sdu });
+                    let (vc, sdu) = (Vc::ILMI, sdu.into());
+                    self.out.push_back(HostOutput::Send { vc, sdu });
                 }
                 ChannelOutput::Trace(trace) => self.trace(trace),
                 ChannelOutput::Daemon(message) => self.tell_process(Role::Ilmid, 0, message),

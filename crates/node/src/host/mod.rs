@@ -55,7 +55,7 @@ pub use service::{Serves, Service, ServiceKind, Typed};
 pub use station::{Station, StationEvent};
 pub use tables::VcUser;
 
-use crate::atm::{DataUnit, DataUnitBuf};
+use crate::atm::{DataUnit, DataUnitBuf, Mark};
 use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::meter::{Meter, Path, Sample};
@@ -66,7 +66,7 @@ use aerostat_proto::lane::{LaneServer, Lec};
 use aerostat_proto::mpoa::{Mpc, Mps, mpc};
 use aerostat_proto::nhrp::client::Nhc;
 use aerostat_proto::split::{ProcessEvent, Role};
-use aerostat_proto::{Instant, Machine, Refused, Trace};
+use aerostat_proto::{Instant, Machine, Refused, Sdu, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::FlowFilter;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
@@ -139,7 +139,7 @@ pub enum HostOutput {
         /// Its label.
         vc: Vc,
         /// The SDU.
-        sdu: Vec<u8>,
+        sdu: Sdu,
     },
     /// A program writes an AAL5 SDU, and waits for [`Host::written`].
     Write {
@@ -147,6 +147,8 @@ pub enum HostOutput {
         vc: Vc,
         /// The SDU.
         sdu: Vec<u8>,
+        /// Its mark, for the accounts.
+        mark: Option<Mark>,
     },
     /// A program waits for [`Host::room`]: until no cell of its VC waits in the adapter.
     Flush {

@@ -1,18 +1,18 @@
 //! The routing of outputs: from the machine that made an output to the machine that it concerns.
 
 use super::service::Output;
-use super::{Client, Host, HostOutput, Part, Path, Serves, ServiceKind, Typed};
-use crate::atm::DataUnit;
+use super::{Client, Host, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed, sockets};
+use crate::atm::{DataUnit, Written};
 use crate::ip::books::Cause;
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
 use aerostat_proto::discard::Discard;
 use aerostat_proto::lane::{Lec, lec};
-use aerostat_proto::mpoa::mpc;
+use aerostat_proto::mpoa::mpc::{self, Outbound};
 use aerostat_proto::mpoa::mps::{self, Absent};
 use aerostat_proto::split::codec::{Field, Message as _};
 use aerostat_proto::split::{Numbered, Role, ToDaemon};
-use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Trace};
+use aerostat_proto::{AtmEvent, AtmRequest, ConnId, Instant, Machine, Sdu, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 
@@ -120,12 +120,39 @@ impl Host {
 
     /// Handles a request of the user in `slot` to the ATM service.
     pub(super) fn request(&mut self, slot: usize, request: AtmRequest, now: Instant) {
-        let head = self.head_of(&request);
-        let input = signalling::Input::Request(user_of(slot), request);
-        if !self.ask(input, now)
-            && let Some(head) = head
-        {
-            self.lost_by_service(Discard::Closed, &head[..]);
+        match request {
+            AtmRequest::Send { conn, sdu } => self.send(slot, conn, sdu.into(), now),
+            request => {
+                self.ask(signalling::Input::Request(user_of(slot), request), now);
+            }
+        }
+    }
+
+    /// Sends an SDU of the user in `slot`. Signalling knows its label, but the SDU does not pass through signalling.
+    fn send(&mut self, slot: usize, conn: ConnId, sdu: Sdu, now: Instant) {
+        // What was asked of signalling before leaves before.
+        if self.touched.contains(&Part::Signalling) {
+            self.drain_signalling(now);
+        }
+        let label = self.signalling.label(user_of(slot), conn, &sdu);
+        let programs = self.sockets.filter(|sockets| sockets.slot() == slot);
+        match (label, programs) {
+            (Ok(vc), None) => self.out.push_back(HostOutput::Send { vc, sdu }),
+            (Ok(vc), Some(sockets)) => {
+                let mark = self.machine(sockets).and_then(|all| all.mark(conn));
+                let sdu = sdu.into_vec();
+                self.out.push_back(HostOutput::Write { vc, sdu, mark });
+            }
+            (Err(refused), None) => {
+                self.refused("signalling", refused);
+                self.lost_by_service(Discard::Closed, &sdu[..]);
+            }
+            (Err(refused), Some(sockets)) => {
+                self.refused("signalling", refused);
+                // The program waits for the answer.
+                let written = Written::Refused;
+                self.tell(sockets, sockets::Input::Written { conn, written }, now);
+            }
         }
     }
 
@@ -235,7 +262,6 @@ impl Host {
         match output {
             mpc::Output::Atm(request) => self.request(slot, request, now),
             mpc::Output::Trace(trace) => self.trace(trace),
-            mpc::Output::ToLec { itf, frame } => self.send_on_lane(itf, frame, now),
             mpc::Output::Deliver { itf, frame } => self.deliver(itf, frame, Path::Shortcut, now),
             mpc::Output::SetTlvs { itf, tlvs } => self.set_tlvs(itf, tlvs, now),
             mpc::Output::Discover { itf, mac } => self.discover(itf, mac, now),
@@ -256,29 +282,29 @@ impl Host {
         if let Some(nhc) = self.client_for(itf, &frame) {
             return self.transmit_by_nhrp(itf, nhc, &frame, now);
         }
-        let mpc = self
-            .mpc
-            .filter(|mpc| self.mpoa && self.machine(*mpc).is_some());
-        let Some(mpc) = mpc else {
-            self.measure_sent(itf, &frame, Path::Lane, now);
-            self.send_on_lane(itf, frame, now);
-            return Path::Lane;
-        };
-        // The client decides about the path and changes the frame, so the sample is taken before.
+        let client = self.mpc.filter(|_| self.mpoa);
         let sample = self.meter.sent(&frame, Path::Lane, now);
-        self.drain_slot(mpc.slot(), now);
-        let before = self.out.len();
-        self.tell(mpc, mpc::Input::Outbound { itf, frame }, now);
-        let mut path = Path::Shortcut;
-        while let Some(output) = self.machine_mut(mpc).and_then(Machine::poll_output) {
-            if matches!(output, mpc::Output::ToLec { .. }) {
-                path = Path::Lane;
+        let path = match client.and_then(|mpc| self.machine_mut(mpc)) {
+            Some(client) => client.outbound(itf, frame, now),
+            None => Outbound::Lane(frame),
+        };
+        let taken = match path {
+            Outbound::Lane(_) => Path::Lane,
+            Outbound::Shortcut { .. } => Path::Shortcut,
+        };
+        self.note_sent(itf, sample, taken);
+        match path {
+            Outbound::Lane(frame) => self.send_on_lane(itf, frame, now),
+            Outbound::Shortcut { conn, sdu } => {
+                if let Some(mpc) = client {
+                    self.send(mpc.slot(), conn, sdu, now);
+                }
             }
-            self.mpc_output(mpc.slot(), output, now);
         }
-        self.count_sent(itf, path);
-        self.tell_sent(before, sample, path);
-        path
+        if let Some(mpc) = client {
+            self.drain_slot(mpc.slot(), now);
+        }
+        taken
     }
 
     /// Records that a frame of the host's own stack was lost before it left.
@@ -289,11 +315,11 @@ impl Host {
         self.lost(cause, frame);
     }
 
-    fn measure_sent(&mut self, itf: usize, frame: &[u8], path: Path, now: Instant) {
+    /// Records that a frame leaves by this path; its sample was taken before.
+    fn note_sent(&mut self, itf: usize, sample: Option<Sample>, path: Path) {
         self.count_sent(itf, path);
-        if let Some(sample) = self.meter.sent(frame, path, now) {
-            self.out.push_back(HostOutput::Sample(sample));
-        }
+        let sample = sample.map(|sample| Sample { path, ..sample });
+        self.out.extend(sample.map(HostOutput::Sample));
     }
 
     pub(super) fn count_sent(&mut self, itf: usize, path: Path) {
@@ -427,11 +453,8 @@ impl Host {
         while let Some(output) = self.signalling.poll_output() {
             match output {
                 Out::Send { vc, sdu } => {
-                    let output = match self.writer(vc) {
-                        Some(_) => HostOutput::Write { vc, sdu },
-                        None => HostOutput::Send { vc, sdu },
-                    };
-                    self.out.push_back(output);
+                    let sdu = sdu.into();
+                    self.out.push_back(HostOutput::Send { vc, sdu });
                 }
                 Out::OpenVc { vc, tx, .. } => {
                     self.out.push_back(HostOutput::OpenVc { vc, traffic: tx });

@@ -3,7 +3,8 @@
 use super::writers::Writers;
 use super::{Host, HostInput, HostOutput, Sample};
 use crate::atm::{
-    CellRate, CellRun, DataUnit, DataUnitBuf, DropReason, Nic, NicDiscard, NicEvent, Pdu, Written,
+    CellRate, CellRun, DataUnit, DataUnitBuf, DropReason, Mark, Nic, NicDiscard, NicEvent, Pdu,
+    Written,
 };
 use crate::ip::apps::{AppId, AppResult};
 use crate::ip::books::{Cause, SocketEvent};
@@ -185,7 +186,7 @@ impl Station {
         while let Some(output) = self.host.poll_output() {
             let event = match output {
                 HostOutput::Send { vc, sdu } => {
-                    let pdu = Pdu::new(sdu);
+                    let pdu = Pdu::of(sdu);
                     if self.nic.send(vc, pdu.clone(), now).is_none() {
                         self.late += 1;
                         let why = Cause::Service(Discard::Closed);
@@ -193,8 +194,8 @@ impl Station {
                     }
                     continue;
                 }
-                HostOutput::Write { vc, sdu } => {
-                    self.write(vc, sdu, now);
+                HostOutput::Write { vc, sdu, mark } => {
+                    self.write(vc, sdu, mark, now);
                     continue;
                 }
                 HostOutput::Flush { vc } => {
@@ -229,12 +230,12 @@ impl Station {
     }
 
     /// A program writes. If the connection has gone, the SDU is dropped with it.
-    fn write(&mut self, vc: Vc, sdu: Vec<u8>, now: Instant) {
+    fn write(&mut self, vc: Vc, sdu: Vec<u8>, mark: Option<Mark>, now: Instant) {
         if !self.host.is_written(vc) {
             self.late += 1;
             return;
         }
-        let (mark, octets) = (self.host.mark_of(vc), sdu.len() as u32);
+        let octets = sdu.len() as u32;
         let written = self.nic.write(vc, sdu, mark, now);
         if let Some(mark) = mark.filter(|_| self.books && written == Written::Taken) {
             let event = SocketEvent::Sent { mark, octets };

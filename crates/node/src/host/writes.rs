@@ -1,11 +1,10 @@
 //! Writing by programs of a host: the answers of the adapter go back to the program.
 
 use super::sockets;
-use super::{Host, HostOutput, Part, moves};
-use crate::atm::{Mark, Written};
+use super::{Host, HostOutput, moves};
+use crate::atm::Written;
 use crate::ip::books::SocketEvent;
-use crate::signalling;
-use aerostat_proto::{AtmRequest, ConnId, Instant, Machine};
+use aerostat_proto::{ConnId, Instant};
 use aerostat_wire::Vc;
 
 impl Host {
@@ -19,12 +18,6 @@ impl Host {
     #[must_use]
     pub fn is_written(&self, vc: Vc) -> bool {
         self.writer(vc).is_some()
-    }
-
-    /// The mark of the PDU that a program writes on this label.
-    pub(super) fn mark_of(&self, vc: Vc) -> Option<Mark> {
-        let conn = self.writer(vc)?;
-        self.sockets()?.mark(conn)
     }
 
     /// The adapter's answer to [`HostOutput::Write`](super::HostOutput::Write).
@@ -62,7 +55,7 @@ impl Host {
         }
     }
 
-    fn tell_sockets(&mut self, input: sockets::Input<'_>, now: Instant) {
+    pub(super) fn tell_sockets(&mut self, input: sockets::Input<'_>, now: Instant) {
         if let Some(sockets) = self.sockets {
             self.tell(sockets, input, now);
         }
@@ -70,7 +63,7 @@ impl Host {
 
     pub(super) fn sockets_output(&mut self, slot: usize, output: sockets::Output, now: Instant) {
         match output {
-            sockets::Output::Atm(request) => self.request_of_program(slot, request, now),
+            sockets::Output::Atm(request) => self.request(slot, request, now),
             sockets::Output::Forgotten(id) => {
                 if self.books {
                     let event = SocketEvent::Forgotten(id);
@@ -79,22 +72,6 @@ impl Host {
             }
             sockets::Output::Flush(vc) => self.out.push_back(HostOutput::Flush { vc }),
             sockets::Output::Trace(trace) => self.trace(trace),
-        }
-    }
-
-    /// Handles a request of a program. A refused write is answered, too, because the program waits for the answer.
-    fn request_of_program(&mut self, slot: usize, request: AtmRequest, now: Instant) {
-        let AtmRequest::Send { conn, sdu } = request else {
-            return self.request(slot, request, now);
-        };
-        let request = AtmRequest::Send { conn, sdu };
-        let input = signalling::Input::Request(moves::user_of(slot), request);
-        let refused = self.signalling.handle_input(input, now).err();
-        self.touch(Part::Signalling);
-        if let Some(refused) = refused {
-            self.refused("signalling", refused);
-            let written = Written::Refused;
-            self.tell_sockets(sockets::Input::Written { conn, written }, now);
         }
     }
 }

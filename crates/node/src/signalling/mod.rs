@@ -10,8 +10,8 @@
 //! messages. The host half always has the daemon in a [`Seat`]. In one process the seat hands each message over in the
 //! same call; with `up --split` the message goes to the daemon's process. `aerostat_proto::sigd` has the messages.
 //!
-//! Data pass through neither half: an outgoing SDU becomes [`Output::Send`] with the label, and for an incoming SDU the
-//! host asks [`Signalling::receiver`].
+//! Data pass through neither half: the host asks for the label of an outgoing SDU ([`Signalling::label`]) and for the
+//! receiver of an incoming SDU ([`Signalling::receiver`]).
 //!
 //! **States.** Of a call: waiting for the link, calling, offered, accepted, connected, releasing (the call is over for
 //! its user, and the network has not confirmed this yet). A releasing call still has its label and its [`CallId`], but

@@ -90,7 +90,11 @@ impl Signalling {
             AtmRequest::DropParty { conn, party } => self.drop_party(user, conn, party, now),
             AtmRequest::Accept { conn } => self.accept(user, conn, now),
             AtmRequest::Release { conn, cause } => self.release(user, conn, cause, now),
-            AtmRequest::Send { conn, sdu } => self.send(user, conn, sdu),
+            AtmRequest::Send { conn, sdu } => {
+                let vc = self.label_of(user, conn, &sdu)?;
+                self.outputs.push_back(Output::Send { vc, sdu });
+                Ok(())
+            }
         }
     }
 
@@ -282,13 +286,22 @@ impl Signalling {
         Ok(())
     }
 
-    fn send(&mut self, user: UserId, conn: ConnId, sdu: Vec<u8>) -> Result<(), Refused> {
+    fn label_of(&mut self, user: UserId, conn: ConnId, sdu: &[u8]) -> Result<Vc, Refused> {
         let (_, known) = self.conn(user, conn)?;
         let (Phase::Connected, Some(vc)) = (known.phase, known.vc) else {
             return Err(WRONG_STATE);
         };
-        may_send(&known.qos, &sdu)?;
-        self.outputs.push_back(Output::Send { vc, sdu });
-        Ok(())
+        may_send(&known.qos, sdu)?;
+        Ok(vc)
+    }
+
+    /// The label on which a user sends this SDU.
+    ///
+    /// # Errors
+    /// If the user has no such connection, or cannot send the SDU on it.
+    pub fn label(&mut self, user: UserId, conn: ConnId, sdu: &[u8]) -> Result<Vc, Refused> {
+        let label = self.label_of(user, conn, sdu);
+        self.counters.refused += u64::from(label.is_err());
+        label
     }
 }

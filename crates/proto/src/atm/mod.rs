@@ -6,8 +6,10 @@
 //! it receives. After `Released` an id is dead and may be reused. Every use of an unknown id is refused and counted,
 //! never trusted.
 
+mod sdu;
 mod user;
 
+pub use sdu::Sdu;
 pub use user::{AtmUser, UserOutput};
 
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};

@@ -2,14 +2,16 @@
 //! crossing calls, crashes, lost packets. In this test, LANE is a wire between the hosts, and the router answers at
 //! once.
 
-use aerostat_proto::mpoa::mpc::{Input, Mpc, MpcConfig, MpcSnapshot, Mpcd, Output};
+use aerostat_proto::mpoa::mpc::{Input, Mpc, MpcConfig, MpcSnapshot, Mpcd, Outbound, Output};
 use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
 use aerostat_proto::mpoa::split::FromMpcd;
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{
     FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput,
 };
-use aerostat_proto::{AtmEvent, AtmUser, Duration, Instant, Machine, Trace, UserOutput};
+use aerostat_proto::{
+    AtmEvent, AtmRequest, AtmUser, Duration, Instant, Machine, Trace, UserOutput,
+};
 use aerostat_testing::World;
 use aerostat_wire::mpoa::{self, DeviceType, DllHeader};
 use aerostat_wire::nhrp::ProtocolAddress;
@@ -191,7 +193,6 @@ impl Machine for User {
             Self::Host(mpc) => loop {
                 return Some(match mpc.out.pop_front()? {
                     Output::Atm(request) => UserOutput::Atm(request),
-                    Output::ToLec { .. } => UserOutput::Other(Note::Lane),
                     Output::Deliver { frame, .. } => UserOutput::Other(Note::Delivered(frame)),
                     Output::Trace(trace) => UserOutput::Other(Note::Told(trace)),
                     Output::SetTlvs { .. } | Output::Discover { .. } | Output::Mpcd(_) => continue,
@@ -327,6 +328,26 @@ fn world(tag: bool) -> World<User> {
     world
 }
 
+/// A frame of a host's stack.
+fn send(world: &mut World<User>, who: usize, frame: Vec<u8>) {
+    let path = world.with(who, |user, now| {
+        let User::Host(client) = user else {
+            panic!("no host")
+        };
+        let path = client.mpc.outbound(0, frame, now);
+        client.exchange(now);
+        path
+    });
+    match path {
+        Outbound::Lane(_) => world.notes.push((world.now, who, Note::Lane)),
+        Outbound::Shortcut { conn, sdu } => {
+            let sdu = sdu.into_vec();
+            let send = AtmRequest::Send { conn, sdu };
+            world.net.request(who, send, world.now);
+        }
+    }
+}
+
 /// `count` packets from host `who`+1 to the other, 50 ms apart.
 fn talk(world: &mut World<User>, who: usize, count: u32) {
     let n = who as u8 + 1;
@@ -337,12 +358,7 @@ fn talk(world: &mut World<User>, who: usize, count: u32) {
             &packet[..],
         ]
         .concat();
-        world.with(who, |user, now| {
-            let User::Host(mpc) = user else {
-                panic!("no host")
-            };
-            mpc.input(Input::Outbound { itf: 0, frame }, now);
-        });
+        send(world, who, frame);
         world.run_for(Duration::from_millis(50));
     }
 }
@@ -600,12 +616,7 @@ fn a_call_and_a_download_between_the_same_hosts() {
         packet[22..24].copy_from_slice(&port);
         let header = DllHeader::ethernet_ipv4(router_mac(1), mac(1));
         let frame = [&header[..], &packet].concat();
-        world.with(0, |user, now| {
-            let User::Host(mpc) = user else {
-                panic!("no host")
-            };
-            mpc.input(Input::Outbound { itf: 0, frame }, now);
-        });
+        send(world, 0, frame);
         world.run_for(Duration::from_millis(20));
     };
     for _ in 0..30 {

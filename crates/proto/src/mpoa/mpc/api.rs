@@ -6,7 +6,7 @@ use crate::mpoa::messages::{self, ToKernel};
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::{FromMpcd, ToMpcd};
 use crate::split::{FromDaemon, ProcessEvent, ToDaemon};
-use crate::{AtmEvent, AtmRequest, Duration, Trace};
+use crate::{AtmEvent, AtmRequest, ConnId, Duration, Sdu, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
@@ -123,13 +123,6 @@ pub enum Input<'a> {
     Enable(bool),
     /// From the ATM service.
     Atm(AtmEvent<&'a [u8]>),
-    /// An Ethernet frame without FCS from the IP stack.
-    Outbound {
-        /// The LANE interface to which the frame goes.
-        itf: usize,
-        /// The frame.
-        frame: Vec<u8>,
-    },
     /// From the LEC: LE_ARP found the owner of `mac`.
     Associate {
         /// The LEC's interface.
@@ -182,18 +175,26 @@ pub enum Input<'a> {
     ConfigTlvs(Vec<Tlv>),
 }
 
+/// The path of a frame from the IP stack ([`Mpc::outbound`](super::Mpc::outbound)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Outbound {
+    /// Over a shortcut.
+    Shortcut {
+        /// The shortcut.
+        conn: ConnId,
+        /// The SDU that is to be sent on it.
+        sdu: Sdu,
+    },
+    /// Over the ELAN: this is the unchanged frame.
+    Lane(Vec<u8>),
+}
+
 /// Output of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// For the ATM service.
     Atm(AtmRequest),
-    /// An outbound frame that takes the default path.
-    ToLec {
-        /// Its interface.
-        itf: usize,
-        /// The unchanged frame.
-        frame: Vec<u8>,
-    },
     /// A packet from a shortcut, as the frame that would have arrived from the ELAN.
     Deliver {
         /// The interface of that ELAN.

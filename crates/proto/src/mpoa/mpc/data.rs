@@ -3,7 +3,7 @@
 //! The only control packet that it reads is a purge on a shortcut (`purge`). Without a daemon the data plane forwards
 //! all frames to LANE, and keeps only what it learned from LE_ARP about MPSs.
 
-use super::api::{Bus, MpcConfig, MpcLimits, Output};
+use super::api::{Bus, MpcConfig, MpcLimits, Outbound, Output};
 use super::egress::{self, Egress, EgressState};
 use super::flows::QosTable;
 use super::ingress::{self, Ingress, IngressState, Path};
@@ -13,11 +13,14 @@ use super::shortcuts::{Shortcut, Shortcuts};
 use crate::discard::Discard;
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
-use crate::{AtmRequest, ConnId, Instant, Refused, Trace};
+use crate::{ConnId, Instant, Refused, Sdu, Trace};
 use aerostat_wire::lane::Tlv;
-use aerostat_wire::mpoa::{DeviceType, FlowFilter, ShortcutSdu, shortcut_sdu};
+use aerostat_wire::mpoa::{
+    DeviceType, FlowFilter, SHORTCUT_HEADER_MAX, ShortcutSdu, shortcut_header,
+};
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
 use core::net::IpAddr;
+use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A MAC address of an MPS on one interface.
@@ -48,6 +51,28 @@ impl Lec {
         let listed = self.macs.iter().find(|(_, known)| own && !known.own);
         let victim = listed.map(|(mac, _)| *mac);
         victim.is_some_and(|mac| self.macs.remove(&mac).is_some())
+    }
+}
+
+/// The shortcut that a frame takes.
+struct Taken {
+    key: ingress::Key,
+    conn: ConnId,
+    tag: Option<u32>,
+    /// True for the first packet of its flow over this shortcut.
+    first: bool,
+    ipv6: bool,
+    /// Place of the packet in the frame.
+    packet: Range<usize>,
+}
+
+impl Taken {
+    /// The frame as an SDU of the shortcut. Every LAN header is longer than the header that replaces it.
+    fn sdu(&self, mut frame: Vec<u8>) -> Sdu {
+        frame.truncate(self.packet.end);
+        let mut space = [0; SHORTCUT_HEADER_MAX];
+        let header = shortcut_header(&mut space, self.tag, self.ipv6);
+        Sdu::behind(header, frame, self.packet.start)
     }
 }
 
@@ -103,18 +128,41 @@ impl DataPlane {
     }
 
     /// A frame from the IP stack: it goes over a shortcut if there is one, else to LANE.
-    pub(super) fn outbound(&mut self, itf: usize, frame: Vec<u8>, now: Instant, bus: &mut Bus) {
-        match self.shortcut_of(itf, &frame, now, bus) {
-            Some((conn, sdu)) => {
-                bus.counters.packets_sent += 1;
-                bus.counters.octets_sent += sdu.len() as u64;
-                bus.atm(AtmRequest::Send { conn, sdu });
-            }
-            None => {
-                bus.counters.frames_to_lane += 1;
-                bus.out.push_back(Output::ToLec { itf, frame });
-            }
+    pub(super) fn outbound(
+        &mut self,
+        itf: usize,
+        mut frame: Vec<u8>,
+        now: Instant,
+        bus: &mut Bus,
+    ) -> Outbound {
+        let taken = self.shortcut_of(itf, &frame, now, bus);
+        let over =
+            taken.filter(|taken| frame.get_mut(taken.packet.clone()).is_some_and(packet::hop));
+        let Some(taken) = over else {
+            bus.counters.frames_to_lane += 1;
+            return Outbound::Lane(frame);
+        };
+        if taken.first {
+            self.tell_first(&taken, bus);
         }
+        let conn = taken.conn;
+        let sdu = taken.sdu(frame);
+        bus.counters.packets_sent += 1;
+        bus.counters.octets_sent += sdu.len() as u64;
+        Outbound::Shortcut { conn, sdu }
+    }
+
+    fn tell_first(&self, taken: &Taken, bus: &mut Bus) {
+        let text = format!(
+            "first packet to {} over the shortcut",
+            ingress::name(&taken.key)
+        );
+        let vc = self.shortcuts.get(&taken.conn).and_then(|s| s.vc);
+        bus.trace(
+            Trace::milestone("mpc.shortcut.first", text)
+                .with("destination", taken.key.1)
+                .with("vc", vc.map_or_else(String::new, |vc| vc.to_string())),
+        );
     }
 
     fn shortcut_of(
@@ -123,9 +171,9 @@ impl DataPlane {
         frame: &[u8],
         now: Instant,
         bus: &mut Bus,
-    ) -> Option<(ConnId, Vec<u8>)> {
+    ) -> Option<Taken> {
         self.control?;
-        let (mac, view) = packet::of_frame(frame)?;
+        let (mac, header, view) = packet::of_frame(frame)?;
         let known = *self.lecs.get(&itf).filter(|lec| lec.up)?.macs.get(&mac)?;
         let destination = view.destination();
         if !self.params.detects(destination) || !view.may_take_shortcut() {
@@ -146,21 +194,14 @@ impl DataPlane {
         let Path::Shortcut { conn, tag, first } = path else {
             return None;
         };
-        let mut sdu = shortcut_sdu(tag, packet);
-        let header = sdu.len() - packet.len();
-        if !sdu.get_mut(header..).is_some_and(packet::hop) {
-            return None;
-        }
-        if first {
-            let text = format!("first packet to {} over the shortcut", ingress::name(&key));
-            let vc = self.shortcuts.get(&conn).and_then(|s| s.vc);
-            bus.trace(
-                Trace::milestone("mpc.shortcut.first", text)
-                    .with("destination", destination)
-                    .with("vc", vc.map_or_else(String::new, |vc| vc.to_string())),
-            );
-        }
-        Some((conn, sdu))
+        Some(Taken {
+            key,
+            conn,
+            tag,
+            first,
+            ipv6: matches!(view, IpPacket::V6(_)),
+            packet: header..header + packet.len(),
+        })
     }
 
     /// An SDU on a shortcut.

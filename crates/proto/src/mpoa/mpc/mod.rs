@@ -65,7 +65,7 @@ mod snapshot;
 mod tests;
 mod why;
 
-pub use api::{ByCode, Input, MpcConfig, MpcCounters, MpcLimits, Output, StaticMps};
+pub use api::{ByCode, Input, MpcConfig, MpcCounters, MpcLimits, Outbound, Output, StaticMps};
 pub use egress::EgressState;
 pub use ingress::IngressState;
 pub use process::Mpcd;
@@ -144,6 +144,14 @@ impl Mpc {
     #[must_use]
     pub const fn counters(&self) -> &MpcCounters {
         &self.bus.counters
+    }
+
+    /// An Ethernet frame without FCS from the IP stack, for LANE interface `itf`: over a shortcut if there is one, else
+    /// over the ELAN. The caller sends it on this path at once, and then takes the outputs of the client.
+    pub fn outbound(&mut self, itf: usize, frame: Vec<u8>, now: Instant) -> Outbound {
+        let path = self.data.outbound(itf, frame, now, &mut self.bus);
+        self.pump(now);
+        path
     }
 
     /// Drops the messages for a daemon that is gone.
@@ -230,7 +238,6 @@ impl Machine for Mpc {
                 }
             }
             Input::Atm(event) => self.atm(event, now),
-            Input::Outbound { itf, frame } => self.data.outbound(itf, frame, now, &mut self.bus),
             Input::Associate { itf, mac, tlvs, .. } => {
                 self.data.associate(itf, mac, &tlvs, now, &mut self.bus);
             }

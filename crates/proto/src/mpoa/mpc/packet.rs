@@ -8,6 +8,9 @@ use aerostat_wire::mpoa::{FlowFilter, LLC_IPV4, LLC_IPV6};
 use aerostat_wire::prefix::is_ordinary;
 use core::net::IpAddr;
 
+/// Octets of an Ethernet header.
+const ETHERNET: usize = 14;
+
 /// A packet whose fixed header is complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum IpPacket<'a> {
@@ -70,22 +73,23 @@ pub(super) fn hop(packet: &mut [u8]) -> bool {
     }
 }
 
-/// Destination and IP packet of an Ethernet II or 802.3/SNAP frame that is no group frame.
-pub(super) fn of_frame(frame: &[u8]) -> Option<(MacAddr, IpPacket<'_>)> {
+/// Destination, length of the LAN header, and IP packet of an Ethernet II or 802.3/SNAP frame that is no group frame.
+pub(super) fn of_frame(frame: &[u8]) -> Option<(MacAddr, usize, IpPacket<'_>)> {
     let (mac, rest) = frame.split_first_chunk::<6>()?;
     let mac = MacAddr(*mac);
     let (kind, body) = rest.get(6..)?.split_first_chunk::<2>()?;
-    let (six, packet) = match u16::from_be_bytes(*kind) {
-        0x0800 => (false, body),
-        0x86dd => (true, body),
+    let (six, llc, packet) = match u16::from_be_bytes(*kind) {
+        0x0800 => (false, 0, body),
+        0x86dd => (true, 0, body),
         length @ ..=1500 => {
             let body = body.get(..length.into())?;
-            let four = body.strip_prefix(&LLC_IPV4).map(|packet| (false, packet));
-            four.or_else(|| body.strip_prefix(&LLC_IPV6).map(|packet| (true, packet)))?
+            let of = |llc: &[u8; 8]| body.strip_prefix(llc);
+            let four = of(&LLC_IPV4).map(|packet| (false, 8, packet));
+            four.or_else(|| of(&LLC_IPV6).map(|packet| (true, 8, packet)))?
         }
         _ => return None,
     };
     let packet = IpPacket::new(packet)?;
     let right = matches!(packet, IpPacket::V6(_)) == six;
-    (!mac.is_group() && right).then_some((mac, packet))
+    (!mac.is_group() && right).then_some((mac, ETHERNET + llc, packet))
 }

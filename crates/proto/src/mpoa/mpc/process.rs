@@ -174,10 +174,7 @@ impl Mpcd {
                 Output::Discover { itf, mac } => self.say(FromMpcd::Discover { itf, mac }),
                 Output::Trace(trace) => self.out.push_back(FromDaemon::Trace(trace)),
                 // These outputs belong to the data plane.
-                Output::ToLec { .. }
-                | Output::Deliver { .. }
-                | Output::SetTlvs { .. }
-                | Output::Mpcd(_) => {}
+                Output::Deliver { .. } | Output::SetTlvs { .. } | Output::Mpcd(_) => {}
             }
         }
         while let Some(message) = self.bus.to_kernel.pop_front() {

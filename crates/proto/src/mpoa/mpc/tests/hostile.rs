@@ -182,10 +182,7 @@ fn strike(rig: &mut Rig, blow: &Blow) {
             });
         }
         Blow::Frame(frame) => {
-            rig.input(Input::Outbound {
-                itf: 0,
-                frame: frame.clone(),
-            });
+            rig.outbound(0, frame.clone());
         }
         Blow::Flow(host) => {
             rig.flow(IpAddr::V4(Ipv4Addr::new(10, 2, 0, *host)));

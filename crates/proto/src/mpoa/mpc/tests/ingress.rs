@@ -4,6 +4,7 @@ use super::*;
 use crate::Cause;
 use aerostat_wire::mpoa::op;
 use aerostat_wire::nhrp;
+use core::slice;
 
 #[test]
 fn only_candidates_are_counted() {
@@ -32,18 +33,9 @@ fn only_candidates_are_counted() {
     ];
     for frame in frames {
         for itf in [0, 1] {
-            let out = rig.input(Input::Outbound {
-                itf,
-                frame: frame.clone(),
-            });
-            assert_eq!(
-                out,
-                [Output::ToLec {
-                    itf,
-                    frame: frame.clone()
-                }],
-                "as it came"
-            );
+            let sent = rig.outbound(itf, frame.clone());
+            assert_eq!(sent.lane, slice::from_ref(&frame), "as it came");
+            assert!(sent.out.is_empty());
         }
     }
     assert!(rig.mpc.snapshot(rig.now).ingress.is_empty());
@@ -53,10 +45,7 @@ fn only_candidates_are_counted() {
     snap.extend((good.len() as u16 + 8).to_be_bytes());
     snap.extend([0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
     snap.extend(&good);
-    rig.input(Input::Outbound {
-        itf: 0,
-        frame: snap,
-    });
+    rig.outbound(0, snap);
     assert_eq!(rig.state(), IngressState::Cached);
 }
 
@@ -65,7 +54,7 @@ fn cached_needs_p1_frames_within_p2() {
     let mut rig = Rig::ready();
     for second in 0..5 {
         rig.until(second);
-        let out: Vec<Output> = (0..9).flat_map(|_| rig.send(TARGET)).collect();
+        let out: Sent = (0..9).map(|_| rig.send(TARGET)).collect();
         assert_eq!((to_lane(&out), connects(&out).len()), (9, 0));
     }
     rig.until(5);
@@ -133,7 +122,7 @@ fn from_flow_to_shortcut() {
     // Packets that the shortcut cannot carry still go by LANE.
     for (ttl, payload) in [(1, 100), (64, 1481)] {
         let frame = ethernet(MPS_MAC, &packet(OWN, TARGET, ttl, payload));
-        assert_eq!(to_lane(&rig.input(Input::Outbound { itf: 0, frame })), 1);
+        assert_eq!(to_lane(&rig.outbound(0, frame)), 1);
     }
 }
 
@@ -187,7 +176,7 @@ fn sdus_fit_the_smaller_of_two_elans() {
         let too_long = (largest < mtu_own).then_some((usize::from(largest) + 1, 1));
         for (len, lane) in [(largest.into(), 0)].into_iter().chain(too_long) {
             let frame = ethernet(MPS_MAC, &packet(OWN, TARGET, 64, len - 20));
-            let out = rig.input(Input::Outbound { itf: 0, frame });
+            let out = rig.outbound(0, frame);
             assert_eq!(to_lane(&out), lane, "{len} octets, {mtu}");
         }
     }
@@ -214,7 +203,7 @@ fn query_is_retried_at_0_5_15_35_and_fails_at_40() {
     let sent: Vec<u64> = out
         .iter()
         .flat_map(|(at, output)| {
-            let same = control_packets(core::slice::from_ref(output));
+            let same = control_packets(slice::from_ref(output));
             same.into_iter().map(|(_, packet)| (*at, packet))
         })
         .map(|(at, packet)| {
@@ -225,10 +214,10 @@ fn query_is_retried_at_0_5_15_35_and_fails_at_40() {
     assert_eq!(sent, [5, 15, 35]);
     let failed = out
         .iter()
-        .find(|(_, o)| !story(core::slice::from_ref(o)).is_empty())
+        .find(|(_, o)| !story(slice::from_ref(o)).is_empty())
         .unwrap();
     assert_eq!(
-        (failed.0, story(core::slice::from_ref(&failed.1))[0]),
+        (failed.0, story(slice::from_ref(&failed.1))[0]),
         (40, "mpc.resolution.failed")
     );
     assert_eq!(rig.state(), IngressState::HoldDown);
@@ -318,7 +307,7 @@ fn refresh_at_two_thirds_keeps_the_shortcut() {
     assert_eq!(rig.state(), IngressState::Resolved);
     rig.until(800);
     assert_eq!(rig.state(), IngressState::Refresh);
-    let out: Vec<Output> = (0..9).flat_map(|_| rig.send(TARGET)).collect();
+    let out: Sent = (0..9).map(|_| rig.send(TARGET)).collect();
     assert!(
         control_packets(&out).is_empty(),
         "below p1 nothing is asked"

@@ -111,7 +111,7 @@ fn parameters_of_the_lecs() {
     let p1 = Tlv::u16(TlvType::MPC_P1, 3);
     let bad = Tlv::u16(TlvType::MPC_P2, 61);
     rig.input(Input::ConfigTlvs(vec![p1, bad]));
-    let out: Vec<Output> = (0..3).flat_map(|_| rig.send(TARGET)).collect();
+    let out: Sent = (0..3).map(|_| rig.send(TARGET)).collect();
     assert_eq!(story(&out), ["mpc.flow.detected", "mpc.resolution.sent"]);
 }
 
@@ -494,7 +494,7 @@ fn answers_to_the_daemon_before_do_not_match() {
 
 /// The call to the MPS fails with this cause again and again until `end`, s; returns the times of the calls, ms.
 fn calls_in_vain(rig: &mut Rig, cause: Cause, end: u64) -> Vec<u64> {
-    let mut out = rig.flow(TARGET);
+    let mut out = rig.flow(TARGET).out;
     let mut calls = Vec::new();
     loop {
         for (conn, _) in connects(&out) {

@@ -58,14 +58,7 @@ fn asks_and_understands_as_linux_does() {
         IpAddr::V4(Ipv4Addr::new(10, 7, 0, 1)),
     );
     let frame = ethernet(MPS_MAC, &packet(from, to, 64, 64));
-    let out: Vec<Output> = (0..10)
-        .flat_map(|_| {
-            rig.input(Input::Outbound {
-                itf: 0,
-                frame: frame.clone(),
-            })
-        })
-        .collect();
+    let out: Sent = (0..10).map(|_| rig.outbound(0, frame.clone())).collect();
     let control = connects(&out)[0].0;
     let sent = control_packets(&rig.connected(control, 50))[0].1.clone();
     let id = sent.common().unwrap().request_id;
@@ -82,9 +75,7 @@ fn asks_and_understands_as_linux_does() {
     let (data, called) = connects(&out)[0];
     assert_eq!(called, atm(0xc0, 2));
     rig.connected(data, 62);
-    let sdu = sdus(&rig.input(Input::Outbound { itf: 0, frame }))[0]
-        .1
-        .clone();
+    let sdu = sdus(&rig.outbound(0, frame))[0].1.clone();
     assert_eq!(
         sdu,
         mpoa::shortcut_sdu(Some(0x0100_0000), &packet(from, to, 63, 64))

@@ -241,6 +241,32 @@ impl DerefMut for Client {
     }
 }
 
+/// What became of frames of the stack.
+#[derive(Debug, Default)]
+struct Sent {
+    /// Those that take the default path.
+    lane: Vec<Vec<u8>>,
+    /// The outputs of the client, with the SDUs of shortcuts.
+    out: Vec<Output>,
+}
+
+impl Deref for Sent {
+    type Target = [Output];
+    fn deref(&self) -> &[Output] {
+        &self.out
+    }
+}
+impl FromIterator<Self> for Sent {
+    fn from_iter<I: IntoIterator<Item = Self>>(all: I) -> Self {
+        let mut sum = Self::default();
+        for sent in all {
+            sum.lane.extend(sent.lane);
+            sum.out.extend(sent.out);
+        }
+        sum
+    }
+}
+
 /// A client and its clock.
 struct Rig {
     mpc: Client,
@@ -304,13 +330,31 @@ impl Rig {
         self.now = self.now.max(end);
         all
     }
-    /// One frame to `to` behind the MPS.
-    fn send(&mut self, to: IpAddr) -> Vec<Output> {
-        let frame = ethernet(MPS_MAC, &packet(OWN, to, 64, 100));
-        self.input(Input::Outbound { itf: 0, frame })
+    /// A frame of the stack, to interface `itf`.
+    fn outbound(&mut self, itf: usize, frame: Vec<u8>) -> Sent {
+        let now = self.now;
+        let path = self.mpc.mpc.outbound(itf, frame, now);
+        self.mpc.carry(now);
+        let mut sent = Sent {
+            lane: Vec::new(),
+            out: settle(&mut self.mpc, now),
+        };
+        match path {
+            Outbound::Lane(frame) => sent.lane.push(frame),
+            Outbound::Shortcut { conn, sdu } => {
+                let sdu = sdu.into_vec();
+                let send = Output::Atm(AtmRequest::Send { conn, sdu });
+                sent.out.insert(0, send);
+            }
+        }
+        sent
     }
-    fn flow(&mut self, to: IpAddr) -> Vec<Output> {
-        (0..10).flat_map(|_| self.send(to)).collect()
+    /// One frame to `to` behind the MPS.
+    fn send(&mut self, to: IpAddr) -> Sent {
+        self.outbound(0, ethernet(MPS_MAC, &packet(OWN, to, 64, 100)))
+    }
+    fn flow(&mut self, to: IpAddr) -> Sent {
+        (0..10).map(|_| self.send(to)).collect()
     }
     fn control(&mut self, conn: ConnId, packet: &Packet) -> Vec<Output> {
         let sdu = packet.to_sdu();
@@ -443,10 +487,8 @@ fn control_packets(out: &[Output]) -> Vec<(ConnId, Packet)> {
     sdus(out).into_iter().filter_map(decode).collect()
 }
 
-fn to_lane(out: &[Output]) -> usize {
-    out.iter()
-        .filter(|output| matches!(output, Output::ToLec { .. }))
-        .count()
+fn to_lane(sent: &Sent) -> usize {
+    sent.lane.len()
 }
 
 fn delivered(out: &[Output]) -> Vec<(usize, Vec<u8>)> {

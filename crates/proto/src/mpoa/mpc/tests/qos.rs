@@ -35,12 +35,12 @@ impl Rig {
         let filter = text.parse().expect(text);
         self.input(Input::SetQos { filter, qos: None })
     }
-    fn app(&mut self, (to, protocol, port): App) -> Vec<Output> {
+    fn app(&mut self, (to, protocol, port): App) -> Sent {
         let frame = ethernet(MPS_MAC, &app(to, protocol, port));
-        self.input(Input::Outbound { itf: 0, frame })
+        self.outbound(0, frame)
     }
-    fn app_flow(&mut self, app: App) -> Vec<Output> {
-        (0..10).flat_map(|_| self.app(app)).collect()
+    fn app_flow(&mut self, app: App) -> Sent {
+        (0..10).map(|_| self.app(app)).collect()
     }
     /// The connection that the next packet takes, or `None` for LANE.
     fn way(&mut self, app: App) -> Option<ConnId> {
@@ -472,15 +472,15 @@ fn packets_too_long_for_the_contract_and_fragments() {
         ethernet(MPS_MAC, &packet)
     };
     let frame = long(300 - 12 - 20);
-    assert_eq!(sdus(&rig.input(Input::Outbound { itf: 0, frame })).len(), 1);
+    assert_eq!(sdus(&rig.outbound(0, frame)).len(), 1);
     let frame = long(300 - 12 - 20 + 1);
-    assert_eq!(to_lane(&rig.input(Input::Outbound { itf: 0, frame })), 1);
+    assert_eq!(to_lane(&rig.outbound(0, frame)), 1);
     // The first fragment has the ports of the flow, but must not overtake the others.
     for fragment in [0x2000_u16, 0x2005, 0x0009] {
         let mut packet = app(TARGET, UDP, 5004);
         packet[6..8].copy_from_slice(&fragment.to_be_bytes());
         let frame = ethernet(MPS_MAC, &checksummed(packet));
-        assert_eq!(to_lane(&rig.input(Input::Outbound { itf: 0, frame })), 1);
+        assert_eq!(to_lane(&rig.outbound(0, frame)), 1);
     }
     assert_eq!(rig.mpc.snapshot(rig.now).ingress.len(), 2);
 }

@@ -25,15 +25,13 @@ fn frame_6(packet: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-fn send_6(rig: &mut Rig, to: Ipv6Addr, kind: (u8, u8)) -> Vec<Output> {
+fn send_6(rig: &mut Rig, to: Ipv6Addr, kind: (u8, u8)) -> Sent {
     let frame = frame_6(&packet_6(OWN_6, to, kind));
-    rig.input(Input::Outbound { itf: 0, frame })
+    rig.outbound(0, frame)
 }
 
 fn asked_6(rig: &mut Rig) -> (ConnId, Packet) {
-    let out: Vec<_> = (0..10)
-        .flat_map(|_| send_6(rig, TARGET_6, (17, 64)))
-        .collect();
+    let out: Sent = (0..10).map(|_| send_6(rig, TARGET_6, (17, 64))).collect();
     let (conn, called) = connects(&out)[0];
     assert_eq!(called, MPS);
     let sent = control_packets(&rig.connected(conn, 50));
@@ -105,7 +103,7 @@ fn what_a_router_must_see_goes_by_lane() {
     // The Ethernet type and the packet differ in the version of IP.
     let mut frame = frame_6(&packet_6(OWN_6, TARGET_6, (17, 64)));
     frame[12..14].copy_from_slice(&[8, 0]);
-    assert_eq!(to_lane(&rig.input(Input::Outbound { itf: 0, frame })), 1);
+    assert_eq!(to_lane(&rig.outbound(0, frame)), 1);
 }
 
 #[test]
