@@ -24,10 +24,11 @@ const ENTRIES_MAX: usize = 256;
 const GAP: Duration = Duration::from_millis(100);
 const GAP_SAME: Duration = Duration::from_secs(1);
 
-/// The client's own protocol addresses, learned from the flows for which it has sent requests.
+/// The client's own protocol addresses, learned from the flows for which it has sent requests. Each half of the client
+/// learns them: the data plane must not ask a daemon that hangs, and a daemon may be a process of its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Own {
-    v4: Option<Ipv4Addr>,
+    pub(super) v4: Option<Ipv4Addr>,
     v6: Option<Ipv6Addr>,
 }
 
@@ -41,7 +42,7 @@ impl Own {
         }
     }
     /// The address for packets about `address`, if it is known.
-    fn of(&self, address: IpAddr) -> Option<IpAddr> {
+    pub(super) fn of(&self, address: IpAddr) -> Option<IpAddr> {
         match address {
             IpAddr::V4(_) => self.v4.map(IpAddr::V4),
             IpAddr::V6(_) => self.v6.map(IpAddr::V6),

@@ -299,7 +299,7 @@ impl Daemon {
         code: u16,
         bus: &mut Bus,
     ) {
-        let own = self.own_ip.map_or(nhrp::ProtocolAddress::NONE, Into::into);
+        let own = self.own.v4.map_or(nhrp::ProtocolAddress::NONE, Into::into);
         let packet = Packet::error_about(offending, code, 0, self.config.control, own);
         if let Some(packet) = packet {
             tally(&mut bus.counters.errors_sent, code);

@@ -7,6 +7,7 @@ mod alive;
 mod conns;
 
 use super::api::{Bus, MpcConfig, Numbers, STOP_WAIT};
+use super::purge::Own;
 use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, MpcParams, SHORTCUT_SDU};
 use crate::mpoa::split::ElanInfo;
@@ -129,10 +130,7 @@ pub(in crate::mpoa::mpc) struct Daemon {
     pub(in crate::mpoa::mpc) ending: Ending,
     /// The data plane has said all that an end needs.
     cleaned: bool,
-    /// Own protocol address, learned from the flows that leave.
-    pub(in crate::mpoa::mpc) own_ip: Option<Ipv4Addr>,
-    /// The same for IPv6.
-    own_ip6: Option<Ipv6Addr>,
+    own: Own,
 }
 
 impl Daemon {
@@ -156,8 +154,7 @@ impl Daemon {
             purges: BTreeMap::new(),
             ending: Ending::No,
             cleaned: false,
-            own_ip: None,
-            own_ip6: None,
+            own: Own::default(),
         };
         daemon.listen(bus);
         bus.kernel(ToKernel::SetMpcControlAddress(config.control));
@@ -271,9 +268,7 @@ impl Daemon {
                 self.settle_end();
             }
             ToDaemon::IngressEntry(info) => {
-                if !info.source.is_unspecified() {
-                    self.note_own(info.source);
-                }
+                self.own.note(info.source);
                 self.watch(info.mps, now);
             }
             ToDaemon::EgressEntry(info) => self.take_over(info, now),
@@ -288,19 +283,12 @@ impl Daemon {
         }
     }
 
-    fn note_own(&mut self, address: IpAddr) {
-        match address {
-            IpAddr::V4(own) => self.own_ip = Some(own),
-            IpAddr::V6(own) => self.own_ip6 = Some(own),
-        }
-    }
-
     /// The client's own address for packets about `address`; unspecified if unknown.
     fn own_for(&self, address: IpAddr) -> IpAddr {
-        match address {
-            IpAddr::V4(_) => self.own_ip.unwrap_or(Ipv4Addr::UNSPECIFIED).into(),
-            IpAddr::V6(_) => self.own_ip6.unwrap_or(Ipv6Addr::UNSPECIFIED).into(),
-        }
+        self.own.of(address).unwrap_or(match address {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        })
     }
 
     /// 201: a Resolution Request under a new id.
@@ -315,9 +303,7 @@ impl Daemon {
         if self.ending != Ending::No {
             return;
         }
-        if !info.source.is_unspecified() {
-            self.note_own(info.source);
-        }
+        self.own.note(info.source);
         let id = numbers.request();
         let source = self.own_for(info.destination);
         let mut packet = mpoa::resolution_request(id, self.config.data, source, info.destination);
