@@ -50,10 +50,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Limit of ended calls that are remembered; the oldest call is forgotten first.
 pub const ENDED: usize = 256;
-/// PDUs that a program writes on a connection at once; it continues after [`REST`].
+/// PDUs that a program writes on a connection at once; it continues after [`PAUSE`].
 const BURST: u32 = 64;
 /// This is shorter than the time of [`BURST`] cells on any line, so it does not lower the rate.
-const REST: Duration = Duration::from_micros(1);
+const PAUSE: Duration = Duration::from_micros(1);
 /// Limit of octets that an echo keeps for one call while it cannot send them back.
 const ECHO_OCTETS: usize = 256 * 1024;
 /// Limit of PDUs that an echo keeps for one call.
@@ -378,7 +378,7 @@ impl Sockets {
         self.ended.iter().chain(self.calls.values())
     }
 
-    fn ask(&mut self, request: AtmRequest) {
+    fn request(&mut self, request: AtmRequest) {
         self.out.push_back(Output::Atm(request));
     }
     fn trace(&mut self, trace: Trace) {
@@ -391,7 +391,7 @@ impl Sockets {
                 local, sap, role, ..
             } = self.programs[index];
             match role {
-                Role::Listen { max_sdu, .. } => self.ask(AtmRequest::Listen {
+                Role::Listen { max_sdu, .. } => self.request(AtmRequest::Listen {
                     address: local,
                     sap,
                     max_sdu,
@@ -401,7 +401,7 @@ impl Sockets {
                     let id = self.new_id();
                     let record = Record::new(id, index, State::Calling, None, qos, now);
                     let conn = self.record(record);
-                    self.ask(AtmRequest::OpenPermanent { conn, vc, qos });
+                    self.request(AtmRequest::OpenPermanent { conn, vc, qos });
                 }
             }
         }
@@ -442,7 +442,7 @@ impl Sockets {
         let id = self.new_id();
         let record = Record::new(id, program, State::Calling, Some(to), qos, now);
         let conn = self.record(record);
-        self.ask(AtmRequest::Connect {
+        self.request(AtmRequest::Connect {
             conn,
             calling: local,
             called: to,
@@ -466,15 +466,15 @@ impl Sockets {
                 (busy.count() >= calls).then_some(Cause::BUSY)
             }
             // The listener has gone; signalling should not have offered this call.
-            _ => return self.ask(refusal(conn, Cause::INCOMPATIBLE)),
+            _ => return self.request(refusal(conn, Cause::INCOMPATIBLE)),
         };
         match refused {
             None => {
                 self.calls.insert(conn, record);
-                self.ask(AtmRequest::Accept { conn });
+                self.request(AtmRequest::Accept { conn });
             }
             Some(cause) => {
-                self.ask(refusal(conn, cause));
+                self.request(refusal(conn, cause));
                 record.by_us = true;
                 self.over(record, cause, now);
             }
@@ -652,7 +652,7 @@ impl Machine for Sockets {
                 self.offered(conn, called, sap, record);
             }
             Input::Atm(AtmEvent::Incoming { conn, .. }) => {
-                self.ask(refusal(conn, Cause::INCOMPATIBLE));
+                self.request(refusal(conn, Cause::INCOMPATIBLE));
             }
             Input::Atm(AtmEvent::Connected { conn, vc }) => self.connected(conn, vc, now),
             Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu, now),

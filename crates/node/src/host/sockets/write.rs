@@ -1,6 +1,6 @@
 //! How a program writes: one PDU at a time, with an answer of the adapter to each.
 
-use super::{BURST, ECHO_OCTETS, ECHO_PDUS, REST};
+use super::{BURST, ECHO_OCTETS, ECHO_PDUS, PAUSE};
 use super::{Output, Record, Role, Sending, Sockets, State, Sum, pattern, refusal};
 use crate::atm::Written;
 use aerostat_proto::{AtmRequest, Cause, ConnId, Instant, Trace};
@@ -45,7 +45,7 @@ impl Writer {
             self.burst = (now, 0);
         }
         if self.burst.1 >= BURST {
-            self.rest = now + REST;
+            self.rest = now + PAUSE;
         } else {
             self.burst.1 += 1;
         }
@@ -146,7 +146,7 @@ impl Sockets {
 
     /// The time to release has come.
     fn finish(&mut self, conn: ConnId, now: Instant) {
-        self.ask(refusal(conn, Cause::NORMAL));
+        self.request(refusal(conn, Cause::NORMAL));
         if let Some(mut call) = self.calls.remove(&conn) {
             call.by_us = true;
             self.over(call, Cause::NORMAL, now);
@@ -159,7 +159,7 @@ impl Sockets {
             sum.add(&sdu);
             call.writer.stand = Stand::Asked(sum);
             call.writer.asked += 1;
-            self.ask(AtmRequest::Send { conn, sdu });
+            self.request(AtmRequest::Send { conn, sdu });
         }
     }
 

@@ -1,6 +1,6 @@
 //! Bulk TCP: a source that keeps the socket full and a sink that checks every octet.
 
-use super::caller::{Caller, Line};
+use super::caller::{Caller, ConnectionEvent};
 use super::listener::Listener;
 use super::{AppResult, Net, Program};
 use aerostat_proto::{Duration, Instant};
@@ -169,25 +169,25 @@ impl Program for Source {
         }
         let ended = end.is_some_and(|end| now >= end);
         match self.caller.look(net, now) {
-            Line::New => {
+            ConnectionEvent::New => {
                 self.result.established.get_or_insert(now);
                 self.last_progress = self.last_progress.max(now);
                 self.phase = Phase::Sending;
             }
-            Line::Lost => {
+            ConnectionEvent::Lost => {
                 self.lost(net, ended);
                 return true;
             }
-            Line::Refused => {
+            ConnectionEvent::Refused => {
                 self.finish(net, true);
                 return true;
             }
-            Line::Waiting if ended => {
+            ConnectionEvent::Waiting if ended => {
                 self.finish(net, true);
                 return true;
             }
-            Line::Waiting => return false,
-            Line::Same => {}
+            ConnectionEvent::Waiting => return false,
+            ConnectionEvent::Same => {}
         }
         let Some(socket) = self.caller.socket(net) else {
             return false;

@@ -36,7 +36,7 @@ pub(super) struct Caller {
 
 /// What has happened to the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum ConnectionEvent {
     /// There is no connection yet, or the next attempt has its time.
     Waiting,
     /// A connection has just been established.
@@ -70,13 +70,13 @@ impl Caller {
     }
 
     /// Looks after the connection. The socket of a lost connection is given up.
-    pub(super) fn look(&mut self, net: &mut Net<'_>, now: Instant) -> Line {
+    pub(super) fn look(&mut self, net: &mut Net<'_>, now: Instant) -> ConnectionEvent {
         if self.again.is_some_and(|at| at <= now) {
             self.again = None;
             self.connect(net);
         }
         let Some(handle) = self.handle else {
-            return Line::Waiting;
+            return ConnectionEvent::Waiting;
         };
         let socket = net.tcp_at(handle);
         match socket.state() {
@@ -86,18 +86,18 @@ impl Caller {
                 let pause = if self.up { Duration::ZERO } else { RETRY };
                 self.give_up(net);
                 if first {
-                    return Line::Refused;
+                    return ConnectionEvent::Refused;
                 }
                 self.again = Some(now + pause);
-                Line::Lost
+                ConnectionEvent::Lost
             }
-            _ if self.up => Line::Same,
+            _ if self.up => ConnectionEvent::Same,
             _ if socket.may_send() => {
                 self.up = true;
                 self.connections += 1;
-                Line::New
+                ConnectionEvent::New
             }
-            _ => Line::Waiting,
+            _ => ConnectionEvent::Waiting,
         }
     }
 

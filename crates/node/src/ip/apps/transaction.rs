@@ -1,6 +1,6 @@
 //! Requests and responses over one TCP connection, one at a time, to measure transactions per second.
 
-use super::caller::{Caller, Line};
+use super::caller::{Caller, ConnectionEvent};
 use super::listener::Listener;
 use super::{AppResult, Net, Program};
 use crate::ip::stats::{Distribution, Summary};
@@ -132,23 +132,23 @@ impl Program for Client {
             return false;
         }
         match self.caller.look(net, now) {
-            Line::New => {
+            ConnectionEvent::New => {
                 self.up = true;
                 if self.established.is_none() {
                     (self.established, self.last) = (Some(now), now);
                 }
                 self.ask(now);
             }
-            Line::Lost => {
+            ConnectionEvent::Lost => {
                 self.up = false;
                 return true;
             }
-            Line::Refused => {
+            ConnectionEvent::Refused => {
                 self.close(net, now);
                 return true;
             }
-            Line::Waiting => return false,
-            Line::Same => {}
+            ConnectionEvent::Waiting => return false,
+            ConnectionEvent::Same => {}
         }
         let Some(socket) = self.caller.socket(net) else {
             return false;
@@ -202,7 +202,7 @@ impl Program for Client {
 
 /// A server's state of a connection.
 #[derive(Default)]
-struct Dialogue {
+struct Connection {
     /// Octets received of the current request.
     received: usize,
     /// Octets of responses that are not in the socket yet.
@@ -210,7 +210,7 @@ struct Dialogue {
 }
 
 pub(super) struct Server {
-    listener: Listener<Dialogue>,
+    listener: Listener<Connection>,
     sizes: Sizes,
     requests: u64,
     done: bool,
