@@ -195,6 +195,29 @@ fn untagged_reply_gives_the_routed_form() {
     }
 }
 
+/// The LAN header has room for every header of a shortcut, so nobody copies the payload.
+#[test]
+fn the_payload_of_a_frame_does_not_move_when_the_frame_takes_a_shortcut() {
+    for (tag, header) in [(Some(TAG), 12), (None, 8)] {
+        let mut rig = Rig::ready();
+        let (control, request) = rig.asked(TARGET);
+        let out = rig.control(control, &answer(&request, PEER, 1200, tag));
+        let data = connects(&out)[0].0;
+        rig.connected(data, 60);
+        let mut frame = ethernet(MPS_MAC, &packet(OWN, TARGET, 64, 100));
+        // Padding of the LAN does not enter the shortcut.
+        frame.resize(frame.len() + 6, 0);
+        let payload = frame.as_ptr().wrapping_add(14 + 20);
+        let Outbound::Shortcut { conn, sdu } = rig.mpc.mpc.outbound(0, frame, rig.now) else {
+            panic!("the shortcut is open");
+        };
+        assert_eq!(conn, data);
+        assert_eq!(sdu.as_ptr().wrapping_add(header + 20), payload);
+        let expected = mpoa::shortcut_sdu(tag, &packet(OWN, TARGET, 63, 100));
+        assert_eq!(sdu.into_vec(), expected);
+    }
+}
+
 #[test]
 fn query_is_retried_at_0_5_15_35_and_fails_at_40() {
     let mut rig = Rig::ready();
