@@ -1,15 +1,13 @@
 //! The connections of a host: their users, their VCs and their ends.
 
-use super::calls::FIRST_PARTY;
+use super::sigd::FIRST_PARTY;
 use super::{CallInfo, Output, Phase, Signalling, UserId};
 use crate::atm::{DataUnit, DataUnitBuf};
+use aerostat_proto::split::Early;
 use aerostat_proto::uni::CallId;
 use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, PartyId, Refused, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
-use std::collections::{BTreeMap, VecDeque};
-
-/// SDUs that are held for one call until it is connected.
-const EARLY: usize = 64;
+use std::collections::BTreeMap;
 
 /// State of one leaf, at its root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +40,7 @@ pub(super) struct Conn {
     pub(super) open: bool,
     pub(super) parties: BTreeMap<PartyId, Party>,
     /// SDUs that arrived before the call was connected.
-    pub(super) early: VecDeque<DataUnitBuf>,
+    pub(super) early: Early<DataUnitBuf>,
 }
 
 impl Conn {
@@ -66,7 +64,7 @@ impl Conn {
             vc: None,
             open: false,
             parties: BTreeMap::new(),
-            early: VecDeque::new(),
+            early: Early::default(),
         }
     }
     pub(super) fn info(&self) -> CallInfo {
@@ -151,7 +149,7 @@ impl Signalling {
         let Some(conn) = self.conns.get_mut(&call) else {
             return;
         };
-        for sdu in core::mem::take(&mut conn.early) {
+        for sdu in conn.early.take() {
             self.outputs.push_back(Output::Undelivered(sdu));
         }
         if let Some(vc) = conn.vc.filter(|_| conn.open) {
@@ -180,7 +178,7 @@ impl Signalling {
             false => known.calling,
         };
         let peer = peer.map_or_else(|| "an unknown caller".to_owned(), |peer| peer.to_string());
-        let early = core::mem::take(&mut known.early);
+        let early = known.early.take();
         let text = format!("connection {vc} to {peer} open");
         self.trace(Trace::detail("signalling.open", text).with("vc", vc));
         self.event(user, AtmEvent::Connected { conn, vc });
@@ -190,7 +188,7 @@ impl Signalling {
     }
     /// The SDUs that are held ([`Self::hold`]).
     pub fn early(&self) -> impl Iterator<Item = &DataUnitBuf> {
-        self.conns.values().flat_map(|conn| &conn.early)
+        self.conns.values().flat_map(|conn| conn.early.iter())
     }
     /// Holds an SDU of a caller that is quicker than the network's or the daemon's word that the call is up; false if no
     /// accepted call has this label, or if there is no room. A user that got the SDU at once would answer at once, and
@@ -200,11 +198,7 @@ impl Signalling {
         let Some(conn) = call.and_then(|call| self.conns.get_mut(call)) else {
             return false;
         };
-        let room = conn.phase == Phase::Accepted && conn.early.len() < EARLY;
-        if room {
-            conn.early.push_back(sdu.first(usize::MAX));
-        }
-        room
+        conn.phase == Phase::Accepted && conn.early.hold(|| sdu.first(usize::MAX))
     }
 
     /// The connection is over for its user, who is told; the network still has its label.
@@ -242,7 +236,7 @@ impl Signalling {
             }
             // The user has dropped the leaf itself.
             (Some(_), _) => {}
-            (None, _) => self.daemon_counters.stale += 1,
+            (None, _) => self.seat.stale(),
         }
     }
 }

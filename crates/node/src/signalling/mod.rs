@@ -45,19 +45,18 @@
 //!
 //! **Deviations.** None known.
 
-mod calls;
 mod connections;
-mod daemon;
 mod listeners;
 mod requests;
+mod seat;
 mod sigd;
 
-pub use daemon::{DaemonCounters, DaemonEvent};
+pub use seat::{DaemonCounters, DaemonEvent};
 pub use sigd::Sigd;
 
 use connections::Conn;
-use daemon::Presence;
 use listeners::Listeners;
+use seat::Presence;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -278,6 +277,7 @@ pub struct Signalling {
     link: LinkInfo,
     outputs: VecDeque<Output>,
     counters: Counters,
+    /// All but what the seat counts.
     daemon_counters: DaemonCounters,
 }
 
@@ -343,7 +343,12 @@ impl Signalling {
     /// Counters of the boundary between the two halves.
     #[must_use]
     pub const fn daemon_counters(&self) -> DaemonCounters {
-        self.daemon_counters
+        let seat = self.seat.counters();
+        DaemonCounters {
+            stale: seat.stale,
+            refused: seat.refused,
+            ..self.daemon_counters
+        }
     }
     /// The daemon half, if it is in this process.
     #[must_use]
@@ -361,7 +366,7 @@ impl Signalling {
     /// Both sets of counters as a table of `inspect call`; names of the second set begin with `daemon_`.
     #[must_use]
     pub fn counter_table(&self) -> Table {
-        let rows = counters::with_daemon(self.counters.rows(), self.daemon_counters.rows());
+        let rows = counters::with_daemon(self.counters.rows(), self.daemon_counters().rows());
         Table::counters(&counters::SIGNALLING, rows)
     }
     /// State of the link, for display.

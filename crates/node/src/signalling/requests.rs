@@ -1,8 +1,8 @@
 //! Requests of users.
 
-use super::calls::FIRST_PARTY;
 use super::connections::{Conn, Party, may_send};
-use super::daemon::{ABSENT, NO_DAEMON};
+use super::seat::{ABSENT, NO_DAEMON};
+use super::sigd::FIRST_PARTY;
 use super::{Output, Phase, Signalling, UserId};
 use aerostat_proto::sigd::{Setup, ToSigd};
 use aerostat_proto::uni::CallId;

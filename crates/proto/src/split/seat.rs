@@ -18,25 +18,35 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 ///
 /// The ATM service delivers an SDU as soon as the label is in use; the part that the SDU is for may still have to hear
 /// of the connection from a daemon.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Early(VecDeque<Vec<u8>>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Early<T = Vec<u8>>(VecDeque<T>);
 
-impl Early {
+impl<T> Default for Early<T> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T> Early<T> {
     /// SDUs that wait on one connection at most.
     pub const MOST: usize = 64;
 
-    /// Keeps an SDU; false if there is no room for it.
+    /// Keeps the SDU that `copy` makes; false if there is no room for it.
     #[must_use]
-    pub fn hold(&mut self, sdu: &[u8]) -> bool {
+    pub fn hold(&mut self, copy: impl FnOnce() -> T) -> bool {
         let room = self.0.len() < Self::MOST;
         if room {
-            self.0.push_back(sdu.to_vec());
+            self.0.push_back(copy());
         }
         room
     }
+    /// The SDUs, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter()
+    }
     /// Takes all SDUs.
     #[must_use]
-    pub fn take(&mut self) -> VecDeque<Vec<u8>> {
+    pub fn take(&mut self) -> VecDeque<T> {
         core::mem::take(&mut self.0)
     }
 }
@@ -247,7 +257,7 @@ impl<D: Daemon, C> Seat<D, C> {
     /// Keeps an SDU of a connection that the data half cannot use yet.
     pub fn hold(&mut self, conn: ConnId, sdu: &[u8]) {
         let known = self.conns.get_mut(&conn);
-        if !known.is_some_and(|known| known.early.hold(sdu)) {
+        if !known.is_some_and(|known| known.early.hold(|| sdu.to_vec())) {
             self.drop_one();
         }
     }
@@ -330,6 +340,10 @@ impl<D: Daemon, C> Seat<D, C> {
     /// The daemon sent a message that it may not send.
     pub const fn refuse(&mut self) {
         self.counters.refused += 1;
+    }
+    /// The daemon sent a message about something that is gone.
+    pub const fn stale(&mut self) {
+        self.counters.stale += 1;
     }
     /// An SDU or a message was dropped because too many waited for the daemon.
     pub const fn drop_one(&mut self) {

@@ -699,8 +699,8 @@ proptest! {
 #[test]
 fn every_name_of_a_trace_is_known() {
     let sources = [
-        include_str!("../../../src/signalling/sigd.rs"),
-        include_str!("../../../src/signalling/calls.rs"),
+        include_str!("../../../src/signalling/sigd/mod.rs"),
+        include_str!("../../../src/signalling/sigd/calls.rs"),
         include_str!("../../../src/interface.rs"),
     ];
     let (count, strangers) = names::strangers(&sources, "uni.");

@@ -271,7 +271,7 @@ fn the_peak_rate_stays_above_the_sustainable_one() {
     }
 }
 
-/// Hosts with signalling managers: `min_pcr` becomes the element, the answer becomes the contract of both VCs.
+/// Hosts with signalling: `min_pcr` becomes the element, the answer becomes the contract of both VCs.
 #[test]
 fn hosts_get_what_the_network_has_left() {
     let mut net = Net::chain_of(V4, 2, &[0, 0, 1]);

@@ -1,11 +1,16 @@
-//! The daemon half: the interface, and the signals of its process.
+//! The signalling daemon: it owns the interface and reads the network's messages (`calls.rs` has its calls). This file
+//! has its starts and ends, the link, and the signals of its process.
 
-use super::calls::Call;
+mod calls;
+
+pub(super) use calls::FIRST_PARTY;
+
 use crate::interface::{self, Interface, Phase};
 use aerostat_proto::sigd::{FromSigd, LinkInfo, SIGNALLING, Start, ToSigd};
 use aerostat_proto::split::{Daemon, Ended, FromDaemon, Signal};
 use aerostat_proto::uni::{CallId, Request, Side, Version};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, Duration, Instant, Machine, Refused};
+use calls::Call;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Pause between two reports of the link.
@@ -16,16 +21,16 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// The daemon half of a host's signalling: it reads the network's messages. It is idle until it is told to start.
 #[derive(Debug)]
 pub struct Sigd {
-    pub(super) interface: Interface,
+    interface: Interface,
     started: bool,
     /// Calls that have not ended, without those that were refused.
-    pub(super) calls: BTreeMap<CallId, Call>,
+    calls: BTreeMap<CallId, Call>,
     /// The link information that was reported last.
     reported: LinkInfo,
     /// The daemon was told to end: it waits for answers until this time.
     exit_at: Option<Instant>,
     exited: bool,
-    pub(super) out: VecDeque<FromDaemon<FromSigd>>,
+    out: VecDeque<FromDaemon<FromSigd>>,
 }
 
 impl Default for Sigd {
@@ -52,7 +57,7 @@ impl Sigd {
         }
     }
 
-    pub(super) fn say(&mut self, message: FromSigd) {
+    fn say(&mut self, message: FromSigd) {
         self.out.push_back(FromDaemon::Message(message));
     }
 
@@ -78,13 +83,13 @@ impl Sigd {
     }
 
     /// A request to the interface; the answer comes as an indication.
-    pub(super) fn ask(&mut self, request: Request, now: Instant) -> Result<(), Refused> {
+    fn request(&mut self, request: Request, now: Instant) -> Result<(), Refused> {
         let input = interface::Input::Request(request);
         self.interface.handle_input(input, now)
     }
 
     /// True once the daemon was told to end.
-    pub(super) const fn ends(&self) -> bool {
+    const fn ends(&self) -> bool {
         self.exit_at.is_some()
     }
 

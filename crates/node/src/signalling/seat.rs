@@ -1,4 +1,4 @@
-//! The host half's view of its daemon: the daemon's starts and ends, and its messages.
+//! The seat of the signalling daemon beside the host half: the daemon's starts and ends, and its messages.
 
 use super::connections::{Conn, Party};
 use super::{Output, Phase, Signalling};
@@ -190,7 +190,7 @@ impl Signalling {
                 | FromSigd::Status(_)
                 | FromSigd::Link { .. },
             ) if self.presence == Presence::Ending => {}
-            FromDaemon::Message(_) => self.daemon_counters.stale += 1,
+            FromDaemon::Message(_) => self.seat.stale(),
             // The end of its process is reported, too.
             FromDaemon::Ended(_) => {}
         }
@@ -208,10 +208,10 @@ impl Signalling {
                     self.outputs.push_back(Output::Send { vc, sdu });
                 }
                 Presence::Awaited | Presence::Starts | Presence::Gone => {
-                    self.daemon_counters.stale += 1;
+                    self.seat.stale();
                 }
             },
-            _ => self.daemon_counters.refused += 1,
+            _ => self.seat.refuse(),
         }
     }
 
@@ -240,9 +240,9 @@ impl Signalling {
                 }
             }
             FromSigd::Released { call, cause } => match self.conns.get(&call) {
-                Some(conn) if conn.permanent => self.daemon_counters.refused += 1,
+                Some(conn) if conn.permanent => self.seat.refuse(),
                 Some(_) => self.gone(call, cause),
-                None => self.daemon_counters.stale += 1,
+                None => self.seat.stale(),
             },
             FromSigd::PartyAdded { call, party } => {
                 if self.concerns(call) {
@@ -272,10 +272,10 @@ impl Signalling {
     /// True if a message concerns a call of a user.
     fn concerns(&mut self, call: CallId) -> bool {
         match self.conns.get(&call) {
-            Some(conn) if conn.permanent => self.daemon_counters.refused += 1,
+            Some(conn) if conn.permanent => self.seat.refuse(),
             Some(conn) if conn.owner.is_some() => return true,
             // The user has released the call meanwhile, or the call was refused.
-            Some(_) | None => self.daemon_counters.stale += 1,
+            Some(_) | None => self.seat.stale(),
         }
         false
     }
@@ -293,7 +293,7 @@ impl Signalling {
             vc,
         } = offer;
         if call.0 < CallId::INCOMING || self.conns.contains_key(&call) {
-            self.daemon_counters.refused += 1;
+            self.seat.refuse();
             return;
         }
         let first = bllis.first().copied();
@@ -362,7 +362,7 @@ impl Signalling {
                 self.usable(call, vc);
             }
             None => {
-                self.daemon_counters.refused += 1;
+                self.seat.refuse();
                 if waits {
                     self.unusable(call, now);
                 }
@@ -386,9 +386,9 @@ impl Signalling {
                 *state = Party::Active;
                 self.event(user, AtmEvent::PartyAdded { conn, party });
             }
-            (Some(Party::Active), _) => self.daemon_counters.refused += 1,
+            (Some(Party::Active), _) => self.seat.refuse(),
             // The user has dropped the leaf meanwhile, or the leaf is unknown.
-            _ => self.daemon_counters.stale += 1,
+            _ => self.seat.stale(),
         }
     }
 }

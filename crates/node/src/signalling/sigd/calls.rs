@@ -1,7 +1,7 @@
-//! The daemon half's calls: requests of the host half become requests of call control, and the indications of call
+//! The calls of the signalling daemon: requests of the host half become requests of call control, and the indications of call
 //! control become messages for the host half.
 
-use super::sigd::Sigd;
+use super::Sigd;
 use aerostat_proto::sigd::{FromSigd, Offer, Setup};
 use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId};
@@ -11,7 +11,7 @@ use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
 /// Service or option not available, unspecified. Source: Q.850.
 const NOT_AVAILABLE: Cause = Cause(63);
 /// Party of the SETUP of a point-to-multipoint call.
-pub(super) const FIRST_PARTY: PartyId = PartyId(0);
+pub(in crate::signalling) const FIRST_PARTY: PartyId = PartyId(0);
 
 /// A call that has not ended.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Sigd {
             vc: None,
             party: multipoint.then_some(FIRST_PARTY),
         };
-        if self.ask(request, now).is_err() {
+        if self.request(request, now).is_err() {
             self.ended(call, Cause::RESOURCES);
         }
     }
@@ -72,7 +72,10 @@ impl Sigd {
             ..ConnectInfo::default()
         };
         let vc = None;
-        if self.ask(Request::Accept { call, info, vc }, now).is_err() {
+        if self
+            .request(Request::Accept { call, info, vc }, now)
+            .is_err()
+        {
             self.ended(call, Cause::TEMPORARY);
         }
     }
@@ -81,7 +84,7 @@ impl Sigd {
         if self.calls.remove(&call).is_some() {
             let cause = cause.into();
             // The interface refuses this only if the call has ended.
-            let _ = self.ask(Request::Release { call, cause }, now);
+            let _ = self.request(Request::Release { call, cause }, now);
         }
     }
 
@@ -91,7 +94,7 @@ impl Sigd {
             call,
             cause: reason,
         };
-        if self.lives(call) && self.ask(request, now).is_err() {
+        if self.lives(call) && self.request(request, now).is_err() {
             // The interface does not know the call, so no confirmation will come.
             self.ended(call, cause);
         }
@@ -116,7 +119,7 @@ impl Sigd {
             party,
             info,
         };
-        if self.ask(request, now).is_err() {
+        if self.request(request, now).is_err() {
             let (call, cause) = (id, Cause::TEMPORARY);
             self.say(FromSigd::PartyGone { call, party, cause });
         }
@@ -125,7 +128,7 @@ impl Sigd {
     pub(super) fn drop_party(&mut self, call: CallId, party: PartyId, now: Instant) {
         let cause = Reason::NORMAL;
         // The interface refuses this if it is about to report the end of the party anyway.
-        let _ = self.ask(Request::DropParty { call, party, cause }, now);
+        let _ = self.request(Request::DropParty { call, party, cause }, now);
     }
 
     /// True for a call whose end the interface has not announced. The end may have crossed a request of the host half.
@@ -154,7 +157,7 @@ impl Sigd {
         if self.ends() {
             let cause = Cause::TEMPORARY.into();
             // The interface refuses this only if the call has ended.
-            let _ = self.ask(Request::Release { call: id, cause }, now);
+            let _ = self.request(Request::Release { call: id, cause }, now);
             return;
         }
         let bllis = offered_bllis(&info);
@@ -205,7 +208,7 @@ impl Sigd {
                 let cause = NOT_AVAILABLE.into();
                 let request = Request::RejectParty { call, party, cause };
                 // The interface refuses this only if the party has ended.
-                let _ = self.ask(request, now);
+                let _ = self.request(request, now);
             }
             Indication::PartyAdded { call, party, .. } => {
                 self.say(FromSigd::PartyAdded { call, party });
@@ -217,7 +220,7 @@ impl Sigd {
             }
             Indication::Restarted { what } => {
                 // The calls of these channels have ended: `Released` came before.
-                let _ = self.ask(Request::RestartCleared { what }, now);
+                let _ = self.request(Request::RestartCleared { what }, now);
             }
             Indication::Proceeding { .. }
             | Indication::Alerting { .. }
@@ -298,7 +301,7 @@ mod tests {
         daemon.indication(setup, now);
         let offered = daemon.poll_output().expect("an offer");
 
-        let mut manager = Signalling::split(Config::new(Version::Uni31));
+        let mut signalling = Signalling::split(Config::new(Version::Uni31));
         let mut said = Vec::new();
         for input in [
             Input::AddUser(UserId(1)),
@@ -316,17 +319,17 @@ mod tests {
             }))),
             Input::Daemon(ProcessEvent::Said(offered)),
         ] {
-            manager.handle_input(input, now).unwrap();
-            said = settle(&mut manager, now);
+            signalling.handle_input(input, now).unwrap();
+            said = settle(&mut signalling, now);
         }
         let [Output::Event(UserId(1), AtmEvent::Incoming { conn, sap, .. })] = said[..] else {
             panic!("{said:?}");
         };
         assert_eq!(sap, Sap::LLC);
         let accept = Input::Request(UserId(1), AtmRequest::Accept { conn });
-        manager.handle_input(accept, now).unwrap();
+        signalling.handle_input(accept, now).unwrap();
         let blli = Some(Blli::LLC);
         let accepted = Output::Daemon(ToDaemon::Message(ToSigd::Accept { call, blli }));
-        assert_eq!(settle(&mut manager, now), [accepted]);
+        assert_eq!(settle(&mut signalling, now), [accepted]);
     }
 }
