@@ -1,6 +1,6 @@
 //! One signalling interface: call states over SSCF over SSCOP, and whether the interface can be used.
 //!
-//! **Purpose.** Joins [`Saal`] and [`Uni`] and keeps the link between them up. A host's signalling manager owns one
+//! **Purpose.** Joins [`Saal`] and [`Uni`] and keeps the link between them up. A host's signalling daemon owns one
 //! interface; a switch has one per port.
 //!
 //! **Objects and owners.** An [`Interface`] owns its Saal and its Uni. The owner passes it the SDUs of VPI 0 VCI 5 and

@@ -21,9 +21,9 @@ const SIZE: usize = 1000;
 const MIN_PAUSE: Duration = Duration::from_millis(1);
 /// Default number of calls of a listener.
 const CALLS: u64 = 64;
-/// Limit of calls of a listener: below the bound of the signalling manager.
+/// Limit of calls of a listener: below the bound of the host's signalling.
 const MAX_CALLS: u64 = 1000;
-/// Limit of programs of a host: the bound of the signalling manager for listeners.
+/// Limit of programs of a host: the bound of the host's signalling for listeners.
 const MAX_PROGRAMS: usize = 64;
 
 /// Fills `sockets` of every host.

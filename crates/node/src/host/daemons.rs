@@ -1,7 +1,7 @@
 //! Daemons of a host in processes of their own: the types of their frames, and the seats that the frames concern.
 
 use super::{Host, ServiceKind};
-use crate::signalling::{self, DaemonEvent};
+use crate::signalling;
 use aerostat_proto::ilmi::split::FromIlmid;
 use aerostat_proto::lane::lec::split::FromLecd;
 use aerostat_proto::lane::server::FromServer;
@@ -85,7 +85,9 @@ impl Host {
         };
         match role {
             Role::Mpcd => self.tell_mpc(mpc::Input::Mpcd(is(there)), now),
-            Role::Sigd => self.tell_signalling(is(there), now),
+            Role::Sigd => {
+                self.tell_signalling(signalling::Input::Daemon(is(there)), now);
+            }
             Role::Ilmid => self.tell_ilmid(is(there), now),
             Role::Lecd => {
                 for itf in 0..self.interfaces.len() {
@@ -125,7 +127,8 @@ impl Host {
                 self.tell_mpc(mpc::Input::Mpcd(ProcessEvent::Said(message)), now);
             }
             DaemonMessage::Sigd(Numbered { message, .. }) => {
-                self.tell_signalling(ProcessEvent::Said(message), now);
+                let said = ProcessEvent::Said(message);
+                self.tell_signalling(signalling::Input::Daemon(said), now);
             }
             DaemonMessage::Ilmid(Numbered { message, .. }) => {
                 self.tell_ilmid(ProcessEvent::Said(message), now);
@@ -139,10 +142,6 @@ impl Host {
                 self.tell_server((number.into(), role), said, now);
             }
         }
-    }
-
-    fn tell_signalling(&mut self, event: DaemonEvent, now: Instant) {
-        self.ask(signalling::Input::Daemon(event), now);
     }
 
     fn tell_lec(&mut self, itf: usize, input: lec::Input<'static>, now: Instant) {

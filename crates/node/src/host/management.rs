@@ -105,7 +105,7 @@ impl Host {
                 ChannelOutput::Trace(trace) => self.trace(trace),
                 ChannelOutput::Daemon(message) => self.tell_process(Role::Ilmid, 0, message),
                 ChannelOutput::Event(Event::Up { version }) => {
-                    self.ask(signalling::Input::Version(version), now);
+                    self.tell_signalling(signalling::Input::Version(version), now);
                 }
                 // The channel has these results; the rest is for a network side.
                 ChannelOutput::Event(

@@ -534,7 +534,7 @@ impl Host {
         } else {
             signalling::Input::LinkDown
         };
-        self.ask(input, now);
+        self.tell_signalling(input, now);
         self.manage_link(up, now);
         self.settle(now);
     }
@@ -628,7 +628,7 @@ impl Host {
     }
 
     fn start(&mut self, now: Instant) {
-        self.ask(signalling::Input::Start, now);
+        self.tell_signalling(signalling::Input::Start, now);
         self.manage_link(true, now);
         for slot in 0..self.slots.len() {
             if !matches!(self.slots[slot].kind, ServiceKind::Mpc | ServiceKind::Mps) {
@@ -708,7 +708,7 @@ impl Host {
         }
         self.slots[slot].deadline = None;
         if core::mem::take(&mut self.slots[slot].user) {
-            self.ask(signalling::Input::DropUser(moves::user_of(slot)), now);
+            self.tell_signalling(signalling::Input::DropUser(moves::user_of(slot)), now);
         }
         self.forget_members(slot, now);
         if let Some(itf) = self.interface_of(slot) {

@@ -123,7 +123,7 @@ impl Host {
         match request {
             AtmRequest::Send { conn, sdu } => self.send(slot, conn, sdu.into(), now),
             request => {
-                self.ask(signalling::Input::Request(user_of(slot), request), now);
+                self.tell_signalling(signalling::Input::Request(user_of(slot), request), now);
             }
         }
     }
@@ -157,7 +157,7 @@ impl Host {
     }
 
     /// Gives an input to signalling; false if signalling refuses the input.
-    pub(super) fn ask(&mut self, input: signalling::Input<'_>, now: Instant) -> bool {
+    pub(super) fn tell_signalling(&mut self, input: signalling::Input<'_>, now: Instant) -> bool {
         let refused = self.signalling.handle_input(input, now).err();
         self.touch(Part::Signalling);
         if let Some(refused) = refused {
@@ -182,7 +182,7 @@ impl Host {
     pub(super) fn receive_sdu(&mut self, vc: Vc, unit: DataUnit<'_>, now: Instant) {
         let sdu = unit.octets;
         if vc == Vc::SIGNALLING {
-            self.ask(signalling::Input::Signalling(sdu), now);
+            self.tell_signalling(signalling::Input::Signalling(sdu), now);
         } else if let Some((user, conn)) = self.signalling.receiver(vc) {
             self.heard(unit.mark, user, conn);
             self.event(user.0.into(), AtmEvent::Received { conn, sdu }, now);
@@ -267,6 +267,14 @@ impl Host {
             mpc::Output::Discover { itf, mac } => self.discover(itf, mac, now),
             mpc::Output::Mpcd(message) => self.tell_process(Role::Mpcd, 0, message),
         }
+    }
+
+    /// Sends a frame of the host itself out of interface `itf`.
+    pub(super) fn send_own(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+        if itf == 0 && self.segment.is_some() {
+            return self.send_at_bridge(frame, now);
+        }
+        self.transmit(itf, frame, now);
     }
 
     /// Sends a frame out of interface `itf`. Returns the path that the frame takes.

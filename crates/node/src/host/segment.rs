@@ -381,13 +381,13 @@ impl Host {
         self.tell_sent(before, sample, path);
     }
 
-    /// Sends a frame of the host itself: to the segment, to the ELAN, or to both.
-    pub(super) fn send_own(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+    /// Sends a frame of a host that bridges on its first interface: to the segment, to the ELAN, or to both.
+    pub(super) fn send_at_bridge(&mut self, frame: Vec<u8>, now: Instant) {
         let to = address(&frame, 0);
-        if itf == 0 && self.segment.as_ref().is_some_and(|s| s.kernel) {
+        if self.segment.as_ref().is_some_and(|s| s.kernel) {
             return self.send_bridged(frame, now);
         }
-        if let (0, Some(segment), Some(to)) = (itf, &mut self.segment, to) {
+        if let (Some(segment), Some(to)) = (&mut self.segment, to) {
             let near = segment.learned.contains_key(&to);
             if near || to.is_group() {
                 let full = segment.send(From::Bridge(Path::Lane), frame.clone(), now);
@@ -401,7 +401,7 @@ impl Host {
                 return;
             }
         }
-        self.transmit(itf, frame, now);
+        self.transmit(0, frame, now);
     }
 
     /// Handles a frame from the port that a kernel's bridge has on the ELAN: of the kernel itself, or of a station.

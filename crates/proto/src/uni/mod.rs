@@ -2,7 +2,7 @@
 //!
 //! # Purpose
 //! [`Uni`] turns an owner's requests ([`Request`]) and a peer's messages into messages and [`Indication`]s. A host's
-//! signalling manager owns one on the user side. A switch owns one per port, on the network side, or on the user side
+//! signalling daemon owns one on the user side. A switch owns one per port, on the network side, or on the user side
 //! of a trunk (IISP). The owner also connects it with the signalling link below.
 //!
 //! # Objects and owners

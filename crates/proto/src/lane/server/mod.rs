@@ -6,7 +6,7 @@
 //! ```text
 //!   host                                                       lecs, les, bus: one process each per host of servers
 //!   LaneServer: seat of one server  ── ToServer, AtmEvent ───► ServerDaemon: the LECS, LES or BUS
-//!   signalling manager              ◄── FromServer, AtmRequest ──
+//!   signalling of the host          ◄── FromServer, AtmRequest ──
 //! ```
 //!
 //! **Objects and owners.** [`LaneServer`] is what a host has: it owns, as an operating system does for a process, the

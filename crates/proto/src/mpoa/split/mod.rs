@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   Mpc: data plane, both caches   ── ToMpcd, AtmEvent ────► Mpcd: all that reads a peer's packets
-//!   signalling manager             ◄── FromMpcd, AtmRequest ──
+//!   signalling of the host         ◄── FromMpcd, AtmRequest ──
 //! ```
 //!
 //! **Objects and owners.** [`Mpc`](crate::mpoa::Mpc) has the [`Seat`](crate::split::Seat) of the daemon;

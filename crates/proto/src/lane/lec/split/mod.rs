@@ -7,7 +7,7 @@
 //! ```text
 //!   lab's process                                     lecd, for all clients of a host
 //!   Lec: data plane, mirror     ── ToLecd ──────────► LecDaemon: the control part of each client: all
-//!   signalling manager          ◄───────── FromLecd ─       that reads a server's or peer's control frame
+//!   signalling of the host      ◄───────── FromLecd ─       that reads a server's or peer's control frame
 //! ```
 //!
 //! **Objects and owners.** [`Lec`](super::Lec) has the seat of the daemon; [`LecDaemon`](super::LecDaemon) is the
@@ -15,7 +15,7 @@
 //! side trusts the other: a frame that cannot be decoded ends the connection; what is not the daemon's to ask is
 //! refused and counted.
 //!
-//! **One process for all clients of a host**, as they share its signalling manager and its MPOA client. A process for
+//! **One process for all clients of a host**, as they share its signalling and its MPOA client. A process for
 //! each client would only isolate the servers of one client from the other clients of the same host, and a death costs
 //! no forwarding. A router with ten ELANs has one more process, not ten.
 //!
