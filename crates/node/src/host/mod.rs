@@ -17,8 +17,8 @@
 //!                    └─────┘          Les, Bus, Lecs ──────────►└────────────┘
 //! ```
 //!
-//! **Objects and owners.** A service is one user of the ATM service; its slot is its user id. Whoever has to tell a
-//! service something has its slot with the type of its machine ([`Typed`]). An interface (`lecN`, `atmN`) has the slot
+//! **Objects and owners.** A service is one user of the ATM service; its slot is its user id. A part of the host that
+//! tells a service something has its slot with the type of its machine ([`Typed`]). An interface (`lecN`, `atmN`) has the slot
 //! of its client. A machine that gets work while another one is served is marked, and served
 //! later in the same call. There is no recursion.
 //!

@@ -1,7 +1,7 @@
 //! The services of a host: each is a machine that uses the ATM service, in a slot of its own.
 //!
-//! A slot never changes the type of its machine. Whoever adds a machine gets its slot with this type ([`Typed`]), and
-//! can give only inputs of this machine to the slot. What all machines have in common goes through [`Service`].
+//! A slot never changes the type of its machine. The host keeps each slot with this type ([`Typed`]), and can give only
+//! inputs of this machine to the slot. What all machines have in common goes through [`Service`].
 
 use super::sockets::{self, Sockets};
 use aerostat_proto::clip::{self, Clip};

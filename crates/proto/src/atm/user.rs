@@ -9,7 +9,7 @@ use crate::{Instant, Machine};
 pub enum UserOutput<O> {
     /// For the ATM service.
     Atm(AtmRequest),
-    /// For somebody else.
+    /// For another part of the host.
     Other(O),
 }
 

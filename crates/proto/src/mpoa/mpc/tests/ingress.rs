@@ -195,7 +195,7 @@ fn untagged_reply_gives_the_routed_form() {
     }
 }
 
-/// The LAN header has room for every header of a shortcut, so nobody copies the payload.
+/// The LAN header has room for every header of a shortcut, so no part of the host copies the payload.
 #[test]
 fn the_payload_of_a_frame_does_not_move_when_the_frame_takes_a_shortcut() {
     for (tag, header) in [(Some(TAG), 12), (None, 8)] {
