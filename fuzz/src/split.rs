@@ -15,7 +15,7 @@ use aerostat_proto::split::{
     FRAME_MAX, FromDaemon, Greeting, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput,
     Signal, ToDaemon,
 };
-use aerostat_proto::{AtmEvent, ConnId, Duration, Instant, Machine};
+use aerostat_proto::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine};
 use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::nhrp::internet_checksum;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
@@ -165,7 +165,7 @@ impl Pair {
             }
         }
     }
-    fn request(&mut self, request: &aerostat_proto::AtmRequest) {
+    fn request(&mut self, request: &AtmRequest) {
         use aerostat_proto::AtmRequest::{Accept, Connect, Release};
         match request {
             Connect { conn, .. } => {
