@@ -2,7 +2,7 @@
 //!
 //! One end of the link has its daemon in a process of its own, whose frames are damaged, forged, lost or in a wrong
 //! order; the other end is sound, but SDUs on the link are forged, too. Bit 7 of the first octet chooses the end.
-//! Results stay within the limits and belong to the end. Nothing is left when the line is down and the process has gone.
+//! Results stay within the limits and belong to the end. Nothing is left when the line is down and the process is gone.
 
 use crate::feed::Feed;
 use aerostat_proto::ilmi::split::{FromIlmid, ToIlmid};

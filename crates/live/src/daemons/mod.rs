@@ -21,8 +21,8 @@
 //! its work inside its process. A daemon that hangs is found by its heartbeat (`beat`), killed and started again like a
 //! daemon that died; a daemon that a user started only loses its seat. Without mpcd a host forwards over LANE. Without
 //! lecd it remains a member for ten seconds. Without a LES or a BUS its clients join again when the server is back.
-//! Without sigd a node has only its permanent connections. Without ilmid addresses stay as they are. When the lab ends, for whatever reason, the kernel ends the
-//! processes that the lab started, and the others see that their socket closes.
+//! Without sigd a node has only its permanent connections. Without ilmid addresses stay as they are. When the lab ends,
+//! for whatever reason, the kernel ends the processes that the lab started, and the others see that their socket closes.
 //!
 //! **Cost.** A turn touches only seats with an event; the tick of the heartbeat, 20 times a second, checks the silence of
 //! all seats. Up to 800 daemons are asked at least every 0.4 s each, and more daemons share 2000 questions a second. A

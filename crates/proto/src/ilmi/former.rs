@@ -1,9 +1,9 @@
 //! What an entity takes over from a former one at the same end of the same link.
 //!
-//! When a daemon dies, its successor starts ILMI again, and the owner keeps the results meanwhile: no message has said that
-//! they are wrong. The successor confirms the addresses that are registered again. It withdraws the others when the
-//! other side is lost, is another system or starts anew, when the line goes down, and at the latest after twice the time
-//! in which an unanswered request makes the other side count as lost: once to establish contact, once to register.
+//! When a daemon dies, its successor starts ILMI again, and the owner keeps the results meanwhile: no message has said
+//! that they are wrong. The successor confirms the addresses that are registered again. It withdraws the others when
+//! the other side is lost, is another system or starts anew, when the line goes down, and at the latest after twice the
+//! time in which an unanswered request makes the other side count as lost: once to establish contact, once to register.
 
 use super::{Config, Event, Ime, Output};
 use crate::Instant;

@@ -16,7 +16,7 @@
 //! that of the port of a switch, and 0 at a host.
 //!
 //! **Trust.** The data half checks each result: addresses are under the configured prefixes and have the configured
-//! end system identifiers, numbers are within the limits, and results for the other kind of end are refused and counted.
+//! end system identifiers, numbers are within the limits. Results for the other kind of end are refused and counted.
 //!
 //! **Bounds.** Permanent connections are sent in parts of [`PVCS`], because a frame has a bound.
 //!

@@ -426,7 +426,7 @@ fn an_address_that_another_port_has_is_refused_through_the_boundary() {
     }
 }
 
-/// While the owner decides, further messages wait, so their responses keep their order; the number that wait is bounded.
+/// While the owner decides, further messages wait, so their responses keep their order. Their number is bounded.
 #[test]
 fn messages_wait_for_a_decision_in_order_and_within_a_bound() {
     let mut end = super::Pair::up().ends.into_iter().next().unwrap();
