@@ -73,6 +73,9 @@ pub(crate) enum Command {
     /// Be the ILMI daemon of a switch, or of a host that registers by ILMI, in a lab that was started with up --split
     #[command(hide = true)]
     Ilmid(IlmidArgs),
+    /// Be the MPOA and NHRP server of a router in a lab that was started with up --split
+    #[command(hide = true)]
+    Mpsd(MpsdArgs),
     /// Show the state of a running lab
     Inspect(InspectArgs),
     /// Set up, take down and list permanent connections of a running lab
@@ -236,8 +239,8 @@ pub(crate) struct UpArgs {
     /// Hosts and routers with their own IP stack: no namespaces, no root
     #[arg(long)]
     pub(crate) embedded: bool,
-    /// Daemons in unprivileged processes of their own: mpcd of MPOA clients; lecd of LANE clients; sigd, the signalling
-    /// manager of a node; lecs, les and bus of LANE servers; ilmid, the ILMI of a switch or of a node that registers
+    /// Daemons in unprivileged processes of their own: mpcd and mpsd of MPOA; lecd of LANE clients; sigd, the signalling
+    /// daemon of a node; lecs, les and bus of LANE servers; ilmid, the ILMI of a switch or of a node that registers
     #[arg(long)]
     pub(crate) split: bool,
     #[command(flatten)]
@@ -297,6 +300,20 @@ Examples:
   aerostat ilmid s1
   aerostat ilmid --lab campus urku")]
 pub(crate) struct IlmidArgs {
+    #[command(flatten)]
+    pub(crate) of: DaemonOf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The lab starts one for each router with an MPOA server and starts it again when it dies: the shortcuts that the server
+gave end with its Keep-Alives, those that end at the router end at once, and LANE carries their packets. SIGTERM and
+Ctrl-C release the connections first; SIGHUP makes it begin anew, without state.
+
+Examples:
+  aerostat mpsd r1
+  aerostat mpsd --lab campus r1")]
+pub(crate) struct MpsdArgs {
     #[command(flatten)]
     pub(crate) of: DaemonOf,
 }

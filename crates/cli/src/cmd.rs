@@ -41,6 +41,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Bus(args) => daemon::run(Role::Bus, &args.of),
         Command::Sigd(args) => daemon::run(Role::Sigd, &args.of),
         Command::Ilmid(args) => daemon::run(Role::Ilmid, &args.of),
+        Command::Mpsd(args) => daemon::run(Role::Mpsd, &args.of),
         Command::Inspect(args) => inspect::run(&args),
         Command::Pvc(args) => pvc::run(&args),
         Command::Atmarp(args) => linux_atm::atmarp(&args),

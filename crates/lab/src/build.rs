@@ -665,6 +665,7 @@ impl<'a> Builder<'a> {
         let limits = self.lab.limits.mps;
         let keys = model.keys.clone();
         let servers = model.servers.clone();
+        let new = if self.split { Mps::split } else { Mps::new };
         host.add_mps(move |start| {
             let seed = seed.wrapping_add(start.into());
             let mut config = MpsConfig::new(control, data, interfaces.clone(), seed);
@@ -673,7 +674,7 @@ impl<'a> Builder<'a> {
             config.register = register;
             config.keys = keys.clone();
             config.servers = servers.clone();
-            Mps::new(config)
+            new(config)
         });
         host.start_mpoa_at(Instant::ZERO + model.start);
     }

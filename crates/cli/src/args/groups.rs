@@ -86,7 +86,9 @@ mod tests {
     #[test]
     fn daemons_are_not_listed_but_can_be_called() {
         let help = help();
-        for daemon in ["mpcd", "lecd", "lecs", "les", "bus", "sigd", "ilmid"] {
+        for daemon in [
+            "mpcd", "lecd", "lecs", "les", "bus", "sigd", "ilmid", "mpsd",
+        ] {
             let listed = help
                 .lines()
                 .any(|line| line.trim_start().starts_with(&format!("{daemon} ")));

@@ -21,8 +21,9 @@
 //! its work inside its process. A daemon that hangs is found by its heartbeat (`beat`), killed and started again like a
 //! daemon that died; a daemon that a user started only loses its seat. Without mpcd a host forwards over LANE. Without
 //! lecd it remains a member for ten seconds. Without a LES or a BUS its clients join again when the server is back.
-//! Without sigd a node has only its permanent connections. Without ilmid addresses stay as they are. When the lab ends,
-//! for whatever reason, the kernel ends the processes that the lab started, and the others see that their socket closes.
+//! Without mpsd a router has no MPOA: its shortcuts end, and LANE carries their packets. Without sigd a node has only its
+//! permanent connections. Without ilmid addresses stay as they are. When the lab ends, for whatever reason, the kernel
+//! ends the processes that the lab started, and the others see that their socket closes.
 //!
 //! **Cost.** A turn touches only seats with an event; the tick of the heartbeat, 20 times a second, checks the silence of
 //! all seats. Up to 800 daemons are asked at least every 0.4 s each, and more daemons share 2000 questions a second. A
@@ -43,12 +44,13 @@ mod seats;
 #[cfg(test)]
 mod tests;
 
-use aerostat_lab::model::{Lab, LaneServer, Node, NodeKind, Service};
+use aerostat_lab::model::{Lab, LaneServer, Node, NodeKind, Router, Service};
 use aerostat_node::signalling::Sigd;
 use aerostat_proto::ilmi::Ilmid;
 use aerostat_proto::lane::lec::LecDaemon;
 use aerostat_proto::lane::server::ServerDaemon;
 use aerostat_proto::mpoa::mpc::Mpcd;
+use aerostat_proto::mpoa::mps::Mpsd;
 pub use aerostat_proto::split::Role;
 use aerostat_proto::split::codec::{DecodeError, Field, Message as _};
 use aerostat_proto::split::{self, Daemon, Numbered, ProcessInput, ProcessOutput, Signal};
@@ -115,7 +117,19 @@ const ROLES: &[RoleInfo] = &[
         service: None,
         has_seat: Lab::speaks_ilmi,
     },
+    RoleInfo {
+        role: Role::Mpsd,
+        service: Some(Service::Mps),
+        has_seat: |_, node| router(node).is_some_and(|router| router.mpoa.is_some()),
+    },
 ];
+
+const fn router(node: &Node) -> Option<&Router> {
+    match &node.kind {
+        NodeKind::Router(router) => Some(router),
+        _ => None,
+    }
+}
 
 const fn server(node: &Node) -> Option<&LaneServer> {
     match &node.kind {
@@ -133,6 +147,7 @@ fn program(role: Role) -> Box<dyn Program> {
         Role::Lecs | Role::Les | Role::Bus => Box::<split::Process<ServerDaemon>>::default(),
         Role::Sigd => Box::<split::Process<Sigd>>::default(),
         Role::Ilmid => Box::<split::Process<Ilmid>>::default(),
+        Role::Mpsd => Box::<split::Process<Mpsd>>::default(),
     }
 }
 

@@ -6,8 +6,9 @@ use aerostat_proto::ilmi::split::FromIlmid;
 use aerostat_proto::lane::lec::split::FromLecd;
 use aerostat_proto::lane::server::FromServer;
 use aerostat_proto::lane::{LaneServer, lec, server};
-use aerostat_proto::mpoa::mpc;
+use aerostat_proto::mpoa::mps::split::FromMpsd;
 use aerostat_proto::mpoa::split::FromMpcd;
+use aerostat_proto::mpoa::{mpc, mps};
 use aerostat_proto::sigd::FromSigd;
 use aerostat_proto::split::codec::{DecodeError, Message as _};
 use aerostat_proto::split::{Ended, FromDaemon, Numbered, ProcessEvent, Role};
@@ -26,6 +27,8 @@ pub enum DaemonMessage {
     Sigd(Numbered<FromDaemon<FromSigd>>),
     /// An ILMI daemon; its number is 0 at a host, and that of the port at a switch.
     Ilmid(Numbered<FromDaemon<FromIlmid>>),
+    /// The daemon of the MPOA server; its number is 0.
+    Mpsd(Numbered<FromDaemon<FromMpsd>>),
 }
 
 impl DaemonMessage {
@@ -40,6 +43,7 @@ impl DaemonMessage {
             Role::Lecs | Role::Les | Role::Bus => Self::LaneServer(Numbered::decode(frame)?),
             Role::Sigd => Self::Sigd(Numbered::decode(frame)?),
             Role::Ilmid => Self::Ilmid(Numbered::decode(frame)?),
+            Role::Mpsd => Self::Mpsd(Numbered::decode(frame)?),
         })
     }
     /// The number of the daemon.
@@ -50,6 +54,7 @@ impl DaemonMessage {
             Self::LaneServer(frame) => frame.number,
             Self::Sigd(frame) => frame.number,
             Self::Ilmid(frame) => frame.number,
+            Self::Mpsd(frame) => frame.number,
         }
     }
     /// True if the daemon says that its process ends regularly.
@@ -61,6 +66,7 @@ impl DaemonMessage {
             Self::LaneServer(frame) => exits(&frame.message),
             Self::Sigd(frame) => exits(&frame.message),
             Self::Ilmid(frame) => exits(&frame.message),
+            Self::Mpsd(frame) => exits(&frame.message),
         }
     }
 }
@@ -89,6 +95,7 @@ impl Host {
                 self.tell_signalling(signalling::Input::Daemon(is(there)), now);
             }
             Role::Ilmid => self.tell_ilmid(is(there), now),
+            Role::Mpsd => self.tell_mps(mps::Input::Process(is(there)), now),
             Role::Lecd => {
                 for itf in 0..self.interfaces.len() {
                     self.tell_lec(itf, lec::Input::Lecd(is(there)), now);
@@ -108,6 +115,7 @@ impl Host {
         match role {
             Role::Mpcd => number == 0 && self.mpc.is_some(),
             Role::Sigd => number == 0,
+            Role::Mpsd => number == 0 && self.mps.is_some(),
             Role::Lecd => self.lec_of(number).is_some(),
             Role::Ilmid => number == 0 && self.management.is_some(),
             Role::Lecs => kind(number) == Some(ServiceKind::Lecs),
@@ -132,6 +140,8 @@ impl Host {
             }
             DaemonMessage::Ilmid(Numbered { message, .. }) => {
                 self.tell_ilmid(ProcessEvent::Said(message), now);
+            DaemonMessage::Mpsd(Numbered { message, .. }) => {
+                self.tell_mps(mps::Input::Process(ProcessEvent::Said(message)), now);
             }
             DaemonMessage::Lecd(Numbered { number, message }) => {
                 let input = lec::Input::Lecd(ProcessEvent::Said(message));

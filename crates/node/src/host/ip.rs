@@ -6,6 +6,7 @@ use crate::ip::books::Cause;
 use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput, is_advertisement};
 use crate::ip::stack::{self, Stack, StackInput, StackOutput};
 use aerostat_proto::mpoa::mps::{self, Absent};
+use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Machine, Refused};
 use aerostat_wire::MacAddr;
 use aerostat_wire::ipv4::Ipv4View;
@@ -239,6 +240,7 @@ impl Host {
                 }
             }
             mps::Output::ForwardIp(packet) => self.forward(&packet, now),
+            mps::Output::Process(message) => self.tell_process(Role::Mpsd, 0, message),
         }
     }
 

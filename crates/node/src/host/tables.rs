@@ -202,7 +202,8 @@ impl Host {
                 ("mpc", Service::Mpc(m)) => tables.extend(inspect::mpoa::client(&m.snapshot(now))),
                 ("qos", Service::Mpc(m)) => tables.push(inspect::mpoa::qos(&m.snapshot(now))),
                 ("mps", Service::Mps(m)) => {
-                    tables.extend(inspect::mpoa::server(&m.snapshot(), now));
+                    let seat = m.seat_counters();
+                    tables.extend(inspect::mpoa::server(&m.snapshot(), seat, now));
                 }
                 ("clip", Service::Clip(m)) => {
                     let itf = self.interface_of(slot);

@@ -178,6 +178,7 @@ fn messages_with_a_number_of_no_daemon_are_refused_for_every_role() {
             Role::Lecs | Role::Les | Role::Bus => DaemonMessage::LaneServer(ended!()),
             Role::Sigd => DaemonMessage::Sigd(ended!()),
             Role::Ilmid => DaemonMessage::Ilmid(ended!()),
+            Role::Mpsd => DaemonMessage::Mpsd(ended!()),
         }
     };
     for role in Role::ALL {

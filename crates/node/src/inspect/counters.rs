@@ -67,7 +67,8 @@ counter_tables! {
     /// One row for each counter of an MPOA client. Rows that begin with `daemon_` have the same meaning as for a LES
     /// (`les.counters`).
     MPC = "mpc.counters",
-    /// One row for each counter of an MPOA server.
+    /// One row for each counter of an MPOA server. Rows that begin with `daemon_` have the same meaning as for a LES
+    /// (`les.counters`).
     MPS = "mps.counters",
     /// One row for each counter of an NHRP client or server.
     NHRP = "nhrp.counters",

@@ -4,6 +4,7 @@ use super::host::interface;
 use super::{Name, Network, Table, Tag, counters, named};
 use aerostat_proto::Instant;
 use aerostat_proto::mpoa::{mpc, mps};
+use aerostat_proto::split::SeatCounters;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
 use std::net::{IpAddr, Ipv4Addr};
@@ -291,11 +292,12 @@ pub(crate) fn qos(seen: &mpc::MpcSnapshot) -> Table {
 }
 
 /// The tables of an MPOA server.
-pub(crate) fn server(seen: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
+pub(crate) fn server(seen: &mps::MpsSnapshot, seat: SeatCounters, now: Instant) -> Vec<Table> {
+    let counts = counters::with_seat(seen.counters.rows(), seat);
     vec![
         Table::of(seen.ingress.iter().map(|row| MpsIngress::of(row, now))),
         Table::of(seen.egress.iter().map(|row| MpsEgress::of(row, now))),
         Table::of(seen.connections.iter().map(MpsConnection::from)),
-        Table::counters(&counters::MPS, seen.counters.rows()),
+        Table::counters(&counters::MPS, counts),
     ]
 }

@@ -29,6 +29,8 @@ pub struct Key {
     pub secret: Vec<u8>,
 }
 
+crate::split_record!(Key { spi, secret });
+
 /// Traces must not show keys.
 impl core::fmt::Debug for Key {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -6,7 +6,7 @@
 use super::names;
 use super::{Greeting, Random, Role};
 use crate::parameters::PerSecond;
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, PartyId, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, PartyId, Trace};
 use aerostat_wire::{
     AtmAddress, Bhli, Blli, MacAddr, Qos, Sap, ServiceCategory, TrafficParams, Vc,
 };
@@ -131,6 +131,20 @@ impl Field for Duration {
     }
 }
 
+/// Nanoseconds of the sender's own clock. The receiver has another clock: it compares such a time only with times of the
+/// same sender.
+impl Field for Instant {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.as_nanos().put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        u64::take(from, name).map(Self::from_nanos)
+    }
+    fn sample(random: &mut Random) -> Self {
+        Self::from_nanos(random.number())
+    }
+}
+
 macro_rules! wrapped {
     ($($outer:ident($inner:ty)),+) => {$(
         impl Field for $outer {
@@ -178,6 +192,19 @@ impl Field for Ipv4Addr {
     }
 }
 
+impl Field for Ipv6Addr {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.octets().put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        from.array::<16>(name).map(Self::from)
+    }
+    fn sample(random: &mut Random) -> Self {
+        let high = u128::from(u64::sample(random)) << 64;
+        Self::from_bits(high | u128::from(u64::sample(random)))
+    }
+}
+
 /// 4 or 6, and the address.
 impl Field for IpAddr {
     fn put(&self, to: &mut Vec<u8>) {
@@ -188,7 +215,7 @@ impl Field for IpAddr {
             }
             Self::V6(address) => {
                 6_u8.put(to);
-                address.octets().put(to);
+                address.put(to);
             }
         }
     }
@@ -196,17 +223,14 @@ impl Field for IpAddr {
         let at = from.offset();
         match from.u8(name)? {
             4 => Ok(Self::V4(Field::take(from, name)?)),
-            6 => from.array::<16>(name).map(Self::from),
+            6 => Ok(Self::V6(Field::take(from, name)?)),
             other => Err(DecodeError::value(name, at, other.into())),
         }
     }
     fn sample(random: &mut Random) -> Self {
         match u8::sample(random) & 1 {
             0 => Self::V4(Field::sample(random)),
-            _ => {
-                let high = u128::from(u64::sample(random)) << 64;
-                Ipv6Addr::from_bits(high | u128::from(u64::sample(random))).into()
-            }
+            _ => Self::V6(Field::sample(random)),
         }
     }
 }
@@ -225,6 +249,29 @@ impl<T: Field> Field for Option<T> {
     }
     fn sample(random: &mut Random) -> Self {
         bool::sample(random).then(|| T::sample(random))
+    }
+}
+
+/// 1 and the value, or 0 and the error.
+impl<T: Field, E: Field> Field for Result<T, E> {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.is_ok().put(to);
+        match self {
+            Ok(value) => value.put(to),
+            Err(error) => error.put(to),
+        }
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        Ok(match bool::take(from, name)? {
+            true => Ok(T::take(from, name)?),
+            false => Err(E::take(from, name)?),
+        })
+    }
+    fn sample(random: &mut Random) -> Self {
+        match bool::sample(random) {
+            true => Ok(T::sample(random)),
+            false => Err(E::sample(random)),
+        }
     }
 }
 
@@ -520,7 +567,7 @@ split_choice!(OwnedEvent {
     7 PartyGone { conn, party, cause };
     8 Received { conn, sdu };
 });
-split_choice!(Role { 1 Mpcd; 2 Lecd; 4 Lecs; 5 Les; 6 Bus; 7 Sigd; 8 Ilmid; });
+split_choice!(Role { 1 Mpcd; 2 Lecd; 4 Lecs; 5 Les; 6 Bus; 7 Sigd; 8 Ilmid; 9 Mpsd; });
 split_choice!(Greeting {
     0x4101 Hello { version, role, node };
     0x4102 Welcome { version };

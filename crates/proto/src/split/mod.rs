@@ -60,11 +60,13 @@ pub enum Role {
     Sigd,
     /// The ILMI daemon: [`crate::ilmi::split`].
     Ilmid,
+    /// MPOA servers: [`crate::mpoa::mps::split`].
+    Mpsd,
 }
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Mpcd,
         Self::Lecd,
         Self::Lecs,
@@ -72,6 +74,7 @@ impl Role {
         Self::Bus,
         Self::Sigd,
         Self::Ilmid,
+        Self::Mpsd,
     ];
 
     /// The name of the process for users.
@@ -85,6 +88,7 @@ impl Role {
             Self::Bus => "bus",
             Self::Sigd => "sigd",
             Self::Ilmid => "ilmid",
+            Self::Mpsd => "mpsd",
         }
     }
     /// The role of this name.

@@ -7,7 +7,7 @@
 /// Replaces the name of a trace that is in no list.
 pub const OTHER: &str = "daemon.other";
 
-const ALL: [&[&str]; 6] = [&[OTHER], MPCD, LECD, LANE_SERVERS, SIGD, ILMID];
+const ALL: &[&[&str]] = &[&[OTHER], MPCD, LECD, LANE_SERVERS, SIGD, ILMID, MPSD];
 
 const MPCD: &[&str] = &[
     "mpc.control.down",
@@ -113,9 +113,55 @@ const ILMID: &[&str] = &[
     "address",
 ];
 
+const MPSD: &[&str] = &[
+    "mps.client.idle",
+    "mps.client.lost",
+    "mps.egress.removed",
+    "mps.imposition.accepted",
+    "mps.imposition.refused",
+    "mps.imposition.sent",
+    "mps.malformed",
+    "mps.nhrp.error",
+    "mps.nhrp.fault",
+    "mps.nhrp.kept",
+    "mps.nhrp.loop",
+    "mps.nhrp.registered",
+    "mps.nhrp.request",
+    "mps.nhrp.withdrawn",
+    "mps.purge",
+    "mps.resolution.received",
+    "mps.resolution.refused",
+    "mps.resolution.replied",
+    "mps.resolution.router",
+    "mps.resolution.translated",
+    "mps.resolution.untold",
+    "mps.started",
+    "mps.stopped",
+    "mps.trigger",
+    "mps.unexpected",
+    "mps.vcc.lost",
+    "atm",
+    "code",
+    "control",
+    "from",
+    "holding",
+    "id",
+    "mpc",
+    "mps",
+    "nbma",
+    "peer",
+    "target",
+    "to",
+    // Kinds of outstanding requests.
+    "imposition",
+    "purge",
+    "removal",
+    "resolution",
+];
+
 /// All names.
 pub(super) fn all() -> impl Iterator<Item = &'static str> {
-    ALL.into_iter().flatten().copied()
+    ALL.iter().copied().flatten().copied()
 }
 
 /// The equal word of the program.

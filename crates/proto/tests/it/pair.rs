@@ -262,6 +262,7 @@ fn reply(output: &mps::Output) -> Option<mps::Input<'static>> {
         mps::Output::Atm(_)
         | mps::Output::SetTlvs { .. }
         | mps::Output::ForwardIp(_)
+        | mps::Output::Process(_)
         | mps::Output::Trace(_) => None,
     }
 }

@@ -63,7 +63,7 @@ fn every_daemon_in_turn_is_killed_and_stopped_under_load_and_nothing_is_lost_for
     let registers = ["--set", "hosts.urku.ilmi=true"];
     lab.ok(&[&["up", "-d", "-q", "--split", LAB], &registers[..]].concat());
     let mut processes = Vec::new();
-    for node in ["lane", "urku", "s1"] {
+    for node in ["lane", "urku", "s1", "r1"] {
         let rows = lab.rows(&[node, "processes"]);
         let roles = rows.iter().filter_map(|row| row["process"].as_str());
         processes.extend(roles.map(|role| (node, role.to_owned())));
@@ -77,6 +77,7 @@ fn every_daemon_in_turn_is_killed_and_stopped_under_load_and_nothing_is_lost_for
         ("urku", "sigd"),
         ("urku", "ilmid"),
         ("s1", "ilmid"),
+        ("r1", "mpsd"),
     ] {
         let known = |(node, role): &(&str, String)| (*node, role.as_str()) == wanted;
         assert!(processes.iter().any(known), "{wanted:?} of {processes:?}");

@@ -1,11 +1,11 @@
 //! Routes and neighbours change: entries whose path has changed are void.
 
-use super::Mps;
+use super::Server;
 use super::state::{Asked, EgressState, Ingress, IngressKey, Purpose, Reach, RouterExit, Subject};
 use crate::Instant;
 use aerostat_wire::prefix::width;
 
-impl Mps {
+impl Server {
     /// Checks again all entries whose path `hit` selects.
     pub(super) fn recheck_all(&mut self, hit: impl Fn(&Reach) -> bool, now: Instant) {
         let ingress = self.ingress.iter().filter_map(|(key, entry)| {

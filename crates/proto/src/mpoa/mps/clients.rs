@@ -4,17 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use aerostat_wire::AtmAddress;
-use aerostat_wire::ipv4::Ipv4View;
 use aerostat_wire::mpoa;
 
-use super::Mps;
+use super::Server;
 use super::state::{Client, EgressState, Ingress, IngressKey, Purpose};
-use crate::{Duration, Instant, Trace};
+use crate::{Instant, Trace};
 
-/// How long no second trigger for a flow is sent: MPC-p6, the client's own hold-down.
-const TRIGGER_PAUSE: Duration = Duration::from_secs(160);
-
-impl Mps {
+impl Server {
     /// A client has state from now on: Keep-Alives start, the first one at once.
     pub(super) fn keep_alive_for(&mut self, mpc: AtmAddress, now: Instant) {
         if self.clients.contains_key(&mpc) {
@@ -120,40 +116,21 @@ impl Mps {
         }
     }
 
-    /// The router forwarded a packet from an ELAN: perhaps a client should ask for a shortcut.
-    pub(super) fn routed(&mut self, itf: u32, packet: &[u8], now: Instant) {
-        if !self.config.trigger {
-            return;
-        }
-        let Some(ip) = Ipv4View::new(packet) else {
-            return;
-        };
-        let (source, target) = (IpAddr::from(ip.source()), IpAddr::from(ip.destination()));
-        // Only flows that start on this ELAN: packets from other routers are a matter for the servers before this one.
-        let local = self
-            .config
-            .interface(itf)
-            .is_some_and(|interface| interface.covers(source));
-        let pending = self.flows.contains_key(&(source, target));
+    /// The router forwarded a packet of a new flow, which starts on the ELAN of an interface: perhaps a client should
+    /// ask for a shortcut. False if a client has asked already.
+    pub(super) fn routed(
+        &mut self,
+        itf: u32,
+        (source, target): (IpAddr, IpAddr),
+        now: Instant,
+    ) -> bool {
         let served =
             |(key, entry): (&IngressKey, &Ingress)| key.1 == target && entry.mpc_protocol == source;
-        if !local || pending || target.is_multicast() || self.ingress.iter().any(served) {
-            return;
+        if self.ingress.iter().any(served) {
+            return false;
         }
-        if self.flows.len() >= self.config.limits.devices {
-            self.counters.limits_met += 1;
-            return;
-        }
-        let until = now + TRIGGER_PAUSE;
-        self.flows.insert((source, target), until);
-        self.flow_ends.push_back((until, (source, target)));
         self.find_neighbour(itf, source, Purpose::Trigger { source, target }, now);
-    }
-
-    pub(super) fn expire_flows(&mut self, now: Instant) {
-        while let Some((_, flow)) = self.flow_ends.pop_front_if(|(until, _)| *until <= now) {
-            self.flows.remove(&flow);
-        }
+        true
     }
 }
 

@@ -8,14 +8,14 @@ use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code_name};
 use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, code, flag};
 use aerostat_wire::prefix::width;
 
-use super::Mps;
+use super::Server;
 use super::resolve::{Exit, requester};
 use super::state::{Asked, Egress, EgressState, PurgeTarget, Reach, count};
 use crate::mpoa::params::MAX_MTU;
 use crate::nhrp::{Binding, Key, Reason};
 use crate::{Duration, Instant, Trace};
 
-impl Mps {
+impl Server {
     /// Imposes the binding for this request, or refreshes an existing binding.
     pub(super) fn impose_for(&mut self, request: Packet, exit: &Exit, reach: &Reach, now: Instant) {
         let Some((destination, (_, ingress_data))) = requester(&request) else {

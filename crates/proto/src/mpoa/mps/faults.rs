@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use aerostat_wire::AtmAddress;
 use aerostat_wire::nhrp::Packet;
 
-use super::Mps;
+use super::Server;
 use crate::Instant;
 
 /// Largest number of stored rows.
-const LIMIT: usize = 64;
+pub(super) const LIMIT: usize = 64;
 
 /// A packet that was refused with an Error Indication.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct FaultRow {
     pub times: u64,
 }
 
-impl Mps {
+impl Server {
     /// Stores a refusal; a repeated refusal replaces the earlier row.
     pub(super) fn note_fault(
         &mut self,

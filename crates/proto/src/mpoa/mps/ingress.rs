@@ -7,14 +7,14 @@ use aerostat_wire::mpoa::{self, code_name};
 use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, code, flag, op};
 use aerostat_wire::prefix::width;
 
-use super::Mps;
+use super::Server;
 use super::clients::of_client;
 use super::state::{Asked, CollectKey, Ingress, IngressKey, PurgeTarget, Purpose, count};
 use crate::mpoa::params::MAX_MTU;
 use crate::nhrp::{Binding, Key, Reason, transit};
 use crate::{Duration, Instant, Trace};
 
-impl Mps {
+impl Server {
     /// MPOA Resolution Request from the client `mpc`.
     pub(super) fn mpoa_request(&mut self, mpc: AtmAddress, packet: Packet, now: Instant) {
         self.counters.mpoa_requests_received += 1;

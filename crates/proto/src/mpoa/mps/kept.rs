@@ -17,7 +17,7 @@ use aerostat_wire::nhrp::{Cie, Packet, code, flag, op};
 use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, mpoa};
 
-use super::Mps;
+use super::Server;
 use super::resolve::requester;
 use super::state::Reach;
 use crate::nhrp::{Binding, Key, Reason, transit};
@@ -79,7 +79,7 @@ impl Passing {
     }
 }
 
-impl Mps {
+impl Server {
     /// A request is forwarded to the server `next`: its reply may be kept.
     pub(super) fn note_passing(
         &mut self,

@@ -9,17 +9,17 @@ use aerostat_wire::nhrp::code;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use super::state::{Purpose, Query, Reach};
-use super::{Absent, L2Answer, Mps, Output, RouteResult};
+use super::{Absent, L2Answer, Output, RouteResult, Server};
 use crate::nhrp::RetryRule;
 use crate::{Duration, Instant};
 
 /// A question that the router has not answered within this time counts as answered with "not known now".
-const PATIENCE: RetryRule = RetryRule::once(Duration::from_secs(10));
+pub(super) const PATIENCE: RetryRule = RetryRule::once(Duration::from_secs(10));
 
 /// The prefix length of a single address, for either version.
 const ALONE: u8 = 128;
 
-impl Mps {
+impl Server {
     /// Asks for the path to `target`; [`Self::reached`] continues with the answer.
     pub(super) fn find(&mut self, target: IpAddr, purpose: Purpose, now: Instant) {
         self.ask(Query::Route(target, purpose), now);

@@ -59,9 +59,11 @@
 //! for p2 counts as dead. An MTU above 18174 is passed on as "unknown". A packet on a shortcut that ends here passes
 //! the router as any other, so its TTL is decremented twice: by the client and by the router.
 
+mod api;
 mod changes;
 mod clients;
 mod conns;
+mod data;
 mod egress;
 mod faults;
 mod ingress;
@@ -69,9 +71,13 @@ mod kept;
 mod lookup;
 mod nhs;
 mod params;
+mod process;
 mod register;
+mod report;
 mod resolve;
+mod seat;
 mod snapshot;
+pub mod split;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -83,21 +89,23 @@ use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
 
+pub use api::{Absent, Input, L2Answer, Output, RETURN, RouteResult};
 pub use conns::{ConnState, ConnUse, IDLE, MAX_SDU};
 pub use faults::FaultRow;
 pub use params::{Interface, Limits, MpsConfig, MpsParams, MpsRanges};
+pub use process::{Mpsd, SHOW};
+pub use seat::Mps;
 pub use snapshot::{
     ClientRow, ConnRow, EgressRow, IngressRow, IngressState, MpsSnapshot, NhrpRow, NhrpSnapshot,
     PendingRow,
 };
 pub use state::{Counters, EgressState};
 
-use crate::discard::{Discard, Discards};
 use crate::nhrp::{Cache, Expired, Key, Reason, RequestTable, Station};
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
 use conns::Conns;
-use core::convert::Infallible;
 use kept::Passing;
+use split::ToMpsd;
 use state::{
     Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach, RouterExit,
 };
@@ -105,138 +113,9 @@ use state::{
 /// Tag of shortcuts that end at this router: all of them are treated alike.
 const TAG_ROUTER: u32 = 1;
 
-/// The router's answer about a destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RouteResult {
-    /// The destination is on the network of this interface.
-    Connected {
-        /// The interface.
-        itf: u32,
-    },
-    /// The destination is behind another router.
-    Via {
-        /// The interface.
-        itf: u32,
-        /// That router's address.
-        next_hop: IpAddr,
-    },
-    /// The destination is an address of the router itself.
-    Local,
-    /// The path leads over an interface that is no ELAN.
-    Outside,
-    /// There is a route, but its interface is no member of its network just now.
-    Down,
-}
-
-/// How long a neighbour that was there a moment ago may take to come back, and a network that came up a moment ago may
-/// take to be complete: as long as clients go on asking by default (MPC-p5).
-pub const RETURN: Duration = Duration::from_secs(40);
-
-/// Why a neighbour was not found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absent {
-    /// The neighbour was there less than [`RETURN`] ago, or the network came up less than [`RETURN`] ago, or nothing is
-    /// known about the neighbour.
-    ForNow,
-    /// The neighbour has not been heard for longer.
-    Unheard,
-}
-
-/// MAC address, ATM address of its owner, and the TLVs that came with LE_ARP.
-pub type L2Answer = (MacAddr, AtmAddress, Vec<Tlv>);
-
-/// Input of the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input<'a> {
-    /// Start serving.
-    Start,
-    /// Release everything and forget all state.
-    Stop,
-    /// From the ATM service.
-    Atm(AtmEvent<&'a [u8]>),
-    /// An interface's LAN Emulation client heard TLVs of a device.
-    Associate {
-        /// The interface.
-        itf: u32,
-        /// MAC address of the device.
-        mac: MacAddr,
-        /// ATM address of its LAN Emulation client.
-        atm: AtmAddress,
-        /// The TLVs.
-        tlvs: Vec<Tlv>,
-    },
-    /// Answer to [`Output::LookupRoute`]; `None` if there is no route.
-    Route {
-        /// The number from the question.
-        query: u32,
-        /// The way.
-        result: Option<RouteResult>,
-        /// The length of the shortest prefix around the address that takes this path as a whole; the full length of the
-        /// address, or more, if only the path of the address itself is known.
-        covers: u8,
-    },
-    /// Answer to [`Output::ResolveL2`]; `Err` if ARP or LE_ARP was not answered.
-    L2 {
-        /// The number from the question.
-        query: u32,
-        /// The neighbour.
-        answer: Result<L2Answer, Absent>,
-    },
-    /// The routing table changed.
-    RoutesChanged,
-    /// ARP or LE_ARP found, changed or lost a neighbour.
-    NeighbourChanged {
-        /// The interface.
-        itf: u32,
-        /// The neighbour's address.
-        ip: IpAddr,
-    },
-    /// The router forwarded this IP packet, which came in on an ELAN. Used only for triggers.
-    Routed {
-        /// The interface on which it came in.
-        itf: u32,
-        /// The packet.
-        packet: &'a [u8],
-    },
-}
-
-/// Output of the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// To the ATM service.
-    Atm(AtmRequest),
-    /// Question: which path leads to this address?
-    LookupRoute {
-        /// A number that comes back in the answer.
-        query: u32,
-        /// The address.
-        dst: IpAddr,
-    },
-    /// Question: who is this neighbour? (ARP, then LE_ARP.)
-    ResolveL2 {
-        /// A number that comes back in the answer.
-        query: u32,
-        /// The interface.
-        itf: u32,
-        /// The neighbour.
-        ip: IpAddr,
-    },
-    /// TLVs that the interface's LAN Emulation client is to register and announce.
-    SetTlvs {
-        /// The interface.
-        itf: u32,
-        /// All of them.
-        tlvs: Vec<Tlv>,
-    },
-    /// An IP packet from a shortcut that ends here.
-    ForwardIp(Vec<u8>),
-    /// An observation.
-    Trace(Trace),
-}
-
-/// The server.
+/// The server's control half: the state machine of its daemon, [`Mpsd`].
 #[derive(Debug)]
-pub struct Mps {
+struct Server {
     config: MpsConfig,
     station: Station,
     up: bool,
@@ -253,13 +132,10 @@ pub struct Mps {
     collects: BTreeMap<CollectKey, Collect>,
     clients: BTreeMap<AtmAddress, Client>,
     devices: BTreeMap<(u32, MacAddr), (AtmAddress, DeviceType)>,
-    flows: BTreeMap<(IpAddr, IpAddr), Instant>,
-    flow_ends: VecDeque<(Instant, (IpAddr, IpAddr))>,
     keep_alive_at: Option<Instant>,
     sequence: u32,
     next_cache_id: u32,
     counters: Counters,
-    discards: Discards,
     /// The end system that each registration came from, by registered address.
     stations: BTreeMap<IpAddr, AtmAddress>,
     /// Requests that were forwarded from here.
@@ -270,10 +146,9 @@ pub struct Mps {
     out: VecDeque<Output>,
 }
 
-impl Mps {
+impl Server {
     /// A server that has not started.
-    #[must_use]
-    pub fn new(config: MpsConfig) -> Self {
+    fn new(config: MpsConfig) -> Self {
         let limits = config.limits;
         let own = limits.router_bindings + limits.registrations + limits.kept;
         let bindings = limits.ingress + limits.egress + own;
@@ -305,13 +180,10 @@ impl Mps {
             collects: BTreeMap::new(),
             clients: BTreeMap::new(),
             devices: BTreeMap::new(),
-            flows: BTreeMap::new(),
-            flow_ends: VecDeque::new(),
             keep_alive_at: None,
             sequence: config.first_sequence,
             next_cache_id: config.first_cache_id,
             counters: Counters::default(),
-            discards: Discards::default(),
             stations: BTreeMap::new(),
             passing: Passing::new(limits.kept),
             kept: BTreeMap::new(),
@@ -319,21 +191,6 @@ impl Mps {
             out: VecDeque::new(),
             config,
         }
-    }
-
-    /// True if the server must be told of packets that the router forwards ([`Input::Routed`]).
-    #[must_use]
-    pub const fn triggers(&self) -> bool {
-        self.config.trigger
-    }
-    /// The next packet that was discarded.
-    pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
-        self.discards.take()
-    }
-    /// The events so far.
-    #[must_use]
-    pub const fn counters(&self) -> &Counters {
-        &self.counters
     }
 
     fn trace(&mut self, trace: Trace) {
@@ -361,13 +218,9 @@ impl Mps {
             }));
         }
         for interface in self.config.interfaces.iter().filter(|i| i.lane) {
-            let device = DeviceType::Mps {
-                control: self.config.control,
-                macs: vec![interface.mac],
-            };
             self.out.push_back(Output::SetTlvs {
                 itf: interface.itf,
-                tlvs: vec![device.to_tlv()],
+                tlvs: self.config.announces(interface),
             });
         }
         let text = format!(
@@ -397,8 +250,6 @@ impl Mps {
         self.collects.clear();
         self.clients.clear();
         self.devices.clear();
-        self.flows.clear();
-        self.flow_ends.clear();
         self.stations.clear();
         self.passing.clear();
         self.kept.clear();
@@ -519,38 +370,34 @@ impl Mps {
     }
 }
 
-impl Machine for Mps {
-    type Input<'a> = Input<'a>;
-    type Output = Output;
-    type Refusal = Infallible;
-
-    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
-        match input {
-            Input::Start if self.up => {}
-            Input::Start => self.start(),
-            // Events of requests that were outstanding when the server stopped may still arrive.
-            _ if !self.up => {}
-            Input::Stop => self.stop(),
-            Input::Atm(event) => self.atm(event, now),
-            Input::Associate {
+impl Server {
+    /// A message of the data half, while the server serves.
+    fn told(&mut self, message: ToMpsd, now: Instant) {
+        match message {
+            // Of the process: see there.
+            ToMpsd::Interface(_)
+            | ToMpsd::Key { .. }
+            | ToMpsd::NextHop { .. }
+            | ToMpsd::Start(_)
+            | ToMpsd::Stop
+            | ToMpsd::Flow { .. } => {}
+            ToMpsd::Associate {
                 itf,
                 mac,
                 atm,
                 tlvs,
             } => self.associate(itf, mac, atm, &tlvs, now),
-            Input::Route {
+            ToMpsd::Route {
                 query,
                 result,
                 covers,
             } => self.route_answer(query, (result, covers), now),
-            Input::L2 { query, answer } => self.l2_answer(query, answer, now),
-            Input::RoutesChanged => self.recheck_all(|_| true, now),
-            Input::NeighbourChanged { itf, ip } => {
+            ToMpsd::L2 { query, answer } => self.l2_answer(query, answer, now),
+            ToMpsd::RoutesChanged => self.recheck_all(|_| true, now),
+            ToMpsd::NeighbourChanged { itf, ip } => {
                 self.recheck_all(|reach| reach.is_over(itf, ip), now);
             }
-            Input::Routed { itf, packet } => self.routed(itf, packet, now),
         }
-        Ok(())
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -566,14 +413,9 @@ impl Machine for Mps {
             self.request_expired(expired, now);
         }
         self.keep_alive_round(now);
-        self.expire_flows(now);
         self.conns.release_idle(now, &mut self.out);
         let own = self.config.control;
         self.conns.call_again(own, now, &mut self.out);
-    }
-
-    fn poll_output(&mut self) -> Option<Output> {
-        self.out.pop_front()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -583,7 +425,6 @@ impl Machine for Mps {
             self.cache.deadline(),
             self.passing.deadline(),
             self.keep_alive_at,
-            self.flow_ends.front().map(|(until, _)| *until),
             self.conns.deadline(),
         ]
         .into_iter()
@@ -591,9 +432,3 @@ impl Machine for Mps {
         .min()
     }
 }
-
-crate::atm_user!(Mps {
-    fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
-        self.take_discard()
-    }
-});

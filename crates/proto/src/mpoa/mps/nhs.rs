@@ -2,28 +2,22 @@
 
 use std::net::IpAddr;
 
-use aerostat_wire::ipv4::Ipv4View;
-use aerostat_wire::ipv6::Ipv6View;
-use aerostat_wire::mpoa::{self, ShortcutSdu, op_name};
+use aerostat_wire::mpoa::{self, op_name};
 use aerostat_wire::nhrp::{Body, PROTOCOL_IPV4, PROTOCOL_IPV6, Packet, code, error, flag, op};
 use aerostat_wire::{AtmAddress, DecodeError};
 
+use super::Server;
 use super::conns::{ConnUse, MAX_SDU, Sent};
 use super::resolve::requester;
 use super::state::{Asked, Collect, CollectKey, Ingress, PurgeTarget, Purpose, count};
-use super::{Mps, Output};
-use crate::discard::Discard;
 use crate::nhrp::{Expired, Fault, auth, transit};
 use crate::{ConnId, Instant, Trace};
 
-impl Mps {
+impl Server {
     pub(super) fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
         match self.conns.received(conn, now) {
-            None => {
-                self.counters.unexpected += 1;
-                self.discards.note(Discard::NoEntry, sdu);
-            }
-            Some((ConnUse::Shortcut, _)) => self.shortcut_packet(sdu),
+            // The data half takes the packets of shortcuts.
+            None | Some((ConnUse::Shortcut, _)) => self.counters.unexpected += 1,
             Some((ConnUse::Control, peer)) => match Packet::from_sdu(sdu) {
                 Ok(packet) => self.packet(peer, packet, now),
                 Err(error) => self.malformed(peer, error),
@@ -410,29 +404,6 @@ impl Mps {
         }
         if self.conns.send(own, peer, sdu, now, &mut self.out) == Sent::Full {
             self.counters.limits_met += 1;
-        }
-    }
-
-    /// An SDU on a shortcut that ends here: its packet goes to the router.
-    fn shortcut_packet(&mut self, sdu: &[u8]) {
-        match ShortcutSdu::of(sdu) {
-            ShortcutSdu::Tagged { packet, .. } | ShortcutSdu::Routed(packet) => {
-                let four = Ipv4View::new(packet).map(|ip| ip.packet());
-                let whole = four.or_else(|| Ipv6View::new(packet).map(|ip| ip.packet()));
-                let Some(packet) = whole else {
-                    self.counters.malformed += 1;
-                    self.discards.note(Discard::Malformed, sdu);
-                    return;
-                };
-                self.counters.shortcut_packets += 1;
-                self.counters.shortcut_octets += packet.len() as u64;
-                self.out.push_back(Output::ForwardIp(packet.to_vec()));
-            }
-            ShortcutSdu::Control(_) => self.counters.unexpected += 1,
-            ShortcutSdu::Unknown => {
-                self.counters.malformed += 1;
-                self.discards.note(Discard::Malformed, sdu);
-            }
         }
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use aerostat_wire::lane::Tlv;
+use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::prefix::within;
 use aerostat_wire::{AtmAddress, MacAddr};
 
@@ -23,7 +25,7 @@ parameters! {
     ///
     /// Source: MPOA 1.1 annex F.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct MpsParams, MpsRanges {
+    pub struct MpsParams, MpsRanges, split {
         /// Time between keep-alives (p1).
         ///
         /// A Keep-Alive goes to every client with state this often.
@@ -243,7 +245,7 @@ impl MpsConfig {
         interfaces: Vec<Interface>,
         seed: u64,
     ) -> Self {
-        let mixed = mix(seed);
+        let (first_request_id, first_cache_id) = Self::first_numbers(mix(seed));
         Self {
             control,
             data,
@@ -256,10 +258,14 @@ impl MpsConfig {
             servers: BTreeMap::new(),
             trigger: false,
             mtu: 1500,
-            first_request_id: (mixed >> 32) as u32,
-            first_cache_id: mixed as u32 | 1,
+            first_request_id,
+            first_cache_id,
             first_sequence: 1,
         }
+    }
+    /// The first request id and the first Cache ID from a random number.
+    pub(super) const fn first_numbers(random: u64) -> (u32, u32) {
+        ((random >> 32) as u32, random as u32 | 1)
     }
     /// The router's address on the network of `neighbour`, or on its first interface if `neighbour` is on none.
     pub(super) fn facing(&self, neighbour: IpAddr) -> IpAddr {
@@ -270,6 +276,14 @@ impl MpsConfig {
             .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |interface| {
                 interface.own(neighbour)
             })
+    }
+    /// The TLVs that the LANE client of an interface is to announce.
+    pub(super) fn announces(&self, interface: &Interface) -> Vec<Tlv> {
+        let device = DeviceType::Mps {
+            control: self.control,
+            macs: vec![interface.mac],
+        };
+        vec![device.to_tlv()]
     }
     pub(super) fn interface(&self, itf: u32) -> Option<&Interface> {
         self.interfaces.iter().find(|known| known.itf == itf)

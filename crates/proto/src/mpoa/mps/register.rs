@@ -11,13 +11,13 @@ use aerostat_wire::AtmAddress;
 use aerostat_wire::nhrp::{Cie, Common, Packet, code, flag, op};
 use aerostat_wire::prefix::width;
 
-use super::Mps;
+use super::Server;
 use super::resolve::{requester, wanted};
 use super::state::Reach;
 use crate::nhrp::{Binding, Key, Reason, cache, transit};
 use crate::{Duration, Instant, Trace};
 
-impl Mps {
+impl Server {
     /// NHRP Registration Request for this server.
     pub(super) fn registration(&mut self, peer: AtmAddress, request: &Packet, now: Instant) {
         if !self.config.register {

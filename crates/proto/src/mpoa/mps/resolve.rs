@@ -8,7 +8,7 @@ use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use super::state::{Asked, Purpose, Reach, RouterExit, Subject, count};
-use super::{Absent, Mps, TAG_ROUTER};
+use super::{Absent, Server, TAG_ROUTER};
 use crate::nhrp::{Binding, Key, Reason, cache, transit};
 use crate::{Duration, Instant, Trace};
 
@@ -20,7 +20,7 @@ pub(super) struct Exit {
     pub(super) mpc: AtmAddress,
 }
 
-impl Mps {
+impl Server {
     /// An NHRP Resolution Request and the path to its destination: forward the request, impose, be the exit, or refuse.
     pub(super) fn resolve(
         &mut self,

@@ -7,7 +7,7 @@ use aerostat_wire::{AtmAddress, Vc};
 
 use super::conns::{ConnState, ConnUse};
 use super::state::{Asked, Counters, EgressState};
-use super::{FaultRow, Mps, MpsParams};
+use super::{FaultRow, MpsParams, Server};
 use crate::nhrp::Reason;
 use crate::{ConnId, Instant};
 
@@ -192,10 +192,10 @@ pub struct NhrpSnapshot {
     pub faults: Vec<FaultRow>,
 }
 
-impl Mps {
+impl Server {
     /// The state of the server.
     #[must_use]
-    pub fn snapshot(&self) -> MpsSnapshot {
+    pub(super) fn snapshot(&self) -> MpsSnapshot {
         MpsSnapshot {
             up: self.up,
             control: self.config.control,
@@ -274,7 +274,7 @@ impl Mps {
 
     /// The state of the next hop server.
     #[must_use]
-    pub fn nhrp_snapshot(&self) -> NhrpSnapshot {
+    pub(super) fn nhrp_snapshot(&self) -> NhrpSnapshot {
         let cache = self.cache.iter().map(|(key, binding)| NhrpRow {
             destination: key.destination,
             prefix_len: key.prefix_len,

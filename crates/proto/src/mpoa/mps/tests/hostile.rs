@@ -164,9 +164,9 @@ fn offer(mps: &mut Mps, conn: u32, called: aerostat_wire::AtmAddress, known: boo
 fn calls_are_screened() {
     let world = World::two_routers();
     let mut mps = Mps::new(world.routers[0].config.clone());
-    let Ok(()) = mps.handle_input(Input::Start, Instant::ZERO);
+    mps.handle_input(Input::Start, Instant::ZERO).unwrap();
     settle(&mut mps, Instant::ZERO);
-    let Ok(()) = mps.handle_input(Input::Start, Instant::ZERO);
+    mps.handle_input(Input::Start, Instant::ZERO).unwrap();
     assert_eq!(
         settle(&mut mps, Instant::ZERO),
         [],
@@ -355,7 +355,7 @@ proptest! {
             let sdu = &octets;
             mps.handle_input(Input::Atm(AtmEvent::Received { conn, sdu }), now).unwrap();
             let result = Some(RouteResult::Connected { itf: query.into() });
-            let query = u32::from(query) % 8;
+            let query = world.routers[1].config.first_request_id + u32::from(query) % 8;
             mps.handle_input(Input::Route { query, result, covers: 32 }, now).unwrap();
             mps.handle_input(Input::L2 { query, answer: Err(Absent::Unheard) }, now).unwrap();
             settle(&mut mps, now);

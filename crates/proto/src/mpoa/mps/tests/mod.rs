@@ -7,5 +7,6 @@ mod hostile;
 mod linux;
 mod register;
 mod sequence;
+mod split;
 mod untold;
 mod world;

@@ -10,8 +10,14 @@ use aerostat_wire::prefix;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 use crate::machine::settle;
+use crate::mpoa::mps::split::{FromMpsd, ToMpsd};
 use crate::mpoa::mps::{
-    Absent, Input, Interface, L2Answer, MAX_SDU, Mps, MpsConfig, MpsSnapshot, Output, RouteResult,
+    Absent, Input, Interface, L2Answer, MAX_SDU, Mps, MpsConfig, MpsSnapshot, Mpsd, Output,
+    RouteResult,
+};
+use crate::split::codec::Message;
+use crate::split::{
+    FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal, ToDaemon,
 };
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
 
@@ -62,6 +68,8 @@ impl Mpc {
 pub(super) struct Router {
     pub(super) config: MpsConfig,
     pub(super) mps: Option<Mps>,
+    /// The daemon of the server, if it is in a process of its own that runs.
+    pub(super) process: Option<Process<Mpsd>>,
     pub(super) routes: Vec<(IpAddr, u8, RouteResult)>,
     pub(super) ip_packets: Vec<Vec<u8>>,
     pub(super) traces: Vec<Trace>,
@@ -85,6 +93,8 @@ enum Event {
 
 pub(super) struct World {
     pub(super) now: Instant,
+    /// Daemons of servers are in processes of their own.
+    pub(super) split: bool,
     pub(super) routers: Vec<Router>,
     pub(super) mpcs: Vec<Mpc>,
     pub(super) arp: BTreeMap<IpAddr, L2Answer>,
@@ -127,6 +137,7 @@ impl World {
     pub(super) fn empty() -> Self {
         Self {
             now: Instant::from_secs(1),
+            split: false,
             routers: Vec::new(),
             mpcs: Vec::new(),
             arp: BTreeMap::new(),
@@ -175,6 +186,7 @@ impl World {
         self.routers.push(Router {
             config: MpsConfig::new(control, atm(id, 0x53), interfaces, 1),
             mps: None,
+            process: None,
             routes,
             ip_packets: Vec::new(),
             traces: Vec::new(),
@@ -212,8 +224,30 @@ impl World {
 
     /// A router starts with no state.
     pub(super) fn boot(&mut self, router: usize) {
-        self.routers[router].mps = Some(Mps::new(self.routers[router].config.clone()));
+        let config = self.routers[router].config.clone();
+        let new = if self.split { Mps::split } else { Mps::new };
+        self.routers[router].mps = Some(new(config));
         self.input(router, Input::Start);
+        if self.split {
+            self.process_starts(router);
+        }
+    }
+
+    pub(super) fn process_starts(&mut self, router: usize) {
+        self.routers[router].process = Some(Process::default());
+        self.input(router, Input::Process(ProcessEvent::Came));
+    }
+
+    /// SIGKILL.
+    pub(super) fn process_dies(&mut self, router: usize) {
+        self.routers[router].process = None;
+        self.input(router, Input::Process(ProcessEvent::Gone));
+    }
+
+    pub(super) fn signal(&mut self, router: usize, signal: Signal) {
+        let process = self.routers[router].process.as_mut().unwrap();
+        let Ok(()) = process.handle_input(ProcessInput::Signal(signal), self.now);
+        self.drain(router);
     }
 
     /// A router crashes: the network releases its calls.
@@ -274,7 +308,9 @@ impl World {
         assert_eq!(nhrp.cache, []);
         assert_eq!(nhrp.pending, []);
         assert_eq!((nhrp.collecting, nhrp.lookups), (0, 0));
-        assert!(mps.exits.is_empty() && mps.egress_index.is_empty() && mps.flows.is_empty());
+        let (server, flows) = mps.parts();
+        assert!(server.is_none_or(|mps| mps.exits.is_empty() && mps.egress_index.is_empty()));
+        assert!(flows.is_empty());
     }
 
     pub(super) fn mpc_sends(&mut self, mpc: usize, router: usize, packet: &Packet) {
@@ -362,12 +398,56 @@ impl World {
     }
 
     fn drain(&mut self, router: usize) {
+        while let Some(mps) = self.routers[router].mps.as_mut() {
+            let outputs = settle(mps, self.now);
+            self.outputs(router, outputs);
+            if !self.hear_process(router) {
+                return;
+            }
+        }
+    }
+
+    /// A message for the process of the daemon, wherever it comes from.
+    pub(super) fn tell_process(&mut self, router: usize, message: ToDaemon<ToMpsd>) {
+        self.outputs(router, vec![Output::Process(message)]);
+        self.drain(router);
+    }
+
+    /// Passes on what the process of the daemon says; false if it says nothing.
+    fn hear_process(&mut self, router: usize) -> bool {
         let now = self.now;
-        let Some(mps) = self.routers[router].mps.as_mut() else {
-            return;
+        let router = &mut self.routers[router];
+        let (Some(process), Some(mps)) = (&mut router.process, &mut router.mps) else {
+            return false;
         };
-        for output in settle(mps, now) {
+        let said = settle(process, now);
+        for output in &said {
+            let event = match output {
+                ProcessOutput::Frame(frame) => {
+                    let frame: Numbered<FromDaemon<FromMpsd>> = over_a_socket(frame);
+                    ProcessEvent::Said(frame.message)
+                }
+                ProcessOutput::Exit => {
+                    router.process = None;
+                    ProcessEvent::Gone
+                }
+            };
+            mps.handle_input(Input::Process(event), now)
+                .expect("the server takes every input");
+        }
+        !said.is_empty()
+    }
+
+    fn outputs(&mut self, router: usize, outputs: Vec<Output>) {
+        let now = self.now;
+        for output in outputs {
             match output {
+                Output::Process(message) => {
+                    let frame = over_a_socket(&Numbered { number: 0, message });
+                    if let Some(process) = &mut self.routers[router].process {
+                        let Ok(()) = process.handle_input(ProcessInput::Frame(frame), now);
+                    }
+                }
                 Output::Atm(request) => self.request(router, request),
                 Output::LookupRoute { query, dst } => self.later(Event::Route(router, query, dst)),
                 Output::ResolveL2 { query, ip, .. } => self.later(Event::L2(router, query, ip)),
@@ -417,10 +497,11 @@ impl World {
         let end = self.now + time;
         loop {
             let event = self.events.keys().next().map(|(at, _)| *at);
-            let timers = self
-                .routers
-                .iter()
-                .filter_map(|r| r.mps.as_ref()?.poll_timeout());
+            let timers = self.routers.iter().flat_map(|router| {
+                let process = router.process.as_ref().and_then(Machine::poll_timeout);
+                let server = router.mps.as_ref().and_then(Machine::poll_timeout);
+                process.into_iter().chain(server)
+            });
             let Some(at) = timers.chain(event).min().filter(|at| *at <= end) else {
                 break;
             };
@@ -523,6 +604,11 @@ fn imposition_reply(client: &Mpc, packet: &Packet) -> Option<Packet> {
         reply = mpoa::with_tag(reply, TAG);
     }
     Some(reply)
+}
+
+/// What the other process gets of a message.
+fn over_a_socket<M: Message>(message: &M) -> M {
+    M::decode(&message.encode()).expect("own frames decode")
 }
 
 fn ipv4(address: IpAddr) -> Ipv4Addr {

@@ -176,7 +176,7 @@ fn a_loop_is_found_by_the_records() {
     let (routers, state) = (&world.routers, entry.state);
     let found: u64 = routers
         .iter()
-        .filter_map(|r| r.mps.counters().errors_sent.get(&error::LOOP))
+        .filter_map(|r| r.mps.counters().errors_sent.get(&error::LOOP).copied())
         .sum();
     assert_eq!(found, 1);
     assert_eq!(state, EntryState::Refused(Refusal::Error(error::LOOP)));

@@ -234,7 +234,7 @@ impl World {
                 mps::Output::ResolveL2 { .. } | mps::Output::SetTlvs { .. } => {
                     panic!("there is no LANE client here");
                 }
-                mps::Output::ForwardIp(_) | mps::Output::Trace(_) => {}
+                mps::Output::ForwardIp(_) | mps::Output::Trace(_) | mps::Output::Process(_) => {}
             }
         }
     }

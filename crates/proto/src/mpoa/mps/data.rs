@@ -1,0 +1,104 @@
+//! The server's data plane: packets of shortcuts that end here, and the flows that the router forwards.
+
+use super::{Counters, MpsConfig};
+use crate::discard::{Discard, Discards};
+use crate::{Duration, Instant};
+use aerostat_wire::ipv4::Ipv4View;
+use aerostat_wire::ipv6::Ipv6View;
+use aerostat_wire::mpoa::ShortcutSdu;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// How long no second trigger for a flow is sent: MPC-p6, the client's own hold-down.
+const TRIGGER_PAUSE: Duration = Duration::from_secs(160);
+
+/// Source and destination.
+pub(super) type Flow = (IpAddr, IpAddr);
+
+/// The flows for which the daemon was asked for a trigger a short time ago.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    until: BTreeMap<Flow, Instant>,
+    ends: BTreeSet<(Instant, Flow)>,
+}
+
+impl Flows {
+    /// The flow of a packet that came in on interface `itf`, if the daemon is to hear of the flow.
+    ///
+    /// Only flows that start on this ELAN are meant: packets from other routers are a matter for the servers before
+    /// this one.
+    pub(super) fn meets(
+        &mut self,
+        (itf, packet): (u32, &[u8]),
+        config: &MpsConfig,
+        counters: &mut Counters,
+        now: Instant,
+    ) -> Option<Flow> {
+        let ip = Ipv4View::new(packet).filter(|_| config.trigger)?;
+        let (source, target) = (IpAddr::from(ip.source()), IpAddr::from(ip.destination()));
+        let local = config.interface(itf)?.covers(source);
+        let flow = (source, target);
+        if !local || self.until.contains_key(&flow) || target.is_multicast() {
+            return None;
+        }
+        if self.until.len() >= config.limits.devices {
+            counters.limits_met += 1;
+            return None;
+        }
+        let until = now + TRIGGER_PAUSE;
+        self.until.insert(flow, until);
+        self.ends.insert((until, flow));
+        Some(flow)
+    }
+    /// The flow may be asked about again at once.
+    pub(super) fn forget(&mut self, flow: Flow) {
+        if let Some(until) = self.until.remove(&flow) {
+            self.ends.remove(&(until, flow));
+        }
+    }
+    pub(super) fn expire(&mut self, now: Instant) {
+        while let Some((_, flow)) = self.ends.first().copied().filter(|(at, _)| *at <= now) {
+            self.forget(flow);
+        }
+    }
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.ends.first().map(|(at, _)| *at)
+    }
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.until.is_empty() && self.ends.is_empty()
+    }
+}
+
+/// The packet in an SDU of a shortcut that ends here: it is for the router.
+pub(super) fn packet<'a>(
+    sdu: &'a [u8],
+    counters: &mut Counters,
+    discards: &mut Discards,
+) -> Option<&'a [u8]> {
+    let packet = match ShortcutSdu::of(sdu) {
+        ShortcutSdu::Tagged { packet, .. } | ShortcutSdu::Routed(packet) => {
+            let four = Ipv4View::new(packet).map(|ip| ip.packet());
+            four.or_else(|| Ipv6View::new(packet).map(|ip| ip.packet()))
+        }
+        ShortcutSdu::Control(_) => {
+            counters.unexpected += 1;
+            return None;
+        }
+        ShortcutSdu::Unknown => None,
+    };
+    match packet {
+        Some(packet) => {
+            counters.shortcut_packets += 1;
+            counters.shortcut_octets += packet.len() as u64;
+        }
+        None => {
+            counters.malformed += 1;
+            discards.note(Discard::Malformed, sdu);
+        }
+    }
+    packet
+}

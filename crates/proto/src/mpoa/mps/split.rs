@@ -1,0 +1,202 @@
+//! What an MPOA server and its daemon say to each other.
+//!
+//! **Purpose.** The server of a router has two halves ([`mps`](super)) that talk by typed messages. The messages are the
+//! same in one process and over a socket between two.
+//!
+//! ```text
+//!   router                                            mpsd: one process for each node with a server
+//!   Mps: connections, packets of shortcuts   ── ToMpsd, AtmEvent ─────► Mpsd: all that reads a peer's packets
+//!   routes, ARP, LE_ARP, signalling          ◄── FromMpsd, AtmRequest ──
+//! ```
+//!
+//! **Objects and owners.** [`Mps`](super::Mps) has the [`Seat`](crate::split::Seat) of the daemon, [`Mpsd`](super::Mpsd)
+//! has the caches, the requests and their timers. A question of the daemon to the router has a number of the daemon; the
+//! data half gives it another one, so that the answer to an earlier daemon never reaches a later daemon.
+//!
+//! **Bounds.** The settings of a server are sent one by one before the start, so that each fits a frame.
+//!
+//! **Standards.** None: the encoding is this project's own, and both ends have the same version.
+
+use super::report::Part;
+use super::{Absent, Interface, L2Answer, Limits, MpsConfig, RouteResult};
+use crate::nhrp::auth;
+use crate::{split_choice, split_record};
+use aerostat_wire::lane::Tlv;
+use aerostat_wire::{AtmAddress, MacAddr};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// To the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToMpsd {
+    /// One more interface of the server that is about to start.
+    Interface(Interface),
+    /// A key of the server that is about to start: see [`MpsConfig::keys`].
+    Key {
+        /// The neighbour that has the key, too.
+        peer: AtmAddress,
+        /// The key.
+        key: auth::Key,
+    },
+    /// A next hop server of the server that is about to start: see [`MpsConfig::servers`].
+    NextHop {
+        /// The address that routes use.
+        hop: Ipv4Addr,
+        /// Its control address.
+        server: AtmAddress,
+    },
+    /// Start to serve. The interfaces, keys and next hop servers were sent before.
+    Start(Box<MpsConfig>),
+    /// Release everything, forget all state, and stop.
+    Stop,
+    /// See [`Input::Associate`](super::Input::Associate).
+    Associate {
+        /// The interface.
+        itf: u32,
+        /// MAC address of the device.
+        mac: MacAddr,
+        /// ATM address of its LAN Emulation client.
+        atm: AtmAddress,
+        /// The TLVs.
+        tlvs: Vec<Tlv>,
+    },
+    /// Answer to [`FromMpsd::LookupRoute`]: see [`Input::Route`](super::Input::Route).
+    Route {
+        /// The daemon's number of the question.
+        query: u32,
+        /// The way.
+        result: Option<RouteResult>,
+        /// Length of the prefix that takes this path as a whole.
+        covers: u8,
+    },
+    /// Answer to [`FromMpsd::ResolveL2`]: see [`Input::L2`](super::Input::L2).
+    L2 {
+        /// The daemon's number of the question.
+        query: u32,
+        /// The neighbour.
+        answer: Result<L2Answer, Absent>,
+    },
+    /// The routing table changed.
+    RoutesChanged,
+    /// ARP or LE_ARP found, changed or lost a neighbour.
+    NeighbourChanged {
+        /// The interface.
+        itf: u32,
+        /// The neighbour's address.
+        ip: IpAddr,
+    },
+    /// The router forwarded the first packet of a flow that starts on the ELAN of an interface.
+    Flow {
+        /// The interface.
+        itf: u32,
+        /// Source of the flow.
+        source: IpAddr,
+        /// Destination of the flow.
+        target: IpAddr,
+    },
+}
+
+/// From the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FromMpsd {
+    /// Question: which path leads to this address?
+    LookupRoute {
+        /// The daemon's number of the question.
+        query: u32,
+        /// The address.
+        dst: IpAddr,
+    },
+    /// Question: who is this neighbour? (ARP, then LE_ARP.)
+    ResolveL2 {
+        /// The daemon's number of the question.
+        query: u32,
+        /// The interface.
+        itf: u32,
+        /// The neighbour.
+        ip: IpAddr,
+    },
+    /// TLVs that the interface's LAN Emulation client is to register and announce.
+    SetTlvs {
+        /// The interface.
+        itf: u32,
+        /// All of them.
+        tlvs: Vec<Tlv>,
+    },
+    /// The flow of [`ToMpsd::Flow`] needs no trigger: a client has asked for its destination already.
+    Served {
+        /// Source of the flow.
+        source: IpAddr,
+        /// Destination of the flow.
+        target: IpAddr,
+    },
+    /// A part of a report of the state, for display.
+    Shown(Part),
+}
+
+split_record!(Interface {
+    itf,
+    ip,
+    prefix_len,
+    ip6,
+    mac,
+    elan_id,
+    lane,
+});
+split_record!(Limits {
+    ingress,
+    ingress_per_mpc,
+    egress,
+    router_bindings,
+    registrations,
+    kept,
+    requesters,
+    requests,
+    queries,
+    connections,
+    connections_per_peer,
+    queue,
+    devices,
+});
+split_record!(MpsConfig {
+    control,
+    data,
+    interfaces,
+    params,
+    limits,
+    terminate,
+    register,
+    keys,
+    servers,
+    trigger,
+    mtu,
+    first_request_id,
+    first_cache_id,
+    first_sequence,
+});
+split_choice!(RouteResult {
+    1 Connected { itf };
+    2 Via { itf, next_hop };
+    3 Local;
+    4 Outside;
+    5 Down;
+});
+split_choice!(Absent { 1 ForNow; 2 Unheard; });
+split_choice!(ToMpsd {
+    1 Interface(interface);
+    2 Key { peer, key };
+    3 NextHop { hop, server };
+    4 Start(config);
+    5 Stop;
+    6 Associate { itf, mac, atm, tlvs };
+    7 Route { query, result, covers };
+    8 L2 { query, answer };
+    9 RoutesChanged;
+    10 NeighbourChanged { itf, ip };
+    11 Flow { itf, source, target };
+});
+split_choice!(FromMpsd {
+    1 LookupRoute { query, dst };
+    2 ResolveL2 { query, itf, ip };
+    3 SetTlvs { itf, tlvs };
+    4 Served { source, target };
+    5 Shown(part);
+});
