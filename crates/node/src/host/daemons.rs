@@ -140,6 +140,7 @@ impl Host {
             }
             DaemonMessage::Ilmid(Numbered { message, .. }) => {
                 self.tell_ilmid(ProcessEvent::Said(message), now);
+            }
             DaemonMessage::Mpsd(Numbered { message, .. }) => {
                 self.tell_mps(mps::Input::Process(ProcessEvent::Said(message)), now);
             }
