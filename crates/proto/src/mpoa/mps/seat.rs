@@ -396,7 +396,7 @@ impl Machine for Mps {
             }
             Input::Atm(event) => self.atm(event, now),
             Input::Process(event) => self.process(event, now)?,
-            // The questions and the changes of another time concern nobody.
+            // The daemon does not serve: answers and changes are of no use.
             _ if !self.told => {}
             Input::Associate {
                 itf,

@@ -338,7 +338,7 @@ fn a_daemon_may_not_do_what_is_not_its_servers() {
     alone.lie(call);
 }
 
-/// The answers to a daemon's questions bear the daemon's numbers, and those to its predecessor reach nobody.
+/// The answers to a daemon's questions bear the daemon's numbers, and those to its predecessor are dropped.
 #[test]
 fn an_answer_to_a_daemon_that_died_does_not_reach_the_next_daemon() {
     let mut alone = Alone::new(config());
