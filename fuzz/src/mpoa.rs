@@ -105,7 +105,9 @@ impl Router {
         }))
     }
     fn input(&mut self, input: mps::Input<'_>, now: Instant) {
-        let Ok(()) = self.mps.handle_input(input, now);
+        self.mps
+            .handle_input(input, now)
+            .expect("the server takes every input");
     }
     fn route(&self, to: IpAddr) -> Option<RouteResult> {
         let IpAddr::V4(to) = to else { return None };
@@ -229,7 +231,10 @@ impl AtmUser for User {
                 taken.expect("events are never refused");
             }
             Self::Router(router) => {
-                let Ok(()) = router.mps.handle_input(mps::Input::Atm(event), now);
+                router
+                    .mps
+                    .handle_input(mps::Input::Atm(event), now)
+                    .expect("events are taken");
             }
             Self::Stranger => {}
         }

@@ -64,7 +64,7 @@ fn station(n: u8, keyed: bool, life: u32) -> User {
     let mut config = client::Config::new(addresses, ip(n, 10), server);
     config.key = keyed.then(|| key(n));
     config.first_request_id = life;
-    config.holding_s = 7200;
+    config.params.holding = Duration::from_secs(7200);
     (
         config.limits.entries,
         config.limits.conns,
@@ -119,7 +119,9 @@ fn server(n: u8, keyed: bool) -> User {
 
 impl Server {
     fn input(&mut self, input: mps::Input<'_>, now: Instant) {
-        let Ok(()) = self.mps.handle_input(input, now);
+        self.mps
+            .handle_input(input, now)
+            .expect("the server takes every input");
     }
     fn route(&self, to: IpAddr) -> Option<RouteResult> {
         let IpAddr::V4(to) = to else { return None };
@@ -219,7 +221,10 @@ impl AtmUser for User {
                 let Ok(()) = nhc.handle_input(client::Input::Atm(event), now);
             }
             Self::Server(server) => {
-                let Ok(()) = server.mps.handle_input(mps::Input::Atm(event), now);
+                server
+                    .mps
+                    .handle_input(mps::Input::Atm(event), now)
+                    .expect("events are taken");
             }
             Self::Sink(requests) => {
                 if let AtmEvent::Incoming { conn, .. } = event {
