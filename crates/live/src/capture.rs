@@ -4,7 +4,8 @@
 //! front of the link discards are not seen. Directions are those of the link's first end. With two taps per link, one
 //! at each end, a capture also has arriving packets, and packets that are discarded on arrival ([`Form::both_ends`]).
 //!
-//! **What.** The PDUs that a receiver on the line could reassemble, whether their cells are consecutive or interleaved.
+//! **What.** The PDUs that a receiver on the line could reassemble, whether their cells are consecutive or interleaved
+//! (`assembly.rs`; it has the bounds).
 //! A PDU that lost cells in a queue is left out. With [`Form::cells`] single cells are recorded instead, including OAM
 //! cells, each with its own time on the line.
 //!
@@ -15,14 +16,14 @@
 
 use aerostat_lab::model::{Lab, LinkId};
 use aerostat_lab::plant::LineId;
-use aerostat_node::atm::{CellRun, DropReason, Pdu, RunReassembler};
+use aerostat_node::atm::{CellRun, DropReason};
 use aerostat_proto::{Duration, Instant};
-use aerostat_wire::Vc;
 use aerostat_wire::pcapng::{CapturedCell, CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
-use std::collections::BTreeMap;
+use aerostat_wire::{Vc, summary};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
+use crate::assembly::{Assembled, Assembly};
 use crate::control::STREAM_DEPTH;
 use crate::ladder::{Ladder, Wanted};
 use crate::past::Past;
@@ -61,6 +62,9 @@ pub struct Captures {
     ladders: Vec<Ladder>,
     /// Messages that were sent earlier.
     pub(crate) past: Past,
+    /// PDUs whose cells have not all passed, by end, direction (true: sent) and connection; the note is why cells of
+    /// the PDU were dropped.
+    assembly: Assembly<(End, bool, Vc), Option<DropReason>>,
     /// Packets that clients of ended captures did not take in time.
     dropped: u64,
 }
@@ -80,44 +84,11 @@ struct Capture {
     form: Form,
     /// The interfaces. A link with one tap has one, for its first end. The duration is the time of one cell.
     interfaces: Vec<(End, InterfaceId, Duration)>,
-    /// PDUs whose cells have not all arrived, by tap, direction and connection. Their number is at most that of the
-    /// connections on the links.
-    assembly: BTreeMap<(InterfaceId, bool, Vc), Assembly>,
     chunks: SyncSender<Vec<u8>>,
     epoch_ns: u64,
     dropped: u64,
     /// Of these, the number that the stream itself reports.
     told: u64,
-}
-
-/// Reassembles the PDUs of a connection, like a receiver at the tap.
-#[derive(Debug)]
-struct Assembly {
-    cells: RunReassembler,
-    /// Why cells of the current PDU were dropped on arrival.
-    dropped: Option<DropReason>,
-}
-
-impl Assembly {
-    fn new() -> Self {
-        Self {
-            cells: RunReassembler::new(0),
-            dropped: None,
-        }
-    }
-    /// Takes cells. Returns the PDU that they complete, whether a cell of it had CLP 1, and why it was dropped on
-    /// arrival.
-    fn take(
-        &mut self,
-        run: &CellRun,
-        dropped: Option<DropReason>,
-    ) -> Option<(Pdu, bool, Option<DropReason>)> {
-        self.dropped = self.dropped.or(dropped);
-        let ended = self.cells.push(run.clone())?;
-        let dropped = self.dropped.take();
-        let received = ended.ok()?;
-        Some((received.pdu, received.clp, dropped))
-    }
 }
 
 impl Captures {
@@ -168,7 +139,6 @@ impl Captures {
             file,
             form,
             interfaces,
-            assembly: BTreeMap::new(),
             chunks,
             epoch_ns,
             dropped: 0,
@@ -242,20 +212,28 @@ impl Captures {
         dropped: Option<DropReason>,
         now: Instant,
     ) {
-        if let Some(pdu) = run.pdu().filter(|_| run.ends_pdu())
-            && direction == Direction::Sent
-        {
-            self.past.keep(end, run.vc, pdu, dropped, now);
-        }
-        if self.is_empty() {
+        let (watched, sent) = (!self.is_empty(), direction == Direction::Sent);
+        if !watched && !sent {
             return;
         }
-        if let Some(pdu) = run.whole_pdu() {
-            let sdu = (run.vc, pdu.sdu());
-            self.keep_ladders(|ladder| ladder.sdu(end, direction, sdu, dropped, now));
+        let vc = run.vc;
+        let wanted = |head: &[u8]| watched || summary::is_control(vc, head);
+        let note = |why: &mut Option<DropReason>| *why = why.or(dropped);
+        let key = (end, sent, vc);
+        let done = self.assembly.take(key, run, now, wanted, note);
+        if let Some(done) = &done {
+            if sent {
+                self.past.keep(end, vc, &done.pdu, done.note, now);
+            }
+            let sdu = (vc, done.pdu.sdu());
+            self.keep_ladders(|ladder| ladder.sdu(end, direction, sdu, done.note, now));
         }
         self.running.retain_mut(|capture| {
-            let goes_on = capture.record(end, direction, run, dropped, now);
+            let goes_on = match (&done, capture.form.cells) {
+                (_, true) => capture.record_cells(end, direction, run, dropped, now),
+                (Some(done), false) => capture.record_sdu(end, direction, (vc, done), now),
+                (None, false) => true,
+            };
             if !goes_on {
                 self.dropped += capture.dropped;
             }
@@ -286,8 +264,8 @@ impl Capture {
         Some((interface, seen, cell))
     }
 
-    /// Records a run, if its kind is recorded; false if the client has closed the connection.
-    fn record(
+    /// Records the cells of a run; false if the client has closed the connection.
+    fn record_cells(
         &mut self,
         end: End,
         direction: Direction,
@@ -299,49 +277,45 @@ impl Capture {
             return true;
         };
         let time_ns = self.epoch_ns + now.as_nanos();
-        let written = if self.form.cells {
-            let dropped = dropped.map(|reason| reason.text());
-            self.tell_missing(interface, time_ns);
-            let each = u64::try_from(cell.as_nanos()).unwrap_or(u64::MAX);
-            run.to_cells()
-                .iter()
-                .zip(0..)
-                .try_for_each(|(cell, index)| {
-                    self.file.cell(&CapturedCell {
-                        interface,
-                        time_ns: time_ns + each * index,
-                        direction,
-                        cell,
-                        dropped,
-                    })
-                })
-        } else {
-            let key = (interface, direction == Direction::Sent, run.vc);
-            // An OAM cell belongs to no PDU.
-            if !run.is_user() {
-                return true;
-            }
-            let assembly = self.assembly.entry(key).or_insert_with(Assembly::new);
-            let done = assembly.take(run, dropped);
-            // A peer outside the lab may use any number of labels, so only PDUs in progress have an entry.
-            if run.ends_pdu() {
-                self.assembly.remove(&key);
-            }
-            let Some((pdu, clp, dropped)) = done else {
-                return true;
-            };
-            self.tell_missing(interface, time_ns);
-            self.file.sdu(&CapturedSdu {
+        let dropped = dropped.map(|reason| reason.text());
+        self.tell_missing(interface, time_ns);
+        let each = u64::try_from(cell.as_nanos()).unwrap_or(u64::MAX);
+        let cells = run.to_cells();
+        let written = cells.iter().zip(0..).try_for_each(|(cell, index)| {
+            self.file.cell(&CapturedCell {
                 interface,
-                time_ns,
+                time_ns: time_ns + each * index,
                 direction,
-                vc: run.vc,
-                clp,
-                uu: pdu.uu(),
-                sdu: pdu.sdu(),
-                dropped: dropped.map(|reason| reason.text()),
+                cell,
+                dropped,
             })
+        });
+        written.is_ok() && self.pass_on()
+    }
+
+    /// Records an SDU; false if the client has closed the connection.
+    fn record_sdu(
+        &mut self,
+        end: End,
+        direction: Direction,
+        (vc, done): (Vc, &Assembled<Option<DropReason>>),
+        now: Instant,
+    ) -> bool {
+        let Some((interface, direction, _)) = self.tap(end, direction) else {
+            return true;
         };
+        let time_ns = self.epoch_ns + now.as_nanos();
+        self.tell_missing(interface, time_ns);
+        let written = self.file.sdu(&CapturedSdu {
+            interface,
+            time_ns,
+            direction,
+            vc,
+            clp: done.clp,
+            uu: done.pdu.uu(),
+            sdu: done.pdu.sdu(),
+            dropped: done.note.map(|reason| reason.text()),
+        });
         written.is_ok() && self.pass_on()
     }
 

@@ -5,6 +5,7 @@
 
 mod agenda;
 mod answers;
+mod assembly;
 pub mod capture;
 mod clock;
 pub mod confine;

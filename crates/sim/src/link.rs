@@ -254,7 +254,7 @@ mod tests {
             let Some(run) = arrives(crossed) else {
                 continue;
             };
-            if let Content::Raw(raw) = &run.content {
+            if let Some([raw]) = run.raw_cells() {
                 let good = cell().to_cells()[0].payload;
                 let wrong: u32 = raw
                     .payload

@@ -474,8 +474,7 @@ fn a_peer_that_floods_or_dies_harms_nobody_else() {
     let rows = table["rows"].as_array().unwrap();
     let number = |name: &str| rows.iter().find_map(|row| row[name].as_u64()).unwrap();
     assert!(number("bad_length") > 100, "{table}");
-    assert!(number("no_room") > 0, "{table}");
-    assert!(number("open_pdus") <= 256, "{table}");
+    assert!(number("user_cells") > 100, "{table}");
     // The real peer starts, dies silently, and starts again.
     for life in 1..=2 {
         start(command(&lab, &up(EAST, EAST_UDP, &ends(east, west))));

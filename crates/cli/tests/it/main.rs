@@ -1,5 +1,6 @@
 //! The command from the users' point of view: its outputs and exit codes.
 
+mod any_aal;
 mod books;
 mod bridges;
 mod captures;

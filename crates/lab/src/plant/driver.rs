@@ -182,10 +182,25 @@ pub trait Driver: Sized {
             true => (start, self.plant().now),
             false => (finish, finish),
         };
-        if let Some(run) = self.cross(line, run, (start, finish), at) {
-            let on = &mut self.plant_mut().lines[line.0 as usize];
-            on.on_the_way.push_back((arrives_from + on.delay, run));
+        let mut rest = Some(run);
+        while let Some(run) = self.next_part(line, &mut rest) {
+            if let Some(run) = self.cross(line, run, (start, finish), at) {
+                let on = &mut self.plant_mut().lines[line.0 as usize];
+                on.on_the_way.push_back((arrives_from + on.delay, run));
+            }
         }
+    }
+
+    /// The cells that cross the line next: all that are left, or a single cell.
+    fn next_part(&self, line: LineId, rest: &mut Option<CellRun>) -> Option<CellRun> {
+        let mut run = rest.take()?;
+        if self.plant().line(line).medium.one_by_one(&run)
+            && let Some(cell) = run.split_off_front(1)
+        {
+            *rest = Some(run);
+            return Some(cell);
+        }
+        Some(run)
     }
 
     /// The run that arrives if `run` enters a line from `start` to `finish`; a loss has the time `at`.
@@ -248,8 +263,11 @@ pub trait Driver: Sized {
     /// Cells of a peer outside enter a line at its far end, and arrive at once.
     fn enter(&mut self, line: LineId, run: CellRun) {
         let now = self.plant().now;
-        if let Some(run) = self.cross(line, run, (now, now), now) {
-            self.arrive(line, run);
+        let mut rest = Some(run);
+        while let Some(run) = self.next_part(line, &mut rest) {
+            if let Some(run) = self.cross(line, run, (now, now), now) {
+                self.arrive(line, run);
+            }
         }
         self.tell_harmed();
     }

@@ -78,6 +78,12 @@ pub trait Medium {
         counters: &mut LinkCounters,
     ) -> Crossed;
 
+    /// True if the cells of this run must cross one by one.
+    fn one_by_one(&self, run: &CellRun) -> bool {
+        let _ = run;
+        false
+    }
+
     /// The line went down or came up. All cells on it are lost.
     fn interrupt(&mut self) {}
 }

@@ -28,7 +28,7 @@
 //!   when its last bit has arrived. In real time the cells of a PDU leave together, and arrive when the first of them
 //!   would, so that a PDU costs one event.
 //! - *Errors of a line* ([`Medium`]). In virtual time bits of single cells are inverted, and header error control
-//!   sees them. In real time a damaged cell costs its whole run.
+//!   sees them. In real time a damaged cell costs its whole PDU.
 //! - *Observation.* A run in virtual time hands packets to its observer. A running lab has clients that come and go.
 //!
 //! Everything that crosses a line passes [`Driver::event_of_line`] under both drivers. A driver that carries single

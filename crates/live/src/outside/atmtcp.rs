@@ -5,6 +5,9 @@
 //! counted. There is no greeting and no keep-alive, so the connection itself stands for the line: without a connection
 //! the port is down. Source: linux-atm 2.5.1, `atmtcp`.
 //!
+//! **Cells.** The link ends here for cells: PDUs whose cells come one by one are put together. Cells of another AAL than
+//! 5, OAM cells and PDUs with lost cells cannot be carried; they are dropped and counted.
+//!
 //! **Slow and faulty peers.** Data that the peer does not take wait in a buffer of `BUFFER` octets; whole SDUs that do
 //! not fit are dropped, as in any queue. A length over 65535 or a VPI that no cell can carry cannot be skipped, so the
 //! connection is closed. There is one connection at a time, and only from the address that the lab allows
@@ -27,6 +30,7 @@ pub(crate) mod door;
 
 use super::Event;
 use super::bucket::Bucket;
+use crate::assembly::Assembly;
 use aerostat_lab::model::OutsideWay;
 use aerostat_node::atm::{CellRate, CellRun, Pdu};
 use aerostat_node::inspect::{Name, Table};
@@ -168,6 +172,10 @@ aerostat_node::rows! {
         unsent_octets: Option<usize>,
         /// Cells dropped because the peer is slow or not connected.
         dropped_out: u64,
+        /// PDUs that could not be sent, because cells of them were lost or late.
+        bad_pdus_out: u64,
+        /// Cells that belong to no PDU, such as OAM cells, and cells for which there was no room.
+        cells_dropped_out: u64,
         /// Control messages received.
         control_in: u64,
         /// SDUs without octets.
@@ -243,6 +251,8 @@ pub(crate) struct Link {
     way: Way,
     token: Token,
     connection: Option<Connection>,
+    /// The PDUs of cells that do not come as whole PDUs.
+    assembly: Assembly<Vc, ()>,
     counters: Counters,
     bucket: Bucket,
     /// No data are read before this time.
@@ -290,6 +300,7 @@ impl Link {
             way,
             token: Token(token.0 + 1),
             connection: None,
+            assembly: Assembly::default(),
             counters: Counters::default(),
             bucket: Bucket::new(rate),
             paused_until: None,
@@ -543,14 +554,16 @@ impl Link {
         Ok(())
     }
 
+    /// Takes cells. The SDUs that they complete are put into the buffer, or dropped.
+    pub(crate) fn send(&mut self, run: &CellRun, now: Instant) {
+        let done = self.assembly.take(run.vc, run, now, |_| true, |()| {});
+        if let Some(done) = done {
+            self.send_sdu(run.vc, done.pdu.sdu());
+        }
+    }
+
     /// Puts an SDU into the buffer, or drops it.
-    pub(crate) fn send(&mut self, run: &CellRun) {
-        let Some(pdu) = run.whole_pdu() else {
-            // The format has no place for single cells (OAM).
-            self.counters.dropped_out += 1;
-            return;
-        };
-        let (vc, sdu) = (run.vc, pdu.sdu());
+    fn send_sdu(&mut self, vc: Vc, sdu: &[u8]) {
         let established = self.connection.as_mut().filter(|c| c.established);
         match established {
             Some(connection) if connection.unsent.len() + HEADER + sdu.len() <= BUFFER => {
@@ -613,6 +626,8 @@ impl Link {
             octets_out: counters.octets_out,
             unsent_octets: up.map(|connection| connection.unsent.len()),
             dropped_out: counters.dropped_out,
+            bad_pdus_out: self.assembly.bad + self.assembly.timeouts,
+            cells_dropped_out: self.assembly.others + self.assembly.no_room,
             control_in: counters.control_in,
             empty_in: counters.empty_in,
             garbled: counters.garbled,

@@ -146,6 +146,7 @@ impl Link {
                 }
             }
         }
+        told.extend(self.receiver.end().map(Event::Cells));
         self.octets = octets;
         if self.cable.own().is_none() {
             self.filling.clear();

@@ -148,9 +148,9 @@ impl Link {
     }
 
     /// Queues cells in the link's buffer, or drops them.
-    pub(crate) fn send(&mut self, run: &CellRun) {
+    pub(crate) fn send(&mut self, run: &CellRun, now: Instant) {
         match &mut self.way {
-            Way::AtmTcp(link) => link.send(run),
+            Way::AtmTcp(link) => link.send(run, now),
             Way::Udp(link) => link.send(run),
             Way::Ethernet(link) => link.send(run),
             Way::Mpls(link) => link.send(run),

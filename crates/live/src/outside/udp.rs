@@ -162,6 +162,7 @@ impl Link {
         }
         let mut octets = std::mem::take(&mut self.octets);
         let more = self.take(&mut octets, now, told);
+        told.extend(self.receiver.end().map(Event::Cells));
         self.octets = octets;
         more
     }

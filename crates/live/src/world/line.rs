@@ -1,4 +1,5 @@
-//! One direction of a link in real time: a cell that is lost or damaged costs the whole run that it belongs to.
+//! One direction of a link in real time: a cell that is lost or damaged costs its whole PDU, if the PDU was made in the
+//! lab. Cells with their own octets are lost one by one.
 
 use aerostat_lab::circuits::LinkCounters;
 use aerostat_lab::model::Link;
@@ -40,6 +41,9 @@ impl RunLine {
 }
 
 impl Medium for RunLine {
+    fn one_by_one(&self, run: &CellRun) -> bool {
+        (self.kept < 1.0 || self.clean < 1.0) && run.raw_cells().is_some()
+    }
     fn cross(
         &mut self,
         run: CellRun,

@@ -586,7 +586,9 @@ impl Fabric {
             return Switched::Dropped(DropReason::UnknownVc);
         };
         // Inside a path, segment OAM cells of its channels pass, because those segments end elsewhere.
-        if !connection.whole_path && matches!(run.content, Content::Raw(_)) && is_segment_oam(&run)
+        if !connection.whole_path
+            && matches!(run.content, Content::Raw { .. })
+            && is_segment_oam(&run)
         {
             let port = connection.from.port;
             return self.segment_oam(port, &run, now, touched);
@@ -692,10 +694,10 @@ fn police(
     line: Timing,
     counters: &mut CellCounters,
 ) -> Policed {
-    if run.timing.is_none() && run.count > 1 {
+    let timing = run.times().unwrap_or(line);
+    if run.times().is_none() && run.count > 1 {
         run = run.timed(line);
     }
-    let timing = run.timing.as_deref().copied().unwrap_or(line);
     let (first, count, clp) = (run.first(), run.count, run.clp);
     let mut passed = Policed {
         front: Vec::new(),
@@ -740,7 +742,7 @@ pub(super) fn answer_loopback(
     point: LoopbackPoint,
     location: [u8; 16],
 ) -> Option<CellRun> {
-    let Content::Raw(cell) = &run.content else {
+    let [cell] = run.raw_cells()? else {
         return None;
     };
     let Ok(Oam::Loopback(loopback)) = Oam::decode(&cell.payload) else {

@@ -1,6 +1,6 @@
 //! The cell plane: adapters of hosts and fabrics of switches, without any protocol.
 //!
-//! - [`pdu`]: PDUs and runs of their cells; [`reassembly`] turns runs back into PDUs.
+//! - [`pdu`]: PDUs and runs of cells; [`raw`]: cells with their own octets; [`reassembly`] turns runs back into PDUs.
 //! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: times of cells that move as
 //!   one run.
 //! - [`port`]: an output port with its queues and scheduler; [`queue`] has the discard rules.
@@ -21,6 +21,7 @@ pub mod police;
 pub mod port;
 pub mod queue;
 pub mod rate;
+pub mod raw;
 pub mod reassembly;
 pub mod shaper;
 pub mod table;
@@ -35,6 +36,7 @@ pub use port::{
     Admission, Departure, DroppedPdu, Limits, OutputPort, PortLimits, QueueConfig, QueueId,
 };
 pub use rate::{CellRate, Pacer};
+pub use raw::{RawCell, RawCells, RawPool};
 pub use reassembly::{Received, RunReassembler};
 pub use timing::{Arrivals, Timing};
 

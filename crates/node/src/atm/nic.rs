@@ -9,7 +9,7 @@ pub use write::Written;
 
 use super::counters::{CellCounters, DropReason};
 use super::fabric::{answer_loopback, loopback_request};
-use super::pdu::{CellRun, Content, Pdu};
+use super::pdu::{CellRun, Pdu};
 use super::port::{Admission, OutputPort, PortLimits, QueueConfig, QueueId};
 use super::rate::CellRate;
 use super::reassembly::{Received, RunReassembler};
@@ -312,7 +312,7 @@ impl Nic {
             self.output.enqueue(queue, answer, now);
             return NicEvent::Answered;
         }
-        if let Content::Raw(cell) = &run.content
+        if let Some([cell]) = run.raw_cells()
             && let Ok(Oam::Loopback(loopback)) = Oam::decode(&cell.payload)
             && !loopback.is_request()
         {

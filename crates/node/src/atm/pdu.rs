@@ -1,9 +1,11 @@
-//! Data that moves through the network: runs of cells that share one AAL5 PDU, without copies.
+//! Data that moves through the network: runs of consecutive cells of one VC, without copies.
 //!
-//! A cell of a PDU is the pair (PDU, index). Its octets are computed only where they are needed: in a capture, on a
-//! link that damages bits, in a receiver whose cells do not fit together.
+//! A cell of a PDU that was made in this program is the pair (PDU, index). Its octets are computed only where they are
+//! needed: in a capture, on a link that damages bits, on a link out of the lab, in a receiver whose cells do not fit
+//! together. Cells from outside have octets from the start ([`super::raw`]); they may belong to any AAL.
 
 use super::mark::Mark;
+use super::raw::RawCells;
 use super::timing::Timing;
 use aerostat_proto::{Instant, Sdu};
 use aerostat_wire::Vc;
@@ -130,15 +132,6 @@ impl Pdu {
     }
 }
 
-/// A cell with its own octets: OAM, or user data that was damaged on a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RawCell {
-    /// Payload type.
-    pub pti: Pti,
-    /// The payload.
-    pub payload: [u8; PAYLOAD_LEN],
-}
-
 /// What the cells of a run carry.
 #[derive(Clone, Debug)]
 pub enum Content {
@@ -149,11 +142,16 @@ pub enum Content {
         /// Index of the first cell.
         first: u16,
     },
-    /// One cell with its own octets.
-    Raw(Arc<RawCell>),
+    /// Consecutive cells with their own octets: cells from outside, OAM cells, cells that were damaged on a link.
+    Raw {
+        /// The cells.
+        cells: Arc<RawCells>,
+        /// Index of the first cell.
+        first: u16,
+    },
 }
 
-/// Consecutive cells on one VC: cells of one PDU, or one raw cell.
+/// Consecutive cells on one VC. If the run has user data, only its last cell can be the last cell of a PDU.
 #[derive(Clone, Debug)]
 pub struct CellRun {
     /// What the cells carry.
@@ -187,7 +185,10 @@ impl CellRun {
     #[must_use]
     pub fn raw(vc: Vc, pti: Pti, payload: [u8; PAYLOAD_LEN]) -> Self {
         Self {
-            content: Content::Raw(Arc::new(RawCell { pti, payload })),
+            content: Content::Raw {
+                cells: Arc::new(RawCells::single(pti, payload)),
+                first: 0,
+            },
             count: 1,
             vc,
             clp: false,
@@ -195,18 +196,50 @@ impl CellRun {
             timing: None,
         }
     }
+    /// All cells of a block with their own octets. `None` if the block is empty.
+    #[must_use]
+    pub fn of_raw(vc: Vc, clp: bool, cells: Arc<RawCells>) -> Option<Self> {
+        let first = cells.cells().first()?;
+        Some(Self {
+            count: cells.cells().len() as u16,
+            clp,
+            congested: first.pti.congested(),
+            vc,
+            content: Content::Raw { cells, first: 0 },
+            timing: None,
+        })
+    }
     /// The same cells with the times at which their source sends them.
     #[must_use]
     pub fn timed(mut self, timing: Timing) -> Self {
         self.timing = Some(Arc::new(timing));
         self
     }
-    /// Index of the first cell in its PDU; 0 for a raw cell.
+    /// When the source of the cells sends them; `None` if each cell counts at its arrival.
+    #[must_use]
+    pub fn times(&self) -> Option<Timing> {
+        let of_block = match &self.content {
+            Content::Pdu { .. } => None,
+            Content::Raw { cells, .. } => cells.timing(),
+        };
+        self.timing.as_deref().copied().or(of_block)
+    }
+    /// Index of the first cell in its PDU or block.
     #[must_use]
     pub const fn first(&self) -> u16 {
         match &self.content {
-            Content::Pdu { first, .. } => *first,
-            Content::Raw(_) => 0,
+            Content::Pdu { first, .. } | Content::Raw { first, .. } => *first,
+        }
+    }
+    /// The cells with their own octets; `None` for cells of a PDU that was made in this program.
+    #[must_use]
+    pub fn raw_cells(&self) -> Option<&[super::raw::RawCell]> {
+        match &self.content {
+            Content::Pdu { .. } => None,
+            Content::Raw { cells, first } => {
+                let first = usize::from(*first);
+                cells.cells().get(first..first + usize::from(self.count))
+            }
         }
     }
     /// The PDU, if the run has all its cells.
@@ -217,12 +250,12 @@ impl CellRun {
             _ => None,
         }
     }
-    /// The PDU of the cells; `None` for a raw cell.
+    /// The PDU of the cells; `None` for cells with their own octets.
     #[must_use]
     pub const fn pdu(&self) -> Option<&Pdu> {
         match &self.content {
             Content::Pdu { pdu, .. } => Some(pdu),
-            Content::Raw(_) => None,
+            Content::Raw { .. } => None,
         }
     }
     /// True if the cells carry user data.
@@ -230,7 +263,7 @@ impl CellRun {
     pub fn is_user(&self) -> bool {
         match &self.content {
             Content::Pdu { .. } => true,
-            Content::Raw(cell) => cell.pti.is_user(),
+            Content::Raw { .. } => self.pti(0).is_user(),
         }
     }
     /// True if the last cell of the run is the last cell of a PDU.
@@ -238,7 +271,17 @@ impl CellRun {
     pub fn ends_pdu(&self) -> bool {
         match &self.content {
             Content::Pdu { pdu, first } => first + self.count == pdu.cells(),
-            Content::Raw(cell) => cell.pti.is_end(),
+            Content::Raw { .. } => self.pti(self.count.saturating_sub(1)).is_end(),
+        }
+    }
+    /// The payload type of cell `index` of the run, as its source set it.
+    fn pti(&self, index: u16) -> Pti {
+        match &self.content {
+            Content::Pdu { pdu, first } => Pti::user(first + index + 1 == pdu.cells()),
+            Content::Raw { cells, first } => {
+                let cell = cells.cells().get(usize::from(first + index));
+                cell.map_or(Pti::USER, |cell| cell.pti)
+            }
         }
     }
     /// Removes the first `count` cells and returns them. `None` if that would be all cells.
@@ -247,34 +290,23 @@ impl CellRun {
         if count >= self.count {
             return None;
         }
-        let Content::Pdu { first, .. } = &mut self.content else {
-            return None;
-        };
-        let at = *first;
-        *first += count;
-        self.count -= count;
         let mut front = self.clone();
         front.count = count;
-        if let Content::Pdu { first, .. } = &mut front.content {
-            *first = at;
-        }
+        let (Content::Pdu { first, .. } | Content::Raw { first, .. }) = &mut self.content;
+        *first += count;
+        self.count -= count;
         Some(front)
     }
     /// Appends `next` if its cells directly follow those of this run.
     pub fn try_join(&mut self, next: &Self) -> bool {
-        let (
-            Content::Pdu { pdu, first },
-            Content::Pdu {
-                pdu: next_pdu,
-                first: next_first,
-            },
-        ) = (&self.content, &next.content)
-        else {
-            return false;
+        let same = match (&self.content, &next.content) {
+            (Content::Pdu { pdu, .. }, Content::Pdu { pdu: other, .. }) => pdu.is_same(other),
+            (Content::Raw { cells, .. }, Content::Raw { cells: other, .. }) => {
+                Arc::ptr_eq(cells, other)
+            }
+            _ => false,
         };
-        let fits = first + self.count == *next_first
-            && pdu.is_same(next_pdu)
-            && self.timing == next.timing;
+        let fits = same && self.first() + self.count == next.first() && self.timing == next.timing;
         if fits && self.clp == next.clp && self.congested == next.congested && self.vc == next.vc {
             self.count += next.count;
             return true;
@@ -284,10 +316,7 @@ impl CellRun {
     /// The header of cell `index` of the run.
     #[must_use]
     pub fn header(&self, index: u16) -> CellHeader {
-        let pti = match &self.content {
-            Content::Pdu { pdu, first } => Pti::user(first + index + 1 == pdu.cells()),
-            Content::Raw(cell) => cell.pti,
-        };
+        let pti = self.pti(index);
         CellHeader {
             gfc: 0,
             vc: self.vc,
@@ -299,25 +328,31 @@ impl CellRun {
             clp: self.clp,
         }
     }
-    /// The cells with their octets. This segments the PDU again, so it is not for the common path.
-    #[must_use]
-    pub fn to_cells(&self) -> Vec<Cell> {
-        let payloads: Vec<[u8; PAYLOAD_LEN]> = match &self.content {
+    /// Calls `see` with the payload of each cell. For cells of a PDU this segments the PDU again, so it is not for the
+    /// common path.
+    pub fn each_payload(&self, mut see: impl FnMut(&[u8; PAYLOAD_LEN])) {
+        match &self.content {
             Content::Pdu { pdu, first } => aal5::Segmenter::new(pdu.sdu(), pdu.uu())
                 .skip(usize::from(*first))
                 .take(usize::from(self.count))
-                .map(|(payload, _)| payload)
-                .collect(),
-            Content::Raw(cell) => vec![cell.payload],
-        };
-        payloads
-            .into_iter()
-            .zip(0..)
-            .map(|(payload, index)| Cell {
-                header: self.header(index),
-                payload,
-            })
-            .collect()
+                .for_each(|(payload, _)| see(&payload)),
+            Content::Raw { .. } => {
+                let cells = self.raw_cells().unwrap_or_default();
+                cells.iter().for_each(|cell| see(&cell.payload));
+            }
+        }
+    }
+    /// The cells with their octets. See [`Self::each_payload`].
+    #[must_use]
+    pub fn to_cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::with_capacity(usize::from(self.count));
+        self.each_payload(|payload| {
+            cells.push(Cell {
+                header: self.header(cells.len() as u16),
+                payload: *payload,
+            });
+        });
+        cells
     }
 }
 

@@ -113,7 +113,7 @@ impl VcQueue {
         };
         // Cells that arrive one by one, though they are handed over at once, all meet the level at the first cell: the
         // cells in front leave while the later ones arrive.
-        let at_once = if run.timing.is_some() { 1 } else { run.count };
+        let at_once = if run.times().is_some() { 1 } else { run.count };
         let count = u32::from(at_once);
         let thresholds = |limits: &Limits| {
             let low = if run.clp {

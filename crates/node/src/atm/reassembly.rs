@@ -6,6 +6,7 @@
 
 use super::pdu::{CellRun, Content, Pdu};
 use aerostat_wire::aal5::{self, PduError, ReassemblyCounters, cells_for};
+use aerostat_wire::cell::PAYLOAD_LEN;
 
 /// A received SDU.
 #[derive(Clone, Debug)]
@@ -97,8 +98,10 @@ impl RunReassembler {
         let pdu = match self.whole() {
             Some(pdu) => pdu,
             None => {
-                let cells = self.runs.iter().flat_map(CellRun::to_cells);
-                let octets: Vec<u8> = cells.flat_map(|cell| cell.payload).collect();
+                let mut octets = Vec::with_capacity(self.cells * PAYLOAD_LEN);
+                for run in &self.runs {
+                    run.each_payload(|payload| octets.extend(payload));
+                }
                 match aal5::decode_pdu(&octets) {
                     Ok((sdu, uu)) => Pdu::with(sdu.to_vec(), uu, clp),
                     Err(error) => return self.fail(error),

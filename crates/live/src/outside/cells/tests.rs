@@ -1,4 +1,7 @@
 use super::*;
+use crate::assembly::sdus;
+use aerostat_node::atm::Pdu;
+use aerostat_proto::Duration;
 use aerostat_wire::cell::Pti;
 use proptest::prelude::*;
 
@@ -6,8 +9,10 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-fn sdu(run: &CellRun) -> &[u8] {
-    run.whole_pdu().unwrap().sdu()
+/// Receives a single cell.
+fn receive(receiver: &mut Receiver, cell: [u8; CELL_LEN]) -> Option<CellRun> {
+    assert!(receiver.push(cell, at(0)).is_none());
+    receiver.end()
 }
 
 /// A cell as Dynamips sends it: VPI 0, VCI 100, last cell of its PDU. The HEC was computed by hand: CRC-8 of 00 00 06
@@ -30,42 +35,25 @@ fn the_header_of_a_cell() {
         }
     }
     assert_eq!(cells[0][4], crc ^ 0x55);
-    let got = Receiver::default().push(cells[0], at(0)).unwrap();
-    assert_eq!((got.vc, sdu(&got)), (run.vc, &[9; 40][..]));
+    let got = receive(&mut Receiver::default(), cells[0]).unwrap();
+    assert_eq!(sdus([&got]), [(run.vc, vec![9; 40])]);
     // 12 bits of VPI.
     let wide = CellRun::whole(Pdu::new(vec![9; 40]), Vc::new(0x801, 100));
     let cell = encode(&wide).next().unwrap();
-    assert_eq!(Receiver::default().push(cell, at(0)).unwrap().vc, wide.vc);
+    assert_eq!(receive(&mut Receiver::default(), cell).unwrap().vc, wide.vc);
 }
 
 #[test]
 fn oam_passes_and_idle_cells_do_not() {
     let mut receiver = Receiver::default();
     let oam = CellRun::raw(Vc::new(0, 5), Pti::OAM_END_TO_END, [0x6a; 48]);
-    let got = receiver.push(encode(&oam).next().unwrap(), at(0)).unwrap();
-    assert_eq!(
-        (got.vc, got.content_pti()),
-        (oam.vc, Some(Pti::OAM_END_TO_END))
-    );
+    let got = receive(&mut receiver, encode(&oam).next().unwrap()).unwrap();
+    assert_eq!((got.vc, got.header(0).pti), (oam.vc, Pti::OAM_END_TO_END));
     let idle = CellRun::raw(Vc::new(0, 0), Pti::USER, [0x6a; 48]);
-    assert!(
-        receiver
-            .push(encode(&idle).next().unwrap(), at(0))
-            .is_none()
-    );
+    assert!(receive(&mut receiver, encode(&idle).next().unwrap()).is_none());
     let f4 = CellRun::raw(Vc::new(7, 4), Pti::USER, [1; 48]);
-    assert!(receiver.push(encode(&f4).next().unwrap(), at(0)).is_some());
+    assert!(receive(&mut receiver, encode(&f4).next().unwrap()).is_some());
     assert_eq!((receiver.oam, receiver.idle), (2, 1));
-}
-
-trait ContentPti {
-    fn content_pti(&self) -> Option<Pti>;
-}
-
-impl ContentPti for CellRun {
-    fn content_pti(&self) -> Option<Pti> {
-        Some(self.header(0).pti)
-    }
 }
 
 #[test]
@@ -74,43 +62,68 @@ fn one_wrong_bit_of_a_header_is_put_right() {
     let mut cell = encode(&run).next().unwrap();
     cell[2] ^= 0x10;
     let mut receiver = Receiver::default();
-    assert_eq!(receiver.push(cell, at(0)).unwrap().vc, run.vc);
+    assert_eq!(receive(&mut receiver, cell).unwrap().vc, run.vc);
     // The next error is only detected.
-    assert!(receiver.push(cell, at(0)).is_none());
+    assert!(receive(&mut receiver, cell).is_none());
     assert_eq!((receiver.hec.corrected, receiver.hec.discarded), (1, 1));
 }
 
+/// Cells of any AAL: none of them says where a PDU ends.
 #[test]
-fn half_a_pdu_times_out_and_does_not_spoil_the_next() {
-    let run = CellRun::whole(Pdu::new(vec![9; 400]), Vc::new(0, 100));
-    let cells: Vec<_> = encode(&run).collect();
+fn cells_pass_in_their_order_as_long_as_they_follow_each_other_on_a_vc() {
     let mut receiver = Receiver::default();
-    for cell in &cells[..3] {
-        assert!(receiver.push(*cell, at(0)).is_none());
+    let cell = |vci, pti, fill: u8| {
+        let run = CellRun::raw(Vc::new(0, vci), pti, [fill; PAYLOAD_LEN]);
+        encode(&run).next().unwrap()
+    };
+    let (voice, data) = (|fill| cell(40, Pti::USER, fill), |pti| cell(41, pti, 9));
+    let cells = [
+        voice(1),
+        voice(2),
+        data(Pti::USER_END),
+        data(Pti::USER),
+        voice(3),
+        voice(4),
+    ];
+    let mut runs = Vec::new();
+    for (n, cell) in cells.into_iter().enumerate() {
+        runs.extend(receiver.push(cell, at(n as u64)));
     }
-    let got: Vec<_> = cells
+    runs.extend(receiver.end());
+    let told: Vec<_> = runs
         .iter()
-        .filter_map(|cell| receiver.push(*cell, at(5000)))
+        .map(|run| (run.vc.vci, run.count, run.ends_pdu()))
         .collect();
-    assert_eq!(got.len(), 1);
-    assert_eq!((receiver.timeouts, receiver.vcs.len()), (1, 0));
+    // The end of a PDU ends a run, too.
+    let expected = [
+        (40, 2, false),
+        (41, 1, true),
+        (41, 1, false),
+        (40, 2, false),
+    ];
+    assert_eq!(told, expected);
+    let payloads: Vec<u8> = runs[3]
+        .to_cells()
+        .iter()
+        .map(|cell| cell.payload[0])
+        .collect();
+    assert_eq!(payloads, [3, 4]);
+    // Each cell has the time of its arrival.
+    let times = runs[3].times().unwrap();
+    assert_eq!((times.of(0), times.of(1)), (at(4), at(5)));
+    assert_eq!((receiver.user, receiver.ends), (6, 1));
 }
 
 #[test]
-fn vcs_in_the_middle_of_a_pdu_are_limited() {
+fn a_run_of_cells_without_an_end_has_a_limit() {
     let mut receiver = Receiver::default();
-    let begin = |vci: u16| {
-        let run = CellRun::whole(Pdu::new(vec![9; 400]), Vc::new(0, vci));
-        encode(&run).next().unwrap()
-    };
-    for vci in 32..1032 {
-        assert!(receiver.push(begin(vci), at(0)).is_none());
-    }
-    assert_eq!(receiver.vcs.len(), MAX_VCS);
-    assert_eq!(receiver.no_room, 1000 - MAX_VCS as u64);
-    // Later there is room again.
-    receiver.push(begin(2000), at(5000));
-    assert_eq!((receiver.vcs.len(), receiver.timeouts), (1, MAX_VCS as u64));
+    let run = CellRun::raw(Vc::new(0, 40), Pti::USER, [0; PAYLOAD_LEN]);
+    let cell = encode(&run).next().unwrap();
+    let runs: Vec<_> = (0..1000)
+        .filter_map(|_| receiver.push(cell, at(0)))
+        .collect();
+    let most = RawCells::MOST as u16;
+    assert!(runs.len() == 5 && runs.iter().all(|run| run.count == most));
 }
 
 proptest! {
@@ -150,10 +163,8 @@ proptest! {
                 got.extend(receiver.push(cell, at(1)));
             }
         }
-        let got: Vec<_> = got
-            .iter()
-            .filter_map(|run| Some((run.vc, run.whole_pdu()?.sdu().to_vec())))
-            .collect();
+        got.extend(receiver.end());
+        let got = crate::assembly::sdus(&got);
         for pair in &got {
             // A header whose damage looks like a single wrong bit can move a one-cell PDU to another VC.
             prop_assert!(sent.iter().any(|sent| sent.1 == pair.1));

@@ -68,11 +68,13 @@ impl Bench {
         self.told[link].iter().filter(|event| wanted(event)).count()
     }
     fn sdus(&self, link: usize) -> Vec<Vec<u8>> {
-        let sdu = |event: &Event| match event {
-            Event::Cells(run) => Some(run.whole_pdu()?.sdu().to_vec()),
+        let run = |event: &Event| match event {
+            Event::Cells(run) => Some(run.clone()),
             _ => None,
         };
-        self.told[link].iter().filter_map(sdu).collect()
+        let runs: Vec<CellRun> = self.told[link].iter().filter_map(run).collect();
+        let got = crate::assembly::sdus(&runs).into_iter();
+        got.map(|(_, sdu)| sdu).collect()
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::assembly::sdus;
 use crate::outside::cells;
 use crate::outside::concat::{Packer, Shim};
 use crate::outside::filling::QUEUE;
@@ -71,10 +72,7 @@ fn cells_go_out_and_come_in_one_by_one() {
     let [Event::Up, Event::Cells(got)] = &told[..] else {
         panic!("{told:?}");
     };
-    assert_eq!(
-        (got.vc, got.whole_pdu().unwrap().sdu()),
-        (run.vc, run.whole_pdu().unwrap().sdu())
-    );
+    assert_eq!(sdus([got]), sdus([&run]));
 }
 
 #[test]
@@ -145,10 +143,7 @@ fn datagrams_are_filled_or_leave_in_time() {
     let [Event::Cells(first), Event::Cells(second)] = &told[..] else {
         panic!("{told:?}");
     };
-    for (got, sent) in [(first, &run), (second, &other)] {
-        let sdu = |run: &CellRun| run.whole_pdu().unwrap().sdu().to_vec();
-        assert_eq!((got.vc, sdu(got)), (sent.vc, sdu(sent)));
-    }
+    assert_eq!(sdus([first, second]), sdus([&run, &other]));
 }
 
 #[test]
@@ -183,10 +178,14 @@ fn a_flood_is_policed_to_the_rate_of_the_link() {
     for n in 1..=100 {
         bench.to_link(&bench.peer, &datagram);
         let told = bench.take(n);
-        passed += told.iter().filter(|e| matches!(e, Event::Cells(_))).count();
+        let cells = |event: &Event| match event {
+            Event::Cells(run) => usize::from(run.count),
+            _ => 0,
+        };
+        passed += told.iter().map(cells).sum::<usize>();
     }
     let burst = 4096 + 250;
-    assert_eq!(passed, burst / 100);
+    assert!((burst..=burst + 1).contains(&passed), "{passed}");
     let policed = bench.link.counters.policed as usize;
     assert!(
         (10_000 - burst - 1..=10_000 - burst).contains(&policed),

@@ -1,0 +1,249 @@
+//! Reassembly of AAL5 where SDUs are needed in the middle of the network: at a link that carries SDUs, at a tap.
+//!
+//! The network moves cells. PDUs that were made in this program mostly stay whole, and pass without any work here. Cells
+//! from outside have to be collected, per connection.
+//!
+//! **Bounds.** A peer outside may use any number of labels. So only a PDU in progress has an entry, there are at most
+//! [`MOST_OPEN`] entries with at most [`MOST_CELLS`] cells together, and a PDU whose next cell does not come within
+//! [`TIMEOUT`] gives its place to another one. What finds no place is counted.
+
+use aerostat_node::atm::{CellRun, Pdu, RunReassembler};
+use aerostat_proto::{Duration, Instant};
+use std::collections::BTreeMap;
+
+/// Limit of PDUs in progress.
+pub(crate) const MOST_OPEN: usize = 1024;
+/// Limit of their cells together: 13 MB.
+const MOST_CELLS: usize = 1 << 18;
+/// How long a PDU may wait for its next cell if others need its place.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A PDU in progress.
+#[derive(Debug)]
+struct Open<T> {
+    /// `None` if nobody wants the PDU: its cells are passed over.
+    cells: Option<RunReassembler>,
+    last: Instant,
+    /// What the caller noted about the cells so far.
+    note: T,
+}
+
+/// An SDU that was put together, or found whole.
+#[derive(Debug)]
+pub(crate) struct Assembled<T> {
+    /// The PDU.
+    pub(crate) pdu: Pdu,
+    /// True if any of its cells had CLP 1.
+    pub(crate) clp: bool,
+    /// What the caller noted about its cells.
+    pub(crate) note: T,
+}
+
+/// PDUs in progress, by a key of the caller for each connection.
+#[derive(Debug)]
+pub(crate) struct Assembly<K, T> {
+    open: BTreeMap<K, Open<T>>,
+    cells: usize,
+    /// PDUs whose cells did not fit together.
+    pub(crate) bad: u64,
+    /// PDUs whose remaining cells did not come in time.
+    pub(crate) timeouts: u64,
+    /// Cells that found no place.
+    pub(crate) no_room: u64,
+    /// Cells that belong to no PDU, such as OAM cells.
+    pub(crate) others: u64,
+}
+
+impl<K, T> Default for Assembly<K, T> {
+    fn default() -> Self {
+        Self {
+            open: BTreeMap::new(),
+            cells: 0,
+            bad: 0,
+            timeouts: 0,
+            no_room: 0,
+            others: 0,
+        }
+    }
+}
+
+impl<K: Ord + Copy, T: Default> Assembly<K, T> {
+    /// Takes cells of connection `key`; returns the SDU that they complete. `wanted` is asked about each new PDU, with
+    /// its first octets (at least 40, if it is not shorter); `note` may note something about these cells.
+    pub(crate) fn take(
+        &mut self,
+        key: K,
+        run: &CellRun,
+        now: Instant,
+        wanted: impl FnOnce(&[u8]) -> bool,
+        note: impl FnOnce(&mut T),
+    ) -> Option<Assembled<T>> {
+        if !run.is_user() {
+            self.others += u64::from(run.count);
+            return None;
+        }
+        if !self.open.contains_key(&key) {
+            if let Some(pdu) = run.whole_pdu() {
+                if !wanted(pdu.sdu()) {
+                    return None;
+                }
+                let mut noted = T::default();
+                note(&mut noted);
+                let (pdu, clp, note) = (pdu.clone(), run.clp, noted);
+                return Some(Assembled { pdu, clp, note });
+            }
+            if !self.begin(key, run, now, wanted) {
+                return None;
+            }
+        }
+        let open = self.open.get_mut(&key)?;
+        open.last = now;
+        note(&mut open.note);
+        let before = open.cells.as_ref().map_or(0, RunReassembler::pending_cells);
+        let done = open
+            .cells
+            .as_mut()
+            .and_then(|cells| cells.push(run.clone()));
+        let after = open.cells.as_ref().map_or(0, RunReassembler::pending_cells);
+        self.cells = self.cells + after - before;
+        let gone = match run.ends_pdu() {
+            true => self.open.remove(&key)?,
+            false => return None,
+        };
+        match done? {
+            Ok(received) => Some(Assembled {
+                pdu: received.pdu,
+                clp: received.clp,
+                note: gone.note,
+            }),
+            Err(_) => {
+                self.bad += 1;
+                None
+            }
+        }
+    }
+
+    /// Makes an entry for a PDU that begins; false if there is no place for it.
+    fn begin(
+        &mut self,
+        key: K,
+        run: &CellRun,
+        now: Instant,
+        wanted: impl FnOnce(&[u8]) -> bool,
+    ) -> bool {
+        if self.open.len() >= MOST_OPEN || self.cells >= MOST_CELLS {
+            let before = self.open.len();
+            self.open.retain(|_, open| now.since(open.last) < TIMEOUT);
+            self.timeouts += (before - self.open.len()) as u64;
+            let cells = self.open.values().filter_map(|open| open.cells.as_ref());
+            self.cells = cells.map(RunReassembler::pending_cells).sum();
+            if self.open.len() >= MOST_OPEN || self.cells >= MOST_CELLS {
+                self.no_room += u64::from(run.count);
+                return false;
+            }
+        }
+        let wanted = match (run.pdu(), run.raw_cells()) {
+            (Some(pdu), _) => wanted(pdu.sdu()),
+            (None, Some([cell, ..])) => wanted(&cell.payload),
+            (None, _) => false,
+        };
+        let entry = Open {
+            cells: wanted.then(|| RunReassembler::new(0)),
+            last: now,
+            note: T::default(),
+        };
+        self.open.insert(key, entry);
+        true
+    }
+}
+
+/// The SDUs of these cells, each with its connection, as a receiver gets them.
+#[cfg(test)]
+pub(crate) fn sdus<'a>(
+    runs: impl IntoIterator<Item = &'a CellRun>,
+) -> Vec<(aerostat_wire::Vc, Vec<u8>)> {
+    let mut all = Assembly::<_, ()>::default();
+    let mut got = Vec::new();
+    for run in runs {
+        let done = all.take(run.vc, run, Instant::ZERO, |_| true, |()| {});
+        got.extend(done.map(|done| (run.vc, done.pdu.sdu().to_vec())));
+    }
+    got
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aerostat_wire::Vc;
+    use aerostat_wire::cell::Pti;
+
+    fn cells(pdu: &Pdu, vci: u16) -> Vec<CellRun> {
+        let run = CellRun::whole(pdu.clone(), Vc::new(0, vci));
+        let cells = run.to_cells().into_iter();
+        cells
+            .map(|cell| CellRun::raw(run.vc, cell.header.pti, cell.payload))
+            .collect()
+    }
+
+    fn take(all: &mut Assembly<u16, u32>, run: &CellRun, now: Instant) -> Option<Vec<u8>> {
+        let done = all.take(run.vc.vci, run, now, |_| true, |count| *count += 1)?;
+        assert!(done.note > 0);
+        Some(done.pdu.sdu().to_vec())
+    }
+
+    #[test]
+    fn interleaved_cells_of_two_connections_become_two_sdus() {
+        let mut all = Assembly::default();
+        let pdus = [Pdu::new(vec![1; 100]), Pdu::new(vec![2; 130])];
+        let [first, second] = [cells(&pdus[0], 32), cells(&pdus[1], 33)];
+        let mut got = Vec::new();
+        for pair in first.iter().zip(&second) {
+            got.extend(take(&mut all, pair.0, Instant::ZERO));
+            got.extend(take(&mut all, pair.1, Instant::ZERO));
+        }
+        assert_eq!(got, [pdus[0].sdu().to_vec(), pdus[1].sdu().to_vec()]);
+        assert_eq!((all.open.len(), all.cells), (0, 0));
+        let oam = CellRun::raw(Vc::new(0, 32), Pti::OAM_SEGMENT, [0; 48]);
+        assert_eq!(take(&mut all, &oam, Instant::ZERO), None);
+        assert_eq!(all.others, 1);
+    }
+
+    #[test]
+    fn a_pdu_without_an_end_gives_its_place_to_another_one_only_after_a_time() {
+        let mut all = Assembly::default();
+        let begun = CellRun::raw(Vc::new(0, 32), Pti::USER, [0; 48]);
+        for vci in 0..=MOST_OPEN as u16 {
+            let run = CellRun {
+                vc: Vc::new(0, vci),
+                ..begun.clone()
+            };
+            assert_eq!(take(&mut all, &run, Instant::ZERO), None);
+        }
+        assert_eq!((all.open.len(), all.no_room), (MOST_OPEN, 1));
+        let later = Instant::ZERO + TIMEOUT;
+        let pdu = Pdu::new(vec![1; 100]);
+        let got: Vec<_> = cells(&pdu, 9999)
+            .iter()
+            .filter_map(|run| take(&mut all, run, later))
+            .collect();
+        assert_eq!(got, [pdu.sdu()]);
+        assert_eq!((all.open.len(), all.timeouts), (0, MOST_OPEN as u64));
+    }
+
+    #[test]
+    fn a_pdu_that_nobody_wants_is_passed_over_to_its_end() {
+        let mut all = Assembly::<u16, ()>::default();
+        let mut take = |run: &CellRun, want: bool| {
+            let done = all.take(32, run, Instant::ZERO, |_| want, |()| {});
+            done.map(|done| done.pdu.sdu().to_vec())
+        };
+        let pdu = Pdu::new(vec![1; 100]);
+        for cell in cells(&pdu, 32) {
+            // After the first cell, it does not matter what is wanted.
+            let first = cell
+                .raw_cells()
+                .is_some_and(|cells| cells[0].pti == Pti::USER);
+            assert_eq!(take(&cell, !first), None);
+        }
+    }
+}
