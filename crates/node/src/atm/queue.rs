@@ -3,12 +3,18 @@
 //! Frames are recognised by the payload type alone, as in a switch. States of a frame: passing; partial discard (a cell
 //! was lost: drop the rest, keep the last cell, which delimits frames); early discard (no cell was queued: drop the
 //! last cell, too).
+//!
+//! Cells of AAL1 and AAL2 never end a frame. More than [`FRAME`] cells without an end are no AAL5 frame, so from there
+//! on each cell stands for itself. Otherwise a single loss would stop such a connection for ever.
 
 use super::counters::{CellCounters, DropReason};
 use super::pdu::{CellRun, Pdu};
 use super::shaper::Shaper;
 use aerostat_wire::Vc;
 use std::collections::VecDeque;
+
+/// Cells of the longest AAL5 frame: 65 535 octets. Source: I.363.5 §9.
+const FRAME: u32 = 1366;
 
 /// Bounds of a buffer, in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +88,8 @@ pub(super) struct VcQueue {
     pub(super) logged: Option<Pdu>,
     runs: VecDeque<CellRun>,
     frame: Frame,
+    /// User cells since the last end of a frame.
+    since_end: u32,
 }
 
 impl VcQueue {
@@ -100,7 +108,16 @@ impl VcQueue {
             logged: None,
             runs: VecDeque::new(),
             frame: Frame::Between,
+            since_end: 0,
         }
+    }
+
+    /// Records user cells, of which only the last one can end a frame.
+    const fn passed(&mut self, cells: u16, end: bool) {
+        self.since_end = match end {
+            true => 0,
+            false => self.since_end.saturating_add(cells as u32),
+        };
     }
 
     /// Queues as many cells of `run` as possible; `pool` is the level and the limits of the shared buffer.
@@ -131,11 +148,9 @@ impl VcQueue {
             self.cells + count <= thresholds(&self.limits) && pool.0 + count <= thresholds(&pool.1);
         if below && matches!(self.frame, Frame::Between | Frame::Passing) {
             if run.is_user() {
-                self.frame = if run.ends_pdu() {
-                    Frame::Between
-                } else {
-                    Frame::Passing
-                };
+                let end = run.ends_pdu();
+                self.frame = if end { Frame::Between } else { Frame::Passing };
+                self.passed(run.count, end);
             }
             return self.append(run);
         }
@@ -207,6 +222,12 @@ impl VcQueue {
             return refusal;
         }
         let end = cell.ends_pdu();
+        let framed = self.since_end < FRAME;
+        self.passed(cell.count, end);
+        if !framed {
+            self.frame = if end { Frame::Between } else { Frame::Passing };
+            return refusal;
+        }
         let early = self.cells >= self.limits.early || level >= pool.early;
         let verdict = match self.frame {
             Frame::Between if early || refusal.is_some() => {

@@ -142,6 +142,30 @@ fn early_and_partial_discard_drop_frames_and_keep_last_cells() {
     );
 }
 
+/// Cells of AAL1 and AAL2 never end a frame, so frame discard must not take them for one frame without an end.
+#[test]
+fn cells_without_frames_lose_a_bounded_number_after_an_overflow() {
+    let mut port = OutputPort::new(CellRate::OC3, PortLimits::SWITCH);
+    let config = QueueConfig {
+        limits: Some(Limits::plain(16)),
+        ..QueueConfig::switch(TrafficParams::ubr(0))
+    };
+    assert!(config.frame_discard);
+    let queue = port.open(vc(100), config).unwrap();
+    let cell = || CellRun::raw(vc(100), aerostat_wire::cell::Pti::USER, [0; 48]);
+    let offer = |port: &mut OutputPort| port.enqueue(queue, cell(), Instant::ZERO).dropped;
+    let overflow: u16 = (0..20).map(|_| offer(&mut port)).sum();
+    assert_eq!(overflow, 4);
+    let mut lost = 0;
+    for n in 20..5000 {
+        while port.pop(FOREVER, 1).is_some() {}
+        lost += u32::from(offer(&mut port));
+        assert!(n < 1366 || offer(&mut port) == 0, "cell {n}");
+    }
+    // The rest of what may have been a frame.
+    assert_eq!(lost, 1366 - 20);
+}
+
 #[test]
 fn a_shaped_queue_conforms_beside_best_effort() {
     let mut port = OutputPort::new(CellRate::OC3, PortLimits::HOST);
