@@ -46,6 +46,8 @@ pub(crate) struct Assembly<K, T> {
     cells: usize,
     /// PDUs whose cells did not fit together.
     pub(crate) bad: u64,
+    /// Cells of such PDUs, of PDUs that timed out, and cells that found no place.
+    pub(crate) lost_cells: u64,
     /// PDUs whose remaining cells did not come in time.
     pub(crate) timeouts: u64,
     /// Cells that found no place.
@@ -60,6 +62,7 @@ impl<K, T> Default for Assembly<K, T> {
             open: BTreeMap::new(),
             cells: 0,
             bad: 0,
+            lost_cells: 0,
             timeouts: 0,
             no_room: 0,
             others: 0,
@@ -118,6 +121,7 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
             }),
             Err(_) => {
                 self.bad += 1;
+                self.lost_cells += (before + usize::from(run.count)) as u64;
                 None
             }
         }
@@ -136,9 +140,12 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
             self.open.retain(|_, open| now.since(open.last) < TIMEOUT);
             self.timeouts += (before - self.open.len()) as u64;
             let cells = self.open.values().filter_map(|open| open.cells.as_ref());
-            self.cells = cells.map(RunReassembler::pending_cells).sum();
+            let pending = cells.map(RunReassembler::pending_cells).sum();
+            self.lost_cells += (self.cells - pending) as u64;
+            self.cells = pending;
             if self.open.len() >= MOST_OPEN || self.cells >= MOST_CELLS {
                 self.no_room += u64::from(run.count);
+                self.lost_cells += u64::from(run.count);
                 return false;
             }
         }

@@ -321,6 +321,7 @@ impl Link {
                 Read::Nothing => self.readable = false,
             }
         }
+        told.extend(self.receiver.end().map(Event::Cells));
         self.octets = octets;
         self.readable
     }

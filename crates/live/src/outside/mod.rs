@@ -153,7 +153,7 @@ impl Link {
             Way::AtmTcp(link) => link.send(run, now),
             Way::Udp(link) => link.send(run),
             Way::Ethernet(link) => link.send(run),
-            Way::Mpls(link) => link.send(run),
+            Way::Mpls(link) => link.send(run, now),
             Way::L2tp(link) => link.send(run),
         }
     }

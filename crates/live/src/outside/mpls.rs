@@ -287,6 +287,7 @@ impl Link {
                 }
             }
         }
+        told.extend(self.receiver.end().map(Event::Cells));
         self.octets = octets;
         if self.cable.own().is_none() {
             self.clear();
@@ -318,9 +319,9 @@ impl Link {
     }
 
     /// Queues all cells of a run, or none.
-    pub(crate) fn send(&mut self, run: &CellRun) {
+    pub(crate) fn send(&mut self, run: &CellRun, now: Instant) {
         let up = self.cable.own().is_some();
-        if self.sdus.send(run, up) {
+        if self.sdus.send(run, up, now) {
             return;
         }
         let carried = |cells: &&mut Cells| scope::carries(cells.scope, run.vc);

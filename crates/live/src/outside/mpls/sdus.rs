@@ -1,7 +1,8 @@
 //! Pseudowires in AAL5-SDU mode (RFC 4717 §10): one label for one VC, one packet for one SDU.
 //!
 //! The flags of the control word stand for what the cells would say: EFCI, CLP, the lowest bit of the UU octet. Other
-//! bits of UU are lost. An OAM cell goes in a packet of its own, with T; a PDU that is not whole cannot go.
+//! bits of UU are lost. An OAM cell goes in a packet of its own, with T. A PDU whose cells come one by one is put
+//! together first; a PDU that lost cells cannot go.
 //!
 //! Packets wait for the operating system as cells do, counted in cells, up to `QUEUE`. Received SDUs are charged to the
 //! rate of the link by their cells, and count as spaced at that rate; so are the cells of an SDU that a peer sends in
@@ -15,6 +16,7 @@ use super::super::filling::QUEUE;
 use super::super::scope;
 use super::super::sequence::{Numbers, Order, Space};
 use super::{Counters, WireRow, shown, stack};
+use crate::assembly::Assembly;
 use aerostat_lab::model::{Scope, SduWire};
 use aerostat_node::atm::{CellRun, Pdu};
 use aerostat_proto::Instant;
@@ -58,6 +60,8 @@ pub(super) struct Sdus {
     by_label: BTreeMap<u32, usize>,
     waiting: VecDeque<Waiting>,
     waiting_cells: usize,
+    /// PDUs whose cells come one by one. The note is the congestion bit of the last cell.
+    assembly: Assembly<Vc, bool>,
     pub(super) blocked: bool,
 }
 
@@ -83,59 +87,61 @@ impl Sdus {
                 .collect(),
             waiting: VecDeque::new(),
             waiting_cells: 0,
+            assembly: Assembly::default(),
             blocked: false,
         }
     }
 
-    /// Queues the SDU or OAM cell of a run, or drops it; false if the run's VC has no pseudowire here.
-    pub(super) fn send(&mut self, run: &CellRun, up: bool) -> bool {
+    /// Takes cells. Queues the SDU that they complete, or an OAM cell, or drops it. False if the run's VC has no
+    /// pseudowire here.
+    pub(super) fn send(&mut self, run: &CellRun, up: bool, now: Instant) -> bool {
         let Some(place) = self.by_vc.get(&run.vc).copied() else {
             return false;
         };
         let Some(wire) = self.wires.get_mut(place) else {
             return false;
         };
-        let cells = usize::from(run.count);
-        let flags = AtmFlags {
-            cell: false,
-            congested: run.congested,
-            clp: run.clp,
-            command: false,
-        };
-        let (flags, payload) = match run.whole_pdu() {
-            Some(pdu) => {
-                let command = pdu.uu() & 1 == 1;
-                (AtmFlags { command, ..flags }, Payload::Sdu(pdu.clone()))
+        let (flags, payload, cells) = if run.is_user() {
+            // The congestion bit of the last cell counts.
+            let note = |congested: &mut bool| *congested = run.congested;
+            let lost = self.assembly.lost_cells;
+            let done = self.assembly.take(run.vc, run, now, |_| true, note);
+            wire.dropped += self.assembly.lost_cells - lost;
+            let Some(done) = done else {
+                return true;
+            };
+            let flags = AtmFlags {
+                cell: false,
+                congested: done.note,
+                clp: done.clp,
+                command: done.pdu.uu() & 1 == 1,
+            };
+            let cells = done.pdu.cells();
+            (flags, Payload::Sdu(done.pdu), cells)
+        } else {
+            let mut octets = Vec::with_capacity(pseudowire::BARE_CELL_LEN);
+            if let Some(cell) = run.to_cells().first() {
+                pseudowire::put_cell(&mut octets, &cell.encode(HeaderForm::Nni));
             }
-            None => match run.to_cells().first().filter(|_| !run.is_user()) {
-                Some(cell) => {
-                    let mut octets = Vec::with_capacity(pseudowire::BARE_CELL_LEN);
-                    pseudowire::put_cell(&mut octets, &cell.encode(HeaderForm::Nni));
-                    (
-                        AtmFlags {
-                            cell: true,
-                            ..flags
-                        },
-                        Payload::Cell(octets),
-                    )
-                }
-                None => {
-                    wire.dropped += u64::from(run.count);
-                    return true;
-                }
-            },
+            let flags = AtmFlags {
+                cell: true,
+                congested: run.congested,
+                clp: run.clp,
+                command: false,
+            };
+            (flags, Payload::Cell(octets), run.count)
         };
-        if !up || self.waiting_cells + cells > QUEUE {
-            wire.dropped += u64::from(run.count);
+        if !up || self.waiting_cells + usize::from(cells) > QUEUE {
+            wire.dropped += u64::from(cells);
             return true;
         }
-        wire.unsent += cells;
-        self.waiting_cells += cells;
+        wire.unsent += usize::from(cells);
+        self.waiting_cells += usize::from(cells);
         self.waiting.push_back(Waiting {
             wire: place,
             flags,
             payload,
-            cells: run.count,
+            cells,
         });
         true
     }
@@ -229,6 +235,7 @@ impl Sdus {
             } else if read.flags.cell {
                 wire.cell(&read, (bucket, receiver), now, told);
             } else {
+                told.extend(receiver.end().map(Event::Cells));
                 told.extend(wire.sdu(&read, bucket, now).map(Event::Cells));
             }
         }
