@@ -71,11 +71,13 @@ impl Bench {
         }
     }
     fn sdus(&self, end: usize) -> Vec<Vec<u8>> {
-        let sdu = |event: &Event| match event {
-            Event::Cells(run) => Some(run.whole_pdu()?.sdu().to_vec()),
+        let run = |event: &Event| match event {
+            Event::Cells(run) => Some(run.clone()),
             _ => None,
         };
-        self.told[end].iter().filter_map(sdu).collect()
+        let runs: Vec<CellRun> = self.told[end].iter().filter_map(run).collect();
+        let got = crate::assembly::sdus(&runs).into_iter();
+        got.map(|(_, sdu)| sdu).collect()
     }
     /// SDUs of many sizes cross both ways, in order.
     fn exchange(&mut self) {
