@@ -13,19 +13,29 @@ use std::collections::BTreeMap;
 
 /// Limit of PDUs in progress.
 pub(crate) const MOST_OPEN: usize = 1024;
-/// Limit of their cells together: 13 MB.
-const MOST_CELLS: usize = 1 << 18;
+/// Limit of their cells together. A cell alone keeps a block of four cells, so this is 16 MB at most.
+const MOST_CELLS: usize = 1 << 16;
 /// How long a PDU may wait for its next cell if others need its place.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A PDU in progress.
 #[derive(Debug)]
 struct Open<T> {
-    /// `None` if nobody wants the PDU: its cells are passed over.
-    cells: Option<RunReassembler>,
+    state: State,
+    /// When its last cell that counts came.
     last: Instant,
     /// What the caller noted about the cells so far.
     note: T,
+}
+
+/// What becomes of the cells of a PDU.
+#[derive(Debug)]
+enum State {
+    Collecting(RunReassembler),
+    /// The PDU is lost: its remaining cells are, too.
+    Failed,
+    /// The caller does not want the PDU: its cells are passed over.
+    Unwanted,
 }
 
 /// An SDU that was put together, or found whole.
@@ -46,11 +56,13 @@ pub(crate) struct Assembly<K, T> {
     cells: usize,
     /// PDUs whose cells did not fit together.
     pub(crate) bad: u64,
-    /// Cells of such PDUs, of PDUs that timed out, and cells that found no place.
+    /// Cells of such PDUs, and of PDUs without a place.
     pub(crate) lost_cells: u64,
     /// PDUs whose remaining cells did not come in time.
     pub(crate) timeouts: u64,
-    /// Cells that found no place.
+    /// Cells of PDUs that timed out, or whose connection has gone.
+    pub(crate) late_cells: u64,
+    /// PDUs that found no place.
     pub(crate) no_room: u64,
     /// Cells that belong to no PDU, such as OAM cells.
     pub(crate) others: u64,
@@ -64,6 +76,7 @@ impl<K, T> Default for Assembly<K, T> {
             bad: 0,
             lost_cells: 0,
             timeouts: 0,
+            late_cells: 0,
             no_room: 0,
             others: 0,
         }
@@ -99,32 +112,75 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
                 return None;
             }
         }
+        let done = self.collect(key, run, now, note);
+        if run.ends_pdu() {
+            self.open.remove(&key);
+        }
+        done
+    }
+
+    /// Adds cells to the PDU in progress of `key`.
+    fn collect(
+        &mut self,
+        key: K,
+        run: &CellRun,
+        now: Instant,
+        note: impl FnOnce(&mut T),
+    ) -> Option<Assembled<T>> {
         let open = self.open.get_mut(&key)?;
-        open.last = now;
-        note(&mut open.note);
-        let before = open.cells.as_ref().map_or(0, RunReassembler::pending_cells);
-        let done = open
-            .cells
-            .as_mut()
-            .and_then(|cells| cells.push(run.clone()));
-        let after = open.cells.as_ref().map_or(0, RunReassembler::pending_cells);
-        self.cells = self.cells + after - before;
-        let gone = match run.ends_pdu() {
-            true => self.open.remove(&key)?,
-            false => return None,
+        let count = usize::from(run.count);
+        let cells = match &mut open.state {
+            State::Collecting(cells) => cells,
+            State::Failed => {
+                self.lost_cells += count as u64;
+                return None;
+            }
+            State::Unwanted => return None,
         };
-        match done? {
-            Ok(received) => Some(Assembled {
-                pdu: received.pdu,
-                clp: received.clp,
-                note: gone.note,
-            }),
-            Err(_) => {
-                self.bad += 1;
-                self.lost_cells += (before + usize::from(run.count)) as u64;
+        let before = cells.pending_cells();
+        let done = if self.cells + count > MOST_CELLS {
+            self.no_room += 1;
+            Err(())
+        } else {
+            open.last = now;
+            note(&mut open.note);
+            cells
+                .push(run.clone())
+                .transpose()
+                .map_err(|_| self.bad += 1)
+        };
+        match done {
+            Ok(None) => {
+                self.cells += count;
+                None
+            }
+            Ok(Some(received)) => {
+                self.cells -= before;
+                Some(Assembled {
+                    pdu: received.pdu,
+                    clp: received.clp,
+                    note: std::mem::take(&mut open.note),
+                })
+            }
+            Err(()) => {
+                self.cells -= before;
+                self.lost_cells += (before + count) as u64;
+                open.state = State::Failed;
                 None
             }
         }
+    }
+
+    /// All cells that did not become part of an SDU.
+    pub(crate) const fn dropped_cells(&self) -> u64 {
+        self.others + self.lost_cells + self.late_cells
+    }
+
+    /// The connections are gone: forgets all PDUs in progress.
+    pub(crate) fn clear(&mut self) {
+        self.late_cells += self.cells as u64;
+        self.cells = 0;
+        self.open.clear();
     }
 
     /// Makes an entry for a PDU that begins; false if there is no place for it.
@@ -135,16 +191,11 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
         now: Instant,
         wanted: impl FnOnce(&[u8]) -> bool,
     ) -> bool {
-        if self.open.len() >= MOST_OPEN || self.cells >= MOST_CELLS {
-            let before = self.open.len();
-            self.open.retain(|_, open| now.since(open.last) < TIMEOUT);
-            self.timeouts += (before - self.open.len()) as u64;
-            let cells = self.open.values().filter_map(|open| open.cells.as_ref());
-            let pending = cells.map(RunReassembler::pending_cells).sum();
-            self.lost_cells += (self.cells - pending) as u64;
-            self.cells = pending;
-            if self.open.len() >= MOST_OPEN || self.cells >= MOST_CELLS {
-                self.no_room += u64::from(run.count);
+        let full = |all: &Self| all.open.len() >= MOST_OPEN || all.cells >= MOST_CELLS;
+        if full(self) {
+            self.forget_stale(now);
+            if full(self) {
+                self.no_room += 1;
                 self.lost_cells += u64::from(run.count);
                 return false;
             }
@@ -155,12 +206,31 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
             (None, _) => false,
         };
         let entry = Open {
-            cells: wanted.then(|| RunReassembler::new(0)),
+            state: match wanted {
+                true => State::Collecting(RunReassembler::new(0)),
+                false => State::Unwanted,
+            },
             last: now,
             note: T::default(),
         };
         self.open.insert(key, entry);
         true
+    }
+
+    /// Forgets the PDUs in progress whose next cell has not come in time.
+    fn forget_stale(&mut self, now: Instant) {
+        let (mut timeouts, mut cells) = (0, 0);
+        self.open.retain(|_, open| {
+            let fresh = now.since(open.last) < TIMEOUT;
+            if let (false, State::Collecting(stale)) = (fresh, &open.state) {
+                timeouts += 1;
+                cells += stale.pending_cells();
+            }
+            fresh
+        });
+        self.timeouts += timeouts;
+        self.cells -= cells;
+        self.late_cells += cells as u64;
     }
 }
 
@@ -227,6 +297,7 @@ mod tests {
             assert_eq!(take(&mut all, &run, Instant::ZERO), None);
         }
         assert_eq!((all.open.len(), all.no_room), (MOST_OPEN, 1));
+        assert_eq!((all.lost_cells, all.cells), (1, MOST_OPEN));
         let later = Instant::ZERO + TIMEOUT;
         let pdu = Pdu::new(vec![1; 100]);
         let got: Vec<_> = cells(&pdu, 9999)
@@ -235,6 +306,41 @@ mod tests {
             .collect();
         assert_eq!(got, [pdu.sdu()]);
         assert_eq!((all.open.len(), all.timeouts), (0, MOST_OPEN as u64));
+        assert_eq!((all.cells, all.late_cells), (0, MOST_OPEN as u64));
+    }
+
+    /// Cells of AAL1 and AAL2: all of them are lost, and counted.
+    #[test]
+    fn cells_without_an_end_are_counted_as_lost_and_keep_no_memory() {
+        let mut all = Assembly::default();
+        let cell = CellRun::raw(Vc::new(0, 32), Pti::USER, [0; 48]);
+        for _ in 0..5000 {
+            assert_eq!(take(&mut all, &cell, Instant::ZERO), None);
+        }
+        assert_eq!((all.bad, all.lost_cells, all.cells), (1, 5000, 0));
+        let end = CellRun::raw(Vc::new(0, 32), Pti::USER_END, [0; 48]);
+        assert_eq!(take(&mut all, &end, Instant::ZERO), None);
+        let pdu = Pdu::new(vec![1; 100]);
+        let got: Vec<_> = cells(&pdu, 32)
+            .iter()
+            .filter_map(|run| take(&mut all, run, Instant::ZERO))
+            .collect();
+        assert_eq!(got, [pdu.sdu()]);
+    }
+
+    #[test]
+    fn all_cells_in_progress_have_a_limit_together() {
+        let mut all = Assembly::default();
+        for n in 0..100_u16 {
+            for _ in 0..1300 {
+                let run = CellRun::raw(Vc::new(0, 100 + n), Pti::USER, [0; 48]);
+                assert_eq!(take(&mut all, &run, Instant::ZERO), None);
+            }
+            assert!(all.cells <= MOST_CELLS);
+        }
+        assert_eq!(all.cells as u64 + all.lost_cells, 130_000);
+        all.clear();
+        assert_eq!((all.cells, all.open.len()), (0, 0));
     }
 
     #[test]

@@ -145,6 +145,8 @@ impl Captures {
             told: 0,
         };
         capture.pass_on();
+        // Connections that nobody watched may have ended in the middle of a PDU.
+        self.assembly.clear();
         self.running.push(capture);
         Ok(receiver)
     }
@@ -158,6 +160,7 @@ impl Captures {
 
     /// Starts a message ladder.
     pub(crate) fn ladder(&mut self, lab: &Lab, wanted: Wanted) -> Receiver<Vec<u8>> {
+        self.assembly.clear();
         let (ladder, receiver) = Ladder::new(lab, wanted);
         self.ladders.push(ladder);
         receiver

@@ -28,10 +28,12 @@
 //!   when its last bit has arrived. In real time the cells of a PDU leave together, and arrive when the first of them
 //!   would, so that a PDU costs one event.
 //! - *Errors of a line* ([`Medium`]). In virtual time bits of single cells are inverted, and header error control
-//!   sees them. In real time a damaged cell costs its whole PDU.
+//!   sees them. In real time a damaged cell costs its whole PDU, if the PDU
+//!   was made in the lab.
 //! - *Observation.* A run in virtual time hands packets to its observer. A running lab has clients that come and go.
 //!
-//! Everything that crosses a line passes [`Driver::event_of_line`] under both drivers. A driver that carries single
+//! Everything that crosses a line passes [`Driver::event_of_line`] under both drivers. Only cells from outside the lab
+//! pass [`Driver::enter`] instead, because their line ends at the peer's end of the link. A driver that carries single
 //! cells in real time needs another value of [`Driver::WHOLE_RUNS`] and the [`Medium`] of virtual time.
 
 mod books;

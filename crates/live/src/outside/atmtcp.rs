@@ -170,11 +170,11 @@ aerostat_node::rows! {
         octets_out: u64,
         /// Octets that wait for the peer.
         unsent_octets: Option<usize>,
-        /// Cells dropped because the peer is slow or not connected.
+        /// SDUs dropped because the peer is slow or not connected.
         dropped_out: u64,
-        /// PDUs that could not be sent, because cells of them were lost or late.
+        /// PDUs that could not be sent, because cells of them were lost or late, or because there was no room.
         bad_pdus_out: u64,
-        /// Cells that belong to no PDU, such as OAM cells, and cells for which there was no room.
+        /// Cells of such PDUs, and cells that belong to no PDU, such as OAM cells.
         cells_dropped_out: u64,
         /// Control messages received.
         control_in: u64,
@@ -197,7 +197,7 @@ struct Counters {
     octets_in: u64,
     sdus_out: u64,
     octets_out: u64,
-    /// Cells dropped because the peer is slow or not connected.
+    /// SDUs dropped because the peer is slow or not connected.
     dropped_out: u64,
     control_in: u64,
     /// SDUs without octets.
@@ -472,6 +472,7 @@ impl Link {
         let Some(connection) = self.connection.take() else {
             return;
         };
+        self.assembly.clear();
         self.retry(now);
         if connection.established {
             let peer = connection.peer;
@@ -626,8 +627,8 @@ impl Link {
             octets_out: counters.octets_out,
             unsent_octets: up.map(|connection| connection.unsent.len()),
             dropped_out: counters.dropped_out,
-            bad_pdus_out: self.assembly.bad + self.assembly.timeouts,
-            cells_dropped_out: self.assembly.others + self.assembly.no_room,
+            bad_pdus_out: self.assembly.bad + self.assembly.timeouts + self.assembly.no_room,
+            cells_dropped_out: self.assembly.dropped_cells(),
             control_in: counters.control_in,
             empty_in: counters.empty_in,
             garbled: counters.garbled,

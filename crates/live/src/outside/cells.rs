@@ -139,8 +139,8 @@ impl Receiver {
             let count = cells.cells().len() as u16;
             cells.set_timing(Timing::spread(begun.first, begun.last, count));
         }
-        self.pool.given(&begun.cells);
-        CellRun::of_raw(begun.vc, begun.clp, begun.cells)
+        let cells = self.pool.give(begun.cells);
+        CellRun::of_raw(begun.vc, begun.clp, cells)
     }
 
     /// Counters.

@@ -291,6 +291,7 @@ impl VcQueue {
         self.runs.clear();
         self.cells = 0;
         self.frame = Frame::Between;
+        self.since_end = 0;
         cells
     }
 }

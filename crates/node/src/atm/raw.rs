@@ -102,9 +102,17 @@ impl RawPool {
             None => Arc::default(),
         }
     }
-    /// Remembers a block that is given out, to use it again later.
-    pub fn given(&mut self, block: &Arc<RawCells>) {
-        self.given.push_back(Arc::clone(block));
+    /// Gives out a block that was filled, and remembers it to use it again later. Few cells move from a large block to a
+    /// small one, so that they do not keep the memory of many while they wait.
+    pub fn give(&mut self, block: Arc<RawCells>) -> Arc<RawCells> {
+        let (cells, room) = (block.cells.len(), block.cells.capacity());
+        if room > 16 && cells < room / 4 {
+            let small = Arc::new(RawCells::clone(&block));
+            self.given.push_front(block);
+            return small;
+        }
+        self.given.push_back(Arc::clone(&block));
+        block
     }
 }
 
@@ -120,7 +128,7 @@ mod tests {
             let cells = Arc::get_mut(&mut block).unwrap();
             assert!(cells.cells().is_empty());
             cells.push(Pti::USER, &[1; PAYLOAD_LEN]);
-            pool.given(&block);
+            let block = pool.give(block);
             assert!(pool.given.len() <= RawPool::MOST);
             block
         };
@@ -134,6 +142,21 @@ mod tests {
         assert!(held.iter().all(|block| block.cells().len() == 1));
         drop(held);
         next();
+    }
+
+    #[test]
+    fn few_cells_do_not_keep_the_memory_of_many() {
+        let mut pool = RawPool::default();
+        let mut held = Vec::new();
+        for cells in [RawCells::MOST, 1].repeat(500) {
+            let mut block = pool.empty();
+            let filled = Arc::get_mut(&mut block).unwrap();
+            (0..cells).for_each(|_| filled.push(Pti::USER, &[1; PAYLOAD_LEN]));
+            let block = pool.give(block);
+            assert_eq!(block.cells().len(), cells);
+            held.extend((cells == 1).then_some(block));
+        }
+        assert!(held.iter().all(|block| block.cells.capacity() <= 16));
     }
 
     #[test]

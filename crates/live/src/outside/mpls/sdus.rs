@@ -150,6 +150,7 @@ impl Sdus {
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
         self.waiting_cells = 0;
+        self.assembly.clear();
         for wire in &mut self.wires {
             wire.dropped += std::mem::take(&mut wire.unsent) as u64;
         }
