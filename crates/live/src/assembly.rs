@@ -3,27 +3,24 @@
 //! The network moves cells. PDUs that were made in this program mostly stay whole, and pass without any work here. Cells
 //! from outside have to be collected, per connection.
 //!
-//! **Bounds.** A peer outside may use any number of labels. So only a PDU in progress has an entry, there are at most
-//! [`MOST_OPEN`] entries with at most [`MOST_CELLS`] cells together, and a PDU whose next cell does not come within
-//! [`TIMEOUT`] gives its place to another one. What finds no place is counted.
+//! **Bounds.** A peer outside may use any number of labels. So only a PDU in progress has an entry, and there are at
+//! most [`MOST_OPEN`] entries with at most [`MOST_CELLS`] cells together. A new cell displaces the PDU whose last cell is
+//! the oldest. So PDUs that never end give way to those that move on, also under a flood; displaced PDUs are counted.
 
 use aerostat_node::atm::{CellRun, Pdu, RunReassembler};
-use aerostat_proto::{Duration, Instant};
 use std::collections::BTreeMap;
 
 /// Limit of PDUs in progress.
 pub(crate) const MOST_OPEN: usize = 1024;
 /// Limit of their cells together. A cell alone keeps a block of four cells, so this is 16 MB at most.
 const MOST_CELLS: usize = 1 << 16;
-/// How long a PDU may wait for its next cell if others need its place.
-const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A PDU in progress.
 #[derive(Debug)]
 struct Open<T> {
     state: State,
-    /// When its last cell that counts came.
-    last: Instant,
+    /// Number of its last cells that were collected, among all cells.
+    last: u64,
     /// What the caller noted about the cells so far.
     note: T,
 }
@@ -53,31 +50,33 @@ pub(crate) struct Assembled<T> {
 #[derive(Debug)]
 pub(crate) struct Assembly<K, T> {
     open: BTreeMap<K, Open<T>>,
+    /// PDUs by the number of their last cells.
+    by_age: BTreeMap<u64, K>,
+    taken: u64,
     cells: usize,
     /// PDUs whose cells did not fit together.
     pub(crate) bad: u64,
-    /// Cells of such PDUs, and of PDUs without a place.
+    /// Cells of such PDUs.
     pub(crate) lost_cells: u64,
-    /// PDUs whose remaining cells did not come in time.
-    pub(crate) timeouts: u64,
-    /// Cells of PDUs that timed out, or whose connection has gone.
-    pub(crate) late_cells: u64,
-    /// PDUs that found no place.
-    pub(crate) no_room: u64,
+    /// PDUs in progress that gave their place to others.
+    pub(crate) displaced: u64,
+    /// Cells of displaced PDUs, and of PDUs whose connection has gone.
+    displaced_cells: u64,
     /// Cells that belong to no PDU, such as OAM cells.
-    pub(crate) others: u64,
+    others: u64,
 }
 
 impl<K, T> Default for Assembly<K, T> {
     fn default() -> Self {
         Self {
             open: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+            taken: 0,
             cells: 0,
             bad: 0,
             lost_cells: 0,
-            timeouts: 0,
-            late_cells: 0,
-            no_room: 0,
+            displaced: 0,
+            displaced_cells: 0,
             others: 0,
         }
     }
@@ -90,7 +89,6 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
         &mut self,
         key: K,
         run: &CellRun,
-        now: Instant,
         wanted: impl FnOnce(&[u8]) -> bool,
         note: impl FnOnce(&mut T),
     ) -> Option<Assembled<T>> {
@@ -108,15 +106,36 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
                 let (pdu, clp, note) = (pdu.clone(), run.clp, noted);
                 return Some(Assembled { pdu, clp, note });
             }
-            if !self.begin(key, run, now, wanted) {
-                return None;
-            }
+            self.begin(key, run, wanted);
         }
-        let done = self.collect(key, run, now, note);
-        if run.ends_pdu() {
-            self.open.remove(&key);
+        let done = self.collect(key, run, note);
+        if run.ends_pdu()
+            && let Some(open) = self.open.remove(&key)
+        {
+            self.by_age.remove(&open.last);
         }
         done
+    }
+
+    /// Makes an entry for a PDU that begins.
+    fn begin(&mut self, key: K, run: &CellRun, wanted: impl FnOnce(&[u8]) -> bool) {
+        self.make_room(1);
+        let wanted = match (run.pdu(), run.raw_cells()) {
+            (Some(pdu), _) => wanted(pdu.sdu()),
+            (None, Some([cell, ..])) => wanted(&cell.payload),
+            (None, _) => false,
+        };
+        self.taken += 1;
+        let entry = Open {
+            state: match wanted {
+                true => State::Collecting(RunReassembler::new(0)),
+                false => State::Unwanted,
+            },
+            last: self.taken,
+            note: T::default(),
+        };
+        self.open.insert(key, entry);
+        self.by_age.insert(self.taken, key);
     }
 
     /// Adds cells to the PDU in progress of `key`.
@@ -124,11 +143,10 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
         &mut self,
         key: K,
         run: &CellRun,
-        now: Instant,
         note: impl FnOnce(&mut T),
     ) -> Option<Assembled<T>> {
-        let open = self.open.get_mut(&key)?;
         let count = usize::from(run.count);
+        let open = self.open.get_mut(&key)?;
         let cells = match &mut open.state {
             State::Collecting(cells) => cells,
             State::Failed => {
@@ -137,24 +155,19 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
             }
             State::Unwanted => return None,
         };
+        self.taken += 1;
+        self.by_age.remove(&open.last);
+        self.by_age.insert(self.taken, key);
+        open.last = self.taken;
+        note(&mut open.note);
         let before = cells.pending_cells();
-        let done = if self.cells + count > MOST_CELLS {
-            self.no_room += 1;
-            Err(())
-        } else {
-            open.last = now;
-            note(&mut open.note);
-            cells
-                .push(run.clone())
-                .transpose()
-                .map_err(|_| self.bad += 1)
-        };
-        match done {
-            Ok(None) => {
+        match cells.push(run.clone()) {
+            None => {
                 self.cells += count;
+                self.make_room(0);
                 None
             }
-            Ok(Some(received)) => {
+            Some(Ok(received)) => {
                 self.cells -= before;
                 Some(Assembled {
                     pdu: received.pdu,
@@ -162,7 +175,8 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
                     note: std::mem::take(&mut open.note),
                 })
             }
-            Err(()) => {
+            Some(Err(_)) => {
+                self.bad += 1;
                 self.cells -= before;
                 self.lost_cells += (before + count) as u64;
                 open.state = State::Failed;
@@ -171,66 +185,31 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
         }
     }
 
+    /// Displaces the oldest PDUs in progress until there is room for `more`.
+    fn make_room(&mut self, more: usize) {
+        while (self.open.len() + more > MOST_OPEN || self.cells > MOST_CELLS)
+            && let Some((_, key)) = self.by_age.pop_first()
+        {
+            let gone = self.open.remove(&key);
+            if let Some(State::Collecting(cells)) = gone.map(|open| open.state) {
+                self.displaced += 1;
+                self.displaced_cells += cells.pending_cells() as u64;
+                self.cells -= cells.pending_cells();
+            }
+        }
+    }
+
     /// All cells that did not become part of an SDU.
     pub(crate) const fn dropped_cells(&self) -> u64 {
-        self.others + self.lost_cells + self.late_cells
+        self.others + self.lost_cells + self.displaced_cells
     }
 
     /// The connections are gone: forgets all PDUs in progress.
     pub(crate) fn clear(&mut self) {
-        self.late_cells += self.cells as u64;
+        self.displaced_cells += self.cells as u64;
         self.cells = 0;
         self.open.clear();
-    }
-
-    /// Makes an entry for a PDU that begins; false if there is no place for it.
-    fn begin(
-        &mut self,
-        key: K,
-        run: &CellRun,
-        now: Instant,
-        wanted: impl FnOnce(&[u8]) -> bool,
-    ) -> bool {
-        let full = |all: &Self| all.open.len() >= MOST_OPEN || all.cells >= MOST_CELLS;
-        if full(self) {
-            self.forget_stale(now);
-            if full(self) {
-                self.no_room += 1;
-                self.lost_cells += u64::from(run.count);
-                return false;
-            }
-        }
-        let wanted = match (run.pdu(), run.raw_cells()) {
-            (Some(pdu), _) => wanted(pdu.sdu()),
-            (None, Some([cell, ..])) => wanted(&cell.payload),
-            (None, _) => false,
-        };
-        let entry = Open {
-            state: match wanted {
-                true => State::Collecting(RunReassembler::new(0)),
-                false => State::Unwanted,
-            },
-            last: now,
-            note: T::default(),
-        };
-        self.open.insert(key, entry);
-        true
-    }
-
-    /// Forgets the PDUs in progress whose next cell has not come in time.
-    fn forget_stale(&mut self, now: Instant) {
-        let (mut timeouts, mut cells) = (0, 0);
-        self.open.retain(|_, open| {
-            let fresh = now.since(open.last) < TIMEOUT;
-            if let (false, State::Collecting(stale)) = (fresh, &open.state) {
-                timeouts += 1;
-                cells += stale.pending_cells();
-            }
-            fresh
-        });
-        self.timeouts += timeouts;
-        self.cells -= cells;
-        self.late_cells += cells as u64;
+        self.by_age.clear();
     }
 }
 
@@ -242,7 +221,7 @@ pub(crate) fn sdus<'a>(
     let mut all = Assembly::<_, ()>::default();
     let mut got = Vec::new();
     for run in runs {
-        let done = all.take(run.vc, run, Instant::ZERO, |_| true, |()| {});
+        let done = all.take(run.vc, run, |_| true, |()| {});
         got.extend(done.map(|done| (run.vc, done.pdu.sdu().to_vec())));
     }
     got
@@ -262,8 +241,8 @@ mod tests {
             .collect()
     }
 
-    fn take(all: &mut Assembly<u16, u32>, run: &CellRun, now: Instant) -> Option<Vec<u8>> {
-        let done = all.take(run.vc.vci, run, now, |_| true, |count| *count += 1)?;
+    fn take(all: &mut Assembly<u16, u32>, run: &CellRun) -> Option<Vec<u8>> {
+        let done = all.take(run.vc.vci, run, |_| true, |count| *count += 1)?;
         assert!(done.note > 0);
         Some(done.pdu.sdu().to_vec())
     }
@@ -275,38 +254,40 @@ mod tests {
         let [first, second] = [cells(&pdus[0], 32), cells(&pdus[1], 33)];
         let mut got = Vec::new();
         for pair in first.iter().zip(&second) {
-            got.extend(take(&mut all, pair.0, Instant::ZERO));
-            got.extend(take(&mut all, pair.1, Instant::ZERO));
+            got.extend(take(&mut all, pair.0));
+            got.extend(take(&mut all, pair.1));
         }
         assert_eq!(got, [pdus[0].sdu().to_vec(), pdus[1].sdu().to_vec()]);
         assert_eq!((all.open.len(), all.cells), (0, 0));
         let oam = CellRun::raw(Vc::new(0, 32), Pti::OAM_SEGMENT, [0; 48]);
-        assert_eq!(take(&mut all, &oam, Instant::ZERO), None);
+        assert_eq!(take(&mut all, &oam), None);
         assert_eq!(all.others, 1);
     }
 
+    /// A flood of PDUs that never end displaces itself, and not the PDUs of others.
     #[test]
-    fn a_pdu_without_an_end_gives_its_place_to_another_one_only_after_a_time() {
+    fn pdus_without_an_end_give_their_places_to_those_that_move_on() {
         let mut all = Assembly::default();
         let begun = CellRun::raw(Vc::new(0, 32), Pti::USER, [0; 48]);
-        for vci in 0..=MOST_OPEN as u16 {
-            let run = CellRun {
-                vc: Vc::new(0, vci),
-                ..begun.clone()
-            };
-            assert_eq!(take(&mut all, &run, Instant::ZERO), None);
-        }
-        assert_eq!((all.open.len(), all.no_room), (MOST_OPEN, 1));
-        assert_eq!((all.lost_cells, all.cells), (1, MOST_OPEN));
-        let later = Instant::ZERO + TIMEOUT;
         let pdu = Pdu::new(vec![1; 100]);
-        let got: Vec<_> = cells(&pdu, 9999)
-            .iter()
-            .filter_map(|run| take(&mut all, run, later))
-            .collect();
+        let (mut got, mut next) = (Vec::new(), 0);
+        for cell in cells(&pdu, 9999) {
+            for _ in 0..MOST_OPEN - 2 {
+                next += 1;
+                let vc = Vc::new(0, 32 + next);
+                let run = CellRun {
+                    vc,
+                    ..begun.clone()
+                };
+                assert_eq!(take(&mut all, &run), None);
+            }
+            got.extend(take(&mut all, &cell));
+            assert!(all.open.len() <= MOST_OPEN && all.by_age.len() == all.open.len());
+        }
         assert_eq!(got, [pdu.sdu()]);
-        assert_eq!((all.open.len(), all.timeouts), (0, MOST_OPEN as u64));
-        assert_eq!((all.cells, all.late_cells), (0, MOST_OPEN as u64));
+        assert!(all.displaced > MOST_OPEN as u64 / 2);
+        assert_eq!((all.displaced, all.lost_cells), (all.displaced_cells, 0));
+        assert_eq!(all.cells as u64 + all.displaced, u64::from(next));
     }
 
     /// Cells of AAL1 and AAL2: all of them are lost, and counted.
@@ -315,15 +296,15 @@ mod tests {
         let mut all = Assembly::default();
         let cell = CellRun::raw(Vc::new(0, 32), Pti::USER, [0; 48]);
         for _ in 0..5000 {
-            assert_eq!(take(&mut all, &cell, Instant::ZERO), None);
+            assert_eq!(take(&mut all, &cell), None);
         }
         assert_eq!((all.bad, all.lost_cells, all.cells), (1, 5000, 0));
         let end = CellRun::raw(Vc::new(0, 32), Pti::USER_END, [0; 48]);
-        assert_eq!(take(&mut all, &end, Instant::ZERO), None);
+        assert_eq!(take(&mut all, &end), None);
         let pdu = Pdu::new(vec![1; 100]);
         let got: Vec<_> = cells(&pdu, 32)
             .iter()
-            .filter_map(|run| take(&mut all, run, Instant::ZERO))
+            .filter_map(|run| take(&mut all, run))
             .collect();
         assert_eq!(got, [pdu.sdu()]);
     }
@@ -334,11 +315,11 @@ mod tests {
         for n in 0..100_u16 {
             for _ in 0..1300 {
                 let run = CellRun::raw(Vc::new(0, 100 + n), Pti::USER, [0; 48]);
-                assert_eq!(take(&mut all, &run, Instant::ZERO), None);
+                assert_eq!(take(&mut all, &run), None);
             }
             assert!(all.cells <= MOST_CELLS);
         }
-        assert_eq!(all.cells as u64 + all.lost_cells, 130_000);
+        assert_eq!(all.cells as u64 + all.displaced_cells, 130_000);
         all.clear();
         assert_eq!((all.cells, all.open.len()), (0, 0));
     }
@@ -347,7 +328,7 @@ mod tests {
     fn a_pdu_that_nobody_wants_is_passed_over_to_its_end() {
         let mut all = Assembly::<u16, ()>::default();
         let mut take = |run: &CellRun, want: bool| {
-            let done = all.take(32, run, Instant::ZERO, |_| want, |()| {});
+            let done = all.take(32, run, |_| want, |()| {});
             done.map(|done| done.pdu.sdu().to_vec())
         };
         let pdu = Pdu::new(vec![1; 100]);

@@ -223,7 +223,7 @@ impl Captures {
         let wanted = |head: &[u8]| watched || summary::is_control(vc, head);
         let note = |why: &mut Option<DropReason>| *why = why.or(dropped);
         let key = (end, sent, vc);
-        let done = self.assembly.take(key, run, now, wanted, note);
+        let done = self.assembly.take(key, run, wanted, note);
         if let Some(done) = &done {
             if sent {
                 self.past.keep(end, vc, &done.pdu, done.note, now);

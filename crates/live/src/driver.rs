@@ -547,7 +547,7 @@ impl<'a> Driver<'a> {
                 }
                 Output::Outside(node, run) => {
                     if let Some(link) = self.outside.iter_mut().find(|link| link.node == node) {
-                        link.send(&run, now);
+                        link.send(&run);
                     }
                 }
                 Output::Daemon(node, role, frame) => {

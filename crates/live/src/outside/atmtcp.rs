@@ -172,7 +172,7 @@ aerostat_node::rows! {
         unsent_octets: Option<usize>,
         /// SDUs dropped because the peer is slow or not connected.
         dropped_out: u64,
-        /// PDUs that could not be sent, because cells of them were lost or late, or because there was no room.
+        /// PDUs that could not be sent, because cells of them were lost, or others took their place.
         bad_pdus_out: u64,
         /// Cells of such PDUs, and cells that belong to no PDU, such as OAM cells.
         cells_dropped_out: u64,
@@ -556,8 +556,8 @@ impl Link {
     }
 
     /// Takes cells. The SDUs that they complete are put into the buffer, or dropped.
-    pub(crate) fn send(&mut self, run: &CellRun, now: Instant) {
-        let done = self.assembly.take(run.vc, run, now, |_| true, |()| {});
+    pub(crate) fn send(&mut self, run: &CellRun) {
+        let done = self.assembly.take(run.vc, run, |_| true, |()| {});
         if let Some(done) = done {
             self.send_sdu(run.vc, done.pdu.sdu());
         }
@@ -627,7 +627,7 @@ impl Link {
             octets_out: counters.octets_out,
             unsent_octets: up.map(|connection| connection.unsent.len()),
             dropped_out: counters.dropped_out,
-            bad_pdus_out: self.assembly.bad + self.assembly.timeouts + self.assembly.no_room,
+            bad_pdus_out: self.assembly.bad + self.assembly.displaced,
             cells_dropped_out: self.assembly.dropped_cells(),
             control_in: counters.control_in,
             empty_in: counters.empty_in,

@@ -8,7 +8,7 @@
 //! whatever their AAL: consecutive cells of one VC as one run, in which only the last cell can end a PDU. Whether the
 //! cells of a PDU are complete is found out at the end of the connection, as in any ATM network.
 //!
-//! **Times.** Each cell counts at the time that the link's [`super::bucket`] gives it: at its arrival, but none is
+//! **Times.** Each cell counts at the time that the link's policer (`bucket.rs`) gives it: at its arrival, but none is
 //! earlier than a line of the link's rate could bring it. So a datagram with many cells is not a burst above that rate.
 //!
 //! **Memory.** A cell is copied once, into a block of a pool ([`RawPool`]). The cells that wait for the end of a run

@@ -148,12 +148,12 @@ impl Link {
     }
 
     /// Queues cells in the link's buffer, or drops them.
-    pub(crate) fn send(&mut self, run: &CellRun, now: Instant) {
+    pub(crate) fn send(&mut self, run: &CellRun) {
         match &mut self.way {
-            Way::AtmTcp(link) => link.send(run, now),
+            Way::AtmTcp(link) => link.send(run),
             Way::Udp(link) => link.send(run),
             Way::Ethernet(link) => link.send(run),
-            Way::Mpls(link) => link.send(run, now),
+            Way::Mpls(link) => link.send(run),
             Way::L2tp(link) => link.send(run),
         }
     }

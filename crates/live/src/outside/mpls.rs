@@ -319,9 +319,9 @@ impl Link {
     }
 
     /// Queues all cells of a run, or none.
-    pub(crate) fn send(&mut self, run: &CellRun, now: Instant) {
+    pub(crate) fn send(&mut self, run: &CellRun) {
         let up = self.cable.own().is_some();
-        if self.sdus.send(run, up, now) {
+        if self.sdus.send(run, up) {
             return;
         }
         let carried = |cells: &&mut Cells| scope::carries(cells.scope, run.vc);

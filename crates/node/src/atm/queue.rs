@@ -4,7 +4,7 @@
 //! was lost: drop the rest, keep the last cell, which delimits frames); early discard (no cell was queued: drop the
 //! last cell, too).
 //!
-//! Cells of AAL1 and AAL2 never end a frame. More than [`FRAME`] cells without an end are no AAL5 frame, so from there
+//! Cells of AAL1 and AAL2 never end a frame. More than `FRAME` cells without an end are no AAL5 frame, so from there
 //! on each cell stands for itself. Otherwise a single loss would stop such a connection for ever.
 
 use super::counters::{CellCounters, DropReason};

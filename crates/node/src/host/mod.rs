@@ -26,7 +26,7 @@
 //! supplies the rest by ILMI (`management.rs`); then services wait for that.
 //!
 //! **Failure.** A service can crash and restart alone ([`HostCommand::Crash`], [`HostCommand::Restart`]). Its calls are
-//! cleared; all other services continue. A [`Factory`] makes each service, so that a restart begins with nothing but
+//! cleared; all other services continue. A `Factory` makes each service, so that a restart begins with nothing but
 //! the configuration.
 
 mod books;

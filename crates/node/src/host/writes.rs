@@ -20,13 +20,13 @@ impl Host {
         self.writer(vc).is_some()
     }
 
-    /// The adapter's answer to [`HostOutput::Write`](super::HostOutput::Write).
+    /// The adapter's answer to [`HostOutput::Write`].
     pub fn written(&mut self, vc: Vc, written: Written, now: Instant) {
         self.tell_writer(vc, now, |conn| sockets::Input::Written { conn, written });
     }
 
     /// The adapter may have room again for a program that writes on this label. If the program asked for that
-    /// ([`HostOutput::Flush`](super::HostOutput::Flush)), the adapter has sent everything.
+    /// ([`HostOutput::Flush`]), the adapter has sent everything.
     pub fn room(&mut self, vc: Vc, now: Instant) {
         self.tell_writer(vc, now, |conn| sockets::Input::Room { conn });
     }

@@ -157,7 +157,7 @@ impl Loop {
             self.link.turn(self.poll.registry(), now, &mut told);
             while let Some(output) = self.world.poll_output() {
                 if let Output::Outside(_, run) = output {
-                    self.link.send(&run, now);
+                    self.link.send(&run);
                 }
             }
             self.link.flush(now, &mut told);
@@ -274,7 +274,7 @@ fn a_slow_peer_loses_whole_sdus() {
     let (sdu, vc) = (vec![7; 65_535], Vc::new(0, 100));
     let cells = CellRun::whole(Pdu::new(sdu.clone()), vc);
     for _ in 0..400 {
-        run.link.send(&cells, Instant::ZERO);
+        run.link.send(&cells);
         run.link.flush(run.clock.now(), &mut Vec::new());
     }
     let counters = run.link.counters;
@@ -427,7 +427,7 @@ fn a_connection_that_says_nothing_gives_way_and_is_closed_at_last() {
     assert!(silent.read_to_end(&mut rest).is_ok() || !rest.is_empty());
     // Data are sent to the new connection, and nothing comes back.
     let run_out = CellRun::whole(Pdu::new(vec![1]), Vc::SIGNALLING);
-    run.link.send(&run_out, now);
+    run.link.send(&run_out);
     let until = run.link.poll_timeout().unwrap();
     assert_eq!(until, now + SILENCE);
     turn(&mut run, until);

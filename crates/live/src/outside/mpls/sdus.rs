@@ -94,7 +94,7 @@ impl Sdus {
 
     /// Takes cells. Queues the SDU that they complete, or an OAM cell, or drops it. False if the run's VC has no
     /// pseudowire here.
-    pub(super) fn send(&mut self, run: &CellRun, up: bool, now: Instant) -> bool {
+    pub(super) fn send(&mut self, run: &CellRun, up: bool) -> bool {
         let Some(place) = self.by_vc.get(&run.vc).copied() else {
             return false;
         };
@@ -105,7 +105,7 @@ impl Sdus {
             // The congestion bit of the last cell counts.
             let note = |congested: &mut bool| *congested = run.congested;
             let lost = self.assembly.lost_cells;
-            let done = self.assembly.take(run.vc, run, now, |_| true, note);
+            let done = self.assembly.take(run.vc, run, |_| true, note);
             wire.dropped += self.assembly.lost_cells - lost;
             let Some(done) = done else {
                 return true;

@@ -72,8 +72,8 @@ impl Pair {
         let mut turns = 0_u32;
         pair.until(|pair| {
             if turns.is_multiple_of(50) {
-                pair.links[0].send(&CellRun::whole(Pdu::new(vec![1]), TRUNK), Instant::ZERO);
-                pair.links[1].send(&CellRun::whole(Pdu::new(vec![1]), TRUNK), Instant::ZERO);
+                pair.links[0].send(&CellRun::whole(Pdu::new(vec![1]), TRUNK));
+                pair.links[1].send(&CellRun::whole(Pdu::new(vec![1]), TRUNK));
             }
             turns += 1;
             (0..2).all(|end| !pair.runs(end).is_empty())
@@ -117,7 +117,7 @@ impl Pair {
     /// Sends from west and returns what comes out in the east.
     fn cross(&mut self, run: &CellRun) -> CellRun {
         self.told[1].clear();
-        self.links[0].send(run, Instant::ZERO);
+        self.links[0].send(run);
         self.until(|pair| !pair.runs(1).is_empty());
         self.runs(1)[0].clone()
     }
@@ -125,13 +125,13 @@ impl Pair {
     /// congestion bit.
     fn cross_pdu(&mut self, run: &CellRun) -> (Vc, Assembled<bool>) {
         self.told[1].clear();
-        self.links[0].send(run, Instant::ZERO);
+        self.links[0].send(run);
         let receive = |pair: &Self| {
             let mut assembly = Assembly::default();
             let mut runs = pair.runs(1).into_iter();
             runs.find_map(|run| {
                 let note = |congested: &mut bool| *congested = run.congested;
-                let done = assembly.take(run.vc, run, Instant::ZERO, |_| true, note)?;
+                let done = assembly.take(run.vc, run, |_| true, note)?;
                 Some((run.vc, done))
             })
         };
@@ -189,13 +189,13 @@ fn cells_and_sdus_cross_in_pseudowires_of_their_own() {
             }
         }
         // An SDU that is longer than the interface allows is lost alone.
-        pair.links[0].send(&CellRun::whole(Pdu::new(vec![7; 9000]), PVC), Instant::ZERO);
+        pair.links[0].send(&CellRun::whole(Pdu::new(vec![7; 9000]), PVC));
         pair.cross(&CellRun::whole(Pdu::new(vec![7; 9]), PVC));
         assert_eq!(pair.column(0, 1, 1, "too_long_out"), 1);
         // When the line is down nothing waits.
         ip(&["link", "set", "dev", "a", "down"])?;
         pair.until(|pair| pair.links[0].cable.own().is_none());
-        pair.links[0].send(&CellRun::whole(Pdu::new(vec![7; 9]), PVC), Instant::ZERO);
+        pair.links[0].send(&CellRun::whole(Pdu::new(vec![7; 9]), PVC));
         assert_eq!(pair.column(0, 1, 1, "dropped_out"), 1);
         assert_eq!(pair.column(0, 1, 1, "unsent"), 0);
         Ok(())
@@ -295,19 +295,13 @@ fn a_channel_keeps_its_own_label_at_both_ends_and_others_are_counted() {
         let mut turns = 0_u32;
         pair.until(|pair| {
             if turns.is_multiple_of(50) {
-                pair.links[0].send(
-                    &CellRun::whole(Pdu::new(vec![3; 100]), TRUNK),
-                    Instant::ZERO,
-                );
+                pair.links[0].send(&CellRun::whole(Pdu::new(vec![3; 100]), TRUNK));
             }
             turns += 1;
             !pair.runs(1).is_empty()
         });
         assert_eq!(pair.runs(1)[0].vc, Vc::new(7, 70));
-        pair.links[0].send(
-            &CellRun::whole(Pdu::new(vec![3; 100]), Vc::SIGNALLING),
-            Instant::ZERO,
-        );
+        pair.links[0].send(&CellRun::whole(Pdu::new(vec![3; 100]), Vc::SIGNALLING));
         assert_eq!(pair.column(0, 0, 0, "uncarried_out"), 3);
         Ok(())
     });
