@@ -277,6 +277,8 @@ impl Mps {
                 let shortcut = called == self.config.data && called != self.config.control;
                 self.seat.offered(conn, Conn::new(shortcut));
             }
+            // All connections ended with the daemon. An SDU that was under way on such a connection is lost here.
+            AtmEvent::Received { sdu, .. } if !self.told => return self.strays(sdu),
             _ if !self.told => return,
             AtmEvent::Up | AtmEvent::Down => {}
             AtmEvent::Connected { conn, .. } => {
@@ -300,13 +302,16 @@ impl Mps {
                     return self.shortcut(sdu);
                 }
                 Some(_) => {}
-                None => {
-                    self.counters.unexpected += 1;
-                    return self.discards.note(Discard::NoEntry, sdu);
-                }
+                None => return self.strays(sdu),
             },
         }
         self.seat.tell_atm(event, now);
+    }
+
+    /// An SDU on a connection that the server does not know.
+    fn strays(&mut self, sdu: &[u8]) {
+        self.counters.unexpected += 1;
+        self.discards.note(Discard::NoEntry, sdu);
     }
 
     /// An SDU of a shortcut that ends here: its packet goes to the router.

@@ -2,6 +2,7 @@
 //! hangs or ends is replaced.
 
 use super::world::{TARGET, Who, World, atm, ip};
+use crate::discard::Discard;
 use crate::mpoa::mps::report::{Part, Reports, State, parts};
 use crate::mpoa::mps::split::{FromMpsd, ToMpsd};
 use crate::mpoa::mps::{
@@ -180,6 +181,22 @@ fn a_daemon_that_dies_takes_its_connections_along_and_the_next_daemon_begins_wit
     let common = reply.common().unwrap();
     assert_eq!((common.request_id, common.cies[0].code), (0x12, 0));
     assert!(world.snapshot(1).up);
+}
+
+#[test]
+fn an_sdu_on_a_shortcut_that_ended_with_its_daemon_is_counted_and_noted() {
+    let mut world = on_the_router();
+    world.process_dies(1);
+    let sdu = shortcut_sdu(Some(1), &packet());
+    let event = AtmEvent::Received {
+        conn: SHORTCUT,
+        sdu: &*sdu,
+    };
+    world.input(1, Input::Atm(event));
+    assert!(world.routers[1].ip_packets.is_empty());
+    assert_eq!(world.snapshot(1).counters.unexpected, 1);
+    let server = world.routers[1].mps.as_mut().unwrap();
+    assert_eq!(server.take_discard(), Some((Discard::NoEntry, sdu)));
 }
 
 #[test]
