@@ -53,13 +53,20 @@ impl Params {
             uni: uni::Params::new(side, version),
             sscop: sscop::Params {
                 mode: mode_of(version),
-                // After a loss every active call causes a STATUS ENQUIRY at once, and may be released at once.
+                // For the default limit of calls; see `hold_calls`.
                 max_queue: 8192,
                 ..sscop::Params::UNI
             },
             restart_wait: Duration::from_secs(3),
             reestablish: Duration::from_secs(1),
         }
+    }
+    /// Makes room for this number of calls, if there is less.
+    pub fn hold_calls(&mut self, calls: usize) {
+        let limits = &mut self.uni.limits;
+        limits.calls = limits.calls.max(calls);
+        // After a loss every call causes a STATUS ENQUIRY at once, and may be released at once.
+        self.sscop.max_queue = self.sscop.max_queue.max(2 * limits.calls);
     }
     /// The same parameters for the `n`th start of a node, so that a peer that kept running can tell the new BGN from
     /// earlier ones.

@@ -91,11 +91,9 @@ pub(super) fn arp(usual: ArpParams, scale: &Scale) -> ArpParams {
 }
 
 fn widen_interface(params: &mut interface::Params, calls: usize, scale: &Scale) {
-    let limits = &mut params.uni.limits;
-    limits.calls = grown(limits.calls, calls);
-    limits.parties = grown(limits.parties, scale.largest);
-    // After a loss every call causes a STATUS ENQUIRY at once, and may be released at once.
-    params.sscop.max_queue = params.sscop.max_queue.max(2 * limits.calls);
+    params.hold_calls(grown(params.uni.limits.calls, calls));
+    let parties = &mut params.uni.limits.parties;
+    *parties = grown(*parties, scale.largest);
 }
 
 #[cfg(test)]
@@ -146,6 +144,26 @@ mod tests {
         assert_eq!((config.max_calls, config.max_pending), (7, 4));
         assert_eq!(config.buffers.best_effort.max, 100);
         assert_eq!(config.buffers.best_effort_vc.max, 4096);
+    }
+
+    #[test]
+    fn a_port_for_many_calls_has_an_interface_for_as_many_and_one_for_few_keeps_the_usual_interface()
+     {
+        let usual = Params::new(Side::Network, Version::Uni40);
+        for (calls, room, queue) in [
+            (100, 4096, 8192),
+            (5000, 5000, 10_000),
+            (60_000, 60_000, 120_000),
+        ] {
+            let config = PortConfig::new("h", PortKind::Host, usual, CellRate::OC3);
+            let config = config.with(&super::PortParams {
+                calls,
+                ..super::PortParams::DEFAULT
+            });
+            assert_eq!(config.max_calls, calls);
+            assert_eq!(config.interface.uni.limits.calls, room);
+            assert_eq!(config.interface.sscop.max_queue, queue);
+        }
     }
 
     #[test]

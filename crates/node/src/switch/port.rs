@@ -128,6 +128,7 @@ impl PortConfig {
     pub fn with(mut self, params: &PortParams) -> Self {
         self.max_calls = params.calls;
         self.max_pending = Self::pending(self.kind, params.calls);
+        self.interface.hold_calls(params.calls);
         let last = params.calls + usize::from(Vc::FIRST_USER_VCI);
         let last = u16::try_from(last).unwrap_or(u16::MAX);
         self.max_vci = self.max_vci.max(last);
