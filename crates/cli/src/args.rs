@@ -239,8 +239,9 @@ pub(crate) struct UpArgs {
     /// Hosts and routers with their own IP stack: no namespaces, no root
     #[arg(long)]
     pub(crate) embedded: bool,
-    /// Daemons in unprivileged processes of their own: mpcd and mpsd of MPOA; lecd of LANE clients; sigd, the signalling
-    /// daemon of a node; lecs, les and bus of LANE servers; ilmid, the ILMI of a switch or of a node that registers
+    /// Daemons in unprivileged processes of their own: mpcd and mpsd of MPOA; lecd of LANE clients; sigd, the
+    /// signalling daemon of a node; lecs, les and bus of LANE servers; ilmid, the ILMI of a switch or of a node that
+    /// registers
     #[arg(long)]
     pub(crate) split: bool,
     #[command(flatten)]

@@ -120,8 +120,8 @@ impl Cut {
     }
 }
 
-/// The PDUs of all programs: a row for each call, and for each permanent connection over all lives of its host, in which
-/// PDUs were offered.
+/// The PDUs of all programs: a row for each call, and for each permanent connection over all lives of its host, in
+/// which PDUs were offered.
 #[must_use]
 pub fn read(
     lab: &Lab,

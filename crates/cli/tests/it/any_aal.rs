@@ -1,5 +1,6 @@
-//! Cells of other adaptation layers than AAL5 cross a lab's switches, cell by cell, between two peers outside. The peers
-//! are sockets of this test that send and receive cells in the form of Dynamips (one cell in a datagram, with HEC).
+//! Cells of other adaptation layers than AAL5 cross a lab's switches, cell by cell, between two peers outside. The
+//! peers are sockets of this test that send and receive cells in the form of Dynamips (one cell in a datagram, with
+//! HEC).
 
 use crate::lab_file;
 use crate::live::Runtime;
@@ -74,8 +75,8 @@ impl Peers {
     }
 }
 
-/// `count` cells of each of three VCs, interleaved: AAL1 (sequence number and its protection in the first octet, PTI 0),
-/// AAL2 (start field, PTI 0), and AAL0 with every payload type of user data. Source: I.363.1 §2.4, I.363.2 §9.
+/// `count` cells of each of three VCs, interleaved: AAL1 (sequence number and its protection in the first octet, PTI
+/// 0), AAL2 (start field, PTI 0), and AAL0 with every payload type of user data. Source: I.363.1 §2.4, I.363.2 §9.
 fn cells(count: u32) -> Vec<Cell> {
     let mut all = Vec::new();
     for n in 0..count {

@@ -166,7 +166,7 @@ fn ends(file: &L2tpFile, d: &mut Diagnostics) -> Option<L2tpEnds> {
                 let ends = (SocketAddr::new(local, own), SocketAddr::new(peer, port));
                 return Some(L2tpEnds::Udp(ends.0, ends.1));
             }
-            _ => "both ends have a port (L2TPv3 over UDP), or none of them (over IP)",
+            _ => "both ends have a port (L2TPv3 over UDP), or neither end has a port (over IP)",
         }
     };
     d.error(file.peer.at, wrong)

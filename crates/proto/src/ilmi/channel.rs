@@ -23,7 +23,7 @@ enum Presence {
     Starts,
     /// The daemon serves.
     Serves,
-    /// There is no daemon, or there is none yet.
+    /// No daemon serves: it has not started, or has ended.
     Gone,
 }
 

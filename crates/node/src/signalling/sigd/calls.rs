@@ -1,5 +1,5 @@
-//! The calls of the signalling daemon: requests of the host half become requests of call control, and the indications of call
-//! control become messages for the host half.
+//! The calls of the signalling daemon: requests of the host half become requests of call control, and the
+//! indications of call control become messages for the host half.
 
 use super::Sigd;
 use aerostat_proto::sigd::{FromSigd, Offer, Setup};

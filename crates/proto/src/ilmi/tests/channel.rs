@@ -445,7 +445,7 @@ fn messages_wait_for_a_decision_in_order_and_within_a_bound() {
         assert_eq!(say(&mut end, &registering(&[other], mib::INVALID)), []);
     }
     assert_eq!(end.snapshot().counters.unread, 4);
-    // An answer to another claim is none.
+    // An answer to another claim changes nothing.
     for claim in [claim.wrapping_add(1), *claim] {
         let refused = None;
         end.handle_input(Input::Claimed { claim, refused }, now)

@@ -174,7 +174,7 @@ parameters! {
         router_bindings: usize = 1024, ANY;
         /// Addresses that stations have registered.
         registrations: usize = 256, ANY;
-        /// Bindings kept from replies that passed through (0: none are kept).
+        /// Bindings kept from replies that passed through (0: the server keeps no binding).
         ///
         /// The same number of requests whose reply may be kept.
         kept: usize = 512, 0..=*ANY.end();
