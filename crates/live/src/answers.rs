@@ -227,6 +227,12 @@ fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<Fault
             None => (target, None),
         };
         let id = find(driver, node)?;
+        if let Some(why) = driver.lab.node(id).no_victim() {
+            let able = driver.lab.nodes().map(|(_, node)| node);
+            let able = able.filter(|node| node.no_victim().is_none());
+            let names: Vec<_> = able.map(|node| &*node.name).collect();
+            return Err(Answer::error(why, format!("nodes: {}", names.join(", "))));
+        }
         let Some(service) = service else {
             return Ok((id, None));
         };

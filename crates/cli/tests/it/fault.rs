@@ -2,6 +2,7 @@
 
 use crate::lab_file;
 use crate::live::Runtime;
+use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 const LAB: &str = "
@@ -60,6 +61,46 @@ fn what_breaks_is_mended() {
         assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
         assert!(ran.err.contains(hint), "{args:?}: {}", ran.err);
     }
+    lab.down_with_warnings();
+    lab.nothing_is_left();
+}
+
+/// Nothing brings back the far end of a link out of the lab, so neither a lab file nor the command may end it.
+#[test]
+fn the_far_end_of_a_link_out_of_the_lab_is_no_victim() {
+    let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let ends = [&free, &peer].map(|end| end.local_addr().unwrap().to_string());
+    drop(free);
+    let text = format!(
+        "switches: {{ s: {{}} }}
+links: [[s, {{ name: peer, rate: oc3, udp: {{ local: '{}', peer: '{}' }} }}]]
+",
+        ends[0], ends[1]
+    );
+    let words = "'peer' is the far end of a link out of the lab, not a node";
+    let lab = Runtime::new("far-end");
+    let refused = text.clone() + "faults: [{ at: 1s, crash: peer }]\n";
+    let ran = lab.run(&["validate", &lab_file("far-end-fault.atm.yml", &refused)]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains(words), "{}", ran.err);
+
+    lab.ok(&[
+        "up",
+        "-d",
+        "-q",
+        "--embedded",
+        &lab_file("far-end.atm.yml", &text),
+    ]);
+    for action in ["crash", "restart"] {
+        let ran = lab.run(&["fault", action, "peer"]);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{action}");
+        assert!(ran.err.contains(words), "{action}: {}", ran.err);
+        assert!(ran.err.contains("nodes: s\n"), "{action}: {}", ran.err);
+    }
+    // Its link may still fail, under the name of its far end.
+    lab.ok(&["fault", "link-down", "peer"]);
+    lab.ok(&["fault", "link-up", "peer"]);
     lab.down_with_warnings();
     lab.nothing_is_left();
 }

@@ -5,7 +5,8 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{FaultFile, Kind, LabFile, TrafficFile};
 use crate::model::{
-    Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, LinkId, NodeId, NodeKind, SendRate, Service,
+    Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, LinkId, Node, NodeId, NodeKind, SendRate,
+    Service,
 };
 use aerostat_node::ip::apps;
 use aerostat_node::ip::emodel;
@@ -372,6 +373,15 @@ fn fault(section: &FaultFile, names: &Names, lab: &Lab, d: &mut Diagnostics) -> 
         at: section.at.value.0,
         what,
     })
+}
+
+impl Node {
+    /// Why no fault may crash or restart this node: the words in which a lab file hears it. `None` if a fault may.
+    #[must_use]
+    pub fn no_victim(&self) -> Option<String> {
+        let outside = matches!(self.kind, NodeKind::Outside(_));
+        outside.then(|| Class::Outside.instead_of(&self.name, "a node"))
+    }
 }
 
 /// The target `node` or `node/service`.

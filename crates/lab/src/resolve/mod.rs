@@ -58,6 +58,10 @@ impl Class {
             Self::Outside => "the far end of a link out of the lab",
         }
     }
+    /// Says that a node of this class stands where `what` is wanted.
+    pub(crate) fn instead_of(self, name: &str, what: &str) -> String {
+        format!("'{name}' is {}, not {what}", self.text())
+    }
     /// The table of the file that defines such nodes, as a path for [`rests_on`](crate::diag::Diagnostic::rests_on).
     const fn table(self) -> &'static str {
         match self {
@@ -168,7 +172,7 @@ impl Names {
         match self.by_name.get(&name.value) {
             Some((id, class, _)) if wanted.contains(class) => Some(*id),
             Some((_, class, at)) => {
-                let text = format!("'{}' is {}, not {what}", name.value, class.text());
+                let text = class.instead_of(&name.value, what);
                 d.error(name.at, text)
                     .suggest("", known())
                     .see(*at, "it is defined here")
