@@ -12,6 +12,10 @@ use std::net::IpAddr;
 /// How long no second trigger for a flow is sent: MPC-p6, the client's own hold-down.
 const TRIGGER_PAUSE: Duration = Duration::from_secs(160);
 
+/// How long the daemon is not asked again about a flow that needed no trigger. Without this pause it would be asked
+/// with each packet of the flow.
+const SERVED_PAUSE: Duration = Duration::from_secs(1);
+
 /// Source and destination.
 pub(super) type Flow = (IpAddr, IpAddr);
 
@@ -50,11 +54,19 @@ impl Flows {
         self.ends.insert((until, flow));
         Some(flow)
     }
-    /// The flow may be asked about again at once.
-    pub(super) fn forget(&mut self, flow: Flow) {
-        if let Some(until) = self.until.remove(&flow) {
-            self.ends.remove(&(until, flow));
+    /// The flow needs no trigger now: the daemon may be asked about it again after a short pause.
+    pub(super) fn served(&mut self, flow: Flow, now: Instant) {
+        if let Some(until) = self.forget(flow) {
+            let until = until.min(now + SERVED_PAUSE);
+            self.until.insert(flow, until);
+            self.ends.insert((until, flow));
         }
+    }
+    /// Removes a flow, and returns the end of its pause.
+    fn forget(&mut self, flow: Flow) -> Option<Instant> {
+        let until = self.until.remove(&flow)?;
+        self.ends.remove(&(until, flow));
+        Some(until)
     }
     pub(super) fn expire(&mut self, now: Instant) {
         while let Some((_, flow)) = self.ends.first().copied().filter(|(at, _)| *at <= now) {

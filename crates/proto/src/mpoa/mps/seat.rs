@@ -233,7 +233,7 @@ impl Mps {
                     false => self.seat.refuse(),
                 }
             }
-            FromMpsd::Served { source, target } => self.flows.forget((source, target)),
+            FromMpsd::Served { source, target } => self.flows.served((source, target), now),
             FromMpsd::Shown(part) => {
                 if !self.reports.take(part, &self.config, now) {
                     self.seat.refuse();

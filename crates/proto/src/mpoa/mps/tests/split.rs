@@ -200,6 +200,39 @@ fn an_sdu_on_a_shortcut_that_ended_with_its_daemon_is_counted_and_noted() {
 }
 
 #[test]
+fn a_daemon_is_asked_about_a_flow_that_it_serves_once_a_second() {
+    let mut alone = Alone::new(MpsConfig {
+        trigger: true,
+        ..config()
+    });
+    let mut ip_packet = vec![0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1, 0, 11];
+    ip_packet.extend([10, 2, 0, 20]);
+    let (mut now, mut asked) = (NOW, 0);
+    // 100 packets a second for 10 s.
+    for _ in 0..1000 {
+        alone.0.handle_timeout(now);
+        let packet = &ip_packet;
+        alone
+            .0
+            .handle_input(Input::Routed { itf: 1, packet }, now)
+            .unwrap();
+        while let Some(output) = alone.0.poll_output() {
+            let Output::Process(message) = output else {
+                continue;
+            };
+            if let ToDaemon::Message(ToMpsd::Flow { source, target, .. }) = message {
+                asked += 1;
+                let served = FromDaemon::Message(FromMpsd::Served { source, target });
+                let said = Input::Process(ProcessEvent::Said(served));
+                alone.0.handle_input(said, now).unwrap();
+            }
+        }
+        now += Duration::from_millis(10);
+    }
+    assert_eq!(asked, 10);
+}
+
+#[test]
 fn a_successor_uses_other_numbers() {
     let mut world = World::two_routers();
     world.split = true;
