@@ -176,3 +176,27 @@ fn the_same_lab_has_the_same_restarts() {
     let end = Instant::from_secs(10);
     assert_eq!((one.end, other.end), (end, end));
 }
+
+/// The router holds packets of a sender's former life, and the new life uses the same numbers again.
+#[test]
+fn packets_of_two_lives_of_a_sender_have_their_places() {
+    let network = "switches: { s0: {}, s1: {} }\n\
+        links: [[s0, s1, { name: trunk }]]\n\
+        lane: { on: s0, elans: { n: { subnet: 10.1.0.0/24 }, m: { subnet: 10.2.0.0/24 } } }\n\
+        routers: { r: { on: s0, elans: { n: 10.1.0.1, m: 10.2.0.1 } } }\n\
+        hosts:\n  \
+        a: { on: s0, elan: n, ip: 10.1.0.10 }\n  \
+        b: { on: s1, elan: m, ip: 10.2.0.11 }\n";
+    for kind in ["udp", "ping"] {
+        for restart in ["830ms", "910ms", "1s", "2s"] {
+            let (_, report) = run(&format!(
+                "{network}traffic: [{{ name: f, from: a, to: b, kind: {kind}, start: 500ms, rate: 100pps }}]\n\
+                faults: [{{ at: 760ms, link_down: trunk }}, {{ at: {restart}, restart: a }}]\n\
+                until: 6s\n"
+            ));
+            // `run` has looked at the books: no packet is unexplained.
+            let lost = report.flows[0].sum(|path| path.lost);
+            assert!(lost > 400, "{kind}, {restart}: {lost}");
+        }
+    }
+}

@@ -8,7 +8,7 @@ use crate::ip::meter::{FlowId, FlowSpec, PacketKey, Path, Sample};
 use crate::ip::stats::Distribution;
 use aerostat_proto::discard::Discard;
 use aerostat_proto::{Duration, Instant};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,9 @@ pub(super) struct Flow {
     /// Packets that have not been received, by order of sending.
     pub(super) outstanding: BTreeMap<u64, Sent>,
     pub(super) by_key: BTreeMap<PacketKey, u64>,
+    /// Earlier packets with the key of a packet in `by_key`, oldest first: a sender that has restarted begins its
+    /// numbers again while packets of its former life are under way.
+    former: BTreeMap<PacketKey, VecDeque<u64>>,
     /// Echo requests without an answer.
     asked: BTreeMap<PacketKey, Asked>,
     /// Of the received packets, the one that was sent last.
@@ -180,8 +183,7 @@ impl Flow {
         };
         self.outstanding.insert(index, sent);
         if let Some(older) = self.by_key.insert(sample.key, index) {
-            // The key is repeated, so a receipt can only be matched with the newer packet.
-            self.forget(older);
+            self.repeated(sample.key, older);
         }
         if self.outstanding.len() > MAX_OUTSTANDING
             && let Some((&oldest, sent)) = self.outstanding.first_key_value()
@@ -190,8 +192,29 @@ impl Flow {
             if self.by_key.get(&key) == Some(&oldest) {
                 self.by_key.remove(&key);
             }
+            self.take_former(key);
             self.forget(oldest);
         }
+    }
+
+    /// A packet has the key of `older`. A segment of TCP replaces the one before, because TCP repeats what is lost.
+    fn repeated(&mut self, key: PacketKey, older: u64) {
+        let lost = (self.outstanding.get(&older)).is_none_or(|sent| sent.lost.is_some());
+        if lost || matches!(key, PacketKey::Segment { .. }) {
+            self.forget(older);
+        } else {
+            self.former.entry(key).or_default().push_back(older);
+        }
+    }
+
+    /// Takes the oldest of the earlier packets with this key.
+    fn take_former(&mut self, key: PacketKey) -> Option<u64> {
+        let former = self.former.get_mut(&key)?;
+        let oldest = former.pop_front();
+        if former.is_empty() {
+            self.former.remove(&key);
+        }
+        oldest
     }
 
     /// Counts a packet as lost.
@@ -205,6 +228,15 @@ impl Flow {
 
     /// A packet, or a cell of a packet, was discarded.
     pub(super) fn lost(&mut self, key: PacketKey, place: Place, at: Instant) {
+        // What is lost first was sent first.
+        for index in self.former.get(&key).into_iter().flatten() {
+            if let Some(sent) = self.outstanding.get_mut(index)
+                && sent.lost.is_none()
+            {
+                sent.lost = Some((place, at));
+                return;
+            }
+        }
         let known = self.by_key.get(&key);
         // A member of an ELAN that ignores a flooded frame counts as the place of a loss only if there is no other
         // place.
@@ -269,7 +301,8 @@ impl Flow {
             } => self.received_streams.of(port).take(sequence, length),
             _ => u64::from(sample.payload),
         };
-        let Some(index) = self.by_key.remove(&sample.key) else {
+        let known = self.take_former(sample.key);
+        let Some(index) = known.or_else(|| self.by_key.remove(&sample.key)) else {
             self.unmatched += 1;
             return;
         };
@@ -316,7 +349,10 @@ impl Flow {
             let under_way = match &held {
                 // A packet that has not left its host still waits there, because no loss was reported.
                 Some(_) if sent.path.is_none() => true,
-                Some(held) => self.by_key.get(&sent.key) == Some(index) && held(sent.key),
+                Some(held) => {
+                    let newest = self.by_key.get(&sent.key) == Some(index);
+                    (newest || self.former.contains_key(&sent.key)) && held(sent.key)
+                }
                 None => now - sent.at < IN_FLIGHT || sent.path.is_none(),
             };
             if under_way && sent.lost.is_none() {
