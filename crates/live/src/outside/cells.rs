@@ -16,6 +16,8 @@
 //!
 //! Standards: I.361 (header, NNI form: 12 bits of VPI), I.432 §4.3 (HEC), I.610 (OAM).
 
+use super::Event;
+use super::bucket::Bucket;
 use aerostat_node::atm::{CellRun, RawCells, RawPool, Timing};
 use aerostat_node::inspect::Table;
 use aerostat_proto::Instant;
@@ -23,6 +25,7 @@ use aerostat_wire::Vc;
 use aerostat_wire::cell::{
     CELL_LEN, CellHeader, HEADER_LEN, HeaderForm, HecReceiver, HecVerdict, PAYLOAD_LEN,
 };
+use aerostat_wire::pseudowire::BareCell;
 use std::sync::Arc;
 
 /// VCI of F4 OAM flows, segment and end to end.
@@ -86,6 +89,25 @@ impl Receiver {
         }
         let [a, b, c, d, _] = *header;
         self.take([a, b, c, d], payload.first_chunk()?, now)
+    }
+
+    /// Receives the cells of a packet, without HEC, as far as the rate of the link allows. Returns the number of cells
+    /// above the rate.
+    pub(crate) fn packet(
+        &mut self,
+        cells: impl Iterator<Item = BareCell>,
+        bucket: &mut Bucket,
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) -> u64 {
+        let mut policed = 0;
+        for (header, payload) in cells {
+            match bucket.take(now) {
+                Some(at) => told.extend(self.take(header, &payload, at).map(Event::Cells)),
+                None => policed += 1,
+            }
+        }
+        policed
     }
 
     /// Receives one cell whose header has no HEC. Returns the run before it, if this cell does not belong to that run.

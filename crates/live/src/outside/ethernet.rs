@@ -155,13 +155,8 @@ impl Link {
     }
 
     fn frame(&mut self, cells: &[u8], now: Instant, told: &mut Vec<Event>) {
-        for (header, payload) in self.unpacker.cells(cells) {
-            if let Some(at) = self.bucket.take(now) {
-                told.extend(self.receiver.take(header, &payload, at).map(Event::Cells));
-            } else {
-                self.counters.policed += 1;
-            }
-        }
+        let cells = self.unpacker.cells(cells);
+        self.counters.policed += self.receiver.packet(cells, &mut self.bucket, now, told);
     }
 
     /// Queues all cells of a run, or none.

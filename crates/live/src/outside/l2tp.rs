@@ -348,14 +348,10 @@ impl Link {
             self.counters.wrong_cookie += 1;
             return;
         };
-        for (header, payload) in self.unpacker.cells(cells) {
-            if let Some(at) = self.bucket.take(now) {
-                let header = scope::relabel(self.model.scope, header);
-                told.extend(self.receiver.take(header, &payload, at).map(Event::Cells));
-            } else {
-                self.counters.policed += 1;
-            }
-        }
+        let scope = self.model.scope;
+        let cells = self.unpacker.cells(cells);
+        let cells = cells.map(|(header, payload)| (scope::relabel(scope, header), payload));
+        self.counters.policed += self.receiver.packet(cells, &mut self.bucket, now, told);
     }
 
     /// Queues all cells of a run, or none.

@@ -412,14 +412,10 @@ fn take_cells(
         wire.counters.channel += 1;
         return;
     }
-    for (header, payload) in wire.unpacker.cells(packet) {
-        if let Some(at) = bucket.take(now) {
-            let header = scope::relabel(wire.scope, header);
-            told.extend(receiver.take(header, &payload, at).map(Event::Cells));
-        } else {
-            wire.counters.policed += 1;
-        }
-    }
+    let scope = wire.scope;
+    let cells = wire.unpacker.cells(packet);
+    let cells = cells.map(|(header, payload)| (scope::relabel(scope, header), payload));
+    wire.counters.policed += receiver.packet(cells, bucket, now, told);
 }
 
 #[cfg(test)]

@@ -192,13 +192,8 @@ impl Link {
             return;
         }
         if let Some(unpacker) = &mut self.unpacker {
-            for (header, payload) in unpacker.cells(octets) {
-                if let Some(at) = self.bucket.take(now) {
-                    told.extend(self.receiver.take(header, &payload, at).map(Event::Cells));
-                } else {
-                    self.counters.policed += 1;
-                }
-            }
+            let cells = unpacker.cells(octets);
+            self.counters.policed += self.receiver.packet(cells, &mut self.bucket, now, told);
             return;
         }
         let Ok(cell) = <[u8; CELL_LEN]>::try_from(octets) else {
