@@ -57,6 +57,16 @@ impl<K: Copy + Ord> Deadlines<K> {
         keys.sort_unstable();
         keys
     }
+    /// Number of keys that have a deadline.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.at.len()
+    }
+    /// True if no key has a deadline.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty()
+    }
     /// Removes all deadlines.
     pub fn clear(&mut self) {
         self.at.clear();

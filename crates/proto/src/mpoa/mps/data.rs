@@ -2,11 +2,10 @@
 
 use super::{Counters, MpsConfig};
 use crate::discard::{Discard, Discards};
-use crate::{Duration, Instant};
+use crate::{Deadlines, Duration, Instant};
 use aerostat_wire::ipv4::Ipv4View;
 use aerostat_wire::ipv6::Ipv6View;
 use aerostat_wire::mpoa::ShortcutSdu;
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// How long no second trigger for a flow is sent: MPC-p6, the client's own hold-down.
@@ -22,8 +21,7 @@ pub(super) type Flow = (IpAddr, IpAddr);
 /// The flows for which the daemon was asked for a trigger a short time ago.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    until: BTreeMap<Flow, Instant>,
-    ends: BTreeSet<(Instant, Flow)>,
+    until: Deadlines<Flow>,
 }
 
 impl Flows {
@@ -42,46 +40,36 @@ impl Flows {
         let (source, target) = (IpAddr::from(ip.source()), IpAddr::from(ip.destination()));
         let local = config.interface(itf)?.covers(source);
         let flow = (source, target);
-        if !local || self.until.contains_key(&flow) || target.is_multicast() {
+        if !local || self.until.at(&flow).is_some() || target.is_multicast() {
             return None;
         }
         if self.until.len() >= config.limits.devices {
             counters.limits_met += 1;
             return None;
         }
-        let until = now + TRIGGER_PAUSE;
-        self.until.insert(flow, until);
-        self.ends.insert((until, flow));
+        self.until.set(flow, Some(now + TRIGGER_PAUSE));
         Some(flow)
     }
     /// The flow needs no trigger now: the daemon may be asked about it again after a short pause.
     pub(super) fn served(&mut self, flow: Flow, now: Instant) {
-        if let Some(until) = self.forget(flow) {
-            let until = until.min(now + SERVED_PAUSE);
-            self.until.insert(flow, until);
-            self.ends.insert((until, flow));
+        if let Some(until) = self.until.at(&flow) {
+            self.until.set(flow, Some(until.min(now + SERVED_PAUSE)));
         }
     }
-    /// Removes a flow, and returns the end of its pause.
-    fn forget(&mut self, flow: Flow) -> Option<Instant> {
-        let until = self.until.remove(&flow)?;
-        self.ends.remove(&(until, flow));
-        Some(until)
-    }
     pub(super) fn expire(&mut self, now: Instant) {
-        while let Some((_, flow)) = self.ends.first().copied().filter(|(at, _)| *at <= now) {
-            self.forget(flow);
+        for flow in self.until.due(now) {
+            self.until.set(flow, None);
         }
     }
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.ends.first().map(|(at, _)| *at)
+        self.until.next()
     }
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        self.until.clear();
     }
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.until.is_empty() && self.ends.is_empty()
+        self.until.is_empty()
     }
 }
 
