@@ -3,8 +3,7 @@
 use super::*;
 use crate::AtmRequest;
 use crate::split::codec::Message as _;
-use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon, names, testing};
-use proptest::prelude::*;
+use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon, names};
 
 type To = Numbered<ToDaemon<ToSigd>>;
 type From = Numbered<FromDaemon<FromSigd>>;
@@ -16,25 +15,7 @@ const fn frame(message: FromSigd) -> From {
     }
 }
 
-proptest! {
-    #[test]
-    fn messages_survive(seed: u64) {
-        testing::survives::<To>(seed);
-        testing::survives::<From>(seed);
-    }
-
-    #[test]
-    fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        testing::canonical::<To>(&octets);
-        testing::canonical::<From>(&octets);
-    }
-
-    #[test]
-    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: u16, to: u8) {
-        testing::damaged::<To>(seed, at.into(), to);
-        testing::damaged::<From>(seed, at.into(), to);
-    }
-}
+crate::split::testing::message_properties!(To, From);
 
 /// A release, octet by octet.
 #[test]

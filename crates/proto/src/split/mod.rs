@@ -19,7 +19,7 @@
 //!
 //! **A role is added** by: a line in [`Role`] (here and in `codec.rs`), its two types of messages with
 //! [`split_choice!`](crate::split_choice) and [`split_record!`](crate::split_record) (in whatever crate the types are),
-//! its list in [`names`], a [`Daemon`], a data half with a [`Seat`], and a test that calls [`testing::survives`] for
+//! its list in [`names`], a [`Daemon`], a data half with a [`Seat`], and a test with `message_properties!` for
 //! both types. The rest is in the essay of `aerostat_live::daemons`.
 //!
 //! **Bounds.** A frame has at most [`FRAME_MAX`] octets. [`Early::MOST`] SDUs of a connection wait until the data half

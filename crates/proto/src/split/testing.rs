@@ -10,7 +10,7 @@ use core::fmt::Debug;
 pub struct Random(u64);
 
 impl Random {
-    /// One with this seed.
+    /// A source of samples with this seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
@@ -59,3 +59,40 @@ pub fn damaged<T: Field + Message>(seed: u64, at: usize, to: u8) {
     frame[at] = to;
     canonical::<T>(&frame);
 }
+
+/// The property tests of messages, for these types.
+#[cfg(test)]
+macro_rules! message_properties {
+    ($($message:ty),+ $(,)?) => {
+        proptest::proptest! {
+            #[test]
+            fn messages_survive(seed: u64) {
+                $($crate::split::testing::survives::<$message>(seed);)+
+            }
+
+            #[test]
+            fn any_octets_are_a_message_or_an_error(
+                octets in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+            ) {
+                $($crate::split::testing::canonical::<$message>(&octets);)+
+            }
+
+            /// The first octets are a number and, in most cases, a type that exists.
+            #[test]
+            fn any_fields_are_a_message_or_an_error(
+                kind in 0u16..40,
+                octets in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..100),
+            ) {
+                let frame = [&[0, 1, 0, 2][..], &kind.to_be_bytes(), &octets].concat();
+                $($crate::split::testing::canonical::<$message>(&frame);)+
+            }
+
+            #[test]
+            fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
+                $($crate::split::testing::damaged::<$message>(seed, at, to);)+
+            }
+        }
+    };
+}
+#[cfg(test)]
+pub(crate) use message_properties;

@@ -1,7 +1,6 @@
 //! What all daemons share survives its octets.
 
 use super::codec::Message as _;
-use super::testing::{canonical, damaged, survives};
 use super::*;
 use crate::{AtmEvent, AtmRequest, Trace, split_choice, split_messages};
 use proptest::prelude::*;
@@ -16,25 +15,9 @@ enum Any {
 split_choice!(Any { 1 Request(request); 2 Event(event); 3 Trace(trace); });
 split_messages!(Any);
 
+crate::split::testing::message_properties!(Any, Greeting);
+
 proptest! {
-    #[test]
-    fn messages_survive(seed: u64) {
-        survives::<Any>(seed);
-        survives::<Greeting>(seed);
-    }
-
-    #[test]
-    fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        canonical::<Any>(&octets);
-        canonical::<Greeting>(&octets);
-    }
-
-    #[test]
-    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
-        damaged::<Any>(seed, at, to);
-        damaged::<Greeting>(seed, at, to);
-    }
-
     #[test]
     fn events_are_the_same_borrowed_or_not(seed: u64) {
         use super::codec::Field as _;

@@ -7,7 +7,7 @@ use crate::machine::settle;
 use crate::split::codec::Message as _;
 use crate::split::{
     FRAME_MAX, FromDaemon, Numbered, Process, ProcessInput, ProcessOutput, Random, Signal,
-    ToDaemon, names, testing,
+    ToDaemon, names,
 };
 use crate::{AtmEvent, AtmRequest};
 use aerostat_wire::{TrafficParams, Vc};
@@ -16,25 +16,9 @@ use proptest::prelude::*;
 type To = Numbered<ToDaemon<ToIlmid>>;
 type From = Numbered<FromDaemon<FromIlmid>>;
 
+crate::split::testing::message_properties!(To, From);
+
 proptest! {
-    #[test]
-    fn messages_survive(seed: u64) {
-        testing::survives::<To>(seed);
-        testing::survives::<From>(seed);
-    }
-
-    #[test]
-    fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        testing::canonical::<To>(&octets);
-        testing::canonical::<From>(&octets);
-    }
-
-    #[test]
-    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: u16, to: u8) {
-        testing::damaged::<To>(seed, at.into(), to);
-        testing::damaged::<From>(seed, at.into(), to);
-    }
-
     /// A process that gets random messages, random SDUs and signals neither panics nor talks without end, and each of
     /// its frames is a message of its role.
     #[test]

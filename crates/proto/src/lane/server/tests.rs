@@ -4,7 +4,6 @@
 use super::*;
 use crate::lane::{BusConfig, LesConfig, ServerParams};
 use crate::split::codec::Message as _;
-use crate::split::testing::{canonical, damaged, survives};
 use crate::split::{
     Ended, FRAME_MAX, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput,
     Signal, ToDaemon, names,
@@ -12,32 +11,13 @@ use crate::split::{
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine as _, PartyId};
 use aerostat_wire::lane::{CONTROL_SDU, ElanName};
 use aerostat_wire::{MacAddr, Qos, Sap, Vc};
-use proptest::prelude::*;
 
 const NOW: Instant = Instant::ZERO;
 
 type To = Numbered<ToDaemon<ToServer>>;
 type From = Numbered<FromDaemon<FromServer>>;
 
-proptest! {
-    #[test]
-    fn messages_survive(seed: u64) {
-        survives::<To>(seed);
-        survives::<From>(seed);
-    }
-
-    #[test]
-    fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        canonical::<To>(&octets);
-        canonical::<From>(&octets);
-    }
-
-    #[test]
-    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
-        damaged::<To>(seed, at, to);
-        damaged::<From>(seed, at, to);
-    }
-}
+crate::split::testing::message_properties!(To, From);
 
 #[test]
 fn data_is_told_apart_by_its_first_octets() {

@@ -4,10 +4,9 @@ use super::*;
 use crate::ConnId;
 use crate::mpoa::messages::EgressInfo;
 use crate::split::codec::{Field, Message as _, TEXT_MAX};
-use crate::split::testing::{Random, canonical, damaged, survives};
+use crate::split::testing::Random;
 use crate::split::{FRAME_MAX, FromDaemon, Numbered, names};
 use crate::{AtmRequest, Trace};
-use proptest::prelude::*;
 
 type To = Numbered<crate::split::ToDaemon<ToMpcd>>;
 type From = Numbered<FromDaemon<FromMpcd>>;
@@ -16,25 +15,7 @@ const fn frame(message: FromDaemon<FromMpcd>) -> From {
     Numbered { number: 0, message }
 }
 
-proptest! {
-    #[test]
-    fn messages_survive(seed: u64) {
-        survives::<To>(seed);
-        survives::<From>(seed);
-    }
-
-    #[test]
-    fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        canonical::<To>(&octets);
-        canonical::<From>(&octets);
-    }
-
-    #[test]
-    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
-        damaged::<To>(seed, at, to);
-        damaged::<From>(seed, at, to);
-    }
-}
+crate::split::testing::message_properties!(To, From);
 
 /// A Cache Imposition, octet by octet.
 #[test]

@@ -3,43 +3,12 @@
 use super::*;
 use crate::AtmRequest;
 use crate::split::codec::Message as _;
-use crate::split::testing::{canonical, damaged, survives};
 use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon, names};
-use proptest::prelude::*;
 
 type To = Numbered<ToDaemon<ToLecd>>;
 type From = Numbered<FromDaemon<FromLecd>>;
 
-proptest! {
-    #[test]
-    fn messages_survive(seed: u64) {
-        survives::<To>(seed);
-        survives::<From>(seed);
-    }
-
-    #[test]
-    fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        canonical::<To>(&octets);
-        canonical::<From>(&octets);
-    }
-
-    /// The first octets are a number, and types that exist.
-    #[test]
-    fn any_fields_are_a_message_or_an_error(
-        kind in 0u16..22,
-        octets in prop::collection::vec(any::<u8>(), 0..100),
-    ) {
-        let frame = [&[0, 1, 0, 2][..], &kind.to_be_bytes(), &octets].concat();
-        canonical::<To>(&frame);
-        canonical::<From>(&frame);
-    }
-
-    #[test]
-    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
-        damaged::<To>(seed, at, to);
-        damaged::<From>(seed, at, to);
-    }
-}
+crate::split::testing::message_properties!(To, From);
 
 /// A path for a destination, octet by octet.
 #[test]

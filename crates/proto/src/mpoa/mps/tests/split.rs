@@ -10,7 +10,6 @@ use crate::mpoa::mps::{
 };
 use crate::nhrp::auth;
 use crate::split::codec::{Field as _, Message as _};
-use crate::split::testing::{canonical, damaged, survives};
 use crate::split::{
     FRAME_MAX, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Random,
     Signal, ToDaemon, names,
@@ -26,25 +25,7 @@ type From = Numbered<FromDaemon<FromMpsd>>;
 const SECOND: Duration = Duration::from_secs(1);
 const NOW: Instant = Instant::from_secs(1);
 
-proptest! {
-    #[test]
-    fn messages_survive(seed: u64) {
-        survives::<To>(seed);
-        survives::<From>(seed);
-    }
-
-    #[test]
-    fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        canonical::<To>(&octets);
-        canonical::<From>(&octets);
-    }
-
-    #[test]
-    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
-        damaged::<To>(seed, at, to);
-        damaged::<From>(seed, at, to);
-    }
-}
+crate::split::testing::message_properties!(To, From);
 
 #[test]
 fn every_name_that_the_daemon_uses_is_known() {
