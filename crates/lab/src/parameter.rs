@@ -1,5 +1,5 @@
-//! Keys of a lab file that set parameters of protocols. Their names, kinds, ranges, defaults and documentation come from
-//! the protocols' own structures of parameters ([`Parameters`]).
+//! Keys of a lab file that set parameters of protocols. Their names, kinds, ranges, defaults and documentation come
+//! from the protocols' own structures of parameters ([`Parameters`]).
 
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Fields, FromTree};

@@ -138,8 +138,8 @@ impl Starts {
         ready
     }
 
-    /// When each flow started first: the time in the lab file, or the time at which its hosts had joined; `None` if they
-    /// have not joined yet.
+    /// When each flow started first: the time in the lab file, or the time at which its hosts had joined; `None` if
+    /// they have not joined yet.
     #[must_use]
     pub fn began(&self, lab: &Lab) -> Vec<Option<Instant>> {
         let flows = self.flows.iter().zip(&lab.traffic);

@@ -1,11 +1,12 @@
 //! Reassembly of AAL5 where SDUs are needed in the middle of the network: at a link that carries SDUs, at a tap.
 //!
-//! The network moves cells. PDUs that were made in this program mostly stay whole, and pass without any work here. Cells
-//! from outside have to be collected, per connection.
+//! The network moves cells. PDUs that were made in this program mostly stay whole, and pass without any work here.
+//! Cells from outside have to be collected, per connection.
 //!
 //! **Bounds.** A peer outside may use any number of labels. So only a PDU in progress has an entry, and there are at
-//! most [`MOST_OPEN`] entries with at most [`MOST_CELLS`] cells together. A new cell displaces the PDU whose last cell is
-//! the oldest. So PDUs that never end give way to those that move on, also under a flood; displaced PDUs are counted.
+//! most [`MOST_OPEN`] entries with at most [`MOST_CELLS`] cells together. A new cell displaces the PDU whose last cell
+//! is the oldest. So PDUs that never end give way to those that move on, also under a flood; displaced PDUs are
+//! counted.
 
 use aerostat_node::atm::{CellRun, Pdu, RunReassembler};
 use std::collections::BTreeMap;

@@ -15,8 +15,8 @@
 //! **Policing.** A run carries the time at which its source sends each cell (`atm/timing.rs`), and policers use these
 //! times. So turns of whole runs at a queue cost no conforming cell.
 //!
-//! **Losses.** A cell that is lost or damaged on a cable costs its whole PDU, as it would in AAL5, if the PDU was made in
-//! the lab. Cells from outside are lost one by one; the receiver finds out what they cost.
+//! **Losses.** A cell that is lost or damaged on a cable costs its whole PDU, as it would in AAL5, if the PDU was made
+//! in the lab. Cells from outside are lost one by one; the receiver finds out what they cost.
 
 pub mod line;
 mod probe;

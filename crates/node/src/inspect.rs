@@ -1,8 +1,8 @@
 //! State for people and programs: every protocol's snapshot as rows of tables.
 //!
 //! A row is a structure ([`rows!`](crate::rows!)): its fields are the columns, and their comments are the meanings that
-//! `docs/results.md` and the schema give. The modules below have the rows by what `aerostat inspect` shows them for, and
-//! make them of the snapshots of the machines. [`words`] has the spelling of states.
+//! `docs/results.md` and the schema give. The modules below have the rows by what `aerostat inspect` shows them for,
+//! and make them of the snapshots of the machines. [`words`] has the spelling of states.
 //!
 //! All tables have one form: a terminal shows them as tables, JSON as objects with the column names as keys. `run`'s
 //! results and `inspect` of a running lab have the same rows.

@@ -1,8 +1,8 @@
 //! Counters: their names, values and sums from one list of each set.
 //!
 //! [`counters!`](crate::counters!) makes a structure of counters. The structure can be shown (`rows()` of the whole
-//! set), added to another of its kind, and sent between processes (see [`split`](crate::split)), so a new counter is one
-//! line at one place.
+//! set), added to another of its kind, and sent between processes (see [`split`](crate::split)), so a new counter is
+//! one line at one place.
 
 use core::fmt;
 use std::collections::BTreeMap;

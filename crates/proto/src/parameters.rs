@@ -5,10 +5,10 @@
 //! with their ranges: a parameter with a range has a [`Range`] of the same name in the structure's `RANGES`. Readers,
 //! documents and errors take the range and the default from there.
 //!
-//! **Keys.** A parameter with a range is a key of lab files. [`Parameters`] lists these parameters, and gives them other
-//! values by name. Lab files, their schema, their page and the `settings` of results know them from this list alone. The
-//! first paragraph of a parameter's documentation is therefore written for users: it stands in the schema and on the
-//! page.
+//! **Keys.** A parameter with a range is a key of lab files. [`Parameters`] lists these parameters, and gives them
+//! other values by name. Lab files, their schema, their page and the `settings` of results know them from this list
+//! alone. The first paragraph of a parameter's documentation is therefore written for users: it stands in the schema
+//! and on the page.
 //!
 //! **Objects and owners.** Each protocol owns its structure in its `params.rs`, such as
 //! [`MpcParams`](crate::mpoa::params::MpcParams).
@@ -214,8 +214,8 @@ pub trait Parameters {
 }
 
 /// Makes a structure of parameters: `field: type = default, smallest..=largest;`, and without a range what no user may
-/// set. The structure gets `DEFAULT`, `RANGES`, `in_range`, `adopt` and [`Parameters`](crate::parameters::Parameters). After
-/// `split`, it can be part of messages between the halves of a machine, too.
+/// set. The structure gets `DEFAULT`, `RANGES`, `in_range`, `adopt` and [`Parameters`](crate::parameters::Parameters).
+/// After `split`, it can be part of messages between the halves of a machine, too.
 #[macro_export]
 macro_rules! parameters {
     (

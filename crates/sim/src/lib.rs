@@ -13,8 +13,8 @@
 //!
 //! A [`World`] owns its nodes and links. [`World::run_until`] takes what is due next, cells that arrive at a node or
 //! the deadline of a node, gives it to the node, and then looks at the node's ports for cells that may leave. An
-//! [`Observer`] hears what nodes tell. Events of one instant have a fixed order ([`aerostat_lab::plant`]), and each link draws from
-//! a random stream of its own: the same world with the same seed gives the same outputs, byte for byte.
+//! [`Observer`] hears what nodes tell. Events of one instant have a fixed order ([`aerostat_lab::plant`]), and each
+//! link draws from a random stream of its own: the same world with the same seed gives the same outputs, byte for byte.
 //!
 //! # Example
 //!

@@ -2,8 +2,9 @@
 //! use the ATM service; networks of switches (feature `switch`); and whole labs (feature `labs`).
 //!
 //! [`AtmNet`] turns the [`AtmRequest`](aerostat_proto::AtmRequest)s of numbered users into
-//! [`AtmEvent`](aerostat_proto::AtmEvent)s of others, after a constant delay, in order. It can lose SDUs, refuse calls, break calls and forget a user. [`World`] drives users of one type
-//! ([`AtmUser`]: a machine, or an enum of machines) and checks the rules of [`aerostat_proto::Machine`] that can be checked from outside.
+//! [`AtmEvent`](aerostat_proto::AtmEvent)s of others, after a constant delay, in order. It can lose SDUs, refuse calls,
+//! break calls and forget a user. [`World`] drives users of one type ([`AtmUser`]: a machine, or an enum of machines)
+//! and checks the rules of [`aerostat_proto::Machine`] that can be checked from outside.
 
 #[cfg(feature = "labs")]
 pub mod labs;

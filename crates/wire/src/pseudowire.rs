@@ -159,9 +159,9 @@ impl<'a> Aal5Packet<'a> {
     /// Reads a packet; octets behind the length of a short packet are padding.
     ///
     /// # Errors
-    /// `Short` if control word or payload is missing, or if the packet is shorter than its length field says. `Value` if
-    /// the first four bits are not 0, if the length is that of a packet without payload, or if T does not come with one
-    /// cell.
+    /// `Short` if control word or payload is missing, or if the packet is shorter than its length field says. `Value`
+    /// if the first four bits are not 0, if the length is that of a packet without payload, or if T does not come with
+    /// one cell.
     pub fn decode(packet: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(packet);
         let word = ControlWord::decode(reader.array("control word")?)?;

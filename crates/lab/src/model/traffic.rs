@@ -31,8 +31,8 @@ pub struct Flow {
     pub voice: bool,
     /// Earliest start time; see `waits`.
     pub start: Duration,
-    /// True to start as soon as its hosts and the routers between them can be reached, instead of at a time that the file
-    /// gives.
+    /// True to start as soon as its hosts and the routers between them can be reached, instead of at a time that the
+    /// file gives.
     pub waits: bool,
     /// How long it sends; `None` means to the end of the run.
     pub duration: Option<Duration>,

@@ -76,8 +76,8 @@ impl<N: Node, M> Plant<N, M> {
         dead.map_or(line.place(Cause::Cut), off)
     }
 
-    /// The place of a loss at the port in front of a line. Cells of a queue that is emptied because its link is down are
-    /// lost with the link.
+    /// The place of a loss at the port in front of a line. Cells of a queue that is emptied because its link is down
+    /// are lost with the link.
     pub(super) fn place_at_port(&self, line: LineId, drop: &DroppedPdu) -> Place {
         match drop.reason {
             DropReason::LinkDown => self.place_while_down(line),

@@ -228,7 +228,8 @@ fn connection(
     })
 }
 
-/// Reports that the ports of the last connection cannot guarantee what all connections together need, and is then false.
+/// Reports that the ports of the last connection cannot guarantee what all connections together need, and is then
+/// false.
 fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) -> bool {
     let mut reserved: BTreeMap<(NodeId, PortNo), (u64, u64)> = BTreeMap::new();
     for pvc in &lab.pvcs {

@@ -17,14 +17,14 @@
 //! | cannot be seen | hung after 10 s of silence |
 //!
 //! So the patience is measured in CPU time of the process wherever a lack of CPU time may be the reason. A process that
-//! has not greeted yet is judged in the same way, with 10 s in place of 0.4 s and 1 s. The looks at a process that sends
-//! faster than the lab reads begin after 10 s, because its answer may wait among its frames.
+//! has not greeted yet is judged in the same way, with 10 s in place of 0.4 s and 1 s. The looks at a process that
+//! sends faster than the lab reads begin after 10 s, because its answer may wait among its frames.
 //!
 //! **Cost.** A question costs two frames, one wakeup of the daemon and one of the lab. With 69 idle daemons in a debug
-//! build on a loaded machine with two cores, the daemon used 0.07 ms of CPU time for each question, and the lab 0.03 ms.
-//! 69 daemons get 180 questions a second, which is 1.8 % of a core. From the same figures follow 0.4 % for 10 daemons
-//! (40 questions a second) and 20 % for 10 000 (2000 questions a second). The helper looks at silent processes only, at
-//! most 320 times a second.
+//! build on a loaded machine with two cores, the daemon used 0.07 ms of CPU time for each question, and the lab 0.03
+//! ms. 69 daemons get 180 questions a second, which is 1.8 % of a core. From the same figures follow 0.4 % for 10
+//! daemons (40 questions a second) and 20 % for 10 000 (2000 questions a second). The helper looks at silent processes
+//! only, at most 320 times a second.
 
 use aerostat_proto::{Duration, Instant};
 use core::fmt;

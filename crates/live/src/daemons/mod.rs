@@ -21,13 +21,13 @@
 //! its work inside its process. A daemon that hangs is found by its heartbeat (`beat`), killed and started again like a
 //! daemon that died; a daemon that a user started only loses its seat. Without mpcd a host forwards over LANE. Without
 //! lecd it remains a member for ten seconds. Without a LES or a BUS its clients join again when the server is back.
-//! Without mpsd a router has no MPOA: its shortcuts end, and LANE carries their packets. Without sigd a node has only its
-//! permanent connections. Without ilmid addresses stay as they are. When the lab ends, for whatever reason, the kernel
-//! ends the processes that the lab started, and the others see that their socket closes.
+//! Without mpsd a router has no MPOA: its shortcuts end, and LANE carries their packets. Without sigd a node has only
+//! its permanent connections. Without ilmid addresses stay as they are. When the lab ends, for whatever reason, the
+//! kernel ends the processes that the lab started, and the others see that their socket closes.
 //!
-//! **Cost.** A turn touches only seats with an event; the tick of the heartbeat, 20 times a second, checks the silence of
-//! all seats. Up to 800 daemons are asked at least every 0.4 s each, and more daemons share 2000 questions a second. A
-//! tick has whole questions, so 10 daemons get 40 a second. Each of 10 000 daemons is asked every 5 s: there a hung
+//! **Cost.** A turn touches only seats with an event; the tick of the heartbeat, 20 times a second, checks the silence
+//! of all seats. Up to 800 daemons are asked at least every 0.4 s each, and more daemons share 2000 questions a second.
+//! A tick has whole questions, so 10 daemons get 40 a second. Each of 10 000 daemons is asked every 5 s: there a hung
 //! daemon is found within 7 s, if it gets its processor time. For each question the lab makes two system calls, and the
 //! daemon three.
 //!

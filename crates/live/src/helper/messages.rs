@@ -54,7 +54,8 @@ pub(super) enum Reply {
     Done,
     /// The daemon is this process.
     Process { pid: u32 },
-    /// The daemon runs, or the seat has no daemon: the letter of its state, or 0 if it cannot be seen; its CPU time, ms.
+    /// The daemon runs, or the seat has no daemon: the letter of its state, or 0 if it cannot be seen; its CPU time,
+    /// ms.
     Runs { state: u8, cpu_ms: u64 },
     /// The daemon has ended: its status as encoded by the kernel, and its last output.
     Ended { status: u32, words: String },

@@ -5,8 +5,8 @@
 //! counted. There is no greeting and no keep-alive, so the connection itself stands for the line: without a connection
 //! the port is down. Source: linux-atm 2.5.1, `atmtcp`.
 //!
-//! **Cells.** The link ends here for cells: PDUs whose cells come one by one are put together. Cells of another AAL than
-//! 5, OAM cells and PDUs with lost cells cannot be carried; they are dropped and counted.
+//! **Cells.** The link ends here for cells: PDUs whose cells come one by one are put together. Cells of another AAL
+//! than 5, OAM cells and PDUs with lost cells cannot be carried; they are dropped and counted.
 //!
 //! **Slow and faulty peers.** Data that the peer does not take wait in a buffer of `BUFFER` octets; whole SDUs that do
 //! not fit are dropped, as in any queue. A length over 65535 or a VPI that no cell can carry cannot be skipped, so the

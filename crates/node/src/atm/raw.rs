@@ -102,8 +102,8 @@ impl RawPool {
             None => Arc::default(),
         }
     }
-    /// Gives out a block that was filled, and remembers it to use it again later. Few cells move from a large block to a
-    /// small one, so that they do not keep the memory of many while they wait.
+    /// Gives out a block that was filled, and remembers it to use it again later. Few cells move from a large block to
+    /// a small one, so that they do not keep the memory of many while they wait.
     pub fn give(&mut self, block: Arc<RawCells>) -> Arc<RawCells> {
         let (cells, room) = (block.cells.len(), block.cells.capacity());
         if room > 16 && cells < room / 4 {

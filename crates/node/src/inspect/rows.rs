@@ -249,7 +249,8 @@ impl fmt::Display for Tag {
 /// comments of its fields say what the columns are. A constant at the top, which may
 /// be left out, is the list of all these tables.
 ///
-/// The structures implement [`Row`], `serde::Serialize` and `serde::Deserialize`: JSON has the same values as the table.
+/// The structures implement [`Row`], `serde::Serialize` and `serde::Deserialize`: JSON has the same values as the
+/// table.
 ///
 /// ```
 /// use aerostat_node::inspect::{Row as _, Table};

@@ -37,8 +37,8 @@ crate::rows! {
         pub setup_us: Option<u64>,
         /// PDUs that the program began to write, or had to send back.
         pub offered_pdus: u64,
-        /// Of these, PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with the
-        /// call.
+        /// Of these, PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with
+        /// the call.
         pub refused_pdus: u64,
         /// Of these, PDUs that wait in the program for room in the adapter: offered = sent + refused + waiting.
         pub waiting_pdus: u64,

@@ -110,7 +110,8 @@ aerostat_proto::counters! {
         pub requests: u64,
         /// Neighbours that answered none of a series of requests.
         pub failures: u64,
-        /// Packets dropped because too many waited for one neighbour, or because their neighbour was removed to make room.
+        /// Packets dropped because too many waited for one neighbour, or because their neighbour was removed to make
+        /// room.
         pub overflows: u64,
         /// Packets dropped because their neighbour did not answer.
         pub unanswered: u64,

@@ -190,9 +190,9 @@ impl Signalling {
     pub fn early(&self) -> impl Iterator<Item = &DataUnitBuf> {
         self.conns.values().flat_map(|conn| conn.early.iter())
     }
-    /// Holds an SDU of a caller that is quicker than the network's or the daemon's word that the call is up; false if no
-    /// accepted call has this label, or if there is no room. A user that got the SDU at once would answer at once, and
-    /// may not send yet.
+    /// Holds an SDU of a caller that is quicker than the network's or the daemon's word that the call is up; false if
+    /// no accepted call has this label, or if there is no room. A user that got the SDU at once would answer at once,
+    /// and may not send yet.
     pub fn hold(&mut self, vc: Vc, sdu: DataUnit<'_>) -> bool {
         let call = self.labels.get(&vc);
         let Some(conn) = call.and_then(|call| self.conns.get_mut(call)) else {

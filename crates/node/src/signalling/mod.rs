@@ -6,9 +6,10 @@
 //!
 //! **Objects and owners.** Signalling has two halves. The host half, [`Signalling`], has the tasks of a kernel: the
 //! table of listeners (address, B-LLI and B-HLI, exactly one user each), the connections of each user under the user's
-//! own [`ConnId`], VCs, and permanent connections. The daemon half, [`Sigd`], owns the interface and reads the network's
-//! messages. The host half always has the daemon in a [`Seat`]. In one process the seat hands each message over in the
-//! same call; with `up --split` the message goes to the daemon's process. `aerostat_proto::sigd` has the messages.
+//! own [`ConnId`], VCs, and permanent connections. The daemon half, [`Sigd`], owns the interface and reads the
+//! network's messages. The host half always has the daemon in a [`Seat`]. In one process the seat hands each message
+//! over in the same call; with `up --split` the message goes to the daemon's process. `aerostat_proto::sigd` has the
+//! messages.
 //!
 //! Data pass through neither half: the host asks for the label of an outgoing SDU ([`Signalling::label`]) and for the
 //! receiver of an incoming SDU ([`Signalling::receiver`]).
@@ -24,9 +25,9 @@
 //! **Permanent connections** are calls without messages: the user names the label, and faults of the signalling link do
 //! not affect them. A label that a call uses is refused with cause 35.
 //!
-//! **Death of the daemon.** Each switched connection is released with cause 41 and new calls are refused with this cause
-//! at once, as Linux closes every SVC socket when `atmsigd` ends. Listeners stay, which differs from Linux. Before the
-//! first daemon has started, calls wait as for the link. The live driver replaces a daemon that hangs.
+//! **Death of the daemon.** Each switched connection is released with cause 41 and new calls are refused with this
+//! cause at once, as Linux closes every SVC socket when `atmsigd` ends. Listeners stay, which differs from Linux.
+//! Before the first daemon has started, calls wait as for the link. The live driver replaces a daemon that hangs.
 //!
 //! **Trust.** The host half accepts messages of the daemon only about the daemon's own calls: calls for which there is
 //! a listener or a request, one free label for each, within the limits.

@@ -68,8 +68,8 @@ impl Clip {
         self.conns.get(conn).is_some_and(Conn::is_open)
     }
 
-    /// Makes a call; `mux` offers VC multiplexing, with SDUs that are bare packets. With `own` the connection is for the
-    /// contract of one next hop.
+    /// Makes a call; `mux` offers VC multiplexing, with SDUs that are bare packets. With `own` the connection is for
+    /// the contract of one next hop.
     fn call(
         &mut self,
         called: AtmAddress,

@@ -131,8 +131,8 @@ impl Field for Duration {
     }
 }
 
-/// Nanoseconds of the sender's own clock. The receiver has another clock: it compares such a time only with times of the
-/// same sender.
+/// Nanoseconds of the sender's own clock. The receiver has another clock: it compares such a time only with times of
+/// the same sender.
 impl Field for Instant {
     fn put(&self, to: &mut Vec<u8>) {
         self.as_nanos().put(to);

@@ -48,8 +48,8 @@ crate::parameters! {
         window: u32 = 128, 1..=4096;
         /// Messages that may wait for transmission or acknowledgement. A local choice.
         max_queue: usize = 1024;
-        /// Initial VT(SQ). With the standard's 0, a peer that did not notice a restart takes the first BGN after it for a
-        /// retransmission. An owner that restarts should use another value each time.
+        /// Initial VT(SQ). With the standard's 0, a peer that did not notice a restart takes the first BGN after it for
+        /// a retransmission. An owner that restarts should use another value each time.
         initial_sq: u8 = 0;
         /// Edition of the protocol.
         mode: Mode = Mode::Q2110;

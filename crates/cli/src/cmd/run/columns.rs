@@ -1,5 +1,5 @@
-//! All tables of the results with their columns: the source of the published schema, of the columns of CSV files, and of
-//! the test that checks docs/results.md. The tables of nodes are the rows of `aerostat inspect`.
+//! All tables of the results with their columns: the source of the published schema, of the columns of CSV files, and
+//! of the test that checks docs/results.md. The tables of nodes are the rows of `aerostat inspect`.
 
 mod lab;
 mod nodes;

@@ -30,9 +30,9 @@ pub enum Written {
 }
 
 impl Nic {
-    /// Writes a PDU with this mark. Unlike [`Nic::send`], this accepts a PDU only if there is room for it and the link is up;
-    /// [`Nic::room_at`] says when to try again. The upper half of the buffer that all VCs share is reserved for VCs
-    /// with an empty queue.
+    /// Writes a PDU with this mark. Unlike [`Nic::send`], this accepts a PDU only if there is room for it and the link
+    /// is up; [`Nic::room_at`] says when to try again. The upper half of the buffer that all VCs share is reserved for
+    /// VCs with an empty queue.
     pub fn write(&mut self, vc: Vc, sdu: Vec<u8>, mark: Option<Mark>, now: Instant) -> Written {
         let Some(queue) = self.queue_of(vc) else {
             return Written::Refused;

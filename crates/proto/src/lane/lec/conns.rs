@@ -93,8 +93,8 @@ impl Conns {
             unreported.insert(conn);
         }
     }
-    /// The connections that may have changed since the last call, in order, with those that are gone; all connections at
-    /// the first call.
+    /// The connections that may have changed since the last call, in order, with those that are gone; all connections
+    /// at the first call.
     pub(super) fn changes(&mut self) -> BTreeSet<ConnId> {
         let changed = self.unreported.replace(BTreeSet::new());
         changed.unwrap_or_else(|| self.table.iter().map(|(conn, _)| conn).collect())

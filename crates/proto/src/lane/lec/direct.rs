@@ -296,8 +296,8 @@ impl Control {
         self.send_on(via, frame.encode());
     }
 
-    /// Sends the request again, with the number of the first one: frames are held, so an answer to any of them says that
-    /// the old path is empty. The request is lost if its target has joined the LES but not the BUS yet.
+    /// Sends the request again, with the number of the first one: frames are held, so an answer to any of them says
+    /// that the old path is empty. The request is lost if its target has joined the LES but not the BUS yet.
     fn repeat_flush(&mut self, mac: MacAddr, now: Instant) {
         let pause = self.params.expected_arp_time;
         let Some(entry) = self.cache.get_mut(&mac) else {

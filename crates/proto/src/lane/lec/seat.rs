@@ -216,7 +216,8 @@ impl Lec {
 
     // ---- life ----
 
-    /// Tells the daemon to run, or to continue for its predecessor, if the client is wanted and the daemon was not told.
+    /// Tells the daemon to run, or to continue for its predecessor, if the client is wanted and the daemon was not
+    /// told.
     pub(super) fn start_control(&mut self, now: Instant) {
         let control = &mut self.control;
         if !control.seat.is_present() || control.told || !control.wanted {

@@ -16,8 +16,8 @@
 //! the frame is dropped and counted.
 //!
 //! **Quota.** The frames of a client that all others receive (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) are bounded for
-//! each end system, as data frames are at the BUS ([`crate::lane::Quotas::announcements`]); further frames are dropped and
-//! counted. The same applies to LE_ARP for addresses that no client registered, which goes to all proxies and to
+//! each end system, as data frames are at the BUS ([`crate::lane::Quotas::announcements`]); further frames are dropped
+//! and counted. The same applies to LE_ARP for addresses that no client registered, which goes to all proxies and to
 //! clients that joined without a MAC address ([`crate::lane::Quotas::unregistered`]), and to LE_REGISTER and
 //! LE_UNREGISTER, after which the BUS gets all addresses of the client ([`crate::lane::Quotas::registrations`]).
 //!

@@ -283,8 +283,8 @@ crate::counters! {
         pub ingress_limit: u64,
         /// Impositions refused because a table was full.
         pub egress_limit: u64,
-        /// Flows that got best effort in place of the traffic of their QoS entry: the call was refused, or the egress takes
-        /// UBR only.
+        /// Flows that got best effort in place of the traffic of their QoS entry: the call was refused, or the egress
+        /// takes UBR only.
         pub qos_fallbacks: u64,
         /// Calls refused or not made because there are too many connections.
         pub connection_limit: u64,

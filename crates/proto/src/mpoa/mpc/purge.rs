@@ -1,10 +1,10 @@
 //! Purges over shortcuts: the data plane handles them alone.
 //!
-//! **Why here.** A purge that came over a shortcut says that packets on it are lost from now on, and a packet that finds
-//! no entry at its egress has to stop its ingress. Neither can wait for a daemon, which may hang or be away: the flow
-//! would be lost until its holding time ends. A purge is the only control packet on a shortcut that is handled, and the
-//! only one that the data plane reads: an NHRP Purge Request, decoded by `aerostat_wire::nhrp` with its bounds. It can
-//! remove only entries whose shortcuts end at its sender.
+//! **Why here.** A purge that came over a shortcut says that packets on it are lost from now on, and a packet that
+//! finds no entry at its egress has to stop its ingress. Neither can wait for a daemon, which may hang or be away: the
+//! flow would be lost until its holding time ends. A purge is the only control packet on a shortcut that is handled,
+//! and the only one that the data plane reads: an NHRP Purge Request, decoded by `aerostat_wire::nhrp` with its bounds.
+//! It can remove only entries whose shortcuts end at its sender.
 //!
 //! Source: MPOA 1.1 §4.4.6 and appendix I.3 (data plane purge); RFC 2332 §5.2.4.
 

@@ -190,7 +190,8 @@ parameters! {
         connections_per_peer: usize = 8, ANY;
         /// Packets that wait for one connection.
         ///
-        /// As many packets as one client can have asked for: a packet that is dropped here is sent again only 5 s later.
+        /// As many packets as one client can have asked for: a packet that is dropped here is sent again only 5 s
+        /// later.
         queue: usize = 8192, ANY;
         /// Devices learned from TLVs, and flows remembered for triggers.
         devices: usize = 16384, ANY;

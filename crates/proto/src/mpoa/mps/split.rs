@@ -1,7 +1,7 @@
 //! What an MPOA server and its daemon say to each other.
 //!
-//! **Purpose.** The server of a router has two halves ([`mps`](super)) that talk by typed messages. The messages are the
-//! same in one process and over a socket between two.
+//! **Purpose.** The server of a router has two halves ([`mps`](super)) that talk by typed messages. The messages are
+//! the same in one process and over a socket between two.
 //!
 //! ```text
 //!   router                                            mpsd: one process for each node with a server
@@ -9,9 +9,10 @@
 //!   routes, ARP, LE_ARP, signalling          ◄── FromMpsd, AtmRequest ──
 //! ```
 //!
-//! **Objects and owners.** [`Mps`](super::Mps) has the [`Seat`](crate::split::Seat) of the daemon, [`Mpsd`](super::Mpsd)
-//! has the caches, the requests and their timers. A question of the daemon to the router has a number of the daemon; the
-//! data half gives it another one, so that the answer to an earlier daemon never reaches a later daemon.
+//! **Objects and owners.** [`Mps`](super::Mps) has the [`Seat`](crate::split::Seat) of the daemon,
+//! [`Mpsd`](super::Mpsd) has the caches, the requests and their timers. A question of the daemon to the router has a
+//! number of the daemon; the data half gives it another one, so that the answer to an earlier daemon never reaches a
+//! later daemon.
 //!
 //! **Bounds.** The settings of a server are sent one by one before the start, so that each fits a frame.
 //!

@@ -245,8 +245,8 @@ impl Nhc {
         }
     }
 
-    /// Handles a control packet on a connection to a destination: the station at its end says that packets find no entry
-    /// there any more. It can end only ways to itself. Source: MPOA 1.1 §4.4.6, RFC 2332 §5.2.4.
+    /// Handles a control packet on a connection to a destination: the station at its end says that packets find no
+    /// entry there any more. It can end only ways to itself. Source: MPOA 1.1 §4.4.6, RFC 2332 §5.2.4.
     pub(super) fn purge_on_way(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
         let Some(peer) = self.conns.get(conn).map(Vcc::peer) else {
             return;
