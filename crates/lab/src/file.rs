@@ -15,7 +15,7 @@ pub(crate) use limits::LimitsFile;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel};
-pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile};
+pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile, UniTimersFile};
 
 use crate::diag::Diagnostics;
 use crate::field::{At, FromTree, Table, section};

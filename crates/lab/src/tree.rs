@@ -120,6 +120,8 @@ pub(crate) fn parse(
         let mut options = serde_saphyr::Options::default();
         options.strict_booleans = true;
         options.with_snippet = false;
+        // A hexadecimal text such as 12e45678 looks like a large number. What becomes of it is for the key to say.
+        options.non_finite_float_policy = serde_saphyr::options::NonFiniteFloatPolicy::PassThrough;
         options.duplicate_keys = twice;
         serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options)
     };

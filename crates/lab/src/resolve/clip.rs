@@ -7,6 +7,7 @@ use crate::file::{Ip, LabFile, LisFile, NextHopFile};
 use crate::model::{Elan, Lab, Lis, NextHop};
 use crate::parameter::with;
 use aerostat_proto::clip::Params;
+use aerostat_proto::parameters::Value;
 use aerostat_wire::AtmAddress;
 use aerostat_wire::lane::MaxFrameSize;
 use std::net::Ipv4Addr;
@@ -35,6 +36,8 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                 "an MTU of Classical IP is 576 to 65521 octets here",
             );
         }
+        let params = with(Params::DEFAULT, [&lis.given]);
+        lives(lis, &params, d);
         lab.elans.push(Elan {
             name: name.value.0.clone(),
             id: 0,
@@ -57,13 +60,26 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                     .flat_map(|list| &list.0)
                     .map(|a| a.value.0)
                     .collect(),
-                params: with(Params::DEFAULT, [&lis.given]),
+                params,
                 mux: lis.mux.as_ref().is_some_and(At::get),
                 nhrp: lis.nhrp.as_ref().is_some_and(At::get),
                 next_hops: Vec::new(),
             }),
         });
     }
+}
+
+/// Refuses entries that a server would forget before their clients register again.
+fn lives(lis: &LisFile, params: &Params, d: &mut Diagnostics) {
+    let (life, refresh) = (params.server_life, params.refresh);
+    if refresh < life {
+        return;
+    }
+    let [life, refresh] = [life, refresh].map(Value::from);
+    let text = format!("refresh ({refresh}) is not shorter than server_life ({life})");
+    let names = ["refresh", "server_life"];
+    super::timers::disagree(&lis.given, lis.place, names, text, d)
+        .hint("the server would forget a client before it registers again");
 }
 
 /// Resolves the servers of the subnets, and the preconfigured next hops.
@@ -217,6 +233,18 @@ hosts:
   far: {{ on: s, elan: other, ip: 10.6.0.1 }}
 "
         )
+    }
+
+    #[test]
+    fn a_server_remembers_clients_until_they_register_again() {
+        let errors = |keys: &str| {
+            let found = crate::parse("t.atm.yml", &with(keys), &[]);
+            found.err().map_or(String::new(), |d| d.to_string())
+        };
+        assert_eq!(errors("server_life: 5min, refresh: 4min"), "");
+        let says = "refresh (10min) is not shorter than server_life (300s)";
+        let told = errors("server_life: 5min");
+        assert!(told.contains(says), "{told}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::model::{
 use crate::plan::{self, Kind};
 use aerostat_proto::Duration;
 use aerostat_wire::{AtmAddress, MacAddr};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// How long a cell waits for others: default and largest value.
 const WAIT: Duration = Duration::from_micros(100);
@@ -221,8 +222,12 @@ fn way(options: &OutsideOptions, d: &mut Diagnostics) -> Option<OutsideWay> {
 
 fn udp(file: &UdpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
     let (local, peer) = (file.local.value.0, file.peer.value.0);
-    let wrong = if peer.port() == 0 || peer.ip().is_unspecified() {
+    let wrong = if peer.port() == 0 || !single(peer.ip()) {
         "the peer needs an address and a port"
+    } else if local.port() == 0 || local.ip().is_multicast() {
+        d.error(file.local.at, "the peer has to know this address and port")
+            .hint("for example: local: 127.0.0.1:10001");
+        return None;
     } else if local.is_ipv4() != peer.is_ipv4() {
         "'local' and 'peer' must be of one IP version"
     } else if local == peer {
@@ -237,6 +242,11 @@ fn udp(file: &UdpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
     };
     d.error(file.peer.at, wrong);
     None
+}
+
+/// True for the address of a single system.
+pub(super) fn single(ip: IpAddr) -> bool {
+    !ip.is_unspecified() && !ip.is_multicast() && ip != IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
 fn packing(file: &UdpFile, d: &mut Diagnostics) -> Option<Packing> {
@@ -310,6 +320,10 @@ fn ethernet(file: &EthernetFile, d: &mut Diagnostics) -> Option<OutsideWay> {
 
 fn atmtcp(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
     match (&file.listen, &file.connect) {
+        (Some(listen), None) if listen.value.0.ip().is_multicast() => {
+            d.error(listen.at, "no system can listen on a multicast address");
+            None
+        }
         (Some(listen), None) => Some(OutsideWay::AtmTcpListen {
             at: listen.value.0,
             from: file.from.as_ref().map(|from| from.value.0),
@@ -465,8 +479,17 @@ mod tests {
         assert!(text.contains("are the same"), "{text}");
         let text = wrong("local: 127.0.0.1:1, peer: '[::1]:1'");
         assert!(text.contains("one IP version"), "{text}");
-        let text = wrong("local: 127.0.0.1:1, peer: 0.0.0.0:1");
-        assert!(text.contains("an address and a port"), "{text}");
+        for peer in [
+            "0.0.0.0:1",
+            "224.0.0.5:1",
+            "255.255.255.255:1",
+            "127.0.0.1:0",
+        ] {
+            let text = wrong(&format!("local: 127.0.0.1:1, peer: {peer}"));
+            assert!(text.contains("an address and a port"), "{text}");
+        }
+        let text = wrong("local: 127.0.0.1:0, peer: 127.0.0.1:1");
+        assert!(text.contains("has to know this address"), "{text}");
         assert!(error("[s1, { name: x9 }]").contains("one of 'atmtcp', 'udp', 'ethernet', 'mpls'"));
     }
 

@@ -1,6 +1,6 @@
 //! Pseudowires of links out of the lab, and of permanent connections that end there.
 
-use super::outside::{cable, gathering, links, name};
+use super::outside::{cable, gathering, links, name, single};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{L2tpFile, LabFile, Label, LabelList, MplsFile, MplsLabel, PvcFile};
@@ -155,8 +155,10 @@ fn ends(file: &L2tpFile, d: &mut Diagnostics) -> Option<L2tpEnds> {
     let ((local, local_port), (peer, peer_port)) = (file.local.value.0, file.peer.value.0);
     let wrong = if local.is_ipv4() != peer.is_ipv4() {
         "'local' and 'peer' must be of one IP version"
-    } else if peer.is_unspecified() || peer_port == Some(0) {
-        "the peer needs an address, and over UDP a port"
+    } else if !single(peer) || peer_port == Some(0) {
+        "the peer needs an address of its own, and over UDP a port"
+    } else if local.is_multicast() || local_port == Some(0) {
+        "the peer has to know the local address, and over UDP the port"
     } else if (local, local_port) == (peer, peer_port) {
         "'local' and 'peer' are the same"
     } else {
@@ -184,6 +186,7 @@ pub(super) fn of_connection(
     d: &mut Diagnostics,
 ) {
     let Some(wire) = &file.pseudowire else {
+        carried(file, pvc, lab, d);
         return;
     };
     let behind: Vec<_> = (pvc.ends.iter())
@@ -214,6 +217,34 @@ pub(super) fn of_connection(
     }
 }
 
+/// Refuses a label that the pseudowire of a link does not carry.
+fn carried(file: &PvcFile, pvc: &Pvc, lab: &Lab, d: &mut Diagnostics) {
+    let places = [file.vc.at, file.to_vc.as_ref().unwrap_or(&file.vc).at];
+    for ((node, vc), at) in pvc.ends.into_iter().zip(places) {
+        let NodeKind::Outside(outside) = &lab.node(node).kind else {
+            continue;
+        };
+        let what = match scope_of(&outside.way) {
+            Some(Scope::Path(vpi)) if vc.vpi != vpi => format!("VPI {vpi}"),
+            Some(Scope::Channel(own)) if pvc.path || vc != own => format!("VC {own}"),
+            Some(_) | None => continue,
+        };
+        let name = &lab.node(node).name;
+        d.error(at, format!("the link to {name} carries {what} alone"))
+            .rests_in(file.place, ["vp", "vc", "to_vc"])
+            .rests_on(["links"]);
+    }
+}
+
+/// What the pseudowire of cells of a link stands for, if it has one.
+fn scope_of(way: &OutsideWay) -> Option<Scope> {
+    match way {
+        OutsideWay::Mpls(mpls) => mpls.cells.as_ref().map(|cells| cells.scope),
+        OutsideWay::L2tp(l2tp) => Some(l2tp.scope),
+        _ => None,
+    }
+}
+
 /// True if the file gives this node a link over MPLS, even with mistakes in it.
 fn over_mpls(file: &LabFile, lab: &Lab, node: NodeId) -> bool {
     let wanted = &lab.node(node).name;
@@ -228,20 +259,17 @@ pub(super) fn check(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let nodes: Vec<_> = lab.outside().collect();
     for (link, (_, node, outside)) in links(file).zip(nodes) {
         let (place, name) = (link.options.place, &node.name);
-        let scope = match &outside.way {
-            OutsideWay::Mpls(mpls) => {
-                if mpls.cells.is_none() && mpls.sdus.is_empty() {
-                    d.error(place, format!("the link to {name} has no pseudowire"))
-                        .hint("give 'mpls:' labels, or entries of pvcs to it a 'pseudowire:'")
-                        .rests_on(["pvcs"]);
-                }
-                mpls.cells.as_ref().map(|cells| cells.scope)
+        match &outside.way {
+            OutsideWay::Mpls(mpls) if mpls.cells.is_none() && mpls.sdus.is_empty() => {
+                d.error(place, format!("the link to {name} has no pseudowire"))
+                    .hint("give 'mpls:' labels, or entries of pvcs to it a 'pseudowire:'")
+                    .rests_on(["pvcs"]);
             }
-            OutsideWay::L2tp(l2tp) => Some(l2tp.scope),
+            OutsideWay::Mpls(_) | OutsideWay::L2tp(_) => {}
             _ => continue,
-        };
+        }
         if let Some(side) = &link.options.trunk
-            && scope != Some(Scope::Port)
+            && scope_of(&outside.way) != Some(Scope::Port)
         {
             let text = "a trunk needs a pseudowire of cells for the whole link";
             d.error(side.at, text).hint(
@@ -252,22 +280,40 @@ pub(super) fn check(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     one_session(file, d);
 }
 
-/// Reports a label for two pseudowires on one interface: it would not be known for which of them a packet is.
+/// Reports a label for two pseudowires on one interface: it would not be known for which of them a packet is. The same
+/// holds at the peer for the labels of outgoing packets.
 fn one_label(file: &LabFile, d: &mut Diagnostics) {
     let ways = (1..).zip(links(file));
     let ways: Vec<(String, &MplsFile)> = ways
         .filter_map(|(number, link)| Some((name(link, number).0, link.options.mpls.as_ref()?)))
         .collect();
-    let of_links = (ways.iter()).filter_map(|(_, way)| Some((way, way.incoming.as_ref()?)));
+    let of_links = ways
+        .iter()
+        .filter_map(|(_, way)| Some((way, way.incoming.as_ref()?, way.outgoing.as_ref()?)));
     let of_connections = file.pvcs.iter().flatten().filter_map(|pvc| {
         let here = |(name, _): &&(String, &MplsFile)| {
             [&pvc.from, &pvc.to].iter().any(|end| end.value == *name)
         };
         let (_, way) = ways.iter().find(here)?;
-        Some((way, &pvc.pseudowire.as_ref()?.incoming))
+        let wire = pvc.pseudowire.as_ref()?;
+        Some((way, &wire.incoming, &wire.outgoing))
     });
     let mut taken: Vec<(&str, u32, Span)> = Vec::new();
-    for (way, label) in of_links.chain(of_connections) {
+    let mut sent: Vec<(&MplsFile, &LabelList)> = Vec::new();
+    for (way, label, out) in of_links.chain(of_connections) {
+        let labels = |list: &LabelList| list.0.iter().map(|l| l.value.0).collect::<Vec<_>>();
+        let same = |(other, list): &&(&MplsFile, &LabelList)| {
+            let cable = |way: &MplsFile| (way.interface.value.clone(), way.peer.value.0);
+            cable(other) == cable(way) && labels(list) == labels(out)
+        };
+        if let (Some((_, first)), Some(again)) = (sent.iter().find(same), out.0.first()) {
+            let text = "another pseudowire to this peer has the same outgoing labels";
+            let found = d.error(again.at, text);
+            if let Some(first) = first.0.first() {
+                found.see(first.at, "the first is here");
+            }
+        }
+        sent.push((way, out));
         let (interface, own) = (way.interface.value.as_str(), label.value.0);
         let same = |(other, label, _): &&(&str, u32, Span)| *other == interface && *label == own;
         if let Some((_, _, first)) = taken.iter().find(same) {

@@ -1,8 +1,9 @@
 //! `timers:`: each value in its range, and related values in their order.
 
-use crate::diag::Diagnostics;
-use crate::file::{LabFile, LecTimersFile, SscopTimersFile};
+use crate::diag::{Diagnostic, Diagnostics, Span};
+use crate::file::{LabFile, LecTimersFile, SscopTimersFile, UniTimersFile};
 use crate::model::Timers;
+use crate::parameter::Given;
 use aerostat_proto::parameters::Value;
 
 /// The timers of the file.
@@ -31,30 +32,23 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
         for (_, _, params) in &mut all.uni {
             uni.given.apply(params);
         }
+        restarts(uni, &all, d);
     }
     all
 }
 
 /// Refuses delays of a LANE client in the wrong order.
 fn delays(section: &LecTimersFile, all: &Timers, d: &mut Diagnostics) {
-    let [least, most] = [
-        all.lec_v2.min_reconfigure_delay,
-        all.lec_v2.max_reconfigure_delay,
-    ];
+    let least = all.lec_v2.min_reconfigure_delay;
+    let most = all.lec_v2.max_reconfigure_delay;
     if most >= least {
         return;
     }
-    let given = section.given.at("max_reconfigure_delay");
-    let given = given.or(section.given.at("min_reconfigure_delay"));
     let [least, most] = [least, most].map(Value::from);
-    d.error(
-        given.unwrap_or(section.place),
-        format!("max_reconfigure_delay ({most}) is less than min_reconfigure_delay ({least})"),
-    )
-    .rests_in(
-        section.place,
-        ["min_reconfigure_delay", "max_reconfigure_delay"],
-    );
+    let text =
+        format!("max_reconfigure_delay ({most}) is less than min_reconfigure_delay ({least})");
+    let names = ["max_reconfigure_delay", "min_reconfigure_delay"];
+    disagree(&section.given, section.place, names, text, d);
 }
 
 /// Refuses a link that would be given up before an answer could come.
@@ -65,20 +59,40 @@ fn polls(section: &SscopTimersFile, all: &Timers, d: &mut Diagnostics) {
         return;
     }
     let [silence, longest] = [silence, longest].map(Value::from);
-    d.error(
-        section
-            .given
-            .at("timer_no_response")
-            .unwrap_or(section.place),
-        format!(
-            "timer_no_response ({silence}) is not longer than the time between POLLs ({longest})"
-        ),
-    )
-    .hint("a link would be given up before an answer could come")
-    .rests_in(
-        section.place,
-        ["timer_no_response", "timer_poll", "timer_keep_alive"],
+    let text = format!(
+        "timer_no_response ({silence}) is not longer than the time between POLLs ({longest})"
     );
+    let names = ["timer_no_response", "timer_poll", "timer_keep_alive"];
+    disagree(&section.given, section.place, names, text, d)
+        .hint("a link would be given up before an answer could come");
+}
+
+/// Refuses a side that answers a RESTART later than its peer waits for that.
+fn restarts(section: &UniTimersFile, all: &Timers, d: &mut Diagnostics) {
+    let waits = all.uni.iter().map(|(_, _, params)| params.t316).min();
+    let takes = all.uni.iter().map(|(_, _, params)| params.t317).max();
+    let (Some(waits), Some(takes)) = (waits, takes) else {
+        return;
+    };
+    if takes < waits {
+        return;
+    }
+    let [waits, takes] = [waits, takes].map(Value::from);
+    let text = format!("t317 ({takes}) is not shorter than t316 ({waits})");
+    disagree(&section.given, section.place, ["t317", "t316"], text, d)
+        .hint("the peer of a RESTART would repeat it before an answer could come");
+}
+
+/// Reports values that contradict each other, at the first of these keys that the section has.
+pub(super) fn disagree<'d, const N: usize>(
+    given: &Given,
+    place: Span,
+    names: [&'static str; N],
+    text: String,
+    d: &'d mut Diagnostics,
+) -> &'d mut Diagnostic {
+    let at = names.iter().find_map(|name| given.at(name));
+    d.error(at.unwrap_or(place), text).rests_in(place, names)
 }
 
 #[cfg(test)]
@@ -167,6 +181,14 @@ mod tests {
                 "timer_no_response (7s) is not longer than the time between POLLs (8s)",
             ),
             ("{ uni: { t300: 1s } }", "t300"),
+            (
+                "{ uni: { t317: 2min } }",
+                "t317 (120s) is not shorter than t316 (120s)",
+            ),
+            (
+                "{ uni: { t316: 30s } }",
+                "t317 (90s) is not shorter than t316 (30s)",
+            ),
         ] {
             let found = errors(timers);
             assert!(found.contains(said), "{timers}: {found}");

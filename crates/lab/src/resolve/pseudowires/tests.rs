@@ -66,6 +66,8 @@ fn a_session_of_l2tp_is_over_ip_or_over_udp() {
     };
     let ip = l2tp("local: 192.0.2.1, peer: 192.0.2.2, vp: 5");
     assert!(matches!(ip.ends, L2tpEnds::Ip(..)));
+    let like_a_number = l2tp("local: 192.0.2.1, peer: 192.0.2.2, cookie: 12e45678");
+    assert_eq!(like_a_number.cookie.octets(), [0x12, 0xe4, 0x56, 0x78]);
     assert_eq!(
         (ip.session, ip.peer_session, ip.sublayer),
         (1, u32::MAX, Sublayer::None)
@@ -145,6 +147,9 @@ fn mistakes_with_pseudowires_over_mpls_are_told() {
         twice.contains("label 2000 comes in on eth1 for another"),
         "{twice}"
     );
+    let out = link("pf", "outgoing: 1000, incoming: 2001");
+    let twice = error(&[link("pe", labels), out].join(", "), "");
+    assert!(twice.contains("the same outgoing labels"), "{twice}");
     // One end, and only one, is behind a link over MPLS.
     let both = "{ from: pe, vc: 0.50, to: pf, pseudowire: { outgoing: 1001, incoming: 50 } }";
     let other = link("pf", "outgoing: 1003, incoming: 2003");
@@ -203,6 +208,18 @@ fn mistakes_with_sessions_of_l2tp_are_told() {
             "needs an address",
         ),
         (
+            format!("{ids}, local: 192.0.2.1, peer: 224.0.0.5"),
+            "needs an address",
+        ),
+        (
+            format!("{ids}, local: '192.0.2.1:0', peer: '192.0.2.2:1701'"),
+            "has to know the local address",
+        ),
+        (
+            format!("{ends}, {ids}, cookie: 12e4567"),
+            "8 or 16 hex digits",
+        ),
+        (
             format!("{ids}, local: 192.0.2.1, peer: router"),
             "expected ADDRESS or ADDRESS:PORT",
         ),
@@ -216,4 +233,32 @@ fn mistakes_with_sessions_of_l2tp_are_told() {
         twice.contains("another link of this lab has this session"),
         "{twice}"
     );
+}
+
+#[test]
+fn a_connection_with_a_label_that_its_link_does_not_carry_is_refused() {
+    let link = |scope: &str| {
+        format!(
+            "[s2, {{ name: pe, mpls: {{ {CABLE}, outgoing: 1000, incoming: 2000, {scope} }} }}]"
+        )
+    };
+    let pvc = |label: &str| format!("{{ from: x, vc: 0.100, to: pe, to_vc: {label} }}");
+    for (scope, right, wrong, says) in [
+        (
+            "vc: 0.100",
+            "0.100",
+            "0.101",
+            "the link to pe carries VC 0.100 alone",
+        ),
+        (
+            "vp: 5",
+            "5.40",
+            "0.40",
+            "the link to pe carries VPI 5 alone",
+        ),
+    ] {
+        let text = error(&link(scope), &pvc(wrong));
+        assert!(text.contains(says), "{text}");
+        lab(&with(&link(scope), &pvc(right)));
+    }
 }
