@@ -112,6 +112,11 @@ pub(crate) struct Driver<'a> {
     tap_of: BTreeMap<(usize, usize), usize>,
     /// Links out of the lab.
     pub(crate) outside: Vec<outside::Link>,
+    /// Their places, by node.
+    outside_of: BTreeMap<usize, usize>,
+    /// What these links read, and tell.
+    inbox: outside::Inbox,
+    told: Vec<outside::Event>,
     /// Programs that clients of the control socket started.
     pub(crate) commanded: Commanded,
     /// Daemons that are processes of their own.
@@ -231,7 +236,10 @@ impl<'a> Driver<'a> {
             alarm,
             taps,
             tap_of,
+            outside_of: links.iter().map(|link| link.node.0).zip(0..).collect(),
             outside: links,
+            inbox: outside::Inbox::default(),
+            told: Vec::new(),
             daemons,
             routes,
             namespaces,
@@ -307,6 +315,10 @@ impl<'a> Driver<'a> {
                 caught_up && self.read_taps(&mut buffer, now) | self.outside(now, tell);
             reading |= self.daemons(now, tell);
             self.routes(now, tell);
+            // What has just come leaves in this turn, if its queues let it.
+            if caught_up {
+                self.world.step(now, STEP);
+            }
             self.drain(now, tell);
             self.flush(now, tell);
             reading |= self.answer(now);
@@ -396,6 +408,10 @@ impl<'a> Driver<'a> {
                 self.keepers.ready();
                 continue;
             }
+            if event.token() == SIGNALS {
+                self.signals.ready();
+                continue;
+            }
             if event.token() == ROUTES {
                 self.routes
                     .iter_mut()
@@ -450,15 +466,16 @@ impl<'a> Driver<'a> {
 
     /// Gives every link out of the lab its turn; true if more work could be done at once.
     fn outside(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
-        let (mut more, mut told) = (false, Vec::new());
+        let (mut more, mut told) = (false, std::mem::take(&mut self.told));
         for place in 0..self.outside.len() {
             let link = &mut self.outside[place];
-            more |= link.turn(self.poll.registry(), now, &mut told);
+            more |= link.turn(self.poll.registry(), now, &mut self.inbox, &mut told);
             let node = link.node;
             for event in told.drain(..) {
                 self.outside_event(node, event, now, tell);
             }
         }
+        self.told = told;
         more
     }
 
@@ -522,15 +539,16 @@ impl<'a> Driver<'a> {
         if let Some(daemons) = &mut self.daemons {
             daemons.flush();
         }
-        let mut told = Vec::new();
+        let mut told = std::mem::take(&mut self.told);
         for place in 0..self.outside.len() {
             let link = &mut self.outside[place];
-            link.flush(now, &mut told);
+            link.flush(self.poll.registry(), now, &mut told);
             let node = link.node;
             for event in told.drain(..) {
                 self.outside_event(node, event, now, tell);
             }
         }
+        self.told = told;
     }
 
     /// Handles the outputs of the network.
@@ -546,7 +564,8 @@ impl<'a> Driver<'a> {
                     self.frames.refused += u64::from(!taken);
                 }
                 Output::Outside(node, run) => {
-                    if let Some(link) = self.outside.iter_mut().find(|link| link.node == node) {
+                    let place = self.outside_of.get(&node.0);
+                    if let Some(link) = place.and_then(|place| self.outside.get_mut(*place)) {
                         link.send(&run);
                     }
                 }

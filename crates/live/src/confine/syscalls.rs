@@ -148,6 +148,7 @@ const LAB: &[i64] = &[
     // Data, on open descriptors.
     libc::SYS_readv,
     libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
     libc::SYS_lseek,
     libc::SYS_fstat,
     libc::SYS_newfstatat,
@@ -265,7 +266,11 @@ fn listed(calls: Calls) -> Result<Rules, BackendError> {
         allow(libc::SYS_fcntl, vec![is(1, command as u64)?])?;
     }
     // Data, but no new connection: landlock does not see connections by TCP Fast Open.
-    for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2)] {
+    for (call, flags) in [
+        (libc::SYS_sendto, 3),
+        (libc::SYS_sendmsg, 2),
+        (libc::SYS_sendmmsg, 3),
+    ] {
         allow(call, vec![lacks(flags, libc::MSG_FASTOPEN as u64)?])?;
     }
     // Whether a descriptor is a terminal, its width, whether it blocks, and the number of an interface.

@@ -6,16 +6,16 @@
 //! MAC address to the interface's own are used.
 
 use super::Event;
+use super::inbox::{Inbox, Turns};
+use super::packets::Packets;
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::MacAddr;
-use mio::unix::SourceFd;
-use mio::{Interest, Registry, Token};
-use rustix::fd::{AsRawFd as _, OwnedFd};
+use mio::{Registry, Token};
 use rustix::io::Errno;
 use rustix::net::addr::{SocketAddrArg as _, SocketAddrStorage};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrAny, SocketFlags, SocketType, bind, getsockname,
-    netdevice, recv, send, socket_with, sockopt,
+    AddressFamily, SendFlags, SocketAddrAny, SocketFlags, SocketType, bind, getsockname, netdevice,
+    send, socket_with, sockopt,
 };
 use std::io;
 use std::mem::MaybeUninit;
@@ -24,8 +24,6 @@ use std::mem::MaybeUninit;
 pub(super) const HEADER: usize = 14;
 /// Octets of a `sockaddr_ll`: family, protocol, index, hardware type, packet type, length of the address, address.
 const SOCKADDR_LL: usize = 20;
-/// Requested size of the socket's receive buffer, octets; the system may allow less.
-const SOCKET_BUFFER: usize = 4 << 20;
 /// Intervals at which the interface is looked up.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(8);
@@ -49,26 +47,16 @@ enum Line {
     Up(MacAddr),
 }
 
-/// A frame that was read.
-pub(super) enum Frame<'a> {
-    /// The payload of a frame of the peer.
-    Payload(&'a [u8]),
-    /// A frame that is counted and not used.
-    Other,
-    /// No frame waits.
-    None,
-}
-
-/// What became of a frame to be sent.
+/// What became of frames to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// The operating system took it.
-    Yes,
+    /// The operating system took the first ones, so many of them.
+    Yes(usize),
     /// The operating system takes no more for now.
     Later,
-    /// The frame is longer than the interface allows.
+    /// The first frame is longer than the interface allows.
     TooLong,
-    /// Another error of this frame.
+    /// Another error of the first frame.
     Refused,
     /// The line is down, or went down.
     Down,
@@ -76,12 +64,14 @@ pub(super) enum Sent {
 
 /// A cable to a peer.
 pub(super) struct Cable {
-    socket: OwnedFd,
+    socket: Packets,
     kind: Kind,
     pub(super) interface: String,
     pub(super) peer: MacAddr,
     line: Line,
-    readable: bool,
+    /// The header of frames to the peer, while the line is up.
+    header: [u8; HEADER],
+    pub(super) turns: Turns,
     pub(super) ups: u64,
     pub(super) frames_in: u64,
     /// Frames from another system than the peer, or to another system.
@@ -105,13 +95,8 @@ impl Cable {
         // Without a protocol the socket receives nothing before it is bound.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
             .map_err(|error| raw_socket(interface, error))?;
-        if sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER).is_err() {
-            let _ = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
-        }
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        registry.register(&mut SourceFd(&socket.as_raw_fd()), token, interest)?;
         Ok(Self {
-            socket,
+            socket: Packets::new(socket, registry, token)?,
             kind,
             interface: interface.to_owned(),
             peer,
@@ -119,7 +104,8 @@ impl Cable {
                 at: Instant::ZERO,
                 pause: FIRST_RETRY,
             },
-            readable: true,
+            header: [0; HEADER],
+            turns: Turns::default(),
             ups: 0,
             frames_in: 0,
             strangers: 0,
@@ -129,7 +115,7 @@ impl Cable {
 
     /// The poller has reported the socket.
     pub(super) fn ready(&mut self) {
-        self.readable = true;
+        self.socket.readable = true;
     }
 
     /// The address of the interface, if the line is up.
@@ -164,7 +150,10 @@ impl Cable {
             return false;
         };
         self.line = Line::Up(own);
-        self.readable = true;
+        let [low, high] = self.kind.ethertype.to_be_bytes();
+        let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (self.peer.0, own.0);
+        self.header = [a, b, c, d, e, f, g, h, i, j, k, l, low, high];
+        self.socket.readable = true;
         self.ups += 1;
         let text = format!("{} on {} to {}", self.kind.text, self.interface, self.peer);
         told.push(Event::Up);
@@ -201,67 +190,95 @@ impl Cable {
         told.push(Event::Down);
     }
 
-    /// Reads a frame into `octets`. If the line goes down, this is told, and no frame waits.
-    pub(super) fn receive<'a>(
+    /// Begins a turn.
+    pub(super) const fn begin(&mut self) {
+        self.turns.begin();
+    }
+
+    /// Ends a turn; true if more frames may wait.
+    pub(super) fn end(&mut self) -> bool {
+        let up = self.own().is_some();
+        self.turns.end(up && self.socket.readable)
+    }
+
+    /// Reads frames, if this turn has room for more; returns how many have come, `None` if the turn is over. If the line
+    /// goes down, this is told.
+    pub(super) fn read(
         &mut self,
-        octets: &'a mut [u8],
+        inbox: &mut Inbox,
         now: Instant,
         told: &mut Vec<Event>,
-    ) -> Frame<'a> {
-        let Line::Up(own) = self.line else {
-            return Frame::None;
-        };
-        if !self.readable {
-            return Frame::None;
+    ) -> Option<usize> {
+        let most = self.turns.most();
+        if self.own().is_none() || !self.socket.readable || most == 0 {
+            return None;
         }
-        let count = match recv(&self.socket, &mut *octets, RecvFlags::empty()) {
-            Ok((count, _)) => count,
-            Err(Errno::INTR) => return Frame::Other,
-            Err(Errno::AGAIN) => {
-                self.readable = false;
-                return Frame::None;
+        match self.socket.read(inbox, most) {
+            Ok(count) => {
+                self.turns.took(count, inbox.octets(count));
+                self.frames_in += count as u64;
+                Some(count)
             }
             Err(error) => {
                 self.lost(error, now, told);
-                return Frame::None;
+                None
             }
-        };
-        self.frames_in += 1;
-        let frame = octets.get(..count).unwrap_or_default();
+        }
+    }
+
+    /// The payload of a frame of the peer; counts other frames.
+    pub(super) fn payload<'a>(&mut self, frame: &'a [u8]) -> Option<&'a [u8]> {
+        let own = self.own()?;
         let Some((header, payload)) = frame.split_first_chunk::<HEADER>() else {
             self.short += 1;
-            return Frame::Other;
+            return None;
         };
         if header[..6] != own.0 || header[6..12] != self.peer.0 {
             self.strangers += 1;
-            return Frame::Other;
+            return None;
         }
-        Frame::Payload(payload)
+        Some(payload)
     }
 
-    /// Sends a frame with this payload. If the line goes down, this is told.
-    pub(super) fn send(&mut self, payload: &[u8], now: Instant, told: &mut Vec<Event>) -> Sent {
-        let Line::Up(own) = self.line else {
+    /// What frames to the peer begin with.
+    pub(super) const fn header(&self) -> &[u8; HEADER] {
+        &self.header
+    }
+
+    /// How many frames go in one call.
+    pub(super) const MOST: usize = Packets::MOST;
+
+    /// Sends frames of `length` octets, of which the last one may be shorter. If the line goes down, this is told.
+    pub(super) fn send(
+        &mut self,
+        frames: &[u8],
+        length: usize,
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) -> Sent {
+        if self.own().is_none() {
             return Sent::Down;
-        };
-        let mut frame = Vec::with_capacity(HEADER + payload.len());
-        frame.extend(self.peer.0);
-        frame.extend(own.0);
-        frame.extend(self.kind.ethertype.to_be_bytes());
-        frame.extend(payload);
-        loop {
-            return match send(&self.socket, &frame, SendFlags::empty()) {
-                Ok(_) => Sent::Yes,
-                Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => Sent::Later,
-                Err(error @ (Errno::NETDOWN | Errno::NXIO | Errno::NODEV)) => {
-                    self.lost(error, now, told);
-                    Sent::Down
-                }
-                Err(Errno::MSGSIZE) => Sent::TooLong,
-                Err(_) => Sent::Refused,
-            };
         }
+        match self.socket.send(frames, length) {
+            Ok(count) => Sent::Yes(count),
+            Err(Errno::AGAIN) => Sent::Later,
+            Err(error @ (Errno::NETDOWN | Errno::NXIO | Errno::NODEV)) => {
+                self.lost(error, now, told);
+                Sent::Down
+            }
+            Err(Errno::MSGSIZE) => Sent::TooLong,
+            Err(_) => Sent::Refused,
+        }
+    }
+
+    /// Has the poller report, or not, that the socket takes frames again.
+    pub(super) fn await_room(&mut self, awaited: bool, registry: &Registry) {
+        self.socket.await_room(awaited, registry);
+    }
+
+    /// Frames for which the socket had no room.
+    pub(super) fn overflowed(&self) -> Option<u32> {
+        self.socket.overflowed()
     }
 
     /// Sends octets as they are: what a test's stranger sends.

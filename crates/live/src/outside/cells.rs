@@ -51,11 +51,23 @@ aerostat_node::rows! {
     }
 }
 
+/// Calls `see` with each cell of a run, 53 octets each. Allocates nothing.
+pub fn each(run: &CellRun, mut see: impl FnMut(&[u8; CELL_LEN])) {
+    let (mut octets, mut index) = ([0; CELL_LEN], 0);
+    run.each_payload(|payload| {
+        let (header, rest) = octets.split_at_mut(HEADER_LEN);
+        header.copy_from_slice(&run.header(index).encode(HeaderForm::Nni));
+        rest.copy_from_slice(payload);
+        index += 1;
+        see(&octets);
+    });
+}
+
 /// The cells of a run, 53 octets each.
 pub fn encode(run: &CellRun) -> impl Iterator<Item = [u8; CELL_LEN]> {
-    run.to_cells()
-        .into_iter()
-        .map(|cell| cell.encode(HeaderForm::Nni))
+    let mut cells = Vec::with_capacity(usize::from(run.count));
+    each(run, |cell| cells.push(*cell));
+    cells.into_iter()
 }
 
 /// A run that is being collected.

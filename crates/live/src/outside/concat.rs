@@ -77,11 +77,29 @@ impl Packer {
         Self { shim, numbers }
     }
 
-    /// A packet with these cells, without their HEC. The next packet has the next number only after [`Self::sent`].
+    /// Octets of a packet with this many cells.
     #[must_use]
-    pub fn datagram<'a>(&self, cells: impl Iterator<Item = &'a [u8; CELL_LEN]>) -> Vec<u8> {
-        let mut octets = Vec::with_capacity(MAX_DATAGRAM);
-        let number = self.shim.counts().then(|| self.numbers.number());
+    pub const fn length(&self, cells: usize) -> usize {
+        let shim = match self.shim {
+            Shim::None
+            | Shim::Sublayer {
+                form: Sublayer::None,
+                ..
+            } => 0,
+            Shim::Word { .. } | Shim::Sublayer { .. } => WORD_LEN,
+        };
+        shim + cells * BARE_CELL_LEN
+    }
+
+    /// Appends a packet with these cells, without their HEC: the packet that is sent after `later` others. Numbers go
+    /// on only after [`Self::sent`].
+    pub fn put<'a>(
+        &self,
+        octets: &mut Vec<u8>,
+        later: usize,
+        cells: impl Iterator<Item = &'a [u8; CELL_LEN]>,
+    ) {
+        let number = self.shim.counts().then(|| self.numbers.after(later));
         match self.shim {
             Shim::None => {}
             Shim::Word { .. } => {
@@ -102,18 +120,25 @@ impl Packer {
                     sequence: number,
                     flags,
                 };
-                form.encode(word, &mut octets);
+                form.encode(word, octets);
             }
         }
         for cell in cells {
-            pseudowire::put_cell(&mut octets, cell);
+            pseudowire::put_cell(octets, cell);
         }
+    }
+
+    /// A packet with these cells; see [`Self::put`].
+    #[must_use]
+    pub fn datagram<'a>(&self, cells: impl Iterator<Item = &'a [u8; CELL_LEN]>) -> Vec<u8> {
+        let mut octets = Vec::with_capacity(MAX_DATAGRAM);
+        self.put(&mut octets, 0, cells);
         octets
     }
 
-    /// Records that the packet was sent.
-    pub const fn sent(&mut self) {
-        self.numbers.sent();
+    /// Records that so many packets were sent.
+    pub const fn sent(&mut self, packets: usize) {
+        self.numbers.sent(packets);
     }
 }
 
@@ -226,7 +251,7 @@ mod tests {
         assert_eq!(first, expected);
         // The datagram was not sent, so the number stays.
         assert_eq!(packer.datagram(cells.iter()), first);
-        packer.sent();
+        packer.sent(1);
         assert_eq!(packer.datagram(cells.iter())[..4], [0, 0, 0, 2]);
         let mut unpacker = Unpacker::new(WORD);
         let got: Vec<BareCell> = unpacker.cells(&first).collect();
@@ -333,7 +358,7 @@ mod tests {
                 let packet = packer.datagram(cells.iter());
                 assert_eq!(&packet[..packet.len() - 104], word, "{shim:?}");
                 assert_eq!(unpacker.cells(&packet).count(), 2);
-                packer.sent();
+                packer.sent(1);
             }
             // An old number counts only if numbers do.
             let mut old = packer.datagram(cells.iter());

@@ -12,10 +12,11 @@
 
 use super::Event;
 use super::bucket::Bucket;
-use super::cable::{Cable, Frame, HEADER, Kind, Sent};
+use super::cable::{Cable, Kind, Sent};
 use super::cells::Receiver;
-use super::concat::{MAX_DATAGRAM, Shim, Unpacker};
+use super::concat::{Shim, Unpacker};
 use super::filling::Filling;
+use super::inbox::Inbox;
 use aerostat_lab::model::Packing;
 use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::{Name, Table};
@@ -31,8 +32,6 @@ const KIND: Kind = Kind {
     up: "ethernet.up",
     down: "ethernet.down",
 };
-/// Limit of frames taken in one turn.
-const READS: usize = 512;
 
 aerostat_node::rows! {
     /// One row for each link by cells in Ethernet frames.
@@ -51,6 +50,10 @@ aerostat_node::rows! {
         frames_in: u64,
         /// Frames from another system than the peer, or to another system.
         strangers: u64,
+        /// Frames for which the socket had no room.
+        overflowed: Option<u32>,
+        /// Turns in which the link met its limit while more frames waited.
+        cut_turns: u64,
         /// Frames without the length of cells.
         bad_length: u64,
         /// Frames with a wrong control word.
@@ -89,7 +92,6 @@ pub(crate) struct Link {
     unpacker: Unpacker,
     bucket: Bucket,
     receiver: Receiver,
-    octets: Vec<u8>,
     counters: Counters,
 }
 
@@ -112,8 +114,6 @@ impl Link {
             unpacker: Unpacker::new(Shim::numbered(word)),
             bucket: Bucket::new(rate),
             receiver: Receiver::default(),
-            // One octet more than a frame, so that longer frames are noticed.
-            octets: vec![0; HEADER + MAX_DATAGRAM + 1],
             counters: Counters::default(),
         })
     }
@@ -130,28 +130,23 @@ impl Link {
     }
 
     /// Takes a bounded number of frames; true if more may be left.
-    pub(crate) fn turn(&mut self, now: Instant, told: &mut Vec<Event>) -> bool {
+    pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
         if self.cable.look(now, told) {
             self.filling.block(false);
         }
-        let mut octets = std::mem::take(&mut self.octets);
-        let mut more = true;
-        for _ in 0..READS {
-            match self.cable.receive(&mut octets, now, told) {
-                Frame::Payload(cells) => self.frame(cells, now, told),
-                Frame::Other => {}
-                Frame::None => {
-                    more = false;
-                    break;
+        self.cable.begin();
+        while let Some(count) = self.cable.read(inbox, now, told) {
+            for slot in 0..count {
+                if let Some(cells) = self.cable.payload(inbox.packet(slot)) {
+                    self.frame(cells, now, told);
                 }
             }
         }
         told.extend(self.receiver.end().map(Event::Cells));
-        self.octets = octets;
         if self.cable.own().is_none() {
             self.filling.clear();
         }
-        more
+        self.cable.end()
     }
 
     fn frame(&mut self, cells: &[u8], now: Instant, told: &mut Vec<Event>) {
@@ -168,20 +163,24 @@ impl Link {
     }
 
     /// Sends the packets that are due, as far as the operating system takes them.
-    pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
-        while let Some((cells, count)) = self.filling.packet(now) {
-            match self.cable.send(&cells, now, told) {
-                Sent::Yes => {
-                    self.counters.frames_out += 1;
-                    self.counters.cells_out += count as u64;
+    pub(crate) fn flush(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) {
+        let (cable, filling) = (&mut self.cable, &mut self.filling);
+        while let Some(batch) = filling.batch(now, &cable.header().clone(), |_| Cable::MOST) {
+            match cable.send(batch.octets, batch.length, now, told) {
+                Sent::Yes(count) => {
+                    self.counters.frames_out += count as u64;
+                    self.counters.cells_out += filling.sent(count) as u64;
                 }
-                Sent::Later => return self.filling.block(true),
-                Sent::Down => return self.filling.clear(),
+                Sent::Later => filling.block(true),
+                Sent::Down => filling.clear(),
                 // The cells are lost, as on any line.
-                Sent::TooLong | Sent::Refused => self.counters.errors_out += 1,
+                Sent::TooLong | Sent::Refused => {
+                    self.counters.errors_out += 1;
+                    filling.sent(1);
+                }
             }
-            self.filling.sent(count);
         }
+        cable.await_room(filling.is_blocked(), registry);
     }
 
     /// State and counters.
@@ -196,6 +195,8 @@ impl Link {
             ups: cable.ups,
             frames_in: cable.frames_in,
             strangers: cable.strangers,
+            overflowed: cable.overflowed(),
+            cut_turns: cable.turns.cut,
             bad_length: self.unpacker.bad_length + cable.short,
             bad_word: self.unpacker.bad_word,
             missing: self.unpacker.missing(),

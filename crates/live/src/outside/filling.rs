@@ -1,7 +1,8 @@
 //! Packing cells into packets: cells that wait, and the time when a packet leaves.
 //!
 //! A packet leaves when it has the number of cells that the lab sets, or when its first cell has waited for the time
-//! that the lab sets. It may contain cells of several PDUs and VCs, and a PDU may span packets.
+//! that the lab sets. It may contain cells of several PDUs and VCs, and a PDU may span packets. Packets that may leave
+//! at the same time are a [`Batch`], which goes to the operating system in one call.
 
 use super::cells;
 use super::concat::{Packer, Shim};
@@ -23,10 +24,22 @@ struct Many {
     packer: Packer,
 }
 
+/// Packets that leave at the same time. All have the same length.
+pub(crate) struct Batch<'a> {
+    /// Their octets.
+    pub(crate) octets: &'a [u8],
+    /// Octets of each.
+    pub(crate) length: usize,
+    /// How many they are, at least 1.
+    pub(crate) packets: usize,
+}
+
 /// Waiting cells.
 pub(crate) struct Filling {
     unsent: VecDeque<[u8; CELL_LEN]>,
     many: Option<Many>,
+    /// The packets of the last batch.
+    octets: Vec<u8>,
     /// True while the operating system takes no more packets.
     blocked: bool,
     /// Cells dropped because too many wait.
@@ -57,6 +70,7 @@ impl Filling {
         Self {
             unsent: VecDeque::new(),
             many,
+            octets: Vec::new(),
             blocked: false,
             dropped: 0,
         }
@@ -69,12 +83,17 @@ impl Filling {
             self.dropped += cells as u64;
             return;
         }
-        self.unsent.extend(cells::encode(run));
+        cells::each(run, |cell| self.unsent.push_back(*cell));
     }
 
     /// Number of waiting cells.
     pub(crate) fn len(&self) -> usize {
         self.unsent.len()
+    }
+
+    /// True while the operating system takes no more packets.
+    pub(crate) const fn is_blocked(&self) -> bool {
+        self.blocked
     }
 
     /// Sets whether the operating system takes packets.
@@ -97,29 +116,59 @@ impl Filling {
         many.due
     }
 
-    /// The next packet that may leave, and its number of cells.
-    pub(crate) fn packet(&mut self, now: Instant) -> Option<(Vec<u8>, usize)> {
-        if self.blocked {
+    /// The next packets that may leave, at most `most` for packets of the given length; each begins with `prefix`.
+    /// Packets of one cell each have no prefix.
+    pub(crate) fn batch(
+        &mut self,
+        now: Instant,
+        prefix: &[u8],
+        most: impl FnOnce(usize) -> usize,
+    ) -> Option<Batch<'_>> {
+        if self.blocked || self.unsent.is_empty() {
             return None;
         }
-        let first = self.unsent.front()?;
         let Some(many) = &mut self.many else {
-            return Some((first.to_vec(), 1));
+            // The cells lie as the packets need them.
+            let (cells, _) = self.unsent.as_slices();
+            let packets = most(CELL_LEN).clamp(1, cells.len());
+            return Some(Batch {
+                octets: cells.get(..packets)?.as_flattened(),
+                length: CELL_LEN,
+                packets,
+            });
         };
         let due = *many.due.get_or_insert(now + many.wait);
-        let cells = self.unsent.len().min(many.cells);
-        if cells < many.cells && due > now {
-            return None;
+        let waiting = self.unsent.len();
+        let (cells, packets) = match waiting / many.cells {
+            0 if due > now => return None,
+            0 => (waiting, 1),
+            full => {
+                let length = prefix.len() + many.packer.length(many.cells);
+                (many.cells, full.min(most(length).max(1)))
+            }
+        };
+        self.octets.clear();
+        for packet in 0..packets {
+            self.octets.extend_from_slice(prefix);
+            let cells = self.unsent.range(packet * cells..(packet + 1) * cells);
+            many.packer.put(&mut self.octets, packet, cells);
         }
-        Some((many.packer.datagram(self.unsent.range(..cells)), cells))
+        Some(Batch {
+            octets: &self.octets,
+            length: self.octets.len() / packets,
+            packets,
+        })
     }
 
-    /// Removes the cells of a packet that was sent.
-    pub(crate) fn sent(&mut self, cells: usize) {
+    /// Removes the cells of the first packets of a batch, which were sent or are lost; returns the number of cells.
+    pub(crate) fn sent(&mut self, packets: usize) -> usize {
+        let each = self.many.as_ref().map_or(1, |many| many.cells);
+        let cells = (packets * each).min(self.unsent.len());
         self.unsent.drain(..cells);
         if let Some(many) = &mut self.many {
-            many.packer.sent();
+            many.packer.sent(packets);
             many.due = None;
         }
+        cells
     }
 }

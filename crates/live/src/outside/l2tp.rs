@@ -15,8 +15,11 @@
 use super::Event;
 use super::bucket::Bucket;
 use super::cells::Receiver;
-use super::concat::{MAX_DATAGRAM, Shim, Unpacker};
+use super::concat::{Shim, Unpacker};
+use super::datagrams::{Datagrams, Sent};
 use super::filling::Filling;
+use super::inbox::{Inbox, Turns};
+use super::packets::Packets;
 use super::scope;
 use aerostat_lab::model::{L2tp, L2tpEnds};
 use aerostat_node::atm::{CellRate, CellRun};
@@ -24,109 +27,100 @@ use aerostat_node::inspect::{Name, Table};
 use aerostat_proto::Instant;
 use aerostat_wire::ipv4::Ipv4View;
 use aerostat_wire::l2tp::{Carrier, IP_PROTOCOL, MAX_HEADER_LEN, Packet, Sublayer};
-use mio::net::UdpSocket;
-use mio::unix::SourceFd;
-use mio::{Interest, Registry, Token};
-use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use mio::{Registry, Token};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, recv,
-    send, socket_with, sockopt,
-};
-use std::io::{self, ErrorKind};
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, bind, connect, socket_with};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// Limit of packets taken in one turn.
-const READS: usize = 512;
-/// Requested size of the socket's receive buffer, octets; the system may allow less.
-const SOCKET_BUFFER: usize = 4 << 20;
-/// Longest header of IPv4.
-const MAX_IP_HEADER: usize = 60;
-
 enum Socket {
-    Udp(UdpSocket, SocketAddr),
+    Udp(Box<Datagrams>),
     /// The flag says that packets come with their IP header.
-    Raw(OwnedFd, bool),
-}
-
-/// What was read.
-enum Read {
-    /// A packet of this many octets; over IPv4 with its IP header.
-    Packet(usize),
-    /// A packet of another address, or an error; go on.
-    Stranger,
-    Error,
-    Again,
-    /// No packet waits.
-    Nothing,
+    Raw(Packets, bool),
 }
 
 impl Socket {
     fn new(ends: &L2tpEnds, registry: &Registry, token: Token) -> io::Result<Self> {
-        let both = Interest::READABLE | Interest::WRITABLE;
-        let socket = match *ends {
+        Ok(match *ends {
             L2tpEnds::Udp(local, peer) => {
-                let mut socket = UdpSocket::bind(local)
-                    .map_err(|error| io::Error::new(error.kind(), format!("{local}: {error}")))?;
-                registry.register(&mut socket, token, both)?;
-                Self::Udp(socket, peer)
+                Self::Udp(Box::new(Datagrams::new((local, peer), registry, token)?))
             }
             L2tpEnds::Ip(local, peer) => {
-                let socket = raw(local, peer)?;
-                registry.register(&mut SourceFd(&socket.as_raw_fd()), token, both)?;
+                let socket = Packets::new(raw(local, peer)?, registry, token)?;
                 Self::Raw(socket, local.is_ipv4())
             }
-        };
-        let fd = socket.fd();
-        if sockopt::set_socket_recv_buffer_size_force(fd, SOCKET_BUFFER).is_err() {
-            let _ = sockopt::set_socket_recv_buffer_size(fd, SOCKET_BUFFER);
-        }
-        Ok(socket)
+        })
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
+    const fn readable(&self) -> bool {
         match self {
-            Self::Udp(socket, _) => socket.as_fd(),
-            Self::Raw(socket, _) => socket.as_fd(),
+            Self::Udp(socket) => socket.readable,
+            Self::Raw(socket, _) => socket.readable,
         }
     }
 
-    fn read(&self, octets: &mut [u8]) -> Read {
-        let error = |error: io::Error| match error.kind() {
-            ErrorKind::WouldBlock => Read::Nothing,
-            ErrorKind::Interrupted => Read::Again,
-            _ => Read::Error,
-        };
+    const fn ready(&mut self) {
         match self {
-            Self::Udp(socket, peer) => match socket.recv_from(octets) {
-                Ok((_, from)) if from.ip() != peer.ip() || from.port() != peer.port() => {
-                    Read::Stranger
-                }
-                Ok((count, _)) => Read::Packet(count),
-                Err(why) => error(why),
+            Self::Udp(socket) => socket.readable = true,
+            Self::Raw(socket, _) => socket.readable = true,
+        }
+    }
+
+    /// Reads packets; returns how many buffers have come. An error is counted.
+    fn read(&mut self, inbox: &mut Inbox, most: usize, errors: &mut u64) -> usize {
+        match self {
+            Self::Udp(socket) => socket.read(inbox, most),
+            Self::Raw(socket, _) => socket.read(inbox, most).unwrap_or_else(|_| {
+                *errors += 1;
+                0
+            }),
+        }
+    }
+
+    /// How many packets of this length go in one call.
+    fn most(&self, length: usize) -> usize {
+        match self {
+            Self::Udp(socket) => socket.most(length),
+            Self::Raw(..) => Packets::MOST,
+        }
+    }
+
+    /// Sends packets of `length` octets; returns what became of the first ones, and how many those are.
+    fn send(&mut self, octets: &[u8], length: usize) -> (Sent, usize) {
+        match self {
+            Self::Udp(socket) => (
+                socket.send(octets, length),
+                octets.len().div_ceil(length.max(1)),
+            ),
+            Self::Raw(socket, _) => match socket.send(octets, length) {
+                Ok(count) => (Sent::Yes, count),
+                Err(Errno::AGAIN) => (Sent::Later, 0),
+                Err(Errno::MSGSIZE) => (Sent::TooLong, 1),
+                Err(_) => (Sent::Refused, 1),
             },
-            Self::Raw(socket, _) => match recv(socket, octets, RecvFlags::empty()) {
-                Ok((count, _)) => Read::Packet(count),
-                Err(why) => error(why.into()),
-            },
         }
     }
 
-    fn write(&self, octets: &[u8]) -> io::Result<usize> {
+    fn await_room(&mut self, awaited: bool, registry: &Registry) {
         match self {
-            Self::Udp(socket, peer) => socket.send_to(octets, *peer),
-            Self::Raw(socket, _) => Ok(send(socket, octets, SendFlags::empty())?),
+            Self::Udp(socket) => socket.await_room(awaited, registry),
+            Self::Raw(socket, _) => socket.await_room(awaited, registry),
         }
     }
 
-    /// What L2TPv3 begins with in a packet that was read; `None` if the IP header is wrong.
-    fn inside<'a>(&self, packet: &'a [u8]) -> Option<&'a [u8]> {
+    fn overflowed(&self) -> Option<u32> {
         match self {
-            Self::Raw(_, true) => {
-                let view = Ipv4View::new(packet)?;
-                packet.get(view.header_len()..)
-            }
-            _ => Some(packet),
+            Self::Udp(socket) => socket.overflowed(),
+            Self::Raw(socket, _) => socket.overflowed(),
+        }
+    }
+
+    /// Packets of others than the peer, and errors when reading; over IP the kernel hands over no others.
+    fn strangers_and_errors(&self) -> (u64, u64) {
+        match self {
+            Self::Udp(socket) => (socket.strangers, socket.errors_in),
+            Self::Raw(..) => (0, 0),
         }
     }
 }
@@ -171,6 +165,10 @@ aerostat_node::rows! {
         strangers: u64,
         /// Errors of the operating system when reading.
         errors_in: u64,
+        /// Packets for which the socket had no room.
+        overflowed: Option<u32>,
+        /// Turns in which the link met its limit while more packets waited.
+        cut_turns: u64,
         /// Packets without a whole header, or of another version.
         bad_header: u64,
         /// Control messages.
@@ -207,8 +205,6 @@ aerostat_node::rows! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     packets_in: u64,
-    /// Packets from another address than the peer's (over UDP).
-    strangers: u64,
     errors_in: u64,
     /// Packets without a whole header, of another version, or with a wrong IP header.
     bad_header: u64,
@@ -236,12 +232,11 @@ pub(crate) struct Link {
     /// What packets to the peer begin with: the header and the peer's cookie.
     header: Vec<u8>,
     told_up: bool,
-    readable: bool,
+    turns: Turns,
     filling: Filling,
     unpacker: Unpacker,
     bucket: Bucket,
     receiver: Receiver,
-    octets: Vec<u8>,
     counters: Counters,
 }
 
@@ -273,20 +268,18 @@ impl Link {
             carrier,
             header,
             told_up: false,
-            readable: true,
+            turns: Turns::default(),
             filling: Filling::gathering(model.gathering, shim),
             unpacker: Unpacker::new(shim),
             bucket: Bucket::new(rate),
             receiver: Receiver::default(),
-            // One octet more than a packet, so that longer packets are noticed.
-            octets: vec![0; MAX_IP_HEADER + MAX_HEADER_LEN + MAX_DATAGRAM + 1],
             counters: Counters::default(),
         })
     }
 
     /// The poller has reported the socket.
     pub(crate) fn ready(&mut self) {
-        self.readable = true;
+        self.socket.ready();
         self.filling.block(false);
     }
 
@@ -299,35 +292,47 @@ impl Link {
     }
 
     /// Takes a bounded number of packets; true if more may be left.
-    pub(crate) fn turn(&mut self, now: Instant, told: &mut Vec<Event>) -> bool {
+    pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
         if !self.told_up {
             self.told_up = true;
             told.push(Event::Up);
         }
-        let mut octets = std::mem::take(&mut self.octets);
-        for _ in 0..READS {
-            if !self.readable {
-                break;
-            }
-            match self.socket.read(&mut octets) {
-                Read::Packet(count) => {
-                    self.counters.packets_in += 1;
-                    let packet = octets.get(..count).unwrap_or_default();
-                    self.packet(packet, now, told);
-                }
-                Read::Stranger => self.counters.strangers += 1,
-                Read::Error => self.counters.errors_in += 1,
-                Read::Again => {}
-                Read::Nothing => self.readable = false,
+        self.turns.begin();
+        while self.socket.readable() && self.turns.most() > 0 {
+            let most = self.turns.most();
+            let count = (self.socket).read(inbox, most, &mut self.counters.errors_in);
+            self.turns.took(count, inbox.octets(count));
+            for slot in 0..count {
+                self.buffer(inbox, slot, now, told);
             }
         }
         told.extend(self.receiver.end().map(Event::Cells));
-        self.octets = octets;
-        self.readable
+        self.turns.end(self.socket.readable())
     }
 
-    fn packet(&mut self, packet: &[u8], now: Instant, told: &mut Vec<Event>) {
-        let packet = self.socket.inside(packet);
+    /// Takes the packets of a buffer.
+    fn buffer(&mut self, inbox: &Inbox, slot: usize, now: Instant, told: &mut Vec<Event>) {
+        match &mut self.socket {
+            Socket::Udp(socket) => {
+                for packet in socket.peers_own(inbox, slot) {
+                    self.counters.packets_in += 1;
+                    self.packet(Some(packet), now, told);
+                }
+            }
+            Socket::Raw(_, with_header) => {
+                self.counters.packets_in += 1;
+                let packet = inbox.packet(slot);
+                let inside = match with_header {
+                    true => Ipv4View::new(packet).and_then(|view| packet.get(view.header_len()..)),
+                    false => Some(packet),
+                };
+                self.packet(inside, now, told);
+            }
+        }
+    }
+
+    /// Takes what L2TPv3 begins with; `None` stands for a wrong IP header.
+    fn packet(&mut self, packet: Option<&[u8]>, now: Instant, told: &mut Vec<Event>) {
         let read = packet.and_then(|packet| self.carrier.decode(packet).ok());
         let (session, rest) = match read {
             None => {
@@ -364,32 +369,36 @@ impl Link {
     }
 
     /// Sends the packets that are due, as far as the operating system takes them.
-    pub(crate) fn flush(&mut self, now: Instant) {
-        while let Some((cells, count)) = self.filling.packet(now) {
-            let packet = [&self.header[..], &cells].concat();
-            match self.socket.write(&packet) {
-                Ok(_) => {
-                    self.counters.packets_out += 1;
-                    self.counters.cells_out += count as u64;
+    pub(crate) fn flush(&mut self, registry: &Registry, now: Instant) {
+        let (socket, counters) = (&mut self.socket, &mut self.counters);
+        while let Some(batch) =
+            (self.filling).batch(now, &self.header, |length| socket.most(length))
+        {
+            let (sent, packets) = socket.send(batch.octets, batch.length);
+            match sent {
+                Sent::Yes => {
+                    counters.packets_out += packets as u64;
+                    counters.cells_out += self.filling.sent(packets) as u64;
+                    continue;
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                Sent::Smaller => continue,
+                Sent::Later => {
                     self.filling.block(true);
-                    return;
+                    continue;
                 }
                 // The cells are lost, as on any line.
-                Err(error) if Errno::from_io_error(&error) == Some(Errno::MSGSIZE) => {
-                    self.counters.too_long += 1;
-                }
-                Err(_) => self.counters.errors_out += 1,
+                Sent::TooLong => counters.too_long += packets as u64,
+                Sent::Refused => counters.errors_out += packets as u64,
             }
-            self.filling.sent(count);
+            self.filling.sent(packets);
         }
+        socket.await_room(self.filling.is_blocked(), registry);
     }
 
     /// State and counters.
     pub(crate) fn tables(&self) -> Vec<Table> {
         let counters = &self.counters;
+        let (strangers, errors_in) = self.socket.strangers_and_errors();
         let (local, peer) = match self.model.ends {
             L2tpEnds::Ip(local, peer) => (local.to_string(), peer.to_string()),
             L2tpEnds::Udp(local, peer) => (local.to_string(), peer.to_string()),
@@ -407,8 +416,10 @@ impl Link {
             sublayer: sublayer.into(),
             carries: scope::shown(self.model.scope),
             packets_in: counters.packets_in,
-            strangers: counters.strangers,
-            errors_in: counters.errors_in,
+            strangers,
+            errors_in: errors_in + counters.errors_in,
+            overflowed: self.socket.overflowed(),
+            cut_turns: self.turns.cut,
             bad_header: counters.bad_header,
             control: counters.control,
             wrong_session: counters.wrong_session,

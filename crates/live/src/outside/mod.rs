@@ -8,22 +8,28 @@
 //! | [`mpls`] | cells, and SDUs of permanent connections, in pseudowires over MPLS | a router, another lab |
 //! | [`l2tp`] | cells in a session of L2TPv3, over IP or UDP | a router, another lab |
 //!
-//! Every link exchanges runs of cells with the network; each kind of link has its own format outside.
+//! Every link exchanges runs of cells with the network; each kind of link has its own format outside. Packets come and
+//! go in batches, with a limit for each link in each turn of the loop (`inbox.rs`).
 
 pub mod atmtcp;
 mod bucket;
 mod cable;
 pub mod cells;
 pub mod concat;
+mod datagrams;
 pub mod ethernet;
 mod filling;
+mod inbox;
 pub mod l2tp;
 pub mod mpls;
 mod opened;
+mod options;
+mod packets;
 mod scope;
 mod sequence;
 pub mod udp;
 
+pub(crate) use inbox::Inbox;
 pub(crate) use opened::explained;
 
 use aerostat_lab::model::{NodeId, OutsideWay};
@@ -131,19 +137,20 @@ impl Link {
         }
     }
 
-    /// Does a bounded amount of work; true if more may be left.
+    /// Does a bounded amount of work, with the loop's buffers; true if more may be left.
     pub(crate) fn turn(
         &mut self,
         registry: &Registry,
         now: Instant,
+        inbox: &mut Inbox,
         told: &mut Vec<Event>,
     ) -> bool {
         match &mut self.way {
             Way::AtmTcp(link) => link.turn(registry, now, told),
-            Way::Udp(link) => link.turn(now, told),
-            Way::Ethernet(link) => link.turn(now, told),
-            Way::Mpls(link) => link.turn(now, told),
-            Way::L2tp(link) => link.turn(now, told),
+            Way::Udp(link) => link.turn(now, inbox, told),
+            Way::Ethernet(link) => link.turn(now, inbox, told),
+            Way::Mpls(link) => link.turn(now, inbox, told),
+            Way::L2tp(link) => link.turn(now, inbox, told),
         }
     }
 
@@ -159,13 +166,13 @@ impl Link {
     }
 
     /// Sends as much as possible.
-    pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
+    pub(crate) fn flush(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) {
         match &mut self.way {
             Way::AtmTcp(link) => link.flush(now, told),
-            Way::Udp(link) => link.flush(now),
-            Way::Ethernet(link) => link.flush(now, told),
-            Way::Mpls(link) => link.flush(now, told),
-            Way::L2tp(link) => link.flush(now),
+            Way::Udp(link) => link.flush(registry, now),
+            Way::Ethernet(link) => link.flush(registry, now, told),
+            Way::Mpls(link) => link.flush(registry, now, told),
+            Way::L2tp(link) => link.flush(registry, now),
         }
     }
 

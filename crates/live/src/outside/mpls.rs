@@ -17,10 +17,11 @@ mod sdus;
 
 use super::Event;
 use super::bucket::Bucket;
-use super::cable::{Cable, Frame, HEADER, Kind, Sent};
+use super::cable::{Cable, Kind, Sent};
 use super::cells::Receiver;
 use super::concat::{Shim, Unpacker};
 use super::filling::Filling;
+use super::inbox::Inbox;
 use super::scope;
 use aerostat_lab::model::{CellWire, Labels, Mpls, Scope};
 use aerostat_node::atm::{CellRate, CellRun};
@@ -39,10 +40,6 @@ const KIND: Kind = Kind {
     up: "mpls.up",
     down: "mpls.down",
 };
-/// Limit of frames taken in one turn.
-const READS: usize = 512;
-/// Octets of a frame: an SDU of 65535 octets, control word and labels fit.
-const LONGEST: usize = HEADER + 4 * mpls::MAX_DEPTH + 65_540;
 /// TTL of the label of a pseudowire: the neighbour takes it off. Those outside of it may have a long way.
 const TTL: u8 = 2;
 const TTL_OUTSIDE: u8 = 255;
@@ -64,6 +61,10 @@ aerostat_node::rows! {
         frames_in: u64,
         /// Frames from another system than the peer, or to another system.
         strangers: u64,
+        /// Frames for which the socket had no room.
+        overflowed: Option<u32>,
+        /// Turns in which the link met its limit while more frames waited.
+        cut_turns: u64,
         /// Packets whose label stack has no end, or too many labels.
         bad_stack: u64,
         /// Packets whose labels belong to no pseudowire.
@@ -129,6 +130,8 @@ struct Counters {
 struct Cells {
     labels: Labels,
     stack: Vec<u8>,
+    /// What frames to the peer begin with: the header of Ethernet and the stack.
+    prefix: Vec<u8>,
     scope: Scope,
     word: bool,
     filling: Filling,
@@ -147,6 +150,7 @@ impl Cells {
         Self {
             labels: wire.labels.clone(),
             stack: stack(&wire.labels),
+            prefix: Vec::new(),
             scope: wire.scope,
             word: wire.word,
             filling: Filling::gathering(wire.gathering, shim),
@@ -209,7 +213,6 @@ pub(crate) struct Link {
     sdus: Sdus,
     bucket: Bucket,
     receiver: Receiver,
-    octets: Vec<u8>,
     /// Packets without a whole stack, or with too many labels.
     bad_stack: u64,
     /// Packets whose labels are those of no pseudowire.
@@ -236,7 +239,6 @@ impl Link {
             sdus: Sdus::new(&model.sdus),
             bucket: Bucket::new(rate),
             receiver: Receiver::default(),
-            octets: vec![0; LONGEST],
             bad_stack: 0,
             unknown_label: 0,
             uncarried: 0,
@@ -271,28 +273,23 @@ impl Link {
     }
 
     /// Takes a bounded number of frames; true if more may be left.
-    pub(crate) fn turn(&mut self, now: Instant, told: &mut Vec<Event>) -> bool {
+    pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
         if self.cable.look(now, told) {
             self.block(false);
         }
-        let mut octets = std::mem::take(&mut self.octets);
-        let mut more = true;
-        for _ in 0..READS {
-            match self.cable.receive(&mut octets, now, told) {
-                Frame::Payload(packet) => self.packet(packet, now, told),
-                Frame::Other => {}
-                Frame::None => {
-                    more = false;
-                    break;
+        self.cable.begin();
+        while let Some(count) = self.cable.read(inbox, now, told) {
+            for slot in 0..count {
+                if let Some(packet) = self.cable.payload(inbox.packet(slot)) {
+                    self.packet(packet, now, told);
                 }
             }
         }
         told.extend(self.receiver.end().map(Event::Cells));
-        self.octets = octets;
         if self.cable.own().is_none() {
             self.clear();
         }
-        more
+        self.cable.end()
     }
 
     fn packet(&mut self, packet: &[u8], now: Instant, told: &mut Vec<Event>) {
@@ -333,7 +330,7 @@ impl Link {
     }
 
     /// Sends the packets that are due, as far as the operating system takes them.
-    pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
+    pub(crate) fn flush(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) {
         let result = match self.sdus.flush(&mut self.cable, now, told) {
             Ok(()) => self.flush_cells(now, told),
             Err(why) => Err(why),
@@ -343,17 +340,23 @@ impl Link {
             Err(_) => self.block(true),
             Ok(()) => {}
         }
+        self.cable.await_room(self.sdus.blocked, registry);
     }
 
     fn flush_cells(&mut self, now: Instant, told: &mut Vec<Event>) -> Result<(), Sent> {
         let Some(cells) = &mut self.cells else {
             return Ok(());
         };
-        while let Some((packet, count)) = cells.filling.packet(now) {
-            let packet = [&cells.stack[..], &packet].concat();
-            let sent = self.cable.send(&packet, now, told);
-            cells.counters.sent(sent, count as u64)?;
-            cells.filling.sent(count);
+        cells.prefix.clear();
+        cells.prefix.extend_from_slice(self.cable.header());
+        cells.prefix.extend_from_slice(&cells.stack);
+        while let Some(batch) = cells.filling.batch(now, &cells.prefix, |_| Cable::MOST) {
+            let sent = self.cable.send(batch.octets, batch.length, now, told);
+            let packets = cells.counters.sent(sent)?;
+            let gone = cells.filling.sent(packets);
+            if matches!(sent, Sent::Yes(_)) {
+                cells.counters.cells_out += gone as u64;
+            }
         }
         Ok(())
     }
@@ -370,6 +373,8 @@ impl Link {
             ups: cable.ups,
             frames_in: cable.frames_in,
             strangers: cable.strangers,
+            overflowed: cable.overflowed(),
+            cut_turns: cable.turns.cut,
             bad_stack: self.bad_stack + cable.short,
             unknown_label: self.unknown_label,
             uncarried_out: self.uncarried,
@@ -381,22 +386,22 @@ impl Link {
 }
 
 impl Counters {
-    /// Counts a packet with so many cells that was to be sent.
+    /// Counts packets that were to be sent; returns how many of them need not wait any longer.
     ///
     /// # Errors
-    /// Why it was not sent and waits on, or is lost with the line.
-    fn sent(&mut self, sent: Sent, cells: u64) -> Result<(), Sent> {
+    /// Why they were not sent and wait on, or are lost with the line.
+    fn sent(&mut self, sent: Sent) -> Result<usize, Sent> {
         match sent {
-            Sent::Yes => {
-                self.packets_out += 1;
-                self.cells_out += cells;
+            Sent::Yes(packets) => {
+                self.packets_out += packets as u64;
+                return Ok(packets);
             }
             Sent::Later | Sent::Down => return Err(sent),
             // The packet is lost, as on any line.
             Sent::TooLong => self.too_long += 1,
             Sent::Refused => self.errors_out += 1,
         }
-        Ok(())
+        Ok(1)
     }
 }
 

@@ -56,9 +56,16 @@ impl Numbers {
     pub(super) const fn number(&self) -> u32 {
         self.next
     }
-    /// Records that the packet was sent.
-    pub(super) const fn sent(&mut self) {
-        self.next = self.space.next(self.next);
+    /// The number of the packet that is sent after so many others.
+    pub(super) const fn after(&self, packets: usize) -> u32 {
+        let first = self.space.first();
+        // The numbers in use lie between the first one and the mask.
+        let numbers = (self.space.mask() - first) as usize + 1;
+        ((self.next - first) as usize + packets % numbers) as u32 % numbers as u32 + first
+    }
+    /// Records that so many packets were sent.
+    pub(super) const fn sent(&mut self, packets: usize) {
+        self.next = self.after(packets);
     }
 }
 
@@ -123,7 +130,7 @@ mod tests {
         let mut numbers = Numbers::new(Space::TwentyFour);
         assert_eq!(numbers.number(), 0);
         numbers.next = 0xff_ffff;
-        numbers.sent();
+        numbers.sent(1);
         assert_eq!(numbers.number(), 0);
         let mut order = Order::new(Space::TwentyFour);
         for (number, taken, missing, late) in [
@@ -146,7 +153,8 @@ mod tests {
         let mut numbers = Numbers::new(Space::Sixteen);
         assert_eq!(numbers.number(), 1);
         numbers.next = 0xffff;
-        numbers.sent();
+        assert_eq!((numbers.after(1), numbers.after(3)), (1, 3));
+        numbers.sent(1);
         assert_eq!(numbers.number(), 1);
     }
 }

@@ -12,28 +12,26 @@
 //!
 //! **Bursts.** The cells of a PDU are sent back to back when the PDU leaves the port; the port's rate spaces the PDUs.
 //! The receiver's socket buffer must hold such a burst: with one cell in each datagram, very large PDUs (tens of
-//! kilobytes) can overrun it.
+//! kilobytes) can overrun it. Datagrams for which this end's buffer had no room are counted by the kernel.
+//!
+//! **Batches.** Datagrams come and go many in one call (`inbox.rs`, `datagrams.rs`). Cells of one VC from consecutive
+//! datagrams become one run.
 
 use super::Event;
 use super::bucket::Bucket;
 use super::cells::Receiver;
-use super::concat::{MAX_DATAGRAM, Shim, Unpacker};
+use super::concat::{Shim, Unpacker};
+use super::datagrams::{Datagrams, Sent};
 use super::filling::Filling;
+use super::inbox::{Inbox, Turns};
 use aerostat_lab::model::Packing;
 use aerostat_node::atm::{CellRate, CellRun};
-use aerostat_node::inspect::Table;
+use aerostat_node::inspect::{Name, Table};
 use aerostat_proto::Instant;
 use aerostat_wire::cell::CELL_LEN;
-use mio::net::UdpSocket;
-use mio::{Interest, Registry, Token};
-use rustix::net::sockopt;
-use std::io::{self, ErrorKind};
+use mio::{Registry, Token};
+use std::io;
 use std::net::SocketAddr;
-
-/// Limit of datagrams taken in one turn.
-const READS: usize = 512;
-/// Requested size of the socket's receive buffer, octets; the system may allow less.
-const SOCKET_BUFFER: usize = 4 << 20;
 
 aerostat_node::rows! {
     /// One row for each link by cells over UDP.
@@ -50,6 +48,14 @@ aerostat_node::rows! {
         bad_length: u64,
         /// Errors of the operating system when reading.
         errors_in: u64,
+        /// Datagrams for which the socket had no room.
+        overflowed: Option<u32>,
+        /// How datagrams come: `gro` (many in one buffer), or `single`.
+        receiving: Name,
+        /// Buffers with several datagrams.
+        batches_in: u64,
+        /// Turns in which the link met its limit while more datagrams waited.
+        cut_turns: u64,
         /// Datagrams with a wrong control word.
         bad_word: u64,
         /// Datagrams that did not come, by their sequence numbers.
@@ -62,6 +68,10 @@ aerostat_node::rows! {
         datagrams_out: u64,
         /// Cells sent.
         cells_out: u64,
+        /// How datagrams leave: `gso` (many in one call), or `single`, also after the system has refused a batch.
+        sending: Name,
+        /// Calls with several datagrams.
+        batches_out: u64,
         /// Cells that wait for a datagram to fill.
         unsent: usize,
         /// Cells dropped because too many waited.
@@ -74,8 +84,6 @@ aerostat_node::rows! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     datagrams_in: u64,
-    /// Datagrams from another address than the peer's.
-    strangers: u64,
     /// Datagrams without the length of a cell (one cell in each).
     bad_length: u64,
     /// Cells above the rate of the link.
@@ -84,19 +92,16 @@ struct Counters {
     cells_out: u64,
     /// Datagrams that the operating system refused.
     errors_out: u64,
-    errors_in: u64,
 }
 
 /// One link.
 pub(crate) struct Link {
-    socket: UdpSocket,
-    peer: SocketAddr,
+    socket: Datagrams,
     told_up: bool,
-    readable: bool,
+    turns: Turns,
     /// Unpacks datagrams with many cells.
     unpacker: Option<Unpacker>,
     bucket: Bucket,
-    octets: Vec<u8>,
     filling: Filling,
     receiver: Receiver,
     counters: Counters,
@@ -108,32 +113,22 @@ impl Link {
     /// # Errors
     /// The error of the operating system.
     pub(crate) fn new(
-        (local, peer): (SocketAddr, SocketAddr),
+        ends: (SocketAddr, SocketAddr),
         packing: Packing,
         rate: CellRate,
         registry: &Registry,
         token: Token,
     ) -> io::Result<Self> {
-        let mut socket = UdpSocket::bind(local)
-            .map_err(|error| io::Error::new(error.kind(), format!("{local}: {error}")))?;
-        // A smaller buffer also works, only less well. A privileged process may exceed the system's limit.
-        if sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER).is_err() {
-            let _ = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
-        }
-        registry.register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
         let unpacker = match packing {
             Packing::One => None,
             Packing::Many { word, .. } => Some(Unpacker::new(Shim::numbered(word))),
         };
         Ok(Self {
-            socket,
-            peer,
+            socket: Datagrams::new(ends, registry, token)?,
             told_up: false,
-            readable: true,
+            turns: Turns::default(),
             unpacker,
             bucket: Bucket::new(rate),
-            // One octet more than a datagram, so that longer datagrams are noticed.
-            octets: vec![0; MAX_DATAGRAM + 1],
             filling: Filling::new(packing),
             receiver: Receiver::default(),
             counters: Counters::default(),
@@ -142,7 +137,7 @@ impl Link {
 
     /// The poller has reported the socket.
     pub(crate) fn ready(&mut self) {
-        self.readable = true;
+        self.socket.readable = true;
         self.filling.block(false);
     }
 
@@ -155,42 +150,27 @@ impl Link {
     }
 
     /// Takes a bounded number of datagrams; true if more may be left.
-    pub(crate) fn turn(&mut self, now: Instant, told: &mut Vec<Event>) -> bool {
+    pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
         if !self.told_up {
             self.told_up = true;
             told.push(Event::Up);
         }
-        let mut octets = std::mem::take(&mut self.octets);
-        let more = self.take(&mut octets, now, told);
-        told.extend(self.receiver.end().map(Event::Cells));
-        self.octets = octets;
-        more
-    }
-
-    fn take(&mut self, octets: &mut [u8], now: Instant, told: &mut Vec<Event>) -> bool {
-        for _ in 0..READS {
-            if !self.readable {
-                return false;
-            }
-            match self.socket.recv_from(octets) {
-                Ok((count, from)) => {
-                    self.counters.datagrams_in += 1;
-                    let datagram = octets.get(..count).unwrap_or_default();
-                    self.datagram(datagram, from, now, told);
+        self.turns.begin();
+        while self.socket.readable && self.turns.most() > 0 {
+            let count = self.socket.read(inbox, self.turns.most());
+            self.turns.took(count, inbox.octets(count));
+            for slot in 0..count {
+                self.counters.datagrams_in += inbox.count(slot);
+                for datagram in self.socket.peers_own(inbox, slot) {
+                    self.datagram(datagram, now, told);
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.readable = false,
-                Err(_) => self.counters.errors_in += 1,
             }
         }
-        true
+        told.extend(self.receiver.end().map(Event::Cells));
+        self.turns.end(self.socket.readable)
     }
 
-    fn datagram(&mut self, octets: &[u8], from: SocketAddr, now: Instant, told: &mut Vec<Event>) {
-        if from.ip() != self.peer.ip() || from.port() != self.peer.port() {
-            self.counters.strangers += 1;
-            return;
-        }
+    fn datagram(&mut self, octets: &[u8], now: Instant, told: &mut Vec<Event>) {
         if let Some(unpacker) = &mut self.unpacker {
             let cells = unpacker.cells(octets);
             self.counters.policed += self.receiver.packet(cells, &mut self.bucket, now, told);
@@ -213,44 +193,51 @@ impl Link {
     }
 
     /// Sends the packets that are due, as far as the operating system takes them.
-    pub(crate) fn flush(&mut self, now: Instant) {
-        while let Some((octets, cells)) = self.filling.packet(now) {
-            match self.socket.send_to(&octets, self.peer) {
-                Ok(_) => {
-                    self.counters.datagrams_out += 1;
-                    self.counters.cells_out += cells as u64;
+    pub(crate) fn flush(&mut self, registry: &Registry, now: Instant) {
+        let socket = &mut self.socket;
+        while let Some(batch) = self.filling.batch(now, &[], |length| socket.most(length)) {
+            let packets = batch.packets;
+            match socket.send(batch.octets, batch.length) {
+                Sent::Yes => {
+                    self.counters.datagrams_out += packets as u64;
+                    self.counters.cells_out += self.filling.sent(packets) as u64;
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.filling.block(true);
-                    return;
-                }
+                Sent::Smaller => {}
+                Sent::Later => self.filling.block(true),
                 // The cells are lost, as on any line.
-                Err(_) => self.counters.errors_out += 1,
+                Sent::TooLong | Sent::Refused => {
+                    self.counters.errors_out += packets as u64;
+                    self.filling.sent(packets);
+                }
             }
-            self.filling.sent(cells);
         }
+        socket.await_room(self.filling.is_blocked(), registry);
     }
 
     /// State and counters.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        let local = self.socket.local_addr().ok();
-        let counters = &self.counters;
+        let (socket, counters) = (&self.socket, &self.counters);
         let unpacker = self.unpacker.as_ref();
         let of = |count: fn(&Unpacker) -> u64| unpacker.map_or(0, count);
         let row = Line {
-            local,
-            peer: self.peer,
+            local: socket.local(),
+            peer: socket.peer,
             datagrams_in: counters.datagrams_in,
-            strangers: counters.strangers,
+            strangers: socket.strangers,
             bad_length: counters.bad_length + of(|u| u.bad_length),
-            errors_in: counters.errors_in,
+            errors_in: socket.errors_in,
+            overflowed: socket.overflowed(),
+            receiving: socket.receiving().into(),
+            batches_in: socket.batches_in,
+            cut_turns: self.turns.cut,
             bad_word: of(|u| u.bad_word),
             missing: of(Unpacker::missing),
             late: of(Unpacker::late),
             policed: counters.policed,
             datagrams_out: counters.datagrams_out,
             cells_out: counters.cells_out,
+            sending: socket.sending().into(),
+            batches_out: socket.batches_out,
             unsent: self.filling.len(),
             dropped_out: self.filling.dropped,
             errors_out: counters.errors_out,

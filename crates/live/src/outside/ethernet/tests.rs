@@ -17,6 +17,7 @@ struct Bench {
     links: Vec<Link>,
     told: Vec<Vec<Event>>,
     poll: Poll,
+    inbox: Inbox,
     clock: Clock,
 }
 
@@ -32,6 +33,7 @@ impl Bench {
             links,
             told,
             poll,
+            inbox: Inbox::default(),
             clock: Clock::start(),
         }
     }
@@ -43,8 +45,8 @@ impl Bench {
             let now = self.clock.now();
             assert!(now < end, "too slow; told: {:?}", self.told);
             for (link, told) in self.links.iter_mut().zip(&mut self.told) {
-                link.turn(now, told);
-                link.flush(now, told);
+                link.turn(now, &mut self.inbox, told);
+                link.flush(self.poll.registry(), now, told);
             }
             let wait = Duration::from_millis(1);
             self.poll.poll(&mut events, Some(wait)).unwrap();
@@ -170,7 +172,7 @@ fn an_interface_that_is_not_there_is_looked_for_less_and_less_often() {
     let (mut now, mut told) = (Instant::ZERO, Vec::new());
     for pause in [250, 500, 1000, 2000, 4000, 8000, 8000] {
         assert_eq!(link.poll_timeout(), Some(now));
-        assert!(!link.turn(now, &mut told));
+        assert!(!link.turn(now, &mut Inbox::default(), &mut told));
         now += Duration::from_millis(pause);
     }
     assert!(told.is_empty(), "{told:?}");

@@ -37,6 +37,7 @@ struct Bench {
     links: Vec<Link>,
     told: Vec<Vec<Event>>,
     poll: Poll,
+    inbox: Inbox,
     clock: Clock,
 }
 
@@ -50,6 +51,7 @@ impl Bench {
             links: links?,
             told: models.iter().map(|_| Vec::new()).collect(),
             poll,
+            inbox: Inbox::default(),
             clock: Clock::start(),
         })
     }
@@ -60,8 +62,8 @@ impl Bench {
             let now = self.clock.now();
             assert!(now < end, "too slow; told: {:?}", self.told);
             for (link, told) in self.links.iter_mut().zip(&mut self.told) {
-                link.turn(now, told);
-                link.flush(now);
+                link.turn(now, &mut self.inbox, told);
+                link.flush(self.poll.registry(), now);
             }
             let wait = Duration::from_millis(1);
             self.poll.poll(&mut events, Some(wait)).unwrap();
@@ -202,7 +204,9 @@ fn wrong_sessions_cookies_and_headers_are_counted_and_harm_nobody() {
     }
     let stranger = Std::bind("127.0.0.1:0").unwrap();
     stranger.send_to(&good, here).unwrap();
-    bench.until(|bench| bench.links[0].counters.strangers == 1 && bench.sdus(0).len() == 3);
+    bench.until(|bench| {
+        bench.links[0].socket.strangers_and_errors().0 == 1 && bench.sdus(0).len() == 3
+    });
     let link = &bench.links[0];
     let counters = &link.counters;
     assert_eq!((counters.bad_header, counters.control), (3, 1));
@@ -239,7 +243,7 @@ fn a_flood_is_held_to_the_rate_of_the_link() {
     let mut taken = 0;
     for ms in 0..1000 {
         let now = Instant::ZERO + Duration::from_millis(ms);
-        link.packet(&packet, now, &mut told);
+        link.packet(Some(&packet), now, &mut told);
         taken += 27;
     }
     let passed = taken - link.counters.policed;

@@ -63,6 +63,8 @@ pub(super) struct Sdus {
     /// PDUs whose cells come one by one. The note is the congestion bit of the last cell.
     assembly: Assembly<Vc, bool>,
     pub(super) blocked: bool,
+    /// The frame that is sent.
+    octets: Vec<u8>,
 }
 
 impl Sdus {
@@ -89,6 +91,7 @@ impl Sdus {
             waiting_cells: 0,
             assembly: Assembly::default(),
             blocked: false,
+            octets: Vec::new(),
         }
     }
 
@@ -182,11 +185,17 @@ impl Sdus {
                     sequence: sequence as u16,
                     payload,
                 };
-                let mut octets = wire.stack.clone();
-                packet.encode(&mut octets);
-                let sent = cable.send(&octets, now, told);
-                wire.counters.sent(sent, first.cells.into())?;
-                wire.numbers.sent();
+                let octets = &mut self.octets;
+                octets.clear();
+                octets.extend_from_slice(cable.header());
+                octets.extend_from_slice(&wire.stack);
+                packet.encode(octets);
+                let sent = cable.send(octets, octets.len(), now, told);
+                wire.counters.sent(sent)?;
+                if matches!(sent, Sent::Yes(_)) {
+                    wire.counters.cells_out += u64::from(first.cells);
+                }
+                wire.numbers.sent(1);
                 wire.unsent -= usize::from(first.cells);
             }
             self.waiting_cells -= usize::from(first.cells);

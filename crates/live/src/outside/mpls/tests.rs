@@ -52,6 +52,7 @@ struct Pair {
     links: [Link; 2],
     told: [Vec<Event>; 2],
     poll: Poll,
+    inbox: Inbox,
     clock: Clock,
 }
 
@@ -65,6 +66,7 @@ impl Pair {
             links,
             told: [Vec::new(), Vec::new()],
             poll,
+            inbox: Inbox::default(),
             clock: Clock::start(),
         };
         pair.until(|pair| pair.links.iter().all(|link| link.cable.own().is_some()));
@@ -89,8 +91,8 @@ impl Pair {
             let now = self.clock.now();
             assert!(now < end, "too slow; told: {:?}", self.told);
             for (link, told) in self.links.iter_mut().zip(&mut self.told) {
-                link.turn(now, told);
-                link.flush(now, told);
+                link.turn(now, &mut self.inbox, told);
+                link.flush(self.poll.registry(), now, told);
             }
             let wait = Duration::from_millis(1);
             self.poll.poll(&mut events, Some(wait)).unwrap();
@@ -290,6 +292,7 @@ fn a_channel_keeps_its_own_label_at_both_ends_and_others_are_counted() {
             links,
             told: [Vec::new(), Vec::new()],
             poll,
+            inbox: Inbox::default(),
             clock: Clock::start(),
         };
         let mut turns = 0_u32;

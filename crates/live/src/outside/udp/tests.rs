@@ -13,6 +13,7 @@ struct Bench {
     link: Link,
     peer: StdSocket,
     poll: Poll,
+    inbox: Inbox,
 }
 
 impl Bench {
@@ -27,10 +28,18 @@ impl Bench {
         let local = "127.0.0.1:0".parse().unwrap();
         let to = peer.local_addr().unwrap();
         let link = Link::new((local, to), packing, rate, poll.registry(), Token(0)).unwrap();
-        Self { link, peer, poll }
+        Self {
+            link,
+            peer,
+            poll,
+            inbox: Inbox::default(),
+        }
+    }
+    fn flush(&mut self, now: Instant) {
+        self.link.flush(self.poll.registry(), now);
     }
     fn to_link(&self, from: &StdSocket, octets: &[u8]) {
-        let at = self.link.socket.local_addr().unwrap();
+        let at = self.link.socket.local().unwrap();
         from.send_to(octets, at).unwrap();
     }
     /// Receives datagrams until `count` have arrived.
@@ -38,7 +47,7 @@ impl Bench {
         let mut told = Vec::new();
         let mut events = Events::with_capacity(4);
         for _ in 0..1000 {
-            self.link.turn(Instant::ZERO, &mut told);
+            self.link.turn(Instant::ZERO, &mut self.inbox, &mut told);
             if self.link.counters.datagrams_in >= count {
                 return told;
             }
@@ -56,7 +65,7 @@ fn cells_go_out_and_come_in_one_by_one() {
     let mut bench = Bench::new();
     let run = CellRun::whole(Pdu::new((0..200).collect()), Vc::new(0, 5));
     bench.link.send(&run);
-    bench.link.flush(Instant::ZERO);
+    bench.flush(Instant::ZERO);
     let mut octets = [0; 100];
     let mut cells = Vec::new();
     for _ in 0..run.count {
@@ -89,7 +98,7 @@ fn strangers_and_garbage_are_counted_and_dropped() {
     bench.to_link(&bench.peer, &cell);
     let told = bench.take(6);
     let counters = bench.link.counters;
-    assert_eq!((counters.strangers, counters.bad_length), (1, 3));
+    assert_eq!((bench.link.socket.strangers, counters.bad_length), (1, 3));
     assert!(matches!(told[..], [Event::Up, Event::Cells(_)]), "{told:?}");
 }
 
@@ -118,17 +127,17 @@ fn datagrams_are_filled_or_leave_in_time() {
     let run = CellRun::whole(Pdu::new(vec![7; 30 * 48 - 8]), Vc::new(0, 40));
     bench.link.send(&run);
     let now = Instant::ZERO + Duration::from_secs(1);
-    bench.link.turn(now, &mut Vec::new());
-    bench.link.flush(now);
+    bench.link.turn(now, &mut bench.inbox, &mut Vec::new());
+    bench.flush(now);
     assert_eq!(bench.link.counters.cells_out, 28);
     let due = now + Duration::from_micros(100);
     assert_eq!(bench.link.poll_timeout(), Some(due));
     // The cells of another PDU join them, and do not delay them.
     let other = CellRun::whole(Pdu::new(vec![8; 40]), Vc::new(0, 41));
     bench.link.send(&other);
-    bench.link.flush(now + Duration::from_micros(50));
+    bench.flush(now + Duration::from_micros(50));
     assert_eq!(bench.link.counters.datagrams_out, 1);
-    bench.link.flush(due);
+    bench.flush(due);
     let counters = bench.link.counters;
     assert_eq!((counters.datagrams_out, counters.cells_out), (2, 31));
     assert_eq!(bench.link.poll_timeout(), None);
@@ -163,7 +172,7 @@ fn many_cells_from_strangers_and_of_wrong_length_are_dropped() {
     let told = bench.take(6);
     assert!(matches!(told[..], [Event::Up, Event::Cells(_)]), "{told:?}");
     let unpacker = bench.link.unpacker.as_ref().unwrap();
-    assert_eq!((bench.link.counters.strangers, unpacker.bad_length), (1, 4));
+    assert_eq!((bench.link.socket.strangers, unpacker.bad_length), (1, 4));
 }
 
 #[test]
@@ -191,4 +200,168 @@ fn a_flood_is_policed_to_the_rate_of_the_link() {
         (10_000 - burst - 1..=10_000 - burst).contains(&policed),
         "{policed}"
     );
+}
+
+/// Two links to each other.
+struct Pair {
+    links: [Link; 2],
+    inbox: Inbox,
+    poll: Poll,
+}
+
+impl Pair {
+    fn new(addresses: [SocketAddr; 2], packing: Packing) -> Self {
+        let poll = Poll::new().unwrap();
+        let [a, b] = addresses;
+        let link = |ends, token| {
+            let rate = CellRate::of_bits(10_000_000_000);
+            Link::new(ends, packing, rate, poll.registry(), Token(token)).unwrap()
+        };
+        Self {
+            links: [link((a, b), 0), link((b, a), 1)],
+            inbox: Inbox::default(),
+            poll,
+        }
+    }
+    fn on_loopback(packing: Packing) -> Self {
+        let sockets = [(); 2].map(|()| StdSocket::bind("127.0.0.1:0").unwrap());
+        let addresses = sockets
+            .each_ref()
+            .map(|socket| socket.local_addr().unwrap());
+        drop(sockets);
+        Self::new(addresses, packing)
+    }
+    /// Sends runs from the first link to the second, and returns what arrives.
+    fn cross(&mut self, runs: &[CellRun]) -> Vec<CellRun> {
+        let now = Instant::ZERO + Duration::from_secs(1);
+        runs.iter().for_each(|run| self.links[0].send(run));
+        self.links[0].flush(self.poll.registry(), now);
+        self.links[0].flush(self.poll.registry(), now + Duration::from_secs(1));
+        let cells: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
+        let (mut told, mut events) = (Vec::new(), Events::with_capacity(4));
+        let mut got = Vec::new();
+        for _ in 0..1000 {
+            self.links[1].turn(now, &mut self.inbox, &mut told);
+            got.extend(told.drain(..).filter_map(|event| match event {
+                Event::Cells(run) => Some(run),
+                _ => None,
+            }));
+            let come: u64 = got.iter().map(|run: &CellRun| u64::from(run.count)).sum();
+            if come >= cells {
+                return got;
+            }
+            let wait = Some(Duration::from_millis(10));
+            self.poll.poll(&mut events, wait).unwrap();
+            self.links[1].ready();
+        }
+        panic!("too slow: {:?}", self.links[1].counters);
+    }
+}
+
+/// Interleaved cells of two connections, and whole PDUs.
+fn mixed() -> Vec<CellRun> {
+    let mut runs = Vec::new();
+    for n in 0..100_u8 {
+        let vc = Vc::new(0, 40 + u16::from(n % 2));
+        runs.push(CellRun::raw(vc, aerostat_wire::cell::Pti::USER, [n; 48]));
+    }
+    let pdu = |length: usize| Pdu::new((0..length).map(|n| n as u8).collect());
+    runs.extend([1, 40, 9180, 65_535].map(|length| CellRun::whole(pdu(length), Vc::new(3, 50))));
+    runs
+}
+
+fn all_cells(runs: &[CellRun]) -> Vec<[u8; CELL_LEN]> {
+    runs.iter().flat_map(cells::encode).collect()
+}
+
+#[test]
+fn batches_keep_every_cell_and_the_order_of_all() {
+    for packing in [
+        Packing::One,
+        many(1, false),
+        many(27, true),
+        many(172, true),
+    ] {
+        let mut pair = Pair::on_loopback(packing);
+        let sent = mixed();
+        let got = pair.cross(&sent);
+        assert!(all_cells(&got) == all_cells(&sent), "{packing:?}");
+        let (out, come) = (&pair.links[0], &pair.links[1]);
+        assert_eq!(out.counters.datagrams_out, come.counters.datagrams_in);
+        if out.socket.sending() == "gso" {
+            assert!(out.socket.batches_out > 0, "{packing:?}");
+        }
+        assert_eq!(come.unpacker.as_ref().map_or(0, Unpacker::missing), 0);
+    }
+}
+
+#[test]
+fn without_offload_each_datagram_goes_alone_and_the_link_shows_it() {
+    let mut pair = Pair::on_loopback(Packing::One);
+    pair.links[0].socket.without_offload();
+    let sent = mixed();
+    let got = pair.cross(&sent);
+    assert!(all_cells(&got) == all_cells(&sent));
+    assert_eq!(pair.links[0].socket.sending(), "single");
+    assert_eq!(pair.links[0].socket.batches_out, 0);
+}
+
+/// Packets longer than the interface allows leave as IP fragments, which the kernel refuses to cut out of a batch.
+#[test]
+fn a_refused_batch_goes_out_as_single_datagrams_with_fragments() {
+    use crate::namespace::ip;
+    use crate::outside::cable::tests::in_namespace;
+    in_namespace(|| {
+        ip(&["address", "add", "198.18.0.1/24", "dev", "a"])?;
+        ip(&["link", "set", "dev", "lo", "up"])?;
+        // The peer at the far end does not exist; its address resolves, so the datagrams leave.
+        ip(&[
+            "neigh",
+            "add",
+            "198.18.0.2",
+            "lladdr",
+            "02:00:00:00:00:0b",
+            "dev",
+            "a",
+        ])?;
+        let addresses = ["198.18.0.1:5000", "198.18.0.2:5000"].map(|at| at.parse().unwrap());
+        let poll = Poll::new()?;
+        let (ends, packing) = ((addresses[0], addresses[1]), many(172, false));
+        let mut link = Link::new(ends, packing, CellRate::OC3, poll.registry(), Token(0))?;
+        if link.socket.sending() != "gso" {
+            println!("skipped: no GSO here");
+            return Ok(());
+        }
+        let pdu = Pdu::new(vec![1; 65_535]);
+        link.send(&CellRun::whole(pdu, Vc::new(0, 40)));
+        link.flush(poll.registry(), Instant::ZERO);
+        let counters = link.counters;
+        assert_eq!((counters.datagrams_out, counters.errors_out), (7, 0));
+        assert_eq!(
+            (link.socket.sending(), link.socket.batches_out),
+            ("single", 0)
+        );
+        Ok(())
+    });
+}
+
+/// A flood on a link ends a turn, not the loop; the rest comes in later turns, and the turns are counted.
+#[test]
+fn a_turn_takes_a_bounded_number_of_datagrams() {
+    let mut bench = Bench::with(Packing::One, CellRate::of_bits(10_000_000_000));
+    let run = CellRun::whole(Pdu::new(vec![1; 10]), Vc::new(0, 5));
+    let cell = cells::encode(&run).next().unwrap();
+    for _ in 0..200 {
+        bench.to_link(&bench.peer, &cell);
+    }
+    let mut turns = 0;
+    while bench.link.counters.datagrams_in < 200 {
+        let more = bench
+            .link
+            .turn(Instant::ZERO, &mut bench.inbox, &mut Vec::new());
+        turns += 1;
+        assert!(bench.link.counters.datagrams_in <= turns * 64);
+        assert_eq!(more, bench.link.counters.datagrams_in == turns * 64);
+    }
+    assert_eq!((turns, bench.link.turns.cut), (4, 3));
 }

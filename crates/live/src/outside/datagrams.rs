@@ -1,0 +1,239 @@
+//! A UDP socket to one peer, in batches.
+//!
+//! **Receiving.** A call brings many datagrams, and with GRO many of them in one buffer (`inbox.rs`).
+//!
+//! **Sending.** A batch is packets of one length, of which only the last one may be shorter. With GSO (generic
+//! segmentation offload) it goes to the kernel in one call, up to 64 packets, and is cut into datagrams as late as
+//! possible; a receiver on the same machine with GRO gets it whole. If the system refuses GSO for a batch (an interface
+//! that cannot, or packets that must be fragmented), the link goes on without it for good, and shows that.
+//!
+//! **Fragments.** quinn-udp forbids IP fragments, because QUIC needs that. Here a packet may be longer than an
+//! interface allows, so the system's own setting comes back.
+
+use super::inbox::Inbox;
+use super::options;
+use mio::net::UdpSocket;
+use mio::{Interest, Registry, Token};
+use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+
+/// Limit of octets in one call.
+const MOST_OCTETS: usize = 64_000;
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// The operating system took it.
+    Yes,
+    /// The operating system takes no more for now.
+    Later,
+    /// The batch must come again as single packets.
+    Smaller,
+    /// A packet is longer than the way allows.
+    TooLong,
+    /// Another error.
+    Refused,
+}
+
+/// A socket to a peer.
+pub(super) struct Datagrams {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    token: Token,
+    pub(super) peer: SocketAddr,
+    pub(super) readable: bool,
+    /// True while the poller is to report that the socket takes data again.
+    awaited: bool,
+    /// False after the system has refused a batch.
+    offload: bool,
+    /// Batches of several packets that went to the system in one call.
+    pub(super) batches_out: u64,
+    /// Buffers with several datagrams.
+    pub(super) batches_in: u64,
+    /// Datagrams from another address than the peer's.
+    pub(super) strangers: u64,
+    /// Errors of the operating system when reading.
+    pub(super) errors_in: u64,
+}
+
+impl Datagrams {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    pub(super) fn new(
+        (local, peer): (SocketAddr, SocketAddr),
+        registry: &Registry,
+        token: Token,
+    ) -> io::Result<Self> {
+        let mut socket = UdpSocket::bind(local)
+            .map_err(|error| io::Error::new(error.kind(), format!("{local}: {error}")))?;
+        options::large_buffer(&socket);
+        let state = state_of(&socket, local.is_ipv4())?;
+        registry.register(&mut socket, token, Interest::READABLE)?;
+        Ok(Self {
+            offload: state.max_gso_segments() > 1,
+            socket,
+            state,
+            token,
+            peer,
+            readable: true,
+            awaited: false,
+            batches_out: 0,
+            batches_in: 0,
+            strangers: 0,
+            errors_in: 0,
+        })
+    }
+
+    /// Reads at most `most` buffers; returns how many have come.
+    pub(super) fn read(&mut self, inbox: &mut Inbox, most: usize) -> usize {
+        match inbox.datagrams(&self.state, UdpSockRef::from(&self.socket), most) {
+            Ok(count) => {
+                // A socket with less than was asked for is empty, and the poller reports the next datagram.
+                self.readable = count == most;
+                count
+            }
+            Err(error) => {
+                match error.kind() {
+                    ErrorKind::WouldBlock => self.readable = false,
+                    ErrorKind::Interrupted => {}
+                    _ => self.errors_in += 1,
+                }
+                0
+            }
+        }
+    }
+
+    /// The datagrams in a buffer that came from the peer; counts those of others.
+    pub(super) fn peers_own<'a>(
+        &mut self,
+        inbox: &'a Inbox,
+        slot: usize,
+    ) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let count = inbox.count(slot);
+        self.batches_in += u64::from(count > 1);
+        let peer = self.peer;
+        let known = |from: SocketAddr| from.ip() == peer.ip() && from.port() == peer.port();
+        let found = inbox.datagrams_in(slot).filter(|(from, _)| known(*from));
+        if found.is_none() {
+            self.strangers += count;
+        }
+        found.into_iter().flat_map(|(_, datagrams)| datagrams)
+    }
+
+    /// How many packets of this length go in one call.
+    pub(super) fn most(&self, length: usize) -> usize {
+        if !self.offload {
+            return 1;
+        }
+        let fit = MOST_OCTETS / length.max(1);
+        fit.clamp(1, self.state.max_gso_segments())
+    }
+
+    /// Sends packets of `length` octets, of which the last one may be shorter.
+    pub(super) fn send(&mut self, octets: &[u8], length: usize) -> Sent {
+        let several = octets.len() > length;
+        let transmit = Transmit {
+            destination: self.peer,
+            ecn: None,
+            contents: octets,
+            segment_size: several.then_some(length),
+            src_ip: None,
+        };
+        let socket = UdpSockRef::from(&self.socket);
+        let Err(error) = self.state.try_send(socket, &transmit) else {
+            self.batches_out += u64::from(several);
+            return Sent::Yes;
+        };
+        if error.kind() == ErrorKind::WouldBlock {
+            return Sent::Later;
+        }
+        let code = error.raw_os_error();
+        let unfit = [libc::EINVAL, libc::EIO, libc::EMSGSIZE, libc::EOPNOTSUPP];
+        if several && code.is_some_and(|code| unfit.contains(&code)) {
+            self.offload = false;
+            return Sent::Smaller;
+        }
+        match code {
+            Some(libc::EMSGSIZE) => Sent::TooLong,
+            _ => Sent::Refused,
+        }
+    }
+
+    /// Has the poller report, or not, that the socket takes data again.
+    pub(super) fn await_room(&mut self, awaited: bool, registry: &Registry) {
+        if self.awaited == awaited {
+            return;
+        }
+        let interest = match awaited {
+            true => Interest::READABLE | Interest::WRITABLE,
+            false => Interest::READABLE,
+        };
+        // The descriptor is registered, so this can only fail for lack of memory; then the next packet tries again.
+        let changed = registry.reregister(&mut self.socket, self.token, interest);
+        self.awaited = if changed.is_ok() { awaited } else { !awaited };
+    }
+
+    /// Own address.
+    pub(super) fn local(&self) -> Option<SocketAddr> {
+        self.socket.local_addr().ok()
+    }
+
+    /// Datagrams for which the socket had no room.
+    pub(super) fn overflowed(&self) -> Option<u32> {
+        options::overflowed(&self.socket)
+    }
+
+    /// `gso`, or `single` if each packet takes a call of its own.
+    pub(super) const fn sending(&self) -> &'static str {
+        if self.offload { "gso" } else { "single" }
+    }
+
+    /// `gro`, or `single` if the system hands over each datagram alone.
+    pub(super) fn receiving(&self) -> &'static str {
+        if self.state.gro_segments() > 1 {
+            "gro"
+        } else {
+            "single"
+        }
+    }
+
+    /// Behaves as after an error of the system.
+    #[cfg(test)]
+    pub(super) const fn without_offload(&mut self) {
+        self.offload = false;
+    }
+}
+
+/// Prepares a socket for batches. What quinn-udp sets for QUIC alone is set back: no fragments, and the destination and
+/// type of service of each datagram, which would cost time.
+fn state_of(socket: &UdpSocket, ipv4: bool) -> io::Result<UdpSocketState> {
+    let (ip, ipv6) = (libc::IPPROTO_IP, libc::IPPROTO_IPV6);
+    let mut kept = vec![(ip, libc::IP_MTU_DISCOVER)];
+    if !ipv4 {
+        kept.extend([(ipv6, libc::IPV6_MTU_DISCOVER), (ipv6, libc::IPV6_DONTFRAG)]);
+    }
+    let kept = kept.into_iter();
+    let kept = kept.map(|option| (option, options::number(socket, option).ok()));
+    let kept: Vec<_> = kept.collect();
+    let state = UdpSocketState::new(UdpSockRef::from(socket))?;
+    for (option, value) in kept {
+        if let Some(value) = value {
+            options::set_number(socket, option, value)?;
+        }
+    }
+    let unused = [
+        (ip, libc::IP_RECVTOS),
+        (ip, libc::IP_PKTINFO),
+        (ipv6, libc::IPV6_RECVTCLASS),
+        (ipv6, libc::IPV6_RECVPKTINFO),
+        (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
+    ];
+    for option in unused {
+        // A socket of IPv4 has no options of IPv6.
+        let _ = options::set_number(socket, option, 0);
+    }
+    Ok(state)
+}

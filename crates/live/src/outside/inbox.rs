@@ -1,0 +1,183 @@
+//! What links out of the lab read in one turn: packets in batches, and a limit for each link.
+//!
+//! **Batches.** One call of the operating system brings up to [`SLOTS`] buffers. A buffer of a UDP socket can hold many
+//! datagrams of one sender, all of one length but the last one (GRO: generic receive offload). All links of a loop read
+//! into the same buffers, one link after another, so 10 000 links need no more memory for them than one.
+//!
+//! **Fairness.** In one turn a link takes at most [`READS`] buffers, or the octets of about [`CELLS`] cells. Then the
+//! other links, the TAPs and the network have their turns. A flood on one link so delays the others by the work of
+//! one turn, not by the flood. Turns that ended at the limit with data waiting are counted.
+
+use aerostat_wire::cell::CELL_LEN;
+use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg};
+use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
+use rustix::fd::{AsFd, AsRawFd as _};
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+
+/// Number of buffers.
+pub(super) const SLOTS: usize = BATCH_SIZE;
+/// Octets of a buffer: any packet fits. The odd remainder keeps the buffers from sharing the same lines of a cache.
+const SLOT: usize = 65_536 + 320;
+/// Limit of buffers that a link takes in one turn.
+const READS: usize = 64;
+/// About how many cells a link takes in one turn.
+const CELLS: usize = 2048;
+
+/// Buffers for received packets.
+pub(crate) struct Inbox {
+    octets: Vec<u8>,
+    meta: [RecvMeta; SLOTS],
+    headers: MultiHeaders<()>,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self {
+            octets: vec![0; SLOTS * SLOT],
+            meta: [RecvMeta::default(); SLOTS],
+            headers: MultiHeaders::preallocate(SLOTS, None),
+        }
+    }
+}
+
+impl Inbox {
+    /// Reads at most `most` packets of a socket that is not UDP; returns how many have come.
+    pub(super) fn packets(&mut self, from: impl AsFd, most: usize) -> io::Result<usize> {
+        let mut slots = self.octets.chunks_exact_mut(SLOT);
+        let mut slots: [[IoSliceMut<'_>; 1]; SLOTS] =
+            std::array::from_fn(|_| [IoSliceMut::new(slots.next().unwrap_or_default())]);
+        let come = recvmmsg(
+            from.as_fd().as_raw_fd(),
+            &mut self.headers,
+            slots.iter_mut().take(most),
+            MsgFlags::MSG_DONTWAIT,
+            None,
+        )?;
+        let mut count = 0;
+        for (meta, packet) in self.meta.iter_mut().zip(come) {
+            meta.len = packet.bytes;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Reads at most `most` buffers of a UDP socket; returns how many have come.
+    pub(super) fn datagrams(
+        &mut self,
+        state: &UdpSocketState,
+        from: UdpSockRef<'_>,
+        most: usize,
+    ) -> io::Result<usize> {
+        let mut slots = self.octets.chunks_exact_mut(SLOT);
+        let mut slots: [IoSliceMut<'_>; SLOTS] =
+            std::array::from_fn(|_| IoSliceMut::new(slots.next().unwrap_or_default()));
+        state.recv(
+            from,
+            slots.get_mut(..most).unwrap_or_default(),
+            &mut self.meta,
+        )
+    }
+
+    /// The octets that were read into a buffer.
+    pub(super) fn packet(&self, slot: usize) -> &[u8] {
+        let length = self.meta.get(slot).map_or(0, |meta| meta.len);
+        let from = slot * SLOT;
+        self.octets.get(from..from + length).unwrap_or_default()
+    }
+
+    /// The datagrams in a buffer, and their sender. A datagram may be empty.
+    pub(super) fn datagrams_in(
+        &self,
+        slot: usize,
+    ) -> Option<(SocketAddr, impl Iterator<Item = &[u8]>)> {
+        let meta = self.meta.get(slot)?;
+        let octets = self.packet(slot);
+        let empty = octets.is_empty().then_some(octets);
+        let datagrams = octets.chunks(meta.stride.max(1));
+        Some((meta.addr, empty.into_iter().chain(datagrams)))
+    }
+
+    /// How many datagrams a buffer holds.
+    pub(super) fn count(&self, slot: usize) -> u64 {
+        let count = |meta: &RecvMeta| meta.len.div_ceil(meta.stride.max(1)).max(1);
+        self.meta.get(slot).map_or(0, count) as u64
+    }
+
+    /// Octets in the first buffers.
+    pub(super) fn octets(&self, slots: usize) -> usize {
+        self.meta.iter().take(slots).map(|meta| meta.len).sum()
+    }
+}
+
+/// What a link may still take in its turn.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    reads: usize,
+    octets: usize,
+    /// Octets of a buffer in the last batch, on average.
+    typical: usize,
+    /// Turns that ended at the limit while more data waited.
+    pub(super) cut: u64,
+}
+
+impl Turns {
+    /// Begins a turn.
+    pub(super) const fn begin(&mut self) {
+        self.reads = READS;
+        self.octets = CELLS * CELL_LEN;
+    }
+    /// How many buffers may be read next; 0 at the limit.
+    pub(super) fn most(&self) -> usize {
+        let fit = self.octets.div_ceil(self.typical.max(1));
+        self.reads.min(SLOTS).min(fit)
+    }
+    /// Counts a batch; a call without a packet counts, too.
+    pub(super) fn took(&mut self, buffers: usize, octets: usize) {
+        self.typical = octets.checked_div(buffers).unwrap_or(self.typical);
+        self.reads = self.reads.saturating_sub(buffers.max(1));
+        self.octets = self.octets.saturating_sub(octets);
+    }
+    /// Ends the turn; true if the link may have more data.
+    pub(super) fn end(&mut self, readable: bool) -> bool {
+        self.cut += u64::from(readable);
+        readable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Datagrams with many cells are taken in smaller batches, so that a turn stays short.
+    #[test]
+    fn a_turn_has_a_limit_in_packets_and_in_octets() {
+        let mut turns = Turns::default();
+        turns.begin();
+        for _ in 0..2 {
+            assert_eq!(turns.most(), SLOTS);
+            turns.took(SLOTS, SLOTS * CELL_LEN);
+        }
+        assert_eq!(turns.most(), 0);
+        assert!(turns.end(true) && turns.cut == 1);
+        // After the first batch of large buffers, less is asked for.
+        let large = 64 * 64 * CELL_LEN;
+        let mut turns = Turns::default();
+        turns.begin();
+        turns.took(SLOTS, SLOTS * large);
+        assert_eq!(turns.most(), 0);
+        turns.begin();
+        assert_eq!(turns.most(), 1);
+        turns.took(1, large);
+        assert_eq!(turns.most(), 0);
+        // A socket with errors alone ends its turn, too.
+        turns.begin();
+        let calls = (0..).take_while(|_| {
+            let more = turns.most() > 0;
+            turns.took(0, 0);
+            more
+        });
+        assert_eq!(calls.count(), READS);
+        assert!(!turns.end(false) && turns.cut == 0);
+    }
+}
