@@ -107,7 +107,16 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
                 let (pdu, clp, note) = (pdu.clone(), run.clp, noted);
                 return Some(Assembled { pdu, clp, note });
             }
-            self.begin(key, run, wanted);
+            let wanted = match (run.pdu(), run.raw_cells()) {
+                (Some(pdu), _) => wanted(pdu.sdu()),
+                (None, Some([cell, ..])) => wanted(&cell.payload),
+                (None, _) => false,
+            };
+            // Most cells from outside are those of users, often with a whole PDU in a run: they need no entry.
+            if !wanted && run.ends_pdu() {
+                return None;
+            }
+            self.begin(key, wanted);
         }
         let done = self.collect(key, run, note);
         if run.ends_pdu()
@@ -119,13 +128,8 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
     }
 
     /// Makes an entry for a PDU that begins.
-    fn begin(&mut self, key: K, run: &CellRun, wanted: impl FnOnce(&[u8]) -> bool) {
+    fn begin(&mut self, key: K, wanted: bool) {
         self.make_room(1);
-        let wanted = match (run.pdu(), run.raw_cells()) {
-            (Some(pdu), _) => wanted(pdu.sdu()),
-            (None, Some([cell, ..])) => wanted(&cell.payload),
-            (None, _) => false,
-        };
         self.taken += 1;
         let entry = Open {
             state: match wanted {

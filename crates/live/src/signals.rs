@@ -10,6 +10,8 @@ use std::os::unix::net::UnixStream;
 #[derive(Debug)]
 pub(crate) struct Signals {
     octets: UnixStream,
+    /// True if octets may be waiting: a call of the system in each turn of the loop would cost more than the flag.
+    readable: bool,
     come: usize,
 }
 
@@ -20,16 +22,28 @@ impl Signals {
     /// If the operating system refuses this.
     pub(crate) fn catch() -> io::Result<Self> {
         let octets = pipe([SIGINT, SIGTERM, SIGQUIT].into_iter().chain(hangup()))?;
-        Ok(Self { octets, come: 0 })
+        Ok(Self {
+            octets,
+            readable: true,
+            come: 0,
+        })
     }
 
     /// Number of signals received. The second one ends the lab without waiting.
     pub(crate) fn come(&mut self) -> usize {
+        if !std::mem::take(&mut self.readable) {
+            return self.come;
+        }
         let mut octets = [0; 16];
         while let Ok(count @ 1..) = self.octets.read(&mut octets) {
             self.come += count;
         }
         self.come
+    }
+
+    /// The poller has reported the descriptor.
+    pub(crate) const fn ready(&mut self) {
+        self.readable = true;
     }
 
     /// A descriptor that becomes readable when a signal has come.
