@@ -34,6 +34,7 @@ mod schema;
 mod split;
 mod stuck;
 mod tidy;
+mod transit;
 mod up_results;
 mod wireshark;
 mod words;
