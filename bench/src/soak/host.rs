@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const USER: UserId = UserId(1);
 /// Octets of the PDU that goes each way.
 const PDU: usize = 100;
-const MAX_SDU: u16 = 1536;
+pub(super) const MAX_SDU: u16 = 1536;
 /// How long the last calls may take, and how long signalling may take to come up.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The time of a run.
 #[derive(Clone, Copy)]
@@ -31,15 +31,15 @@ impl Clock {
 }
 
 /// A host: its signalling manager and its link.
-struct Host {
+pub(super) struct Host {
     clock: Clock,
-    signalling: Signalling,
+    pub(super) signalling: Signalling,
     line: Box<dyn Line>,
     came: Vec<(Vc, Vec<u8>)>,
 }
 
 /// What a host's program has to look at.
-enum Event {
+pub(super) enum Event {
     Up,
     Offered(ConnId),
     Connected(ConnId),
@@ -48,7 +48,7 @@ enum Event {
 }
 
 impl Host {
-    fn new(own: AtmAddress, line: Box<dyn Line>, clock: Clock) -> Self {
+    pub(super) fn new(own: AtmAddress, line: Box<dyn Line>, clock: Clock) -> Self {
         let mut config = Config::new(Version::Uni31);
         config.limits.calls_per_user = 16_384;
         let mut host = Self {
@@ -70,15 +70,15 @@ impl Host {
         // A request that came too late: the event that tells so is under way.
         let _ = self.signalling.handle_input(input, self.clock.now());
     }
-    fn ask(&mut self, request: AtmRequest) {
+    pub(super) fn ask(&mut self, request: AtmRequest) {
         self.feed(Input::Request(USER, request));
     }
-    fn release(&mut self, conn: ConnId) {
+    pub(super) fn release(&mut self, conn: ConnId) {
         let cause = Cause::NORMAL;
         self.ask(AtmRequest::Release { conn, cause });
     }
     /// Everything up to now, and waits for more until `until`, or for a timer.
-    fn turn(&mut self, until: Instant, events: &mut Vec<Event>) {
+    pub(super) fn turn(&mut self, until: Instant, events: &mut Vec<Event>) {
         let now = self.clock.now();
         if self.signalling.poll_timeout().is_some_and(|at| at <= now) {
             self.signalling.handle_timeout(now);
@@ -121,7 +121,7 @@ impl Host {
             }
         }
     }
-    fn wait_until_up(&mut self) {
+    pub(super) fn wait_until_up(&mut self) {
         let limit = self.clock.now() + PATIENCE;
         let mut events = Vec::new();
         while !events.iter().any(|event| matches!(event, Event::Up)) {

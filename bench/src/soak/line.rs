@@ -138,3 +138,53 @@ impl Line for Tcp {
         came.extend(self.back.try_iter());
     }
 }
+
+/// ATM over TCP without a thread: the time-out of the socket counts in ticks of the kernel, which does not matter to
+/// who waits for an answer.
+pub(super) struct Direct {
+    stream: TcpStream,
+    parser: Parser,
+    octets: Vec<u8>,
+    unsent: Vec<u8>,
+}
+
+impl Direct {
+    pub(super) fn connect(to: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(to)?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            parser: Parser::default(),
+            octets: vec![0; 64 * 1024],
+            unsent: Vec::new(),
+        })
+    }
+}
+
+impl Line for Direct {
+    fn send(&mut self, vc: Vc, sdu: Vec<u8>) {
+        atmtcp::encode(&mut self.unsent, vc, &sdu);
+    }
+    fn wait(&mut self, at_most: Duration, came: &mut Vec<(Vc, Vec<u8>)>) {
+        self.stream
+            .write_all(&self.unsent)
+            .expect("the lab takes what we send");
+        self.unsent.clear();
+        if at_most.is_zero() {
+            return;
+        }
+        self.stream
+            .set_read_timeout(Some(at_most))
+            .expect("a time above 0");
+        match self.stream.read(&mut self.octets) {
+            Ok(0) => panic!("the lab has closed the link"),
+            Ok(n) => self.parser.push(&self.octets[..n]),
+            Err(_) => return,
+        }
+        while let Some(message) = self.parser.poll().expect("a stream of ATM over TCP") {
+            if let Message::Sdu(vc, sdu) = message {
+                came.push((vc, sdu));
+            }
+        }
+    }
+}

@@ -7,7 +7,10 @@
 
 mod host;
 mod line;
+mod single;
 mod switch;
+
+pub use single::one_by_one;
 
 use aerostat_proto::Duration;
 use aerostat_wire::{AtmAddress, MacAddr};

@@ -1,0 +1,325 @@
+//! Sends cells into a switch on one side, and checks on the other what comes out: label, HEC, order, and how many.
+
+use crate::form::{BATCH, Form, LABEL, MOST, ROOM, socket, word};
+use crate::sys::{self, Block};
+use clap::{Args, ValueEnum};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// A number of datagrams is under way; another one enters when one has come out
+    Window,
+    /// Datagrams enter at a rate, whatever comes out
+    Open,
+    /// One datagram at a time: how long it takes
+    Latency,
+}
+
+/// Options of the generator.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// What is measured
+    mode: Mode,
+    /// Own address on the side where cells go in
+    from: SocketAddr,
+    /// Address of the switch there
+    to: SocketAddr,
+    /// Own address on the side where they come out
+    back: SocketAddr,
+    /// Address of the switch there
+    out: SocketAddr,
+    /// For how long
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// Octets of a cell
+    #[arg(long, value_enum, default_value = "53")]
+    form: Form,
+    /// Cells in each datagram
+    #[arg(long, default_value_t = 1)]
+    cells: usize,
+    /// Datagrams under way
+    #[arg(long, default_value_t = 64)]
+    window: usize,
+    /// Cells a second of the open loop; 0: as many as possible
+    #[arg(long, default_value_t = 0.0)]
+    rate: f64,
+    /// Send super-datagrams (GSO), and receive them (GRO)
+    #[arg(long)]
+    gso: bool,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Cells of the connection.
+    cells: u64,
+    /// Cells with a wrong HEC or label, datagrams of a wrong length.
+    wrong: u64,
+    /// Cells whose number is not above that of the cell before.
+    disordered: u64,
+    /// Number that the next cell has if none is lost.
+    next: u64,
+}
+
+impl Seen {
+    /// Takes the cells of one datagram, or of several; gives how many were of the connection.
+    fn take(&mut self, form: Form, octets: &[u8]) -> u64 {
+        self.wrong += u64::from(!octets.len().is_multiple_of(form.len()));
+        let before = self.cells;
+        for cell in octets.chunks_exact(form.len()) {
+            let Some(word) = form.read(cell) else {
+                self.wrong += 1;
+                continue;
+            };
+            // A switch has messages of its own for its neighbour: signalling and ILMI.
+            if word >> 4 & 0xffff < 32 {
+                continue;
+            }
+            self.wrong += u64::from(word & LABEL != OUT);
+            let number = number(form, cell);
+            self.disordered += u64::from(number < self.next);
+            self.next = number + 1;
+            self.cells += 1;
+        }
+        self.cells - before
+    }
+}
+
+/// Labels on both sides.
+const IN: u32 = word(1, 100);
+const OUT: u32 = word(2, 200);
+
+fn number(form: Form, cell: &[u8]) -> u64 {
+    let from = form.header();
+    let octets = cell[from..from + 8].try_into().unwrap_or_default();
+    u64::from_be_bytes(octets)
+}
+
+/// Numbers the cells of a datagram from `first` on.
+fn fill(form: Form, octets: &mut [u8], first: u64) {
+    for (n, cell) in octets.chunks_exact_mut(form.len()).enumerate() {
+        let from = form.header();
+        cell[from..from + 8].copy_from_slice(&(first + n as u64).to_be_bytes());
+    }
+}
+
+/// The sending side.
+struct Sender {
+    socket: UdpSocket,
+    block: Block,
+    whole: Vec<u8>,
+    form: Form,
+    /// Octets and cells of a datagram.
+    datagram: usize,
+    cells: usize,
+    gso: bool,
+    next: u64,
+}
+
+impl Sender {
+    fn new(options: &Options) -> io::Result<Self> {
+        let (form, cells) = (options.form, options.cells);
+        let datagram = form.len() * cells;
+        let socket = socket(options.from, options.to)?;
+        sys::set_buffers(&socket, 4 << 20)?;
+        if options.gso {
+            sys::set_segments(&socket, datagram)?;
+        }
+        let mut block = Block::new(BATCH, ROOM);
+        // The longest UDP datagram, and so the longest super-datagram, has 65 507 octets.
+        let segments = BATCH.min(65_507 / datagram);
+        let mut whole = vec![0x6a; datagram * segments];
+        let write = |octets: &mut [u8]| {
+            for cell in octets.chunks_exact_mut(form.len()) {
+                cell.fill(0x6a);
+                form.write(cell, IN);
+            }
+        };
+        write(&mut whole);
+        for n in 0..BATCH {
+            write(&mut block.buffer(n)[..datagram]);
+            block.set_length(n, datagram);
+        }
+        Ok(Self {
+            socket,
+            block,
+            whole,
+            form,
+            datagram,
+            cells,
+            gso: options.gso,
+            next: 0,
+        })
+    }
+
+    /// Sends up to `most` datagrams in one call; gives how many left.
+    fn send(&mut self, most: usize) -> usize {
+        let sent = if self.gso {
+            let count = most.min(self.whole.len() / self.datagram);
+            let octets = &mut self.whole[..count * self.datagram];
+            fill(self.form, octets, self.next);
+            self.socket.send(octets).map_or(0, |_| count)
+        } else {
+            let count = most.min(BATCH);
+            for n in 0..count {
+                let first = self.next + (n * self.cells) as u64;
+                fill(self.form, &mut self.block.buffer(n)[..self.datagram], first);
+            }
+            self.block.send(&self.socket, count).unwrap_or(0)
+        };
+        self.next += (sent * self.cells) as u64;
+        sent
+    }
+}
+
+/// The receiving side.
+struct Receiver {
+    socket: UdpSocket,
+    block: Block,
+    whole: Vec<u8>,
+    form: Form,
+    gso: bool,
+    seen: Seen,
+}
+
+impl Receiver {
+    fn new(options: &Options) -> io::Result<Self> {
+        let socket = socket(options.back, options.out)?;
+        sys::set_buffers(&socket, 4 << 20)?;
+        socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+        if options.gso {
+            sys::set_coalescing(&socket)?;
+        }
+        Ok(Self {
+            socket,
+            block: Block::new(BATCH, ROOM),
+            whole: vec![0; 1 << 16],
+            form: options.form,
+            gso: options.gso,
+            seen: Seen::default(),
+        })
+    }
+
+    /// Waits for cells; gives how many came, `None` after 100 ms without any.
+    fn receive(&mut self) -> Option<u64> {
+        if self.gso {
+            let (length, _) = sys::receive_coalesced(&self.socket, &mut self.whole).ok()?;
+            return Some(self.seen.take(self.form, &self.whole[..length]));
+        }
+        let count = self.block.receive(&self.socket, BATCH).ok()?;
+        let mut cells = 0;
+        for n in 0..count {
+            let length = self.block.length(n);
+            cells += self.seen.take(self.form, &self.block.buffer(n)[..length]);
+        }
+        Some(cells)
+    }
+
+    /// Lets what is still under way from an earlier run arrive.
+    fn drain(&mut self) {
+        while self.receive().is_some_and(|cells| cells > 0) {}
+        self.seen = Seen::default();
+    }
+}
+
+/// Measures, and prints one JSON object.
+pub(crate) fn run(options: &Options) -> io::Result<()> {
+    if !(1..=MOST).contains(&options.cells) || options.window == 0 {
+        let text = format!("1 to {MOST} cells in a datagram, and a window of at least 1");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    let (sender, mut receiver) = (Sender::new(options)?, Receiver::new(options)?);
+    receiver.drain();
+    let time = Duration::from_secs_f64(options.seconds);
+    match options.mode {
+        Mode::Window => window(sender, receiver, options.window, time),
+        Mode::Open => open(sender, receiver, options.rate, time),
+        Mode::Latency => latency(sender, receiver, time),
+    }
+    Ok(())
+}
+
+fn window(mut sender: Sender, mut receiver: Receiver, window: usize, time: Duration) {
+    let most = (window * sender.cells) as u64;
+    let (mut under_way, mut lost) = (0_u64, 0_u64);
+    let start = Instant::now();
+    while start.elapsed() < time {
+        let room = most.saturating_sub(under_way) as usize / sender.cells;
+        if room > 0 {
+            under_way += (sender.send(room) * sender.cells) as u64;
+        }
+        match receiver.receive() {
+            Some(cells) => under_way = under_way.saturating_sub(cells),
+            // What has not come after 100 ms is lost.
+            None => lost += std::mem::take(&mut under_way),
+        }
+    }
+    let (seconds, seen) = (start.elapsed().as_secs_f64(), receiver.seen);
+    let rate = seen.cells as f64 / seconds;
+    let share = lost as f64 / (seen.cells + lost).max(1) as f64;
+    print(rate, share, seen, "");
+}
+
+fn open(mut sender: Sender, mut receiver: Receiver, rate: f64, time: Duration) {
+    let over = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&over);
+    let reader = thread::spawn(move || {
+        while receiver.receive().is_some() || !until.load(Ordering::Relaxed) {}
+        receiver.seen
+    });
+    let (mut offered, start) = (0_u64, Instant::now());
+    // A sender with a rate sends a few at a time, so that they do not come as a burst of 64.
+    let batch = if rate > 0.0 { 16 } else { BATCH };
+    while start.elapsed() < time {
+        let due = start.elapsed().as_secs_f64() * rate;
+        if rate > 0.0 && due < offered as f64 + (batch * sender.cells) as f64 {
+            std::hint::spin_loop();
+            continue;
+        }
+        offered += (sender.send(batch) * sender.cells) as u64;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    over.store(true, Ordering::Relaxed);
+    let Ok(seen) = reader.join() else {
+        return;
+    };
+    let share = offered.saturating_sub(seen.cells) as f64 / offered.max(1) as f64;
+    let more = format!(", \"offered\": {:.0}", offered as f64 / seconds);
+    print(seen.cells as f64 / seconds, share, seen, &more);
+}
+
+fn latency(mut sender: Sender, mut receiver: Receiver, time: Duration) {
+    let (mut times, mut lost) = (Vec::new(), 0_u64);
+    let start = Instant::now();
+    while start.elapsed() < time {
+        let sent = Instant::now();
+        sender.send(1);
+        // Messages of the switch itself may come between.
+        loop {
+            match receiver.receive() {
+                Some(0) => {}
+                Some(_) => break times.push(sent.elapsed().as_nanos() as u64),
+                None => break lost += 1,
+            }
+        }
+    }
+    let more = crate::percentiles(&mut times);
+    let rate = times.len() as f64 / start.elapsed().as_secs_f64();
+    let share = lost as f64 / (times.len() as u64 + lost).max(1) as f64;
+    print(rate, share, receiver.seen, &more);
+}
+
+fn print(rate: f64, loss: f64, seen: Seen, more: &str) {
+    let Seen {
+        wrong, disordered, ..
+    } = seen;
+    println!(
+        "{{\"cells_per_second\": {rate:.0}, \"loss\": {loss:.5}, \"wrong\": {wrong}, \"disordered\": {disordered}{more}}}"
+    );
+}
