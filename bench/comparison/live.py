@@ -17,7 +17,7 @@ def idle_lab(kernel):
 
 
 def idle(context):
-    """Share of a core that a lab of 50 hosts takes while nobody sends."""
+    """Share of a core that a lab of 50 hosts takes without traffic."""
     kinds = {"kernel hosts": (), "kernel hosts, --split": ("--split",), "embedded hosts": ("--embedded",)}
     labs, skipped = {}, {}
     for name, options in kinds.items():
