@@ -8,6 +8,7 @@ mod cells;
 mod clip;
 mod documents;
 mod fault;
+mod floods;
 mod graph;
 mod hardened;
 mod joined;
