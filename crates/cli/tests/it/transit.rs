@@ -70,7 +70,7 @@ fn cell(n: u64, first_vci: u16) -> Cell {
     let header = CellHeader {
         gfc: 0,
         vc: Vc::new(0, first_vci + (n % 2) as u16),
-        pti: Pti::user(n % 7 == 0),
+        pti: Pti::user(n.is_multiple_of(7)),
         clp: n.is_multiple_of(3),
     };
     Cell { header, payload }
