@@ -23,6 +23,7 @@ pub mod queue;
 pub mod rate;
 pub mod raw;
 pub mod reassembly;
+mod runs;
 pub mod shaper;
 pub mod table;
 pub mod timing;

@@ -224,6 +224,12 @@ impl CellRun {
         };
         self.timing.as_deref().copied().or(of_block)
     }
+    /// True if the times are known at which the source of the cells sends them. See [`Self::times`].
+    #[must_use]
+    pub fn has_times(&self) -> bool {
+        self.timing.is_some()
+            || matches!(&self.content, Content::Raw { cells, .. } if cells.is_timed())
+    }
     /// Index of the first cell in its PDU or block.
     #[must_use]
     pub const fn first(&self) -> u16 {

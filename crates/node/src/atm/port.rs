@@ -18,6 +18,7 @@ use super::pdu::{CellRun, Pdu};
 use super::queue::VcQueue;
 pub use super::queue::{Admission, Limits};
 use super::rate::{CellRate, Pacer};
+use super::runs::RunStore;
 use super::shaper::Shaper;
 use super::table::VcTable;
 use aerostat_proto::Instant;
@@ -140,10 +141,15 @@ pub struct DroppedPdu {
 const DROP_LOG: usize = 1 << 16;
 
 /// Records that all cells waiting in a queue are dropped.
-fn log_all(drops: &mut Option<Vec<DroppedPdu>>, queue: &VcQueue, reason: DropReason, at: Instant) {
+fn log_all(
+    drops: &mut Option<Vec<DroppedPdu>>,
+    (queue, runs): (&VcQueue, &RunStore),
+    reason: DropReason,
+    at: Instant,
+) {
     let Some(log) = drops else { return };
     let room = DROP_LOG.saturating_sub(log.len());
-    let gone = queue.waiting_pdus().take(room).map(|pdu| DroppedPdu {
+    let gone = queue.waiting_pdus(runs).take(room).map(|pdu| DroppedPdu {
         at,
         pdu: pdu.clone(),
         vc: queue.vc,
@@ -165,22 +171,38 @@ pub struct Departure {
     pub finish: Instant,
 }
 
+/// An entry of the scheduler: the index of a queue, and the number of its opening.
+///
+/// Closing a queue leaves its entry behind, because to search for it would take time in proportion to all queues that
+/// wait. An entry whose queue has gone is passed over; there are never many more of them than of others.
+type Turn = (u32, u32);
+
+/// Entries of closed queues that the scheduler keeps at least before it removes them all.
+const STALE: usize = 64;
+
 /// An output port. See the documentation of this module.
 #[derive(Debug)]
 pub struct OutputPort {
     queues: Vec<Option<VcQueue>>,
+    /// Runs that wait in the queues.
+    runs: RunStore,
     free: Vec<u32>,
+    /// Number of openings so far.
+    openings: u32,
     table: VcTable,
     limits: PortLimits,
     pools: [u32; 2],
     /// Queues whose next cell may leave, by class.
-    ready: [VecDeque<u32>; CLASSES],
+    ready: [VecDeque<Turn>; CLASSES],
+    /// Entries in `ready` whose queues are open.
     ready_count: usize,
     /// When `ready` last changed from empty to not empty.
     ready_since: Instant,
-    /// Queues that their shapers hold back: time, order of arrival here, number of the queue.
-    waiting: BinaryHeap<Reverse<(Instant, u64, u32)>>,
+    /// Queues that their shapers hold back: time, order of arrival here, queue. The first entry's queue is open.
+    waiting: BinaryHeap<Reverse<(Instant, u64, Turn)>>,
     waits: u64,
+    /// Entries in `waiting` whose queues are open.
+    held_count: usize,
     /// When the transmitter is free.
     line: Pacer,
     rate: CellRate,
@@ -202,7 +224,9 @@ impl OutputPort {
     pub fn new(rate: CellRate, limits: PortLimits) -> Self {
         Self {
             queues: Vec::new(),
+            runs: RunStore::default(),
             free: Vec::new(),
+            openings: 0,
             table: VcTable::default(),
             limits,
             pools: [0; 2],
@@ -211,6 +235,7 @@ impl OutputPort {
             ready_since: Instant::ZERO,
             waiting: BinaryHeap::new(),
             waits: 0,
+            held_count: 0,
             line: Pacer::new(rate),
             rate,
             closed: CellCounters::default(),
@@ -238,17 +263,18 @@ impl OutputPort {
         if taken || self.queues.len() - self.free.len() >= self.limits.queues {
             return None;
         }
-        let (pool, limits) = if is_guaranteed(&config.traffic) {
-            (0, self.limits.guaranteed_vc)
+        let limits = if is_guaranteed(&config.traffic) {
+            self.limits.guaranteed_vc
         } else {
-            (1, self.limits.best_effort_vc)
+            self.limits.best_effort_vc
         };
         let limits = config.limits.unwrap_or(limits);
-        let mut queue = VcQueue::new(vc, class_of(&config.traffic), pool, limits);
+        self.openings = self.openings.wrapping_add(1);
+        let mut queue = VcQueue::new(vc, class_of(&config.traffic), limits, self.openings);
         queue.whole_path = config.whole_path;
         queue.frame_discard = config.frame_discard;
         if config.shaped {
-            queue.shaper = Shaper::new(&config.traffic);
+            queue.shaper = Shaper::new(&config.traffic).map(Box::new);
         }
         let index = match self.free.pop() {
             Some(index) => {
@@ -271,27 +297,61 @@ impl OutputPort {
     /// Closes a queue and returns its counters. Waiting cells are dropped and counted.
     pub fn close(&mut self, id: QueueId) -> Option<CellCounters> {
         let mut queue = self.queues.get_mut(id.0 as usize)?.take()?;
-        log_all(&mut self.drops, &queue, DropReason::Closed, self.told);
-        self.pools[queue.pool] -= queue.flush(DropReason::Closed);
+        let waiting = (&queue, &self.runs);
+        log_all(&mut self.drops, waiting, DropReason::Closed, self.told);
+        if queue.cells > 0 {
+            self.unschedule(queue.held);
+        }
+        self.pools[queue.pool()] -= queue.flush(DropReason::Closed, &mut self.runs);
         if queue.whole_path {
             self.table.set_path(queue.vc.vpi, None);
         } else {
             self.table.set_channel(queue.vc, None);
         }
-        self.unschedule(id.0, queue.class);
         self.free.push(id.0);
-        self.closed.merge(&queue.counters);
-        Some(queue.counters)
+        let counters = queue.counters();
+        self.closed.merge(&counters);
+        Some(counters)
     }
 
-    fn unschedule(&mut self, index: u32, class: u8) {
-        let ring = &mut self.ready[usize::from(class)];
-        if let Some(at) = ring.iter().position(|other| *other == index) {
-            ring.remove(at);
-            self.ready_count -= 1;
-        } else {
-            self.waiting
-                .retain(|Reverse((_, _, other))| *other != index);
+    /// The queue of an entry, unless it has gone.
+    fn of_turn(queues: &mut [Option<VcQueue>], (index, opened): Turn) -> Option<&mut VcQueue> {
+        let queue = queues.get_mut(index as usize)?.as_mut();
+        queue.filter(|queue| queue.opened == opened)
+    }
+
+    /// Entries of the scheduler.
+    #[cfg(test)]
+    pub(super) fn entries(&self) -> usize {
+        self.ready.iter().map(VecDeque::len).sum::<usize>() + self.waiting.len()
+    }
+
+    /// A queue with cells has been closed: its entry has gone, or is passed over later.
+    fn unschedule(&mut self, held: bool) {
+        let Self {
+            queues,
+            ready,
+            waiting,
+            ..
+        } = self;
+        let mut stays = |turn: Turn| Self::of_turn(queues, turn).is_some();
+        if held {
+            self.held_count -= 1;
+            while let Some(Reverse((_, _, turn))) = waiting.peek()
+                && !stays(*turn)
+            {
+                waiting.pop();
+            }
+            if waiting.len() > 2 * self.held_count + STALE {
+                waiting.retain(|Reverse((_, _, turn))| stays(*turn));
+            }
+            return;
+        }
+        self.ready_count -= 1;
+        if ready.iter().map(VecDeque::len).sum::<usize>() > 2 * self.ready_count + STALE {
+            for ring in ready {
+                ring.retain(|turn| stays(*turn));
+            }
         }
     }
 
@@ -316,7 +376,7 @@ impl OutputPort {
     /// Counters of a queue.
     #[must_use]
     pub fn counters(&self, id: QueueId) -> Option<CellCounters> {
-        self.queue(id).map(|queue| queue.counters)
+        self.queue(id).map(VcQueue::counters)
     }
 
     /// Counters of the port: the sum over all open and closed queues.
@@ -324,7 +384,7 @@ impl OutputPort {
     pub fn totals(&self) -> CellCounters {
         let mut totals = self.closed;
         for queue in self.queues.iter().flatten() {
-            totals.merge(&queue.counters);
+            totals.merge(&queue.counters());
         }
         totals
     }
@@ -333,7 +393,7 @@ impl OutputPort {
     pub fn queues(&self) -> impl Iterator<Item = (QueueId, Vc, u32, CellCounters)> {
         self.queues.iter().zip(0..).filter_map(|(queue, index)| {
             let queue = queue.as_ref()?;
-            Some((QueueId(index), queue.vc, queue.cells, queue.counters))
+            Some((QueueId(index), queue.vc, queue.cells, queue.counters()))
         })
     }
 
@@ -368,19 +428,21 @@ impl OutputPort {
             };
         };
         let was_empty = queue.cells == 0;
-        let pool = queue.pool;
+        let pool = queue.pool();
         let pdu = self.drops.is_some().then(|| run.pdu().cloned());
-        let limits = [self.limits.guaranteed, self.limits.best_effort][pool];
-        let admission = queue.push(run, (self.pools[pool], limits));
+        let limits = [&self.limits.guaranteed, &self.limits.best_effort][pool];
+        let admission = queue.push(run, (self.pools[pool], limits), &mut self.runs);
         self.pools[pool] += u32::from(admission.accepted);
         if was_empty && admission.accepted > 0 {
             let class = queue.class;
+            let turn = (id.0, queue.opened);
             match &mut queue.shaper {
                 Some(shaper) => {
                     let at = shaper.wake(now);
-                    self.wait_or_ready(id.0, class, at, now);
+                    queue.held = at > now;
+                    self.wait_or_ready(turn, class, at, now);
                 }
-                None => self.make_ready(id.0, class, now),
+                None => self.make_ready(turn, class, now),
             }
         }
         if let Some(Some(pdu)) = pdu {
@@ -430,7 +492,8 @@ impl OutputPort {
     pub fn pdus(&self) -> impl Iterator<Item = &Pdu> {
         let departed = self.departed.iter().filter_map(|gone| gone.run.pdu());
         let queues = self.queues.iter().flatten();
-        queues.flat_map(VcQueue::waiting_pdus).chain(departed)
+        let waiting = queues.flat_map(|queue| queue.waiting_pdus(&self.runs));
+        waiting.chain(departed)
     }
 
     /// True if the log has entries.
@@ -444,24 +507,27 @@ impl OutputPort {
         self.drops.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    fn wait_or_ready(&mut self, index: u32, class: u8, at: Instant, now: Instant) {
+    /// Its queue is held back if `at` is later than `now`.
+    fn wait_or_ready(&mut self, turn: Turn, class: u8, at: Instant, now: Instant) {
         if at <= now {
-            return self.make_ready(index, class, now);
+            return self.make_ready(turn, class, now);
         }
         self.waits += 1;
-        self.waiting.push(Reverse((at, self.waits, index)));
+        self.held_count += 1;
+        self.waiting.push(Reverse((at, self.waits, turn)));
     }
 
-    fn make_ready(&mut self, index: u32, class: u8, at: Instant) {
+    fn make_ready(&mut self, turn: Turn, class: u8, at: Instant) {
         if self.ready_count == 0 {
             self.ready_since = at;
         }
         self.ready_count += 1;
-        self.ready[usize::from(class)].push_back(index);
+        self.ready[usize::from(class)].push_back(turn);
     }
 
     /// When the next cell may begin, or `None` if no cell waits. If the driver is late, this time may be in the past.
     #[must_use]
+    #[inline]
     pub fn next_departure(&self) -> Option<Instant> {
         if let Some(departure) = self.departed.front() {
             return Some(departure.start);
@@ -469,6 +535,7 @@ impl OutputPort {
         self.next_start()
     }
 
+    #[inline]
     fn next_start(&self) -> Option<Instant> {
         let free = self.line.at();
         if self.ready_count > 0 {
@@ -484,6 +551,7 @@ impl OutputPort {
     }
 
     /// Sends up to `max` cells of one run, if a departure is due at `now`.
+    #[inline]
     pub fn pop(&mut self, now: Instant, max: u16) -> Option<Departure> {
         if let Some(departure) = self.departed.pop_front() {
             return Some(departure);
@@ -494,26 +562,22 @@ impl OutputPort {
     fn depart(&mut self, now: Instant, max: u16) -> Option<Departure> {
         self.told = self.told.max(now);
         let start = self.next_start().filter(|start| *start <= now)?;
-        while let Some(Reverse((at, _, index))) = self.waiting.peek().copied()
-            && at <= start
-        {
-            self.waiting.pop();
-            if let Some(Some(queue)) = self.queues.get(index as usize) {
-                let class = queue.class;
-                self.make_ready(index, class, at);
+        self.release(start);
+        let (turn, queue) = loop {
+            let ring = self.ready.iter_mut().find(|ring| !ring.is_empty())?;
+            let turn = ring.pop_front()?;
+            if Self::of_turn(&mut self.queues, turn).is_some() {
+                break (turn, self.queues.get_mut(turn.0 as usize)?.as_mut()?);
             }
-        }
-        let class = self.ready.iter().position(|ring| !ring.is_empty())?;
-        let index = self.ready[class].pop_front()?;
+        };
         self.ready_count -= 1;
-        let queue = self.queues.get_mut(index as usize)?.as_mut()?;
-        let mut run = queue.pop(max.max(1))?;
-        self.pools[queue.pool] -= u32::from(run.count);
+        let mut run = queue.pop(max.max(1), &mut self.runs)?;
+        self.pools[queue.pool()] -= u32::from(run.count);
         self.line.not_before(self.ready_since);
         self.line.advance(run.count);
         let finish = self.line.at();
         let (more, class) = (queue.cells > 0, queue.class);
-        let guaranteed = queue.pool == 0;
+        let guaranteed = queue.pool() == 0;
         let eligible = queue.shaper.as_mut().map(|shaper| {
             if max > 1 && guaranteed {
                 let timing = shaper.calendar(start, run.first());
@@ -524,28 +588,50 @@ impl OutputPort {
         });
         if more {
             match eligible {
-                Some(at) => self.wait_or_ready(index, class, at, start),
-                None => self.make_ready(index, class, start),
+                Some(at) => {
+                    queue.held = at > start;
+                    self.wait_or_ready(turn, class, at, start);
+                }
+                None => self.make_ready(turn, class, start),
             }
         }
         Some(Departure {
-            queue: QueueId(index),
+            queue: QueueId(turn.0),
             run,
             start,
             finish,
         })
     }
 
+    /// Queues whose shapers allow a cell by `start` become ready.
+    #[inline]
+    fn release(&mut self, start: Instant) {
+        while let Some(Reverse((at, _, turn))) = self.waiting.peek().copied() {
+            match Self::of_turn(&mut self.queues, turn) {
+                Some(queue) if at <= start => {
+                    queue.held = false;
+                    let class = queue.class;
+                    self.held_count -= 1;
+                    self.make_ready(turn, class, at);
+                }
+                Some(_) => return,
+                None => {}
+            }
+            self.waiting.pop();
+        }
+    }
+
     /// Drops all waiting cells; the queues stay open.
     pub fn flush(&mut self, reason: DropReason) {
         for queue in self.queues.iter_mut().flatten() {
-            log_all(&mut self.drops, queue, reason, self.told);
-            queue.flush(reason);
+            log_all(&mut self.drops, (queue, &self.runs), reason, self.told);
+            queue.flush(reason, &mut self.runs);
         }
         for ring in &mut self.ready {
             ring.clear();
         }
         self.waiting.clear();
+        self.held_count = 0;
         self.ready_count = 0;
         self.pools = [0; 2];
     }

@@ -7,11 +7,11 @@
 //! Cells of AAL1 and AAL2 never end a frame. More than `FRAME` cells without an end are no AAL5 frame, so from there
 //! on each cell stands for itself. Otherwise a single loss would stop such a connection for ever.
 
-use super::counters::{CellCounters, DropReason};
+use super::counters::{CellCounters, DropReason, Drops};
 use super::pdu::{CellRun, Pdu};
+use super::runs::{RunList, RunStore};
 use super::shaper::Shaper;
 use aerostat_wire::Vc;
-use std::collections::VecDeque;
 
 /// Cells of the longest AAL5 frame: 65 535 octets. Source: I.363.5 §9.
 const FRAME: u32 = 1366;
@@ -49,6 +49,7 @@ impl Limits {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 enum Frame {
     /// Between frames.
     Between,
@@ -68,48 +69,79 @@ pub struct Admission {
     pub reason: Option<DropReason>,
 }
 
+/// What each cell needs comes first, in the order of declaration: it is one line of the processor's cache.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct VcQueue {
     pub(super) vc: Vc,
-    /// True if the queue carries a whole path: cells keep their VCI.
-    pub(super) whole_path: bool,
     /// Scheduling class; 0 is served first.
     pub(super) class: u8,
-    /// Index of the buffer pool of the port.
-    pub(super) pool: usize,
-    pub(super) limits: Limits,
+    /// True if the queue carries a whole path: cells keep their VCI.
+    pub(super) whole_path: bool,
     pub(super) frame_discard: bool,
-    pub(super) shaper: Option<Shaper>,
+    frame: Frame,
+    pub(super) limits: Limits,
     pub(super) cells: u32,
     /// Largest number of cells so far.
     pub(super) peak: u32,
-    pub(super) counters: CellCounters,
-    /// The PDU that was last recorded in the port's log of drops.
-    pub(super) logged: Option<Pdu>,
-    runs: VecDeque<CellRun>,
-    frame: Frame,
     /// User cells since the last end of a frame.
     since_end: u32,
+    runs: RunList,
+    cells_out: u64,
+    pdus_out: u64,
+    /// Number of this opening: a queue that is opened later with the same index is another queue.
+    pub(super) opened: u32,
+    /// True if the shaper holds the queue back.
+    pub(super) held: bool,
+    pub(super) shaper: Option<Box<Shaper>>,
+    dropped: Option<Box<Drops>>,
+    /// The PDU that was last recorded in the port's log of drops.
+    pub(super) logged: Option<Pdu>,
 }
 
 impl VcQueue {
-    pub(super) fn new(vc: Vc, class: u8, pool: usize, limits: Limits) -> Self {
+    pub(super) const fn new(vc: Vc, class: u8, limits: Limits, opened: u32) -> Self {
         Self {
             vc,
-            whole_path: false,
             class,
-            pool,
-            limits,
+            whole_path: false,
             frame_discard: false,
-            shaper: None,
+            frame: Frame::Between,
+            limits,
             cells: 0,
             peak: 0,
-            counters: CellCounters::default(),
-            logged: None,
-            runs: VecDeque::new(),
-            frame: Frame::Between,
             since_end: 0,
+            runs: RunList::EMPTY,
+            cells_out: 0,
+            pdus_out: 0,
+            opened,
+            held: false,
+            shaper: None,
+            dropped: None,
+            logged: None,
         }
+    }
+
+    /// Index of the buffer pool of the port: 0 for guaranteed traffic, 1 for best effort.
+    pub(super) const fn pool(&self) -> usize {
+        (self.class >= 3) as usize
+    }
+
+    pub(super) fn counters(&self) -> CellCounters {
+        let dropped = self.dropped.as_deref().copied().unwrap_or_default();
+        CellCounters {
+            cells_in: self.cells_out + dropped.total() + u64::from(self.cells),
+            cells_out: self.cells_out,
+            pdus_out: self.pdus_out,
+            tagged: 0,
+            dropped,
+        }
+    }
+
+    #[cold]
+    fn dropped(&mut self, reason: DropReason, cells: u32) {
+        let dropped = self.dropped.get_or_insert_default();
+        dropped.add(reason, cells.into());
     }
 
     /// Records user cells, of which only the last one can end a frame.
@@ -121,16 +153,20 @@ impl VcQueue {
     }
 
     /// Queues as many cells of `run` as possible; `pool` is the level and the limits of the shared buffer.
-    pub(super) fn push(&mut self, mut run: CellRun, pool: (u32, Limits)) -> Admission {
-        self.counters.cells_in += u64::from(run.count);
-        run.vc = if self.whole_path {
-            Vc::new(self.vc.vpi, run.vc.vci)
-        } else {
-            self.vc
-        };
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        run: CellRun,
+        pool: (u32, &Limits),
+        store: &mut RunStore,
+    ) -> Admission {
         // Cells that arrive one by one, though they are handed over at once, all meet the level at the first cell: the
         // cells in front leave while the later ones arrive.
-        let at_once = if run.times().is_some() { 1 } else { run.count };
+        let at_once = if run.count == 1 || run.has_times() {
+            1
+        } else {
+            run.count
+        };
         let count = u32::from(at_once);
         let thresholds = |limits: &Limits| {
             let low = if run.clp {
@@ -145,23 +181,24 @@ impl VcQueue {
             })
         };
         let below =
-            self.cells + count <= thresholds(&self.limits) && pool.0 + count <= thresholds(&pool.1);
+            self.cells + count <= thresholds(&self.limits) && pool.0 + count <= thresholds(pool.1);
         if below && matches!(self.frame, Frame::Between | Frame::Passing) {
             if run.is_user() {
                 let end = run.ends_pdu();
                 self.frame = if end { Frame::Between } else { Frame::Passing };
                 self.passed(run.count, end);
             }
-            return self.append(run);
+            return self.append(run, store);
         }
-        self.push_cells(run, pool)
+        self.push_cells(run, pool, store)
     }
 
-    fn append(&mut self, run: CellRun) -> Admission {
+    #[inline]
+    fn append(&mut self, run: CellRun, store: &mut RunStore) -> Admission {
         let accepted = run.count;
         self.cells += u32::from(accepted);
         self.peak = self.peak.max(self.cells);
-        self.runs.push_back(run);
+        store.push(&mut self.runs, run);
         Admission {
             accepted,
             dropped: 0,
@@ -171,20 +208,22 @@ impl VcQueue {
 
     /// Queues a cell and joins it with the run before it if possible. So a driver that moves whole PDUs finds them
     /// whole.
-    fn append_cell(&mut self, cell: CellRun) -> u16 {
-        if self
-            .runs
-            .back_mut()
-            .is_some_and(|last| last.try_join(&cell))
-        {
+    fn append_cell(&mut self, cell: CellRun, store: &mut RunStore) -> u16 {
+        let last = store.back_mut(&self.runs);
+        if last.is_some_and(|last| last.try_join(&cell)) {
             self.cells += 1;
             return 1;
         }
-        self.append(cell).accepted
+        self.append(cell, store).accepted
     }
 
     /// Like [`Self::push`], cell by cell: a threshold is near, or a frame is being discarded.
-    fn push_cells(&mut self, mut run: CellRun, pool: (u32, Limits)) -> Admission {
+    fn push_cells(
+        &mut self,
+        mut run: CellRun,
+        pool: (u32, &Limits),
+        store: &mut RunStore,
+    ) -> Admission {
         let mut total = Admission::default();
         loop {
             let (cell, more) = match run.split_off_front(1) {
@@ -193,11 +232,11 @@ impl VcQueue {
             };
             let level = pool.0 + u32::from(total.accepted);
             match self.judge(&cell, (level, pool.1)) {
-                None => total.accepted += self.append_cell(cell),
+                None => total.accepted += self.append_cell(cell, store),
                 Some(reason) => {
                     total.dropped += 1;
                     total.reason.get_or_insert(reason);
-                    self.counters.dropped.add(reason, 1);
+                    self.dropped(reason, 1);
                 }
             }
             if !more {
@@ -207,7 +246,7 @@ impl VcQueue {
     }
 
     /// Decides about one cell and updates the state of its frame.
-    fn judge(&mut self, cell: &CellRun, (level, pool): (u32, Limits)) -> Option<DropReason> {
+    fn judge(&mut self, cell: &CellRun, (level, pool): (u32, &Limits)) -> Option<DropReason> {
         let full = self.cells >= self.limits.max || level >= pool.max;
         let low =
             cell.clp && (self.cells >= self.limits.low_priority || level >= pool.low_priority);
@@ -255,29 +294,35 @@ impl VcQueue {
         verdict
     }
 
-    /// Removes the next cells of one run, at most `max`.
-    pub(super) fn pop(&mut self, max: u16) -> Option<CellRun> {
-        let front = self.runs.front_mut()?;
-        let run = match front.split_off_front(max) {
+    /// Removes the next cells of one run, at most `max`. They get the label of the outgoing link.
+    #[inline]
+    pub(super) fn pop(&mut self, max: u16, store: &mut RunStore) -> Option<CellRun> {
+        let front = store.front_mut(&self.runs)?;
+        let mut run = match front.split_off_front(max) {
             Some(part) => part,
-            None => self.runs.pop_front()?,
+            None => store.pop(&mut self.runs)?,
+        };
+        run.vc = if self.whole_path {
+            Vc::new(self.vc.vpi, run.vc.vci)
+        } else {
+            self.vc
         };
         self.cells -= u32::from(run.count);
-        self.counters.cells_out += u64::from(run.count);
-        self.counters.pdus_out += u64::from(run.is_user() && run.ends_pdu());
+        self.cells_out += u64::from(run.count);
+        self.pdus_out += u64::from(run.is_user() && run.ends_pdu());
         Some(run)
     }
 
     /// PDUs whose last cell waits.
-    pub(super) fn pdus(&self) -> u64 {
+    pub(super) fn pdus(&self, store: &RunStore) -> u64 {
         let last = |run: &&CellRun| run.is_user() && run.ends_pdu();
-        self.runs.iter().filter(last).count() as u64
+        store.iter(&self.runs).filter(last).count() as u64
     }
 
     /// The PDUs with waiting cells, each once.
-    pub(super) fn waiting_pdus(&self) -> impl Iterator<Item = &Pdu> {
+    pub(super) fn waiting_pdus<'a>(&self, store: &'a RunStore) -> impl Iterator<Item = &'a Pdu> {
         let mut last: Option<&Pdu> = None;
-        self.runs.iter().filter_map(move |run| {
+        store.iter(&self.runs).filter_map(move |run| {
             let pdu = run.pdu()?;
             let again = last.replace(pdu).is_some_and(|last| last.is_same(pdu));
             (!again).then_some(pdu)
@@ -285,13 +330,27 @@ impl VcQueue {
     }
 
     /// Drops the waiting cells; returns their number.
-    pub(super) fn flush(&mut self, reason: DropReason) -> u32 {
+    pub(super) fn flush(&mut self, reason: DropReason, store: &mut RunStore) -> u32 {
         let cells = self.cells;
-        self.counters.dropped.add(reason, cells.into());
-        self.runs.clear();
+        if cells > 0 {
+            self.dropped(reason, cells);
+            store.clear(&mut self.runs);
+        }
         self.cells = 0;
         self.frame = Frame::Between;
         self.since_end = 0;
         cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each cell needs is one line of the cache, and a queue has two.
+    #[test]
+    fn a_queue_is_small() {
+        assert!(core::mem::offset_of!(VcQueue, shaper) <= 64);
+        assert_eq!(size_of::<Option<VcQueue>>(), 128);
     }
 }

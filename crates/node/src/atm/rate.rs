@@ -139,13 +139,21 @@ impl Pacer {
     /// A pacer at time zero.
     #[must_use]
     pub fn new(rate: CellRate) -> Self {
-        let scaled = u128::from(rate.denominator) * NANOS;
-        let modulus = u128::from(rate.numerator);
+        // Divisions of 128 bits are slow, and the numbers of common rates are small.
+        let (step_nanos, step_fraction) = match rate.denominator.checked_mul(NANOS as u64) {
+            Some(scaled) => (scaled / rate.numerator, scaled % rate.numerator),
+            None => {
+                let scaled = u128::from(rate.denominator) * NANOS;
+                let modulus = u128::from(rate.numerator);
+                let nanos = u64::try_from(scaled / modulus).unwrap_or(u64::MAX);
+                (nanos, (scaled % modulus) as u64)
+            }
+        };
         Self {
             nanos: 0,
             fraction: 0,
-            step_nanos: u64::try_from(scaled / modulus).unwrap_or(u64::MAX),
-            step_fraction: (scaled % modulus) as u64,
+            step_nanos,
+            step_fraction,
             modulus: rate.numerator,
         }
     }
@@ -179,6 +187,15 @@ impl Pacer {
     pub fn advance(&mut self, cells: u16) {
         if cells == 1 {
             return self.step();
+        }
+        let few = u64::from(cells);
+        let fraction = few.checked_mul(self.step_fraction);
+        let fraction = fraction.and_then(|more| more.checked_add(self.fraction));
+        if let (Some(fraction), Some(nanos)) = (fraction, few.checked_mul(self.step_nanos)) {
+            let nanos = nanos.saturating_add(fraction / self.modulus);
+            self.nanos = self.nanos.saturating_add(nanos);
+            self.fraction = fraction % self.modulus;
+            return;
         }
         let cells = u128::from(cells);
         let fraction = u128::from(self.fraction) + cells * u128::from(self.step_fraction);

@@ -52,6 +52,11 @@ impl RawCells {
     pub const fn timing(&self) -> Option<Timing> {
         self.timing
     }
+    /// True if the block has times. See [`Self::timing`].
+    #[must_use]
+    pub const fn is_timed(&self) -> bool {
+        self.timing.is_some()
+    }
     /// Sets the times at which the source of the cells sends them; the first cell has index 0.
     pub const fn set_timing(&mut self, timing: Timing) {
         self.timing = Some(timing);

@@ -1,5 +1,6 @@
 //! Scenarios and properties of ports, fabrics and adapters, driven as by a simulator.
 
+mod closing;
 mod policing;
 
 use super::fabric::{FabricError, Switched};

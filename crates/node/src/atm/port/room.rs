@@ -22,10 +22,10 @@ impl OutputPort {
             self.catch_up(now);
         }
         let queue = self.queue(id)?;
-        let limits = [self.limits.guaranteed, self.limits.best_effort][queue.pool];
+        let limits = [self.limits.guaranteed, self.limits.best_effort][queue.pool()];
         Some(Level {
             cells: queue.cells,
-            pool: self.pools[queue.pool],
+            pool: self.pools[queue.pool()],
             pool_early: limits.early,
         })
     }
@@ -35,7 +35,7 @@ impl OutputPort {
         if self.late {
             self.catch_up(now);
         }
-        self.queue(id).map_or(0, |queue| queue.pdus())
+        self.queue(id).map_or(0, |queue| queue.pdus(&self.runs))
     }
 
     /// The shortest time in which this many cells of a queue leave: at the rate of its shaper, or of the line.

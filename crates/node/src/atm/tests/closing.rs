@@ -1,0 +1,98 @@
+//! Queues that close while cells wait in them.
+
+use super::*;
+
+fn open(port: &mut OutputPort, vci: u16, traffic: TrafficParams, shaped: bool) -> QueueId {
+    let config = QueueConfig {
+        shaped,
+        ..QueueConfig::switch(traffic)
+    };
+    port.open(Vc::new(0, vci), config).unwrap()
+}
+
+fn cell(vci: u16) -> CellRun {
+    CellRun::whole(Pdu::new(vec![1; 40]), Vc::new(0, vci))
+}
+
+/// Takes all departures; returns the VCIs in order.
+fn drain(port: &mut OutputPort) -> Vec<u16> {
+    let mut order = Vec::new();
+    while let Some(at) = port.next_departure() {
+        let gone = port.pop(at, 1).unwrap();
+        order.push(gone.run.vc.vci);
+    }
+    order
+}
+
+/// A queue that is opened again with the same number does not get the turn of the queue before it.
+#[test]
+fn a_new_queue_waits_its_own_turn() {
+    let mut port = OutputPort::new(CellRate::OC3, PortLimits::SWITCH);
+    let ubr = TrafficParams::ubr(0);
+    let queues: Vec<_> = (0..3)
+        .map(|n| open(&mut port, 32 + n, ubr, false))
+        .collect();
+    for (queue, vci) in queues.iter().zip(32..) {
+        port.enqueue(*queue, cell(vci), Instant::ZERO);
+    }
+    port.close(queues[0]).unwrap();
+    let again = open(&mut port, 40, ubr, false);
+    assert_eq!(again, queues[0]);
+    port.enqueue(again, cell(40), Instant::ZERO);
+    assert_eq!(drain(&mut port), [33, 34, 40]);
+    assert!(port.is_idle() && port.next_departure().is_none());
+}
+
+/// The same for queues that their shapers hold back, and the time of the next departure is that of an open queue.
+#[test]
+fn a_closed_queue_that_was_held_back_costs_no_time() {
+    let mut port = OutputPort::new(CellRate::OC3, PortLimits::SWITCH);
+    let slow = TrafficParams::cbr(10, 0);
+    let queues: Vec<_> = (0..3)
+        .map(|n| open(&mut port, 32 + n, slow, true))
+        .collect();
+    for (queue, vci) in queues.iter().zip(32..) {
+        port.enqueue(*queue, cell(vci), Instant::ZERO);
+        port.enqueue(*queue, cell(vci), Instant::ZERO);
+    }
+    for _ in 0..3 {
+        let at = port.next_departure().unwrap();
+        port.pop(at, 1).unwrap();
+    }
+    let held = port.next_departure().unwrap();
+    port.close(queues[0]).unwrap();
+    port.close(queues[1]).unwrap();
+    assert!(port.next_departure().unwrap() >= held);
+    assert_eq!(drain(&mut port), [34]);
+    let totals = port.totals();
+    assert_eq!(
+        (totals.cells_in, totals.cells_out, totals.dropped.total()),
+        (6, 4, 2)
+    );
+}
+
+/// Entries of closed queues do not pile up while the port is busy with others.
+#[test]
+fn closed_queues_leave_no_memory_behind() {
+    for shaped in [false, true] {
+        let mut port = OutputPort::new(CellRate::OC3, PortLimits::SWITCH);
+        let traffic = if shaped {
+            TrafficParams::cbr(1, 0)
+        } else {
+            TrafficParams::ubr(0)
+        };
+        let stays = open(&mut port, 31, traffic, shaped);
+        port.enqueue(stays, cell(31), Instant::ZERO);
+        for _ in 0..10_000 {
+            let queue = open(&mut port, 32, traffic, shaped);
+            for _ in 0..2 {
+                port.enqueue(queue, cell(32), Instant::ZERO);
+            }
+            if shaped {
+                port.pop(port.next_departure().unwrap(), 1);
+            }
+            port.close(queue).unwrap();
+            assert!(port.entries() < 200, "{}", port.entries());
+        }
+    }
+}
