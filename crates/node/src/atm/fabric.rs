@@ -8,6 +8,9 @@
 //! Source of the rules: I.361, I.610 §10.2.3, Traffic Management 4.0 §4 and §5. Not implemented: AIS and RDI
 //! generation on link failure, performance management, ABR feedback.
 
+mod connection;
+
+use self::connection::{Connection, Leaf};
 use super::counters::{CellCounters, DropReason};
 use super::pdu::{CellRun, Content, Pdu};
 use super::police::{DEFAULT_CDVT, Policer, Verdict};
@@ -21,6 +24,7 @@ use aerostat_wire::oam::{Loopback, LoopbackAction, LoopbackPoint, Oam, OamFlow};
 use aerostat_wire::{TrafficParams, Vc};
 use core::fmt;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A label at a port of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,23 +124,6 @@ impl fmt::Display for FabricError {
 }
 
 impl std::error::Error for FabricError {}
-
-#[derive(Clone, Copy, Debug)]
-struct Leaf {
-    to: PortVc,
-    queue: QueueId,
-}
-
-#[derive(Debug)]
-struct Connection {
-    from: PortVc,
-    whole_path: bool,
-    local: bool,
-    leaves: Vec<Leaf>,
-    traffic: TrafficParams,
-    policer: Option<Policer>,
-    counters: CellCounters,
-}
 
 #[derive(Debug)]
 struct Port {
@@ -292,15 +279,7 @@ impl Fabric {
 
     /// All connections, in order of creation of their table entries.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionView> {
-        self.connections.iter().flatten().map(|c| ConnectionView {
-            from: c.from,
-            to: c.leaves.iter().map(|leaf| leaf.to).collect(),
-            whole_path: c.whole_path,
-            local: c.local,
-            traffic: c.traffic,
-            policed: c.policer.is_some(),
-            counters: c.counters,
-        })
+        self.connections.iter().flatten().map(Connection::view)
     }
 
     /// Sets the state of a port's link. On a link that is down, waiting cells are dropped, and so are arriving ones.
@@ -329,9 +308,8 @@ impl Fabric {
         self.check_input(at, false)?;
         let config = QueueConfig::switch(traffic);
         let queue = self.open_output(at, config)?;
-        let mut connection = Self::connection(at, traffic);
+        let mut connection = Connection::new(at, Leaf { to: at, queue }, traffic);
         connection.local = true;
-        connection.leaves.push(Leaf { to: at, queue });
         self.insert(connection);
         Ok(())
     }
@@ -341,11 +319,7 @@ impl Fabric {
         let connection = self
             .find(at)
             .and_then(|index| self.connections.get(index)?.as_ref())?;
-        let queue = connection
-            .leaves
-            .first()
-            .filter(|_| connection.local)?
-            .queue;
+        let queue = connection.leaf.filter(|_| connection.local)?.queue;
         let port = self.ports.get_mut(usize::from(at.port))?;
         let run = CellRun::whole(pdu, at.vc);
         self.passage.own += u64::from(run.count);
@@ -366,8 +340,7 @@ impl Fabric {
             } => {
                 self.check_input(from, false)?;
                 let queue = self.open_output(to, QueueConfig::switch(traffic))?;
-                let mut connection = Self::connection(from, traffic);
-                connection.leaves.push(Leaf { to, queue });
+                let mut connection = Connection::new(from, Leaf { to, queue }, traffic);
                 connection.policer = self.policer(from, &traffic).filter(|_| police);
                 self.insert(connection);
                 Ok(())
@@ -385,10 +358,9 @@ impl Fabric {
                     ..QueueConfig::switch(traffic)
                 };
                 let queue = self.open_output(to, config)?;
-                let mut connection = Self::connection(from, traffic);
+                let mut connection = Connection::new(from, Leaf { to, queue }, traffic);
                 connection.whole_path = true;
                 connection.policer = self.policer(from, &traffic).filter(|_| police);
-                connection.leaves.push(Leaf { to, queue });
                 self.insert(connection);
                 Ok(())
             }
@@ -398,16 +370,14 @@ impl Fabric {
                 let traffic = traffic.ok_or(FabricError::NoConnection(from))?;
                 let queue = self.open_output(to, QueueConfig::switch(traffic))?;
                 if let Some(connection) = &mut self.connections[index] {
-                    connection.leaves.push(Leaf { to, queue });
+                    connection.add_leaf(Leaf { to, queue });
                 }
                 Ok(())
             }
             FabricOp::DropLeaf { from, to } => {
                 let index = self.switched(from)?;
-                let leaf = self.connections[index].as_mut().and_then(|connection| {
-                    let at = connection.leaves.iter().position(|leaf| leaf.to == to)?;
-                    Some(connection.leaves.remove(at))
-                });
+                let connection = self.connections[index].as_mut();
+                let leaf = connection.and_then(|connection| connection.remove_leaf(to));
                 let leaf = leaf.ok_or(FabricError::NoLeaf(to))?;
                 self.close_output(leaf);
                 Ok(())
@@ -430,22 +400,10 @@ impl Fabric {
                 port.input.set_channel(from.vc, None);
             }
         }
-        for leaf in connection.leaves {
+        for leaf in connection.leaves() {
             self.close_output(leaf);
         }
         Ok(())
-    }
-
-    fn connection(from: PortVc, traffic: TrafficParams) -> Connection {
-        Connection {
-            from,
-            whole_path: false,
-            local: false,
-            leaves: Vec::with_capacity(1),
-            traffic,
-            policer: None,
-            counters: CellCounters::default(),
-        }
     }
 
     fn policer(&self, from: PortVc, traffic: &TrafficParams) -> Option<Policer> {
@@ -515,63 +473,108 @@ impl Fabric {
 
     /// Receives cells from the link of `port`. `touched` is called with each port whose output queues accepted cells,
     /// because the next departure of that port may have changed.
+    #[inline]
     pub fn receive(
         &mut self,
         port: u16,
-        run: CellRun,
+        mut run: CellRun,
         now: Instant,
         mut touched: impl FnMut(u16),
     ) -> Switched {
         let Some(input) = self.ports.get_mut(usize::from(port)) else {
             return Switched::Dropped(DropReason::LinkDown);
         };
-        let count = u64::from(run.count);
-        input.counters.cells_in += count;
+        input.counters.cells_in += u64::from(run.count);
         if !input.up {
-            input.counters.dropped.add(DropReason::LinkDown, count);
-            log(
-                &mut self.discards,
-                port,
-                run.pdu(),
-                DropReason::LinkDown,
-                now,
-            );
-            return Switched::Dropped(DropReason::LinkDown);
+            return self.discard(port, &run, DropReason::LinkDown, now);
         }
         let index = input.input.get(run.vc);
         let connection = index.and_then(|index| self.connections.get_mut(index));
         let (Some(index), Some(Some(connection))) = (index, connection) else {
-            input.counters.dropped.add(DropReason::UnknownVc, count);
-            log(
-                &mut self.discards,
-                port,
-                run.pdu(),
-                DropReason::UnknownVc,
-                now,
-            );
+            return self.discard(port, &run, DropReason::UnknownVc, now);
+        };
+        connection.cells_in += u64::from(run.count);
+        if let Some(policer) = &mut connection.policer {
+            let line = input.output.rate();
+            match admit(policer, &mut run, now, line) {
+                Some(Verdict::Pass) => {}
+                Some(Verdict::Tag) => {
+                    run.clp = true;
+                    connection.tagged += 1;
+                }
+                Some(Verdict::Discard) => {
+                    connection.dropped(DropReason::Policed, 1);
+                    return self.discard(port, &run, DropReason::Policed, now);
+                }
+                None => return self.receive_parts(index, run, now, &mut touched),
+            }
+        }
+        // The common case: user data from one port to one other port.
+        if let Some(leaf) = connection.leaf
+            && connection.more.is_empty()
+            && !connection.local
+            && run.is_user()
+            && let Some(port) = self.ports.get_mut(usize::from(leaf.to.port))
+        {
+            connection.cells_out += u64::from(run.count);
+            if port.output.enqueue(leaf.queue, run, now).accepted > 0 {
+                touched(leaf.to.port);
+            }
+            return Switched::Queued;
+        }
+        self.forward(index, run, now, touched)
+    }
+
+    /// Receives a run of which perhaps not all cells conform.
+    fn receive_parts(
+        &mut self,
+        index: usize,
+        run: CellRun,
+        now: Instant,
+        touched: &mut dyn FnMut(u16),
+    ) -> Switched {
+        let Some(Some(connection)) = self.connections.get_mut(index) else {
             return Switched::Dropped(DropReason::UnknownVc);
         };
-        connection.counters.cells_in += count;
-        let Some(policer) = &mut connection.policer else {
-            return self.forward(index, run, now, &mut touched);
-        };
-        let policed = connection.counters.dropped.of(DropReason::Policed);
-        let pdu = run.pdu().cloned();
-        let line = Timing::even(now, run.first(), input.output.rate());
-        let Policed { front, last } = police(policer, run, line, &mut connection.counters);
-        let policed = connection.counters.dropped.of(DropReason::Policed) - policed;
-        if policed > 0 {
+        let (port, pdu) = (connection.from.port, run.pdu().cloned());
+        let Policed {
+            front,
+            last,
+            dropped,
+        } = police(connection, run);
+        if dropped > 0 {
             let reason = DropReason::Policed;
-            input.counters.dropped.add(reason, policed);
-            log(&mut self.discards, port, pdu.as_ref(), reason, now);
+            connection.dropped(reason, dropped);
+            self.count_discard(port, pdu.as_ref(), dropped, reason, now);
         }
         for part in front {
-            self.forward(index, part, now, &mut touched);
+            self.forward(index, part, now, &mut *touched);
         }
         match last {
-            Some(part) => self.forward(index, part, now, &mut touched),
+            Some(part) => self.forward(index, part, now, touched),
             None => Switched::Dropped(DropReason::Policed),
         }
+    }
+
+    /// Counts cells that are dropped at an input.
+    #[cold]
+    fn discard(&mut self, port: u16, run: &CellRun, reason: DropReason, now: Instant) -> Switched {
+        self.count_discard(port, run.pdu(), run.count.into(), reason, now);
+        Switched::Dropped(reason)
+    }
+
+    fn count_discard(
+        &mut self,
+        port: u16,
+        pdu: Option<&Pdu>,
+        cells: u64,
+        reason: DropReason,
+        now: Instant,
+    ) {
+        if let Some(input) = self.ports.get_mut(usize::from(port)) {
+            input.counters.dropped.add(reason, cells);
+        }
+        log(&mut self.discards, port, pdu, reason, now);
     }
 
     /// Forwards conforming cells to the control plane, or to the queues of the leaves.
@@ -595,28 +598,21 @@ impl Fabric {
         }
         let cells = u64::from(run.count);
         if connection.local {
-            connection.counters.cells_out += cells;
+            connection.cells_out += cells;
             self.passage.local += cells;
             return Switched::Local(run);
         }
+        let (first, more) = (connection.leaf, &connection.more);
         // A point-to-multipoint connection may be without leaves for a while.
-        let Some((last, others)) = connection.leaves.split_last() else {
-            connection
-                .counters
-                .dropped
-                .add(DropReason::UnknownVc, cells);
+        let Some(last) = more.last().copied().or(first) else {
             let port = connection.from.port;
-            let reason = DropReason::UnknownVc;
-            self.ports[usize::from(port)]
-                .counters
-                .dropped
-                .add(reason, cells);
-            log(&mut self.discards, port, run.pdu(), reason, now);
-            return Switched::Dropped(DropReason::UnknownVc);
+            connection.dropped(DropReason::UnknownVc, cells);
+            return self.discard(port, &run, DropReason::UnknownVc, now);
         };
-        connection.counters.cells_out += cells;
-        self.passage.copies += cells * others.len() as u64;
-        for leaf in others {
+        connection.cells_out += cells;
+        self.passage.copies += cells * more.len() as u64;
+        let others = first.into_iter().chain(more.iter().copied());
+        for leaf in others.take(more.len()) {
             let output = &mut self.ports[usize::from(leaf.to.port)].output;
             if output.enqueue(leaf.queue, run.clone(), now).accepted > 0 {
                 touched(leaf.to.port);
@@ -680,47 +676,75 @@ fn log(
     }
 }
 
+/// Polices a run if all its cells have the same verdict for sure: a single cell, or a run whose cells all pass. `None`
+/// if the run has to be judged cell by cell; then the policer is unchanged.
+///
+/// Each cell counts at the time when its source sends it. Cells of a run without such times follow each other at the
+/// rate of the line, and the run gets these times.
+#[inline]
+fn admit(
+    policer: &mut Policer,
+    run: &mut CellRun,
+    now: Instant,
+    line: CellRate,
+) -> Option<Verdict> {
+    let first = run.first();
+    if run.count == 1 {
+        let at = if run.has_times() {
+            run.times().map_or(now, |times| times.of(first))
+        } else {
+            now
+        };
+        return Some(policer.police(run.clp, at));
+    }
+    let times = run.times().unwrap_or_else(|| {
+        let times = Timing::even(now, first, line);
+        run.timing = Some(Arc::new(times));
+        times
+    });
+    let passes = policer.passes_all(run.clp, &times, first, run.count);
+    passes.then_some(Verdict::Pass)
+}
+
 /// The cells of a run that pass the policer: runs of consecutive cells, in order.
 struct Policed {
     front: Vec<CellRun>,
     last: Option<CellRun>,
+    /// Number of the cells that do not pass.
+    dropped: u64,
 }
 
-/// Polices each cell of a run at the time when its source sends it. For a run without such times, cells follow each
-/// other at the times of `line`.
-fn police(
-    policer: &mut Policer,
-    mut run: CellRun,
-    line: Timing,
-    counters: &mut CellCounters,
-) -> Policed {
-    let timing = run.times().unwrap_or(line);
-    if run.times().is_none() && run.count > 1 {
-        run = run.timed(line);
-    }
-    let (first, count, clp) = (run.first(), run.count, run.clp);
+/// Polices each cell of a run that has times. See [`admit`].
+fn police(connection: &mut Connection, mut run: CellRun) -> Policed {
     let mut passed = Policed {
         front: Vec::new(),
         last: None,
+        dropped: 0,
     };
+    let (Some(policer), Some(timing)) = (&mut connection.policer, run.times()) else {
+        passed.last = Some(run);
+        return passed;
+    };
+    let (first, count, clp) = (run.first(), run.count, run.clp);
     let mut keep = |mut part: CellRun, verdict: Verdict| match verdict {
-        Verdict::Discard => {
-            let lost = u64::from(part.count);
-            counters.dropped.add(DropReason::Policed, lost);
-        }
+        Verdict::Discard => passed.dropped += u64::from(part.count),
         Verdict::Tag | Verdict::Pass => {
             if verdict == Verdict::Tag {
                 part.clp = true;
-                counters.tagged += u64::from(part.count);
+                connection.tagged += u64::from(part.count);
             }
             passed.front.extend(passed.last.replace(part));
         }
     };
-    let judge = |policer: &mut Policer, index| policer.police(clp, timing.of(first + index));
-    let mut verdict = judge(policer, 0);
+    let mut verdicts = timing
+        .from(first)
+        .take(count.into())
+        .map(|at| policer.police(clp, at));
+    let Some(mut verdict) = verdicts.next() else {
+        return passed;
+    };
     let mut since = 0;
-    for index in 1..count {
-        let next = judge(policer, index);
+    for (next, index) in verdicts.zip(1..) {
         if next != verdict {
             if let Some(part) = run.split_off_front(index - since) {
                 keep(part, verdict);

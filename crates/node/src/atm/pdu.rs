@@ -293,15 +293,17 @@ impl CellRun {
     /// Removes the first `count` cells and returns them. `None` if that would be all cells.
     #[must_use]
     pub fn split_off_front(&mut self, count: u16) -> Option<Self> {
-        if count >= self.count {
-            return None;
-        }
+        (count < self.count).then(|| self.front(count))
+    }
+    #[cold]
+    #[inline(never)]
+    fn front(&mut self, count: u16) -> Self {
         let mut front = self.clone();
         front.count = count;
         let (Content::Pdu { first, .. } | Content::Raw { first, .. }) = &mut self.content;
         *first += count;
         self.count -= count;
-        Some(front)
+        front
     }
     /// Appends `next` if its cells directly follow those of this run.
     pub fn try_join(&mut self, next: &Self) -> bool {

@@ -3,9 +3,10 @@
 //! Standards: I.371, Traffic Management 4.0 §4 (GCRA by virtual scheduling; conformance definitions).
 //! Not implemented: frame-based GCRA for GFR, dynamic GCRA for ABR.
 
-use super::rate::{CellRate, Pacer};
+use super::timing::{EvenRun, Timing};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{ServiceCategory, TrafficParams};
+use core::num::NonZeroU32;
 
 /// Cell delay variation tolerance of contracts that do not give a tolerance.
 pub const DEFAULT_CDVT: Duration = Duration::from_micros(250);
@@ -17,37 +18,108 @@ pub const OUTSIDE_CDVT: Duration = Duration::from_millis(250);
 /// GCRA(I, L): increment 1/rate, limit L.
 #[derive(Clone, Copy, Debug)]
 pub struct Gcra {
-    /// Theoretical arrival time.
-    tat: Pacer,
+    /// Theoretical arrival time, in nanoseconds, without its fraction.
+    nanos: u64,
     limit: u64,
+    /// The fraction of the time, in units of 1 / `rate` nanoseconds.
+    fraction: u32,
+    /// The increment in nanoseconds, and its fraction.
+    step_nanos: u32,
+    step_fraction: u32,
+    /// Cells per second.
+    rate: NonZeroU32,
 }
 
 impl Gcra {
-    /// A GCRA with increment 1/`rate` and `limit`.
+    /// A GCRA for `rate` cells per second, at least 1, with `limit`.
     #[must_use]
-    pub fn new(rate: CellRate, limit: Duration) -> Self {
+    pub fn new(rate: u32, limit: Duration) -> Self {
+        let rate = NonZeroU32::new(rate).unwrap_or(NonZeroU32::MIN);
         Self {
-            tat: Pacer::new(rate),
+            nanos: 0,
             limit: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
+            fraction: 0,
+            step_nanos: 1_000_000_000 / rate,
+            step_fraction: 1_000_000_000 % rate,
+            rate,
         }
     }
     /// True if a cell that arrives at `now` conforms. The state is unchanged.
     #[must_use]
     pub const fn conforms(&self, now: Instant) -> bool {
-        now.as_nanos().saturating_add(self.limit) >= self.tat.at().as_nanos()
+        let expected = self.nanos.saturating_add((self.fraction > 0) as u64);
+        now.as_nanos().saturating_add(self.limit) >= expected
     }
     /// Updates the state for a conforming cell.
+    #[inline]
     pub const fn update(&mut self, now: Instant) {
-        self.tat.not_before(now);
-        self.tat.step();
+        if self.nanos < now.as_nanos() {
+            self.nanos = now.as_nanos();
+            self.fraction = 0;
+        }
+        let fraction = self.fraction as u64 + self.step_fraction as u64;
+        let carry = fraction >= self.rate.get() as u64;
+        let rest = if carry {
+            fraction - self.rate.get() as u64
+        } else {
+            fraction
+        };
+        self.fraction = rest as u32;
+        self.nanos = self
+            .nanos
+            .saturating_add(self.step_nanos as u64 + carry as u64);
     }
     /// Tests a cell, and updates the state if the cell conforms.
+    #[inline]
     pub const fn arrive(&mut self, now: Instant) -> bool {
         let conforms = self.conforms(now);
         if conforms {
             self.update(now);
         }
         conforms
+    }
+    /// The state after all cells of a run, as if they came one by one; `None` if it does not follow without a look at
+    /// each cell that all of them conform, or where that leaves the state.
+    ///
+    /// The theoretical arrival time (TAT) and the times of the cells are rounded separately, each by less than 1 ns. So
+    /// increments and gaps that differ by less than that are left to the loop.
+    fn after(&self, run: &EvenRun) -> Option<Self> {
+        let (increment, first) = (u64::from(self.step_nanos), Instant::from_nanos(run.first));
+        if !self.conforms(first) {
+            return None;
+        }
+        let mut after = *self;
+        if run.gap > increment {
+            // Slower than the rate: if the first cell is not early, no cell is. Each one resets the TAT.
+            let early = self.nanos > run.first || self.nanos == run.first && self.fraction > 0;
+            if early {
+                return None;
+            }
+            after.update(Instant::from_nanos(run.last));
+            return Some(after);
+        }
+        if increment <= run.gap {
+            return None;
+        }
+        // Faster than the rate: the TAT moves away from the cells. If the second cell does not reset it, later ones do
+        // not, either; and if the last one conforms, those before it do.
+        after.update(first);
+        let second = run.first.checked_add(run.gap)?.checked_add(1)?;
+        if after.nanos <= second {
+            return None;
+        }
+        let more = u64::from(run.count).checked_sub(2)?;
+        let fraction = u64::from(after.fraction) + more * u64::from(after.step_fraction);
+        let rate = u64::from(after.rate.get());
+        let moved = more * increment + fraction / rate;
+        after.nanos = after.nanos.checked_add(moved)?;
+        after.fraction = (fraction % rate) as u32;
+        let last = Instant::from_nanos(run.last.checked_sub(2)?);
+        if !after.conforms(last) {
+            return None;
+        }
+        after.update(last);
+        Some(after)
     }
 }
 
@@ -107,18 +179,39 @@ impl Policer {
             ServiceCategory::Cbr => None,
             ServiceCategory::RtVbr | ServiceCategory::NrtVbr => (traffic.scr > 0).then(|| {
                 let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
-                Gcra::new(CellRate::of_cells(traffic.scr), burst + tolerance)
+                Gcra::new(traffic.scr, burst + tolerance)
             }),
             ServiceCategory::Abr | ServiceCategory::Gfr | ServiceCategory::Ubr => return None,
         };
         Some(Self {
-            peak: Gcra::new(CellRate::of_cells(pcr), tolerance),
+            peak: Gcra::new(pcr, tolerance),
             sustained_clp0: tag,
             sustained,
             tag,
         })
     }
+    /// Polices a run at once, if it follows without a look at each cell that all of them pass; `first` is the index of
+    /// the first cell in its PDU. Otherwise the state is unchanged, and the cells may pass or not.
+    pub(super) fn passes_all(&mut self, clp: bool, times: &Timing, first: u16, count: u16) -> bool {
+        let Some(run) = times.even_run(first, count) else {
+            return false;
+        };
+        let Some(peak) = self.peak.after(&run) else {
+            return false;
+        };
+        if let Some(sustained) = &mut self.sustained
+            && !(self.sustained_clp0 && clp)
+        {
+            let Some(after) = sustained.after(&run) else {
+                return false;
+            };
+            *sustained = after;
+        }
+        self.peak = peak;
+        true
+    }
     /// Polices one cell. With tagging, CBR cells above the peak are tagged, too (CBR.3).
+    #[inline]
     pub fn police(&mut self, clp: bool, now: Instant) -> Verdict {
         if !self.peak.conforms(now) {
             let tags = self.tag && self.sustained.is_none() && !clp;
@@ -141,6 +234,7 @@ impl Policer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rate::{CellRate, Pacer};
     use super::*;
     use proptest::prelude::*;
 
@@ -152,7 +246,7 @@ mod tests {
     /// on the link. Source: Traffic Management 4.0 §4.
     #[test]
     fn back_to_back_cells() {
-        let mut gcra = Gcra::new(CellRate::of_cells(100_000), Duration::from_micros(50));
+        let mut gcra = Gcra::new(100_000, Duration::from_micros(50));
         let mut line = Pacer::new(CellRate::OC3);
         let passed = (0..20)
             .take_while(|_| {
@@ -194,7 +288,7 @@ mod tests {
         /// Virtual scheduling and the continuous-state leaky bucket decide alike.
         #[test]
         fn leaky_bucket_agrees(gaps in proptest::collection::vec(0_u64..40, 1..200), limit in 0_u64..60) {
-            let mut gcra = Gcra::new(CellRate::of_cells(50_000), Duration::from_micros(limit));
+            let mut gcra = Gcra::new(50_000, Duration::from_micros(limit));
             let (mut level, mut last, mut now) = (0_i64, 0_i64, 1_000_u64);
             for gap in gaps {
                 now += gap;
@@ -204,6 +298,33 @@ mod tests {
                     (level, last) = (drained + 20, now as i64);
                 }
                 prop_assert_eq!(gcra.arrive(at(now)), conforms);
+            }
+        }
+
+        /// A run that is policed at once leaves the same state as its cells one by one, to the last fraction.
+        #[test]
+        fn a_run_at_once_is_its_cells_one_by_one(
+            (rate, line) in (1_u32..5_000_000, 1_u64..5_000_000),
+            near in any::<bool>(),
+            limit in 0_u64..2_000_000,
+            runs in proptest::collection::vec((0_u64..3_000_000, 2_u16..200, 0_u16..9), 1..30),
+        ) {
+            let line = if near { u64::from(rate) + line % 3 } else { line };
+            let mut cells = Gcra::new(rate, Duration::from_nanos(limit));
+            let mut now = 0;
+            for (gap, count, first) in runs {
+                now += gap;
+                let times = Timing::even(Instant::from_nanos(now), 0, CellRate::of_ratio(line * 3, 7));
+                let at_once = times.even_run(first, count).and_then(|run| cells.after(&run));
+                let mut all = true;
+                for at in times.from(first).take(count.into()) {
+                    all &= cells.arrive(at);
+                }
+                if let Some(at_once) = at_once {
+                    prop_assert!(all);
+                    let state = |gcra: &Gcra| (gcra.nanos, gcra.fraction);
+                    prop_assert_eq!(state(&at_once), state(&cells));
+                }
             }
         }
     }

@@ -416,22 +416,48 @@ impl OutputPort {
 
     /// Offers cells to a queue. A queue that is not open accepts no cells.
     pub fn enqueue(&mut self, id: QueueId, run: CellRun, now: Instant) -> Admission {
+        let slot = self.runs.park(run);
         self.told = self.told.max(now);
         if self.late {
             self.catch_up(now);
         }
-        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
-            return Admission {
-                accepted: 0,
-                dropped: run.count,
-                reason: Some(DropReason::Closed),
-            };
+        if self.drops.is_some() {
+            return self.enqueue_logged(id, slot, now);
+        }
+        self.enqueue_slot(id, slot, now)
+            .unwrap_or_else(|| self.refuse(slot))
+    }
+
+    /// The queue is not open.
+    #[cold]
+    fn refuse(&mut self, slot: u32) -> Admission {
+        let run = self.runs.unpark(slot);
+        Admission {
+            accepted: 0,
+            dropped: run.map_or(0, |run| run.count),
+            reason: Some(DropReason::Closed),
+        }
+    }
+
+    /// Like [`Self::enqueue`]; a PDU that loses cells is recorded.
+    fn enqueue_logged(&mut self, id: QueueId, slot: u32, now: Instant) -> Admission {
+        let pdu = self.runs.parked(slot).and_then(|run| run.pdu().cloned());
+        let Some(admission) = self.enqueue_slot(id, slot, now) else {
+            return self.refuse(slot);
         };
+        if let Some(pdu) = pdu {
+            self.log_drop(id, admission, pdu, now);
+        }
+        admission
+    }
+
+    #[inline]
+    fn enqueue_slot(&mut self, id: QueueId, slot: u32, now: Instant) -> Option<Admission> {
+        let queue = self.queues.get_mut(id.0 as usize)?.as_mut()?;
         let was_empty = queue.cells == 0;
         let pool = queue.pool();
-        let pdu = self.drops.is_some().then(|| run.pdu().cloned());
         let limits = [&self.limits.guaranteed, &self.limits.best_effort][pool];
-        let admission = queue.push(run, (self.pools[pool], limits), &mut self.runs);
+        let admission = queue.push(slot, (self.pools[pool], limits), &mut self.runs)?;
         self.pools[pool] += u32::from(admission.accepted);
         if was_empty && admission.accepted > 0 {
             let class = queue.class;
@@ -445,10 +471,7 @@ impl OutputPort {
                 None => self.make_ready(turn, class, now),
             }
         }
-        if let Some(Some(pdu)) = pdu {
-            self.log_drop(id, admission, pdu, now);
-        }
-        admission
+        Some(admission)
     }
 
     /// Allows the driver to take departures, cell by cell, later than they are due. Everything that is due by the time
@@ -459,8 +482,9 @@ impl OutputPort {
     }
 
     fn catch_up(&mut self, now: Instant) {
-        while let Some(departure) = self.depart(now, 1) {
-            self.departed.push_back(departure);
+        let mut departure = None;
+        while self.depart(now, 1, &mut departure).is_some() {
+            self.departed.extend(departure.take());
         }
     }
 
@@ -553,13 +577,18 @@ impl OutputPort {
     /// Sends up to `max` cells of one run, if a departure is due at `now`.
     #[inline]
     pub fn pop(&mut self, now: Instant, max: u16) -> Option<Departure> {
-        if let Some(departure) = self.departed.pop_front() {
-            return Some(departure);
+        let mut departure = None;
+        if self.departed.is_empty() {
+            self.depart(now, max, &mut departure);
+        } else {
+            departure = self.departed.pop_front();
         }
-        self.depart(now, max)
+        departure
     }
 
-    fn depart(&mut self, now: Instant, max: u16) -> Option<Departure> {
+    /// Decides the next departure that is due at `now`; `Some` if there is one. The run goes from the queue to `to` in
+    /// one step, because a second copy right behind the first one would wait for its octets.
+    fn depart(&mut self, now: Instant, max: u16, to: &mut Option<Departure>) -> Option<()> {
         self.told = self.told.max(now);
         let start = self.next_start().filter(|start| *start <= now)?;
         self.release(start);
@@ -571,19 +600,25 @@ impl OutputPort {
             }
         };
         self.ready_count -= 1;
-        let mut run = queue.pop(max.max(1), &mut self.runs)?;
-        self.pools[queue.pool()] -= u32::from(run.count);
+        let count = queue.next(max.max(1), &self.runs)?;
         self.line.not_before(self.ready_since);
-        self.line.advance(run.count);
-        let finish = self.line.at();
+        self.line.advance(count);
+        let departure = to.insert(Departure {
+            queue: QueueId(turn.0),
+            run: queue.pop(count, &mut self.runs)?,
+            start,
+            finish: self.line.at(),
+        });
+        departure.run.vc = queue.label(departure.run.vc);
+        self.pools[queue.pool()] -= u32::from(count);
         let (more, class) = (queue.cells > 0, queue.class);
         let guaranteed = queue.pool() == 0;
         let eligible = queue.shaper.as_mut().map(|shaper| {
             if max > 1 && guaranteed {
-                let timing = shaper.calendar(start, run.first());
-                run.timing = Some(Arc::new(timing));
+                let timing = shaper.calendar(start, departure.run.first());
+                departure.run.timing = Some(Arc::new(timing));
             }
-            shaper.sent(start, run.count);
+            shaper.sent(start, count);
             shaper.eligible()
         });
         if more {
@@ -595,12 +630,7 @@ impl OutputPort {
                 None => self.make_ready(turn, class, start),
             }
         }
-        Some(Departure {
-            queue: QueueId(turn.0),
-            run,
-            start,
-            finish,
-        })
+        Some(())
     }
 
     /// Queues whose shapers allow a cell by `start` become ready.

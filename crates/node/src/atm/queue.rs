@@ -152,14 +152,16 @@ impl VcQueue {
         };
     }
 
-    /// Queues as many cells of `run` as possible; `pool` is the level and the limits of the shared buffer.
+    /// Queues as many cells as possible of the run in this slot; `pool` is the level and the limits of the shared
+    /// buffer. `None` if the slot is empty.
     #[inline]
     pub(super) fn push(
         &mut self,
-        run: CellRun,
+        slot: u32,
         pool: (u32, &Limits),
         store: &mut RunStore,
-    ) -> Admission {
+    ) -> Option<Admission> {
+        let run = store.parked(slot)?;
         // Cells that arrive one by one, though they are handed over at once, all meet the level at the first cell: the
         // cells in front leave while the later ones arrive.
         let at_once = if run.count == 1 || run.has_times() {
@@ -182,28 +184,24 @@ impl VcQueue {
         };
         let below =
             self.cells + count <= thresholds(&self.limits) && pool.0 + count <= thresholds(pool.1);
-        if below && matches!(self.frame, Frame::Between | Frame::Passing) {
-            if run.is_user() {
-                let end = run.ends_pdu();
-                self.frame = if end { Frame::Between } else { Frame::Passing };
-                self.passed(run.count, end);
-            }
-            return self.append(run, store);
+        if !below || !matches!(self.frame, Frame::Between | Frame::Passing) {
+            let run = store.unpark(slot)?;
+            return Some(self.push_cells(run, pool, store));
         }
-        self.push_cells(run, pool, store)
-    }
-
-    #[inline]
-    fn append(&mut self, run: CellRun, store: &mut RunStore) -> Admission {
         let accepted = run.count;
+        if run.is_user() {
+            let end = run.ends_pdu();
+            self.frame = if end { Frame::Between } else { Frame::Passing };
+            self.passed(accepted, end);
+        }
         self.cells += u32::from(accepted);
         self.peak = self.peak.max(self.cells);
-        store.push(&mut self.runs, run);
-        Admission {
+        store.link(&mut self.runs, slot);
+        Some(Admission {
             accepted,
             dropped: 0,
             reason: None,
-        }
+        })
     }
 
     /// Queues a cell and joins it with the run before it if possible. So a driver that moves whole PDUs finds them
@@ -214,10 +212,15 @@ impl VcQueue {
             self.cells += 1;
             return 1;
         }
-        self.append(cell, store).accepted
+        self.cells += 1;
+        self.peak = self.peak.max(self.cells);
+        store.push(&mut self.runs, cell);
+        1
     }
 
     /// Like [`Self::push`], cell by cell: a threshold is near, or a frame is being discarded.
+    #[cold]
+    #[inline(never)]
     fn push_cells(
         &mut self,
         mut run: CellRun,
@@ -294,18 +297,27 @@ impl VcQueue {
         verdict
     }
 
-    /// Removes the next cells of one run, at most `max`. They get the label of the outgoing link.
+    /// The label of a cell on the outgoing link.
+    pub(super) const fn label(&self, vc: Vc) -> Vc {
+        match self.whole_path {
+            true => Vc::new(self.vc.vpi, vc.vci),
+            false => self.vc,
+        }
+    }
+
+    /// Number of the cells that [`Self::pop`] would remove.
+    #[inline]
+    pub(super) fn next(&self, max: u16, store: &RunStore) -> Option<u16> {
+        Some(store.front(&self.runs)?.count.min(max))
+    }
+
+    /// Removes the next cells of one run, at most `max`, with the label of the incoming link.
     #[inline]
     pub(super) fn pop(&mut self, max: u16, store: &mut RunStore) -> Option<CellRun> {
         let front = store.front_mut(&self.runs)?;
-        let mut run = match front.split_off_front(max) {
+        let run = match front.split_off_front(max) {
             Some(part) => part,
             None => store.pop(&mut self.runs)?,
-        };
-        run.vc = if self.whole_path {
-            Vc::new(self.vc.vpi, run.vc.vci)
-        } else {
-            self.vc
         };
         self.cells -= u32::from(run.count);
         self.cells_out += u64::from(run.count);

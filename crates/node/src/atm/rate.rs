@@ -100,6 +100,13 @@ impl CellRate {
     /// Transmission time of `cells` cells, in nanoseconds, rounded up.
     #[must_use]
     pub fn time_of(self, cells: u64) -> Duration {
+        if let Some(scaled) = self
+            .denominator
+            .checked_mul(NANOS as u64)
+            .and_then(|gap| gap.checked_mul(cells))
+        {
+            return Duration::from_nanos(scaled.div_ceil(self.numerator));
+        }
         let nanos = (u128::from(cells) * u128::from(self.denominator) * NANOS)
             .div_ceil(self.numerator.into());
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

@@ -49,19 +49,43 @@ impl Default for RunStore {
 }
 
 impl RunStore {
-    /// Appends a run to a list.
+    /// Puts a run into a slot that belongs to no list yet. The octets of the run are copied here, and not again before
+    /// the run leaves.
     #[inline]
-    pub(super) fn push(&mut self, list: &mut RunList, run: CellRun) {
+    pub(super) fn park(&mut self, run: CellRun) -> u32 {
+        if self.free == NO_SLOT {
+            self.grow();
+        }
         let index = self.free;
-        let index = match self.slots.get_mut(index as usize) {
-            Some(slot) => {
-                self.free = slot.next;
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            self.free = slot.next;
+            slot.next = NO_SLOT;
+            // A free slot is empty. The check keeps the compiler from dropping an old run, and from copying twice.
+            if slot.run.is_none() {
                 slot.run = Some(run);
-                slot.next = NO_SLOT;
-                index
             }
-            None => self.grow(run),
-        };
+        }
+        index
+    }
+
+    /// The run in a slot.
+    #[inline]
+    pub(super) fn parked(&self, index: u32) -> Option<&CellRun> {
+        self.slots.get(index as usize)?.run.as_ref()
+    }
+
+    /// Removes a run from a slot that belongs to no list.
+    #[inline]
+    pub(super) fn unpark(&mut self, index: u32) -> Option<CellRun> {
+        let slot = self.slots.get_mut(index as usize)?;
+        slot.next = self.free;
+        self.free = index;
+        slot.run.take()
+    }
+
+    /// Appends a slot that belongs to no list.
+    #[inline]
+    pub(super) fn link(&mut self, list: &mut RunList, index: u32) {
         match self.slots.get_mut(list.tail as usize) {
             Some(last) => last.next = index,
             None => list.head = index,
@@ -69,27 +93,37 @@ impl RunStore {
         list.tail = index;
     }
 
+    /// Appends a run to a list.
+    pub(super) fn push(&mut self, list: &mut RunList, run: CellRun) {
+        let index = self.park(run);
+        self.link(list, index);
+    }
+
     #[cold]
-    fn grow(&mut self, run: CellRun) -> u32 {
+    fn grow(&mut self) {
+        self.free = self.slots.len() as u32;
         self.slots.push(Slot {
-            run: Some(run),
+            run: None,
             next: NO_SLOT,
         });
-        self.slots.len() as u32 - 1
     }
 
     /// Removes the first run of a list.
     #[inline]
     pub(super) fn pop(&mut self, list: &mut RunList) -> Option<CellRun> {
         let index = list.head;
-        let slot = self.slots.get_mut(index as usize)?;
+        let slot = self.slots.get(index as usize)?;
         list.head = slot.next;
         if list.head == NO_SLOT {
             list.tail = NO_SLOT;
         }
-        slot.next = self.free;
-        self.free = index;
-        slot.run.take()
+        self.unpark(index)
+    }
+
+    /// The first run of a list.
+    #[inline]
+    pub(super) fn front(&self, list: &RunList) -> Option<&CellRun> {
+        self.parked(list.head)
     }
 
     /// The first run of a list.

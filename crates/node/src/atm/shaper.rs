@@ -103,7 +103,7 @@ mod tests {
     fn a_delayed_cell_does_not_cost_rate() {
         let traffic = TrafficParams::cbr(80_000, 0);
         let mut shaper = Shaper::new(&traffic).unwrap();
-        let mut upc = Gcra::new(CellRate::of_cells(80_000), cdvt(&traffic));
+        let mut upc = Gcra::new(80_000, cdvt(&traffic));
         let mut now = shaper.wake(Instant::from_nanos(77));
         for cell in 0..80_000 {
             // Other traffic delays every third cell by one slot.

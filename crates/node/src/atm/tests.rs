@@ -180,7 +180,7 @@ fn a_shaped_queue_conforms_beside_best_effort() {
         port.enqueue(greedy, CellRun::whole(pdu(9188), vc(51)), Instant::ZERO);
     }
     // Contention moves a cell by one slot at most.
-    let mut gcra = Gcra::new(CellRate::of_cells(80_000), Duration::from_nanos(2833));
+    let mut gcra = Gcra::new(80_000, Duration::from_nanos(2833));
     let cells = drain(&mut port, Instant::from_millis(20));
     let cbr: Vec<_> = cells.iter().filter(|c| c.1 == vc(50)).collect();
     assert!(cbr.iter().all(|c| gcra.arrive(c.0)));

@@ -51,10 +51,58 @@ impl Timing {
         self.sustained = Some((first, rate));
         self
     }
+    /// The time of a cell and of those behind it, without the divisions of [`Self::of`].
+    pub fn from(&self, index: u16) -> impl Iterator<Item = Instant> {
+        let mut peak = Pacer::new(self.pace);
+        peak.advance(index.saturating_sub(self.origin));
+        let mut sustained = self.sustained.map(|(first, rate)| {
+            let mut pacer = Pacer::new(rate);
+            pacer.advance(index.saturating_sub(self.origin));
+            (first, pacer)
+        });
+        let timing = *self;
+        (index..=u16::MAX).map(move |index| {
+            let mut at =
+                Instant::from_nanos(timing.start.as_nanos().saturating_add(peak.at().as_nanos()));
+            if let Some((first, pacer)) = &sustained {
+                let after = i128::from(pacer.at().as_nanos());
+                let nanos = u64::try_from(i128::from(*first).saturating_add(after).max(0));
+                at = at.max(Instant::from_nanos(nanos.unwrap_or(u64::MAX)));
+            }
+            // All cells up to `origin` have the same time.
+            if index >= timing.origin {
+                peak.step();
+                if let Some((_, pacer)) = &mut sustained {
+                    pacer.step();
+                }
+            }
+            at
+        })
+    }
+    /// The times of a run whose cells follow each other at an even pace; `None` if another bound holds, too, or if the
+    /// run begins before `origin`.
+    #[must_use]
+    pub(super) fn even_run(&self, first: u16, count: u16) -> Option<EvenRun> {
+        if self.sustained.is_some() || first < self.origin {
+            return None;
+        }
+        let gap = self.pace.denominator().checked_mul(1_000_000_000)?;
+        Some(EvenRun {
+            first: self.of(first).as_nanos(),
+            last: self
+                .of(first.saturating_add(count.saturating_sub(1)))
+                .as_nanos(),
+            gap: gap / self.pace.numerator(),
+            count,
+        })
+    }
     /// Time of the cell with this index in its PDU. For cells before `origin`, the time of cell `origin`.
     #[must_use]
     pub fn of(&self, index: u16) -> Instant {
         let later = u64::from(index.saturating_sub(self.origin));
+        if later == 0 && self.sustained.is_none() {
+            return self.start;
+        }
         let peak = self.start + self.pace.time_of(later);
         let Some((first, rate)) = self.sustained else {
             return peak;
@@ -63,6 +111,19 @@ impl Timing {
         let nanos = u64::try_from(i128::from(first).saturating_add(after).max(0));
         peak.max(Instant::from_nanos(nanos.unwrap_or(u64::MAX)))
     }
+}
+
+/// The times of consecutive cells at even distances, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EvenRun {
+    /// The first cell.
+    pub(super) first: u64,
+    /// The last cell.
+    pub(super) last: u64,
+    /// From one cell to the next, rounded down.
+    pub(super) gap: u64,
+    /// Number of cells.
+    pub(super) count: u16,
 }
 
 /// The input line of a source that does not tell when it sends its cells: the cells follow each other at the line's
@@ -123,6 +184,8 @@ mod tests {
             (spread.of(9), spread.of(1)),
             (Instant::from_nanos(910), Instant::from_nanos(110))
         );
+        let late: Vec<_> = timing.from(2).take(8).collect();
+        assert_eq!(late, (2..10).map(|n| timing.of(n)).collect::<Vec<_>>());
         // A single cell, and cells that all come at once.
         assert_eq!(Timing::spread(start, start, 1).of(0), start);
         assert!(Timing::spread(start, start, 9).of(8) <= Instant::from_nanos(20));

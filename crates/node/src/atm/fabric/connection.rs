@@ -1,0 +1,106 @@
+//! A connection in the tables of the fabric.
+
+use super::super::counters::{CellCounters, DropReason, Drops};
+use super::super::police::Policer;
+use super::super::port::QueueId;
+use super::{ConnectionView, PortVc};
+use aerostat_wire::TrafficParams;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaf {
+    pub(super) to: PortVc,
+    pub(super) queue: QueueId,
+}
+
+/// What each cell needs comes first, in the order of declaration: two lines of the processor's cache.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Connection {
+    pub(super) cells_in: u64,
+    pub(super) cells_out: u64,
+    /// The only leaf, or the first of several ones.
+    pub(super) leaf: Option<Leaf>,
+    pub(super) from: PortVc,
+    pub(super) whole_path: bool,
+    pub(super) local: bool,
+    pub(super) policer: Option<Policer>,
+    pub(super) tagged: u64,
+    dropped: Option<Box<Drops>>,
+    /// The second and further leaves.
+    pub(super) more: Vec<Leaf>,
+    pub(super) traffic: TrafficParams,
+}
+
+impl Connection {
+    pub(super) const fn new(from: PortVc, leaf: Leaf, traffic: TrafficParams) -> Self {
+        Self {
+            cells_in: 0,
+            cells_out: 0,
+            leaf: Some(leaf),
+            from,
+            whole_path: false,
+            local: false,
+            policer: None,
+            tagged: 0,
+            dropped: None,
+            more: Vec::new(),
+            traffic,
+        }
+    }
+
+    /// All leaves, in the order in which they get their copies.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = Leaf> {
+        self.leaf.into_iter().chain(self.more.iter().copied())
+    }
+
+    pub(super) fn add_leaf(&mut self, leaf: Leaf) {
+        match self.leaf {
+            None => self.leaf = Some(leaf),
+            Some(_) => self.more.push(leaf),
+        }
+    }
+
+    pub(super) fn remove_leaf(&mut self, to: PortVc) -> Option<Leaf> {
+        if self.leaf.is_some_and(|leaf| leaf.to == to) {
+            let next = (!self.more.is_empty()).then(|| self.more.remove(0));
+            return std::mem::replace(&mut self.leaf, next);
+        }
+        let at = self.more.iter().position(|leaf| leaf.to == to)?;
+        Some(self.more.remove(at))
+    }
+
+    #[cold]
+    pub(super) fn dropped(&mut self, reason: DropReason, cells: u64) {
+        self.dropped.get_or_insert_default().add(reason, cells);
+    }
+
+    pub(super) fn view(&self) -> ConnectionView {
+        ConnectionView {
+            from: self.from,
+            to: self.leaves().map(|leaf| leaf.to).collect(),
+            whole_path: self.whole_path,
+            local: self.local,
+            traffic: self.traffic,
+            policed: self.policer.is_some(),
+            counters: CellCounters {
+                cells_in: self.cells_in,
+                cells_out: self.cells_out,
+                pdus_out: 0,
+                tagged: self.tagged,
+                dropped: self.dropped.as_deref().copied().unwrap_or_default(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each cell needs is two lines of the cache, and a connection has three.
+    #[test]
+    fn a_connection_is_small() {
+        assert!(core::mem::offset_of!(Connection, tagged) <= 128);
+        assert_eq!(size_of::<Option<Connection>>(), 192);
+    }
+}
