@@ -17,12 +17,10 @@ pub(super) fn route(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let Some(middle) = lane.map(|(switch, _)| switch).or(ids.first().copied()) else {
         return;
     };
-    let mut cut_off = Vec::new();
-    for &from in &ids {
-        if from != middle && !ways(lab, from).contains_key(&middle) {
-            cut_off.push(from);
-        }
-    }
+    // Links lead both ways, so one look from the middle is enough.
+    let reached = ways(lab, middle);
+    let mut cut_off = ids;
+    cut_off.retain(|id| *id != middle && !reached.contains_key(id));
     if cut_off.is_empty() {
         warn_of_dead_ends(file, lab, d);
     }
@@ -46,19 +44,24 @@ fn warn_of_dead_ends(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let attached = lab.nodes.iter();
     let attached = attached.filter_map(|node| Some(node.attachment()?.switch));
     let attached: BTreeSet<NodeId> = attached.collect();
-    loop {
-        let idle =
-            |(id, peers): &(&NodeId, &BTreeSet<NodeId>)| peers.len() < 2 && !attached.contains(*id);
-        let Some(id) = useful.iter().find(idle).map(|(id, _)| *id) else {
-            return;
-        };
-        useful.remove(&id);
-        for peers in useful.values_mut() {
-            peers.remove(&id);
+    let is_idle = |id: &NodeId, peers: &BTreeSet<NodeId>| peers.len() < 2 && !attached.contains(id);
+    let idle = useful.iter().filter(|(id, peers)| is_idle(id, peers));
+    let mut idle: BTreeSet<NodeId> = idle.map(|(id, _)| *id).collect();
+    let places = file.switches.0.iter();
+    let places: BTreeMap<&str, Span> = places.map(|(name, _)| (&*name.value.0, name.at)).collect();
+    while let Some(id) = idle.pop_first() {
+        for other in useful.remove(&id).unwrap_or_default() {
+            if let Some(peers) = useful.get_mut(&other) {
+                peers.remove(&id);
+                if is_idle(&other, peers) {
+                    idle.insert(other);
+                }
+            }
         }
         let name = &lab.node(id).name;
         let text = format!("no call can ever use switch {name} or its links");
-        d.warning(place(file, name), text)
+        let at = places.get(name.as_str()).copied().unwrap_or(file.place);
+        d.warning(at, text)
             .hint("attach a host to it, or link it to a second switch");
     }
 }
@@ -133,6 +136,27 @@ mod tests {
                     assert_eq!((port.link.0, port.peer), (n, link.ends[other].node));
                 }
             }
+        }
+    }
+
+    /// With a search for every switch, or a look at all switches for each of them, this would take minutes.
+    #[test]
+    fn thousands_of_switches_in_a_line_are_checked_at_once() {
+        let switches: Vec<_> = (1..=3000).map(|n| format!("s{n}: {{}}")).collect();
+        let links: Vec<_> = (1..3000).map(|n| format!("[s{n}, s{}]", n + 1)).collect();
+        let text = SMALL
+            .replace("s1: {}, s2: {}", &switches.join(", "))
+            .replace("[[s1, s2]]", &format!("[{}]", links.join(", ")));
+        let checked = crate::parse("t.atm.yml", &text, &[]).unwrap_or_else(|d| panic!("{d}"));
+        let told: Vec<String> = checked
+            .warnings
+            .iter()
+            .map(|found| found.message.clone())
+            .collect();
+        assert_eq!(told.len(), 2998);
+        // The end of the line is of no use, and therefore its neighbour, and so on.
+        for end in ["switch s3 ", "switch s3000 "] {
+            assert!(told.iter().any(|text| text.contains(end)), "{end}");
         }
     }
 

@@ -8,7 +8,8 @@ use crate::field::{At, Table};
 use crate::file::{Ip, LabFile, Net};
 use crate::model::{IpRoute, Lab, Lec, NodeId, NodeKind};
 use crate::units::IpNet;
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 /// Parts of a file that make an address on a subnet one of a router, in the lab or outside.
@@ -37,9 +38,11 @@ pub(super) const ROUTES: [&str; 7] = [
 pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     let routers: Vec<NodeId> = lab.routers().map(|(id, _, _)| id).collect();
     let files = file.routers.iter().flat_map(|table| &table.0);
+    let members = members(lab);
     for (&id, (name, section)) in routers.iter().zip(files) {
         let mut routes = given(lab, id, section.routes.as_ref(), d);
-        let computed = computed(lab, id);
+        let lab_now: &Lab = lab;
+        let computed = LazyCell::new(|| computed(lab_now, &members, id));
         for elan in &lab.elans {
             let own = lab
                 .node(id)
@@ -169,10 +172,27 @@ fn gateway(
     Some(ip)
 }
 
+/// By ELAN: its routers with their addresses there.
+type Members = Vec<Vec<(NodeId, Ipv4Addr)>>;
+
+fn members(lab: &Lab) -> Members {
+    let mut members = vec![Vec::new(); lab.elans.len()];
+    for (id, _, router) in lab.routers() {
+        for lec in &router.lecs {
+            if let Some(on) = members.get_mut(lec.elan.0) {
+                on.push((id, lec.ip));
+            }
+        }
+    }
+    members
+}
+
 /// For every subnet that `from` can reach over other routers: the route over the fewest of them.
-fn computed(lab: &Lab, from: NodeId) -> BTreeMap<IpNet, IpRoute> {
+fn computed(lab: &Lab, members: &Members, from: NodeId) -> BTreeMap<IpNet, IpRoute> {
     let mut found: BTreeMap<IpNet, IpRoute> = BTreeMap::new();
-    let mut seen = vec![from];
+    let mut seen = BTreeSet::from([from]);
+    // All routers of an ELAN are seen once it has been crossed.
+    let mut crossed = vec![false; lab.elans.len()];
     let mut queue = VecDeque::from([(from, None::<(Ipv4Addr, usize)>)]);
     while let Some((at, first)) = queue.pop_front() {
         for lec in lab.node(at).lecs() {
@@ -184,9 +204,12 @@ fn computed(lab: &Lab, from: NodeId) -> BTreeMap<IpNet, IpRoute> {
                     lec: lec_index,
                 });
             }
-            for (next, ip) in neighbours(lab, lec, at) {
-                if !seen.contains(&next) {
-                    seen.push(next);
+            let elan = lec.elan.0;
+            if std::mem::replace(&mut crossed[elan], true) {
+                continue;
+            }
+            for &(next, ip) in &members[elan] {
+                if seen.insert(next) {
                     queue.push_back((next, first.or(Some((ip, usize::from(lec.index))))));
                 }
             }
@@ -282,6 +305,26 @@ mod tests {
     fn one_router() {
         let lab = lab(SMALL);
         assert_eq!(way(&lab, "x", "y").unwrap(), ["x", "r", "y"]);
+    }
+
+    /// If the neighbours of each router were searched again for each router, this would take minutes.
+    #[test]
+    fn thousands_of_routers_on_one_subnet_have_routes_at_once() {
+        let address = |n: usize| format!("10.1.{}.{}", n / 200 + 1, n % 200 + 1);
+        let more: String = (0..2000)
+            .map(|n| format!(", q{n}: {{ on: s1, elans: {{ a: {} }} }}", address(n)))
+            .collect();
+        let text = SMALL
+            .replace("10.1.0.0/24", "10.1.0.0/16")
+            .replace("b: 10.2.0.1 } }", &format!("b: 10.2.0.1 }} }}{more}"));
+        let lab = lab(&text);
+        let routes = lab.routers().map(|(_, _, router)| router.routes.clone());
+        let routes: Vec<Vec<IpRoute>> = routes.collect();
+        assert_eq!(routes.len(), 2001);
+        assert!(routes[0].is_empty());
+        let over_r =
+            |routes: &Vec<IpRoute>| routes.len() == 1 && routes[0].via.to_string() == "10.1.0.1";
+        assert!(routes[1..].iter().all(over_r));
     }
 
     #[test]

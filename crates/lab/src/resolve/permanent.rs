@@ -21,6 +21,8 @@ const MAX_VPI: u16 = 255;
 struct TrunkLabels {
     vci: u16,
     vpi: u16,
+    /// By switch and destination: the port of the first link of the way. Many connections take the same way.
+    ways: BTreeMap<(NodeId, NodeId), Option<usize>>,
 }
 
 impl TrunkLabels {
@@ -37,14 +39,39 @@ impl TrunkLabels {
         }
         (label.vpi <= MAX_VPI).then_some(label)
     }
+
+    /// The error when there is no label left.
+    fn used_up(path: bool) -> String {
+        let most = if path {
+            MAX_VPI
+        } else {
+            u16::MAX - FIRST_TRUNK_VCI
+        };
+        let what = if path { "paths" } else { "channels" };
+        format!(
+            "too many permanent connections between switches: {most} labels of {what} are the limit, and each connection \
+             takes one on every link between two switches"
+        )
+    }
+
+    /// The port at `from` by which the way to the switch `to` begins.
+    fn way(&mut self, lab: &Lab, from: NodeId, to: NodeId) -> Option<usize> {
+        let search = || atm::ways(lab, from).get(&to).map(|(port, _)| *port);
+        *self.ways.entry((from, to)).or_insert_with(search)
+    }
 }
+
+/// Guarantees at a port, in cells per second: sent and received.
+type Guarantees = BTreeMap<(NodeId, PortNo), (u64, u64)>;
 
 /// Routes the permanent connections, each on its own labels.
 pub(super) fn connections(lab_file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     let mut labels = TrunkLabels {
         vci: FIRST_TRUNK_VCI,
         vpi: 1,
+        ways: BTreeMap::new(),
     };
+    let mut reserved = Guarantees::new();
     for file in lab_file.pvcs.iter().flatten() {
         let wanted = [Class::Host, Class::Router, Class::Outside];
         let from = names.find(&file.from, &wanted, "an end system", d);
@@ -59,10 +86,8 @@ pub(super) fn connections(lab_file: &LabFile, names: &Names, lab: &mut Lab, d: &
         if let Some(pvc) = connection(file, lab, [from, to], &mut labels, d) {
             odd(file, lab, &pvc, d);
             pseudowires::of_connection(file, &pvc, lab_file, lab, d);
-            lab.pvcs.push(pvc);
-            if !admit(file, lab, d) {
-                // The connections after it are admitted without what this one asks for.
-                lab.pvcs.pop();
+            if admit(file, lab, &pvc, &mut reserved, d) {
+                lab.pvcs.push(pvc);
             }
         }
     }
@@ -188,16 +213,13 @@ fn connection(
     let mut hops = Vec::new();
     let (mut at, mut came) = (a.switch, (a.port, ends[0].1));
     while at != b.switch {
-        let Some(&(port, _)) = atm::ways(lab, at).get(&b.switch) else {
+        let Some(port) = labels.way(lab, at, b.switch) else {
             d.error(file.place, "no path between the two ends")
                 .rests_on(atm::WAYS);
             return None;
         };
         let Some(label) = labels.next(path) else {
-            d.error(
-                file.place,
-                "too many permanent connections between switches",
-            );
+            d.error(file.place, TrunkLabels::used_up(path));
             return None;
         };
         hops.push(Hop {
@@ -228,20 +250,25 @@ fn connection(
     })
 }
 
-/// Reports that the ports of the last connection cannot guarantee what all connections together need, and is then
-/// false.
-fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) -> bool {
-    let mut reserved: BTreeMap<(NodeId, PortNo), (u64, u64)> = BTreeMap::new();
-    for pvc in &lab.pvcs {
-        for hop in &pvc.hops {
-            let ends = [hop.from, hop.to].map(|(port, vc)| (PortNo(port as u16), vc));
-            for (port, tx, rx) in Permanent::channel(ends[0], ends[1], pvc.qos).reserves() {
-                let sum = reserved.entry((hop.switch, port)).or_default();
-                *sum = (sum.0.saturating_add(tx), sum.1.saturating_add(rx));
-            }
+/// Adds what a connection needs to the guarantees. If its ports cannot guarantee what all connections together need,
+/// reports this, and is false; the connections after it are admitted without what this one asks for.
+fn admit(
+    file: &PvcFile,
+    lab: &Lab,
+    pvc: &Pvc,
+    reserved: &mut Guarantees,
+    d: &mut Diagnostics,
+) -> bool {
+    let mut before = Guarantees::new();
+    for hop in &pvc.hops {
+        let ends = [hop.from, hop.to].map(|(port, vc)| (PortNo(port as u16), vc));
+        for (port, tx, rx) in Permanent::channel(ends[0], ends[1], pvc.qos).reserves() {
+            let sum = reserved.entry((hop.switch, port)).or_default();
+            before.entry((hop.switch, port)).or_insert(*sum);
+            *sum = (sum.0.saturating_add(tx), sum.1.saturating_add(rx));
         }
     }
-    for hop in lab.pvcs.iter().rev().take(1).flat_map(|pvc| &pvc.hops) {
+    for hop in &pvc.hops {
         let NodeKind::Switch(switch) = &lab.node(hop.switch).kind else {
             continue;
         };
@@ -262,6 +289,7 @@ fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) -> bool {
                         "routers/*/link",
                     ])
                     .rests_on(atm::WAYS);
+                reserved.append(&mut before);
                 return false;
             }
         }
