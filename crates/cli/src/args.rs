@@ -182,6 +182,8 @@ Examples:
   aerostat run labs/campus.atm.yml --wide
   aerostat run labs/campus.atm.yml -q -o csv --out results
   aerostat run labs/campus.atm.yml --seed 7 -o json
+  aerostat run labs/campus.atm.yml --seeds 1-8 --table flows -o csv
+  aerostat run labs/campus.atm.yml --sweep mpoa=true,false --seeds 1-3 -o json
   aerostat run labs/two-hosts.atm.yml --pcap captures --quiet
   aerostat run labs/two-hosts.atm.yml --trace --until 1s
   aerostat run - < labs/two-hosts.atm.yml")]
@@ -195,6 +197,15 @@ pub(crate) struct RunArgs {
     /// Seed of all random streams, instead of the file's
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
+    /// A run for each of these seeds: 1-8, or 1,5,20-29
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true, conflicts_with_all = ["seed", "schema"])]
+    pub(crate) seeds: Option<String>,
+    /// A run for each of these values of the file, as with --set; several --sweep give all combinations
+    #[arg(long, value_name = "PATH=VALUE,VALUE...", conflicts_with = "schema")]
+    pub(crate) sweep: Vec<String>,
+    /// With --seeds or --sweep: runs at the same time; by default as many as there are processors
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
     /// When the run ends (20s), instead of the file's time
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) until: Option<String>,
@@ -210,7 +221,7 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with_all = ["lab", "set"])]
     pub(crate) schema: bool,
     /// Show the messages of all protocols on all links too, as a ladder between the lines of the story
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["seeds", "sweep"])]
     pub(crate) trace: bool,
     /// Tell no story
     #[arg(short, long)]
@@ -218,6 +229,9 @@ pub(crate) struct RunArgs {
     /// Say once a second how far the run is, also where standard error is no terminal
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) progress: bool,
+    /// This is one of several runs, and ends with the process that has started it
+    #[arg(long, hide = true)]
+    pub(crate) one_of_several: bool,
 }
 
 #[derive(Debug, Args)]

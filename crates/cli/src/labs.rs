@@ -41,14 +41,25 @@ pub(crate) fn load(path: &Path, overrides: &[String]) -> Result<Checked, ReadErr
     if path != Path::new("-") {
         return aerostat_lab::read(path, overrides);
     }
+    let text = standard_input().map_err(ReadError::Io)?;
+    parse(&text, overrides)
+}
+
+/// The text of a lab on standard input.
+pub(crate) fn standard_input() -> std::io::Result<String> {
     let mut text = String::new();
     let input = std::io::stdin().lock().take(MAX_INPUT + 1);
-    let read = { input }.read_to_string(&mut text).map_err(ReadError::Io)?;
+    let read = { input }.read_to_string(&mut text)?;
     if read as u64 > MAX_INPUT {
         let text = format!("more than {MAX_INPUT} octets are too large for a lab file");
-        return Err(ReadError::Io(std::io::Error::other(text)));
+        return Err(std::io::Error::other(text));
     }
-    aerostat_lab::parse("stdin", &text, overrides).map_err(ReadError::Bad)
+    Ok(text)
+}
+
+/// Checks the text of a lab on standard input.
+pub(crate) fn parse(text: &str, overrides: &[String]) -> Result<Checked, ReadError> {
+    aerostat_lab::parse("stdin", text, overrides).map_err(ReadError::Bad)
 }
 
 /// The failure for a file that cannot be read.

@@ -26,6 +26,18 @@ pub(crate) enum Format {
     Csv,
 }
 
+impl Format {
+    /// Its name as an option.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Json => "json",
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+        }
+    }
+}
+
 /// Width of tables for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
@@ -234,7 +246,8 @@ fn write_csv(out: &mut impl Write, tables: &[Rows]) -> io::Result<()> {
     Ok(())
 }
 
-fn quoted(text: &str) -> String {
+/// A value of comma-separated values.
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

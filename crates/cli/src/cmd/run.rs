@@ -4,6 +4,7 @@ mod columns;
 pub(crate) mod document;
 mod files;
 pub(crate) mod flows;
+mod many;
 mod network;
 pub(crate) mod write;
 
@@ -16,6 +17,7 @@ use crate::labs;
 use aerostat_lab::event::{Event, Names};
 use aerostat_lab::ladder::{self, Message};
 use aerostat_lab::{Checked, Lab};
+use aerostat_live::detach::end_with_parent;
 use aerostat_proto::Instant as Moment;
 use aerostat_sim::run::{Recording, Watcher};
 use columns::TableInfo;
@@ -32,22 +34,34 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         return Ok(Exit::Ok);
     };
     write::check(&args.results)?;
-    let checked = labs::read_for_run(path, &overrides(args))?;
-    let outside = checked.lab.outside().next();
-    if let Some((_, node, _)) = outside {
-        let text = format!(
-            "{} is outside the lab, where time cannot be virtual",
-            node.name
-        );
-        return Err(Failure::usage(text).hint("'aerostat up' runs this lab in real time"));
+    if many::asked(args) {
+        return many::run(args, path);
     }
+    if args.one_of_several {
+        end_with_parent();
+    }
+    let checked = labs::read_for_run(path, &overrides(args, &[]))?;
+    refuse_outside(&checked.lab)?;
     let end = simulate(&checked, args)?;
     Ok(labs::exit(end, &checked.warnings))
 }
 
-/// The options as changes of the file, so that they are checked and reported like all others.
-fn overrides(args: &RunArgs) -> Vec<String> {
+fn refuse_outside(lab: &Lab) -> Result<(), Failure> {
+    let Some((_, node, _)) = lab.outside().next() else {
+        return Ok(());
+    };
+    let text = format!(
+        "{} is outside the lab, where time cannot be virtual",
+        node.name
+    );
+    Err(Failure::usage(text).hint("'aerostat up' runs this lab in real time"))
+}
+
+/// The options as changes of the file, so that they are checked and reported like all others; `more` are those of one
+/// of several runs.
+fn overrides(args: &RunArgs, more: &[String]) -> Vec<String> {
     let mut overrides = args.set.clone();
+    overrides.extend_from_slice(more);
     overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
     overrides.extend(args.until.as_ref().map(|until| format!("until={until}")));
     overrides
@@ -85,7 +99,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     let mut document = if write::for_people(&args.results) {
         Document::for_people(&report)
     } else {
-        Document::new(checked, &overrides(args), Time::Virtual, &report)
+        Document::new(checked, &overrides(args, &[]), Time::Virtual, &report)
     };
     let interrupted = teller.interrupted();
     document.interrupted(interrupted);

@@ -32,6 +32,7 @@ mod rfc1483;
 mod ring;
 mod running;
 mod schema;
+mod several;
 mod split;
 mod stuck;
 mod tidy;

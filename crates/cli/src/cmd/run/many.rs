@@ -1,0 +1,396 @@
+//! Several runs of one lab: `--seeds` and `--sweep`.
+//!
+//! **How.** Each run is a process of its own, which gets the options of one run and knows nothing of the others. So its
+//! results are to the byte those of `aerostat run` with these options, and a run that fails or that the system kills
+//! for its memory costs no other run anything. `--jobs` processes run at the same time. Results appear in the order of
+//! the runs, whichever ends first.
+//!
+//! **Bounds.** Results of runs that have ended wait in memory for those of earlier runs. At most [`AHEAD`] runs for each
+//! job start before the oldest one has been written.
+//!
+//! **Ctrl-C** reaches this process alone, because the others have process groups of their own. It passes the signal on;
+//! the runs end with their results so far, and no further run starts. If this process dies, the others end with it.
+
+mod out;
+mod variants;
+
+use crate::args::RunArgs;
+use crate::exit::{self, Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::labs;
+use aerostat_lab::{Checked, ReadError};
+use aerostat_live::force::interrupt_group;
+use out::Results;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use variants::Variant;
+
+/// Runs for each job that may start before the oldest one of them has been written.
+const AHEAD: usize = 4;
+
+/// How often a look is taken at Ctrl-C.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// True if these options ask for several runs.
+pub(super) fn asked(args: &RunArgs) -> bool {
+    args.seeds.is_some() || !args.sweep.is_empty()
+}
+
+/// All runs that the options ask for, of the lab in `path`.
+pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
+    let variants = variants::of(args.seeds.as_deref(), &args.sweep)?;
+    let input = Input::read(path)?;
+    let (overrides, digest) = check(args, path, &input, &variants)?;
+    let jobs = args.jobs.map_or_else(processors, usize::from);
+    let plan = Plan {
+        args,
+        path,
+        input: &input,
+        variants: &variants,
+        program: std::env::current_exe()?,
+        ahead: jobs.saturating_mul(AHEAD),
+        state: Mutex::default(),
+        written: Condvar::new(),
+    };
+    let end = plan.all(jobs.min(variants.len()), &Interrupt::catch()?)?;
+    if input.0.is_none() && input.load(path, &overrides).ok().map(|lab| lab.digest) != Some(digest)
+    {
+        exit::say(
+            "warning: the lab file has changed since the first run; lab_sha256 tells the runs apart",
+        );
+        return Ok(end.with_warnings(true));
+    }
+    Ok(end)
+}
+
+/// Processors that this process may use.
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The text of a lab on standard input, which each run gets again.
+struct Input(Option<String>);
+
+impl Input {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        if path != Path::new("-") {
+            return Ok(Self(None));
+        }
+        let text = labs::standard_input();
+        let text = text.map_err(|error| labs::unreadable(path, &error))?;
+        Ok(Self(Some(text)))
+    }
+
+    fn load(&self, path: &Path, overrides: &[String]) -> Result<Checked, ReadError> {
+        match &self.0 {
+            Some(text) => labs::parse(text, overrides),
+            None => labs::load(path, overrides),
+        }
+    }
+}
+
+/// Checks the lab with each combination of settings before the first run starts; the last combination, and the digest
+/// of the lab with it. Seeds are not part of the combinations, because each of them is valid.
+fn check(
+    args: &RunArgs,
+    path: &Path,
+    input: &Input,
+    variants: &[Variant],
+) -> Result<(Vec<String>, String), Failure> {
+    let mut seen = Default::default();
+    let mut before = None;
+    for variant in variants {
+        if before.replace(&variant.settings) == Some(&variant.settings) {
+            continue;
+        }
+        let overrides = super::overrides(args, &variant.overrides());
+        let checked = match input.load(path, &overrides) {
+            Ok(checked) => checked,
+            Err(ReadError::Bad(findings)) => {
+                labs::tell(&findings);
+                let text = format!("run {variant}: {}", labs::summary(path, &findings));
+                return Err(Failure::usage(text));
+            }
+            Err(ReadError::Io(error)) => return Err(labs::unreadable(path, &error)),
+        };
+        super::refuse_outside(&checked.lab)?;
+        if !checked.lab.capture.is_empty() && args.pcap.is_none() {
+            let text = "several runs would record the links of 'capture:' into one file";
+            let hint = "--pcap DIR gives each run a directory of its own";
+            return Err(Failure::usage(text).hint(hint));
+        }
+        seen = (overrides, checked.digest);
+    }
+    Ok(seen)
+}
+
+/// What the threads that start runs share.
+struct Plan<'a> {
+    args: &'a RunArgs,
+    path: &'a Path,
+    input: &'a Input,
+    variants: &'a [Variant],
+    program: PathBuf,
+    /// Runs that may start before the oldest one of them has been written.
+    ahead: usize,
+    state: Mutex<State>,
+    /// Another run has been written, or no further run is to start.
+    written: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The run that starts next.
+    next: usize,
+    /// Runs that have been written.
+    written: usize,
+    /// No further run is to start.
+    stop: bool,
+    /// Process groups by run.
+    running: BTreeMap<usize, u32>,
+}
+
+/// A run that has ended.
+struct Ended {
+    number: usize,
+    took: Duration,
+    output: io::Result<Output>,
+}
+
+/// What a run has left.
+struct Output {
+    status: ExitStatus,
+    out: String,
+    err: String,
+}
+
+impl Plan<'_> {
+    /// Runs everything with this many processes at a time.
+    fn all(&self, jobs: usize, interrupt: &Interrupt) -> Outcome {
+        let (sender, ended) = mpsc::channel();
+        thread::scope(|scope| {
+            for _ in 0..jobs {
+                let sender = sender.clone();
+                scope.spawn(move || self.work(&sender));
+            }
+            drop(sender);
+            let mut results = Results::new(self.args, self.variants);
+            let mut waiting = BTreeMap::new();
+            let (mut count, mut next) = (0, 0);
+            let mut done = Ok(());
+            let mut worst = Exit::Ok;
+            loop {
+                if interrupt.has_come() {
+                    self.end_all();
+                }
+                let ended: Ended = match ended.recv_timeout(LOOK) {
+                    Ok(ended) => ended,
+                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Disconnected) => break,
+                };
+                count += 1;
+                self.tell(&ended, count);
+                waiting.insert(ended.number, ended);
+                while let Some(ended) = waiting.remove(&next) {
+                    let variant = &self.variants[next];
+                    let exit = judge(variant, &ended.output);
+                    worst = worse(worst, exit);
+                    done = done.and_then(|()| results.add(variant, exit, ended.output.ok()));
+                    next += 1;
+                    self.wrote(next);
+                }
+                if done.is_err() {
+                    self.end_all();
+                }
+            }
+            done?;
+            results.finish()?;
+            self.name_missing(next);
+            Ok(worst.with_warnings(next < self.variants.len()))
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets further runs start.
+    fn wrote(&self, written: usize) {
+        self.state().written = written;
+        self.written.notify_all();
+    }
+
+    /// Interrupts all runs; no further run starts.
+    fn end_all(&self) {
+        let mut state = self.state();
+        if !std::mem::replace(&mut state.stop, true) {
+            for group in state.running.values() {
+                // The run may have ended in this moment.
+                let _ = interrupt_group(*group);
+            }
+        }
+        self.written.notify_all();
+    }
+
+    /// Starts one run after the other, as long as there are any.
+    fn work(&self, ended: &Sender<Ended>) {
+        while let Some((number, child)) = self.start() {
+            let began = Instant::now();
+            let output = child.and_then(|child| self.finish(number, child));
+            let took = began.elapsed();
+            let told = ended.send(Ended {
+                number,
+                took,
+                output,
+            });
+            if told.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Starts the next run, as soon as it may; `None` if there is no further run.
+    fn start(&self) -> Option<(usize, io::Result<std::process::Child>)> {
+        let mut state = self.state();
+        while !state.stop && state.next >= state.written.saturating_add(self.ahead) {
+            let waited = self.written.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        let number = state.next;
+        let variant = self.variants.get(number).filter(|_| !state.stop)?;
+        state.next += 1;
+        let input = match &self.input.0 {
+            Some(_) => Stdio::piped(),
+            None => Stdio::null(),
+        };
+        let mut command = Command::new(&self.program);
+        command
+            .args(arguments(self.args, self.path, variant))
+            .process_group(0)
+            .stdin(input)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let child = command.spawn();
+        if let Ok(child) = &child {
+            state.running.insert(number, child.id());
+        }
+        Some((number, child))
+    }
+
+    /// Waits for the end of a run.
+    fn finish(&self, number: usize, mut child: std::process::Child) -> io::Result<Output> {
+        let (input, mut stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                if let (Some(mut input), Some(text)) = (input, &self.input.0) {
+                    // A run that ends early says so itself.
+                    let _ = input.write_all(text.as_bytes());
+                }
+            });
+            scope.spawn(|| stderr.map(|mut pipe| pipe.read_to_end(&mut err)));
+            stdout.as_mut().map(|pipe| pipe.read_to_end(&mut out))
+        });
+        // It has closed its output and is about to end. Its number is free for other processes once it is waited for.
+        self.state().running.remove(&number);
+        Ok(Output {
+            status: child.wait()?,
+            out: String::from_utf8_lossy(&out).into_owned(),
+            err: String::from_utf8_lossy(&err).into_owned(),
+        })
+    }
+
+    /// Says that a run has ended.
+    fn tell(&self, ended: &Ended, count: usize) {
+        if !self.args.quiet {
+            let (variant, all) = (&self.variants[ended.number], self.variants.len());
+            let took = ended.took.as_secs_f64();
+            exit::say(format_args!(
+                "run {variant} has ended after {took:.1} s ({count} of {all})"
+            ));
+        }
+    }
+
+    /// Names the runs that did not start because of Ctrl-C.
+    fn name_missing(&self, next: usize) {
+        let missing = &self.variants[next..];
+        if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
+            let count = missing.len();
+            exit::say(format_args!(
+                "warning: interrupted before {count} runs began: {first} to {last}"
+            ));
+        }
+    }
+}
+
+/// What a run has said, and how it ended; says why a run has failed.
+fn judge(variant: &Variant, output: &io::Result<Output>) -> Exit {
+    let why = match output {
+        Err(error) => error.to_string(),
+        Ok(output) => {
+            for line in output.err.lines() {
+                exit::say(format_args!("{variant}: {line}"));
+            }
+            match (output.status.code(), output.status.signal()) {
+                (Some(0), _) => return Exit::Ok,
+                (Some(3), _) => return Exit::Warnings,
+                (Some(code), _) => format!("exit code {code}"),
+                (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+            }
+        }
+    };
+    exit::complain(&Failure::failed(format!("run {variant}: {why}")));
+    Exit::Failed
+}
+
+/// The exit code of two runs.
+fn worse(one: Exit, other: Exit) -> Exit {
+    match (one, other) {
+        (Exit::Ok, exit) | (exit, Exit::Ok) => exit,
+        (Exit::Warnings, exit) => exit,
+        (exit, _) => exit,
+    }
+}
+
+/// The options of one run.
+fn arguments(args: &RunArgs, path: &Path, variant: &Variant) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec!["run".into(), "--one-of-several".into(), "--quiet".into()];
+    let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
+    for change in args.set.iter().chain(&variant.overrides()) {
+        option("--set", change.into());
+    }
+    if let Some(seed) = variant.seed.or(args.seed) {
+        option("--seed", seed.to_string().into());
+    }
+    if let Some(until) = &args.until {
+        option("--until", until.into());
+    }
+    if let Some(table) = &args.results.table {
+        option("--table", table.into());
+    }
+    let own = |directory: &PathBuf| directory.join(variant.directory()).into();
+    if let Some(directory) = &args.pcap {
+        option("--pcap", own(directory));
+    }
+    if let Some(directory) = &args.results.out {
+        option("--out", own(directory));
+    }
+    option("--output", args.results.output.output.name().into());
+    let flags = [
+        ("--cells", args.cells),
+        ("--wide", args.results.output.wide),
+    ];
+    let flags = flags.iter().filter(|(_, on)| *on);
+    words.extend(flags.map(|(name, _)| OsString::from(name)));
+    words.extend(["--".into(), path.into()]);
+    words
+}

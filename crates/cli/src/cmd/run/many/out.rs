@@ -1,0 +1,203 @@
+//! The results of several runs in one stream, in the order of the runs.
+
+use super::Output;
+use super::variants::Variant;
+use crate::args::RunArgs;
+use crate::exit::{Exit, Failure};
+use crate::output::{Format, quoted};
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Name and version of the document of several runs.
+const SCHEMA: &str = "aerostat.runs.v1";
+
+/// The writer of results.
+pub(super) struct Results<'a> {
+    args: &'a RunArgs,
+    /// Names of the columns by which runs differ.
+    columns: Vec<String>,
+    /// True once something has been written.
+    begun: bool,
+    /// With `--out`: the runs so far.
+    index: Vec<Value>,
+}
+
+impl<'a> Results<'a> {
+    pub(super) fn new(args: &'a RunArgs, variants: &[Variant]) -> Self {
+        let first = variants.first().map(Variant::object).unwrap_or_default();
+        Self {
+            args,
+            columns: first.keys().cloned().collect(),
+            begun: false,
+            index: Vec::new(),
+        }
+    }
+
+    /// Writes the results of the next run. A run that has failed left an incomplete output or nothing.
+    pub(super) fn add(
+        &mut self,
+        variant: &Variant,
+        exit: Exit,
+        output: Option<Output>,
+    ) -> Result<(), Failure> {
+        if self.args.results.out.is_some() {
+            self.index.push(json!({
+                "run": variant.object(),
+                "directory": variant.directory(),
+                "exit": exit as u8,
+            }));
+            return Ok(());
+        }
+        let output = output.filter(|_| exit != Exit::Failed);
+        let text = output.map(|output| output.out).unwrap_or_default();
+        let mut out = io::stdout().lock();
+        match self.args.results.output.output {
+            Format::Table => table(&mut out, variant, &text, self.begun)?,
+            Format::Json => document(&mut out, variant, exit, &text, self.begun)?,
+            Format::Jsonl => lines(&mut out, variant, &text)?,
+            Format::Csv => self.csv(&mut out, variant, &text)?,
+        }
+        out.flush()?;
+        self.begun |= self.args.results.output.output == Format::Json || !text.is_empty();
+        Ok(())
+    }
+
+    /// Writes the end.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        if let Some(directory) = &self.args.results.out {
+            let index = json!({ "schema": SCHEMA, "runs": self.index });
+            let wrote = write_index(directory, &index);
+            return wrote
+                .map_err(|error| Failure::failed(format!("{}: {error}", directory.display())));
+        }
+        if self.args.results.output.output == Format::Json {
+            let mut out = io::stdout().lock();
+            if !self.begun {
+                writeln!(out, "{{\"schema\":\"{SCHEMA}\",\"runs\":[")?;
+            }
+            writeln!(out, "]}}")?;
+        }
+        Ok(())
+    }
+
+    /// The rows, with columns for settings and seed in front of them. All runs share one header.
+    fn csv(&self, out: &mut impl Write, variant: &Variant, text: &str) -> io::Result<()> {
+        let mut records = records(text);
+        if let Some(header) = records.next()
+            && !self.begun
+        {
+            let columns: Vec<String> = self.columns.iter().map(|name| quoted(name)).collect();
+            write!(out, "{},{header}", columns.join(","))?;
+        }
+        let own = variant.object();
+        let own = own.values().map(|value| match value {
+            Value::String(text) => quoted(text),
+            other => other.to_string(),
+        });
+        let own = own.collect::<Vec<_>>().join(",");
+        records.try_for_each(|record| write!(out, "{own},{record}"))
+    }
+}
+
+fn write_index(directory: &Path, index: &Value) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    let unfinished = directory.join(".runs.json.part");
+    fs::write(&unfinished, format!("{index:#}\n"))?;
+    fs::rename(unfinished, directory.join("runs.json"))
+}
+
+fn table(out: &mut impl Write, variant: &Variant, text: &str, begun: bool) -> io::Result<()> {
+    if begun && !text.is_empty() {
+        writeln!(out)?;
+    }
+    if !text.is_empty() {
+        let title = format!("run {variant}");
+        write!(out, "{}\n{text}", aerostat_lab::printable::lines(&title))?;
+    }
+    Ok(())
+}
+
+/// One run in the document of all runs; its own document is left as it is.
+fn document(
+    out: &mut impl Write,
+    variant: &Variant,
+    exit: Exit,
+    text: &str,
+    begun: bool,
+) -> io::Result<()> {
+    let lead = if begun {
+        ",\n".to_owned()
+    } else {
+        format!("{{\"schema\":\"{SCHEMA}\",\"runs\":[\n")
+    };
+    let (run, exit) = (Value::Object(variant.object()), exit as u8);
+    let results = Some(text.trim_end()).filter(|text| !text.is_empty());
+    let results = results.unwrap_or("null");
+    write!(
+        out,
+        "{lead}{{\"run\":{run},\"exit\":{exit},\"results\":{results}}}"
+    )
+}
+
+/// Rows as objects on lines, with the run in front.
+fn lines(out: &mut impl Write, variant: &Variant, text: &str) -> io::Result<()> {
+    for line in text.lines() {
+        let row: Map<String, Value> = serde_json::from_str(line)?;
+        let mut all = Map::new();
+        all.insert("run".into(), variant.object().into());
+        all.extend(row);
+        writeln!(out, "{}", Value::Object(all))?;
+    }
+    Ok(())
+}
+
+/// The records of comma-separated values with their ends of line; a value in quotation marks may have several lines.
+fn records(text: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    text.split_inclusive(move |c| {
+        inside ^= c == '"';
+        c == '\n' && !inside
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variant() -> Variant {
+        Variant {
+            settings: vec![("a.b".into(), "[1,2]".into())],
+            seed: Some(7),
+        }
+    }
+
+    #[test]
+    fn a_record_with_lines_in_quotation_marks_is_one_record() {
+        let all: Vec<_> = records("x,y\n1,\"a\n\"\"b\"\nc,d\n").collect();
+        assert_eq!(all, ["x,y\n", "1,\"a\n\"\"b\"\n", "c,d\n"]);
+    }
+
+    #[test]
+    fn the_document_of_runs_is_json_with_each_document_unchanged() {
+        let mut out = Vec::new();
+        document(
+            &mut out,
+            &variant(),
+            Exit::Ok,
+            "{\n  \"x\": 1.50\n}\n",
+            false,
+        )
+        .unwrap();
+        document(&mut out, &variant(), Exit::Failed, "", true).unwrap();
+        let text = String::from_utf8(out).unwrap() + "]}";
+        assert!(text.contains("{\n  \"x\": 1.50\n}"), "{text}");
+        let all: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(all["schema"], SCHEMA);
+        assert_eq!(all["runs"][0]["run"], json!({ "a.b": "[1,2]", "seed": 7 }));
+        assert_eq!(all["runs"][0]["results"], json!({ "x": 1.5 }));
+        assert_eq!(all["runs"][1]["exit"], 1);
+        assert!(all["runs"][1]["results"].is_null());
+    }
+}

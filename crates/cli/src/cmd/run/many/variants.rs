@@ -1,0 +1,202 @@
+//! The runs that `--seeds` and `--sweep` ask for.
+
+use crate::exit::Failure;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Most runs of one command.
+const MOST: usize = 10_000;
+
+/// One run: what differs from the other runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Variant {
+    /// Paths and values of the lab file.
+    pub(super) settings: Vec<(String, String)>,
+    /// The seed, if `--seeds` names it.
+    pub(super) seed: Option<u64>,
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = self.settings.iter();
+        let settings = settings.map(|(path, value)| format!("{path}={value}"));
+        let seed = self.seed.map(|seed| format!("seed={seed}"));
+        f.write_str(&settings.chain(seed).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl Variant {
+    /// The settings as `--set` takes them.
+    pub(super) fn overrides(&self) -> Vec<String> {
+        let settings = self.settings.iter();
+        settings
+            .map(|(path, value)| format!("{path}={value}"))
+            .collect()
+    }
+
+    /// The name of its directory.
+    pub(super) fn directory(&self) -> String {
+        let plain = |c: char| if c == '/' || c.is_control() { '_' } else { c };
+        self.to_string().chars().map(plain).collect()
+    }
+
+    /// The settings and the seed, by name.
+    pub(super) fn object(&self) -> Map<String, Value> {
+        let settings = self.settings.iter();
+        let mut all: Map<String, Value> = settings
+            .map(|(path, value)| (path.clone(), value.as_str().into()))
+            .collect();
+        all.extend(self.seed.map(|seed| ("seed".to_owned(), seed.into())));
+        all
+    }
+}
+
+/// The runs in their order: the last setting changes faster than the first one, and the seed changes fastest.
+pub(super) fn of(seeds: Option<&str>, sweep: &[String]) -> Result<Vec<Variant>, Failure> {
+    let mut all = vec![Variant {
+        settings: Vec::new(),
+        seed: None,
+    }];
+    let mut paths = BTreeSet::new();
+    for words in sweep {
+        let (path, values) = setting(words)?;
+        if path == "seed" {
+            return Err(Failure::usage("--sweep cannot vary the seed").hint("--seeds 1-8"));
+        }
+        if !paths.insert(path) {
+            return Err(Failure::usage(format!("--sweep names '{path}' twice")));
+        }
+        all = each(&all, &values, |variant, value| {
+            variant
+                .settings
+                .push((path.to_owned(), (*value).to_owned()));
+        })?;
+    }
+    if let Some(seeds) = seeds {
+        all = each(&all, &numbers(seeds)?, |variant, seed| {
+            variant.seed = Some(*seed);
+        })?;
+    }
+    let mut seen = BTreeSet::new();
+    match all.iter().find(|variant| !seen.insert(variant.directory())) {
+        Some(twice) => Err(Failure::usage(format!("run {twice} would happen twice"))),
+        None => Ok(all),
+    }
+}
+
+/// Each variant with each of these values.
+fn each<T>(
+    variants: &[Variant],
+    values: &[T],
+    set: impl Fn(&mut Variant, &T),
+) -> Result<Vec<Variant>, Failure> {
+    let count = variants.len().saturating_mul(values.len());
+    if count > MOST {
+        return Err(too_many(&count.to_string()));
+    }
+    let with = |variant: &Variant, value: &T| {
+        let mut variant = variant.clone();
+        set(&mut variant, value);
+        variant
+    };
+    let all = variants.iter();
+    Ok(all
+        .flat_map(|variant| values.iter().map(move |value| with(variant, value)))
+        .collect())
+}
+
+fn too_many(count: &str) -> Failure {
+    Failure::usage(format!("{count} runs: {MOST} are the limit"))
+}
+
+/// `PATH=VALUE,VALUE...`; commas in brackets do not separate values.
+fn setting(words: &str) -> Result<(&str, Vec<&str>), Failure> {
+    let split = words.split_once('=');
+    let Some((path, values)) = split.filter(|(path, _)| !path.is_empty()) else {
+        let text = format!("--sweep '{words}' is not PATH=VALUE,VALUE...");
+        return Err(Failure::usage(text).hint("--sweep links.s1-s2.delay=5us,1ms,5ms"));
+    };
+    let mut depth = 0_usize;
+    let values = values.split(|c: char| {
+        match c {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    let values: Vec<&str> = values.map(str::trim).collect();
+    if values.iter().any(|value| value.is_empty()) {
+        let text = format!("--sweep '{words}' has an empty value");
+        return Err(Failure::usage(text).hint("values are separated by one comma each"));
+    }
+    Ok((path, values))
+}
+
+/// Seeds such as `1-8,20`.
+fn numbers(text: &str) -> Result<Vec<u64>, Failure> {
+    let wrong = || {
+        let text = format!("--seeds '{text}' is not a list of numbers and ranges");
+        Failure::usage(text).hint("--seeds 1-8,20 has nine seeds: 1 to 8, and 20")
+    };
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(wrong());
+        }
+        let more = last - first;
+        if more >= (MOST - all.len()) as u64 {
+            let count = u128::from(more) + 1 + all.len() as u128;
+            return Err(too_many(&count.to_string()));
+        }
+        all.extend(first..=last);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(seeds: Option<&str>, sweep: &[&str]) -> Result<Vec<String>, String> {
+        let sweep: Vec<String> = sweep.iter().map(|&words| words.to_owned()).collect();
+        let all = of(seeds, &sweep).map_err(|failure| failure.message)?;
+        Ok(all.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn every_combination_is_one_run_and_the_seed_changes_fastest() {
+        let all = names(Some("1-2,9"), &["a=x,y", "b.c=[1,2],{d: 3, e: 4}"]).unwrap();
+        assert_eq!(all.len(), 12);
+        assert_eq!(all[0], "a=x,b.c=[1,2],seed=1");
+        assert_eq!(all[2], "a=x,b.c=[1,2],seed=9");
+        assert_eq!(all[3], "a=x,b.c={d: 3, e: 4},seed=1");
+        assert_eq!(all[11], "a=y,b.c={d: 3, e: 4},seed=9");
+        assert_eq!(names(None, &["a=x/y"]).unwrap(), ["a=x/y"]);
+        let slash = of(None, &["a=x/y".to_owned()]).unwrap();
+        assert_eq!(slash[0].directory(), "a=x_y");
+    }
+
+    #[test]
+    fn bad_lists_and_too_many_runs_are_refused_with_their_numbers() {
+        for bad in ["", "x", "3-1", "1,,2", "-5", "1-", "18446744073709551616"] {
+            let error = names(Some(bad), &[]).unwrap_err();
+            assert!(error.contains("is not a list"), "{bad}: {error}");
+        }
+        let many = names(Some("0-18446744073709551615"), &[]).unwrap_err();
+        assert_eq!(many, "18446744073709551616 runs: 10000 are the limit");
+        assert_eq!(names(Some("1-10000"), &[]).unwrap().len(), 10_000);
+        let many = names(Some("1-5001"), &["a=1,2"]).unwrap_err();
+        assert_eq!(many, "10002 runs: 10000 are the limit");
+        assert!(names(None, &["a"]).is_err() && names(None, &["a=1,,2"]).is_err());
+        assert!(names(None, &["seed=1,2"]).is_err());
+        assert!(names(None, &["a=1", "a=2"]).is_err());
+        // The same seed, and values that have one name as a directory.
+        assert!(names(Some("1-3,2"), &[]).unwrap_err().contains("twice"));
+        assert!(names(None, &["a=x/y,x_y"]).unwrap_err().contains("twice"));
+    }
+}
