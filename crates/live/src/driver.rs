@@ -238,7 +238,7 @@ impl<'a> Driver<'a> {
             tap_of,
             outside_of: links.iter().map(|link| link.node.0).zip(0..).collect(),
             outside: links,
-            inbox: outside::Inbox::default(),
+            inbox: outside::Inbox::new(clock),
             told: Vec::new(),
             daemons,
             routes,

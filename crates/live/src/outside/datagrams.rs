@@ -229,7 +229,6 @@ fn state_of(socket: &UdpSocket, ipv4: bool) -> io::Result<UdpSocketState> {
         (ip, libc::IP_PKTINFO),
         (ipv6, libc::IPV6_RECVTCLASS),
         (ipv6, libc::IPV6_RECVPKTINFO),
-        (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
     ];
     for option in unused {
         // A socket of IPv4 has no options of IPv6.

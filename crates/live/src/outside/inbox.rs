@@ -7,13 +7,19 @@
 //! **Fairness.** In one turn a link takes at most [`READS`] buffers, or the octets of about [`CELLS`] cells. Then the
 //! other links, the TAPs and the network have their turns. A flood on one link so delays the others by the work of
 //! one turn, not by the flood. Turns that ended at the limit with data waiting are counted.
+//!
+//! **Times.** The kernel stamps each datagram when it arrives, so a loop that comes late does not make a burst of cells
+//! that came evenly: the rate of the link and policers in the network see their times (`bucket.rs`).
 
+use crate::clock::Clock;
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::cell::CELL_LEN;
 use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::fd::{AsFd, AsRawFd as _};
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
+use std::time::SystemTime;
 
 /// Number of buffers.
 pub(super) const SLOTS: usize = BATCH_SIZE;
@@ -24,24 +30,39 @@ const READS: usize = 64;
 /// About how many cells a link takes in one turn.
 const CELLS: usize = 2048;
 
+/// Longest time that a datagram counts as having waited. The clock of the kernel's time stamps can be set.
+const LATEST: Duration = Duration::from_secs(1);
+
 /// Buffers for received packets.
 pub(crate) struct Inbox {
     octets: Vec<u8>,
     meta: [RecvMeta; SLOTS],
     headers: MultiHeaders<()>,
+    clock: Clock,
+    /// The time of the last reading: on the clock of the loop, and of the kernel's time stamps since 1970.
+    read: (Instant, Duration),
 }
 
-impl Default for Inbox {
-    fn default() -> Self {
+impl Inbox {
+    /// Buffers of a loop with this clock.
+    pub(crate) fn new(clock: Clock) -> Self {
         Self {
             octets: vec![0; SLOTS * SLOT],
             meta: [RecvMeta::default(); SLOTS],
             headers: MultiHeaders::preallocate(SLOTS, None),
+            clock,
+            read: (Instant::ZERO, Duration::ZERO),
         }
     }
-}
 
-impl Inbox {
+    /// When the kernel received the (first) datagram in a buffer, at most [`LATEST`] ago.
+    pub(super) fn arrived(&self, slot: usize) -> Instant {
+        let (now, since_epoch) = self.read;
+        let stamp = self.meta.get(slot).and_then(|meta| meta.timestamp);
+        let waited = stamp.map_or(Duration::ZERO, |stamp| since_epoch.saturating_sub(stamp));
+        Instant::ZERO + now.since(Instant::ZERO + waited.min(LATEST))
+    }
+
     /// Reads at most `most` packets of a socket that is not UDP; returns how many have come.
     pub(super) fn packets(&mut self, from: impl AsFd, most: usize) -> io::Result<usize> {
         let mut slots = self.octets.chunks_exact_mut(SLOT);
@@ -72,11 +93,11 @@ impl Inbox {
         let mut slots = self.octets.chunks_exact_mut(SLOT);
         let mut slots: [IoSliceMut<'_>; SLOTS] =
             std::array::from_fn(|_| IoSliceMut::new(slots.next().unwrap_or_default()));
-        state.recv(
-            from,
-            slots.get_mut(..most).unwrap_or_default(),
-            &mut self.meta,
-        )
+        let slots = slots.get_mut(..most).unwrap_or_default();
+        let come = state.recv(from, slots, &mut self.meta)?;
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        self.read = (self.clock.now(), since_epoch.unwrap_or_default());
+        Ok(come)
     }
 
     /// The octets that were read into a buffer.

@@ -314,6 +314,7 @@ impl Link {
     fn buffer(&mut self, inbox: &Inbox, slot: usize, now: Instant, told: &mut Vec<Event>) {
         match &mut self.socket {
             Socket::Udp(socket) => {
+                let now = inbox.arrived(slot);
                 for packet in socket.peers_own(inbox, slot) {
                     self.counters.packets_in += 1;
                     self.packet(Some(packet), now, told);

@@ -147,7 +147,7 @@ impl Link {
     ) -> bool {
         match &mut self.way {
             Way::AtmTcp(link) => link.turn(registry, now, told),
-            Way::Udp(link) => link.turn(now, inbox, told),
+            Way::Udp(link) => link.turn(inbox, told),
             Way::Ethernet(link) => link.turn(now, inbox, told),
             Way::Mpls(link) => link.turn(now, inbox, told),
             Way::L2tp(link) => link.turn(now, inbox, told),

@@ -57,7 +57,7 @@ impl Path {
             links,
             poll,
             clock,
-            inbox: Inbox::default(),
+            inbox: Inbox::new(Clock::start()),
             told: Vec::new(),
             here,
             there,

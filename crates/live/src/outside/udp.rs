@@ -150,7 +150,7 @@ impl Link {
     }
 
     /// Takes a bounded number of datagrams; true if more may be left.
-    pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
+    pub(crate) fn turn(&mut self, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
         if !self.told_up {
             self.told_up = true;
             told.push(Event::Up);
@@ -161,8 +161,9 @@ impl Link {
             self.turns.took(count, inbox.octets(count));
             for slot in 0..count {
                 self.counters.datagrams_in += inbox.count(slot);
+                let arrived = inbox.arrived(slot);
                 for datagram in self.socket.peers_own(inbox, slot) {
-                    self.datagram(datagram, now, told);
+                    self.datagram(datagram, arrived, told);
                 }
             }
         }

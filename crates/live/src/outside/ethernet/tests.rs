@@ -33,7 +33,7 @@ impl Bench {
             links,
             told,
             poll,
-            inbox: Inbox::default(),
+            inbox: Inbox::new(Clock::start()),
             clock: Clock::start(),
         }
     }
@@ -172,7 +172,7 @@ fn an_interface_that_is_not_there_is_looked_for_less_and_less_often() {
     let (mut now, mut told) = (Instant::ZERO, Vec::new());
     for pause in [250, 500, 1000, 2000, 4000, 8000, 8000] {
         assert_eq!(link.poll_timeout(), Some(now));
-        assert!(!link.turn(now, &mut Inbox::default(), &mut told));
+        assert!(!link.turn(now, &mut Inbox::new(Clock::start()), &mut told));
         now += Duration::from_millis(pause);
     }
     assert!(told.is_empty(), "{told:?}");

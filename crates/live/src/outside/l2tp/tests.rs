@@ -51,7 +51,7 @@ impl Bench {
             links: links?,
             told: models.iter().map(|_| Vec::new()).collect(),
             poll,
-            inbox: Inbox::default(),
+            inbox: Inbox::new(Clock::start()),
             clock: Clock::start(),
         })
     }

@@ -66,7 +66,7 @@ impl Pair {
             links,
             told: [Vec::new(), Vec::new()],
             poll,
-            inbox: Inbox::default(),
+            inbox: Inbox::new(Clock::start()),
             clock: Clock::start(),
         };
         pair.until(|pair| pair.links.iter().all(|link| link.cable.own().is_some()));
@@ -292,7 +292,7 @@ fn a_channel_keeps_its_own_label_at_both_ends_and_others_are_counted() {
             links,
             told: [Vec::new(), Vec::new()],
             poll,
-            inbox: Inbox::default(),
+            inbox: Inbox::new(Clock::start()),
             clock: Clock::start(),
         };
         let mut turns = 0_u32;
