@@ -5,8 +5,9 @@
 //! into the same buffers, one link after another, so 10 000 links need no more memory for them than one.
 //!
 //! **Fairness.** In one turn a link takes at most [`READS`] buffers, or the octets of about [`CELLS`] cells. Then the
-//! other links, the TAPs and the network have their turns. A flood on one link so delays the others by the work of
-//! one turn, not by the flood. Turns that ended at the limit with data waiting are counted.
+//! other links, the TAPs and the network have their turns. So a flood cannot stop the others. It makes each turn longer,
+//! and a packet in the lab takes several turns from host to host. Turns that ended at the limit with data waiting are
+//! counted.
 //!
 //! **Times.** The kernel stamps each datagram when it arrives, so a loop that comes late does not make a burst of cells
 //! that came evenly: the rate of the link and policers in the network see their times (`bucket.rs`).
