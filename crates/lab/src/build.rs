@@ -584,6 +584,7 @@ impl<'a> Builder<'a> {
 
     fn add_mpc(&self, host: &mut Host, name: &str, model: &MpcModel, life: u32) {
         let mut config = MpcConfig::new(model.control, model.data);
+        scale::widen_mpc(&mut config.limits, &self.scale);
         config.params.clone_from(&model.params);
         let known = model.static_mps.iter().map(|&(mac, control)| StaticMps {
             itf: 0,
@@ -662,7 +663,7 @@ impl<'a> Builder<'a> {
         );
         let seed = self.seed_of(name, "mps", life);
         let (params, trigger, register) = (model.params, model.trigger, model.register);
-        let limits = self.lab.limits.mps;
+        let limits = scale::mps(self.lab.limits.mps, &self.scale);
         let keys = model.keys.clone();
         let servers = model.servers.clone();
         let new = if self.split { Mps::split } else { Mps::new };

@@ -10,6 +10,8 @@ use aerostat_node::ip::router::ArpParams;
 use aerostat_node::switch::{MAX_HELD, PortConfig, PortParams};
 use aerostat_node::{interface, signalling};
 use aerostat_proto::lane::LecLimits;
+use aerostat_proto::mpoa::mpc::MpcLimits;
+use aerostat_proto::mpoa::mps;
 use aerostat_wire::Vc;
 
 /// A limit that is usually `usual`, for a lab whose LANE clients need `need` of it. Half of the usual limit stays for
@@ -76,6 +78,30 @@ pub(super) fn widen_lec(limits: &mut LecLimits, scale: &Scale) {
     limits.vccs = grown(limits.vccs, scale.calls_of_host());
 }
 
+/// Limits of an MPOA client: a host may have shortcuts to and from every other host.
+pub(super) fn widen_mpc(limits: &mut MpcLimits, scale: &Scale) {
+    limits.ingress = grown(limits.ingress, scale.all);
+    limits.egress = grown(limits.egress, scale.all);
+    limits.shortcuts = grown(limits.shortcuts, scale.calls_of_host());
+    limits.queue = grown(limits.queue, scale.all);
+}
+
+/// Limits of an MPOA server, one of whose clients may have a shortcut to every other host. Limits that the lab gives
+/// stay as they are.
+pub(super) fn mps(mut limits: mps::Limits, scale: &Scale) -> mps::Limits {
+    let usual = mps::Limits::DEFAULT;
+    let widen = |limit: &mut usize, usual| {
+        if *limit == usual {
+            *limit = grown(usual, scale.all);
+        }
+    };
+    widen(&mut limits.ingress, usual.ingress);
+    widen(&mut limits.ingress_per_mpc, usual.ingress_per_mpc);
+    widen(&mut limits.egress, usual.egress);
+    widen(&mut limits.queue, usual.queue);
+    limits
+}
+
 /// Limit of calls and parties of a switch that wait for a link to come up: all clients may call before their servers
 /// are ready.
 pub(super) fn held(scale: &Scale) -> usize {
@@ -102,6 +128,8 @@ mod tests {
     use aerostat_node::atm::CellRate;
     use aerostat_node::interface::Params;
     use aerostat_node::switch::{PortConfig, PortKind};
+    use aerostat_proto::mpoa::mpc::MpcLimits;
+    use aerostat_proto::mpoa::mps;
     use aerostat_proto::uni::{Side, Version};
 
     fn lab(clients: usize) -> Lab {
@@ -115,6 +143,25 @@ mod tests {
         }
         let checked = crate::parse("big", &text, &[]).map_err(|wrong| wrong.to_string());
         checked.expect("a lab without mistakes").lab
+    }
+
+    #[test]
+    fn mpoa_of_a_large_lab_holds_shortcuts_between_all_hosts_and_limits_that_a_lab_gives_stay() {
+        let (small, large) = (Scale::of(&lab(200)), Scale::of(&lab(10_000)));
+        let mut limits = MpcLimits::default();
+        super::widen_mpc(&mut limits, &small);
+        assert_eq!(limits, MpcLimits::default());
+        super::widen_mpc(&mut limits, &large);
+        assert!(limits.ingress > 10_000 && limits.egress > 10_000 && limits.queue > 10_000);
+        assert!(limits.shortcuts > 20_000);
+        let usual = mps::Limits::DEFAULT;
+        assert_eq!(super::mps(usual, &small), usual);
+        assert!(super::mps(usual, &large).ingress_per_mpc > 10_000);
+        let given = mps::Limits {
+            ingress_per_mpc: 7,
+            ..usual
+        };
+        assert_eq!(super::mps(given, &large).ingress_per_mpc, 7);
     }
 
     fn trunk(clients: usize) -> PortConfig {
