@@ -279,7 +279,8 @@ fn open(mut sender: Sender, mut receiver: Receiver, rate: f64, time: Duration) {
     while start.elapsed() < time {
         let due = start.elapsed().as_secs_f64() * rate;
         if rate > 0.0 && due < offered as f64 + (batch * sender.cells) as f64 {
-            std::hint::spin_loop();
+            // The reader may have to run on the same CPU.
+            thread::yield_now();
             continue;
         }
         offered += (sender.send(batch) * sender.cells) as u64;
@@ -322,4 +323,64 @@ fn print(rate: f64, loss: f64, seen: Seen, more: &str) {
     println!(
         "{{\"cells_per_second\": {rate:.0}, \"loss\": {loss:.5}, \"wrong\": {wrong}, \"disordered\": {disordered}{more}}}"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::relay::Table;
+
+    /// Cells of the connection with these numbers, one after another, as the generator makes them.
+    fn sent(form: Form, numbers: &[u64]) -> Vec<u8> {
+        let mut octets = vec![0x6a; form.len() * numbers.len()];
+        for (cell, number) in octets.chunks_exact_mut(form.len()).zip(numbers) {
+            form.write(cell, IN);
+            fill(form, cell, *number);
+        }
+        octets
+    }
+
+    #[test]
+    fn what_a_relay_sends_on_is_right_in_both_forms() {
+        for form in [Form::WithHec, Form::WithoutHec] {
+            let mut octets = sent(form, &[0, 1, 2]);
+            let mut seen = Seen::default();
+            seen.take(form, &octets);
+            assert_eq!(
+                (seen.cells, seen.wrong),
+                (3, 3),
+                "labels are those of the way in"
+            );
+            Table::new().switch(form, &mut octets);
+            let mut seen = Seen::default();
+            assert_eq!(seen.take(form, &octets), 3);
+            assert_eq!((seen.wrong, seen.disordered), (0, 0));
+        }
+    }
+
+    #[test]
+    fn damage_disorder_and_strange_lengths_are_each_counted() {
+        let form = Form::WithHec;
+        let switched = |numbers: &[u64]| {
+            let mut octets = sent(form, numbers);
+            Table::new().switch(form, &mut octets);
+            octets
+        };
+        let mut seen = Seen::default();
+        seen.take(form, &switched(&[0, 2, 1, 3]));
+        assert_eq!((seen.cells, seen.disordered, seen.wrong), (4, 1, 0));
+        let mut damaged = switched(&[4]);
+        damaged[2] ^= 0x10;
+        seen.take(form, &damaged);
+        assert_eq!((seen.cells, seen.wrong), (4, 1), "a wrong HEC");
+        let mut long = switched(&[4]);
+        long.push(0);
+        seen.take(form, &long);
+        assert_eq!((seen.cells, seen.wrong), (5, 2), "an octet too many");
+        // Signalling of the switch itself (VCI 5) is neither.
+        let mut own = switched(&[9]);
+        form.write(&mut own, word(0, 5));
+        assert_eq!(seen.take(form, &own), 0);
+        assert_eq!((seen.cells, seen.wrong), (5, 2));
+    }
 }

@@ -42,16 +42,16 @@ pub(crate) struct Options {
 }
 
 /// Outgoing labels by incoming VCI.
-struct Table(Vec<u32>);
+pub(crate) struct Table(Vec<u32>);
 
 impl Table {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut labels = vec![0; 1 << 16];
         labels[100] = word(2, 200);
         Self(labels)
     }
     /// Gives each whole cell its new header.
-    fn switch(&self, form: Form, octets: &mut [u8]) {
+    pub(crate) fn switch(&self, form: Form, octets: &mut [u8]) {
         for cell in octets.chunks_exact_mut(form.len()) {
             let old = u32::from_be_bytes([cell[0], cell[1], cell[2], cell[3]]);
             let label = self.0[(old >> 4) as usize & 0xffff];
