@@ -2,7 +2,8 @@
 //!
 //! A TAP with a virtio header delivers frames whose transport checksum covers only the pseudo header (flag
 //! `NEEDS_CSUM`), and TCP or UDP "super frames" of up to 64 KiB that stand for many segments (`gso_type`). There is no
-//! network card behind AAL5, so both are completed here. The function is pure.
+//! network card behind AAL5, so both are completed here. A [`SuperFrame`] is checked once, and gives its segments one by
+//! one, or parts of itself back to a kernel. All functions are pure.
 //!
 //! The header is little-endian; its last field is optional:
 //!
@@ -18,12 +19,13 @@
 //! fragments of a datagram; the driver must not offer it), tunnels, VLAN tags, IPv6 extension
 //! headers before TCP or UDP.
 
+mod super_frame;
+
+pub use super_frame::{KernelPart, SuperFrame};
+
 /// Largest frame accepted, octets: 64 KiB of IP and an Ethernet header.
 const MAX_FRAME: usize = 65_535 + 14;
 const ETHERNET_HEADER: usize = 14;
-const TCP_FIN: u8 = 0x01;
-const TCP_PSH: u8 = 0x08;
-const TCP_CWR: u8 = 0x80;
 
 /// The kind of a super frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub struct VnetHeader {
     pub csum_start: u16,
     /// Offset of the checksum in the transport header.
     pub csum_offset: u16,
+    /// Octets of all headers, or 0; only a hint, which is not used.
+    pub hdr_len: u16,
 }
 
 /// Why a frame could not be completed.
@@ -78,8 +82,8 @@ impl VnetHeader {
         let [
             flags,
             gso_type,
-            _,
-            _,
+            head_0,
+            head_1,
             size_0,
             size_1,
             start_0,
@@ -101,7 +105,36 @@ impl VnetHeader {
             gso_size: u16::from_le_bytes([size_0, size_1]),
             csum_start: u16::from_le_bytes([start_0, start_1]),
             csum_offset: u16::from_le_bytes([offset_0, offset_1]),
+            hdr_len: u16::from_le_bytes([head_0, head_1]),
         })
+    }
+
+    /// The header as a kernel reads it. A super frame whose TCP header has the flag CWR is marked as one with ECN.
+    #[must_use]
+    pub const fn encode(&self, cwr: bool) -> [u8; Self::LEN] {
+        let kind = match self.gso_type {
+            GsoType::None => 0,
+            GsoType::TcpV4 => 1,
+            GsoType::TcpV6 => 4,
+            GsoType::UdpL4 => 5,
+        };
+        let kind = if cwr { kind | 0x80 } else { kind };
+        let [head_0, head_1] = self.hdr_len.to_le_bytes();
+        let [size_0, size_1] = self.gso_size.to_le_bytes();
+        let [start_0, start_1] = self.csum_start.to_le_bytes();
+        let [offset_0, offset_1] = self.csum_offset.to_le_bytes();
+        [
+            self.needs_csum as u8,
+            kind,
+            head_0,
+            head_1,
+            size_0,
+            size_1,
+            start_0,
+            start_1,
+            offset_0,
+            offset_1,
+        ]
     }
 }
 
@@ -120,7 +153,7 @@ pub fn complete(header: &VnetHeader, frame: &[u8]) -> Result<Vec<Vec<u8>>, Offlo
         }
         return Ok(vec![frame]);
     }
-    segment(header, frame).ok_or(OffloadError::Frame)
+    SuperFrame::new(header, frame.to_vec(), 0).map(|whole| whole.segments().collect())
 }
 
 /// Stores the sum from `csum_start` to the end at `csum_offset`, where the sum of the pseudo header already is.
@@ -136,151 +169,6 @@ fn finish_checksum(frame: &mut [u8], header: &VnetHeader) -> Option<()> {
         .get_mut(at..at + 2)?
         .copy_from_slice(&(!sum).to_be_bytes());
     Some(())
-}
-
-/// Offsets of the headers of a super frame.
-struct Layout {
-    is_v4: bool,
-    is_tcp: bool,
-    /// First octet of the transport header.
-    transport: usize,
-    /// First octet of the payload.
-    payload: usize,
-    /// Octet after the payload.
-    end: usize,
-}
-
-fn layout(header: &VnetHeader, frame: &[u8]) -> Option<Layout> {
-    let is_tcp = header.gso_type != GsoType::UdpL4;
-    let (is_v4, transport, protocol, end) = match frame.get(12..14)? {
-        [0x08, 0x00] => {
-            let first = *frame.get(ETHERNET_HEADER)?;
-            let length = usize::from(first & 0x0f) * 4;
-            let total = usize::from(read_u16(frame, ETHERNET_HEADER + 2)?);
-            let protocol = *frame.get(ETHERNET_HEADER + 9)?;
-            if first >> 4 != 4 || length < 20 {
-                return None;
-            }
-            (
-                true,
-                ETHERNET_HEADER + length,
-                protocol,
-                ETHERNET_HEADER + total,
-            )
-        }
-        [0x86, 0xdd] => {
-            let transport = ETHERNET_HEADER + 40;
-            let length = usize::from(read_u16(frame, ETHERNET_HEADER + 4)?);
-            (
-                false,
-                transport,
-                *frame.get(ETHERNET_HEADER + 6)?,
-                transport + length,
-            )
-        }
-        _ => return None,
-    };
-    let matches = match header.gso_type {
-        GsoType::TcpV4 => is_v4 && protocol == 6,
-        GsoType::TcpV6 => !is_v4 && protocol == 6,
-        GsoType::UdpL4 => protocol == 17,
-        GsoType::None => false,
-    };
-    let transport_length = if is_tcp {
-        usize::from(*frame.get(transport + 12)? >> 4) * 4
-    } else {
-        8
-    };
-    let payload = transport + transport_length;
-    // A super frame has payload, and the kernel adds no padding to it.
-    let whole = payload < end && end <= frame.len() && header.gso_size > 0;
-    (matches && whole && (!is_tcp || transport_length >= 20)).then_some(Layout {
-        is_v4,
-        is_tcp,
-        transport,
-        payload,
-        end,
-    })
-}
-
-fn segment(header: &VnetHeader, frame: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let layout = layout(header, frame)?;
-    let headers = frame.get(..layout.payload)?;
-    let payload = frame.get(layout.payload..layout.end)?;
-    let size = usize::from(header.gso_size);
-    let count = payload.len().div_ceil(size);
-    let mut segments = Vec::with_capacity(count);
-    for (number, part) in payload.chunks(size).enumerate() {
-        let mut segment = Vec::with_capacity(headers.len() + part.len());
-        segment.extend_from_slice(headers);
-        segment.extend_from_slice(part);
-        fix_network(&mut segment, &layout, number)?;
-        if layout.is_tcp {
-            fix_tcp(&mut segment, &layout, number, size, number + 1 == count)?;
-        } else {
-            let length = u16::try_from(segment.len() - layout.transport).ok()?;
-            write_u16(&mut segment, layout.transport + 4, length)?;
-        }
-        fix_transport_checksum(&mut segment, &layout)?;
-        segments.push(segment);
-    }
-    Some(segments)
-}
-
-/// Length, identification (one more for each segment, as hardware does) and header checksum.
-fn fix_network(segment: &mut [u8], layout: &Layout, number: usize) -> Option<()> {
-    if layout.is_v4 {
-        let total = u16::try_from(segment.len() - ETHERNET_HEADER).ok()?;
-        write_u16(segment, ETHERNET_HEADER + 2, total)?;
-        let ident = read_u16(segment, ETHERNET_HEADER + 4)?.wrapping_add(number as u16);
-        write_u16(segment, ETHERNET_HEADER + 4, ident)?;
-        write_u16(segment, ETHERNET_HEADER + 10, 0)?;
-        let sum = fold(add(0, segment.get(ETHERNET_HEADER..layout.transport)?));
-        write_u16(segment, ETHERNET_HEADER + 10, !sum)
-    } else {
-        let length = u16::try_from(segment.len() - layout.transport).ok()?;
-        write_u16(segment, ETHERNET_HEADER + 4, length)
-    }
-}
-
-/// Sets the sequence number; FIN and PSH only in the last segment, CWR only in the first.
-fn fix_tcp(
-    segment: &mut [u8],
-    layout: &Layout,
-    number: usize,
-    size: usize,
-    is_last: bool,
-) -> Option<()> {
-    let at = layout.transport + 4;
-    let octets: &mut [u8; 4] = segment.get_mut(at..)?.first_chunk_mut()?;
-    // A super frame has at most 64 KiB, so this does not truncate.
-    let sequence = u32::from_be_bytes(*octets).wrapping_add((number * size) as u32);
-    *octets = sequence.to_be_bytes();
-    let flags = segment.get_mut(layout.transport + 13)?;
-    if !is_last {
-        *flags &= !(TCP_FIN | TCP_PSH);
-    }
-    if number > 0 {
-        *flags &= !TCP_CWR;
-    }
-    Some(())
-}
-
-fn fix_transport_checksum(segment: &mut [u8], layout: &Layout) -> Option<()> {
-    let (protocol, offset) = if layout.is_tcp { (6u8, 16) } else { (17u8, 6) };
-    write_u16(segment, layout.transport + offset, 0)?;
-    let addresses = if layout.is_v4 { 26..34 } else { 22..54 };
-    let length = u32::try_from(segment.len() - layout.transport).ok()?;
-    let mut sum = add(0, segment.get(addresses)?);
-    sum = add(sum, &length.to_be_bytes());
-    sum += u64::from(protocol);
-    let sum = fold(add(sum, segment.get(layout.transport..)?));
-    let sum = if !layout.is_tcp && sum == 0xffff {
-        0
-    } else {
-        sum
-    };
-    write_u16(segment, layout.transport + offset, !sum)
 }
 
 /// Adds octets to a ones' complement sum. 64 bits hold the carries of any frame.

@@ -114,8 +114,10 @@ fn header_layout() {
         gso_size: 1448,
         csum_start: 34,
         csum_offset: 16,
+        hdr_len: 54,
     };
     assert_eq!(VnetHeader::decode(&octets), Ok(expected));
+    assert_eq!(expected.encode(true), octets[..10]);
     assert_eq!(VnetHeader::decode(&octets[..9]), Err(OffloadError::Header));
     assert_eq!(
         VnetHeader::decode(&[0, 3, 0, 0, 0, 0, 0, 0, 0, 0]),
@@ -220,7 +222,7 @@ proptest! {
     #[test]
     fn datagrams_of_any_size_come_out_whole(
         payload in proptest::collection::vec(any::<u8>(), 1..5000),
-        size in 1u16..2000,
+        size in 4u16..2000,
         v6 in any::<bool>(),
     ) {
         let frame = if v6 { udp_v6(&payload) } else { udp_v4(&payload) };
@@ -231,6 +233,73 @@ proptest! {
             together.extend(judge(segment).0);
         }
         prop_assert_eq!(together, payload);
+    }
+
+    /// Any consecutive segments given to a kernel as one frame stand for the same segments.
+    #[test]
+    fn parts_of_a_super_frame_have_the_same_segments(
+        payload in proptest::collection::vec(any::<u8>(), 1..5000),
+        size in 4u16..2000,
+        kind in 0usize..3,
+        (a, b) in any::<(u16, u16)>(),
+    ) {
+        let (frame, gso_type) = [
+            (tcp_v4(&payload), GsoType::TcpV4),
+            (udp_v4(&payload), GsoType::UdpL4),
+            (udp_v6(&payload), GsoType::UdpL4),
+        ][kind].clone();
+        let header = VnetHeader { gso_type, gso_size: size, ..Default::default() };
+        let whole = SuperFrame::new(&header, frame.clone(), 0).expect("a super frame");
+        let all: Vec<Vec<u8>> = whole.segments().collect();
+        prop_assert_eq!(all.len(), whole.count());
+        let cut = [usize::from(a) % all.len(), usize::from(b) % all.len()];
+        let (first, last) = (cut[0].min(cut[1]), cut[0].max(cut[1]));
+        let part = whole.part(&frame[..14], first..last + 1);
+        let vnet = VnetHeader::decode(&part.vnet).expect("good");
+        prop_assert!(vnet.needs_csum);
+        let again = complete(&vnet, &[&part.headers[..], part.payload].concat());
+        prop_assert_eq!(again.expect("a frame"), &all[first..=last]);
+        prop_assert_eq!(whole.length_of(first..last + 1), all[first..=last].iter().map(Vec::len).sum());
+    }
+
+    #[test]
+    fn an_encapsulated_super_frame_has_the_same_segments_behind_its_header(
+        payload in proptest::collection::vec(any::<u8>(), 1..5000),
+        size in 4u16..2000,
+        header in proptest::collection::vec(any::<u8>(), 0..40),
+        ethernet in any::<bool>(),
+    ) {
+        let vnet = VnetHeader { gso_type: GsoType::TcpV4, gso_size: size, ..Default::default() };
+        let frame = tcp_v4(&payload);
+        let plain: Vec<Vec<u8>> = SuperFrame::new(&vnet, frame.clone(), 0).expect("good").segments().collect();
+        let mut whole = SuperFrame::new(&vnet, [vec![0; 20], frame].concat(), 20).expect("good");
+        let at = if ethernet { 14 } else { 0 };
+        let room = header.len() <= 20 + at;
+        prop_assert_eq!(whole.encapsulate(&header, at, 70), room);
+        for (index, (sdu, frame)) in whole.segments().zip(plain).enumerate().filter(|_| room) {
+            let mut want = [&header[..], &frame[at..]].concat();
+            want.resize(want.len().max(70), 0);
+            prop_assert_eq!(whole.length(index), want.len());
+            prop_assert_eq!(sdu, want);
+        }
+    }
+
+    /// Headers that lie about a TCP segment are refused, or give no more octets than one header for each segment.
+    #[test]
+    fn lying_headers_are_bounded(
+        octets in proptest::collection::vec(any::<u8>(), 10),
+        payload in 0usize..3000,
+        flips in proptest::collection::vec((0usize..60, any::<u8>()), 0..4),
+    ) {
+        let mut frame = tcp_v4(&vec![7; payload]);
+        for (at, value) in flips {
+            frame[at % 54] = value;
+        }
+        if let Ok(header) = VnetHeader::decode(&octets)
+            && let Ok(frames) = complete(&header, &frame)
+        {
+            prop_assert!(frames.len() <= 1366);
+        }
     }
 
     #[test]
