@@ -96,7 +96,7 @@ pub mod trace;
 pub mod uni;
 mod vcc;
 
-pub use atm::{AtmEvent, AtmRequest, AtmUser, Cause, ConnId, PartyId, Sdu, UserOutput};
+pub use atm::{AtmEvent, AtmRequest, AtmUser, Cause, ConnId, PartyId, Sdu, Several, UserOutput};
 pub use deadlines::Deadlines;
 pub use machine::{Machine, Refused};
 pub use retry::Backoff;

@@ -15,6 +15,17 @@ pub use user::{AtmUser, UserOutput};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use core::fmt;
 
+/// What protocols count of SDUs, frames or packets that move together: the segments of one super frame of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Several {
+    /// Their number, at least 1.
+    pub count: u16,
+    /// Octets of the longest one.
+    pub longest: usize,
+    /// Octets of all.
+    pub octets: usize,
+}
+
 /// Opaque id of a connection, private to one user of the ATM service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u32);

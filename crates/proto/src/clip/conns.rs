@@ -3,7 +3,7 @@
 use super::{Clip, Encapsulation, Entry, Output, Permanent, sized};
 use crate::discard::Discard;
 use crate::vcc::{Call, Vcc};
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Several, Trace};
 use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::net::Ipv4Addr;
@@ -327,6 +327,28 @@ impl Clip {
                 self.discards.note(Discard::Malformed, sdu);
             }
         }
+    }
+
+    /// Several SDUs with equal headers on one connection; `sdu` has these headers. Gives the octets in front of each
+    /// packet, and the other end as far as signalling tells, if the IP stack gets all packets. With `None` nothing has
+    /// been counted, and the SDUs are to be received one by one.
+    pub fn receive_several(
+        &mut self,
+        conn: ConnId,
+        sdu: &[u8],
+        several: Several,
+        now: Instant,
+    ) -> Option<(usize, Option<AtmAddress>)> {
+        let link = self.conns.info(conn).filter(|_| self.running)?;
+        let front = match (link.encapsulation, LlcSnap::decode(sdu)) {
+            (Encapsulation::Llc, Ok((LlcSnap::Ipv4, packet))) => sdu.len() - packet.len(),
+            (Encapsulation::VcMux, _) if sdu.first().is_some_and(|octet| octet >> 4 == 4) => 0,
+            _ => return None,
+        };
+        link.packets.1 += u64::from(several.count);
+        self.conns.touch(conn, now);
+        self.counters.delivered += u64::from(several.count);
+        Some((front, self.other_end(conn)))
     }
 
     /// Hands the IP stack a packet that a connection carried.

@@ -1,11 +1,12 @@
 //! Next hops: their addresses, and the packets that wait for them.
 
-use super::{Clip, Role};
+use super::{Clip, Encapsulation, Role};
 use crate::discard::Discard;
 use crate::retry::Backoff;
 use crate::vcc::Vcc;
-use crate::{Cause, ConnId, Duration, Instant};
+use crate::{Cause, ConnId, Duration, Instant, Several};
 use aerostat_wire::AtmAddress;
+use aerostat_wire::llc::LlcSnap;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -123,6 +124,39 @@ impl Clip {
         if entry.conn.is_none() && entry.atm.is_some() {
             self.connect(next_hop, now);
         }
+    }
+
+    /// Several packets for a next hop, as segments of one super frame. Gives the connection that takes them and the
+    /// header in front of each, if they need nothing else: the connection is open. Otherwise nothing has happened, and
+    /// the packets are to be sent one by one.
+    pub fn send_several(
+        &mut self,
+        next_hop: Ipv4Addr,
+        several: Several,
+        now: Instant,
+    ) -> Option<(ConnId, Vec<u8>)> {
+        let fits = several.longest <= self.config.mtu.into();
+        if !self.running || !fits || next_hop == self.config.ip {
+            return None;
+        }
+        let entry = self.entries.get(&next_hop)?;
+        let held = entry.hold.is_some_and(|until| until > now);
+        let conn = entry.conn.filter(|conn| self.is_open(*conn))?;
+        if held || matches!(entry.state, State::Unknown { .. }) || !entry.queue.is_empty() {
+            return None;
+        }
+        let link = self.conns.info(conn)?;
+        link.packets.0 += u64::from(several.count);
+        let header = match link.encapsulation {
+            Encapsulation::Llc => LlcSnap::Ipv4.wrap(&[]),
+            Encapsulation::VcMux => Vec::new(),
+        };
+        self.conns.touch(conn, now);
+        self.counters.sent += u64::from(several.count);
+        if let Some(entry) = self.entries.get_mut(&next_hop) {
+            entry.used = true;
+        }
+        Some((conn, header))
     }
 
     /// Handles a packet for a next hop without an entry.

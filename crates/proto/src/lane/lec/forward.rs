@@ -4,7 +4,7 @@ use super::messages::{ToControl, ToData};
 use super::{LecConfig, Output, groups};
 use crate::discard::{Discard, Discards};
 use crate::lane::LecLimits;
-use crate::{AtmRequest, ConnId, Duration, Instant};
+use crate::{AtmRequest, ConnId, Duration, Instant, Several};
 use aerostat_wire::MacAddr;
 use aerostat_wire::lane::{DataFrame, is_control};
 use aerostat_wire::llc::LlcSnap;
@@ -70,6 +70,18 @@ struct Usage {
     /// The connection is LLC-multiplexed, with this ELAN-ID.
     mux: Option<u32>,
     heard: BTreeMap<MacAddr, Instant>,
+}
+
+/// Why an SDU is not delivered as a frame; with its octets without a multiplexing header.
+enum Refusal<'a> {
+    /// The connection is not one of the data connections.
+    NoConnection,
+    /// It is a control frame.
+    Control(&'a [u8]),
+    BadMux,
+    BadLength(&'a [u8]),
+    Echo(&'a [u8]),
+    NotForUs(&'a [u8]),
 }
 
 /// Forwards frames; see [`super::messages`].
@@ -278,11 +290,99 @@ impl Forwarder {
         self.send_bus(frame, now);
     }
 
+    /// Several frames of the user for one destination; `frame` is the first of them, or its headers. Gives the
+    /// connection that takes them and the header in front of each, if they need nothing else: a connection to the
+    /// destination exists, and no frame waits for it. Otherwise nothing has happened, and the frames are to be sent one
+    /// by one.
+    pub(super) fn transmit_several(
+        &mut self,
+        frame: &[u8],
+        several: Several,
+        now: Instant,
+    ) -> Option<(ConnId, Vec<u8>)> {
+        let mac = MacAddr(*frame.first_chunk()?);
+        let fits = several.longest + 2 <= self.max_sdu;
+        if !fits || mac.is_group() || self.own.contains(&mac) {
+            return None;
+        }
+        let destination = self.destinations.get_mut(&mac)?;
+        let Path::Direct(conn) = destination.path else {
+            return None;
+        };
+        let usage = self.connections.get_mut(&conn)?;
+        if !destination.queue.is_empty() {
+            return None;
+        }
+        usage.last = now;
+        destination.used = now;
+        destination.last = Some((conn, now));
+        self.counters.sent_direct += u64::from(several.count);
+        let header = self.lecid.to_be_bytes();
+        let header = match usage.mux {
+            Some(elan_id) => LlcSnap::LaneData { elan_id }.wrap(&header),
+            None => header.to_vec(),
+        };
+        Some((conn, header))
+    }
+
+    /// Several SDUs with equal headers on one of the data connections; `sdu` is the first of them, or its headers.
+    /// Gives the octets in front of each frame, if all frames are for the user. Otherwise nothing has been counted, and
+    /// the SDUs are to be received one by one.
+    pub(super) fn receive_several(
+        &mut self,
+        conn: ConnId,
+        sdu: &[u8],
+        several: Several,
+        now: Instant,
+    ) -> Option<usize> {
+        let (_, front) = self.accept(conn, sdu, several.longest, now).ok()?;
+        self.counters.delivered += u64::from(several.count);
+        Some(front)
+    }
+
     /// An SDU on one of the data connections.
     pub(super) fn receive(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
-        let Some(usage) = self.connections.get_mut(&conn) else {
-            return;
-        };
+        match self.accept(conn, sdu, sdu.len(), now) {
+            Ok((data, _)) => {
+                self.counters.delivered += 1;
+                self.out.push_back(Output::Deliver(data.frame.to_vec()));
+            }
+            Err(Refusal::NoConnection) => {}
+            Err(Refusal::Control(sdu)) => {
+                let sdu = sdu.to_vec();
+                self.to_control.push_back(ToControl::Control { conn, sdu });
+            }
+            Err(Refusal::BadMux) => {
+                self.counters.bad_mux += 1;
+                self.discards.note(Discard::Malformed, sdu);
+            }
+            Err(Refusal::BadLength(sdu)) => {
+                self.counters.bad_length += 1;
+                self.discards.note(Discard::BadLength, sdu);
+            }
+            Err(Refusal::Echo(sdu)) => {
+                self.counters.echoes += 1;
+                self.discards.note(Discard::NotForUs, sdu);
+            }
+            Err(Refusal::NotForUs(sdu)) => {
+                self.counters.not_for_us += 1;
+                self.discards.note(Discard::NotForUs, sdu);
+            }
+        }
+    }
+
+    /// The data frame of an SDU for the user, and the number of octets in front of the frame. `longest` is the length
+    /// of the longest SDU with these headers.
+    fn accept<'a>(
+        &mut self,
+        conn: ConnId,
+        sdu: &'a [u8],
+        longest: usize,
+        now: Instant,
+    ) -> Result<(DataFrame<'a>, usize), Refusal<'a>> {
+        let length = sdu.len();
+        let usage = self.connections.get_mut(&conn);
+        let usage = usage.ok_or(Refusal::NoConnection)?;
         let sdu = match usage.mux {
             None => sdu,
             Some(elan_id) => match LlcSnap::decode(sdu) {
@@ -297,33 +397,20 @@ impl Forwarder {
                 {
                     data
                 }
-                Ok(_) | Err(_) => {
-                    self.counters.bad_mux += 1;
-                    self.discards.note(Discard::Malformed, sdu);
-                    return;
-                }
+                Ok(_) | Err(_) => return Err(Refusal::BadMux),
             },
         };
         if is_control(sdu) {
-            let sdu = sdu.to_vec();
-            self.to_control.push_back(ToControl::Control { conn, sdu });
-            return;
+            return Err(Refusal::Control(sdu));
         }
         usage.last = now;
-        let Ok(data) = DataFrame::decode(sdu) else {
-            self.counters.bad_length += 1;
-            self.discards.note(Discard::BadLength, sdu);
-            return;
-        };
-        if sdu.len() > self.max_sdu.max(aerostat_wire::lane::MIN_DATA_SDU) {
-            self.counters.bad_length += 1;
-            self.discards.note(Discard::BadLength, sdu);
-            return;
+        let data = DataFrame::decode(sdu).map_err(|_| Refusal::BadLength(sdu))?;
+        let before = length - sdu.len();
+        if longest.saturating_sub(before) > self.max_sdu.max(aerostat_wire::lane::MIN_DATA_SDU) {
+            return Err(Refusal::BadLength(sdu));
         }
         if data.lecid == self.lecid && self.lecid != 0 {
-            self.counters.echoes += 1;
-            self.discards.note(Discard::NotForUs, sdu);
-            return;
+            return Err(Refusal::Echo(sdu));
         }
         let old = usage.heard.get(&data.source);
         let room = old.is_some() || usage.heard.len() < HEARD_MAX;
@@ -339,12 +426,9 @@ impl Forwarder {
             false => self.own.contains(&to),
         };
         if !ours && !self.promiscuous {
-            self.counters.not_for_us += 1;
-            self.discards.note(Discard::NotForUs, sdu);
-            return;
+            return Err(Refusal::NotForUs(sdu));
         }
-        self.counters.delivered += 1;
-        self.out.push_back(Output::Deliver(data.frame.to_vec()));
+        Ok((data, length - data.frame.len()))
     }
 
     /// Handles what is due: idle connections, and queues whose quota is renewed.

@@ -69,7 +69,7 @@ pub use snapshot::{ArpStatus, LecArpRow, LecConnRow, LecSnapshot, LecState};
 use super::{LecLimits, LecParams};
 use crate::discard::Discard;
 use crate::split::{FromDaemon, ProcessEvent, Seat, ToDaemon};
-use crate::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
+use crate::{AtmEvent, AtmRequest, ConnId, Instant, Machine, Refused, Several, Trace};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr};
 use control::Control;
@@ -321,6 +321,33 @@ impl Lec {
         view.counters.add(&mirror.counters);
         let seat = self.control.seat.counters();
         snapshot::take(&self.config, view, seat, &self.data)
+    }
+
+    /// Several frames of the user for one destination, as segments of one super frame; `frame` is the first of them, or
+    /// its headers. Gives the connection that takes them and the header in front of each. The caller sends them at once.
+    /// With `None` nothing has happened, and the frames are to be sent one by one ([`Input::Transmit`]).
+    pub fn transmit_several(
+        &mut self,
+        frame: &[u8],
+        several: Several,
+        now: Instant,
+    ) -> Option<(ConnId, Vec<u8>)> {
+        self.data.transmit_several(frame, several, now)
+    }
+
+    /// Several SDUs with equal headers on one connection; `sdu` is the first of them, or its headers. Gives the octets
+    /// in front of each frame if the user gets all frames. With `None` nothing has been counted, and the SDUs are to be
+    /// received one by one.
+    pub fn receive_several(
+        &mut self,
+        conn: ConnId,
+        sdu: &[u8],
+        several: Several,
+        now: Instant,
+    ) -> Option<usize> {
+        let front = self.data.receive_several(conn, sdu, several, now);
+        self.pump(now);
+        front
     }
 
     /// Exchanges messages between the halves until both are silent.

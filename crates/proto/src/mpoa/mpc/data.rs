@@ -13,7 +13,7 @@ use super::shortcuts::{Shortcut, Shortcuts};
 use crate::discard::Discard;
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
-use crate::{ConnId, Instant, Refused, Sdu, Trace};
+use crate::{ConnId, Instant, Refused, Sdu, Several, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::{
     DeviceType, FlowFilter, SHORTCUT_HEADER_MAX, ShortcutSdu, shortcut_header,
@@ -71,9 +71,37 @@ impl Taken {
     fn sdu(&self, mut frame: Vec<u8>) -> Sdu {
         frame.truncate(self.packet.end);
         let mut space = [0; SHORTCUT_HEADER_MAX];
-        let header = shortcut_header(&mut space, self.tag, self.ipv6);
-        Sdu::behind(header, frame, self.packet.start)
+        Sdu::behind(self.header(&mut space), frame, self.packet.start)
     }
+    /// The header that replaces the LAN header.
+    fn header<'s>(&self, space: &'s mut [u8; SHORTCUT_HEADER_MAX]) -> &'s [u8] {
+        shortcut_header(space, self.tag, self.ipv6)
+    }
+}
+
+/// Packets from a shortcut that have an egress entry.
+struct Arrived<'a> {
+    peer: AtmAddress,
+    itf: usize,
+    /// The data link header, and its length.
+    header: ([u8; egress::HEADER_MAX], usize),
+    packet: &'a [u8],
+    /// True if the way back to the sender may use the same shortcut from now on.
+    way_back: bool,
+}
+
+impl Arrived<'_> {
+    fn header(&self) -> &[u8] {
+        self.header.0.get(..self.header.1).unwrap_or_default()
+    }
+}
+
+/// Why an SDU on a shortcut is not delivered.
+enum Missed<'a> {
+    NoShortcut,
+    Control(&'a [u8]),
+    Bad,
+    NoEntry(IpAddr),
 }
 
 /// Both caches, the interfaces, and the shortcuts.
@@ -135,7 +163,12 @@ impl DataPlane {
         now: Instant,
         bus: &mut Bus,
     ) -> Outbound {
-        let taken = self.shortcut_of(itf, &frame, now, bus);
+        let one = Several {
+            count: 1,
+            longest: frame.len(),
+            octets: frame.len(),
+        };
+        let taken = self.shortcut_of(itf, &frame, one, now, bus);
         let over =
             taken.filter(|taken| frame.get_mut(taken.packet.clone()).is_some_and(packet::hop));
         let Some(taken) = over else {
@@ -150,6 +183,37 @@ impl DataPlane {
         bus.counters.packets_sent += 1;
         bus.counters.octets_sent += sdu.len() as u64;
         Outbound::Shortcut { conn, sdu }
+    }
+
+    /// Several frames from the IP stack with equal headers; `frame` has these headers, with the lengths of the whole.
+    /// Gives the shortcut, the header, and the place in the frame of the packet that it replaces the start of; `None`
+    /// if the frames go to LANE.
+    pub(super) fn outbound_several(
+        &mut self,
+        itf: usize,
+        frame: &mut [u8],
+        several: Several,
+        now: Instant,
+        bus: &mut Bus,
+    ) -> Option<(ConnId, Vec<u8>, usize)> {
+        let taken = self.shortcut_of(itf, frame, several, now, bus);
+        let over =
+            taken.filter(|taken| frame.get_mut(taken.packet.clone()).is_some_and(packet::hop));
+        let count = u64::from(several.count);
+        let Some(taken) = over else {
+            bus.counters.frames_to_lane += count;
+            return None;
+        };
+        if taken.first {
+            self.tell_first(&taken, bus);
+        }
+        let mut space = [0; SHORTCUT_HEADER_MAX];
+        let header = taken.header(&mut space).to_vec();
+        let at = taken.packet.start;
+        bus.counters.packets_sent += count;
+        bus.counters.octets_sent += several.octets as u64 + count * header.len() as u64;
+        bus.counters.octets_sent -= count * at as u64;
+        Some((taken.conn, header, at))
     }
 
     fn tell_first(&self, taken: &Taken, bus: &mut Bus) {
@@ -169,6 +233,7 @@ impl DataPlane {
         &mut self,
         itf: usize,
         frame: &[u8],
+        several: Several,
         now: Instant,
         bus: &mut Bus,
     ) -> Option<Taken> {
@@ -180,16 +245,18 @@ impl DataPlane {
             return None;
         }
         let class = view.class(&self.qos);
-        self.qos.count(&class);
+        self.qos.count(&class, several.count);
         let (filter, qos) = class;
         let key = (known.mps, destination, filter);
         if known.stale && !self.ingress.entries.contains_key(&key) {
             return None;
         }
         let packet = view.octets();
-        let about = (view.source(), packet.len());
+        // A frame alone may have padding behind its packet.
+        let longest = packet.len().min(several.longest.saturating_sub(header));
+        let about = (view.source(), longest, several.count);
         let bounds = (&self.params, &self.limits);
-        let path = self.ingress.frame(key, about, qos, now, bounds, bus);
+        let path = self.ingress.frames(key, about, qos, now, bounds, bus);
         self.note_deadline();
         let Path::Shortcut { conn, tag, first } = path else {
             return None;
@@ -206,50 +273,96 @@ impl DataPlane {
 
     /// An SDU on a shortcut.
     pub(super) fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant, bus: &mut Bus) {
-        let Some(shortcut) = self.shortcuts.get_mut(&conn) else {
-            bus.discards.note(Discard::NoEntry, sdu);
-            return;
+        let one = Several {
+            count: 1,
+            longest: sdu.len(),
+            octets: sdu.len(),
         };
+        let arrived = match self.arrive(conn, sdu, one, now, bus) {
+            Ok(arrived) => arrived,
+            Err(Missed::NoShortcut) => return bus.discards.note(Discard::NoEntry, sdu),
+            Err(Missed::Control(packet)) => return self.control(conn, packet, now, bus),
+            Err(Missed::Bad) => {
+                bus.counters.bad_packets += 1;
+                return bus.discards.note(Discard::Malformed, sdu);
+            }
+            Err(Missed::NoEntry(destination)) => {
+                bus.counters.egress_misses += 1;
+                bus.discards.note(Discard::NoEntry, sdu);
+                return self.purge_back(conn, destination, now, bus);
+            }
+        };
+        bus.out.push_back(Output::Deliver {
+            itf: arrived.itf,
+            frame: egress::frame(arrived.header(), arrived.packet),
+        });
+        if arrived.way_back {
+            self.adopt(arrived.peer);
+        }
+    }
+
+    /// Several SDUs with equal headers on a shortcut; `sdu` has these headers, with the lengths of the whole. Gives the
+    /// interface and the Ethernet header of the frames. With `None` nothing has been counted, and the SDUs are to be
+    /// received one by one.
+    pub(super) fn received_several(
+        &mut self,
+        conn: ConnId,
+        sdu: &[u8],
+        several: Several,
+        now: Instant,
+        bus: &mut Bus,
+    ) -> Option<(usize, Vec<u8>)> {
+        let arrived = self.arrive(conn, sdu, several, now, bus).ok()?;
+        let header = arrived.header().to_vec();
+        if arrived.way_back {
+            self.adopt(arrived.peer);
+        }
+        Some((arrived.itf, header))
+    }
+
+    /// The packets of SDUs on a shortcut, which are counted if they can be delivered.
+    fn arrive<'a>(
+        &mut self,
+        conn: ConnId,
+        sdu: &'a [u8],
+        several: Several,
+        now: Instant,
+        bus: &mut Bus,
+    ) -> Result<Arrived<'a>, Missed<'a>> {
+        let shortcut = self.shortcuts.get_mut(&conn).ok_or(Missed::NoShortcut)?;
         let peer = shortcut.peer;
         let (tag, packet) = match ShortcutSdu::of(sdu) {
             ShortcutSdu::Tagged { tag, packet } => (Some(tag), packet),
             ShortcutSdu::Routed(packet) => (None, packet),
-            ShortcutSdu::Control(packet) => {
-                return self.control(conn, packet, now, bus);
-            }
-            ShortcutSdu::Unknown => {
-                bus.counters.bad_packets += 1;
-                bus.discards.note(Discard::Malformed, sdu);
-                return;
-            }
+            ShortcutSdu::Control(packet) => return Err(Missed::Control(packet)),
+            ShortcutSdu::Unknown => return Err(Missed::Bad),
         };
-        let Some(view) = IpPacket::new(packet) else {
-            bus.counters.bad_packets += 1;
-            bus.discards.note(Discard::Malformed, sdu);
-            return;
-        };
+        let view = IpPacket::new(packet).ok_or(Missed::Bad)?;
         let entry = match tag {
             Some(tag) => self.egress.tagged(tag, peer, view.destination()),
             None => self.egress.untagged(peer, view.destination()),
         };
-        let Some(entry) = entry else {
-            bus.counters.egress_misses += 1;
-            bus.discards.note(Discard::NoEntry, sdu);
-            return self.purge_back(conn, view.destination(), now, bus);
-        };
-        entry.packets += 1;
-        (entry.latest_source, entry.conn) = (Some(view.source()), Some(conn));
-        let way_back = shortcut.qos.is_some() && shortcut.note_source(view.source(), now);
-        bus.counters.packets_received += 1;
-        bus.counters.octets_received += sdu.len() as u64;
-        let frame = egress::frame(&entry.info.header, view.octets());
-        bus.out.push_back(Output::Deliver {
-            itf: entry.info.itf,
-            frame,
-        });
-        if way_back {
-            self.adopt(peer);
+        let entry = entry.ok_or(Missed::NoEntry(view.destination()))?;
+        let header = &entry.info.header;
+        let mut space = [0; egress::HEADER_MAX];
+        let place = space.get_mut(..header.len()).ok_or(Missed::Bad)?;
+        place.copy_from_slice(header);
+        // An 802.3 header has a length, which is not the same for all packets.
+        if several.count > 1 && header.len() != egress::ETHERNET_HEADER {
+            return Err(Missed::Bad);
         }
+        let arrived = (entry.info.itf, (space, header.len()));
+        entry.packets += u64::from(several.count);
+        (entry.latest_source, entry.conn) = (Some(view.source()), Some(conn));
+        bus.counters.packets_received += u64::from(several.count);
+        bus.counters.octets_received += several.octets as u64;
+        Ok(Arrived {
+            peer,
+            itf: arrived.0,
+            header: arrived.1,
+            packet: view.octets(),
+            way_back: shortcut.qos.is_some() && shortcut.note_source(view.source(), now),
+        })
     }
 
     /// A message from the daemon.

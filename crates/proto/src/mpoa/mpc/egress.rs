@@ -227,8 +227,12 @@ fn usable(entry: &Entry) -> bool {
     )
 }
 
+/// Length of an Ethernet II header.
+pub(super) const ETHERNET_HEADER: usize = 14;
 /// Length of an 802.3 header with LLC and SNAP.
 const SNAP_HEADER: usize = 22;
+/// The longest of the data link headers that packets get here.
+pub(super) const HEADER_MAX: usize = SNAP_HEADER;
 
 /// True for a data link header that can carry packets to `destination` here: Ethernet II or 802.3 with SNAP, with the
 /// right protocol.
@@ -239,7 +243,7 @@ pub(super) fn header_supported(header: &[u8], destination: IpAddr) -> bool {
         LLC_IPV4
     };
     match header.len() {
-        14 => header.ends_with(&llc[6..]),
+        ETHERNET_HEADER => header.ends_with(&llc[6..]),
         SNAP_HEADER => header.ends_with(&llc),
         _ => false,
     }

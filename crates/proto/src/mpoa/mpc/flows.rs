@@ -70,10 +70,10 @@ impl QosTable {
         }
     }
 
-    /// Counts a packet of this class.
-    pub(super) fn count(&mut self, class: &Class) {
+    /// Counts packets of this class.
+    pub(super) fn count(&mut self, class: &Class, packets: u16) {
         if let Some(filter) = class.0 {
-            *self.packets.entry(filter).or_default() += 1;
+            *self.packets.entry(filter).or_default() += u64::from(packets);
         }
     }
 

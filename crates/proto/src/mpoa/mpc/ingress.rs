@@ -203,13 +203,13 @@ impl Entry {
             (None, _) => None,
         }
     }
-    /// Counts a frame; true if the frames make a flow.
-    fn count_frame(&mut self, now: Instant, params: &MpcParams) -> bool {
+    /// Counts frames; true if the frames make a flow.
+    fn count_frames(&mut self, count: u16, now: Instant, params: &MpcParams) -> bool {
         if now.since(self.window) >= params.flow_time {
             (self.window, self.count) = (now, 0);
         }
         self.last_frame = now;
-        self.count = self.count.saturating_add(1);
+        self.count = self.count.saturating_add(count.into());
         self.count >= params.flow_frames.into()
     }
     fn hold_down(&mut self, now: Instant, params: &MpcParams) {
@@ -240,11 +240,11 @@ pub(super) struct Ingress {
 }
 
 impl Ingress {
-    /// A candidate frame with an IP packet of `len` octets: counts the frame and chooses its path.
-    pub(super) fn frame(
+    /// Candidate frames with IP packets of up to `len` octets: counts the frames and chooses their path.
+    pub(super) fn frames(
         &mut self,
         key: Key,
-        (source, len): (IpAddr, usize),
+        (source, len, count): (IpAddr, usize, u16),
         qos: Option<Qos>,
         now: Instant,
         (params, limits): (&MpcParams, &MpcLimits),
@@ -260,7 +260,7 @@ impl Ingress {
         let Some(mut entry) = self.entries.count_mut(&key) else {
             return Path::Lane;
         };
-        let flow = entry.count_frame(now, params);
+        let flow = entry.count_frames(count, now, params);
         if flow && matches!(entry.state, IngressState::Cached | IngressState::Refresh) {
             self.entries.touch(key);
             let Some(asking) = self.entries.count_mut(&key) else {
@@ -278,7 +278,7 @@ impl Ingress {
             query(key, entry, qos, now, params, bus);
         }
         match &mut entry.binding {
-            Some(binding) => forward(key, binding, &mut entry.packets, len, now, bus),
+            Some(binding) => forward(key, binding, &mut entry.packets, (len, count), now, bus),
             None => Path::Lane,
         }
     }
@@ -602,7 +602,7 @@ fn forward(
     key: Key,
     binding: &mut Binding,
     packets: &mut u64,
-    len: usize,
+    (len, count): (usize, u16),
     now: Instant,
     bus: &mut Bus,
 ) -> Path {
@@ -612,11 +612,12 @@ fn forward(
     let Some(conn) = binding.in_use().filter(|_| len <= binding.room().into()) else {
         return Path::Lane;
     };
-    *packets += 1;
+    let first = *packets == 0;
+    *packets += u64::from(count);
     Path::Shortcut {
         conn,
         tag: binding.tag,
-        first: *packets == 1,
+        first,
     }
 }
 

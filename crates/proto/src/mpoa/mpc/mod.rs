@@ -76,7 +76,7 @@ use crate::discard::Discard;
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::ToMpcd;
 use crate::split::{ProcessEvent, Seat};
-use crate::{Instant, Machine, Refused, Trace};
+use crate::{ConnId, Instant, Machine, Refused, Several, Trace};
 use aerostat_wire::lane::Tlv;
 use api::Bus;
 use daemon::Elan;
@@ -152,6 +152,39 @@ impl Mpc {
         let path = self.data.outbound(itf, frame, now, &mut self.bus);
         self.pump(now);
         path
+    }
+
+    /// Several Ethernet frames from the IP stack with equal headers, as segments of one super frame; `frame` has these
+    /// headers, with the lengths of the whole. Gives the shortcut that takes them, the header of each SDU, and the place
+    /// of the packet in the frame; `None` if they go over the ELAN. The caller sends them at once, and then takes the
+    /// outputs of the client.
+    pub fn outbound_several(
+        &mut self,
+        itf: usize,
+        frame: &mut [u8],
+        several: Several,
+        now: Instant,
+    ) -> Option<(ConnId, Vec<u8>, usize)> {
+        let bus = &mut self.bus;
+        let path = self.data.outbound_several(itf, frame, several, now, bus);
+        self.pump(now);
+        path
+    }
+
+    /// Several SDUs with equal headers on a shortcut; `sdu` has these headers, with the lengths of the whole. Gives the
+    /// interface and the Ethernet header of their frames. With `None` nothing has been counted, and the SDUs are to be
+    /// received one by one.
+    pub fn receive_several(
+        &mut self,
+        conn: ConnId,
+        sdu: &[u8],
+        several: Several,
+        now: Instant,
+    ) -> Option<(usize, Vec<u8>)> {
+        let bus = &mut self.bus;
+        let frames = self.data.received_several(conn, sdu, several, now, bus);
+        self.pump(now);
+        frames
     }
 
     /// Drops the messages for a daemon that is gone.
