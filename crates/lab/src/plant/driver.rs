@@ -191,14 +191,18 @@ pub trait Driver: Sized {
         }
     }
 
-    /// The cells that cross the line next: all that are left, or a single cell.
+    /// The cells that cross the line next: all that are left, a single PDU of a train, or a single cell.
     fn next_part(&self, line: LineId, rest: &mut Option<CellRun>) -> Option<CellRun> {
         let mut run = rest.take()?;
-        if self.plant().line(line).medium.one_by_one(&run)
-            && let Some(cell) = run.split_off_front(1)
-        {
-            *rest = Some(run);
-            return Some(cell);
+        if self.plant().line(line).medium.one_by_one(&run) {
+            if run.train().is_some() {
+                *rest = Some(run);
+                return CellRun::next_single(rest);
+            }
+            if let Some(cell) = run.split_off_front(1) {
+                *rest = Some(run);
+                return Some(cell);
+            }
         }
         Some(run)
     }

@@ -42,7 +42,8 @@ impl RunLine {
 
 impl Medium for RunLine {
     fn one_by_one(&self, run: &CellRun) -> bool {
-        (self.kept < 1.0 || self.clean < 1.0) && run.raw_cells().is_some()
+        (self.kept < 1.0 || self.clean < 1.0)
+            && (run.raw_cells().is_some() || run.train().is_some())
     }
     fn cross(
         &mut self,

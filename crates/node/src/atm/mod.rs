@@ -1,6 +1,7 @@
 //! The cell plane: adapters of hosts and fabrics of switches, without any protocol.
 //!
 //! - [`pdu`]: PDUs and runs of cells; [`raw`]: cells with their own octets; [`reassembly`] turns runs back into PDUs.
+//! - [`train`]: the PDUs of one super frame of a kernel, which mostly move as one run.
 //! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: times of cells that move as
 //!   one run.
 //! - [`port`]: an output port with its queues and scheduler; [`queue`] has the discard rules.
@@ -27,6 +28,7 @@ mod runs;
 pub mod shaper;
 pub mod table;
 pub mod timing;
+pub mod train;
 
 pub use counters::{CellCounters, DropReason, Drops};
 pub use fabric::{Fabric, FabricOp, Passage, PortVc};
@@ -40,6 +42,7 @@ pub use rate::{CellRate, Pacer};
 pub use raw::{RawCell, RawCells, RawPool};
 pub use reassembly::{Received, RunReassembler};
 pub use timing::{Arrivals, Timing};
+pub use train::{PduTrain, TrainPart};
 
 #[cfg(test)]
 mod tests;

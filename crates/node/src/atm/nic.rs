@@ -14,6 +14,7 @@ use super::port::{Admission, OutputPort, PortLimits, QueueConfig, QueueId};
 use super::rate::CellRate;
 use super::reassembly::{Received, RunReassembler};
 use super::table::VcTable;
+use super::train::{PduTrain, TrainPart};
 use crate::ip::stats::Distribution;
 use aerostat_proto::Instant;
 use aerostat_wire::aal5::{PduError, ReassemblyCounters};
@@ -43,6 +44,13 @@ pub enum NicEvent {
         vc: Vc,
         /// The SDU.
         sdu: Received,
+    },
+    /// PDUs of a train are complete.
+    Train {
+        /// Their VC.
+        vc: Vc,
+        /// The PDUs.
+        part: TrainPart,
     },
     /// A PDU was lost.
     Lost {
@@ -220,6 +228,13 @@ impl Nic {
             .then(|| self.output.enqueue(queue, CellRun::whole(pdu, vc), now))
     }
 
+    /// Sends the PDUs of a train. `None` if the VC is not open for sending.
+    pub fn send_train(&mut self, vc: Vc, train: PduTrain, now: Instant) -> Option<Admission> {
+        let queue = self.vc(vc)?.queue?;
+        let run = CellRun::of_train(train, vc);
+        self.up.then(|| self.output.enqueue(queue, run, now))
+    }
+
     /// Sends a loopback request. `None` if the VC is not open for sending.
     pub fn ping(&mut self, vc: Vc, segment: bool, tag: u32, now: Instant) -> Option<Admission> {
         let queue = self.vc(vc)?.queue?;
@@ -301,6 +316,30 @@ impl Nic {
                 log(&mut self.discards, NicDiscard::Reassembly, failed);
                 NicEvent::Lost { vc, error }
             }
+        }
+    }
+
+    /// Receives the next part of cells from the link that may be cells of a train: its whole PDUs together, or a single
+    /// PDU. Call this until there is no rest.
+    pub fn receive_next(&mut self, rest: &mut Option<CellRun>, now: Instant) -> NicEvent {
+        let Some((vc, before)) = rest.as_ref().map(|run| (run.vc, run.count)) else {
+            return NicEvent::Nothing;
+        };
+        let index = self.table.get(vc);
+        let open = index.and_then(|index| self.open.get_mut(index)?.as_mut());
+        if let Some(open) = open
+            && let Some(part) = open.receiver.take_train(rest)
+        {
+            let cells = u64::from(before - rest.as_ref().map_or(0, |run| run.count));
+            open.cells += cells;
+            self.counters.cells_in += cells;
+            self.counters.cells_out += cells;
+            self.counters.pdus_out += u64::from(part.count());
+            return NicEvent::Train { vc, part };
+        }
+        match CellRun::next_single(rest) {
+            Some(run) => self.receive(run, now),
+            None => NicEvent::Nothing,
         }
     }
 

@@ -7,6 +7,7 @@
 use super::mark::Mark;
 use super::raw::RawCells;
 use super::timing::Timing;
+use super::train::PduTrain;
 use aerostat_proto::{Instant, Sdu};
 use aerostat_wire::Vc;
 use aerostat_wire::aal5::{self, cells_for};
@@ -142,6 +143,13 @@ pub enum Content {
         /// Index of the first cell.
         first: u16,
     },
+    /// Consecutive cells of several PDUs that one super frame of a kernel stands for.
+    Train {
+        /// The PDUs.
+        train: PduTrain,
+        /// Index of the first cell in the train.
+        first: u16,
+    },
     /// Consecutive cells with their own octets: cells from outside, OAM cells, cells that were damaged on a link.
     Raw {
         /// The cells.
@@ -151,7 +159,8 @@ pub enum Content {
     },
 }
 
-/// Consecutive cells on one VC. If the run has user data, only its last cell can be the last cell of a PDU.
+/// Consecutive cells on one VC. If the run has user data and is no part of a train, only its last cell can be the last
+/// cell of a PDU.
 #[derive(Clone, Debug)]
 pub struct CellRun {
     /// What the cells carry.
@@ -179,6 +188,26 @@ impl CellRun {
             vc,
             congested: false,
             timing: None,
+        }
+    }
+    /// All cells of a train.
+    #[must_use]
+    pub fn of_train(train: PduTrain, vc: Vc) -> Self {
+        Self {
+            count: train.cells(),
+            clp: false,
+            content: Content::Train { train, first: 0 },
+            vc,
+            congested: false,
+            timing: None,
+        }
+    }
+    /// The train of the cells; `None` for other cells.
+    #[must_use]
+    pub const fn train(&self) -> Option<&PduTrain> {
+        match &self.content {
+            Content::Train { train, .. } => Some(train),
+            Content::Pdu { .. } | Content::Raw { .. } => None,
         }
     }
     /// One cell with its own octets and CLP 0.
@@ -219,7 +248,7 @@ impl CellRun {
     #[must_use]
     pub fn times(&self) -> Option<Timing> {
         let of_block = match &self.content {
-            Content::Pdu { .. } => None,
+            Content::Pdu { .. } | Content::Train { .. } => None,
             Content::Raw { cells, .. } => cells.timing(),
         };
         self.timing.as_deref().copied().or(of_block)
@@ -230,18 +259,20 @@ impl CellRun {
         self.timing.is_some()
             || matches!(&self.content, Content::Raw { cells, .. } if cells.is_timed())
     }
-    /// Index of the first cell in its PDU or block.
+    /// Index of the first cell in its PDU, train or block.
     #[must_use]
     pub const fn first(&self) -> u16 {
         match &self.content {
-            Content::Pdu { first, .. } | Content::Raw { first, .. } => *first,
+            Content::Pdu { first, .. }
+            | Content::Train { first, .. }
+            | Content::Raw { first, .. } => *first,
         }
     }
     /// The cells with their own octets; `None` for cells of a PDU that was made in this program.
     #[must_use]
     pub fn raw_cells(&self) -> Option<&[super::raw::RawCell]> {
         match &self.content {
-            Content::Pdu { .. } => None,
+            Content::Pdu { .. } | Content::Train { .. } => None,
             Content::Raw { cells, first } => {
                 let first = usize::from(*first);
                 cells.cells().get(first..first + usize::from(self.count))
@@ -256,19 +287,19 @@ impl CellRun {
             _ => None,
         }
     }
-    /// The PDU of the cells; `None` for cells with their own octets.
+    /// The PDU of the cells; `None` for cells with their own octets, and for cells of a train.
     #[must_use]
     pub const fn pdu(&self) -> Option<&Pdu> {
         match &self.content {
             Content::Pdu { pdu, .. } => Some(pdu),
-            Content::Raw { .. } => None,
+            Content::Train { .. } | Content::Raw { .. } => None,
         }
     }
     /// True if the cells carry user data.
     #[must_use]
     pub fn is_user(&self) -> bool {
         match &self.content {
-            Content::Pdu { .. } => true,
+            Content::Pdu { .. } | Content::Train { .. } => true,
             Content::Raw { .. } => self.pti(0).is_user(),
         }
     }
@@ -277,13 +308,34 @@ impl CellRun {
     pub fn ends_pdu(&self) -> bool {
         match &self.content {
             Content::Pdu { pdu, first } => first + self.count == pdu.cells(),
+            Content::Train { train, first } => train.is_end(first + self.count),
             Content::Raw { .. } => self.pti(self.count.saturating_sub(1)).is_end(),
+        }
+    }
+    /// Number of ends of PDUs in the run.
+    #[must_use]
+    pub fn ends(&self) -> u16 {
+        match &self.content {
+            Content::Train { train, first } => {
+                train.ends_before(first + self.count) - train.ends_before(*first)
+            }
+            Content::Pdu { .. } | Content::Raw { .. } => u16::from(self.ends_pdu()),
+        }
+    }
+    /// Number of cells behind the last end of a PDU; all cells if there is no end.
+    #[must_use]
+    pub fn tail(&self) -> u16 {
+        match (&self.content, self.ends()) {
+            (_, 0) => self.count,
+            (Content::Train { train, first }, _) => train.tail_before(first + self.count),
+            (Content::Pdu { .. } | Content::Raw { .. }, _) => 0,
         }
     }
     /// The payload type of cell `index` of the run, as its source set it.
     fn pti(&self, index: u16) -> Pti {
         match &self.content {
             Content::Pdu { pdu, first } => Pti::user(first + index + 1 == pdu.cells()),
+            Content::Train { train, first } => Pti::user(train.is_end(first + index + 1)),
             Content::Raw { cells, first } => {
                 let cell = cells.cells().get(usize::from(first + index));
                 cell.map_or(Pti::USER, |cell| cell.pti)
@@ -300,7 +352,9 @@ impl CellRun {
     fn front(&mut self, count: u16) -> Self {
         let mut front = self.clone();
         front.count = count;
-        let (Content::Pdu { first, .. } | Content::Raw { first, .. }) = &mut self.content;
+        let (Content::Pdu { first, .. }
+        | Content::Train { first, .. }
+        | Content::Raw { first, .. }) = &mut self.content;
         *first += count;
         self.count -= count;
         front
@@ -309,6 +363,9 @@ impl CellRun {
     pub fn try_join(&mut self, next: &Self) -> bool {
         let same = match (&self.content, &next.content) {
             (Content::Pdu { pdu, .. }, Content::Pdu { pdu: other, .. }) => pdu.is_same(other),
+            (Content::Train { train, .. }, Content::Train { train: other, .. }) => {
+                train.is_same(other)
+            }
             (Content::Raw { cells, .. }, Content::Raw { cells: other, .. }) => {
                 Arc::ptr_eq(cells, other)
             }
@@ -336,14 +393,45 @@ impl CellRun {
             clp: self.clp,
         }
     }
+    /// The next part that belongs to a single PDU, as cells of this PDU alone, if `rest` is part of a train; otherwise
+    /// all of `rest`.
+    pub fn next_single(rest: &mut Option<Self>) -> Option<Self> {
+        let mut run = rest.take()?;
+        let Content::Train { train, first } = &run.content else {
+            return Some(run);
+        };
+        let (index, within) = train.place(*first);
+        let (pdu, before) = (train.pdu(index), first - within);
+        let mut front = match run.split_off_front(pdu.cells() - within) {
+            Some(front) => {
+                *rest = Some(run);
+                front
+            }
+            None => run,
+        };
+        front.content = Content::Pdu { pdu, first: within };
+        if let Some(timing) = front.timing {
+            front.timing = Some(Arc::new(timing.from_cell(before)));
+        }
+        Some(front)
+    }
+    /// The run, with each PDU of a train as a run of its own.
+    pub fn singles(self) -> impl Iterator<Item = Self> {
+        let mut rest = Some(self);
+        core::iter::from_fn(move || Self::next_single(&mut rest))
+    }
     /// Calls `see` with the payload of each cell. For cells of a PDU this segments the PDU again, so it is not for the
     /// common path.
     pub fn each_payload(&self, mut see: impl FnMut(&[u8; PAYLOAD_LEN])) {
+        self.payloads(&mut see);
+    }
+    fn payloads(&self, see: &mut dyn FnMut(&[u8; PAYLOAD_LEN])) {
         match &self.content {
             Content::Pdu { pdu, first } => aal5::Segmenter::new(pdu.sdu(), pdu.uu())
                 .skip(usize::from(*first))
                 .take(usize::from(self.count))
                 .for_each(|(payload, _)| see(&payload)),
+            Content::Train { .. } => self.clone().singles().for_each(|run| run.payloads(see)),
             Content::Raw { .. } => {
                 let cells = self.raw_cells().unwrap_or_default();
                 cells.iter().for_each(|cell| see(&cell.payload));

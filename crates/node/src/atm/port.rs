@@ -21,7 +21,7 @@ use super::rate::{CellRate, Pacer};
 use super::runs::RunStore;
 use super::shaper::Shaper;
 use super::table::VcTable;
-use aerostat_proto::Instant;
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -124,6 +124,10 @@ fn class_of(traffic: &TrafficParams) -> u8 {
     }
 }
 
+/// How long the PDUs of a train may occupy the line in one turn. Below about this time a driver in real time does not
+/// keep the order of departures anyway; on slow lines each PDU has a turn of its own.
+const TRAIN_TURN: Duration = Duration::from_micros(50);
+
 /// A PDU that lost cells at a port.
 #[derive(Clone, Debug)]
 pub struct DroppedPdu {
@@ -206,6 +210,8 @@ pub struct OutputPort {
     /// When the transmitter is free.
     line: Pacer,
     rate: CellRate,
+    /// Cells of a train that may leave in one turn.
+    turn: u16,
     /// Counters of queues that are closed.
     closed: CellCounters,
     /// Log of PDUs that lost cells; `None` if it is not kept.
@@ -238,6 +244,7 @@ impl OutputPort {
             held_count: 0,
             line: Pacer::new(rate),
             rate,
+            turn: rate.cells_in(TRAIN_TURN).try_into().unwrap_or(u16::MAX),
             closed: CellCounters::default(),
             drops: None,
             told: Instant::ZERO,
@@ -600,7 +607,7 @@ impl OutputPort {
             }
         };
         self.ready_count -= 1;
-        let count = queue.next(max.max(1), &self.runs)?;
+        let count = queue.next(max.max(1), self.turn, &self.runs)?;
         self.line.not_before(self.ready_since);
         self.line.advance(count);
         let departure = to.insert(Departure {

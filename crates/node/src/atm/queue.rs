@@ -8,7 +8,7 @@
 //! on each cell stands for itself. Otherwise a single loss would stop such a connection for ever.
 
 use super::counters::{CellCounters, DropReason, Drops};
-use super::pdu::{CellRun, Pdu};
+use super::pdu::{CellRun, Content, Pdu};
 use super::runs::{RunList, RunStore};
 use super::shaper::Shaper;
 use aerostat_wire::Vc;
@@ -164,7 +164,7 @@ impl VcQueue {
         let run = store.parked(slot)?;
         // Cells that arrive one by one, though they are handed over at once, all meet the level at the first cell: the
         // cells in front leave while the later ones arrive.
-        let at_once = if run.count == 1 || run.has_times() {
+        let at_once = if run.count == 1 || run.has_times() && run.train().is_none() {
             1
         } else {
             run.count
@@ -184,15 +184,24 @@ impl VcQueue {
         };
         let below =
             self.cells + count <= thresholds(&self.limits) && pool.0 + count <= thresholds(pool.1);
-        if !below || !matches!(self.frame, Frame::Between | Frame::Passing) {
+        let train = run.train().is_some();
+        // A shaper times the cells of one PDU at a time.
+        let apart = train && self.shaper.is_some();
+        if !below || apart || !matches!(self.frame, Frame::Between | Frame::Passing) {
             let run = store.unpark(slot)?;
+            if train {
+                return self.push_singles(run, pool, store);
+            }
             return Some(self.push_cells(run, pool, store));
         }
         let accepted = run.count;
         if run.is_user() {
             let end = run.ends_pdu();
             self.frame = if end { Frame::Between } else { Frame::Passing };
-            self.passed(accepted, end);
+            match run.train() {
+                Some(_) if run.ends() > 0 => self.since_end = run.tail().into(),
+                _ => self.passed(accepted, end),
+            }
         }
         self.cells += u32::from(accepted);
         self.peak = self.peak.max(self.cells);
@@ -202,6 +211,27 @@ impl VcQueue {
             dropped: 0,
             reason: None,
         })
+    }
+
+    /// Queues the PDUs of a train one by one: there is no room for all of them, or they are not to leave together.
+    #[cold]
+    #[inline(never)]
+    fn push_singles(
+        &mut self,
+        run: CellRun,
+        pool: (u32, &Limits),
+        store: &mut RunStore,
+    ) -> Option<Admission> {
+        let mut total = Admission::default();
+        for single in run.singles() {
+            let level = pool.0 + u32::from(total.accepted);
+            let slot = store.park(single);
+            let one = self.push(slot, (level, pool.1), store)?;
+            total.accepted += one.accepted;
+            total.dropped += one.dropped;
+            total.reason = total.reason.or(one.reason);
+        }
+        Some(total)
     }
 
     /// Queues a cell and joins it with the run before it if possible. So a driver that moves whole PDUs finds them
@@ -305,10 +335,16 @@ impl VcQueue {
         }
     }
 
-    /// Number of the cells that [`Self::pop`] would remove.
+    /// Number of the cells that leave next: at most `max` of one run. Of a train, as many PDUs as have at most `turn`
+    /// cells together may leave at once, and always the first.
     #[inline]
-    pub(super) fn next(&self, max: u16, store: &RunStore) -> Option<u16> {
-        Some(store.front(&self.runs)?.count.min(max))
+    pub(super) fn next(&self, max: u16, turn: u16, store: &RunStore) -> Option<u16> {
+        let front = store.front(&self.runs)?;
+        let count = front.count.min(max);
+        Some(match &front.content {
+            Content::Train { train, first } => count.min(train.turn(*first, turn)),
+            Content::Pdu { .. } | Content::Raw { .. } => count,
+        })
     }
 
     /// Removes the next cells of one run, at most `max`, with the label of the incoming link.
@@ -321,14 +357,14 @@ impl VcQueue {
         };
         self.cells -= u32::from(run.count);
         self.cells_out += u64::from(run.count);
-        self.pdus_out += u64::from(run.is_user() && run.ends_pdu());
+        self.pdus_out += u64::from(if run.is_user() { run.ends() } else { 0 });
         Some(run)
     }
 
     /// PDUs whose last cell waits.
     pub(super) fn pdus(&self, store: &RunStore) -> u64 {
-        let last = |run: &&CellRun| run.is_user() && run.ends_pdu();
-        store.iter(&self.runs).filter(last).count() as u64
+        let user = store.iter(&self.runs).filter(|run| run.is_user());
+        user.map(|run| u64::from(run.ends())).sum()
     }
 
     /// The PDUs with waiting cells, each once.

@@ -97,6 +97,13 @@ impl CellRate {
             whole as u32
         }
     }
+    /// Whole cells in this time.
+    #[must_use]
+    pub fn cells_in(self, time: Duration) -> u64 {
+        let cells =
+            time.as_nanos() * u128::from(self.numerator) / (u128::from(self.denominator) * NANOS);
+        u64::try_from(cells).unwrap_or(u64::MAX)
+    }
     /// Transmission time of `cells` cells, in nanoseconds, rounded up.
     #[must_use]
     pub fn time_of(self, cells: u64) -> Duration {

@@ -5,6 +5,7 @@
 //! damaged or misdelivered cell have the same effect as on a real receiver.
 
 use super::pdu::{CellRun, Content, Pdu};
+use super::train::TrainPart;
 use aerostat_wire::aal5::{self, PduError, ReassemblyCounters, cells_for};
 use aerostat_wire::cell::PAYLOAD_LEN;
 
@@ -90,6 +91,25 @@ impl RunReassembler {
             self.runs.push(run);
         }
         ends.then(|| self.complete())
+    }
+
+    /// Takes the whole PDUs at the front of `rest` together, if they are PDUs of a train and no other PDU is being
+    /// collected. With `None`, `rest` is unchanged: its PDUs concern the receiver one by one.
+    pub fn take_train(&mut self, rest: &mut Option<CellRun>) -> Option<TrainPart> {
+        if self.skipping || self.cells > 0 {
+            return None;
+        }
+        let run = rest.as_mut()?;
+        let (part, cells) = run.train()?.part(run.first(), run.count)?;
+        if part.longest() > self.max_sdu {
+            return None;
+        }
+        self.counters.cells += u64::from(cells);
+        self.counters.sdus += u64::from(part.count());
+        if run.split_off_front(cells).is_none() {
+            *rest = None;
+        }
+        Some(part)
     }
 
     fn complete(&mut self) -> Result<Received, PduError> {

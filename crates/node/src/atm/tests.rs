@@ -2,6 +2,7 @@
 
 mod closing;
 mod policing;
+mod trains;
 
 use super::fabric::{FabricError, Switched};
 use super::police::Gcra;

@@ -96,6 +96,21 @@ impl Timing {
             count,
         })
     }
+    /// The same times, when the index of each cell is less by `before`: those of one PDU of a train.
+    #[must_use]
+    pub fn from_cell(&self, before: u16) -> Self {
+        let later = u64::from(before.saturating_sub(self.origin));
+        let after = |rate: CellRate| rate.time_of(later);
+        Self {
+            start: self.start + after(self.pace),
+            origin: self.origin.saturating_sub(before),
+            pace: self.pace,
+            sustained: self.sustained.map(|(first, rate)| {
+                let nanos = i64::try_from(after(rate).as_nanos()).unwrap_or(i64::MAX);
+                (first.saturating_add(nanos), rate)
+            }),
+        }
+    }
     /// Time of the cell with this index in its PDU. For cells before `origin`, the time of cell `origin`.
     #[must_use]
     pub fn of(&self, index: u16) -> Instant {
