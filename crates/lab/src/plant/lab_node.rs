@@ -5,11 +5,14 @@ use crate::build::Builder;
 use crate::model::{NodeId, NodeKind};
 use crate::routing::Routing;
 use aerostat_node::atm::{CellRun, DataUnit, DataUnitBuf, DroppedPdu, OutputPort, Pdu, PortVc};
-use aerostat_node::host::{DaemonMessage, HostCommand, HostInput, Station, StationEvent};
+use aerostat_node::host::{
+    DaemonMessage, HostCommand, HostInput, KernelTrain, Station, StationEvent,
+};
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_node::ip::books::{Cause, SocketEvent};
 use aerostat_node::ip::meter::Sample;
+use aerostat_node::ip::offload::SuperFrame;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Instant, Machine};
@@ -51,6 +54,13 @@ pub enum LabEvent {
         itf: usize,
         /// The frame.
         frame: Vec<u8>,
+    },
+    /// Many frames for interface `lecN` of a Linux kernel, as one super frame.
+    Train {
+        /// N.
+        itf: usize,
+        /// The frames.
+        frame: KernelTrain,
     },
     /// A frame for a daemon that is a process of its own. In virtual time there are no processes.
     Daemon(Role, Vec<u8>),
@@ -181,6 +191,10 @@ impl LabNode {
     pub fn frame(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
         self.input(HostInput::Frame { itf, frame }, now);
     }
+    /// Makes an end system send many frames on its interface `itf`, as segments of a super frame of its kernel.
+    pub fn super_frame(&mut self, itf: usize, frame: SuperFrame, now: Instant) {
+        self.input(HostInput::SuperFrame { itf, frame }, now);
+    }
     /// Puts an SDU on a connection of an end system, bypassing the protocols of its host like an untrusted program;
     /// false if there is no such connection. Call this through [`Driver::with_node`](super::Driver::with_node).
     pub fn send_raw(&mut self, vc: Vc, sdu: Vec<u8>, now: Instant) -> bool {
@@ -224,6 +238,7 @@ impl StationNode {
         };
         Some(NodeOutput::Event(match event {
             StationEvent::Frame { itf, frame } => LabEvent::Frame { itf, frame },
+            StationEvent::Train { itf, frame } => LabEvent::Train { itf, frame },
             StationEvent::Daemon(role, frame) => LabEvent::Daemon(role, frame),
             StationEvent::Sample(sample) => LabEvent::Sample(sample),
             StationEvent::Finished(app, result) => LabEvent::Finished(app, result),
@@ -242,7 +257,8 @@ impl OutsideNode {
             let left = LabEvent::Socket(SocketEvent::Left(mark));
             self.events.push_back(left);
         }
-        self.events.push_back(LabEvent::Outside(run));
+        // A link out of the lab takes single PDUs and cells.
+        self.events.extend(run.singles().map(LabEvent::Outside));
     }
 }
 
@@ -285,7 +301,7 @@ impl Node for LabNode {
     ) -> Option<CellRun> {
         match self {
             // Cells that neither end a PDU nor are OAM only wait in the adapter; the host is not concerned.
-            Self::Station(node) if run.is_user() && !run.ends_pdu() => {
+            Self::Station(node) if run.is_user() && run.ends() == 0 => {
                 node.station.receive_middle(run, now);
                 None
             }

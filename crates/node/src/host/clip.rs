@@ -25,6 +25,13 @@ const ETHERNET: usize = 14;
 const ARP: [u8; 2] = [0x08, 0x06];
 const IPV4: [u8; 2] = [0x08, 0x00];
 
+/// The next hop that the hardware address of an IPv4 frame contains; `None` for other frames.
+pub(super) fn next_hop(frame: &[u8]) -> Option<Ipv4Addr> {
+    let header: &[u8; ETHERNET] = frame.first_chunk()?;
+    let is_packet = header[12..] == IPV4 && header[..2] == NEXT_HOP;
+    is_packet.then(|| Ipv4Addr::new(header[2], header[3], header[4], header[5]))
+}
+
 impl Host {
     /// Sends a frame of the IP side to a next hop of a Classical IP subnet.
     pub(super) fn send_on_clip(
@@ -83,18 +90,28 @@ impl Host {
         }
     }
 
-    fn deliver_packet(&mut self, itf: usize, packet: &[u8], path: Path, now: Instant) {
-        let mut frame = Vec::with_capacity(ETHERNET + packet.len());
+    /// The Ethernet header of packets that arrived on interface `itf`, with room for one such packet.
+    fn header_with_room(&self, itf: usize, packet: usize) -> Vec<u8> {
+        let mut frame = Vec::with_capacity(ETHERNET + packet);
         frame.extend(self.interfaces[itf].mac.0);
         frame.extend(ARRIVED);
         frame.extend(IPV4);
+        frame
+    }
+    /// The Ethernet header of packets that arrived on interface `itf`.
+    pub(super) fn arrived_header(&self, itf: usize) -> Vec<u8> {
+        self.header_with_room(itf, 0)
+    }
+
+    fn deliver_packet(&mut self, itf: usize, packet: &[u8], path: Path, now: Instant) {
+        let mut frame = self.header_with_room(itf, packet.len());
         frame.extend(packet);
         self.deliver(itf, frame, path, now);
     }
 
     /// The path of a received packet. A packet from another subnet that did not come from the router came over a
     /// shortcut.
-    fn path_of(&self, from: Option<AtmAddress>, packet: &[u8], itf: usize) -> Path {
+    pub(super) fn path_of(&self, from: Option<AtmAddress>, packet: &[u8], itf: usize) -> Path {
         let client = self.nhc.and_then(|nhc| self.machine(nhc));
         let (Some(client), Some(clip)) = (client, self.clip_of(itf)) else {
             return Path::Lane;
@@ -153,7 +170,7 @@ impl Host {
             }
             self.nhc_output(nhc.slot(), output, now);
         }
-        self.count_sent(itf, path);
+        self.count_sent(itf, path, 1);
         self.tell_sent(before, sample, path);
         path
     }

@@ -44,6 +44,7 @@ mod station;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod trains;
 mod writers;
 mod writes;
 
@@ -54,11 +55,13 @@ pub use segment::{Segment, SegmentHost};
 pub use service::{Serves, Service, ServiceKind, Typed};
 pub use station::{Station, StationEvent};
 pub use tables::VcUser;
+pub use trains::KernelTrain;
 
 use crate::atm::{DataUnit, DataUnitBuf, Mark};
 use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::meter::{Meter, Path, Sample};
+use crate::ip::offload::SuperFrame;
 use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Signalling};
 use aerostat_proto::clip::Clip;
@@ -93,6 +96,13 @@ pub enum HostInput<'a> {
         itf: usize,
         /// The frame, without padding and check sequence.
         frame: Vec<u8>,
+    },
+    /// Many frames as one super frame from the kernel's interface `lecN`.
+    SuperFrame {
+        /// N.
+        itf: usize,
+        /// The frames, which begin with Ethernet headers.
+        frame: SuperFrame,
     },
     /// A command of the experimenter.
     Command(HostCommand),
@@ -141,6 +151,13 @@ pub enum HostOutput {
         /// The SDU.
         sdu: Sdu,
     },
+    /// Send the segments of a super frame as AAL5 SDUs.
+    SendTrain {
+        /// Their label.
+        vc: Vc,
+        /// The SDUs.
+        frame: SuperFrame,
+    },
     /// A program writes an AAL5 SDU, and waits for [`Host::written`].
     Write {
         /// Its label.
@@ -173,6 +190,13 @@ pub enum HostOutput {
         itf: usize,
         /// The frame.
         frame: Vec<u8>,
+    },
+    /// Many frames for the kernel's interface `lecN`.
+    Train {
+        /// N.
+        itf: usize,
+        /// The frames.
+        frame: KernelTrain,
     },
     /// A measured packet left or reached the IP stack.
     Sample(Sample),
@@ -521,6 +545,7 @@ impl Host {
             HostInput::Start => self.start(now),
             HostInput::Sdu { vc, sdu } => self.receive_sdu(vc, sdu, now),
             HostInput::Frame { itf, frame } => self.send_own(itf, frame, now),
+            HostInput::SuperFrame { itf, frame } => self.send_super(itf, frame, now),
             HostInput::Command(command) => self.command(command, now),
             HostInput::Daemon(role, event) => self.tell_seats(role, event, now),
         }

@@ -129,7 +129,7 @@ impl Host {
     }
 
     /// Sends an SDU of the user in `slot`. Signalling knows its label, but the SDU does not pass through signalling.
-    fn send(&mut self, slot: usize, conn: ConnId, sdu: Sdu, now: Instant) {
+    pub(super) fn send(&mut self, slot: usize, conn: ConnId, sdu: Sdu, now: Instant) {
         // What was asked of signalling before leaves before.
         if self.touched.contains(&Part::Signalling) {
             self.drain_signalling(now);
@@ -325,20 +325,29 @@ impl Host {
 
     /// Records that a frame leaves by this path; its sample was taken before.
     fn note_sent(&mut self, itf: usize, sample: Option<Sample>, path: Path) {
-        self.count_sent(itf, path);
+        self.count_sent(itf, path, 1);
         let sample = sample.map(|sample| Sample { path, ..sample });
         self.out.extend(sample.map(HostOutput::Sample));
     }
 
-    pub(super) fn count_sent(&mut self, itf: usize, path: Path) {
+    pub(super) fn count_sent(&mut self, itf: usize, path: Path, frames: u16) {
         let counters = &mut self.interfaces[itf].counters;
         match path {
-            Path::Lane => counters.lane_out += 1,
-            Path::Shortcut => counters.shortcut_out += 1,
+            Path::Lane => counters.lane_out += u64::from(frames),
+            Path::Shortcut => counters.shortcut_out += u64::from(frames),
         }
     }
 
-    fn send_on_lane(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+    pub(super) fn count_received(&mut self, itf: usize, path: Path, frames: u16) {
+        let counters = self.interfaces.get_mut(itf).map(|itf| &mut itf.counters);
+        match (counters, path) {
+            (Some(counters), Path::Lane) => counters.lane_in += u64::from(frames),
+            (Some(counters), Path::Shortcut) => counters.shortcut_in += u64::from(frames),
+            (None, _) => {}
+        }
+    }
+
+    pub(super) fn send_on_lane(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
         let Some(interface) = self.interfaces.get(itf) else {
             return;
         };
@@ -353,13 +362,10 @@ impl Host {
 
     /// Delivers a frame that arrived on interface `itf`.
     pub(super) fn deliver(&mut self, itf: usize, frame: Vec<u8>, path: Path, now: Instant) {
-        let Some(interface) = self.interfaces.get_mut(itf) else {
+        if itf >= self.interfaces.len() {
             return;
-        };
-        match path {
-            Path::Lane => interface.counters.lane_in += 1,
-            Path::Shortcut => interface.counters.shortcut_in += 1,
         }
+        self.count_received(itf, path, 1);
         if !self.bridge_in(itf, &frame, path, now) {
             return;
         }

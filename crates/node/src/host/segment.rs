@@ -108,6 +108,11 @@ impl Segment {
         }
     }
 
+    /// True if the segment is the kernel's.
+    pub(super) const fn is_kernel(&self) -> bool {
+        self.kernel
+    }
+
     pub(super) fn hosts(&self) -> &[SegmentHost] {
         &self.hosts
     }
@@ -406,18 +411,33 @@ impl Host {
 
     /// Handles a frame from the port that a kernel's bridge has on the ELAN: of the kernel itself, or of a station.
     fn send_bridged(&mut self, frame: Vec<u8>, now: Instant) {
-        let (source, to) = (address(&frame, 6), address(&frame, 0));
+        self.learn_bridged(&frame, (1, frame.len()), now);
+        self.transmit(0, frame, now);
+    }
+
+    /// Learns from frames that the kernel's bridge sends to the ELAN; they have the addresses of `frame`.
+    pub(super) fn learn_bridged(
+        &mut self,
+        frame: &[u8],
+        (frames, octets): (u16, usize),
+        now: Instant,
+    ) {
+        let (source, to) = (address(frame, 6), address(frame, 0));
         let own = self.interfaces.first().map(|interface| interface.mac);
         if let Some(segment) = self.segment.as_mut().filter(|_| source != own) {
-            segment.counters.frames += 1;
-            segment.counters.octets += frame.len() as u64;
-            if segment.learn(&frame, now) {
-                self.station_came(&frame, now);
+            segment.counters.frames += u64::from(frames);
+            segment.counters.octets += octets as u64;
+            if segment.learn(frame, now) {
+                self.station_came(frame, now);
             }
         }
         // The kernel's bridge would not send the frame here if it still knew the destination on another port.
         self.station_left(to, now);
-        self.transmit(0, frame, now);
+    }
+
+    /// The source of a frame from the ELAN is not on the segment any more.
+    pub(super) fn source_left(&mut self, frame: &[u8], now: Instant) {
+        self.station_left(address(frame, 6), now);
     }
 
     fn station_came(&mut self, frame: &[u8], now: Instant) {
@@ -444,7 +464,7 @@ impl Host {
         let own = self.interfaces.get(itf).map(|interface| interface.mac);
         let to = address(frame, 0);
         if itf == 0 && path == Path::Lane {
-            self.station_left(address(frame, 6), now);
+            self.source_left(frame, now);
         }
         let (0, Some(segment)) = (itf, &mut self.segment) else {
             return true;

@@ -1,13 +1,14 @@
 //! A host with its adapter, which a driver connects to a link.
 
 use super::writers::Writers;
-use super::{Host, HostInput, HostOutput, Sample};
+use super::{Host, HostInput, HostOutput, KernelTrain, Sample};
 use crate::atm::{
     CellRate, CellRun, DataUnit, DataUnitBuf, DropReason, Mark, Nic, NicDiscard, NicEvent, Pdu,
-    Written,
+    PduTrain, Written,
 };
 use crate::ip::apps::{AppId, AppResult};
 use crate::ip::books::{Cause, SocketEvent};
+use crate::ip::offload::SuperFrame;
 use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Trace};
@@ -23,6 +24,13 @@ pub enum StationEvent {
         itf: usize,
         /// The frame.
         frame: Vec<u8>,
+    },
+    /// Many frames for the kernel's interface `lecN`.
+    Train {
+        /// N.
+        itf: usize,
+        /// The frames.
+        frame: KernelTrain,
     },
     /// A measured packet left or reached the IP stack.
     Sample(Sample),
@@ -105,25 +113,36 @@ impl Station {
 
     /// Receives cells from the link.
     pub fn receive(&mut self, run: CellRun, now: Instant) {
-        let event = self.nic.receive(run, now);
-        self.collect_discards();
-        match event {
-            NicEvent::Sdu { vc, sdu } => {
-                let input = HostInput::Sdu {
-                    vc,
-                    sdu: DataUnit::from(&sdu.pdu),
-                };
-                self.host.handle_input(input, now);
-                self.drain(now);
+        let mut rest = Some(run);
+        while rest.is_some() {
+            let event = self.nic.receive_next(&mut rest, now);
+            self.collect_discards();
+            match event {
+                NicEvent::Sdu { vc, sdu } => self.receive_pdu(vc, &sdu.pdu, now),
+                NicEvent::Train { vc, part } => {
+                    if let Some(part) = self.host.receive_train(vc, part, now) {
+                        part.pdus().for_each(|pdu| self.receive_pdu(vc, &pdu, now));
+                    }
+                    self.drain(now);
+                }
+                NicEvent::Lost { vc, .. } => self.host.damaged(vc, now),
+                _ => {}
             }
-            NicEvent::Lost { vc, .. } => self.host.damaged(vc, now),
-            _ => {}
         }
+    }
+
+    fn receive_pdu(&mut self, vc: Vc, pdu: &Pdu, now: Instant) {
+        let sdu = DataUnit::from(pdu);
+        self.host.handle_input(HostInput::Sdu { vc, sdu }, now);
+        self.drain(now);
     }
 
     /// Receives cells that neither end a PDU nor are OAM cells: they only wait in the adapter.
     pub fn receive_middle(&mut self, run: CellRun, now: Instant) {
-        self.nic.receive(run, now);
+        let mut rest = Some(run);
+        while rest.is_some() {
+            self.nic.receive_next(&mut rest, now);
+        }
         self.collect_discards();
     }
 
@@ -186,12 +205,11 @@ impl Station {
         while let Some(output) = self.host.poll_output() {
             let event = match output {
                 HostOutput::Send { vc, sdu } => {
-                    let pdu = Pdu::of(sdu);
-                    if self.nic.send(vc, pdu.clone(), now).is_none() {
-                        self.late += 1;
-                        let why = Cause::Service(Discard::Closed);
-                        self.lost(why, &pdu);
-                    }
+                    self.send(vc, Pdu::of(sdu), now);
+                    continue;
+                }
+                HostOutput::SendTrain { vc, frame } => {
+                    self.send_train(vc, frame, now);
                     continue;
                 }
                 HostOutput::Write { vc, sdu, mark } => {
@@ -214,6 +232,7 @@ impl Station {
                     continue;
                 }
                 HostOutput::Frame { itf, frame } => StationEvent::Frame { itf, frame },
+                HostOutput::Train { itf, frame } => StationEvent::Train { itf, frame },
                 HostOutput::Sample(sample) => StationEvent::Sample(sample),
                 HostOutput::Finished(app, result) => StationEvent::Finished(app, result),
                 HostOutput::Daemon(role, frame) => StationEvent::Daemon(role, frame),
@@ -226,6 +245,29 @@ impl Station {
                 HostOutput::Trace(trace) => StationEvent::Trace(trace),
             };
             self.events.push_back(event);
+        }
+    }
+
+    fn send(&mut self, vc: Vc, pdu: Pdu, now: Instant) {
+        if self.nic.send(vc, pdu.clone(), now).is_none() {
+            self.late += 1;
+            let why = Cause::Service(Discard::Closed);
+            self.lost(why, &pdu);
+        }
+    }
+
+    fn send_train(&mut self, vc: Vc, frame: SuperFrame, now: Instant) {
+        match PduTrain::new(frame) {
+            Ok(train) => {
+                if self.nic.send_train(vc, train.clone(), now).is_none() {
+                    self.late += u64::from(train.count());
+                }
+            }
+            Err(frame) => {
+                for sdu in frame.segments() {
+                    self.send(vc, Pdu::new(sdu), now);
+                }
+            }
         }
     }
 

@@ -171,6 +171,12 @@ impl Meter {
         }
     }
 
+    /// True if no flow begins or ends at this host.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.flows.is_empty()
+    }
+
     /// Takes a frame that the host's stack sends by `path`.
     #[must_use]
     pub fn sent(&self, frame: &[u8], path: Path, now: Instant) -> Option<Sample> {

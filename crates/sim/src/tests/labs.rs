@@ -30,6 +30,7 @@ impl Observer<LabEvent> for Log {
             | LabEvent::Joined { .. }
             | LabEvent::Reaches { .. }
             | LabEvent::Frame { .. }
+            | LabEvent::Train { .. }
             | LabEvent::Daemon(..)
             | LabEvent::Outside(_) => {}
         }
