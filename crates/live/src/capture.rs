@@ -197,6 +197,31 @@ impl Captures {
             || self.ladders.iter().any(|ladder| ladder.watches(end))
     }
 
+    /// True if a tap records what becomes of single PDUs, so that PDUs must not move together.
+    #[must_use]
+    pub fn needs_singles(&self) -> bool {
+        let both = self.running.iter().any(|capture| capture.form.both_ends);
+        both || !self.ladders.is_empty()
+    }
+
+    /// Records the PDUs of a train, each at the time when its first cell passes.
+    fn train(
+        &mut self,
+        end: End,
+        direction: Direction,
+        run: &CellRun,
+        dropped: Option<DropReason>,
+        mut now: Instant,
+    ) {
+        let mut taps = self.running.iter();
+        let tap = taps.find_map(|capture| capture.tap(end, direction));
+        let cell = tap.map_or(Duration::ZERO, |(_, _, cell)| cell);
+        for single in run.clone().singles() {
+            self.packet(end, direction, &single, dropped, now);
+            now += cell * single.count.into();
+        }
+    }
+
     /// Reports cells that a queue in front of an end has discarded. They never reach a link, so only message ladders
     /// show them.
     pub(crate) fn refused(&mut self, end: End, run: &CellRun, reason: DropReason, now: Instant) {
@@ -217,6 +242,13 @@ impl Captures {
     ) {
         let (watched, sent) = (!self.is_empty(), direction == Direction::Sent);
         if !watched && !sent {
+            return;
+        }
+        if run.train().is_some() {
+            // A train has no control messages, which are kept even if nobody watches.
+            if watched {
+                self.train(end, direction, run, dropped, now);
+            }
             return;
         }
         let vc = run.vc;

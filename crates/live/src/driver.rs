@@ -14,6 +14,7 @@ use crate::confine::{Confinement, Needs, confine};
 use crate::control::{self, Answer, Connections, Pending, Reply, Request};
 use crate::daemons::{self, Daemons};
 use crate::detach::Ties;
+use crate::frames::{FrameBuffers, Got};
 use crate::helper::Helper;
 use crate::keepers::Keepers;
 use crate::namespace::NetNs;
@@ -28,7 +29,7 @@ use crate::signals::Signals;
 use crate::stations::Stations;
 use crate::story::Story;
 use crate::supervisor::LabProcesses;
-use crate::tap::{Tap, VNET_HEADER};
+use crate::tap::Tap;
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
 use aerostat_lab::event::{self, Event, Names};
@@ -36,7 +37,6 @@ use aerostat_lab::model::{FaultKind, Lab, NodeId};
 use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::report::RunReport;
 use aerostat_node::host::{HostCommand, ServiceKind};
-use aerostat_node::ip::offload::{VnetHeader, complete};
 use aerostat_proto::{Duration, Instant, Trace};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -52,6 +52,8 @@ const STEP: usize = 256;
 const FRAMES: usize = 32;
 /// The loop does not sleep for deadlines nearer than this.
 const SPIN: Duration = Duration::from_micros(10);
+/// How long the loop may handle near events of the network in one turn.
+const HURRY: Duration = Duration::from_micros(50);
 /// How often the loop checks whether the lab is ready, or whether the end is reached.
 const LOOK: Duration = Duration::from_millis(20);
 /// Interval after which the missing conditions are reported again.
@@ -66,9 +68,6 @@ const CLEAR: Duration = Duration::from_millis(500);
 const ANSWERS: usize = 64;
 /// How long clients that requested the end may take to read its results.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Longest frame of a TAP with its header.
-const FRAME_BUFFER: usize = VNET_HEADER + 14 + 65_536;
-
 const ALARM: Token = Token(0);
 const REQUESTS: Token = Token(1);
 const SIGNALS: Token = Token(2);
@@ -109,6 +108,8 @@ pub(crate) struct Driver<'a> {
     poll: Poll,
     alarm: Alarm,
     taps: Vec<TapPort>,
+    /// Memory for their frames.
+    buffers: FrameBuffers,
     tap_of: BTreeMap<(usize, usize), usize>,
     /// Links out of the lab.
     pub(crate) outside: Vec<outside::Link>,
@@ -235,6 +236,7 @@ impl<'a> Driver<'a> {
             poll,
             alarm,
             taps,
+            buffers: FrameBuffers::default(),
             tap_of,
             outside_of: links.iter().map(|link| link.node.0).zip(0..).collect(),
             outside: links,
@@ -302,7 +304,6 @@ impl<'a> Driver<'a> {
     ) -> Result<Report, UpError> {
         let broken = |error| UpError::Io("the lab's loop".into(), error);
         self.world.start(self.builder, self.clock.now());
-        let mut buffer = vec![0; FRAME_BUFFER];
         let mut events = Events::with_capacity(256);
         let mut look_at = Instant::ZERO;
         let mut remind = (Instant::ZERO + LOOK * 10, REMIND);
@@ -311,9 +312,9 @@ impl<'a> Driver<'a> {
             let caught_up = self.world.step(now, STEP);
             self.faults(now, tell);
             // Frames that the kernel sends now come after all events that were due before.
-            let mut reading =
-                caught_up && self.read_taps(&mut buffer, now) | self.outside(now, tell);
+            let mut reading = caught_up && self.read_taps(now) | self.outside(now, tell);
             reading |= self.daemons(now, tell);
+            self.hurry();
             self.routes(now, tell);
             // What has just come leaves in this turn, if its queues let it.
             if caught_up {
@@ -357,6 +358,23 @@ impl<'a> Driver<'a> {
             }
             let until = if waiting { Some(look_at) } else { None };
             self.sleep(reading, until, &mut events).map_err(broken)?;
+        }
+    }
+
+    /// Handles events of the network that are too near to sleep or poll in between: those of a frame that has just
+    /// come, until it leaves the network.
+    fn hurry(&mut self) {
+        let start = self.clock.now();
+        let mut now = start;
+        while let Some(next) = self.world.poll_timeout()
+            && next <= now + SPIN
+            && now < start + HURRY
+        {
+            if next <= now && !self.world.step(now, STEP) {
+                return;
+            }
+            core::hint::spin_loop();
+            now = self.clock.now();
         }
     }
 
@@ -434,29 +452,22 @@ impl<'a> Driver<'a> {
     }
 
     /// Takes frames from the kernel; true if more could be taken at once.
-    fn read_taps(&mut self, buffer: &mut [u8], now: Instant) -> bool {
+    fn read_taps(&mut self, now: Instant) -> bool {
         let mut more = false;
         for port in &mut self.taps {
             for _ in 0..FRAMES {
                 if !port.readable || !self.world.takes_frames(port.node) {
                     break;
                 }
-                let Ok(Some(octets)) = port.tap.read(buffer) else {
-                    port.readable = false;
-                    break;
-                };
-                let done = octets
-                    .split_at_checked(VNET_HEADER)
-                    .and_then(|(header, frame)| {
-                        complete(&VnetHeader::decode(header).ok()?, frame).ok()
-                    });
-                match done {
-                    None => self.frames.bad += 1,
-                    Some(frames) => {
-                        for frame in frames {
-                            self.world.kernel_frame(port.node, port.itf, frame, now);
-                        }
+                let (world, node, itf) = (&mut self.world, port.node, port.itf);
+                match self.buffers.read(&port.tap) {
+                    Got::Nothing => {
+                        port.readable = false;
+                        break;
                     }
+                    Got::Bad => self.frames.bad += 1,
+                    Got::Frame(frame) => world.kernel_frame(node, itf, frame, now),
+                    Got::SuperFrame(frame) => world.kernel_super_frame(node, itf, frame, now),
                 }
             }
             more |= port.readable && self.world.takes_frames(port.node);
@@ -562,6 +573,16 @@ impl<'a> Driver<'a> {
                         .and_then(|tap| self.taps.get(*tap));
                     let taken = port.is_some_and(|port| port.tap.write(&frame).unwrap_or(false));
                     self.frames.refused += u64::from(!taken);
+                }
+                Output::Train { node, itf, frame } => {
+                    let port = self
+                        .tap_of
+                        .get(&(node.0, itf))
+                        .and_then(|tap| self.taps.get(*tap));
+                    let write = |port: &TapPort| port.tap.write_part(&frame.frame());
+                    let taken = port.is_some_and(|port| write(port).unwrap_or(false));
+                    self.frames.refused += u64::from(!taken);
+                    self.buffers.recycle(frame.into_memory());
                 }
                 Output::Outside(node, run) => {
                     let place = self.outside_of.get(&node.0);

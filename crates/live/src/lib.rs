@@ -14,6 +14,7 @@ pub mod daemons;
 pub mod detach;
 mod driver;
 pub mod force;
+mod frames;
 mod graph;
 pub mod helper;
 mod keepers;

@@ -4,7 +4,9 @@
 //! `aerostat_node::ip::offload` completes them before they become AAL5 PDUs.
 
 use crate::namespace::{NetNs, ip};
+use aerostat_node::ip::offload::{KernelPart, VnetHeader};
 use aerostat_wire::MacAddr;
+use rustix::buffer::spare_capacity;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::io;
 
@@ -80,15 +82,16 @@ impl Tap {
         })
     }
 
-    /// Reads one frame behind its vnet header; `None` when no frame waits.
+    /// Reads one frame behind its vnet header, into the spare capacity of `buffer`; false when no frame waits. A frame
+    /// that is longer than the capacity is cut.
     ///
     /// # Errors
     /// The error of the kernel.
-    pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<Option<&'b [u8]>> {
+    pub fn read(&self, buffer: &mut Vec<u8>) -> io::Result<bool> {
         loop {
-            return match rustix::io::read(&self.fd, &mut *buffer) {
-                Ok(len) => Ok(buffer.get(..len)),
-                Err(rustix::io::Errno::AGAIN) => Ok(None),
+            return match rustix::io::read(&self.fd, spare_capacity(buffer)) {
+                Ok(_) => Ok(true),
+                Err(rustix::io::Errno::AGAIN) => Ok(false),
                 // After a signal frames may still wait, and the poller would not report them again.
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => Err(error.into()),
@@ -101,8 +104,29 @@ impl Tap {
     /// # Errors
     /// The error of the kernel.
     pub fn write(&self, frame: &[u8]) -> io::Result<bool> {
-        let header = [0_u8; VNET_HEADER];
-        let parts = [io::IoSlice::new(&header), io::IoSlice::new(frame)];
+        self.write_parts(&[0; VnetHeader::LEN], frame, &[])
+    }
+
+    /// Writes a frame, possibly a super frame, that the kernel completes as its vnet header says; `Ok(false)` when the
+    /// kernel has no room.
+    ///
+    /// # Errors
+    /// The error of the kernel.
+    pub fn write_part(&self, part: &KernelPart<'_>) -> io::Result<bool> {
+        self.write_parts(&part.vnet, &part.headers, part.payload)
+    }
+
+    fn write_parts(
+        &self,
+        vnet: &[u8; VnetHeader::LEN],
+        headers: &[u8],
+        payload: &[u8],
+    ) -> io::Result<bool> {
+        let mut header = [0_u8; VNET_HEADER];
+        if let Some(start) = header.first_chunk_mut() {
+            *start = *vnet;
+        }
+        let parts = [&header[..], headers, payload].map(io::IoSlice::new);
         match rustix::io::writev(&self.fd, &parts) {
             Ok(_) => Ok(true),
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::NOBUFS) => Ok(false),
@@ -161,15 +185,12 @@ mod tests {
             socket.send_to(b"hello", "10.1.0.11:9").map(drop)
         })
         .unwrap();
-        let mut buffer = vec![0; 70_000];
         // The kernel also sends packets of its own, for example IPv6 group reports, before or after the ARP request.
         let mut heard = Vec::new();
         let arp = loop {
-            match tap
-                .read(&mut buffer)
-                .unwrap()
-                .map(|frame| &frame[VNET_HEADER..])
-            {
+            let mut buffer = Vec::with_capacity(70_000);
+            let read = tap.read(&mut buffer).unwrap();
+            match read.then(|| &buffer[VNET_HEADER..]) {
                 Some(frame) if frame[12..14] == [8, 6] => break frame.to_vec(),
                 Some(frame) => heard.push(frame.to_vec()),
                 None => {

@@ -32,9 +32,10 @@ use aerostat_lab::plant::{
 };
 use aerostat_lab::report::RunReport;
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason};
-use aerostat_node::host::{DaemonMessage, HostCommand};
+use aerostat_node::host::{DaemonMessage, HostCommand, KernelTrain};
 use aerostat_node::ip::books::Place;
 use aerostat_node::ip::flow_stats::FlowStats;
+use aerostat_node::ip::offload::SuperFrame;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::Switch;
 use aerostat_proto::split::{ProcessEvent, Role};
@@ -64,6 +65,15 @@ pub enum Output {
         itf: usize,
         /// The frame.
         frame: Vec<u8>,
+    },
+    /// Many frames for interface `lecN` of a kernel node, as one super frame.
+    Train {
+        /// The node.
+        node: NodeId,
+        /// N.
+        itf: usize,
+        /// The frames.
+        frame: KernelTrain,
     },
     /// A program of an embedded host ended; it belongs to the flow with this number.
     Finished(NodeId, usize),
@@ -166,6 +176,24 @@ impl World {
     pub fn kernel_frame(&mut self, node: NodeId, itf: usize, frame: Vec<u8>, now: Instant) {
         self.plant.advance_to(now);
         self.with_node(node, |node, now| node.frame(itf, frame, now));
+    }
+
+    /// A super frame from interface `lecN` of a kernel node.
+    pub fn kernel_super_frame(
+        &mut self,
+        node: NodeId,
+        itf: usize,
+        frame: SuperFrame,
+        now: Instant,
+    ) {
+        if self.captures.needs_singles() {
+            for frame in frame.segments() {
+                self.kernel_frame(node, itf, frame, now);
+            }
+            return;
+        }
+        self.plant.advance_to(now);
+        self.with_node(node, |node, now| node.super_frame(itf, frame, now));
     }
 
     /// True if this node takes frames from its kernel.
@@ -317,6 +345,7 @@ impl Driver for World {
     fn event(&mut self, node: NodeId, event: LabEvent) {
         let output = match self.ledger.take(node, event, self.plant.now()) {
             Some(LabEvent::Frame { itf, frame }) => Output::Frame { node, itf, frame },
+            Some(LabEvent::Train { itf, frame }) => Output::Train { node, itf, frame },
             Some(LabEvent::Daemon(role, frame)) => Output::Daemon(node, role, frame),
             Some(LabEvent::Outside(run)) => Output::Outside(node, run),
             Some(LabEvent::Finished(app, result)) => {

@@ -4,6 +4,7 @@ mod books;
 mod captures;
 mod clocks;
 mod policing;
+mod trains;
 
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
@@ -73,7 +74,9 @@ impl<'a> Run<'a> {
                         .push(format!("{} {name} {}", at.as_nanos(), trace.name));
                 }
                 Output::Finished(..) => {}
-                Output::Frame { .. } => panic!("nobody here is a kernel"),
+                Output::Frame { .. } | Output::Train { .. } => {
+                    panic!("nobody here is a kernel")
+                }
                 // There is no peer outside.
                 Output::Outside(..) => {}
                 Output::Daemon(..) => panic!("nobody here has daemons"),
