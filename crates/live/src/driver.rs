@@ -8,13 +8,15 @@
 //! requests. A TAP is not read while its adapter has a backlog, so that the kernel's own queue fills and its TCP slows
 //! down, as with a network card.
 
+mod taps;
+
 use crate::answers;
 use crate::clock::{Alarm, Clock};
 use crate::confine::{Confinement, Needs, confine};
 use crate::control::{self, Answer, Connections, Pending, Reply, Request};
 use crate::daemons::{self, Daemons};
 use crate::detach::Ties;
-use crate::frames::{FrameBuffers, Got};
+use crate::frames::FrameBuffers;
 use crate::helper::Helper;
 use crate::keepers::Keepers;
 use crate::namespace::NetNs;
@@ -29,7 +31,6 @@ use crate::signals::Signals;
 use crate::stations::Stations;
 use crate::story::Story;
 use crate::supervisor::LabProcesses;
-use crate::tap::Tap;
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
 use aerostat_lab::event::{self, Event, Names};
@@ -45,11 +46,10 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
+use taps::TapPort;
 
 /// Limit of network events handled in one turn.
 const STEP: usize = 256;
-/// Limit of frames taken from one TAP in one turn.
-const FRAMES: usize = 32;
 /// The loop does not sleep for deadlines nearer than this.
 const SPIN: Duration = Duration::from_micros(10);
 /// How long the loop may handle near events of the network in one turn.
@@ -79,15 +79,6 @@ const KEEPERS: Token = Token(usize::MAX / 2 - 2);
 
 /// A trace event about a node.
 type Word = (NodeId, Trace);
-
-/// A TAP in the loop.
-struct TapPort {
-    node: NodeId,
-    itf: usize,
-    tap: Tap,
-    /// True if frames may be waiting: the poller reports only changes.
-    readable: bool,
-}
 
 /// Frames that were lost between kernel and network.
 #[derive(Clone, Copy, Debug, Default)]
@@ -451,30 +442,6 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Takes frames from the kernel; true if more could be taken at once.
-    fn read_taps(&mut self, now: Instant) -> bool {
-        let mut more = false;
-        for port in &mut self.taps {
-            for _ in 0..FRAMES {
-                if !port.readable || !self.world.takes_frames(port.node) {
-                    break;
-                }
-                let (world, node, itf) = (&mut self.world, port.node, port.itf);
-                match self.buffers.read(&port.tap) {
-                    Got::Nothing => {
-                        port.readable = false;
-                        break;
-                    }
-                    Got::Bad => self.frames.bad += 1,
-                    Got::Frame(frame) => world.kernel_frame(node, itf, frame, now),
-                    Got::SuperFrame(frame) => world.kernel_super_frame(node, itf, frame, now),
-                }
-            }
-            more |= port.readable && self.world.takes_frames(port.node);
-        }
-        more
-    }
-
     /// Gives every link out of the lab its turn; true if more work could be done at once.
     fn outside(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
         let (mut more, mut told) = (false, std::mem::take(&mut self.told));
@@ -567,21 +534,10 @@ impl<'a> Driver<'a> {
         while let Some(output) = self.world.poll_output() {
             match output {
                 Output::Frame { node, itf, frame } => {
-                    let port = self
-                        .tap_of
-                        .get(&(node.0, itf))
-                        .and_then(|tap| self.taps.get(*tap));
-                    let taken = port.is_some_and(|port| port.tap.write(&frame).unwrap_or(false));
-                    self.frames.refused += u64::from(!taken);
+                    self.write_to(node, itf, |tap| tap.write(&frame));
                 }
                 Output::Train { node, itf, frame } => {
-                    let port = self
-                        .tap_of
-                        .get(&(node.0, itf))
-                        .and_then(|tap| self.taps.get(*tap));
-                    let write = |port: &TapPort| port.tap.write_part(&frame.frame());
-                    let taken = port.is_some_and(|port| write(port).unwrap_or(false));
-                    self.frames.refused += u64::from(!taken);
+                    self.write_to(node, itf, |tap| tap.write_part(&frame.frame()));
                     self.buffers.recycle(frame.into_memory());
                 }
                 Output::Outside(node, run) => {

@@ -1,0 +1,59 @@
+//! The TAPs in the loop: frames from kernels and to kernels.
+
+use super::Driver;
+use crate::frames::Got;
+use crate::tap::Tap;
+use aerostat_lab::model::NodeId;
+use aerostat_proto::Instant;
+use std::io;
+
+/// Limit of frames taken from one TAP in one turn.
+const FRAMES: usize = 32;
+
+/// A TAP in the loop.
+pub(super) struct TapPort {
+    pub(super) node: NodeId,
+    pub(super) itf: usize,
+    pub(super) tap: Tap,
+    /// True if frames may be waiting: the poller reports only changes.
+    pub(super) readable: bool,
+}
+
+impl Driver<'_> {
+    /// Takes frames from the kernel; true if more could be taken at once.
+    pub(super) fn read_taps(&mut self, now: Instant) -> bool {
+        let mut more = false;
+        for port in &mut self.taps {
+            for _ in 0..FRAMES {
+                if !port.readable || !self.world.takes_frames(port.node) {
+                    break;
+                }
+                let (world, node, itf) = (&mut self.world, port.node, port.itf);
+                match self.buffers.read(&port.tap) {
+                    Got::Nothing => {
+                        port.readable = false;
+                        break;
+                    }
+                    Got::Bad => self.frames.bad += 1,
+                    Got::Frame(frame) => world.kernel_frame(node, itf, frame, now),
+                    Got::SuperFrame(frame) => world.kernel_super_frame(node, itf, frame, now),
+                }
+            }
+            more |= port.readable && self.world.takes_frames(port.node);
+        }
+        more
+    }
+
+    /// Writes a frame to interface `lecN` of a node's kernel.
+    pub(super) fn write_to(
+        &mut self,
+        node: NodeId,
+        itf: usize,
+        write: impl FnOnce(&Tap) -> io::Result<bool>,
+    ) {
+        let port = self.tap_of.get(&(node.0, itf));
+        let port = port.and_then(|tap| self.taps.get(*tap));
+        let taken = port.is_some_and(|port| write(&port.tap).unwrap_or(false));
+        self.frames.refused += u64::from(!taken);
+    }
+}
