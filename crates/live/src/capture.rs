@@ -245,7 +245,7 @@ impl Captures {
             return;
         }
         if run.train().is_some() {
-            // A train has no control messages, which are kept even if nobody watches.
+            // A train has no control messages, which are kept without any client, too.
             if watched {
                 self.train(end, direction, run, dropped, now);
             }

@@ -69,7 +69,7 @@ impl FrameBuffers {
             .map_err(|_| (Vec::with_capacity(ROOM + LONGEST), Got::Bad))
     }
 
-    /// Takes back memory that nobody needs any more.
+    /// Takes back memory that is not in use any more.
     pub(crate) fn recycle(&mut self, buffer: Option<Vec<u8>>) {
         if let Some(buffer) = buffer
             && self.spare.len() < SPARE

@@ -1,8 +1,8 @@
 //! A train of PDUs: the PDUs that one super frame of a kernel stands for.
 //!
 //! A kernel hands over up to 64 KiB of TCP as one frame and leaves it to its network card to make segments. Each of
-//! these segments is a PDU, and all counters, queues, policers and captures see them as PDUs. But as long as nobody
-//! needs their octets, they stay one super frame, and a run of cells can contain the cells of several of them. The
+//! these segments is a PDU, and all counters, queues, policers and captures see them as PDUs. But as long as their
+//! octets are not needed, they stay one super frame, and a run of cells can contain the cells of several of them. The
 //! kernel at the other end gets one super frame again, or several if the cells came in several parts.
 //!
 //! A train is a sequence of PDUs of `each` cells, the last of which may be shorter. [`CellRun::singles`] makes runs of
@@ -172,7 +172,7 @@ impl TrainPart {
         let pdus = usize::from(self.pdus.start)..usize::from(self.pdus.end);
         self.train.0.frame.part(ethernet, pdus)
     }
-    /// The memory of the super frame, if nobody else needs it.
+    /// The memory of the super frame, if no other part of it is in use.
     #[must_use]
     pub fn into_memory(self) -> Option<Vec<u8>> {
         Arc::try_unwrap(self.train.0)

@@ -37,7 +37,7 @@ impl KernelTrain {
     pub fn frame(&self) -> KernelPart<'_> {
         self.part.for_kernel(&self.ethernet)
     }
-    /// The memory of the super frame, if nobody else needs it.
+    /// The memory of the super frame, if no other part of it is in use.
     #[must_use]
     pub fn into_memory(self) -> Option<Vec<u8>> {
         self.part.into_memory()
