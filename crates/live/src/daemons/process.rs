@@ -1,7 +1,7 @@
 //! A daemon's process: a socket, a clock, signals, and the machine.
 
 use super::frames::{Frames, Got, buffer};
-use super::{Action, Program};
+use super::{Action, Program, batch};
 use crate::clock::Clock;
 use crate::confine::confine_daemon;
 use crate::signals;
@@ -74,6 +74,7 @@ pub fn serve(role: Role, socket: &Path, node: &str, child: bool) -> Result<End, 
         clock: Clock::start(),
         program: super::program(role),
         buffer: buffer(),
+        packet: Vec::new(),
     };
     process.greet(role, node)?;
     let may = confine_daemon(child);
@@ -86,7 +87,10 @@ struct Process {
     signals: [UnixStream; 2],
     clock: Clock,
     program: Box<dyn Program>,
+    /// For what arrives.
     buffer: Vec<u8>,
+    /// For what is sent.
+    packet: Vec<u8>,
 }
 
 impl Process {
@@ -104,7 +108,9 @@ impl Process {
                 return Err(DaemonError::Refused("the lab does not answer".into()));
             }
             match self.frames.receive(&mut self.buffer) {
-                Got::Nothing => self.wait(Some(until), PollFlags::IN)?,
+                Got::Nothing => {
+                    self.wait(Some(until))?;
+                }
                 Got::End => return Err(DaemonError::Refused("the lab has ended".into())),
                 Got::Frame(frame) => {
                     let nonsense = |error| DaemonError::Nonsense(format!("{error}"));
@@ -124,64 +130,95 @@ impl Process {
     }
 
     fn run(mut self) -> Result<End, DaemonError> {
+        // The greeting may have left anything unread.
+        let mut ready = [true; 3];
+        let mut said = Vec::new();
         loop {
             let now = self.clock.now();
-            let Some(more) = self.listen(now)? else {
+            let [lab, signals @ ..] = ready;
+            if lab && !self.listen(now)? {
                 return Ok(End::LabGone);
-            };
+            }
             for (which, signal) in [Sent::Terminate, Sent::Reload].into_iter().enumerate() {
-                if matches!(self.signals[which].read(&mut [0; 16]), Ok(1..)) {
+                let come = signals[which];
+                if come && matches!(self.signals[which].read(&mut [0; 16]), Ok(1..)) {
                     self.program.signal(signal, now);
                 }
             }
             if self.program.poll_timeout().is_some_and(|at| at <= now) {
                 self.program.handle_timeout(now);
             }
+            let mut exits = false;
             while let Some(action) = self.program.poll() {
                 match action {
-                    Action::Send(frame) => {
-                        if self.say(&frame).is_err() {
-                            return Ok(End::LabGone);
+                    Action::Send(frame) => said.push(frame),
+                    Action::Exit => exits = true,
+                }
+            }
+            if self.say_all(&mut said).is_err() {
+                return Ok(End::LabGone);
+            }
+            if exits {
+                return Ok(End::Asked);
+            }
+            ready = self.wait(self.program.poll_timeout())?;
+        }
+    }
+
+    /// Takes the lab's frames; false if the lab is gone. A lone frame seldom has others behind it: the next wait would
+    /// return at once. After a packet of several, all are read.
+    fn listen(&mut self, now: Instant) -> Result<bool, DaemonError> {
+        let Self {
+            frames,
+            buffer,
+            program,
+            ..
+        } = self;
+        for _ in 0..TURN {
+            let packet = match frames.receive(buffer) {
+                Got::Nothing => break,
+                Got::End => return Ok(false),
+                Got::Frame(packet) => packet,
+            };
+            for frame in batch::frames(packet) {
+                match frame {
+                    None => return Err(DaemonError::Nonsense("an invalid packet".into())),
+                    // A question of the lab: it goes back as it is.
+                    Some(question @ &[_]) => {
+                        if say(frames, question).is_err() {
+                            return Ok(false);
                         }
                     }
-                    Action::Exit => return Ok(End::Asked),
+                    Some(frame) => program
+                        .frame(frame, now)
+                        .map_err(|error| DaemonError::Nonsense(error.to_string()))?,
                 }
             }
-            if !more {
-                self.wait(self.program.poll_timeout(), PollFlags::IN)?;
+            if !batch::is_batch(packet) {
+                break;
             }
         }
+        Ok(true)
     }
 
-    /// Takes the lab's frames: true if there may be more, `None` if the lab is gone.
-    fn listen(&mut self, now: Instant) -> Result<Option<bool>, DaemonError> {
-        for _ in 0..TURN {
-            match self.frames.receive(&mut self.buffer) {
-                Got::Nothing => return Ok(Some(false)),
-                Got::End => return Ok(None),
-                // A question of the lab: it goes back as it is.
-                Got::Frame(&[question]) => {
-                    if self.say(&[question]).is_err() {
-                        return Ok(None);
-                    }
-                }
-                Got::Frame(frame) => (self.program.frame(frame, now))
-                    .map_err(|error| DaemonError::Nonsense(error.to_string()))?,
-            }
+    /// Sends frames, as many as possible in one packet.
+    fn say_all(&mut self, said: &mut Vec<Vec<u8>>) -> io::Result<()> {
+        let mut rest = said.as_slice();
+        while !rest.is_empty() {
+            let count = batch::pack(&mut self.packet, rest);
+            say(&self.frames, &self.packet)?;
+            rest = &rest[count..];
         }
-        Ok(Some(true))
-    }
-
-    /// Sends a frame; waits while there is no room for it.
-    fn say(&self, frame: &[u8]) -> io::Result<()> {
-        while !self.frames.send(frame)? {
-            self.wait(None, PollFlags::OUT)?;
-        }
+        said.clear();
         Ok(())
     }
 
-    /// Waits for the socket, for signals (unless it waits for room), or for `until`.
-    fn wait(&self, until: Option<Instant>, what: PollFlags) -> io::Result<()> {
+    fn say(&self, frame: &[u8]) -> io::Result<()> {
+        say(&self.frames, frame)
+    }
+
+    /// Waits for the socket, for signals, or for `until`; returns which of them may have something.
+    fn wait(&self, until: Option<Instant>) -> io::Result<[bool; 3]> {
         let left = until.map(|at| at.since(self.clock.now()));
         let left = left.map(|left| Timespec {
             tv_sec: left.as_secs().min(1 << 30) as i64,
@@ -189,14 +226,26 @@ impl Process {
         });
         let [terminate, reload] = &self.signals;
         let mut all = [
-            PollFd::new(&self.frames, what),
+            PollFd::new(&self.frames, PollFlags::IN),
             PollFd::new(terminate, PollFlags::IN),
             PollFd::new(reload, PollFlags::IN),
         ];
-        let count = if what == PollFlags::IN { all.len() } else { 1 };
-        match poll(&mut all[..count], left.as_ref()) {
-            Err(rustix::io::Errno::INTR) | Ok(_) => Ok(()),
+        match poll(&mut all, left.as_ref()) {
+            Ok(_) => Ok(all.map(|one| !one.revents().is_empty())),
+            // The signal may be one of ours.
+            Err(rustix::io::Errno::INTR) => Ok([true; 3]),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Sends a packet; waits while there is no room for it. Signals wait, too.
+fn say(frames: &Frames, packet: &[u8]) -> io::Result<()> {
+    while !frames.send(packet)? {
+        match poll(&mut [PollFd::new(frames, PollFlags::OUT)], None) {
+            Err(rustix::io::Errno::INTR) | Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }

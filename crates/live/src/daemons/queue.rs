@@ -37,13 +37,13 @@ impl Queue {
     pub(super) fn takes_data(&self) -> bool {
         self.frames.len() < DATA
     }
-    /// The frame that is sent next.
-    pub(super) fn front(&self) -> Option<&Vec<u8>> {
-        self.frames.front()
+    /// The frames in the order in which they are sent.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.frames.iter()
     }
-    /// The first frame was sent.
-    pub(super) fn pop(&mut self) {
-        if let Some(frame) = self.frames.pop_front() {
+    /// The first `count` frames were sent.
+    pub(super) fn pop(&mut self, count: usize) {
+        for frame in self.frames.drain(..count.min(self.frames.len())) {
             self.octets -= frame.len() + OVERHEAD;
         }
     }

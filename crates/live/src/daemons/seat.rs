@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::RoleInfo;
 use super::beat::{Beat, SERVING, STARTING, Why};
 use super::frames::{Frames, Got};
 use super::queue::Queue;
 use super::seats::Event;
+use super::{RoleInfo, batch};
 use crate::helper::{Ended, Helper, Looked};
 use aerostat_lab::model::NodeId;
 use aerostat_node::host::DaemonMessage;
@@ -24,10 +24,12 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
-/// Frames taken from one daemon in one turn.
+/// Packets taken from one daemon in one turn; fewer if they have [`FRAMES`] frames.
 const TURN: usize = 64;
-/// Turns with more frames than [`TURN`] that read all frames which a socket held before them: with the usual buffers of
-/// the kernel, a socket holds some hundred frames.
+/// Frames taken from one daemon in one turn, and the rest of the last packet.
+const FRAMES: usize = 4 * batch::MOST;
+/// Turns with more packets than [`TURN`] that read all packets which a socket held before them: with the usual buffers
+/// of the kernel, a socket holds some hundred packets.
 const TURNS: u32 = 64;
 /// Wait before the first restart, and the longest wait; a daemon that lived for the longest wait starts over with the
 /// first one.
@@ -149,19 +151,30 @@ pub(super) struct Seat {
 }
 
 impl Conn {
-    /// Sends the queued frames; true if some are left.
-    pub(super) fn flush(&mut self) -> bool {
-        while let Some(frame) = self.queue.front().filter(|_| !self.lost) {
-            match self.frames.send(frame) {
+    /// Sends the queued frames, in `packet`; true if some are left. The poller knows the connection under `token`.
+    pub(super) fn flush(
+        &mut self,
+        packet: &mut Vec<u8>,
+        (registry, token): (&Registry, Token),
+    ) -> bool {
+        while !self.lost {
+            let count = batch::pack(packet, self.queue.iter());
+            if count == 0 {
+                break;
+            }
+            match self.frames.send(packet) {
                 Ok(true) => {
-                    self.queue.pop();
+                    self.queue.pop(count);
                     if core::mem::take(&mut self.blocked) {
                         // The daemon has read a frame.
                         self.beat.heard();
+                        self.wait_for(Interest::READABLE, (registry, token));
                     }
                 }
                 Ok(false) => {
-                    self.blocked = true;
+                    if !core::mem::replace(&mut self.blocked, true) {
+                        self.wait_for(Interest::READABLE | Interest::WRITABLE, (registry, token));
+                    }
                     return true;
                 }
                 // Its last frames must still be read; then the end follows.
@@ -169,6 +182,14 @@ impl Conn {
             }
         }
         false
+    }
+
+    /// Tells the poller what to report. Each frame that the daemon reads makes room, so the poller reports room only if
+    /// a frame waits for it: otherwise each frame would wake the lab once more.
+    fn wait_for(&self, what: Interest, (registry, token): (&Registry, Token)) {
+        let fd = self.frames.as_fd().as_raw_fd();
+        // The change needs no memory. Without it, the next turn would try again.
+        let _ = registry.reregister(&mut SourceFd(&fd), token, what);
     }
 }
 
@@ -296,21 +317,21 @@ impl Seat {
         told: &mut Vec<Event>,
     ) {
         let fd = frames.as_fd().as_raw_fd();
-        let both = Interest::READABLE | Interest::WRITABLE;
         if registry
-            .reregister(&mut SourceFd(&fd), token, both)
+            .reregister(&mut SourceFd(&fd), token, Interest::READABLE)
             .is_err()
         {
             return;
         }
-        let welcome = Greeting::Welcome { version: VERSION };
-        let mut queue = Queue::default();
+        // The daemon expects it alone, and a new socket has room for it.
+        let welcome = Greeting::Welcome { version: VERSION }.encode();
+        let lost = !matches!(frames.send(&welcome), Ok(true));
         let conn = Conn {
             frames,
             pid,
             since: now,
-            lost: !queue.push(welcome.encode()),
-            queue,
+            lost,
+            queue: Queue::default(),
             blocked: false,
             farewell: false,
             drained: true,
@@ -342,7 +363,11 @@ impl Seat {
         now: Instant,
         told: &mut Vec<Event>,
     ) -> bool {
+        let mut taken = 0;
         for _ in 0..TURN {
+            if taken >= FRAMES {
+                break;
+            }
             let Some(conn) = self.conn.as_mut() else {
                 return false;
             };
@@ -352,7 +377,7 @@ impl Seat {
                 return false;
             }
             conn.drained = false;
-            let message = match conn.frames.receive(buffer) {
+            let packet = match conn.frames.receive(buffer) {
                 Got::Nothing => {
                     conn.drained = true;
                     conn.overdue = 0;
@@ -362,34 +387,12 @@ impl Seat {
                     self.gone(now, told);
                     return false;
                 }
-                Got::Frame(&[octet]) => {
-                    if !conn.beat.answered(octet, now) {
-                        self.misbehaved("answers a question that was not asked", told);
-                        self.lose(helper, now, told);
-                        return false;
-                    }
-                    conn.overdue = 0;
-                    continue;
-                }
-                Got::Frame(frame) if conn.may.is_none() => {
-                    let Ok(Greeting::Confined(may)) = Greeting::decode(frame) else {
-                        self.misbehaved("does not tell what it may do", told);
-                        self.lose(helper, now, told);
-                        return false;
-                    };
-                    conn.may = Some(may);
-                    continue;
-                }
-                Got::Frame(frame) => DaemonMessage::decode(self.info.role, frame),
+                Got::Frame(packet) => packet,
             };
-            conn.beat.heard();
-            match message {
-                Ok(message) => {
-                    conn.farewell |= message.exits();
-                    self.input(ProcessEvent::Said(message), told);
-                }
-                Err(error) => {
-                    self.misbehaved(&format!("is not understood: {error}"), told);
+            for frame in batch::frames(packet) {
+                taken += 1;
+                if let Err(how) = self.heard(frame, now, told) {
+                    self.misbehaved(&how, told);
                     self.lose(helper, now, told);
                     return false;
                 }
@@ -401,6 +404,42 @@ impl Seat {
             conn.overdue = conn.overdue.saturating_add(1);
         }
         true
+    }
+
+    /// Handles a frame of the daemon, `None` if its packet was invalid.
+    ///
+    /// # Errors
+    /// How the daemon has misbehaved.
+    fn heard(
+        &mut self,
+        frame: Option<&[u8]>,
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) -> Result<(), String> {
+        let Some(conn) = self.conn.as_mut() else {
+            return Ok(());
+        };
+        match frame {
+            None => return Err("sends an invalid packet".into()),
+            Some(&[octet]) => {
+                if !conn.beat.answered(octet, now) {
+                    return Err("answers a question that was not asked".into());
+                }
+                conn.overdue = 0;
+            }
+            Some(frame) if conn.may.is_none() => match Greeting::decode(frame) {
+                Ok(Greeting::Confined(may)) => conn.may = Some(may),
+                _ => return Err("does not tell what it may do".into()),
+            },
+            Some(frame) => {
+                let message = DaemonMessage::decode(self.info.role, frame);
+                conn.beat.heard();
+                let message = message.map_err(|error| format!("is not understood: {error}"))?;
+                conn.farewell |= message.exits();
+                self.input(ProcessEvent::Said(message), told);
+            }
+        }
+        Ok(())
     }
 
     fn misbehaved(&self, how: &str, told: &mut Vec<Event>) {

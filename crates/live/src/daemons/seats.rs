@@ -2,7 +2,7 @@
 
 use super::beat::Round;
 use super::frames::{Door, Frames, Got, buffer};
-use super::seat::{Conn, Plan, Seat};
+use super::seat::{Plan, Seat};
 use super::{RoleInfo, SOCKET};
 use crate::agenda::Agenda;
 use crate::helper::Helper;
@@ -62,7 +62,10 @@ pub(crate) struct Daemons {
     /// When daemons are started.
     starts: Agenda,
     round: Round,
+    /// For what arrives.
     buffer: Vec<u8>,
+    /// For what is sent.
+    packet: Vec<u8>,
 }
 
 impl Daemons {
@@ -110,6 +113,7 @@ impl Daemons {
             starts,
             round: Round::default(),
             buffer: buffer(),
+            packet: Vec::new(),
         })
     }
 
@@ -179,7 +183,9 @@ impl Daemons {
         if !due && !self.knocks && self.ready.is_empty() {
             return false;
         }
-        self.knocks = self.take_newcomers(registry, now);
+        if self.knocks || self.again_at.is_some_and(|at| at <= now) {
+            self.knocks = self.take_newcomers(registry, now);
+        }
         self.greet(registry, now, told);
         let helper = self.helper.clone();
         let helper = helper.as_deref();
@@ -261,8 +267,7 @@ impl Daemons {
             return;
         };
         let fd = frames.as_fd().as_raw_fd();
-        let both = Interest::READABLE | Interest::WRITABLE;
-        let known = registry.register(&mut SourceFd(&fd), self.token, both);
+        let known = registry.register(&mut SourceFd(&fd), self.token, Interest::READABLE);
         if known.is_ok() {
             self.newcomers.push((frames, pid, now));
         }
@@ -340,11 +345,14 @@ impl Daemons {
     }
 
     /// Sends the queued frames.
-    pub(crate) fn flush(&mut self) {
-        let seats = &mut self.seats;
+    pub(crate) fn flush(&mut self, registry: &Registry) {
+        let (seats, packet, first) = (&mut self.seats, &mut self.packet, self.token.0 + 1);
         // A seat stays in the set while its socket has no room.
-        self.queued
-            .retain(|number| seats[*number].conn.as_mut().is_some_and(Conn::flush));
+        self.queued.retain(|number| {
+            let token = Token(first + number);
+            let conn = seats[*number].conn.as_mut();
+            conn.is_some_and(|conn| conn.flush(packet, (registry, token)))
+        });
     }
 
     /// The experimenter's `kill -9` of the daemon of this service, or of all daemons of a node; no daemon is started

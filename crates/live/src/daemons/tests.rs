@@ -1,5 +1,6 @@
 //! Seats and their daemons: wrong versions, false messages, silent connections, and daemons that die at once.
 
+use super::batch;
 use super::frames::{Frames, Got, buffer};
 use super::seats::{Daemons, Event};
 use crate::helper::{Helper, Owned};
@@ -11,7 +12,7 @@ use aerostat_proto::split::{
     Ended, FromDaemon, Greeting, Numbered, ProcessEvent, Role, ToDaemon, VERSION,
 };
 use aerostat_proto::{AtmEvent, ConnId, Duration, Instant};
-use mio::{Poll, Token};
+use mio::{Events, Poll, Token};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ impl Rig {
             self.daemons.ready(distance);
         }
         while self.daemons.turn(self.poll.registry(), self.now, &mut told) {}
-        self.daemons.flush();
+        self.daemons.flush(self.poll.registry());
         told
     }
     fn connect(&self) -> Frames {
@@ -147,6 +148,23 @@ fn answer(frames: &Frames) -> Option<Greeting> {
     }
 }
 
+/// The packets that wait for a daemon.
+fn packets(frames: &Frames) -> Vec<Vec<u8>> {
+    let (mut buffer, mut all) = (buffer(), Vec::new());
+    while let Got::Frame(packet) = frames.receive(&mut buffer) {
+        all.push(packet.to_vec());
+    }
+    all
+}
+
+/// The frames that wait for a daemon.
+fn received(frames: &Frames) -> Vec<Vec<u8>> {
+    let packets = packets(frames);
+    let all = packets.iter().flat_map(|packet| batch::frames(packet));
+    all.map(|frame| frame.expect("a valid packet").to_vec())
+        .collect()
+}
+
 fn inputs(told: &[Event]) -> Vec<&ProcessEvent<DaemonMessage>> {
     let inputs = told.iter().filter_map(|event| match event {
         Event::Input(_, Role::Mpcd, event) => Some(&**event),
@@ -192,13 +210,9 @@ fn one_seat_for_each_client() {
     let told = rig.turn();
     let said = ProcessEvent::Said(DaemonMessage::Mpcd(ended));
     assert_eq!(inputs(&told), [&said]);
-    let mut buffer = buffer();
-    for expected in [true, false] {
-        let Got::Frame(frame) = frames.receive(&mut buffer) else {
-            panic!("nothing")
-        };
-        assert_eq!(Numbered::decode(frame), Ok(reload(expected)));
-    }
+    let received = received(&frames);
+    let expected = [reload(true).encode(), reload(false).encode()];
+    assert_eq!(received, expected);
     // The daemon leaves, and the seat is free.
     drop(frames);
     let told = rig.turn();
@@ -206,10 +220,77 @@ fn one_seat_for_each_client() {
     rig.welcome();
 }
 
+/// A packet costs a system call and a wake-up, and a set-up has several frames in one turn.
+#[test]
+fn the_frames_of_a_turn_are_one_packet_in_each_direction() {
+    let mut rig = Rig::quiet("packets");
+    let frames = rig.welcome();
+    let seat = (rig.urku(), Role::Mpcd);
+    for n in 1..=5 {
+        rig.daemons.send(seat, vec![n; 200]);
+    }
+    rig.daemons.flush(rig.poll.registry());
+    let sent = packets(&frames);
+    assert_eq!(sent.len(), 1, "packets");
+    assert_eq!(batch::frames(&sent[0]).count(), 5);
+    let stops = Numbered::<FromDaemon<FromMpcd>> {
+        number: 0,
+        message: FromDaemon::Ended(Ended::Stops),
+    };
+    let mut packet = Vec::new();
+    assert_eq!(batch::pack(&mut packet, &vec![stops.encode(); 3]), 3);
+    frames.send(&packet).unwrap();
+    let told = rig.turn();
+    let said = ProcessEvent::Said(DaemonMessage::Mpcd(stops));
+    assert_eq!(inputs(&told), [&said, &said, &said]);
+}
+
+/// A daemon reads each frame of a set-up before it answers. If that woke the lab, the lab would take the processor from
+/// the daemon on a machine with one.
+#[test]
+fn a_daemon_that_reads_wakes_the_lab_only_if_a_frame_waits_for_room() {
+    let mut rig = Rig::quiet("room");
+    let frames = rig.welcome();
+    let seat = (rig.urku(), Role::Mpcd);
+    let now = Some(Duration::ZERO);
+    let mut events = Events::with_capacity(8);
+    let mut wakes = |rig: &mut Rig| {
+        rig.poll.poll(&mut events, now).unwrap();
+        events.iter().count()
+    };
+    wakes(&mut rig);
+    for _ in 0..10 {
+        rig.daemons.send(seat, vec![1; 200]);
+        rig.daemons.flush(rig.poll.registry());
+        assert_eq!(packets(&frames).len(), 1);
+        assert_eq!(wakes(&mut rig), 0, "for a frame that was read");
+    }
+    for _ in 0..20 {
+        rig.daemons.send(seat, vec![1; 50_000]);
+    }
+    rig.daemons.flush(rig.poll.registry());
+    let first = packets(&frames).len();
+    assert!((1..20).contains(&first), "{first}");
+    assert_eq!(wakes(&mut rig), 1, "there is room for the rest");
+    let mut read = first;
+    while read < 20 {
+        rig.daemons.flush(rig.poll.registry());
+        let more = packets(&frames).len();
+        assert!(more > 0, "stuck after {read}");
+        read += more;
+    }
+    wakes(&mut rig);
+    rig.daemons.send(seat, vec![1; 200]);
+    rig.daemons.flush(rig.poll.registry());
+    assert_eq!(packets(&frames).len(), 1);
+    assert_eq!(wakes(&mut rig), 0, "no frame waits any more");
+}
+
 #[test]
 fn nonsense_costs_the_seat() {
     let mut rig = Rig::quiet("nonsense");
-    for nonsense in [&[0xff; 40][..], &[0; 3], &vec![1; 70_000]] {
+    let batch = [&[0xff, 0xff, 0, 0, 0, 9][..], &[0; 4]].concat();
+    for nonsense in [&[0xff; 40][..], &batch, &[0; 3], &vec![1; 70_000]] {
         let frames = rig.welcome();
         frames.send(nonsense).unwrap();
         let told = rig.turn();
@@ -270,7 +351,7 @@ fn who_is_silent_or_does_not_read_has_to_go() {
     let sleeper = rig.welcome();
     for _ in 0..700 {
         rig.daemons.send((rig.urku(), Role::Mpcd), vec![1; 50_000]);
-        rig.daemons.flush();
+        rig.daemons.flush(rig.poll.registry());
     }
     let told = rig.turn();
     assert_eq!(names(&told), ["daemon.misbehaved", "daemon.down"]);
@@ -289,12 +370,12 @@ fn a_daemon_that_gets_ten_thousand_frames_at_once_reads_them_all_and_keeps_its_s
         frame[..4].copy_from_slice(&number.to_be_bytes());
         rig.daemons.send((rig.urku(), Role::Mpcd), frame);
     }
-    let (mut buffer, mut next) = (buffer(), 0);
+    let mut next = 0;
     while next < all {
         let told = rig.turn();
         assert!(told.is_empty(), "after {next} frames: {told:?}");
         let before = next;
-        while let Got::Frame(frame) = frames.receive(&mut buffer) {
+        for frame in received(&frames) {
             assert_eq!(frame[..4], u32::to_be_bytes(next));
             next += 1;
         }
@@ -325,10 +406,10 @@ fn what_a_slow_bus_loses_is_data_and_is_counted() {
         rig.daemons.send(seat, data.clone());
         rig.daemons.send(seat, up.clone());
     }
-    let (mut buffer, mut ups, mut datas) = (buffer(), 0, 0);
+    let (mut ups, mut datas) = (0, 0);
     while ups < sent {
         rig.turn();
-        while let Got::Frame(frame) = frames.receive(&mut buffer) {
+        for frame in received(&frames) {
             ups += u64::from(frame == up);
             datas += u64::from(frame == data);
         }
@@ -388,12 +469,8 @@ fn those_that_die_at_once_are_started_less_and_less_often() {
 
 /// The questions of the lab among the next frames for a daemon.
 fn questions(frames: &Frames) -> Vec<u8> {
-    let mut buffer = buffer();
-    let mut asked = Vec::new();
-    while let Got::Frame(frame) = frames.receive(&mut buffer) {
-        asked.extend((frame.len() == 1).then(|| frame[0]));
-    }
-    asked
+    let lone = |frame: Vec<u8>| (frame.len() == 1).then(|| frame[0]);
+    received(frames).into_iter().filter_map(lone).collect()
 }
 
 #[test]

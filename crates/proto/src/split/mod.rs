@@ -11,7 +11,7 @@
 //! everything when the daemon ends. A [`Process`] owns all daemons of one role at a node. On a socket, each side first
 //! sends a [`Greeting`]; the daemon's names the node and the [`Role`]. Each further frame is one message ([`ToDaemon`],
 //! [`FromDaemon`]) with the number of its daemon ([`Numbered`]), encoded by [`codec`]. The live driver owns the socket
-//! and starts the processes.
+//! and starts the processes. It puts several frames into one packet of the socket where they wait together.
 //!
 //! **Trust.** Neither side trusts the other. A frame that cannot be decoded ends the connection. A request about an
 //! object of somebody else is refused and counted ([`SeatCounters`]). A trace has only names that the program knows
@@ -105,7 +105,7 @@ impl fmt::Display for Role {
 }
 
 /// Version of the messages. Ends of different versions close their connection.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 /// Octets of the longest frame: an SDU of 65 535 octets with its header fields.
 pub const FRAME_MAX: usize = 65_535 + 64;
 
