@@ -9,6 +9,7 @@
 //! down, as with a network card.
 
 mod taps;
+mod telling;
 
 use crate::answers;
 use crate::clock::{Alarm, Clock};
@@ -139,6 +140,8 @@ pub(crate) struct Driver<'a> {
     /// Processes that the lab depends on.
     pub(crate) keepers: Keepers,
     pub(crate) story: Story,
+    /// Events of the network that are not told yet.
+    untold: Vec<(NodeId, Instant, Trace)>,
     names: Names,
     /// The results at the time of the request to end. The effects of releasing calls are not part of them.
     found: Option<RunReport>,
@@ -250,6 +253,7 @@ impl<'a> Driver<'a> {
             signals,
             keepers,
             story: Story::default(),
+            untold: Vec::new(),
             commanded: Commanded::default(),
             names: Names::new(lab),
             found: None,
@@ -300,6 +304,7 @@ impl<'a> Driver<'a> {
         let mut remind = (Instant::ZERO + LOOK * 10, REMIND);
         loop {
             let now = self.clock.now();
+            tell(Notice::Turn(now));
             let caught_up = self.world.step(now, STEP);
             self.faults(now, tell);
             // Frames that the kernel sends now come after all events that were due before.
@@ -311,8 +316,10 @@ impl<'a> Driver<'a> {
             if caught_up {
                 self.world.step(now, STEP);
             }
-            self.drain(now, tell);
+            self.drain(now);
             self.flush(now, tell);
+            tell(Notice::Served);
+            self.recount(tell);
             reading |= self.answer(now);
             self.others(now, tell);
             self.keepers(now, tell);
@@ -515,7 +522,7 @@ impl<'a> Driver<'a> {
     /// Sends the data collected for peers outside.
     fn flush(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         if let Some(daemons) = &mut self.daemons {
-            daemons.flush();
+            daemons.flush(self.poll.registry());
         }
         let mut told = std::mem::take(&mut self.told);
         for place in 0..self.outside.len() {
@@ -529,8 +536,9 @@ impl<'a> Driver<'a> {
         self.told = told;
     }
 
-    /// Handles the outputs of the network.
-    fn drain(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
+    /// Handles the outputs of the network. Its events wait for [`Self::recount`], because a peer or a daemon must not
+    /// wait for the text of an event.
+    fn drain(&mut self, now: Instant) {
         while let Some(output) = self.world.poll_output() {
             match output {
                 Output::Frame { node, itf, frame } => {
@@ -551,35 +559,15 @@ impl<'a> Driver<'a> {
                         daemons.send((node, role), frame);
                     }
                 }
-                Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),
+                Output::Trace(node, at, trace) => self.untold.push((node, at, trace)),
                 Output::Finished(node, flow) => {
                     let name = &self.lab.traffic[flow].name;
                     let text = format!("traffic {name} has ended");
                     let trace = Trace::milestone("traffic.ended", text).with("flow", name);
-                    self.event(node, &trace, now, tell);
+                    self.untold.push((node, now, trace));
                 }
             }
         }
-    }
-
-    fn event(
-        &mut self,
-        node: NodeId,
-        trace: &Trace,
-        now: Instant,
-        tell: &mut dyn FnMut(Notice<'_>),
-    ) {
-        let name = &self.lab.node(node).name;
-        self.world.hear(name, trace);
-        let event = Event::new(now, name, trace);
-        self.tell_event(event, tell);
-    }
-
-    fn tell_event(&mut self, mut event: Event, tell: &mut dyn FnMut(Notice<'_>)) {
-        event.text = self.names.in_text(&event.text);
-        self.world.captures.event(&event);
-        self.story.add(&event);
-        tell(Notice::Event(&event));
     }
 
     fn faults(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
@@ -764,7 +752,8 @@ impl<'a> Driver<'a> {
     fn found_so_far(&mut self, tell: &mut dyn FnMut(Notice<'_>)) -> RunReport {
         let now = self.clock.now();
         self.world.settle_books();
-        self.drain(now, tell);
+        self.drain(now);
+        self.recount(tell);
         let elsewhere = self.daemons.is_some() || !self.outside.is_empty();
         results::report(&mut self.world, self.builder, now, elsewhere)
     }

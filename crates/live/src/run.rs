@@ -24,7 +24,7 @@ use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::Event;
 use aerostat_lab::model::{Lab, NodeId};
 use aerostat_lab::report::RunReport;
-use aerostat_proto::Duration;
+use aerostat_proto::{Duration, Instant};
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -68,6 +68,11 @@ pub enum Notice<'a> {
     Event(&'a Event),
     /// The lab is releasing this number of calls.
     Stopping(usize),
+    /// The loop begins a turn at this time of the lab: for measurements.
+    Turn(Instant),
+    /// The network has done the work of this turn, and everything for the kernel, for daemons and for peers is sent.
+    /// The events of the turn follow.
+    Served,
 }
 
 /// The final report of a lab.

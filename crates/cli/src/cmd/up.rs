@@ -136,7 +136,7 @@ fn tell(notice: &Notice<'_>, args: &UpArgs) {
             let _ = writeln!(out, "ready").and_then(|()| out.flush());
         }
         Notice::Event(event) if event.milestone && !args.quiet => say(event.story()),
-        Notice::Event(_) => {}
+        Notice::Event(_) | Notice::Turn(_) | Notice::Served => {}
         Notice::Stopping(calls) => say(format_args!("releasing {calls} calls")),
     }
 }
