@@ -170,6 +170,17 @@ pub fn decode_pdu(pdu: &[u8]) -> Result<(&[u8], u8), PduError> {
     Ok((body.get(..len).ok_or(PduError::Length)?, uu))
 }
 
+/// Checks a complete CPCS-PDU like [`decode_pdu`], and leaves only the SDU in `pdu`; gives its UU octet.
+///
+/// # Errors
+/// See [`PduError`]. Then `pdu` is unchanged.
+pub fn strip_pdu(pdu: &mut Vec<u8>) -> Result<u8, PduError> {
+    let (sdu, uu) = decode_pdu(pdu)?;
+    let len = sdu.len();
+    pdu.truncate(len);
+    Ok(uu)
+}
+
 /// A reassembled SDU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reassembled {
@@ -257,6 +268,7 @@ impl Reassembler {
 
     /// Takes one cell; `Some` when it completes a PDU or proves it bad. Cells that carry no user data
     /// (OAM, RM) are ignored.
+    #[inline]
     pub fn push(
         &mut self,
         payload: &[u8; PAYLOAD_LEN],
@@ -277,23 +289,30 @@ impl Reassembler {
             return Some(self.fail(PduError::TooLong));
         }
         self.pdu.extend_from_slice(payload);
-        if !pti.is_end() {
-            return None;
-        }
-        let (sdu, uu) = match decode_pdu(&self.pdu) {
-            Ok((sdu, _)) if sdu.len() > self.max_sdu => return Some(self.fail(PduError::TooLong)),
-            Ok((sdu, uu)) => (sdu.to_vec(), uu),
-            Err(error) => return Some(self.fail(error)),
+        pti.is_end().then(|| self.complete(pti.congested()))
+    }
+
+    /// The octets of the cells become the SDU where they are.
+    fn complete(&mut self, congested: bool) -> Result<Reassembled, PduError> {
+        let octets = self.pdu.len();
+        let uu = match strip_pdu(&mut self.pdu) {
+            Ok(uu) => uu,
+            Err(error) => return self.fail(error),
         };
+        if self.pdu.len() > self.max_sdu {
+            return self.fail(PduError::TooLong);
+        }
+        // The next PDU of a VC is often as long as this one.
+        let sdu = core::mem::replace(&mut self.pdu, Vec::with_capacity(octets));
         let clp = self.clp;
         self.next_pdu();
         self.counters.sdus += 1;
-        Some(Ok(Reassembled {
+        Ok(Reassembled {
             sdu,
             uu,
             clp,
-            congested: pti.congested(),
-        }))
+            congested,
+        })
     }
 
     /// Forgets the PDU that is being collected: the next cell begins a new PDU.
