@@ -34,6 +34,9 @@ pub struct TrafficParams {
     pub max_cdv: u32,
     /// Largest AAL5 SDU, octets; 0 means unspecified.
     pub max_sdu: u16,
+    /// True if switches may discard whole AAL5 frames, false if the cells do not belong to such frames. `None`: the
+    /// contract does not say. Then switches do it for best effort. Source: UNI 4.0 §2.1, Traffic Management 4.0 §5.8.
+    pub frame_discard: Option<bool>,
 }
 
 impl TrafficParams {
@@ -48,6 +51,7 @@ impl TrafficParams {
             mbs: 0,
             max_cdv: 0,
             max_sdu,
+            frame_discard: None,
         }
     }
     /// Constant bit rate of `pcr` cells/s.

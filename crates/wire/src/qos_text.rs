@@ -499,6 +499,7 @@ mod tests {
                     mbs,
                     max_cdv,
                     max_sdu,
+                    ..TrafficParams::none()
                 }
             })
     }

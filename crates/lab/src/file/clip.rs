@@ -51,6 +51,8 @@ section! {
         qos: Option<At<QosText>>,
         /// The switches discard what exceeds CBR and VBR contracts; default false.
         police: Option<At<bool>>,
+        /// Full queues discard whole AAL5 frames; default: best effort yes, CBR and VBR no. False for other AALs.
+        frame_discard: Option<At<bool>>,
         /// Switch whole paths between two links out of the lab: the labels are VPI.0; default false.
         vp: Option<At<bool>>,
         /// Classical IP: packets without LLC/SNAP; default false.

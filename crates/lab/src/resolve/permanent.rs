@@ -182,6 +182,13 @@ fn traffic(file: &PvcFile, d: &mut Diagnostics) -> Qos {
             return Qos::ubr(MAX_SDU);
         }
     }
+    if let Some(given) = file.frame_discard.as_ref().filter(|given| given.get())
+        && file.vp.as_ref().is_some_and(At::get)
+    {
+        d.error(given.at, "a path has no frames: its channels mix them")
+            .hint("leave frame_discard out")
+            .rests_in(file.place, ["vp"]);
+    }
     let mut qos = match (&file.pcr, &file.qos) {
         (None, None) => Qos::ubr(MAX_SDU),
         (Some(pcr), None) => Qos::cbr(pcr.get().try_into().unwrap_or(u32::MAX), MAX_SDU),
@@ -195,6 +202,7 @@ fn traffic(file: &PvcFile, d: &mut Diagnostics) -> Qos {
         if direction.max_sdu == 0 {
             direction.max_sdu = MAX_SDU;
         }
+        direction.frame_discard = file.frame_discard.as_ref().map(At::get);
     }
     qos
 }
@@ -349,6 +357,22 @@ mod tests {
         assert!(pvc.path);
         assert_eq!(pvc.hops[0].to.1, Vc::new(1, 0));
         assert_eq!(pvc.hops[1].from.1, Vc::new(1, 0));
+    }
+
+    #[test]
+    fn frame_discard_is_as_the_entry_says() {
+        for (key, want) in [
+            ("", None),
+            (", frame_discard: true", Some(true)),
+            (", frame_discard: false", Some(false)),
+        ] {
+            let lab = lab(&with(&format!("{{ from: x, vc: 0.40, to: y{key} }}")));
+            let qos = lab.pvcs[0].qos;
+            assert_eq!([qos.tx, qos.rx].map(|d| d.frame_discard), [want; 2]);
+        }
+        let path = "{ from: o1, vc: 5.0, to: o2, to_vc: 6.0, vp: true, frame_discard: true }";
+        let text = error(path);
+        assert!(text.contains("a path has no frames"), "{text}");
     }
 
     #[test]

@@ -81,13 +81,13 @@ pub struct QueueConfig {
 }
 
 impl QueueConfig {
-    /// An AAL5 VC at a switch: frame discard for best effort, no shaping.
+    /// A VC at a switch: frame discard as the contract says, or else for best effort; no shaping.
     #[must_use]
     pub fn switch(traffic: TrafficParams) -> Self {
         Self {
             traffic,
             shaped: false,
-            frame_discard: !is_guaranteed(&traffic),
+            frame_discard: traffic.frame_discard.unwrap_or(!is_guaranteed(&traffic)),
             whole_path: false,
             limits: None,
         }

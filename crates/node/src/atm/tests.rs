@@ -1,6 +1,7 @@
 //! Scenarios and properties of ports, fabrics and adapters, driven as by a simulator.
 
 mod closing;
+mod frames;
 mod policing;
 mod trains;
 

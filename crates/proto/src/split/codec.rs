@@ -541,7 +541,8 @@ split_record!(TrafficParams {
     scr,
     mbs,
     max_cdv,
-    max_sdu
+    max_sdu,
+    frame_discard
 });
 split_choice!(ServiceCategory { 1 Cbr; 2 RtVbr; 3 NrtVbr; 4 Abr; 5 Gfr; 6 Ubr; });
 split_choice!(AtmRequest {

@@ -12,6 +12,11 @@ use crate::qos::{Qos, ServiceCategory, TrafficParams};
 /// Peak cell rate that stands for "line rate": OC-3, 353207 cells/s, as linux-atm announces it.
 pub const LINE_RATE: u32 = 353_207;
 
+/// Traffic management options: frames of the forward direction may be discarded, and those of the backward direction.
+/// Source: UNI 4.0 §2.1.
+const FRAME_DISCARD: [u32; 2] = [0x80, 0x40];
+const OPTIONS: u8 = 0xbf;
+
 /// The elements for a connection, in the order AAL parameters, traffic descriptor, bearer, QoS.
 ///
 /// A direction without a category carries nothing: its rate is 0. Larger rates than 24 bits hold are reduced to the
@@ -60,7 +65,7 @@ fn traffic(qos: &Qos, category: ServiceCategory) -> Fields {
     let pcr = Fields::new().with(0x84, rate(&qos.tx));
     let pcr = pcr.with(0x85, rate(&qos.rx));
     let of = |d: &TrafficParams, value: u32| d.category.map_or(0, |_| value.min(0xff_ffff));
-    match category {
+    let fields = match category {
         ServiceCategory::Ubr | ServiceCategory::Gfr => pcr.with(0xbe, 0),
         ServiceCategory::Cbr => pcr,
         ServiceCategory::RtVbr | ServiceCategory::NrtVbr => pcr
@@ -71,6 +76,12 @@ fn traffic(qos: &Qos, category: ServiceCategory) -> Fields {
         ServiceCategory::Abr => pcr
             .with(0x92, of(&qos.tx, qos.tx.min_pcr))
             .with(0x93, of(&qos.rx, qos.rx.min_pcr)),
+    };
+    let asked = [qos.tx, qos.rx].map(|d| d.frame_discard == Some(true));
+    let options = FRAME_DISCARD.iter().zip(asked).filter(|(_, asked)| *asked);
+    match options.fold(0, |all, (bit, _)| all | bit) {
+        0 => fields,
+        options => fields.with(OPTIONS, options),
     }
 }
 
@@ -125,7 +136,9 @@ fn qos_class(category: ServiceCategory, version: Version) -> QosClass {
 /// The connection that traffic descriptor, bearer capability and AAL parameters describe.
 ///
 /// A best-effort indicator makes it best effort. Otherwise a sustainable rate makes it VBR (real time if the bearer
-/// says so), ATC 12 makes it ABR, and the rest is CBR, as in linux-atm.
+/// says so), ATC 12 makes it ABR, and the rest is CBR, as in linux-atm. Frames are discarded if the traffic management
+/// options ask for that, and never on a connection whose AAL parameters name another AAL than AAL5: cells of AAL1 and
+/// AAL2 do not end frames.
 #[must_use]
 pub fn qos(traffic: &Fields, bearer: Option<&Bearer>, aal: Option<&Aal>) -> Qos {
     let atc = bearer.and_then(|b| b.atc);
@@ -142,9 +155,20 @@ pub fn qos(traffic: &Fields, bearer: Option<&Bearer>, aal: Option<&Aal>) -> Qos 
         ServiceCategory::Cbr
     };
     let (forward, backward) = aal.and_then(Aal::max_sdu).unwrap_or((0, 0));
+    let options = traffic.get(OPTIONS).unwrap_or(0);
+    let [tx, rx] = FRAME_DISCARD.map(|bit| match aal {
+        Some(Aal::Aal1(_) | Aal::Aal34(_) | Aal::Other(..)) => Some(false),
+        Some(Aal::Aal5(_)) | None => (options & bit != 0).then_some(true),
+    });
     Qos {
-        tx: direction(traffic, category, 0, forward),
-        rx: direction(traffic, category, 1, backward),
+        tx: TrafficParams {
+            frame_discard: tx,
+            ..direction(traffic, category, 0, forward)
+        },
+        rx: TrafficParams {
+            frame_discard: rx,
+            ..direction(traffic, category, 1, backward)
+        },
     }
 }
 
@@ -166,6 +190,7 @@ fn direction(f: &Fields, category: ServiceCategory, back: u8, max_sdu: u16) -> T
         mbs: either(0xb0, 0xa0).unwrap_or(0),
         max_cdv: 0,
         max_sdu,
+        frame_discard: None,
     }
 }
 
@@ -181,4 +206,36 @@ pub fn combination_allowed(f: &Fields, multipoint: bool) -> bool {
     let back_rates = [0x83, 0x85, 0x89, 0x91, 0x93, 0xa1, 0xb1];
     let back_carries = back_rates.iter().any(|id| f.get(*id).unwrap_or(0) > 0);
     peak(0) && peak(1) && scr == mbs && !(f.has(0xbe) && scr) && !(multipoint && back_carries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways of each option, through the octets of the elements.
+    #[test]
+    fn frame_discard_is_asked_for_by_direction() {
+        for (tx, rx) in [(Some(true), None), (None, Some(true)), (None, None)] {
+            let mut want = Qos::ubr(1516);
+            (want.tx.frame_discard, want.rx.frame_discard) = (tx, rx);
+            let [aal, traffic, ..] = elements(&want, false, Version::Uni40);
+            let (Ie::Aal(aal), Ie::Traffic(traffic)) = (aal, traffic) else {
+                panic!("other elements");
+            };
+            assert_eq!(traffic.has(OPTIONS), tx.or(rx).is_some());
+            assert_eq!(qos(&traffic, None, Some(&aal)), want);
+        }
+    }
+
+    /// Cells of AAL1 and AAL2 do not end frames, so frame discard would discard them for ever.
+    #[test]
+    fn another_aal_than_aal5_has_no_frames_to_discard() {
+        let fields = traffic(&Qos::ubr(0), ServiceCategory::Ubr).with(OPTIONS, 0xc0);
+        for aal in [Aal::Aal1(Fields::new()), Aal::Other(2, Vec::new())] {
+            let got = qos(&fields, None, Some(&aal));
+            assert_eq!([got.tx, got.rx].map(|d| d.frame_discard), [Some(false); 2]);
+        }
+        let got = qos(&fields, None, None);
+        assert_eq!([got.tx, got.rx].map(|d| d.frame_discard), [Some(true); 2]);
+    }
 }
