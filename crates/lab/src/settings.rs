@@ -90,6 +90,7 @@ fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {
     json!({
         "ends": ends.map(|(node, vc)| format!("{}:{vc}", lab.node(node).name)),
         "qos": text(qos),
+        "frame_discard": qos.tx.frame_discard,
         "path": path,
         "police": police,
         "mux": mux,

@@ -542,10 +542,12 @@ impl<'a> Driver<'a> {
         while let Some(output) = self.world.poll_output() {
             match output {
                 Output::Frame { node, itf, frame } => {
-                    self.write_to(node, itf, |tap| tap.write(&frame));
+                    self.write_to((node, itf), 1, |tap| tap.write(&frame));
                 }
                 Output::Train { node, itf, frame } => {
-                    self.write_to(node, itf, |tap| tap.write_part(&frame.frame()));
+                    self.write_to((node, itf), frame.count(), |tap| {
+                        tap.write_part(&frame.frame())
+                    });
                     self.buffers.recycle(frame.into_memory());
                 }
                 Output::Outside(node, run) => {

@@ -116,7 +116,7 @@ impl World {
             });
             plant.connect(&link.name, link.ends, LinkConfig::of(link), lines);
         }
-        // Each departure is a PDU.
+        // Each departure is a PDU, or several PDUs of a train.
         plant.every_departure(true);
         let kernels = lab.nodes().map(|(id, _)| id);
         Self {

@@ -224,3 +224,20 @@ fn ctrl_c_ends_all_runs_with_their_results_and_names_those_that_did_not_begin() 
     assert_eq!(all["runs"].as_array().map(Vec::len), Some(2));
     assert_eq!(all["runs"][1]["results"]["interrupted"], true);
 }
+
+#[test]
+fn columns_come_in_the_order_of_the_command_and_the_end_is_said_in_one_place() {
+    let sweep = [
+        "--sweep",
+        "until=2050ms,2060ms",
+        "--sweep",
+        "links.s1-s2.delay=5us",
+    ];
+    let words = [&["run", LAB, "-q", "-o", "csv", "--seeds", "1"], &sweep[..]].concat();
+    let done = run(&words);
+    assert_eq!((done.code, done.err.as_str()), (0, ""));
+    assert!(done.out.starts_with("until,links.s1-s2.delay,seed,"));
+    let refused = run(&[&words[..], &["--until", "1s"]].concat());
+    assert_eq!(refused.code, 2, "{}", refused.out);
+    assert!(refused.err.contains("leave out --until"), "{}", refused.err);
+}

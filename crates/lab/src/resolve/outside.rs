@@ -223,7 +223,7 @@ fn way(options: &OutsideOptions, d: &mut Diagnostics) -> Option<OutsideWay> {
 fn udp(file: &UdpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
     let (local, peer) = (file.local.value.0, file.peer.value.0);
     let wrong = if peer.port() == 0 || !single(peer.ip()) {
-        "the peer needs an address and a port"
+        "the peer needs the address of a single system, and a port"
     } else if local.port() == 0 || local.ip().is_multicast() {
         d.error(file.local.at, "the peer has to know this address and port")
             .hint("for example: local: 127.0.0.1:10001");
@@ -486,7 +486,7 @@ mod tests {
             "127.0.0.1:0",
         ] {
             let text = wrong(&format!("local: 127.0.0.1:1, peer: {peer}"));
-            assert!(text.contains("an address and a port"), "{text}");
+            assert!(text.contains("the address of a single system"), "{text}");
         }
         let text = wrong("local: 127.0.0.1:0, peer: 127.0.0.1:1");
         assert!(text.contains("has to know this address"), "{text}");

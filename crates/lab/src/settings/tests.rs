@@ -252,6 +252,7 @@ PvcFile.to_vc || pvcs.1.to_vc=0.112
 PvcFile.pcr || pvcs.1.pcr=99
 PvcFile.qos || pvcs.1.qos=cbr,aal5:pcr=99
 PvcFile.police || pvcs.1.police=true
+PvcFile.frame_discard || pvcs.1.frame_discard=false
 PvcFile.vp | pvcs.1={from: tcp, vc: 5.0, to: card, to_vc: 5.0, vp: true} | pvcs.1={from: tcp, vc: 6.0, to: card, to_vc: 6.0, vp: true}
 PvcFile.mux || pvcs.1.mux=true
 PvcFile.peer || pvcs.1.peer=10.3.0.88

@@ -44,16 +44,18 @@ impl Driver<'_> {
         more
     }
 
-    /// Writes a frame to interface `lecN` of a node's kernel.
+    /// Writes so many frames to interface `lecN` of a node's kernel.
     pub(super) fn write_to(
         &mut self,
-        node: NodeId,
-        itf: usize,
+        (node, itf): (NodeId, usize),
+        frames: u16,
         write: impl FnOnce(&Tap) -> io::Result<bool>,
     ) {
         let port = self.tap_of.get(&(node.0, itf));
         let port = port.and_then(|tap| self.taps.get(*tap));
         let taken = port.is_some_and(|port| write(&port.tap).unwrap_or(false));
-        self.frames.refused += u64::from(!taken);
+        if !taken {
+            self.frames.refused += u64::from(frames);
+        }
     }
 }

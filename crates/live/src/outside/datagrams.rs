@@ -187,8 +187,12 @@ impl Datagrams {
     }
 
     /// `gso`, or `single` if each packet takes a call of its own.
-    pub(super) const fn sending(&self) -> &'static str {
-        if self.offload { "gso" } else { "single" }
+    pub(super) fn sending(&self) -> &'static str {
+        if self.offload && self.state.max_gso_segments() > 1 {
+            "gso"
+        } else {
+            "single"
+        }
     }
 
     /// `gro`, or `single` if the system hands over each datagram alone.

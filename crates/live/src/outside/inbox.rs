@@ -139,7 +139,7 @@ pub(super) struct Turns {
     octets: usize,
     /// Octets of a buffer in the last batch, on average.
     typical: usize,
-    /// Turns that ended at the limit while more data waited.
+    /// Turns that ended at the limit and more data may have waited.
     pub(super) cut: u64,
 }
 

@@ -167,7 +167,7 @@ aerostat_node::rows! {
         errors_in: u64,
         /// Packets for which the socket had no room.
         overflowed: Option<u32>,
-        /// Turns in which the link met its limit while more packets waited.
+        /// Turns in which the link met its limit and more packets may have waited.
         cut_turns: u64,
         /// Packets without a whole header, or of another version.
         bad_header: u64,

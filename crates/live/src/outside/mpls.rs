@@ -63,7 +63,7 @@ aerostat_node::rows! {
         strangers: u64,
         /// Frames for which the socket had no room.
         overflowed: Option<u32>,
-        /// Turns in which the link met its limit while more frames waited.
+        /// Turns in which the link met its limit and more frames may have waited.
         cut_turns: u64,
         /// Packets whose label stack has no end, or too many labels.
         bad_stack: u64,

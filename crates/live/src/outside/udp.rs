@@ -54,7 +54,7 @@ aerostat_node::rows! {
         receiving: Name,
         /// Buffers with several datagrams.
         batches_in: u64,
-        /// Turns in which the link met its limit while more datagrams waited.
+        /// Turns in which the link met its limit and more datagrams may have waited.
         cut_turns: u64,
         /// Datagrams with a wrong control word.
         bad_word: u64,
@@ -160,9 +160,9 @@ impl Link {
             let count = self.socket.read(inbox, self.turns.most());
             self.turns.took(count, inbox.octets(count));
             for slot in 0..count {
-                self.counters.datagrams_in += inbox.count(slot);
                 let arrived = inbox.arrived(slot);
                 for datagram in self.socket.peers_own(inbox, slot) {
+                    self.counters.datagrams_in += 1;
                     self.datagram(datagram, arrived, told);
                 }
             }

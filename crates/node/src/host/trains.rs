@@ -37,6 +37,11 @@ impl KernelTrain {
     pub fn frame(&self) -> KernelPart<'_> {
         self.part.for_kernel(&self.ethernet)
     }
+    /// Number of frames that it stands for.
+    #[must_use]
+    pub fn count(&self) -> u16 {
+        self.part.count()
+    }
     /// The memory of the super frame, if no other part of it is in use.
     #[must_use]
     pub fn into_memory(self) -> Option<Vec<u8>> {

@@ -47,6 +47,11 @@ pub(super) fn asked(args: &RunArgs) -> bool {
 /// All runs that the options ask for, of the lab in `path`.
 pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
     let variants = variants::of(args.seeds.as_deref(), &args.sweep)?;
+    let swept = |path: &str| variants[0].settings.iter().any(|(own, _)| own == path);
+    if args.until.is_some() && swept("until") {
+        let text = "--sweep varies 'until', and --until says when all runs end";
+        return Err(Failure::usage(text).hint("leave out --until"));
+    }
     let input = Input::read(path)?;
     let (overrides, digest) = check(args, path, &input, &variants)?;
     let jobs = args.jobs.map_or_else(processors, usize::from);
@@ -56,7 +61,11 @@ pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
         input: &input,
         variants: &variants,
         program: std::env::current_exe()?,
-        ahead: jobs.saturating_mul(AHEAD),
+        // With `--out` no results wait for those of earlier runs.
+        ahead: match args.results.out {
+            Some(_) => usize::MAX,
+            None => jobs.saturating_mul(AHEAD),
+        },
         state: Mutex::default(),
         written: Condvar::new(),
     };

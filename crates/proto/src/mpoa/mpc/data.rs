@@ -278,7 +278,7 @@ impl DataPlane {
             longest: sdu.len(),
             octets: sdu.len(),
         };
-        let arrived = match self.arrive(conn, sdu, one, now, bus) {
+        let arrived = match self.arrive(conn, sdu, (one, true), now, bus) {
             Ok(arrived) => arrived,
             Err(Missed::NoShortcut) => return bus.discards.note(Discard::NoEntry, sdu),
             Err(Missed::Control(packet)) => return self.control(conn, packet, now, bus),
@@ -312,7 +312,7 @@ impl DataPlane {
         now: Instant,
         bus: &mut Bus,
     ) -> Option<(usize, Vec<u8>)> {
-        let arrived = self.arrive(conn, sdu, several, now, bus).ok()?;
+        let arrived = self.arrive(conn, sdu, (several, false), now, bus).ok()?;
         let header = arrived.header().to_vec();
         if arrived.way_back {
             self.adopt(arrived.peer);
@@ -320,12 +320,13 @@ impl DataPlane {
         Some((arrived.itf, header))
     }
 
-    /// The packets of SDUs on a shortcut, which are counted if they can be delivered.
+    /// The packets of SDUs on a shortcut, which are counted if they can be delivered. With `apart` each frame is made
+    /// by itself; otherwise all get the same header.
     fn arrive<'a>(
         &mut self,
         conn: ConnId,
         sdu: &'a [u8],
-        several: Several,
+        (several, apart): (Several, bool),
         now: Instant,
         bus: &mut Bus,
     ) -> Result<Arrived<'a>, Missed<'a>> {
@@ -348,7 +349,7 @@ impl DataPlane {
         let place = space.get_mut(..header.len()).ok_or(Missed::Bad)?;
         place.copy_from_slice(header);
         // An 802.3 header has a length, which is not the same for all packets.
-        if several.count > 1 && header.len() != egress::ETHERNET_HEADER {
+        if !apart && header.len() != egress::ETHERNET_HEADER {
             return Err(Missed::Bad);
         }
         let arrived = (entry.info.itf, (space, header.len()));

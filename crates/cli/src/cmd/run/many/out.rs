@@ -5,7 +5,7 @@ use super::variants::Variant;
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{Format, quoted};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -26,10 +26,10 @@ pub(super) struct Results<'a> {
 
 impl<'a> Results<'a> {
     pub(super) fn new(args: &'a RunArgs, variants: &[Variant]) -> Self {
-        let first = variants.first().map(Variant::object).unwrap_or_default();
+        let first = variants.first().map(Variant::columns).unwrap_or_default();
         Self {
             args,
-            columns: first.keys().cloned().collect(),
+            columns: first.into_iter().map(|(name, _)| name).collect(),
             begun: false,
             index: Vec::new(),
         }
@@ -91,8 +91,8 @@ impl<'a> Results<'a> {
             let columns: Vec<String> = self.columns.iter().map(|name| quoted(name)).collect();
             write!(out, "{},{header}", columns.join(","))?;
         }
-        let own = variant.object();
-        let own = own.values().map(|value| match value {
+        let own = variant.columns();
+        let own = own.iter().map(|(_, value)| match value {
             Value::String(text) => quoted(text),
             other => other.to_string(),
         });
@@ -143,14 +143,11 @@ fn document(
 
 /// Rows as objects on lines, with the run in front.
 fn lines(out: &mut impl Write, variant: &Variant, text: &str) -> io::Result<()> {
-    for line in text.lines() {
-        let row: Map<String, Value> = serde_json::from_str(line)?;
-        let mut all = Map::new();
-        all.insert("run".into(), variant.object().into());
-        all.extend(row);
-        writeln!(out, "{}", Value::Object(all))?;
-    }
-    Ok(())
+    let run = Value::Object(variant.object());
+    // Each line is an object with at least one member.
+    let rows = text.lines().filter_map(|line| line.strip_prefix('{'));
+    rows.into_iter()
+        .try_for_each(|row| writeln!(out, "{{\"run\":{run},{row}"))
 }
 
 /// The records of comma-separated values with their ends of line; a value in quotation marks may have several lines.

@@ -41,14 +41,17 @@ impl Variant {
         self.to_string().chars().map(plain).collect()
     }
 
-    /// The settings and the seed, by name.
-    pub(super) fn object(&self) -> Map<String, Value> {
+    /// The settings in the order of the command, and the seed, with their names.
+    pub(super) fn columns(&self) -> Vec<(String, Value)> {
         let settings = self.settings.iter();
-        let mut all: Map<String, Value> = settings
-            .map(|(path, value)| (path.clone(), value.as_str().into()))
-            .collect();
-        all.extend(self.seed.map(|seed| ("seed".to_owned(), seed.into())));
-        all
+        let settings = settings.map(|(path, value)| (path.clone(), value.as_str().into()));
+        let seed = self.seed.map(|seed| ("seed".to_owned(), seed.into()));
+        settings.chain(seed).collect()
+    }
+
+    /// The same as an object.
+    pub(super) fn object(&self) -> Map<String, Value> {
+        self.columns().into_iter().collect()
     }
 }
 
