@@ -29,8 +29,14 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let parsed = match arg.as_str() {
-            "--json" => Some(json = true),
-            "--split" => Some(plan.split = true),
+            "--json" => {
+                json = true;
+                Some(())
+            }
+            "--split" => {
+                plan.split = true;
+                Some(())
+            }
             "--calls" => number(args.next()).map(|n| plan.calls = n),
             _ => None,
         };
