@@ -97,7 +97,7 @@ fn strangers_and_garbage_are_counted_and_dropped() {
     bench.to_link(&bench.peer, &[]);
     bench.to_link(&bench.peer, &[0xff; CELL_LEN]);
     bench.to_link(&bench.peer, &cell);
-    let told = bench.take(6);
+    let told = bench.take(5);
     let counters = bench.link.counters;
     assert_eq!((bench.link.socket.strangers, counters.bad_length), (1, 3));
     assert!(matches!(told[..], [Event::Up, Event::Cells(_)]), "{told:?}");
@@ -170,7 +170,7 @@ fn many_cells_from_strangers_and_of_wrong_length_are_dropped() {
     bench.to_link(&bench.peer, &[0; 20_000]);
     bench.to_link(&bench.peer, &cells[0]);
     bench.to_link(&bench.peer, &datagram);
-    let told = bench.take(6);
+    let told = bench.take(5);
     assert!(matches!(told[..], [Event::Up, Event::Cells(_)]), "{told:?}");
     let unpacker = bench.link.unpacker.as_ref().unwrap();
     assert_eq!((bench.link.socket.strangers, unpacker.bad_length), (1, 4));
