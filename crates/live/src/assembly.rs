@@ -32,8 +32,6 @@ enum State {
     Collecting(RunReassembler),
     /// The PDU is lost: its remaining cells are, too.
     Failed,
-    /// The caller does not want the PDU: its cells are passed over.
-    Unwanted,
 }
 
 /// An SDU that was put together, or found whole.
@@ -85,7 +83,7 @@ impl<K, T> Default for Assembly<K, T> {
 
 impl<K: Ord + Copy, T: Default> Assembly<K, T> {
     /// Takes cells of connection `key`; returns the SDU that they complete. `wanted` is asked about each new PDU, with
-    /// its first octets (at least 40, if it is not shorter); `note` may note something about these cells.
+    /// its first octets (at least 40, if it is not shorter), and about later cells of a PDU that it does not want; `note` may note something about these cells.
     pub(crate) fn take(
         &mut self,
         key: K,
@@ -112,11 +110,12 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
                 (None, Some([cell, ..])) => wanted(&cell.payload),
                 (None, _) => false,
             };
-            // Most cells from outside are those of users, often with a whole PDU in a run: they need no entry.
-            if !wanted && run.ends_pdu() {
+            // Most cells from outside are those of users, so these need no entry. A later cell of the PDU may look like a
+            // wanted one: then the rest does not fit together.
+            if !wanted {
                 return None;
             }
-            self.begin(key, wanted);
+            self.begin(key);
         }
         let done = self.collect(key, run, note);
         if run.ends_pdu()
@@ -128,14 +127,11 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
     }
 
     /// Makes an entry for a PDU that begins.
-    fn begin(&mut self, key: K, wanted: bool) {
+    fn begin(&mut self, key: K) {
         self.make_room(1);
         self.taken += 1;
         let entry = Open {
-            state: match wanted {
-                true => State::Collecting(RunReassembler::new(0)),
-                false => State::Unwanted,
-            },
+            state: State::Collecting(RunReassembler::new(0)),
             last: self.taken,
             note: T::default(),
         };
@@ -158,7 +154,6 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
                 self.lost_cells += count as u64;
                 return None;
             }
-            State::Unwanted => return None,
         };
         self.taken += 1;
         self.by_age.remove(&open.last);
@@ -329,20 +324,20 @@ mod tests {
         assert_eq!((all.cells, all.open.len()), (0, 0));
     }
 
+    /// A flood of cells on many connections costs no entries. A cell in the middle of a PDU that looks like the first
+    /// cell of a wanted one makes no SDU.
     #[test]
-    fn a_pdu_that_nobody_wants_is_passed_over_to_its_end() {
+    fn a_pdu_that_nobody_wants_has_no_entry_and_no_part_of_it_becomes_an_sdu() {
         let mut all = Assembly::<u16, ()>::default();
-        let mut take = |run: &CellRun, want: bool| {
-            let done = all.take(32, run, |_| want, |()| {});
-            done.map(|done| done.pdu.sdu().to_vec())
-        };
-        let pdu = Pdu::new(vec![1; 100]);
-        for cell in cells(&pdu, 32) {
-            // After the first cell, it does not matter what is wanted.
-            let first = cell
-                .raw_cells()
-                .is_some_and(|cells| cells[0].pti == Pti::USER);
-            assert_eq!(take(&cell, !first), None);
+        let pdu = Pdu::new(vec![1; 200]);
+        let cells = cells(&pdu, 32);
+        for mistaken in 1..cells.len() {
+            for (n, cell) in cells.iter().enumerate() {
+                let done = all.take(32, cell, |_| n == mistaken, |()| {});
+                assert!(done.is_none());
+                assert_eq!(all.open.is_empty(), n < mistaken || cell.ends_pdu());
+            }
         }
+        assert_eq!((all.cells, all.by_age.len(), all.displaced), (0, 0, 0));
     }
 }

@@ -102,11 +102,15 @@ pub(crate) struct Driver<'a> {
     taps: Vec<TapPort>,
     /// Memory for their frames.
     buffers: FrameBuffers,
+    /// True if a TAP has given frames in this turn.
+    frames_came: bool,
     tap_of: BTreeMap<(usize, usize), usize>,
     /// Links out of the lab.
     pub(crate) outside: Vec<outside::Link>,
     /// Their places, by node.
     outside_of: BTreeMap<usize, usize>,
+    /// The link whose turn is first.
+    first_link: usize,
     /// What these links read, and tell.
     inbox: outside::Inbox,
     told: Vec<outside::Event>,
@@ -231,9 +235,11 @@ impl<'a> Driver<'a> {
             alarm,
             taps,
             buffers: FrameBuffers::default(),
+            frames_came: false,
             tap_of,
             outside_of: links.iter().map(|link| link.node.0).zip(0..).collect(),
             outside: links,
+            first_link: 0,
             inbox: outside::Inbox::new(clock),
             told: Vec::new(),
             daemons,
@@ -310,7 +316,7 @@ impl<'a> Driver<'a> {
             // Frames that the kernel sends now come after all events that were due before.
             let mut reading = caught_up && self.read_taps(now) | self.outside(now, tell);
             reading |= self.daemons(now, tell);
-            self.hurry();
+            self.hurry(reading);
             self.routes(now, tell);
             // What has just come leaves in this turn, if its queues let it.
             if caught_up {
@@ -360,12 +366,17 @@ impl<'a> Driver<'a> {
     }
 
     /// Handles events of the network that are too near to sleep or poll in between: those of a frame that has just
-    /// come, until it leaves the network.
-    fn hurry(&mut self) {
+    /// come, until it leaves the network. While links or daemons have more to be read, the loop waits for no event in
+    /// which no frame of a TAP takes part.
+    fn hurry(&mut self, reading: bool) {
+        let wait = match std::mem::take(&mut self.frames_came) || !reading {
+            true => SPIN,
+            false => Duration::ZERO,
+        };
         let start = self.clock.now();
         let mut now = start;
         while let Some(next) = self.world.poll_timeout()
-            && next <= now + SPIN
+            && next <= now + wait
             && now < start + HURRY
         {
             if next <= now && !self.world.step(now, STEP) {
@@ -449,15 +460,28 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Gives every link out of the lab its turn; true if more work could be done at once.
+    /// Gives the links out of the lab their turns; true if more work could be done at once. When the time for all of
+    /// them is over, the next ones are the first in the next turn of the loop.
     fn outside(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
         let (mut more, mut told) = (false, std::mem::take(&mut self.told));
-        for place in 0..self.outside.len() {
+        let (begin, first) = (self.clock.now(), self.first_link);
+        let links = self.outside.len();
+        let mut at = begin;
+        for place in (0..links).map(|n| (first + n) % links) {
+            if at > begin + outside::SLICE {
+                (more, self.first_link) = (true, place);
+                break;
+            }
             let link = &mut self.outside[place];
             more |= link.turn(self.poll.registry(), now, &mut self.inbox, &mut told);
             let node = link.node;
             for event in told.drain(..) {
                 self.outside_event(node, event, now, tell);
+            }
+            if self.inbox.was_used() {
+                let end = self.clock.now();
+                self.outside[place].spent(end.since(at));
+                at = end;
             }
         }
         self.told = told;

@@ -29,7 +29,9 @@ impl Driver<'_> {
                     break;
                 }
                 let (world, node, itf) = (&mut self.world, port.node, port.itf);
-                match self.buffers.read(&port.tap) {
+                let got = self.buffers.read(&port.tap);
+                self.frames_came |= !matches!(got, Got::Nothing);
+                match got {
                     Got::Nothing => {
                         port.readable = false;
                         break;

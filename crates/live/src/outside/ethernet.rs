@@ -87,7 +87,7 @@ struct Counters {
 
 /// One link.
 pub(crate) struct Link {
-    cable: Cable,
+    pub(super) cable: Cable,
     filling: Filling,
     unpacker: Unpacker,
     bucket: Bucket,

@@ -4,10 +4,10 @@
 //! datagrams of one sender, all of one length but the last one (GRO: generic receive offload). All links of a loop read
 //! into the same buffers, one link after another, so 10 000 links need no more memory for them than one.
 //!
-//! **Fairness.** In one turn a link takes at most [`READS`] buffers, or the octets of about [`CELLS`] cells. Then the
-//! other links, the TAPs and the network have their turns. So a flood cannot stop the others. It makes each turn longer,
-//! and a packet in the lab takes several turns from host to host. Turns that ended at the limit with data waiting are
-//! counted.
+//! **Fairness.** In one turn a link takes at most [`READS`] buffers, or the octets of about [`CELLS`] cells. If that took
+//! longer than [`SLICE`], with all that the cells cause in the network at once, the next turns of the link take fewer
+//! buffers, but at least a buffer. Then the other links, the TAPs and the network have their turns. So a flood cannot
+//! stop the others, and delays them little. Turns that ended at the limit with data waiting are counted.
 //!
 //! **Times.** The kernel stamps each datagram when it arrives, so a loop that comes late does not make a burst of cells
 //! that came evenly: the rate of the link and policers in the network see their times (`bucket.rs`).
@@ -31,6 +31,9 @@ const READS: usize = 64;
 /// About how many cells a link takes in one turn.
 const CELLS: usize = 2048;
 
+/// How long the links out of a lab may work in one turn, about.
+pub(crate) const SLICE: Duration = Duration::from_micros(50);
+
 /// Longest time that a datagram counts as having waited. The clock of the kernel's time stamps can be set.
 const LATEST: Duration = Duration::from_secs(1);
 
@@ -40,6 +43,8 @@ pub(crate) struct Inbox {
     meta: [RecvMeta; SLOTS],
     headers: MultiHeaders<()>,
     clock: Clock,
+    /// True if a socket has been read since [`Self::was_used`].
+    used: bool,
     /// The time of the last reading: on the clock of the loop, and of the kernel's time stamps since 1970.
     read: (Instant, Duration),
 }
@@ -52,8 +57,14 @@ impl Inbox {
             meta: [RecvMeta::default(); SLOTS],
             headers: MultiHeaders::preallocate(SLOTS, None),
             clock,
+            used: false,
             read: (Instant::ZERO, Duration::ZERO),
         }
+    }
+
+    /// True if a socket has been read since the last call.
+    pub(crate) fn was_used(&mut self) -> bool {
+        std::mem::take(&mut self.used)
     }
 
     /// When the kernel received the (first) datagram in a buffer, at most [`LATEST`] ago.
@@ -66,6 +77,7 @@ impl Inbox {
 
     /// Reads at most `most` packets of a socket that is not UDP; returns how many have come.
     pub(super) fn packets(&mut self, from: impl AsFd, most: usize) -> io::Result<usize> {
+        self.used = true;
         let mut slots = self.octets.chunks_exact_mut(SLOT);
         let mut slots: [[IoSliceMut<'_>; 1]; SLOTS] =
             std::array::from_fn(|_| [IoSliceMut::new(slots.next().unwrap_or_default())]);
@@ -91,6 +103,7 @@ impl Inbox {
         from: UdpSockRef<'_>,
         most: usize,
     ) -> io::Result<usize> {
+        self.used = true;
         let mut slots = self.octets.chunks_exact_mut(SLOT);
         let mut slots: [IoSliceMut<'_>; SLOTS] =
             std::array::from_fn(|_| IoSliceMut::new(slots.next().unwrap_or_default()));
@@ -133,8 +146,10 @@ impl Inbox {
 }
 
 /// What a link may still take in its turn.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Turns {
+    /// How many buffers a turn may take.
+    slice: usize,
     reads: usize,
     octets: usize,
     /// Octets of a buffer in the last batch, on average.
@@ -143,10 +158,22 @@ pub(super) struct Turns {
     pub(super) cut: u64,
 }
 
+impl Default for Turns {
+    fn default() -> Self {
+        Self {
+            slice: READS,
+            reads: 0,
+            octets: 0,
+            typical: 0,
+            cut: 0,
+        }
+    }
+}
+
 impl Turns {
     /// Begins a turn.
     pub(super) const fn begin(&mut self) {
-        self.reads = READS;
+        self.reads = self.slice;
         self.octets = CELLS * CELL_LEN;
     }
     /// How many buffers may be read next; 0 at the limit.
@@ -160,6 +187,17 @@ impl Turns {
         self.reads = self.reads.saturating_sub(buffers.max(1));
         self.octets = self.octets.saturating_sub(octets);
     }
+    /// Sets how much the next turn may take, by the time that the buffers of this one have cost. One turn in which the
+    /// system gave the processor to others must not count for long, so a small slice can double in each turn.
+    pub(super) fn spent(&mut self, time: Duration) {
+        if time <= SLICE && self.reads > 0 {
+            return;
+        }
+        let taken = self.slice.saturating_sub(self.reads).max(1);
+        let fit = taken as u128 * SLICE.as_nanos() / time.as_nanos().max(1);
+        let most = READS.min(self.slice * 2);
+        self.slice = usize::try_from(fit).unwrap_or(most).clamp(1, most);
+    }
     /// Ends the turn; true if the link may have more data.
     pub(super) fn end(&mut self, readable: bool) -> bool {
         self.cut += u64::from(readable);
@@ -170,6 +208,35 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A turn that costs more than its slice makes the next ones shorter, until their cost fits; cheap buffers lengthen
+    /// them again.
+    #[test]
+    fn a_turn_has_a_limit_in_time() {
+        let mut turns = Turns::default();
+        let mut turn = |cost: Duration, waiting: usize| {
+            turns.begin();
+            let (mut left, mut taken) = (waiting, 0);
+            while turns.most() > 0 && left > 0 {
+                let count = turns.most().min(left);
+                turns.took(count, count * CELL_LEN);
+                (left, taken) = (left - count, taken + count);
+            }
+            turns.spent(cost * taken as u32);
+            taken
+        };
+        let micros = Duration::from_micros;
+        assert_eq!(turn(micros(5), 1000), READS);
+        assert_eq!(turn(micros(5), 1000), 10);
+        assert_eq!(turn(micros(5), 1000), 10);
+        // Turns below the limit say little about the cost of many buffers.
+        assert_eq!(turn(micros(40), 1), 1);
+        assert_eq!(turn(Duration::from_millis(20), 1000), 10);
+        let grown = [1, 2, 4, 8, 10, 10].map(|_| turn(micros(5), 1000));
+        assert_eq!(grown, [1, 2, 4, 8, 10, 10]);
+        let grown = [10, 20, 40, READS].map(|_| turn(Duration::from_nanos(300), 1000));
+        assert_eq!(grown, [10, 20, 40, READS]);
+    }
 
     /// Datagrams with many cells are taken in smaller batches, so that a turn stays short.
     #[test]

@@ -232,7 +232,7 @@ pub(crate) struct Link {
     /// What packets to the peer begin with: the header and the peer's cookie.
     header: Vec<u8>,
     told_up: bool,
-    turns: Turns,
+    pub(super) turns: Turns,
     filling: Filling,
     unpacker: Unpacker,
     bucket: Bucket,

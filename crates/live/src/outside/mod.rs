@@ -29,13 +29,13 @@ mod scope;
 mod sequence;
 pub mod udp;
 
-pub(crate) use inbox::Inbox;
+pub(crate) use inbox::{Inbox, SLICE};
 pub(crate) use opened::explained;
 
 use aerostat_lab::model::{NodeId, OutsideWay};
 use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::Table;
-use aerostat_proto::{Instant, Trace};
+use aerostat_proto::{Duration, Instant, Trace};
 use mio::{Registry, Token};
 use std::io;
 
@@ -151,6 +151,18 @@ impl Link {
             Way::Ethernet(link) => link.turn(now, inbox, told),
             Way::Mpls(link) => link.turn(now, inbox, told),
             Way::L2tp(link) => link.turn(now, inbox, told),
+        }
+    }
+
+    /// How long the last turn took, with all that its cells caused at once: decides how much the next turn may take.
+    pub(crate) fn spent(&mut self, time: Duration) {
+        match &mut self.way {
+            // A turn has a fixed limit in octets.
+            Way::AtmTcp(_) => {}
+            Way::Udp(link) => link.turns.spent(time),
+            Way::Ethernet(link) => link.cable.turns.spent(time),
+            Way::Mpls(link) => link.cable.turns.spent(time),
+            Way::L2tp(link) => link.turns.spent(time),
         }
     }
 

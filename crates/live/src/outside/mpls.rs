@@ -208,7 +208,7 @@ fn shown(labels: &Labels) -> String {
 
 /// One link.
 pub(crate) struct Link {
-    cable: Cable,
+    pub(super) cable: Cable,
     cells: Option<Cells>,
     sdus: Sdus,
     bucket: Bucket,

@@ -98,7 +98,7 @@ struct Counters {
 pub(crate) struct Link {
     socket: Datagrams,
     told_up: bool,
-    turns: Turns,
+    pub(super) turns: Turns,
     /// Unpacks datagrams with many cells.
     unpacker: Option<Unpacker>,
     bucket: Bucket,
