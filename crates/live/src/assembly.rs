@@ -83,7 +83,8 @@ impl<K, T> Default for Assembly<K, T> {
 
 impl<K: Ord + Copy, T: Default> Assembly<K, T> {
     /// Takes cells of connection `key`; returns the SDU that they complete. `wanted` is asked about each new PDU, with
-    /// its first octets (at least 40, if it is not shorter), and about later cells of a PDU that it does not want; `note` may note something about these cells.
+    /// its first octets (at least 40, if it is not shorter), and about later cells of a PDU that it does not want;
+    /// `note` may note something about these cells.
     pub(crate) fn take(
         &mut self,
         key: K,
