@@ -37,6 +37,10 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     if many::asked(args) {
         return many::run(args, path);
     }
+    if args.jobs.is_some() {
+        let text = "--jobs is for several runs, and this is a single run";
+        return Err(Failure::usage(text).hint("--seeds 1-8, or --sweep PATH=VALUE,VALUE"));
+    }
     if args.one_of_several {
         end_with_parent();
     }
@@ -89,8 +93,11 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         cells: args.cells,
     };
     let unwritten = |error: std::io::Error| {
-        Failure::failed(format!("captures cannot be written: {error}"))
-            .hint("--pcap takes a directory; it is made if it does not exist")
+        let failure = Failure::failed(format!("captures cannot be written: {error}"));
+        match error.kind() {
+            std::io::ErrorKind::StorageFull => failure.hint("what is there is incomplete"),
+            _ => failure.hint("--pcap takes a directory; it is made if it does not exist"),
+        }
     };
     let recorded = aerostat_sim::run::run_and_record(lab, recording, &mut teller);
     let (report, captured) = recorded.map_err(unwritten)?;

@@ -241,3 +241,28 @@ fn columns_come_in_the_order_of_the_command_and_the_end_is_said_in_one_place() {
     assert_eq!(refused.code, 2, "{}", refused.out);
     assert!(refused.err.contains("leave out --until"), "{}", refused.err);
 }
+
+#[test]
+fn options_that_contradict_each_other_are_refused_before_the_first_run() {
+    let long = format!("description={},b", "x".repeat(300));
+    for (words, says) in [
+        (
+            &["--sweep", "mpoa=true,false", "--set", "mpoa=false"][..],
+            "leave out --set",
+        ),
+        (&["--jobs", "2"], "--jobs is for several runs"),
+        (&["--seeds", "8-1"], "runs backwards"),
+        (
+            &["--sweep", &long, "-o", "csv", "--out", "unused"],
+            "255 are the limit",
+        ),
+        (
+            &["--sweep", "description=a/b,a_b"],
+            "two runs would have the name",
+        ),
+    ] {
+        let refused = run(&[&["run", LAB, "-q"], words].concat());
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(refused.err.contains(says), "{}", refused.err);
+    }
+}

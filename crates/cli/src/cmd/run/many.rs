@@ -36,6 +36,9 @@ use variants::Variant;
 /// Runs for each job that may start before the oldest one of them has been written.
 const AHEAD: usize = 4;
 
+/// Octets of the longest name of a directory. Source: `limits.h` of Linux, `NAME_MAX`.
+const LONGEST_NAME: usize = 255;
+
 /// How often a look is taken at Ctrl-C.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -51,6 +54,14 @@ pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
     if args.until.is_some() && swept("until") {
         let text = "--sweep varies 'until', and --until says when all runs end";
         return Err(Failure::usage(text).hint("leave out --until"));
+    }
+    let path_of = |change: &String| Some(change.split_once('=')?.0.to_owned());
+    if let Some(both) = args.set.iter().filter_map(path_of).find(|path| swept(path)) {
+        let text = format!("--sweep varies '{both}', and --set says what it is in all runs");
+        return Err(Failure::usage(text).hint("leave out --set"));
+    }
+    if args.pcap.is_some() || args.results.out.is_some() {
+        names_fit(&variants)?;
     }
     let input = Input::read(path)?;
     let (overrides, digest) = check(args, path, &input, &variants)?;
@@ -78,6 +89,20 @@ pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
         return Ok(end.with_warnings(true));
     }
     Ok(end)
+}
+
+/// Refuses runs whose directories would have names that are too long for a file system.
+fn names_fit(variants: &[Variant]) -> Result<(), Failure> {
+    let lengths = variants.iter().map(|variant| variant.directory().len());
+    match lengths.max() {
+        Some(longest) if longest > LONGEST_NAME => {
+            let text = format!(
+                "a run's directory would have a name of {longest} octets: {LONGEST_NAME} are the limit"
+            );
+            Err(Failure::usage(text).hint("-o without --out and --pcap names runs in its rows"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Processors that this process may use.
@@ -210,7 +235,7 @@ impl Plan<'_> {
                 waiting.insert(ended.number, ended);
                 while let Some(ended) = waiting.remove(&next) {
                     let variant = &self.variants[next];
-                    let exit = judge(variant, &ended.output);
+                    let exit = judge(variant, &ended.output, self.state().stop);
                     worst = worse(worst, exit);
                     done = done.and_then(|()| results.add(variant, exit, ended.output.ok()));
                     next += 1;
@@ -221,7 +246,7 @@ impl Plan<'_> {
                 }
             }
             done?;
-            results.finish()?;
+            results.finish(&self.variants[next..])?;
             self.name_missing(next);
             Ok(worst.with_warnings(next < self.variants.len()))
         })
@@ -341,8 +366,9 @@ impl Plan<'_> {
     }
 }
 
-/// What a run has said, and how it ended; says why a run has failed.
-fn judge(variant: &Variant, output: &io::Result<Output>) -> Exit {
+/// What a run has said, and how it ended; says why a run has failed. A run that was interrupted before it could hear
+/// that, while it read its lab, has no results.
+fn judge(variant: &Variant, output: &io::Result<Output>, stopped: bool) -> Exit {
     let why = match output {
         Err(error) => error.to_string(),
         Ok(output) => {
@@ -352,6 +378,12 @@ fn judge(variant: &Variant, output: &io::Result<Output>) -> Exit {
             match (output.status.code(), output.status.signal()) {
                 (Some(0), _) => return Exit::Ok,
                 (Some(3), _) => return Exit::Warnings,
+                (None, Some(signal_hook::consts::SIGINT)) if stopped => {
+                    exit::say(format_args!(
+                        "warning: run {variant} was interrupted as it began"
+                    ));
+                    return Exit::Warnings;
+                }
                 (Some(code), _) => format!("exit code {code}"),
                 (None, signal) => format!("signal {}", signal.unwrap_or_default()),
             }

@@ -53,8 +53,11 @@ fn put(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Fail
     let format = args.output.output;
     if let Some(directory) = &args.out {
         return into_directory(directory, format, document).map_err(|error| {
-            Failure::failed(format!("{}: {error}", directory.display()))
-                .hint("--out takes a directory; it is made if it does not exist")
+            let failure = Failure::failed(format!("{}: {error}", directory.display()));
+            match error.kind() {
+                io::ErrorKind::StorageFull => failure,
+                _ => failure.hint("--out takes a directory; it is made if it does not exist"),
+            }
         });
     }
     let mut out = BufWriter::new(io::stdout().lock());

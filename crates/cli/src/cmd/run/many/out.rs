@@ -64,10 +64,14 @@ impl<'a> Results<'a> {
         Ok(())
     }
 
-    /// Writes the end.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    /// Writes the end, with the runs that have not begun because of Ctrl-C.
+    pub(super) fn finish(self, missing: &[Variant]) -> Result<(), Failure> {
+        let missing = missing
+            .iter()
+            .map(|variant| Value::Object(variant.object()));
+        let missing = Value::Array(missing.collect());
         if let Some(directory) = &self.args.results.out {
-            let index = json!({ "schema": SCHEMA, "runs": self.index });
+            let index = json!({ "schema": SCHEMA, "runs": self.index, "not_begun": missing });
             let wrote = write_index(directory, &index);
             return wrote
                 .map_err(|error| Failure::failed(format!("{}: {error}", directory.display())));
@@ -77,7 +81,7 @@ impl<'a> Results<'a> {
             if !self.begun {
                 writeln!(out, "{{\"schema\":\"{SCHEMA}\",\"runs\":[")?;
             }
-            writeln!(out, "]}}")?;
+            writeln!(out, "],\"not_begun\":{missing}}}")?;
         }
         Ok(())
     }

@@ -83,7 +83,10 @@ pub(super) fn of(seeds: Option<&str>, sweep: &[String]) -> Result<Vec<Variant>, 
     }
     let mut seen = BTreeSet::new();
     match all.iter().find(|variant| !seen.insert(variant.directory())) {
-        Some(twice) => Err(Failure::usage(format!("run {twice} would happen twice"))),
+        Some(twice) => {
+            let text = format!("two runs would have the name {}", twice.directory());
+            Err(Failure::usage(text).hint("'/' and control characters count as '_'"))
+        }
         None => Ok(all),
     }
 }
@@ -149,7 +152,8 @@ fn numbers(text: &str) -> Result<Vec<u64>, Failure> {
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
-            return Err(wrong());
+            let text = format!("--seeds '{part}' runs backwards");
+            return Err(Failure::usage(text).hint(format!("--seeds {last}-{first}")));
         }
         let more = last - first;
         if more >= (MOST - all.len()) as u64 {
@@ -186,10 +190,12 @@ mod tests {
 
     #[test]
     fn bad_lists_and_too_many_runs_are_refused_with_their_numbers() {
-        for bad in ["", "x", "3-1", "1,,2", "-5", "1-", "18446744073709551616"] {
+        for bad in ["", "x", "1,,2", "-5", "1-", "18446744073709551616"] {
             let error = names(Some(bad), &[]).unwrap_err();
             assert!(error.contains("is not a list"), "{bad}: {error}");
         }
+        let backwards = names(Some("1,8-3"), &[]).unwrap_err();
+        assert_eq!(backwards, "--seeds '8-3' runs backwards");
         let many = names(Some("0-18446744073709551615"), &[]).unwrap_err();
         assert_eq!(many, "18446744073709551616 runs: 10000 are the limit");
         assert_eq!(names(Some("1-10000"), &[]).unwrap().len(), 10_000);
@@ -199,7 +205,15 @@ mod tests {
         assert!(names(None, &["seed=1,2"]).is_err());
         assert!(names(None, &["a=1", "a=2"]).is_err());
         // The same seed, and values that have one name as a directory.
-        assert!(names(Some("1-3,2"), &[]).unwrap_err().contains("twice"));
-        assert!(names(None, &["a=x/y,x_y"]).unwrap_err().contains("twice"));
+        assert!(
+            names(Some("1-3,2"), &[])
+                .unwrap_err()
+                .contains("two runs would have the name")
+        );
+        assert!(
+            names(None, &["a=x/y,x_y"])
+                .unwrap_err()
+                .contains("two runs would have the name")
+        );
     }
 }
