@@ -167,7 +167,7 @@ fn command(lab: &Runtime, args: &[String]) -> Command {
 fn calls_cross(lab: &Runtime) {
     let ping = |count: &str, to: &str| {
         let exec = ["exec", "--lab", "campus-east", "urku", "--"];
-        let ping = ["ping", "-q", "-c", count, "-i", "0.02", "-w", "20", to];
+        let ping = ["ping", "-q", "-c", count, "-i", "0.02", "-W", "10", to];
         lab.ok(&[&exec[..], &ping[..]].concat())
     };
     for (to, lab_there) in [("10.2.0.10", "0.02a7.0000"), ("10.4.0.10", "0.02a7.1000")] {
@@ -448,7 +448,7 @@ fn a_peer_that_floods_or_dies_harms_nobody_else() {
         "40",
         "-i",
         "0.05",
-        "-w",
+        "-W",
         "30",
         "10.3.0.10",
     ];

@@ -111,7 +111,15 @@ fn rows_of_several_runs_have_columns_for_what_differs() {
 
 #[test]
 fn wrong_values_are_found_before_the_first_run_and_named() {
-    let refused = run(&words("csv", &["--sweep", "links.s1-s2.loss=0,2"]));
+    let refused = run(&[
+        "run",
+        LAB,
+        "-q",
+        "-o",
+        "csv",
+        "--sweep",
+        "links.s1-s2.loss=0,2",
+    ]);
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(
         refused.err.contains("run links.s1-s2.loss=2: "),

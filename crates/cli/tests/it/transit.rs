@@ -141,7 +141,7 @@ fn json(lab: &Runtime, args: &[&str]) -> serde_json::Value {
 fn all_networks_cross(lab: &Runtime) {
     let ping = |host: &str, to: &str| {
         let exec = ["exec", "--lab", "transit-east", host, "--"];
-        let ping = ["ping", "-q", "-c", "40", "-i", "0.02", "-w", "20", to];
+        let ping = ["ping", "-q", "-c", "40", "-i", "0.02", "-W", "10", to];
         let out = lab.ok(&[&exec[..], &ping[..]].concat());
         assert!(out.contains(" 0% packet loss"), "{host} to {to}: {out}");
     };
