@@ -68,6 +68,11 @@ impl Medium for CellLine {
         }
     }
 
+    fn is_plain(&self) -> bool {
+        let seen = self.cells || self.taps.iter().any(Option::is_some);
+        self.impairment.is_none() && !seen
+    }
+
     fn interrupt(&mut self) {
         for tap in self.taps.iter_mut().flatten() {
             tap.clear();

@@ -1,12 +1,13 @@
 //! Worlds of scripted nodes: times, rates, losses, faults and determinism.
 
 mod labs;
+mod trains;
 
 use crate::*;
 use aerostat_node::atm::fabric::Switched;
 use aerostat_node::atm::{
     CellCounters, CellRate, CellRun, Fabric, FabricOp, Limits, Nic, NicEvent, OutputPort, Pdu,
-    PortLimits, PortVc, QueueConfig, RunReassembler,
+    PortLimits, PortVc, QueueConfig, RunReassembler, Through,
 };
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal5::cells_for;
@@ -113,6 +114,17 @@ impl Node for Script {
                 fabric.receive(port, run, now, |port| touched.push(port));
                 None
             }
+        }
+    }
+    fn through(&self, port: u16, vc: Vc) -> Option<Through> {
+        match &self.plane {
+            Plane::Host(_) => None,
+            Plane::Switch(fabric, _) => fabric.through(PortVc::new(port, vc)),
+        }
+    }
+    fn pass(&mut self, port: u16, connection: u32, cells: u64) {
+        if let Plane::Switch(fabric, _) = &mut self.plane {
+            fabric.pass(port, connection, cells);
         }
     }
     fn cells(&mut self, port: u16, run: CellRun, now: Instant) {
@@ -534,6 +546,9 @@ fn busy_world(
 ) -> Outcome {
     let mut world: World<Script> = World::new(9);
     world.every_departure(cell_by_cell);
+    if cell_by_cell {
+        world.cell_by_cell();
+    }
     let hosts: Vec<NodeId> = (0..4).map(|i| world.add_host(&format!("h{i}"))).collect();
     let switches = [world.add_switch("s0", 3), world.add_switch("s1", 3)];
     let clean = LinkConfig::new(Duration::from_nanos(700));

@@ -44,8 +44,10 @@ impl<N: Node> World<N> {
     /// An empty world at time zero.
     #[must_use]
     pub fn new(seed: u64) -> Self {
+        let mut plant = Plant::new(Instant::ZERO, N::Management::default());
+        plant.by_train(true);
         Self {
-            plant: Plant::new(Instant::ZERO, N::Management::default()),
+            plant,
             events: 0,
             most_events: u64::MAX,
             seed,
@@ -120,6 +122,7 @@ impl<N: Node> World<N> {
         for line in LineId::both(link) {
             self.plant.medium_mut(line).cells = true;
         }
+        self.cell_by_cell();
     }
 
     /// Taps both ends of a link: SDUs go to [`Observer::packet`] from now on.
@@ -131,6 +134,7 @@ impl<N: Node> World<N> {
             self.tapped.push(line);
             self.plant.log_drops(line);
         }
+        self.cell_by_cell();
     }
 
     /// The time of the last event.
@@ -194,6 +198,7 @@ impl<N: Node> World<N> {
             }
         }
         self.plant.advance_to(until);
+        self.plant.end_instant();
         self.observed(observer).advance_all();
     }
 
@@ -206,6 +211,13 @@ impl<N: Node> World<N> {
     #[must_use]
     pub const fn exhausted(&self) -> bool {
         self.events >= self.most_events
+    }
+
+    /// Makes every cell of every link an event. This changes no result and only takes more time. Taps do so, too: what
+    /// they see is in the order of time over all links.
+    pub fn cell_by_cell(&mut self) {
+        self.plant.by_train(false);
+        self.observed(&mut ()).choose_trains();
     }
 
     /// Makes each departure an event of its own. This changes no result and only takes more time.
@@ -270,6 +282,7 @@ impl<N: Node> World<N> {
         for (line, fresh) in LineId::both(link).into_iter().zip(fresh) {
             self.plant.medium_mut(line).impairment = fresh.impairment;
         }
+        self.observed(observer).choose_trains();
     }
 }
 

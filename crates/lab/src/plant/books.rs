@@ -49,10 +49,12 @@ impl<N: Node, M> Plant<N, M> {
     /// Calls `see` for every packet that is still in queues, on lines or in the memory of hosts: SDUs, frames or
     /// packets, including those of which only some cells are left.
     pub fn census(&mut self, see: &mut dyn FnMut(DataUnit<'_>)) {
-        for line in &self.lines {
-            for (_, run) in &line.on_the_way {
-                run.pdu().into_iter().for_each(|pdu| see(pdu.into()));
-            }
+        for line in self.lines() {
+            let on_the_way = self.line(line).on_the_way.iter();
+            let single = on_the_way.filter_map(|(_, run)| run.pdu());
+            let waiting = self.waiting_on(line);
+            let pdus = single.chain(waiting.filter_map(|(run, _)| run.pdu()));
+            pdus.for_each(|pdu| see(pdu.into()));
         }
         self.nodes().for_each(|node| self.held_by(node, see));
     }

@@ -11,6 +11,7 @@
 
 use super::line::{Crossed, LineId, Medium};
 use super::node::{Node, NodeOutput};
+use super::trains::Settle as _;
 use super::{Plant, Source};
 use crate::model::{LinkEnd, LinkId, NodeId};
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DroppedPdu};
@@ -52,6 +53,7 @@ pub trait Driver: Sized {
 
     /// The event of a source happens now.
     fn happen(&mut self, source: Source) {
+        self.plant_mut().begin(source);
         match source {
             Source::Line(line) => self.event_of_line(line),
             Source::Deadline(node) => self.with_node(node, |node, now| node.handle_timeout(now)),
@@ -60,6 +62,7 @@ pub trait Driver: Sized {
 
     /// Calls a node with the current time, then handles its outputs. Does nothing if the node is off.
     fn with_node(&mut self, node: NodeId, act: impl FnOnce(&mut Self::Node, Instant)) {
+        self.settle_node(node);
         // A port without cells has no departures to catch up with.
         let waiting = &self.plant().slots[node.0].waiting;
         for port in waiting.iter().copied().collect::<Vec<_>>() {
@@ -72,6 +75,7 @@ pub trait Driver: Sized {
             act(machine, now);
             self.serve(node);
         }
+        self.unbind_trains(node);
     }
 
     /// Handles the outputs of a node, then schedules its next deadline. A timer that is due at the instant of an input
@@ -108,11 +112,13 @@ pub trait Driver: Sized {
 
     /// Tells a node the state of management.
     fn manage(&mut self, node: NodeId) {
+        self.settle_node(node);
         let plant = self.plant_mut();
         if let Some(machine) = &mut plant.slots[node.0].node {
             machine.managed(node, &plant.management, plant.now);
             self.serve(node);
         }
+        self.unbind_trains(node);
     }
 
     /// The queues of a port may have changed.
@@ -130,10 +136,13 @@ pub trait Driver: Sized {
 
     /// Puts the cells that have left a port by now on its line.
     fn advance(&mut self, line: LineId) {
+        let key = self.plant().key;
+        self.settle(line, key);
         let most = if Self::WHOLE_RUNS { u16::MAX } else { 1 };
         let (from, now) = (self.plant().line(line).from, self.plant().now);
-        while let Some(departure) =
-            (self.plant_mut().output(from)).and_then(|output| output.pop(now, most))
+        while self.plant().trains.is_single(line.0)
+            && let Some(departure) =
+                (self.plant_mut().output(from)).and_then(|output| output.pop(now, most))
         {
             self.transmit(line, departure);
         }
@@ -151,6 +160,7 @@ pub trait Driver: Sized {
     /// Puts all cells that have left their ports by now on their lines.
     fn advance_all(&mut self) {
         self.plant().lines().for_each(|line| self.advance(line));
+        self.settle_ends();
         self.tell_harmed();
     }
 
@@ -169,6 +179,7 @@ pub trait Driver: Sized {
         if let Some((_, run)) = arrived {
             self.arrive(line, run);
         }
+        self.trains_of(line);
         self.tell_harmed();
     }
 
@@ -243,6 +254,7 @@ pub trait Driver: Sized {
     fn arrive(&mut self, line: LineId, run: CellRun) {
         self.plant_mut().lines[line.0 as usize].counters.delivered += u64::from(run.count);
         self.arrives(line, &run);
+        self.settle_fed(self.plant().line(line).to.node);
         let plant = self.plant_mut();
         let (to, now) = (plant.line(line).to, plant.now);
         let mut touched = std::mem::take(&mut plant.touched);
@@ -274,6 +286,19 @@ pub trait Driver: Sized {
             }
         }
         self.tell_harmed();
+    }
+
+    /// Decides anew which lines have trains: a medium has changed, or [`Plant::by_train`]. All ports must be up to date.
+    fn choose_trains(&mut self) {
+        for line in self.plant().lines() {
+            self.plant_mut().end_trains(line);
+        }
+        for node in self.plant().nodes() {
+            self.unbind_trains(node);
+        }
+        self.plant()
+            .lines()
+            .for_each(|line| self.plant_mut().reschedule(line));
     }
 
     /// Switches a node on. Links come up if both ends are on.
@@ -365,6 +390,11 @@ pub trait Driver: Sized {
                     self.lost(place, pdu.into(), now);
                 }
             }
+            for (pdu, cells) in self.plant_mut().clear_trains(id) {
+                let told = if books { cells } else { 0 };
+                (0..told).for_each(|_| self.lost(place, (&pdu).into(), now));
+            }
+            self.plant_mut().choose_trains(id);
             self.plant_mut().reschedule(id);
         }
         changed

@@ -4,7 +4,9 @@ use super::node::{Node, NodeOutput};
 use crate::build::Builder;
 use crate::model::{NodeId, NodeKind};
 use crate::routing::Routing;
-use aerostat_node::atm::{CellRun, DataUnit, DataUnitBuf, DroppedPdu, OutputPort, Pdu, PortVc};
+use aerostat_node::atm::{
+    CellRun, DataUnit, DataUnitBuf, DroppedPdu, OutputPort, Pdu, PortVc, Through,
+};
 use aerostat_node::host::{
     DaemonMessage, HostCommand, HostInput, KernelTrain, Station, StationEvent,
 };
@@ -315,6 +317,16 @@ impl Node for LabNode {
                 fabric.receive(port, run, now, |port| touched.push(port));
                 None
             }
+        }
+    }
+
+    fn through(&self, port: u16, vc: Vc) -> Option<Through> {
+        self.as_switch()?.fabric().through(PortVc::new(port, vc))
+    }
+
+    fn pass(&mut self, port: u16, connection: u32, cells: u64) {
+        if let Self::Switch(switch) = self {
+            switch.fabric_mut().pass(port, connection, cells);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::circuits::LinkCounters;
 use crate::model::{Link, LinkEnd, LinkId};
-use aerostat_node::atm::CellRun;
+use aerostat_node::atm::{CellRun, Key};
 use aerostat_node::ip::books::Cause;
 use aerostat_proto::{Duration, Instant};
 use std::collections::VecDeque;
@@ -84,6 +84,11 @@ pub trait Medium {
         false
     }
 
+    /// True if cells cross the line unchanged and unseen, so that they may be carried as trains.
+    fn is_plain(&self) -> bool {
+        false
+    }
+
     /// The line went down or came up. All cells on it are lost.
     fn interrupt(&mut self) {}
 }
@@ -120,6 +125,8 @@ pub struct Line<M> {
     pub(super) source: u32,
     /// The cells on it, with the times at which they arrive.
     pub(super) on_the_way: VecDeque<(Instant, CellRun)>,
+    /// How far the port in front of it is brought up to date.
+    pub(super) settled: Key,
 }
 
 impl<M> Line<M> {
@@ -134,6 +141,7 @@ impl<M> Line<M> {
             logs_drops: false,
             source,
             on_the_way: VecDeque::new(),
+            settled: (0, 0),
         }
     }
 }

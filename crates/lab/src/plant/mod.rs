@@ -45,6 +45,7 @@ mod line;
 pub mod node;
 pub mod operation;
 pub mod schedule;
+pub mod trains;
 
 pub use crate::model::{LinkEnd, LinkId, NodeId};
 pub use driver::Driver;
@@ -55,7 +56,7 @@ pub use operation::Operation;
 
 use crate::circuits::{LinkCounters, Network};
 use crate::model::{self, NodeKind};
-use aerostat_node::atm::{OutputPort, Pdu};
+use aerostat_node::atm::{Key, OutputPort, Pdu, Trains};
 use aerostat_node::host::Station;
 use aerostat_node::ip::books::Place;
 use aerostat_node::switch::Switch;
@@ -90,6 +91,8 @@ struct Slot<N> {
     lines: Vec<Option<LineId>>,
     /// Ports with waiting cells.
     waiting: BTreeSet<u16>,
+    /// Ports that get cells of trains.
+    fed: BTreeSet<u16>,
 }
 
 /// A link.
@@ -119,6 +122,11 @@ pub struct Plant<N: Node, M> {
     books: bool,
     /// PDUs that lost cells on lines and are not reported yet: their senders report them as sent first.
     harmed: Vec<(Place, Pdu, Instant)>,
+    /// True if cells that nobody has to see move as trains; see [`trains`].
+    by_train: bool,
+    trains: Trains,
+    /// The event that happens now: what arrives before it has arrived.
+    key: Key,
 }
 
 impl<N: Node, M> Plant<N, M> {
@@ -137,6 +145,9 @@ impl<N: Node, M> Plant<N, M> {
             touched: Vec::new(),
             books: false,
             harmed: Vec::new(),
+            by_train: false,
+            trains: Trains::default(),
+            key: (now.as_nanos(), u32::MAX),
         }
     }
 
@@ -153,6 +164,7 @@ impl<N: Node, M> Plant<N, M> {
             source,
             lines: vec![None; usize::from(ports)],
             waiting: BTreeSet::new(),
+            fed: BTreeSet::new(),
         });
         id
     }
@@ -181,6 +193,8 @@ impl<N: Node, M> Plant<N, M> {
             assert_eq!(*port, None, "{name}: the port has a link");
             *port = Some(id);
             let source = self.add_source(Source::Line(id));
+            let [first, ends] = [from, to].map(|end| !self.slots[end.node.0].switch);
+            (self.trains).add_line(source, config.delay, first, ends);
             let line = Line::new([from, to], config.delay, source, medium);
             self.lines.push(line);
         }
@@ -210,6 +224,11 @@ impl<N: Node, M> Plant<N, M> {
     pub fn advance_to(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
         self.now
+    }
+
+    /// The time of the network is over: everything of this instant has happened.
+    pub const fn end_instant(&mut self) {
+        self.key = (self.now.as_nanos(), u32::MAX);
     }
 
     /// The next event, and its time. [`Driver::happen`] makes it happen.
@@ -338,6 +357,12 @@ impl<N: Node, M> Plant<N, M> {
         } = &self.lines[line.0 as usize];
         let (from, source) = (*from, *source);
         let mut next = on_the_way.front().map(|front| front.0);
+        if !self.trains.is_single(line.0) {
+            let matters = self.next_matter(line, next.is_some());
+            let next = [next, matters].into_iter().flatten().min();
+            self.schedule.set(source, next);
+            return;
+        }
         if self.every_departure || next.is_none() {
             let departure = self.output(from).and_then(|output| output.next_departure());
             next = [next, departure].into_iter().flatten().min();
@@ -364,6 +389,9 @@ impl<N: Node, M> Plant<N, M> {
             let mut cells = BTreeMap::new();
             for (_, run) in &self.line(line).on_the_way {
                 *cells.entry(run.vc).or_default() += u64::from(run.count);
+            }
+            for (run, count) in self.waiting_on(line) {
+                *cells.entry(run.vc).or_default() += count;
             }
             cells
         })

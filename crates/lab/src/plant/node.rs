@@ -1,8 +1,9 @@
 //! A node in the view of its links.
 
 use crate::model::NodeId;
-use aerostat_node::atm::{CellRun, DataUnit, DroppedPdu, OutputPort};
+use aerostat_node::atm::{CellRun, DataUnit, DroppedPdu, OutputPort, Through};
 use aerostat_proto::{Instant, Trace};
+use aerostat_wire::Vc;
 
 /// A node in the view of its links: cells go in, and wait at output ports until they are taken.
 ///
@@ -31,6 +32,16 @@ pub trait Node {
         now: Instant,
         touched: &mut Vec<u16>,
     ) -> Option<CellRun>;
+    /// The way of PDU cells of this VC that the node need not see: see [`Fabric::through`](aerostat_node::atm::Fabric).
+    /// `None` if the node must get each cell when it arrives.
+    fn through(&self, port: u16, vc: Vc) -> Option<Through> {
+        let _ = (port, vc);
+        None
+    }
+    /// Counts cells that have gone such a way.
+    fn pass(&mut self, port: u16, connection: u32, cells: u64) {
+        let _ = (port, connection, cells);
+    }
     /// Receives cells that concern more than the cell plane.
     fn cells(&mut self, port: u16, run: CellRun, now: Instant);
     /// The link at `port` went down or came up.

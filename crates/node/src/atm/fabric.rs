@@ -9,6 +9,9 @@
 //! generation on link failure, performance management, ABR feedback.
 
 mod connection;
+mod through;
+
+pub use through::Through;
 
 use self::connection::{Connection, Leaf};
 use super::counters::{CellCounters, DropReason};

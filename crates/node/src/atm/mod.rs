@@ -5,6 +5,7 @@
 //! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: times of cells that move as
 //!   one run.
 //! - [`port`]: an output port with its queues and scheduler; [`queue`] has the discard rules.
+//! - [`cell_trains`]: cells on a line that nobody has to look at when they arrive.
 //! - [`mark`]: data units as the accounts of a run see them.
 //! - [`fabric`]: the path of cells through a switch; [`nic`]: a host's adapter.
 //!
@@ -13,7 +14,8 @@
 //!
 //! Standards: I.361, I.363.5, I.610 (loopback), Traffic Management 4.0 (contracts, GCRA, frame discard).
 
-pub mod counters;
+pub mod cell_trains;
+mod counters;
 pub mod fabric;
 pub mod mark;
 pub mod nic;
@@ -30,8 +32,9 @@ pub mod table;
 pub mod timing;
 pub mod train;
 
+pub use cell_trains::{Bound, Key, Trains};
 pub use counters::{CellCounters, DropReason, Drops};
-pub use fabric::{Fabric, FabricOp, Passage, PortVc};
+pub use fabric::{Fabric, FabricOp, Passage, PortVc, Through};
 pub use mark::{DataUnit, DataUnitBuf, Mark, SocketId};
 pub use nic::{Nic, NicDiscard, NicEvent, Written};
 pub use pdu::{CellRun, Content, Pdu};

@@ -312,6 +312,14 @@ impl CellRun {
             Content::Raw { .. } => self.pti(self.count.saturating_sub(1)).is_end(),
         }
     }
+    /// True if the first cell is the last cell of a PDU.
+    pub(super) fn begins_with_end(&self) -> bool {
+        match &self.content {
+            Content::Pdu { pdu, first } => first + 1 == pdu.cells(),
+            Content::Train { train, first } => train.is_end(first + 1),
+            Content::Raw { .. } => self.pti(0).is_end(),
+        }
+    }
     /// Number of ends of PDUs in the run.
     #[must_use]
     pub fn ends(&self) -> u16 {
@@ -358,6 +366,15 @@ impl CellRun {
         *first += count;
         self.count -= count;
         front
+    }
+    /// Removes the first cell without a look at it. The run may have no cells afterwards.
+    #[inline]
+    pub(super) const fn skip_cell(&mut self) {
+        let (Content::Pdu { first, .. }
+        | Content::Train { first, .. }
+        | Content::Raw { first, .. }) = &mut self.content;
+        *first += 1;
+        self.count = self.count.saturating_sub(1);
     }
     /// Appends `next` if its cells directly follow those of this run.
     pub fn try_join(&mut self, next: &Self) -> bool {

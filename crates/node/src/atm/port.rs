@@ -12,6 +12,7 @@
 //! Deviations: no weighted fair service for ABR and GFR minimum rates, no EFCI marking.
 
 mod room;
+mod trains;
 
 use super::counters::{CellCounters, DropReason};
 use super::pdu::{CellRun, Pdu};
@@ -222,6 +223,10 @@ pub struct OutputPort {
     late: bool,
     /// Departures that were due before the last cells were queued, and that the driver has not taken yet.
     departed: VecDeque<Departure>,
+    /// Trains of queues that are closed or empty, to be ended.
+    over: Vec<u32>,
+    /// Trains of runs whose last cells have left without trains, with their queues.
+    left: Vec<(u32, u32)>,
 }
 
 impl OutputPort {
@@ -250,6 +255,8 @@ impl OutputPort {
             told: Instant::ZERO,
             late: false,
             departed: VecDeque::new(),
+            over: Vec::new(),
+            left: Vec::new(),
         }
     }
 
@@ -304,6 +311,7 @@ impl OutputPort {
     /// Closes a queue and returns its counters. Waiting cells are dropped and counted.
     pub fn close(&mut self, id: QueueId) -> Option<CellCounters> {
         let mut queue = self.queues.get_mut(id.0 as usize)?.take()?;
+        queue.end_trains(&mut self.over, &mut self.runs);
         let waiting = (&queue, &self.runs);
         log_all(&mut self.drops, waiting, DropReason::Closed, self.told);
         if queue.cells > 0 {
@@ -467,16 +475,7 @@ impl OutputPort {
         let admission = queue.push(slot, (self.pools[pool], limits), &mut self.runs)?;
         self.pools[pool] += u32::from(admission.accepted);
         if was_empty && admission.accepted > 0 {
-            let class = queue.class;
-            let turn = (id.0, queue.opened);
-            match &mut queue.shaper {
-                Some(shaper) => {
-                    let at = shaper.wake(now);
-                    queue.held = at > now;
-                    self.wait_or_ready(turn, class, at, now);
-                }
-                None => self.make_ready(turn, class, now),
-            }
+            self.wake(id, now);
         }
         Some(admission)
     }
@@ -596,17 +595,11 @@ impl OutputPort {
     /// Decides the next departure that is due at `now`; `Some` if there is one. The run goes from the queue to `to` in
     /// one step, because a second copy right behind the first one would wait for its octets.
     fn depart(&mut self, now: Instant, max: u16, to: &mut Option<Departure>) -> Option<()> {
-        self.told = self.told.max(now);
-        let start = self.next_start().filter(|start| *start <= now)?;
-        self.release(start);
-        let (turn, queue) = loop {
-            let ring = self.ready.iter_mut().find(|ring| !ring.is_empty())?;
-            let turn = ring.pop_front()?;
-            if Self::of_turn(&mut self.queues, turn).is_some() {
-                break (turn, self.queues.get_mut(turn.0 as usize)?.as_mut()?);
-            }
-        };
-        self.ready_count -= 1;
+        let (turn, start) = self.next_turn(now)?;
+        let queue = self.queues.get_mut(turn.0 as usize)?.as_mut()?;
+        if let Some(over) = queue.drop_empty(&mut self.runs) {
+            self.left.push((turn.0, over));
+        }
         let count = queue.next(max.max(1), self.turn, &self.runs)?;
         self.line.not_before(self.ready_since);
         self.line.advance(count);
@@ -617,14 +610,44 @@ impl OutputPort {
             finish: self.line.at(),
         });
         departure.run.vc = queue.label(departure.run.vc);
+        if max > 1
+            && queue.pool() == 0
+            && let Some(shaper) = &queue.shaper
+        {
+            let timing = shaper.calendar(start, departure.run.first());
+            departure.run.timing = Some(Arc::new(timing));
+        }
+        self.sent(turn, start, count);
+        Some(())
+    }
+
+    /// The queue whose turn it is, and when its next cell begins, if that is due at `now`. The queue has no turn then
+    /// until [`Self::sent`].
+    #[inline]
+    fn next_turn(&mut self, now: Instant) -> Option<(Turn, Instant)> {
+        self.told = self.told.max(now);
+        let start = self.next_start().filter(|start| *start <= now)?;
+        self.release(start);
+        let turn = loop {
+            let ring = self.ready.iter_mut().find(|ring| !ring.is_empty())?;
+            let turn = ring.pop_front()?;
+            if Self::of_turn(&mut self.queues, turn).is_some() {
+                break turn;
+            }
+        };
+        self.ready_count -= 1;
+        Some((turn, start))
+    }
+
+    /// Records that cells of a queue leave from `start` on, and gives the queue its next turn.
+    #[inline]
+    fn sent(&mut self, turn: Turn, start: Instant, count: u16) {
+        let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {
+            return;
+        };
         self.pools[queue.pool()] -= u32::from(count);
         let (more, class) = (queue.cells > 0, queue.class);
-        let guaranteed = queue.pool() == 0;
         let eligible = queue.shaper.as_mut().map(|shaper| {
-            if max > 1 && guaranteed {
-                let timing = shaper.calendar(start, departure.run.first());
-                departure.run.timing = Some(Arc::new(timing));
-            }
             shaper.sent(start, count);
             shaper.eligible()
         });
@@ -637,7 +660,6 @@ impl OutputPort {
                 None => self.make_ready(turn, class, start),
             }
         }
-        Some(())
     }
 
     /// Queues whose shapers allow a cell by `start` become ready.
@@ -661,6 +683,7 @@ impl OutputPort {
     /// Drops all waiting cells; the queues stay open.
     pub fn flush(&mut self, reason: DropReason) {
         for queue in self.queues.iter_mut().flatten() {
+            queue.end_trains(&mut self.over, &mut self.runs);
             log_all(&mut self.drops, (queue, &self.runs), reason, self.told);
             queue.flush(reason, &mut self.runs);
         }

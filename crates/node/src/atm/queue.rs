@@ -7,10 +7,12 @@
 //! Cells of AAL1 and AAL2 never end a frame. More than `FRAME` cells without an end are no AAL5 frame, so from there
 //! on each cell stands for itself. Otherwise a single loss would stop such a connection for ever.
 
+use super::cell_trains::{NO_TRAIN, Next, Trains};
 use super::counters::{CellCounters, DropReason, Drops};
 use super::pdu::{CellRun, Content, Pdu};
 use super::runs::{RunList, RunStore};
 use super::shaper::Shaper;
+use aerostat_proto::Instant;
 use aerostat_wire::Vc;
 
 /// Cells of the longest AAL5 frame: 65 535 octets. Source: I.363.5 §9.
@@ -205,7 +207,11 @@ impl VcQueue {
         }
         self.cells += u32::from(accepted);
         self.peak = self.peak.max(self.cells);
-        store.link(&mut self.runs, slot);
+        if accepted == 1 && self.joins(slot, store) {
+            store.unpark(slot);
+        } else {
+            store.link(&mut self.runs, slot);
+        }
         Some(Admission {
             accepted,
             dropped: 0,
@@ -234,12 +240,28 @@ impl VcQueue {
         Some(total)
     }
 
+    /// Joins a cell of a PDU with the last run, if it follows it and trains carry that run.
+    #[inline]
+    fn joins(&self, slot: u32, store: &mut RunStore) -> bool {
+        let carried = store
+            .last(&self.runs)
+            .is_some_and(|(_, trains)| trains.out != NO_TRAIN);
+        let cell = store.parked(slot).filter(|_| carried).cloned();
+        let last = store.back_mut(&self.runs);
+        let both = last.zip(cell).filter(|(_, cell)| cell.pdu().is_some());
+        both.is_some_and(|(last, cell)| last.try_join(&cell))
+    }
+
     /// Queues a cell and joins it with the run before it if possible. So a driver that moves whole PDUs finds them
     /// whole.
     fn append_cell(&mut self, cell: CellRun, store: &mut RunStore) -> u16 {
         let last = store.back_mut(&self.runs);
+        let empty = last.as_ref().is_none_or(|last| last.count == 0);
         if last.is_some_and(|last| last.try_join(&cell)) {
             self.cells += 1;
+            if empty {
+                self.peak = self.peak.max(self.cells);
+            }
             return 1;
         }
         self.cells += 1;
@@ -350,10 +372,16 @@ impl VcQueue {
     /// Removes the next cells of one run, at most `max`, with the label of the incoming link.
     #[inline]
     pub(super) fn pop(&mut self, max: u16, store: &mut RunStore) -> Option<CellRun> {
-        let front = store.front_mut(&self.runs)?;
+        let (front, trains) = store.first(&self.runs)?;
         let run = match front.split_off_front(max) {
             Some(part) => part,
-            None => store.pop(&mut self.runs)?,
+            None if trains.out == NO_TRAIN => store.pop(&mut self.runs)?,
+            None => {
+                // The train may go on, and must be ended if it does not.
+                let run = front.clone();
+                (0..run.count).for_each(|_| front.skip_cell());
+                run
+            }
         };
         self.cells -= u32::from(run.count);
         self.cells_out += u64::from(run.count);
@@ -361,16 +389,187 @@ impl VcQueue {
         Some(run)
     }
 
+    /// Forgets the first run if all its cells have left; returns the train into which they left.
+    #[inline]
+    pub(super) fn drop_empty(&mut self, store: &mut RunStore) -> Option<u32> {
+        let (front, trains) = store.first(&self.runs)?;
+        let out = trains.out;
+        if front.count > 0 {
+            return None;
+        }
+        store.pop(&mut self.runs);
+        (out != NO_TRAIN).then_some(out)
+    }
+
+    /// Queues the first cell of `run`, which belongs to the train with this serial number, if no threshold is near and
+    /// no frame is being discarded. Otherwise changes nothing and returns false.
+    #[inline]
+    pub(super) fn push_next(
+        &mut self,
+        run: &CellRun,
+        input: u64,
+        pool: (u32, &Limits),
+        store: &mut RunStore,
+    ) -> bool {
+        let Content::Pdu { pdu, first } = &run.content else {
+            return false;
+        };
+        let below = self.cells < self.threshold(&self.limits, run.clp)
+            && pool.0 < self.threshold(pool.1, run.clp);
+        if !below || !matches!(self.frame, Frame::Between | Frame::Passing) {
+            return false;
+        }
+        let end = first + 1 == pdu.cells();
+        self.frame = if end { Frame::Between } else { Frame::Passing };
+        self.passed(1, end);
+        self.cells += 1;
+        self.peak = self.peak.max(self.cells);
+        if let Some((last, trains)) = store.last(&self.runs) {
+            if trains.input == input && last.first() + last.count == *first {
+                last.count += 1;
+                return true;
+            }
+            let mut cell = run.clone();
+            cell.count = 1;
+            if last.try_join(&cell) {
+                trains.input = input;
+                return true;
+            }
+        }
+        let mut cell = run.clone();
+        cell.count = 1;
+        store.push(&mut self.runs, cell);
+        if let Some((_, trains)) = store.last(&self.runs) {
+            trains.input = input;
+        }
+        true
+    }
+
+    /// Cells at and above which a cell is judged by itself.
+    const fn threshold(&self, limits: &Limits, clp: bool) -> u32 {
+        let low = if clp { limits.low_priority } else { limits.max };
+        let early = if self.frame_discard {
+            limits.early
+        } else {
+            limits.max
+        };
+        if low < early { low } else { early }
+    }
+
+    /// Moves the next cell into its train on `line`; its transmission takes from `start` to `finish`.
+    #[inline]
+    pub(super) fn pop_into(
+        &mut self,
+        trains: &mut Trains,
+        (line, index): (u32, u32),
+        (start, finish): (Instant, Instant),
+        store: &mut RunStore,
+    ) {
+        if let Some(over) = self.drop_empty(store) {
+            trains.close(over);
+        }
+        let Some((run, joined)) = store.first(&self.runs) else {
+            return;
+        };
+        if joined.out == NO_TRAIN {
+            let mut cells = run.clone();
+            cells.vc = self.label(cells.vc);
+            joined.out = trains.open(line, index, cells);
+        }
+        let (out, pdu) = (joined.out, run.pdu().is_some());
+        let user = pdu || run.is_user();
+        let (end, ends) = (run.count == 1 && run.ends_pdu(), run.begins_with_end());
+        trains.emit(out, start, finish, end);
+        run.skip_cell();
+        let gone = end || (!pdu && run.count == 0);
+        self.cells -= 1;
+        self.cells_out += 1;
+        self.pdus_out += u64::from(user && ends);
+        if gone {
+            store.pop(&mut self.runs);
+            trains.close(out);
+        }
+    }
+
+    /// The train of the cells at the front.
+    pub(super) fn train(&self, store: &RunStore) -> Option<u32> {
+        store.outs(&self.runs).next()
+    }
+
+    /// A train got its last cell.
+    pub(super) fn ended(&self, id: u32, store: &mut RunStore) {
+        if let Some((_, trains)) = store.first(&self.runs)
+            && trains.out == id
+        {
+            trains.out = NO_TRAIN;
+        }
+    }
+
+    /// Makes the cells at the front leave into a train, if they are its next ones; false if they are not.
+    pub(super) fn go_on(&self, trains: &Trains, id: u32, store: &mut RunStore) -> bool {
+        let Some((front, joined)) = store.first(&self.runs) else {
+            return false;
+        };
+        if !trains.goes_on(id, front) {
+            return false;
+        }
+        if joined.out == NO_TRAIN {
+            joined.out = id;
+        }
+        joined.out == id
+    }
+
+    /// The number of cells up to and including the next one that matters on `line`, or a smaller number; `None` if no
+    /// waiting cell matters.
+    pub(super) fn until_matters(
+        &self,
+        trains: &Trains,
+        line: u32,
+        store: &RunStore,
+    ) -> Option<u32> {
+        /// Runs to look at.
+        const LOOK: usize = 8;
+        let mut before = 0;
+        let all = store.iter(&self.runs).zip(store.outs(&self.runs));
+        for (index, (run, out)) in all.enumerate() {
+            if run.count == 0 {
+                continue;
+            }
+            let next = trains.next_of(line, out);
+            if index >= LOOK || next == Next::First || run.pdu().is_none() {
+                return Some(before + 1);
+            }
+            before += u32::from(run.count);
+            if run.ends_pdu() {
+                return Some(before);
+            }
+        }
+        None
+    }
+
+    /// Ends the trains into which cells of this queue left.
+    pub(super) fn end_trains(&mut self, over: &mut Vec<u32>, store: &mut RunStore) {
+        over.extend(self.drop_empty(store));
+        if let Some((_, trains)) = store.first(&self.runs)
+            && trains.out != NO_TRAIN
+        {
+            over.push(std::mem::replace(&mut trains.out, NO_TRAIN));
+        }
+    }
+
     /// PDUs whose last cell waits.
     pub(super) fn pdus(&self, store: &RunStore) -> u64 {
-        let user = store.iter(&self.runs).filter(|run| run.is_user());
+        // All cells of a run may have left, if others can follow.
+        let runs = store.iter(&self.runs).filter(|run| run.count > 0);
+        let user = runs.filter(|run| run.is_user());
         user.map(|run| u64::from(run.ends())).sum()
     }
 
     /// The PDUs with waiting cells, each once.
     pub(super) fn waiting_pdus<'a>(&self, store: &'a RunStore) -> impl Iterator<Item = &'a Pdu> {
         let mut last: Option<&Pdu> = None;
-        store.iter(&self.runs).filter_map(move |run| {
+        let waiting = store.iter(&self.runs).filter(|run| run.count > 0);
+        waiting.filter_map(move |run| {
             let pdu = run.pdu()?;
             let again = last.replace(pdu).is_some_and(|last| last.is_same(pdu));
             (!again).then_some(pdu)

@@ -181,6 +181,11 @@ impl Pacer {
     pub const fn at_floor(&self) -> Instant {
         Instant::from_nanos(self.nanos)
     }
+    /// The time of a cell in nanoseconds, rounded down.
+    #[must_use]
+    pub const fn step_floor(&self) -> u64 {
+        self.step_nanos
+    }
     /// Moves the point to `earliest` if it is before that.
     pub const fn not_before(&mut self, earliest: Instant) {
         if self.nanos < earliest.as_nanos() {

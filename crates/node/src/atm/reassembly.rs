@@ -72,7 +72,7 @@ impl RunReassembler {
     }
 
     /// Takes a run. `Some` if it completes a PDU or shows that the PDU is bad. Runs without user data are ignored.
-    pub fn push(&mut self, run: CellRun) -> Option<Result<Received, PduError>> {
+    pub fn push(&mut self, mut run: CellRun) -> Option<Result<Received, PduError>> {
         if !run.is_user() {
             return None;
         }
@@ -82,15 +82,27 @@ impl RunReassembler {
             self.skipping = !ends;
             return None;
         }
+        // The cells in front of the one that is too many belong to the PDU that fails.
+        let room = cells_for(self.max_sdu).saturating_sub(self.cells);
+        if let Ok(room @ 1..) = u16::try_from(room)
+            && let Some(front) = run.split_off_front(room)
+        {
+            self.cells += usize::from(room);
+            self.keep(front);
+        }
         self.cells += usize::from(run.count);
         if self.cells > cells_for(self.max_sdu) {
             self.skipping = !ends;
             return Some(self.fail(PduError::TooLong));
         }
+        self.keep(run);
+        ends.then(|| self.complete())
+    }
+
+    fn keep(&mut self, run: CellRun) {
         if !self.runs.last_mut().is_some_and(|last| last.try_join(&run)) {
             self.runs.push(run);
         }
-        ends.then(|| self.complete())
     }
 
     /// Takes the whole PDUs at the front of `rest` together, if they are PDUs of a train and no other PDU is being

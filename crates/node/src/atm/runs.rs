@@ -4,6 +4,7 @@
 //! in the processor's cache, and an idle queue costs no memory here. The table keeps the slots that the port has needed
 //! at most at a time; the limits of the port's buffers bound that.
 
+use super::cell_trains::NO_TRAIN;
 use super::pdu::CellRun;
 
 /// The end of a list.
@@ -30,6 +31,24 @@ struct Slot {
     run: Option<CellRun>,
     /// The next slot of the list, or the next free slot.
     next: u32,
+    /// The trains of the run.
+    trains: Joined,
+}
+
+/// The trains of a run that waits. All its cells may have left, if others may follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Joined {
+    /// Serial number of the train that brought the last of the cells; 0 if it was no train.
+    pub(super) input: u64,
+    /// The train into which the cells leave.
+    pub(super) out: u32,
+}
+
+impl Joined {
+    const NO: Self = Self {
+        input: 0,
+        out: NO_TRAIN,
+    };
 }
 
 /// The table. See the documentation of this module.
@@ -60,6 +79,7 @@ impl RunStore {
         if let Some(slot) = self.slots.get_mut(index as usize) {
             self.free = slot.next;
             slot.next = NO_SLOT;
+            slot.trains = Joined::NO;
             // A free slot is empty. The check keeps the compiler from dropping an old run, and from copying twice.
             if slot.run.is_none() {
                 slot.run = Some(run);
@@ -105,6 +125,7 @@ impl RunStore {
         self.slots.push(Slot {
             run: None,
             next: NO_SLOT,
+            trains: Joined::NO,
         });
     }
 
@@ -126,15 +147,33 @@ impl RunStore {
         self.parked(list.head)
     }
 
-    /// The first run of a list.
-    #[inline]
-    pub(super) fn front_mut(&mut self, list: &RunList) -> Option<&mut CellRun> {
-        self.slots.get_mut(list.head as usize)?.run.as_mut()
-    }
-
     /// The last run of a list.
     pub(super) fn back_mut(&mut self, list: &RunList) -> Option<&mut CellRun> {
         self.slots.get_mut(list.tail as usize)?.run.as_mut()
+    }
+
+    /// The first run of a list, with its trains.
+    #[inline]
+    pub(super) fn first(&mut self, list: &RunList) -> Option<(&mut CellRun, &mut Joined)> {
+        let slot = self.slots.get_mut(list.head as usize)?;
+        Some((slot.run.as_mut()?, &mut slot.trains))
+    }
+
+    /// The last run of a list, with its trains.
+    #[inline]
+    pub(super) fn last(&mut self, list: &RunList) -> Option<(&mut CellRun, &mut Joined)> {
+        let slot = self.slots.get_mut(list.tail as usize)?;
+        Some((slot.run.as_mut()?, &mut slot.trains))
+    }
+
+    /// The trains into which the runs of a list leave, in order.
+    pub(super) fn outs(&self, list: &RunList) -> impl Iterator<Item = u32> {
+        let mut next = list.head;
+        core::iter::from_fn(move || {
+            let slot = self.slots.get(next as usize)?;
+            next = slot.next;
+            Some(slot.trains.out)
+        })
     }
 
     /// The runs of a list, in order.
@@ -192,7 +231,7 @@ mod tests {
                     prop_assert_eq!(&all, model);
                     let back = store.back_mut(list).map(|run| run.vc.vci);
                     prop_assert_eq!(back, model.back().copied());
-                    let front = store.front_mut(list).map(|run| run.vc.vci);
+                    let front = store.first(list).map(|(run, _)| run.vc.vci);
                     prop_assert_eq!(front, model.front().copied());
                 }
             }

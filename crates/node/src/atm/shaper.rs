@@ -66,6 +66,17 @@ impl Shaper {
             None => peak,
         }
     }
+    /// The earliest time of the cell that follows the next `count` cells.
+    #[must_use]
+    pub fn after(&self, count: u32) -> Instant {
+        let mut later = self.clone();
+        let count = u16::try_from(count).unwrap_or(u16::MAX);
+        later.peak.advance(count);
+        if let Some((tat, _)) = &mut later.sustained {
+            tat.advance(count);
+        }
+        later.eligible()
+    }
     /// The times of the calendar for cells that leave from `start` on, for a driver that moves them as one run. The
     /// first cell has index `origin` in its PDU. Call this before [`Self::sent`].
     #[must_use]

@@ -1,0 +1,539 @@
+//! Trains: cells of one PDU on a line, with the time of each, that a node takes in when it needs them.
+//!
+//! A cell that only passes through a switch changes nothing but queues of ports. So nobody has to look at it when it
+//! arrives, as long as everything that happens later finds the queues as if somebody had. A *train* holds such cells
+//! between the port that they have left and the port that they go to: the run of cells, and the nanosecond at which
+//! each of them arrives. The port at the far end takes the cells of all its trains in the order of their times
+//! ([`OutputPort::run`](super::OutputPort::run)) when it is brought up to date.
+//!
+//! Some cells *matter*: somebody has to act at their arrival. [`Trains::due`] has the times of those on a line.
+
+use super::pdu::CellRun;
+use super::port::QueueId;
+use aerostat_proto::{Duration, Instant};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A point in the order of events: nanoseconds, then the number of the source. Cells before this point have arrived.
+pub type Key = (u64, u32);
+
+/// No train.
+pub(super) const NO_TRAIN: u32 = u32::MAX;
+
+/// Limit of cells of a train that wait at the far end without an event.
+const MOST_WAITING: usize = 4096;
+
+/// What becomes of the cells of a train at the far end of their line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Not known yet: the first cell matters.
+    Unknown,
+    /// Each cell is given to the node when it arrives: each of them matters.
+    Cells,
+    /// The node takes the cells of a PDU when the last of them has arrived: only this one matters.
+    End,
+    /// The cells go to a queue of the port in front of this line. The last cell of the PDU matters.
+    Queue {
+        /// Number of the line.
+        line: u32,
+        /// The queue.
+        queue: QueueId,
+        /// The connection at the node, for its counters.
+        connection: u32,
+    },
+}
+
+/// Cells of one PDU on a line.
+#[derive(Debug)]
+pub struct Train {
+    /// The line.
+    pub line: u32,
+    /// The queue that they left.
+    queue: u32,
+    /// The next cell that has not been taken at the far end.
+    run: Option<CellRun>,
+    /// When each of the cells arrives that have left and have not been taken.
+    times: VecDeque<u64>,
+    /// Their destination.
+    bound: Bound,
+    /// True if no further cell comes.
+    closed: bool,
+    /// True if each cell matters.
+    dense: bool,
+    /// Number that no other train has.
+    serial: u64,
+    /// Cells that were taken and not counted yet.
+    taken: u64,
+    /// Index in the PDU of the next cell to come.
+    expects: u16,
+}
+
+impl Train {
+    /// The next cell that has not been taken, as a run of `count` cells.
+    #[must_use]
+    pub fn cells(&self, count: u16) -> Option<CellRun> {
+        let run = self.run.as_ref()?;
+        let mut run = run.clone();
+        run.count = count;
+        Some(run)
+    }
+    /// What becomes of the cells.
+    #[must_use]
+    pub const fn bound(&self) -> Bound {
+        self.bound
+    }
+    /// Arrival of the next cell that was not taken, in nanoseconds.
+    #[must_use]
+    pub fn next(&self) -> Option<u64> {
+        self.times.front().copied()
+    }
+    /// The cells that have left their port and were not taken: a run that begins with the first of them, and their
+    /// number.
+    #[must_use]
+    pub fn waiting(&self) -> Option<(&CellRun, u64)> {
+        Some((self.run.as_ref()?, self.times.len() as u64))
+    }
+}
+
+/// A line in the view of trains.
+#[derive(Debug)]
+struct Track {
+    /// Number of the line as a source of events: cells of one instant come by source.
+    source: u32,
+    delay: Duration,
+    /// True if trains end at the far node.
+    ends: bool,
+    /// True if the near node is an end system, where transfer delays start.
+    first: bool,
+    /// True if cells leave one by one.
+    single: bool,
+    /// Trains on the line, oldest first.
+    on: Vec<u32>,
+    /// Arrivals of cells that matter, and their trains.
+    due: VecDeque<(u64, u32)>,
+    /// Next arrivals at the port in front of the line: time, source, train.
+    arrivals: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// The lines whose trains go to the port in front of this line, and the number of these trains.
+    feeders: Vec<(u32, u32)>,
+}
+
+/// Cells of a connection that passed a node without its help.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed {
+    /// The line on which they arrived.
+    pub line: u32,
+    /// The connection at the node.
+    pub connection: u32,
+    /// Number of cells.
+    pub cells: u64,
+}
+
+/// All trains of a network.
+#[derive(Debug, Default)]
+pub struct Trains {
+    trains: Vec<Train>,
+    free: Vec<u32>,
+    serials: u64,
+    tracks: Vec<Track>,
+    /// Cells to be counted at the nodes that they passed.
+    passed: Vec<Passed>,
+}
+
+impl Trains {
+    /// Adds a line, whose number is the number of lines so far. Cells leave it one by one at first.
+    pub fn add_line(&mut self, source: u32, delay: Duration, first: bool, ends: bool) {
+        self.tracks.push(Track {
+            source,
+            delay,
+            ends,
+            first,
+            single: true,
+            on: Vec::new(),
+            due: VecDeque::new(),
+            arrivals: BinaryHeap::new(),
+            feeders: Vec::new(),
+        });
+    }
+
+    /// True if cells leave a line one by one.
+    #[must_use]
+    pub fn is_single(&self, line: u32) -> bool {
+        self.tracks[line as usize].single
+    }
+    /// Makes cells leave a line one by one, or in trains.
+    pub fn set_single(&mut self, line: u32, single: bool) {
+        self.tracks[line as usize].single = single;
+    }
+    /// The lines with trains to the port in front of a line, by their place in the list.
+    #[must_use]
+    pub fn feeder(&self, line: u32, index: usize) -> Option<u32> {
+        let feeder = self.tracks[line as usize].feeders.get(index)?;
+        Some(if feeder.1 == 0 { NO_TRAIN } else { feeder.0 })
+    }
+    /// A train; `None` if the number belongs to none.
+    #[must_use]
+    pub fn get(&self, train: u32) -> Option<&Train> {
+        self.trains
+            .get(train as usize)
+            .filter(|train| train.run.is_some())
+    }
+    /// The trains on a line, oldest first.
+    #[must_use]
+    pub fn on(&self, line: u32) -> &[u32] {
+        &self.tracks[line as usize].on
+    }
+    /// The next cell on a line that matters: its arrival in nanoseconds, and its train.
+    #[must_use]
+    pub fn due(&self, line: u32) -> Option<(u64, u32)> {
+        self.tracks[line as usize].due.front().copied()
+    }
+    /// Takes this cell out of the list.
+    pub fn pop_due(&mut self, line: u32) {
+        self.tracks[line as usize].due.pop_front();
+    }
+    /// Takes the list of cells that passed nodes.
+    pub fn take_passed(&mut self) -> Vec<Passed> {
+        std::mem::take(&mut self.passed)
+    }
+    /// Number of entries in this list.
+    #[must_use]
+    pub const fn passed(&self) -> usize {
+        self.passed.len()
+    }
+
+    /// Starts a train, whose first cell is that of `run`.
+    pub(super) fn open(&mut self, line: u32, queue: u32, run: CellRun) -> u32 {
+        self.serials += 1;
+        let track = &self.tracks[line as usize];
+        let bound = match () {
+            () if run.pdu().is_none() => Bound::Cells,
+            () if track.ends => Bound::End,
+            () => Bound::Unknown,
+        };
+        let (dense, serial) = (bound == Bound::Cells, self.serials);
+        let expects = run.first();
+        let id = match self.free.pop() {
+            Some(id) => {
+                let train = &mut self.trains[id as usize];
+                (train.line, train.queue, train.serial) = (line, queue, serial);
+                (train.bound, train.dense, train.closed) = (bound, dense, false);
+                train.expects = expects;
+                train.run = Some(run);
+                id
+            }
+            None => {
+                self.trains.push(Train {
+                    line,
+                    queue,
+                    run: Some(run),
+                    times: VecDeque::new(),
+                    bound,
+                    closed: false,
+                    dense,
+                    serial,
+                    taken: 0,
+                    expects,
+                });
+                self.trains.len() as u32 - 1
+            }
+        };
+        self.tracks[line as usize].on.push(id);
+        id
+    }
+
+    /// The next cell of a train has left: its transmission took from `start` to `finish`.
+    #[inline]
+    pub(super) fn emit(&mut self, id: u32, start: Instant, finish: Instant, end: bool) {
+        let train = &mut self.trains[id as usize];
+        let track = &mut self.tracks[train.line as usize];
+        let at = (finish + track.delay).as_nanos();
+        let source = track.source;
+        let only = train.times.is_empty();
+        train.times.push_back(at);
+        train.expects = train.expects.saturating_add(1);
+        let matters = end
+            || train.dense
+            || (only && train.bound == Bound::Unknown)
+            || train.times.len() > MOST_WAITING;
+        if matters {
+            track.due.push_back((at, id));
+        }
+        if end {
+            train.closed = true;
+            if track.first
+                && let Some(pdu) = train.run.as_ref().and_then(CellRun::pdu)
+            {
+                pdu.last_cell_leaves(start);
+            }
+        }
+        if only && let Bound::Queue { line, .. } = train.bound {
+            let arrivals = &mut self.tracks[line as usize].arrivals;
+            arrivals.push(Reverse((at, source, id)));
+        }
+    }
+
+    /// True if a cell of a PDU is the next one of a train that is not over.
+    pub(super) fn goes_on(&self, id: u32, cell: &CellRun) -> bool {
+        let train = self.trains.get(id as usize).filter(|train| !train.closed);
+        let same = |train: &Train| {
+            let pdus = train.run.as_ref().and_then(CellRun::pdu).zip(cell.pdu());
+            pdus.is_some_and(|(one, other)| one.is_same(other))
+        };
+        train.is_some_and(|train| train.expects == cell.first() && same(train))
+    }
+
+    /// No further cell of a train comes.
+    pub(super) fn close(&mut self, id: u32) {
+        self.trains[id as usize].closed = true;
+        self.retire(id);
+    }
+
+    /// Forgets a train that is over.
+    fn retire(&mut self, id: u32) {
+        let train = &mut self.trains[id as usize];
+        if !train.closed || !train.times.is_empty() || train.run.is_none() {
+            return;
+        }
+        let line = train.line;
+        self.unbind(id);
+        self.trains[id as usize].run = None;
+        let on = &mut self.tracks[line as usize].on;
+        if let Some(at) = on.iter().position(|other| *other == id) {
+            on.remove(at);
+        }
+        self.free.push(id);
+    }
+
+    /// Sends a train to no queue any more; its cells so far are to be counted.
+    fn unbind(&mut self, id: u32) {
+        let train = &mut self.trains[id as usize];
+        let cells = std::mem::take(&mut train.taken);
+        if let Bound::Queue {
+            line, connection, ..
+        } = train.bound
+        {
+            let from = train.line;
+            if cells > 0 {
+                self.passed.push(Passed {
+                    line: from,
+                    connection,
+                    cells,
+                });
+            }
+            let feeders = &mut self.tracks[line as usize].feeders;
+            if let Some(feeder) = feeders.iter_mut().find(|feeder| feeder.0 == from) {
+                feeder.1 -= 1;
+            }
+        }
+    }
+
+    /// Counts the cells that passed so far of the trains to the port in front of a line.
+    pub fn count_passed(&mut self, line: u32) {
+        for index in 0..self.tracks[line as usize].feeders.len() {
+            let from = self.tracks[line as usize].feeders[index].0;
+            for id in &self.tracks[from as usize].on {
+                let train = &mut self.trains[*id as usize];
+                if let Bound::Queue { connection, .. } = train.bound
+                    && train.taken > 0
+                {
+                    let cells = std::mem::take(&mut train.taken);
+                    self.passed.push(Passed {
+                        line: from,
+                        connection,
+                        cells,
+                    });
+                }
+            }
+        }
+    }
+
+    /// The destination of a train is known.
+    pub fn bind(&mut self, id: u32, bound: Bound) {
+        let train = &mut self.trains[id as usize];
+        train.bound = bound;
+        let from = train.line;
+        let Bound::Queue { line, .. } = bound else {
+            return;
+        };
+        let (next, source) = (train.next(), self.tracks[from as usize].source);
+        let track = &mut self.tracks[line as usize];
+        if let Some(at) = next {
+            track.arrivals.push(Reverse((at, source, id)));
+        }
+        match track.feeders.iter_mut().find(|feeder| feeder.0 == from) {
+            Some(feeder) => feeder.1 += 1,
+            None => {
+                track.feeders.retain(|feeder| feeder.1 > 0);
+                track.feeders.push((from, 1));
+            }
+        }
+    }
+
+    /// Makes the destination of all trains to the port in front of a line unknown again. Returns them, each with the
+    /// line on which it is. Their destinations must be found again at once.
+    pub fn unbind_all(&mut self, line: u32) -> Vec<(u32, u32)> {
+        let track = &mut self.tracks[line as usize];
+        track.arrivals.clear();
+        let mut all = Vec::new();
+        for (from, _) in std::mem::take(&mut track.feeders) {
+            for index in 0..self.tracks[from as usize].on.len() {
+                let id = self.tracks[from as usize].on[index];
+                let train = &self.trains[id as usize];
+                if matches!(train.bound, Bound::Queue { line: to, .. } if to == line) {
+                    self.unbind(id);
+                    self.trains[id as usize].bound = Bound::Unknown;
+                    all.push((from, id));
+                }
+            }
+        }
+        all
+    }
+
+    fn sort_due(&mut self, line: u32) {
+        let due = &mut self.tracks[line as usize].due;
+        let all = due.make_contiguous();
+        all.sort_unstable();
+        let mut last = None;
+        due.retain(|entry| last.replace(*entry) != Some(*entry));
+    }
+
+    /// Makes each cell of a train matter, also on the lines before. Calls `changed` with each line concerned.
+    pub fn make_dense(&mut self, id: u32, changed: &mut Vec<u32>) {
+        let train = &mut self.trains[id as usize];
+        let (line, queue) = (train.line, train.queue);
+        if !std::mem::replace(&mut train.dense, true) {
+            let all = train.times.iter().map(|at| (*at, id));
+            self.tracks[line as usize].due.extend(all);
+            self.sort_due(line);
+        }
+        changed.push(line);
+        let before: Vec<u32> = (self.tracks[line as usize].feeders.iter())
+            .flat_map(|feeder| &self.tracks[feeder.0 as usize].on)
+            .copied()
+            .filter(|other| {
+                let other = &self.trains[*other as usize];
+                !other.dense
+                    && matches!(other.bound, Bound::Queue { line: to, queue: q, .. } if to == line && q.0 == queue)
+            })
+            .collect();
+        for other in before {
+            self.make_dense(other, changed);
+        }
+    }
+
+    /// True if cells of a queue must be given on one by one, as far as is known.
+    #[must_use]
+    pub fn is_dense(&self, line: u32, queue: QueueId) -> bool {
+        let on = self.tracks[line as usize].on.iter();
+        let mut on = on.map(|id| &self.trains[*id as usize]);
+        on.any(|train| train.queue == queue.0 && train.dense && !train.closed)
+    }
+
+    /// The next cell for the port in front of a line that arrives before `key`: time and train.
+    #[inline]
+    pub(super) fn next_arrival(&self, line: u32, key: Key) -> Option<(u64, u32)> {
+        let Reverse((at, source, id)) = self.tracks[line as usize].arrivals.peek()?;
+        ((*at, *source) < key).then_some((*at, *id))
+    }
+
+    /// The first cell of a train that has not been taken, the serial number of the train, and its queue.
+    #[inline]
+    pub(super) fn head(&self, id: u32) -> Option<(&CellRun, u64, QueueId)> {
+        let train = &self.trains[id as usize];
+        let Bound::Queue { queue, .. } = train.bound else {
+            return None;
+        };
+        Some((train.run.as_ref()?, train.serial, queue))
+    }
+
+    /// Takes the first cell of a train.
+    #[inline]
+    fn step(&mut self, id: u32) {
+        let train = &mut self.trains[id as usize];
+        train.times.pop_front();
+        if let Some(run) = &mut train.run {
+            run.skip_cell();
+        }
+    }
+
+    /// Takes the cell of [`Self::next_arrival`].
+    #[inline]
+    pub(super) fn take_arrival(&mut self, line: u32, id: u32) {
+        self.step(id);
+        let train = &mut self.trains[id as usize];
+        train.taken += 1;
+        let (next, closed) = (train.next(), train.closed);
+        let arrivals = &mut self.tracks[line as usize].arrivals;
+        match next {
+            Some(at) => {
+                if let Some(mut top) = arrivals.peek_mut() {
+                    top.0.0 = at;
+                }
+            }
+            None => {
+                arrivals.pop();
+                if closed {
+                    self.retire(id);
+                }
+            }
+        }
+    }
+
+    /// Takes the cells of a train that arrive before `key`; `None` if there are none.
+    pub fn take(&mut self, id: u32, key: Key, most: u16) -> Option<CellRun> {
+        let train = self.trains.get(id as usize)?;
+        let source = self.tracks[train.line as usize].source;
+        let times = train.times.iter().take(most.into());
+        let count = times.take_while(|at| (**at, source) < key).count() as u16;
+        let run = train.cells(count).filter(|_| count > 0)?;
+        (0..count).for_each(|_| self.step(id));
+        self.retire(id);
+        Some(run)
+    }
+
+    /// Removes all trains from a line that goes down. Calls `lose` with each, and the number of its cells there.
+    pub fn clear(&mut self, line: u32, lose: &mut dyn FnMut(&CellRun, u64)) {
+        self.tracks[line as usize].due.clear();
+        for id in std::mem::take(&mut self.tracks[line as usize].on) {
+            self.unbind(id);
+            let train = &mut self.trains[id as usize];
+            if let Bound::Queue { line: to, .. } = train.bound {
+                let arrivals = &mut self.tracks[to as usize].arrivals;
+                arrivals.retain(|Reverse((_, _, other))| *other != id);
+            }
+            let cells = train.times.len() as u64;
+            train.times.clear();
+            if let Some(run) = train.run.take()
+                && cells > 0
+            {
+                lose(&run, cells);
+            }
+            self.free.push(id);
+        }
+    }
+
+    /// What is known of the train into which a queue sends: see [`Next`].
+    pub(super) fn next_of(&self, line: u32, id: u32) -> Next {
+        if id == NO_TRAIN {
+            return match self.tracks[line as usize].ends {
+                true => Next::Last,
+                false => Next::First,
+            };
+        }
+        let train = &self.trains[id as usize];
+        match train.bound {
+            _ if train.dense => Next::First,
+            Bound::Unknown if train.times.is_empty() => Next::First,
+            _ => Next::Last,
+        }
+    }
+}
+
+/// The next cell of a queue that matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The first one.
+    First,
+    /// The last one of the PDU.
+    Last,
+}
