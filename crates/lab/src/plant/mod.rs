@@ -8,6 +8,7 @@
 //! | nodes, links and their state | this module, [`schedule`] |
 //! | a node in the view of its links | [`node`]; the nodes of a lab: [`lab_node`] |
 //! | the events, power, and cut links | [`driver`] |
+//! | cells that need no event of their own | [`trains`] |
 //! | losses, and packets that wait somewhere | `books` |
 //! | faults, programs and restarts of a lab | [`operation`], [`faults`] |
 //! | the results of a lab | [`ledger`] |
@@ -25,7 +26,7 @@
 //!
 //! - *The clock.* Virtual time is that of the next event. Real time comes from outside, and the network may lag behind.
 //! - *The size of a run of cells* ([`Driver::WHOLE_RUNS`]). In virtual time each cell leaves a port and arrives alone,
-//!   when its last bit has arrived. In real time the cells of a PDU leave together, and arrive when the first of them
+//!   when its last bit has arrived; cells that nobody sees have these times without events ([`trains`]). In real time the cells of a PDU leave together, and arrive when the first of them
 //!   would, so that a PDU costs one event.
 //! - *Errors of a line* ([`Medium`]). In virtual time bits of single cells are inverted, and header error control
 //!   sees them. In real time a damaged cell costs its whole PDU, if the PDU
