@@ -257,6 +257,11 @@ impl<'a> LabRun<'a> {
         &self.world
     }
 
+    /// Makes every cell of every link an event: see [`World::cell_by_cell`].
+    pub fn cell_by_cell(&mut self) {
+        self.world.cell_by_cell();
+    }
+
     /// Limits the number of events, because a lab may ask for more than any machine can do.
     pub fn limit_events(&mut self, most: u64) {
         self.world.limit_events(most);

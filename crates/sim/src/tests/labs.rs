@@ -76,3 +76,36 @@ fn the_same_lab_and_seed_tell_the_same_story() {
     assert!(!first.story.is_empty() && first.samples == second.samples);
     assert_eq!(first_world.events(), second_world.events());
 }
+
+/// The events of a run.
+#[derive(Default)]
+struct Story(Vec<String>);
+
+impl run::Watcher for Story {
+    fn event(&mut self, event: &aerostat_lab::event::Event) {
+        self.0.push(format!("{event:?}"));
+    }
+}
+
+/// A lab by trains tells the same story and leaves the same report, in every figure, as with an event for every cell.
+#[test]
+fn trains_equal_cells_in_labs() {
+    for name in ["two-subnets", "clip", "cbr-beside-ubr"] {
+        let lab = lab(name);
+        let [trains, cells] = [false, true].map(|by_cell| {
+            let mut story = Story::default();
+            let mut run = run::LabRun::new(&lab, &mut story);
+            if by_cell {
+                run.cell_by_cell();
+            }
+            run.start();
+            run.run_until(Instant::from_millis(4_500));
+            let report = format!("{:#?}", run.finish().unwrap());
+            (report, story.0)
+        });
+        for (one, other) in trains.0.lines().zip(cells.0.lines()) {
+            assert_eq!(one, other, "{name}");
+        }
+        assert_eq!(trains.1, cells.1, "{name}");
+    }
+}
