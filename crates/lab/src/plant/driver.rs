@@ -288,7 +288,8 @@ pub trait Driver: Sized {
         self.tell_harmed();
     }
 
-    /// Decides anew which lines have trains: a medium has changed, or [`Plant::by_train`]. All ports must be up to date.
+    /// Decides anew which lines have trains: a medium has changed, or [`Plant::by_train`]. All ports must be up to
+    /// date.
     fn choose_trains(&mut self) {
         for line in self.plant().lines() {
             self.plant_mut().end_trains(line);

@@ -10,10 +10,10 @@
 //! ([`OutputPort::next_matter`](aerostat_node::atm::OutputPort::next_matter)); then the line looks again.
 //!
 //! **Settling.** A port is *settled* to a moment when it has taken all cells that arrive before it and has decided all
-//! departures up to it. For this, the ports in front of the lines that feed it must be settled to an earlier moment: the
-//! delay of the line and a cell time before. So the recursion goes back in time and ends, in a ring of links too. Only
-//! lines with trains to this very port count, so cells in the other direction do not matter, and an idle line costs
-//! nothing. A port that lags far behind is settled in steps, which bounds the depth of the recursion.
+//! departures up to it. For this, the ports in front of the lines that feed it must be settled to an earlier moment:
+//! the delay of the line and a cell time before. So the recursion goes back in time and ends, in a ring of links too.
+//! Only lines with trains to this very port count, so cells in the other direction do not matter, and an idle line
+//! costs nothing. A port that lags far behind is settled in steps, which bounds the depth of the recursion.
 //!
 //! **Order.** Everything comes out as if each cell were an event: cells of one instant arrive by the number of their
 //! line, departures of an instant come before cells that are queued at that instant, and before a node's control plane

@@ -1,4 +1,4 @@
-//! Trains: cells of one PDU on a line, with the time of each, that a node takes in when it needs them.
+//! Trains of cells: cells of one PDU on a line, with the time of each, that a node takes in when it needs them.
 //!
 //! A cell that only passes through a switch changes nothing but queues of ports. So nobody has to look at it when it
 //! arrives, as long as everything that happens later finds the queues as if somebody had. A *train* holds such cells
@@ -7,6 +7,10 @@
 //! ([`OutputPort::run`](super::OutputPort::run)) when it is brought up to date.
 //!
 //! Some cells *matter*: somebody has to act at their arrival. [`Trains::due`] has the times of those on a line.
+//!
+//! These are trains in time. A train of PDUs ([`PduTrain`](super::PduTrain)) is something else: the PDUs of a super frame
+//! of a kernel, and there are no kernels in virtual time. If cells of one come here, each of them matters, like a cell
+//! with its own octets ([`Bound::Cells`]).
 
 use super::pdu::CellRun;
 use super::port::QueueId;

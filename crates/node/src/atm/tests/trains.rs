@@ -170,3 +170,39 @@ fn a_train_that_is_larger_than_a_queue_is_not_dropped_whole() {
     assert!(together.0.len() > 3000 && together.0.len() < 5 * 1300);
     assert_eq!(together, alone);
 }
+
+/// What a port with trains in time sends: the times of the cells that matter, all cells, and the port's counters.
+fn sends(runs: Vec<CellRun>) -> (Vec<u64>, Vec<Cell>, String) {
+    let mut port = OutputPort::new(LINE, PortLimits::SWITCH);
+    let config = QueueConfig::switch(TrafficParams::ubr(0));
+    let queue = port.open(VC, config).unwrap();
+    for run in runs {
+        port.enqueue(queue, run, Instant::ZERO);
+    }
+    let mut trains = Trains::default();
+    trains.add_line(0, Duration::ZERO, true, true);
+    trains.set_single(0, false);
+    let left = port.run(&mut trains, 0, (1_000_000_000, u32::MAX));
+    let (mut times, mut sent) = (Vec::new(), Vec::new());
+    while let Some((at, id)) = trains.due(0) {
+        trains.pop_due(0);
+        times.push(at);
+        while let Some(run) = trains.take(id, (at, u32::MAX), 1) {
+            sent.extend(run.to_cells());
+        }
+    }
+    assert_eq!(left, sent.len() as u64);
+    (times, sent, format!("{:?}", port.totals()))
+}
+
+/// Cells of a train of PDUs are never a train in time: each of them matters. They are counted as those of their PDUs.
+#[test]
+fn a_train_of_pdus_is_sent_cell_by_cell_among_trains_in_time() {
+    let train = train(5000, 1448);
+    let (times, cells, totals) = sends(vec![CellRun::of_train(train.clone(), VC)]);
+    let all = 1..=u64::from(train.cells());
+    assert_eq!(times, all.map(|cell| cell * 100).collect::<Vec<_>>());
+    let (ends, same, counted) = sends(singles(&train));
+    assert_eq!((cells, totals), (same, counted));
+    assert_eq!(ends.len(), usize::from(train.count()));
+}
