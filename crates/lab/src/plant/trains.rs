@@ -1,6 +1,6 @@
 //! Cells that move as trains: how a node is brought up to date, and which cells are events.
 //!
-//! [`Trains`](aerostat_node::atm::Trains) are cells on lines that nobody looks at when they arrive. This module decides
+//! [`Trains`] are cells on lines that nobody looks at when they arrive. This module decides
 //! when somebody does.
 //!
 //! **Cells that matter.** The event of a line is the arrival of the next cell that matters: the first cell of a train,
