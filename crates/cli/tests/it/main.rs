@@ -41,9 +41,8 @@ mod up_results;
 mod wireshark;
 mod words;
 
-use std::io::Read as _;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -73,17 +72,23 @@ struct Ran {
     err: String,
 }
 
-fn run(args: &[&str]) -> Ran {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command(args).output().unwrap();
-    Ran {
-        code: status.code().unwrap(),
-        out: String::from_utf8(stdout).unwrap(),
-        err: String::from_utf8(stderr).unwrap(),
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
     }
+}
+
+fn run(args: &[&str]) -> Ran {
+    command(args).output().unwrap().into()
+}
+
+/// What a command with pipes says until it ends by itself.
+fn rest_of(child: Child) -> Ran {
+    child.wait_with_output().unwrap().into()
 }
 
 /// A lab in a file, for one test.
@@ -465,17 +470,7 @@ fn a_closed_pipe_is_no_failure() {
             .spawn()
             .unwrap();
         drop(child.stdout.take());
-        let mut err = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut err)
-            .unwrap();
-        assert_eq!(
-            (child.wait().unwrap().code(), err.as_str()),
-            (Some(0), ""),
-            "{args:?}"
-        );
+        let ran = rest_of(child);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
     }
 }

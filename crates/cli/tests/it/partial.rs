@@ -1,8 +1,8 @@
 //! Ctrl-C of measurements: the results so far are shown, with exit code 3.
 
-use crate::live::{Runtime, can_run, has, signal, wait_for_end};
+use crate::live::{Runtime, can_run, has, signal};
+use crate::{Ran, rest_of};
 use serde_json::Value;
-use std::io::Read as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const LAB: &str = "labs/two-subnets.atm.yml";
 /// Starts a measurement that would take minutes, interrupts it after `after` and returns its row.
 fn interrupted(runtime: &Runtime, words: &[&str], after: Duration) -> Value {
     let began = Instant::now();
-    let mut child = runtime
+    let child = runtime
         .command(&[words, &["-o", "json"]].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -19,20 +19,8 @@ fn interrupted(runtime: &Runtime, words: &[&str], after: Duration) -> Value {
         .unwrap();
     std::thread::sleep(after);
     signal(&child.id().to_string(), "INT");
-    let (mut out, mut err) = (String::new(), String::new());
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut out)
-        .unwrap();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut err)
-        .unwrap();
-    assert_eq!(wait_for_end(&mut child), 3, "{words:?}: {out}{err}");
+    let Ran { code, out, err } = rest_of(child);
+    assert_eq!(code, 3, "{words:?}: {out}{err}");
     assert!(began.elapsed() < Duration::from_secs(30), "{words:?}");
     assert!(
         err.contains("warning: interrupted, these are the results so far"),

@@ -2,7 +2,7 @@
 
 use crate::lab_file;
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
-use crate::{command, run};
+use crate::{Ran, command, rest_of, run};
 use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 
@@ -35,20 +35,8 @@ fn labs_come_from_standard_input_too() {
         .unwrap()
         .write_all(LAB.as_bytes())
         .unwrap();
-    let mut out = String::new();
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut out)
-        .unwrap();
-    assert!(
-        child
-            .wait()
-            .unwrap()
-            .code()
-            .is_some_and(|code| code == 0 || code == 3)
-    );
+    let Ran { code, out, .. } = rest_of(child);
+    assert!(code == 0 || code == 3);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(json["lab"], "stdin");
     let file = lab_file("same.atm.yml", LAB);

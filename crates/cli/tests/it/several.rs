@@ -1,10 +1,9 @@
 //! `run --seeds` and `--sweep`: several runs at the same time.
 
-use super::{command, lab_file, root, run};
-use crate::live::{signal, wait_for_end};
+use super::{Ran, command, lab_file, rest_of, root, run};
+use crate::live::signal;
 use serde_json::Value;
 use std::fs;
-use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -175,9 +174,8 @@ fn a_lab_on_standard_input_reaches_every_run() {
     let mut all = words("csv", &["--seeds", "1-3"]);
     all[1] = "-";
     let input = fs::File::open(path).unwrap();
-    let output = command(&all).stdin(input).output().unwrap();
-    let out = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(0));
+    let Ran { code, out, err } = command(&all).stdin(input).output().unwrap().into();
+    assert_eq!(code, 0, "{err}");
     for seed in 1..=3 {
         assert!(
             out.lines()
@@ -201,7 +199,7 @@ fn ctrl_c_ends_all_runs_with_their_results_and_names_those_that_did_not_begin() 
         "-o",
         "json",
     ];
-    let mut child = command(&words)
+    let child = command(&words)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -209,20 +207,8 @@ fn ctrl_c_ends_all_runs_with_their_results_and_names_those_that_did_not_begin() 
     // Both runs have begun by then; a run that has not yet taken over the signal ends without results.
     std::thread::sleep(Duration::from_secs(3));
     signal(&child.id().to_string(), "INT");
-    let (mut out, mut err) = (String::new(), String::new());
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut out)
-        .unwrap();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut err)
-        .unwrap();
-    assert_eq!(wait_for_end(&mut child), 3, "{err}");
+    let Ran { code, out, err } = rest_of(child);
+    assert_eq!(code, 3, "{err}");
     assert!(err.contains("seed=1: warning: interrupted at"), "{err}");
     assert!(
         err.contains("interrupted before 48 runs began: seed=3 to seed=50"),
