@@ -283,9 +283,7 @@ fn nhrp(octets: &[u8]) {
     if octets.len() >= nhrp::FIXED_LEN {
         let mut mended = octets.to_vec();
         mended[10..12].copy_from_slice(&(octets.len() as u16).to_be_bytes());
-        mended[12..14].fill(0);
-        let sum = nhrp::internet_checksum(&mended);
-        mended[12..14].copy_from_slice(&sum.to_be_bytes());
+        crate::nhrp::sum_up(&mut mended);
         packet(&mended);
     }
 }

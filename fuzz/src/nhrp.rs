@@ -330,14 +330,25 @@ fn sdu(feed: &mut Feed<'_>) -> Vec<u8> {
     if feed.below(8) == 0 {
         return feed.octets(120).to_vec();
     }
-    let mut octets = packet(feed).encode();
+    let packet = packet(feed);
+    damaged(feed, &packet)
+}
+
+/// The SDU of a packet that was damaged, but for its checksum.
+pub(crate) fn damaged(feed: &mut Feed<'_>, packet: &Packet) -> Vec<u8> {
+    let mut octets = packet.encode();
     feed.damage(&mut octets);
+    sum_up(&mut octets);
+    [&aerostat_wire::nhrp::LLC[..], &octets].concat()
+}
+
+/// Gives the octets of a packet their checksum, if they reach so far.
+pub(crate) fn sum_up(octets: &mut [u8]) {
     if octets.len() > 14 {
         octets[12..14].fill(0);
-        let sum = internet_checksum(&octets);
+        let sum = internet_checksum(octets);
         octets[12..14].copy_from_slice(&sum.to_be_bytes());
     }
-    [&aerostat_wire::nhrp::LLC[..], &octets].concat()
 }
 
 fn call_of_a_stranger(feed: &mut Feed<'_>, w: &mut World<User>, life: &mut u32) {

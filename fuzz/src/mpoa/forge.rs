@@ -143,14 +143,8 @@ pub(crate) fn sdu(feed: &mut Feed<'_>) -> Vec<u8> {
             packets::shortcut_sdu(tag, &packet)
         }
         2 => {
-            let mut octets = packet(feed).encode();
-            feed.damage(&mut octets);
-            if octets.len() > 14 {
-                octets[12..14].fill(0);
-                let sum = internet_checksum(&octets);
-                octets[12..14].copy_from_slice(&sum.to_be_bytes());
-            }
-            [&aerostat_wire::nhrp::LLC[..], &octets].concat()
+            let packet = packet(feed);
+            crate::nhrp::damaged(feed, &packet)
         }
         _ => packet(feed).to_sdu(),
     }
