@@ -26,7 +26,7 @@ pub fn elements(qos: &Qos, multipoint: bool, version: Version) -> [Ie; 4] {
     let category = category(qos);
     [
         Ie::Aal(aal(qos, version)),
-        Ie::Traffic(traffic(qos, category)),
+        Ie::Traffic(traffic(qos, category, version)),
         Ie::Bearer(bearer(category, multipoint, version)),
         Ie::Qos(qos_class(category, version)),
     ]
@@ -61,7 +61,7 @@ fn rate(direction: &TrafficParams) -> u32 {
     direction.category.map_or(0, |_| pcr)
 }
 
-fn traffic(qos: &Qos, category: ServiceCategory) -> Fields {
+fn traffic(qos: &Qos, category: ServiceCategory, version: Version) -> Fields {
     let pcr = Fields::new().with(0x84, rate(&qos.tx));
     let pcr = pcr.with(0x85, rate(&qos.rx));
     let of = |d: &TrafficParams, value: u32| d.category.map_or(0, |_| value.min(0xff_ffff));
@@ -77,7 +77,9 @@ fn traffic(qos: &Qos, category: ServiceCategory) -> Fields {
             .with(0x92, of(&qos.tx, qos.tx.min_pcr))
             .with(0x93, of(&qos.rx, qos.rx.min_pcr)),
     };
-    let asked = [qos.tx, qos.rx].map(|d| d.frame_discard == Some(true));
+    // The bits are spare in UNI 3.0 and 3.1.
+    let asked =
+        [qos.tx, qos.rx].map(|d| d.frame_discard == Some(true) && version >= Version::Uni40);
     let options = FRAME_DISCARD.iter().zip(asked).filter(|(_, asked)| *asked);
     match options.fold(0, |all, (bit, _)| all | bit) {
         0 => fields,
@@ -230,7 +232,8 @@ mod tests {
     /// Cells of AAL1 and AAL2 do not end frames, so frame discard would discard them for ever.
     #[test]
     fn another_aal_than_aal5_has_no_frames_to_discard() {
-        let fields = traffic(&Qos::ubr(0), ServiceCategory::Ubr).with(OPTIONS, 0xc0);
+        let fields =
+            traffic(&Qos::ubr(0), ServiceCategory::Ubr, Version::Uni40).with(OPTIONS, 0xc0);
         for aal in [Aal::Aal1(Fields::new()), Aal::Other(2, Vec::new())] {
             let got = qos(&fields, None, Some(&aal));
             assert_eq!([got.tx, got.rx].map(|d| d.frame_discard), [Some(false); 2]);
