@@ -8,6 +8,7 @@ use crate::model::{
     CellWire, L2tp, L2tpEnds, Lab, Labels, Mpls, NodeId, NodeKind, OutsideWay, Pvc, Scope, SduWire,
 };
 use aerostat_wire::l2tp::{Cookie, Sublayer};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// Default numbers of cells in a packet: an MTU of 1500 holds them with the longest headers.
@@ -298,29 +299,23 @@ fn one_label(file: &LabFile, d: &mut Diagnostics) {
         let wire = pvc.pseudowire.as_ref()?;
         Some((way, &wire.incoming, &wire.outgoing))
     });
-    let mut taken: Vec<(&str, u32, Span)> = Vec::new();
-    let mut sent: Vec<(&MplsFile, &LabelList)> = Vec::new();
+    let mut taken: BTreeMap<(&str, u32), Span> = BTreeMap::new();
+    let mut sent: BTreeMap<(&str, [u8; 6], Vec<u32>), Span> = BTreeMap::new();
     for (way, label, out) in of_links.chain(of_connections) {
-        let labels = |list: &LabelList| list.0.iter().map(|l| l.value.0).collect::<Vec<_>>();
-        let same = |(other, list): &&(&MplsFile, &LabelList)| {
-            let cable = |way: &MplsFile| (way.interface.value.clone(), way.peer.value.0);
-            cable(other) == cable(way) && labels(list) == labels(out)
-        };
-        if let (Some((_, first)), Some(again)) = (sent.iter().find(same), out.0.first()) {
-            let text = "another pseudowire to this peer has the same outgoing labels";
-            let found = d.error(again.at, text);
-            if let Some(first) = first.0.first() {
-                found.see(first.at, "the first is here");
+        let interface = way.interface.value.as_str();
+        if let Some(outermost) = out.0.first() {
+            let labels = out.0.iter().map(|label| label.value.0).collect();
+            let key = (interface, way.peer.value.0.0, labels);
+            if let Some(first) = sent.insert(key, outermost.at) {
+                let text = "another pseudowire to this peer has the same outgoing labels";
+                d.error(outermost.at, text).see(first, "the first is here");
             }
         }
-        sent.push((way, out));
-        let (interface, own) = (way.interface.value.as_str(), label.value.0);
-        let same = |(other, label, _): &&(&str, u32, Span)| *other == interface && *label == own;
-        if let Some((_, _, first)) = taken.iter().find(same) {
+        let own = label.value.0;
+        if let Some(first) = taken.insert((interface, own), label.at) {
             let text = format!("label {own} comes in on {interface} for another pseudowire");
-            d.error(label.at, text).see(*first, "the first is here");
+            d.error(label.at, text).see(first, "the first is here");
         }
-        taken.push((interface, own, label.at));
     }
 }
 
