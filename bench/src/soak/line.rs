@@ -126,10 +126,7 @@ impl Line for Tcp {
         atmtcp::encode(&mut self.unsent, vc, &sdu);
     }
     fn wait(&mut self, at_most: Duration, came: &mut Vec<(Vc, Vec<u8>)>) {
-        self.stream
-            .write_all(&self.unsent)
-            .expect("the lab takes what we send");
-        self.unsent.clear();
+        send_all(&mut self.stream, &mut self.unsent);
         match self.back.recv_timeout(at_most) {
             Ok(first) => came.push(first),
             Err(RecvTimeoutError::Timeout) => {}
@@ -137,6 +134,14 @@ impl Line for Tcp {
         }
         came.extend(self.back.try_iter());
     }
+}
+
+/// Sends what waits.
+fn send_all(stream: &mut TcpStream, unsent: &mut Vec<u8>) {
+    stream
+        .write_all(unsent)
+        .expect("the lab takes what we send");
+    unsent.clear();
 }
 
 /// ATM over TCP without a thread: the time-out of the socket counts in ticks of the kernel, which does not matter to
@@ -166,10 +171,7 @@ impl Line for Direct {
         atmtcp::encode(&mut self.unsent, vc, &sdu);
     }
     fn wait(&mut self, at_most: Duration, came: &mut Vec<(Vc, Vec<u8>)>) {
-        self.stream
-            .write_all(&self.unsent)
-            .expect("the lab takes what we send");
-        self.unsent.clear();
+        send_all(&mut self.stream, &mut self.unsent);
         if at_most.is_zero() {
             return;
         }
