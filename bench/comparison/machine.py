@@ -1,4 +1,4 @@
-"""The machine: processes that end with this one, network namespaces that vanish with it, CPUs, and how busy it is."""
+"""The machine: processes that end with this process, network namespaces that vanish with it, CPUs, and how busy it is."""
 
 import ctypes
 import os

@@ -104,7 +104,7 @@ class Rounds:
         self.busy = []
 
     def measure(self, title, contenders, skipped):
-        """`contenders`: names with functions that measure once. One that fails is not tried again."""
+        """`contenders`: names with functions that measure once. A contender that fails is not tried again."""
         values = {name: [] for name in contenders}
         gone = set()
         for number in range(self.count):

@@ -2,7 +2,7 @@
 //!
 //! The lab is `bench/labs/calls.atm.yml`: two hosts on one switch. Its loop is the one of `aerostat up`, and runs in
 //! this process. With `split` the daemons are processes of their own, as with `up --split`. A program of the first host
-//! calls a program of the second host, releases the call after half a millisecond, and calls again after another one.
+//! calls a program of the second host, releases the call after half a millisecond, and calls again after the same time.
 //!
 //! **What is measured.** A set-up begins with the turn of the loop in which the program makes its call (`connect()`).
 //! It ends when the calling program has its connection, and everything that the program could send in this turn has

@@ -302,7 +302,7 @@ impl Reassembler {
         if self.pdu.len() > self.max_sdu {
             return self.fail(PduError::TooLong);
         }
-        // The next PDU of a VC is often as long as this one.
+        // The next PDU of a VC is often as long as this PDU.
         let sdu = core::mem::replace(&mut self.pdu, Vec::with_capacity(octets));
         let clp = self.clp;
         self.next_pdu();

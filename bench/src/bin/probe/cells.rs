@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// A number of datagrams is under way; another one enters when one has come out
+    /// A number of datagrams is under way; another enters when a datagram has come out
     Window,
     /// Datagrams enter at a rate, whatever comes out
     Open,

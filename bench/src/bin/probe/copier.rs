@@ -13,7 +13,7 @@ pub(crate) struct Options {
     a: String,
     /// Name of the second interface
     b: String,
-    /// With vnet headers: super-frames pass whole, and nobody sums them
+    /// With vnet headers: super-frames pass whole, and no program sums them
     #[arg(long)]
     vnet: bool,
 }

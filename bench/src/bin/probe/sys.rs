@@ -110,7 +110,7 @@ impl Block {
         }
         self.aim(most);
         let (fd, headers) = (socket.as_raw_fd(), self.headers.as_mut_ptr());
-        // SAFETY: `most` headers are there and aimed at parts and buffers that nobody else uses during the call; the
+        // SAFETY: `most` headers are there and aimed at parts and buffers that no other code uses during the call; the
         // lengths are those of the buffers.
         let done = unsafe {
             libc::recvmmsg(

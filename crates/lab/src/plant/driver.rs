@@ -4,7 +4,8 @@
 //! line, and is given to the far node. Nodes decide what to do with cells; the plant owns lines, time and events.
 //!
 //! **Events.** Nodes are called only when something is due. Departures of an instant come before cells that are queued
-//! at that instant: before a node's control plane acts, its ports are brought up to date.
+//! at that instant: before a node's control plane acts, its ports are brought up to date. In virtual time a cell that
+//! only passes through switches has no event of its own ([`trains`](super::trains)).
 //!
 //! **Power.** A node that starts assumes that its links are up. It is told at once of those that are down, and of every
 //! later change. Cells on a line that goes down are lost.

@@ -26,8 +26,8 @@
 //!
 //! - *The clock.* Virtual time is that of the next event. Real time comes from outside, and the network may lag behind.
 //! - *The size of a run of cells* ([`Driver::WHOLE_RUNS`]). In virtual time each cell leaves a port and arrives alone,
-//!   when its last bit has arrived; cells that nobody sees have these times without events ([`trains`]). In real time
-//!   the cells of a PDU leave together, and arrive when the first of them would, so that a PDU costs one event.
+//!   when its last bit has arrived; cells that only pass through have these times without events ([`trains`]). In real
+//!   time the cells of a PDU leave together, and arrive when the first of them would, so that a PDU costs one event.
 //! - *Errors of a line* ([`Medium`]). In virtual time bits of single cells are inverted, and header error control
 //!   sees them. In real time a damaged cell costs its whole PDU, if the PDU
 //!   was made in the lab.
@@ -123,7 +123,7 @@ pub struct Plant<N: Node, M> {
     books: bool,
     /// PDUs that lost cells on lines and are not reported yet: their senders report them as sent first.
     harmed: Vec<(Place, Pdu, Instant)>,
-    /// True if cells that nobody has to see move as trains; see [`trains`].
+    /// True if cells that only pass through switches move as trains; see [`trains`].
     by_train: bool,
     trains: Trains,
     /// The event that happens now: what arrives before it has arrived.

@@ -1,7 +1,6 @@
 //! Cells that move as trains: how a node is brought up to date, and which cells are events.
 //!
-//! [`Trains`] are cells on lines that nobody looks at when they arrive. This module decides
-//! when somebody does.
+//! [`Trains`] are cells on lines at whose arrival no event happens. This module decides when a node gets them.
 //!
 //! **Cells that matter.** The event of a line is the arrival of the next cell that matters: the first cell of a train,
 //! whose way through the node must be found; the last cell of a PDU; each cell that is no cell of a PDU; each cell of a
@@ -34,7 +33,7 @@ const STEP: u64 = 64;
 const MOST_PASSED: usize = 4096;
 
 impl<N: Node, M: super::Medium> Plant<N, M> {
-    /// Makes cells that nobody has to see move as trains, or every cell alone. Call this before the first node is
+    /// Makes cells that only pass through switches move as trains, or every cell alone. Call this before the first node is
     /// switched on.
     pub fn by_train(&mut self, on: bool) {
         self.by_train = on;
@@ -76,8 +75,8 @@ impl<N: Node, M> Plant<N, M> {
         trains.filter(|(_, cells)| *cells > 0)
     }
 
-    /// When the next cell of trains on a line matters, or can matter; `queued` is false if the queues of the port
-    /// count, too.
+    /// When the next cell of trains on a line matters, or can matter. With `later` only cells on the line count; cells
+    /// in the queues of the port in front of it are looked at later.
     pub(super) fn next_matter(&mut self, line: LineId, later: bool) -> Option<Instant> {
         if let Some((at, _)) = self.trains.due(line.0) {
             return Some(Instant::from_nanos(at));

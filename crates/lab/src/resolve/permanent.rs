@@ -259,7 +259,7 @@ fn connection(
 }
 
 /// Adds what a connection needs to the guarantees. If its ports cannot guarantee what all connections together need,
-/// reports this, and is false; the connections after it are admitted without what this one asks for.
+/// reports this, and is false; the connections after it are admitted without what this connection asks for.
 fn admit(
     file: &PvcFile,
     lab: &Lab,

@@ -1,12 +1,12 @@
 //! Trains of cells: cells of one PDU on a line, with the time of each, that a node takes in when it needs them.
 //!
-//! A cell that only passes through a switch changes nothing but queues of ports. So nobody has to look at it when it
-//! arrives, as long as everything that happens later finds the queues as if somebody had. A *train* holds such cells
+//! A cell that only passes through a switch changes nothing but queues of ports. So its arrival needs no event, as long
+//! as everything that happens later finds the queues as if there had been an event. A *train* holds such cells
 //! between the port that they have left and the port that they go to: the run of cells, and the nanosecond at which
 //! each of them arrives. The port at the far end takes the cells of all its trains in the order of their times
 //! ([`OutputPort::run`](super::OutputPort::run)) when it is brought up to date.
 //!
-//! Some cells *matter*: somebody has to act at their arrival. [`Trains::due`] has the times of those on a line.
+//! Some cells *matter*: their arrival is an event. [`Trains::due`] has the times of those on a line.
 //!
 //! These are trains in time. A train of PDUs ([`PduTrain`](super::PduTrain)) is something else: the PDUs of a super frame
 //! of a kernel, and there are no kernels in virtual time. If cells of one come here, each of them matters, like a cell
@@ -483,7 +483,7 @@ impl Trains {
         }
     }
 
-    /// Takes the cells of a train that arrive before `key`; `None` if there are none.
+    /// Takes the cells of a train that arrive before `key`; `None` if no cell does.
     pub fn take(&mut self, id: u32, key: Key, most: u16) -> Option<CellRun> {
         let train = self.trains.get(id as usize)?;
         let source = self.tracks[train.line as usize].source;

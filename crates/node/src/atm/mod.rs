@@ -5,7 +5,7 @@
 //! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: times of cells that move as
 //!   one run.
 //! - [`port`]: an output port with its queues and scheduler; [`queue`] has the discard rules.
-//! - [`cell_trains`]: cells on a line that nobody has to look at when they arrive.
+//! - [`cell_trains`]: cells on a line whose arrival is no event.
 //! - [`mark`]: data units as the accounts of a run see them.
 //! - [`fabric`]: the path of cells through a switch; [`nic`]: a host's adapter.
 //!
