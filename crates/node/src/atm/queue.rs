@@ -255,17 +255,12 @@ impl VcQueue {
     /// Queues a cell and joins it with the run before it if possible. So a driver that moves whole PDUs finds them
     /// whole.
     fn append_cell(&mut self, cell: CellRun, store: &mut RunStore) -> u16 {
-        let last = store.back_mut(&self.runs);
-        let empty = last.as_ref().is_none_or(|last| last.count == 0);
-        if last.is_some_and(|last| last.try_join(&cell)) {
-            self.cells += 1;
-            if empty {
-                self.peak = self.peak.max(self.cells);
-            }
-            return 1;
-        }
         self.cells += 1;
         self.peak = self.peak.max(self.cells);
+        let last = store.back_mut(&self.runs);
+        if last.is_some_and(|last| last.try_join(&cell)) {
+            return 1;
+        }
         store.push(&mut self.runs, cell);
         1
     }
