@@ -261,6 +261,10 @@ impl Station {
             Ok(train) => {
                 if self.nic.send_train(vc, train.clone(), now).is_none() {
                     self.late += u64::from(train.count());
+                    if self.books {
+                        let why = Cause::Service(Discard::Closed);
+                        (0..train.count()).for_each(|index| self.lost(why, &train.pdu(index)));
+                    }
                 }
             }
             Err(frame) => {
