@@ -11,6 +11,7 @@ pub(crate) use results::*;
 
 use crate::names;
 use crate::output::{Form, Format};
+use aerostat_lab::Override;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -130,7 +131,7 @@ pub(crate) struct LabArgs {
     pub(crate) lab: PathBuf,
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]
-    pub(crate) set: Vec<String>,
+    pub(crate) set: Vec<Override>,
 }
 
 /// One of the running labs.
@@ -193,7 +194,7 @@ pub(crate) struct RunArgs {
     pub(crate) lab: Option<PathBuf>,
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]
-    pub(crate) set: Vec<String>,
+    pub(crate) set: Vec<Override>,
     /// Seed of all random streams, instead of the file's
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
@@ -555,7 +556,7 @@ pub(crate) struct ValidateArgs {
     pub(crate) labs: Vec<PathBuf>,
     /// Change a value of the file before the check
     #[arg(long, value_name = "PATH=VALUE")]
-    pub(crate) set: Vec<String>,
+    pub(crate) set: Vec<Override>,
     /// Print the JSON Schema of lab files
     #[arg(long, conflicts_with_all = ["labs", "set"])]
     pub(crate) schema: bool,
@@ -677,7 +678,7 @@ pub(crate) struct GraphArgs {
     pub(crate) file: Option<PathBuf>,
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]
-    pub(crate) set: Vec<String>,
+    pub(crate) set: Vec<Override>,
     #[command(flatten)]
     pub(crate) which: RunningLab,
     /// Form of the drawing

@@ -3,7 +3,7 @@
 use crate::args::LabArgs;
 use crate::exit::{Exit, Failure, say};
 use aerostat_lab::diag::Severity;
-use aerostat_lab::{Checked, Diagnostics, ReadError};
+use aerostat_lab::{Checked, Diagnostics, Override, ReadError};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(crate) fn read(args: &LabArgs) -> Result<Checked, Failure> {
 }
 
 /// Like [`read`], for a run in virtual time, with overrides that need not come from `--set`.
-pub(crate) fn read_for_run(path: &Path, overrides: &[String]) -> Result<Checked, Failure> {
+pub(crate) fn read_for_run(path: &Path, overrides: &[Override]) -> Result<Checked, Failure> {
     let read = load(path, overrides);
     told(path, read.map(Checked::in_virtual_time))
 }
@@ -37,7 +37,7 @@ fn told(path: &Path, read: Result<Checked, ReadError>) -> Result<Checked, Failur
 const MAX_INPUT: u64 = 4 << 20;
 
 /// Reads and checks a lab file; `-` is standard input, whose lab is called `stdin` unless the file gives a name.
-pub(crate) fn load(path: &Path, overrides: &[String]) -> Result<Checked, ReadError> {
+pub(crate) fn load(path: &Path, overrides: &[Override]) -> Result<Checked, ReadError> {
     if path != Path::new("-") {
         return aerostat_lab::read(path, overrides);
     }
@@ -58,7 +58,7 @@ pub(crate) fn standard_input() -> std::io::Result<String> {
 }
 
 /// Checks the text of a lab on standard input.
-pub(crate) fn parse(text: &str, overrides: &[String]) -> Result<Checked, ReadError> {
+pub(crate) fn parse(text: &str, overrides: &[Override]) -> Result<Checked, ReadError> {
     aerostat_lab::parse("stdin", text, overrides).map_err(ReadError::Bad)
 }
 

@@ -69,6 +69,7 @@ pub mod units;
 pub use diag::Diagnostics;
 pub use event::Event;
 pub use model::{ElanId, Lab, LinkId, NodeId};
+pub use overrides::Override;
 
 use crate::diag::Severity;
 use crate::field::FromTree as _;
@@ -107,12 +108,12 @@ impl Checked {
 /// SHA-256 of a lab file's octets, in hexadecimal, as `sha256sum` prints it. For overrides, an octet 0 and the text of
 /// each follow the file.
 #[must_use]
-pub fn digest(text: &str, overrides: &[String]) -> String {
+pub fn digest(text: &str, overrides: &[Override]) -> String {
     let mut sum = sha2::Sha256::new();
     sum.update(text);
     for option in overrides {
         sum.update([0]);
-        sum.update(option);
+        sum.update(option.change());
     }
     let octets = sum.finalize();
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
@@ -137,11 +138,11 @@ impl std::fmt::Display for ReadError {
 }
 impl std::error::Error for ReadError {}
 
-/// Reads and checks a lab file; `overrides` are `PATH=VALUE` texts, applied in order before the check.
+/// Reads and checks a lab file; `overrides` are applied in order before the check.
 ///
 /// # Errors
 /// See [`ReadError`].
-pub fn read(path: &Path, overrides: &[String]) -> Result<Checked, ReadError> {
+pub fn read(path: &Path, overrides: &[Override]) -> Result<Checked, ReadError> {
     let file = std::fs::File::open(path).map_err(ReadError::Io)?;
     read_from(&path.display().to_string(), file, overrides)
 }
@@ -153,7 +154,7 @@ pub fn read(path: &Path, overrides: &[String]) -> Result<Checked, ReadError> {
 pub fn read_from(
     name: &str,
     source: impl std::io::Read,
-    overrides: &[String],
+    overrides: &[Override],
 ) -> Result<Checked, ReadError> {
     use std::io::Read as _;
     let mut octets = Vec::new();
@@ -178,7 +179,7 @@ pub fn read_from(
 ///
 /// # Errors
 /// All mistakes that were found.
-pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Checked, Diagnostics> {
+pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Checked, Diagnostics> {
     let mut d = Diagnostics::new(name, text);
     match check(name, text, overrides, &mut d) {
         Some((lab, virtual_time)) if !d.has_errors() => Ok(Checked {
@@ -195,7 +196,7 @@ pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Checked, Di
 type Found = (Lab, Vec<(diag::Span, String)>);
 
 /// Reads and checks a lab; looks for further mistakes behind those that it finds first.
-fn check(name: &str, text: &str, overrides: &[String], d: &mut Diagnostics) -> Option<Found> {
+fn check(name: &str, text: &str, overrides: &[Override], d: &mut Diagnostics) -> Option<Found> {
     let mut root = tree::parse(text, 0, 0, d)?;
     for option in overrides {
         overrides::apply(&mut root, option, d);

@@ -1,19 +1,54 @@
-//! `--set a.b=v`: changes to the tree before it is checked.
+//! Changes to the tree before it is checked, as `--set a.b=v`.
 
 use crate::diag::{Diagnostics, Span};
 use crate::resolve::{lane, outside, sockets};
 use crate::tree::{self, Key, Tree, Value};
 
-/// Applies one option, `path=value`. The value is YAML. A step of the path is a key, the name of a list entry (its
+/// A change of a lab file: `PATH=VALUE`, from an option of the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    option: &'static str,
+    change: String,
+}
+
+impl Override {
+    /// A change that stands in the option `--set` itself, or that another option, for example `--sweep`, implies.
+    /// Findings about the change name this option.
+    #[must_use]
+    pub fn new(option: &'static str, change: String) -> Self {
+        Self { option, change }
+    }
+
+    /// `PATH=VALUE`.
+    #[must_use]
+    pub fn change(&self) -> &str {
+        &self.change
+    }
+}
+
+impl From<String> for Override {
+    fn from(change: String) -> Self {
+        Self::new("--set", change)
+    }
+}
+
+impl From<&str> for Override {
+    fn from(change: &str) -> Self {
+        change.to_owned().into()
+    }
+}
+
+/// Applies one change. The value is YAML. A step of the path is a key, the name of a list entry (its
 /// default name is allowed, too: `traffic.urku-sello`, `links.s1-s2`), or the index of a list entry, from 0. Missing
 /// mappings are created.
-pub(crate) fn apply(root: &mut Tree, option: &str, d: &mut Diagnostics) {
-    let source = d.add_source(format!("--set {option}"), option.to_owned());
-    let Some((path, value)) = option.split_once('=') else {
+pub(crate) fn apply(root: &mut Tree, change: &Override, d: &mut Diagnostics) {
+    let Override { option, change } = change;
+    let source = d.add_source(format!("{option} {change}"), change.clone());
+    let Some((path, value)) = change.split_once('=') else {
         let at = Span {
             source,
             start: 0,
-            end: option.len(),
+            end: change.len(),
         };
         d.error(at, "expected PATH=VALUE")
             .hint("for example: --set mpoa=false, or --set routers.c4700.forwarding=wire");
@@ -295,7 +330,7 @@ mod tests {
     fn set(options: &[&str]) -> Result<crate::model::Lab, String> {
         let text =
             format!("{SMALL}traffic: [{{ name: t, from: x, to: y, kind: udp, rate: 1Mbps }}]\n");
-        let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
+        let options: Vec<crate::Override> = options.iter().map(|&o| o.into()).collect();
         crate::parse("t.atm.yml", &text, &options)
             .map(|checked| checked.lab)
             .map_err(|d| d.to_string())
@@ -359,7 +394,7 @@ mod tests {
         );
         let text = format!("{text}traffic: [{{ from: x, to: y, kind: udp, rate: 1Mbps }}]\n");
         let set = |options: &[&str]| {
-            let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
+            let options: Vec<crate::Override> = options.iter().map(|&o| o.into()).collect();
             crate::parse("t.atm.yml", &text, &options)
                 .map(|checked| checked.lab)
                 .map_err(|d| d.to_string())

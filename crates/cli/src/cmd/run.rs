@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::labs;
 use aerostat_lab::event::{Event, Names};
 use aerostat_lab::ladder::{self, Message};
-use aerostat_lab::{Checked, Lab};
+use aerostat_lab::{Checked, Lab, Override};
 use aerostat_live::detach::end_with_parent;
 use aerostat_proto::Instant as Moment;
 use aerostat_sim::run::{Recording, Watcher};
@@ -63,11 +63,13 @@ fn refuse_outside(lab: &Lab) -> Result<(), Failure> {
 
 /// The options as changes of the file, so that they are checked and reported like all others; `more` are those of one
 /// of several runs.
-fn overrides(args: &RunArgs, more: &[String]) -> Vec<String> {
+fn overrides(args: &RunArgs, more: &[Override]) -> Vec<Override> {
     let mut overrides = args.set.clone();
     overrides.extend_from_slice(more);
-    overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
-    overrides.extend(args.until.as_ref().map(|until| format!("until={until}")));
+    let seed = args.seed.map(|seed| format!("seed={seed}"));
+    overrides.extend(seed.map(|seed| Override::new("--seed", seed)));
+    let until = args.until.as_ref().map(|until| format!("until={until}"));
+    overrides.extend(until.map(|until| Override::new("--until", until)));
     overrides
 }
 

@@ -74,7 +74,7 @@ fn detach(args: &UpArgs) -> Outcome {
     command.args(args.quiet.then_some("--quiet"));
     command.args(handed_on(&args.results));
     for change in &args.lab.set {
-        command.arg("--set").arg(change);
+        command.arg("--set").arg(change.change());
     }
     command.arg("--").arg(&args.lab.lab);
     // Standard input is needed only if the lab is read from there.

@@ -125,7 +125,17 @@ fn wrong_values_are_found_before_the_first_run_and_named() {
         "{}",
         refused.err
     );
+    // The finding names the option that the user gave.
+    assert!(
+        refused
+            .err
+            .starts_with("--sweep links.s1-s2.loss=2: error: "),
+        "{}",
+        refused.err
+    );
     assert_eq!(refused.out, "");
+    let refused = run(&["run", LAB, "--until", "soon"]);
+    assert!(refused.err.starts_with("--until until=soon: error: "));
     for (bad, says) in [
         (
             vec!["--seeds", "0-20000"],
@@ -165,6 +175,29 @@ fn a_run_that_fails_is_named_and_costs_no_other_run_its_results() {
         .map(|run| index["runs"][run]["exit"].clone())
         .collect();
     assert_eq!(codes, [0, 1, 0]);
+}
+
+#[test]
+fn a_reader_that_goes_away_does_not_hide_a_run_that_failed() {
+    let pcap = directory("several-closed");
+    fs::create_dir_all(&pcap).unwrap();
+    // The first run finds a file where its directory belongs.
+    fs::write(pcap.join("seed=1"), "").unwrap();
+    let code_of = |seeds: &str| {
+        let more = ["--seeds", seeds, "--jobs", "1"];
+        let pcap = ["--pcap", pcap.to_str().unwrap()];
+        let words = words("json", &[&more[..], &pcap].concat());
+        let mut child = command(&words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        rest_of(child).code
+    };
+    assert_eq!(code_of("1-3"), 1);
+    // A closed pipe alone is no failure.
+    assert_eq!(code_of("2-3"), 0);
 }
 
 #[test]

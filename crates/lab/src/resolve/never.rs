@@ -191,7 +191,7 @@ mod tests {
     use crate::resolve::tests::SMALL;
 
     fn warnings(text: &str, set: &[&str]) -> Vec<String> {
-        let set: Vec<String> = set.iter().map(|one| (*one).to_owned()).collect();
+        let set: Vec<crate::Override> = set.iter().map(|&one| one.into()).collect();
         let checked = crate::parse("t.atm.yml", text, &set).unwrap_or_else(|d| panic!("{d}"));
         let texts = checked.warnings.iter().map(|one| one.message.clone());
         texts.collect()

@@ -1,6 +1,7 @@
 //! No key of a lab file is forgotten: each one is changed, and the settings change.
 
 use super::settings;
+use crate::Override;
 use crate::diag::Severity;
 use crate::file::keys::tests::{SECTIONS, Section};
 use aerostat_proto::Duration;
@@ -329,7 +330,7 @@ const NOT_SHOWN: [(&str, &str); 4] = [
 ];
 
 /// The overrides of a text; each begins after a blank with a path and '='.
-fn overrides(text: &str) -> Vec<String> {
+fn overrides(text: &str) -> Vec<Override> {
     let mut all: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         let path = word.split_once('=').map_or("", |(path, _)| path);
@@ -340,7 +341,7 @@ fn overrides(text: &str) -> Vec<String> {
             _ => all.push(word.to_owned()),
         }
     }
-    all
+    all.into_iter().map(Override::from).collect()
 }
 
 /// The settings of the lab with these changes, or what is wrong with them.

@@ -445,7 +445,7 @@ fn holding_times_at_their_ends() {
         shut_down(&mut bench);
     }
     for wrong in ["mpoa.holding=0s", "mpoa.holding=168h"] {
-        let set = [wrong.to_owned()];
+        let set = [wrong.into()];
         let refused = aerostat_lab::parse("small", SMALL, &set);
         assert!(refused.is_err(), "{wrong}");
     }

@@ -1,5 +1,6 @@
 //! A test bench for a lab: power, faults, conditions with deadlines in virtual time.
 
+use aerostat_lab::Override;
 use aerostat_lab::build::{Builder, Flavour, programs};
 use aerostat_lab::model::Lab;
 use aerostat_node::host::{HostCommand, ServiceKind, Station};
@@ -121,7 +122,7 @@ const STEP: Duration = Duration::from_millis(50);
 /// # Panics
 /// If the text is no lab.
 pub fn lab_of(name: &str, text: &str, set: &[&str]) -> Lab {
-    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+    let set: Vec<Override> = set.iter().map(|&change| change.into()).collect();
     match aerostat_lab::parse(name, text, &set) {
         Ok(checked) => checked.lab,
         Err(mistakes) => panic!("{mistakes}"),

@@ -3,7 +3,7 @@
 use super::columns::flat_name;
 use super::{flows, network};
 use aerostat_lab::report::RunReport;
-use aerostat_lab::{Checked, settings};
+use aerostat_lab::{Checked, Override, settings};
 use aerostat_node::inspect::mpoa::MpcIngress;
 use aerostat_node::inspect::nhrp::Way;
 use aerostat_node::inspect::{Row, Table};
@@ -44,7 +44,7 @@ impl Document {
     /// `overrides` are the changes of the file that were given on the command line.
     pub(crate) fn new(
         checked: &Checked,
-        overrides: &[String],
+        overrides: &[Override],
         time: Time,
         report: &RunReport,
     ) -> Self {
@@ -123,7 +123,7 @@ impl Document {
 /// The description of the run.
 fn head(
     checked: &Checked,
-    overrides: &[String],
+    overrides: &[Override],
     time: Time,
     report: &RunReport,
 ) -> Map<String, Value> {
@@ -133,7 +133,7 @@ fn head(
         "version": env!("CARGO_PKG_VERSION"),
         "lab": lab.name,
         "lab_sha256": checked.digest,
-        "overrides": overrides,
+        "overrides": overrides.iter().map(Override::change).collect::<Vec<_>>(),
         "seed": lab.seed,
         "time": match time {
             Time::Virtual => "virtual",

@@ -18,7 +18,7 @@ use crate::args::RunArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
-use aerostat_lab::{Checked, ReadError};
+use aerostat_lab::{Checked, Override, ReadError};
 use aerostat_live::force::interrupt_group;
 use out::Results;
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
         let text = "--sweep varies 'until', and --until says when all runs end";
         return Err(Failure::usage(text).hint("leave out --until"));
     }
-    let path_of = |change: &String| Some(change.split_once('=')?.0.to_owned());
+    let path_of = |change: &Override| Some(change.change().split_once('=')?.0.to_owned());
     if let Some(both) = args.set.iter().filter_map(path_of).find(|path| swept(path)) {
         let text = format!("--sweep varies '{both}', and --set says what it is in all runs");
         return Err(Failure::usage(text).hint("leave out --set"));
@@ -123,7 +123,7 @@ impl Input {
         Ok(Self(Some(text)))
     }
 
-    fn load(&self, path: &Path, overrides: &[String]) -> Result<Checked, ReadError> {
+    fn load(&self, path: &Path, overrides: &[Override]) -> Result<Checked, ReadError> {
         match &self.0 {
             Some(text) => labs::parse(text, overrides),
             None => labs::load(path, overrides),
@@ -138,7 +138,7 @@ fn check(
     path: &Path,
     input: &Input,
     variants: &[Variant],
-) -> Result<(Vec<String>, String), Failure> {
+) -> Result<(Vec<Override>, String), Failure> {
     let mut seen = Default::default();
     let mut before = None;
     for variant in variants {
@@ -245,10 +245,15 @@ impl Plan<'_> {
                     self.end_all();
                 }
             }
-            done?;
-            results.finish(&self.variants[next..])?;
-            self.name_missing(next);
-            Ok(worst.with_warnings(next < self.variants.len()))
+            match done.and_then(|()| results.finish(&self.variants[next..])) {
+                // A reader that has read enough does not make a failed run a success.
+                Err(closed) if closed.exit == Exit::Ok && worst == Exit::Failed => Ok(worst),
+                Err(failure) => Err(failure),
+                Ok(()) => {
+                    self.name_missing(next);
+                    Ok(worst.with_warnings(next < self.variants.len()))
+                }
+            }
         })
     }
 
@@ -407,7 +412,7 @@ fn arguments(args: &RunArgs, path: &Path, variant: &Variant) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec!["run".into(), "--one-of-several".into(), "--quiet".into()];
     let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
     for change in args.set.iter().chain(&variant.overrides()) {
-        option("--set", change.into());
+        option("--set", change.change().into());
     }
     if let Some(seed) = variant.seed.or(args.seed) {
         option("--seed", seed.to_string().into());

@@ -1,6 +1,7 @@
 //! The runs that `--seeds` and `--sweep` ask for.
 
 use crate::exit::Failure;
+use aerostat_lab::Override;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -27,11 +28,11 @@ impl fmt::Display for Variant {
 }
 
 impl Variant {
-    /// The settings as `--set` takes them.
-    pub(super) fn overrides(&self) -> Vec<String> {
+    /// The settings as changes of the file.
+    pub(super) fn overrides(&self) -> Vec<Override> {
         let settings = self.settings.iter();
         settings
-            .map(|(path, value)| format!("{path}={value}"))
+            .map(|(path, value)| Override::new("--sweep", format!("{path}={value}")))
             .collect()
     }
 
