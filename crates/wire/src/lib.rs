@@ -9,6 +9,7 @@
 //! | cells | [`cell`], [`oam`], [`vc`] |
 //! | AAL5, and what an SDU begins with | [`aal5`], [`llc`] |
 //! | signalling | [`sscop`], [`q2931`]; [`qos`], [`sap`], [`blli`] describe calls; [`ilmi`] registers addresses |
+//! | traffic contracts | [`qos`], [`contract`] |
 //! | LAN Emulation, Classical IP | [`lane`], [`atmarp`] |
 //! | NHRP and MPOA | [`nhrp`], [`mpoa`] |
 //! | IP, as far as shortcuts need it | [`ipv4`], [`ipv6`], [`prefix`] |
@@ -54,6 +55,7 @@ pub mod addr;
 pub mod atmarp;
 pub mod blli;
 pub mod cell;
+pub mod contract;
 pub mod error;
 pub mod ilmi;
 pub mod ipv4;
@@ -80,6 +82,7 @@ pub mod vc;
 
 pub use addr::{AtmAddress, MacAddr};
 pub use blli::Blli;
+pub use contract::Conformance;
 pub use error::{DecodeError, ErrorKind};
 pub use qos::{Qos, ServiceCategory, TrafficParams};
 pub use read::Reader;

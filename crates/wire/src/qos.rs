@@ -24,12 +24,20 @@ pub struct TrafficParams {
     pub category: Option<ServiceCategory>,
     /// Peak cell rate, cells/s; `None` is the line rate (`max` in `qos(7)`).
     pub max_pcr: Option<u32>,
-    /// Minimum cell rate asked for, cells/s; 0 means no minimum.
+    /// Peak rate of the cells with CLP 0, cells/s (CBR); 0 means that only [`Self::max_pcr`], the rate of all cells, is
+    /// given.
+    pub pcr0: u32,
+    /// Minimum cell rate asked for, cells/s; 0 means no minimum. Of best effort: the minimum desired cell rate (MDCR).
     pub min_pcr: u32,
     /// Sustainable cell rate, cells/s (VBR); 0 means that no such rate is given.
     pub scr: u32,
     /// Maximum burst size, cells (VBR, GFR); 0 means that no size is given.
     pub mbs: u32,
+    /// True if `scr` and `mbs` hold for cells with CLP 0 only (VBR.2, VBR.3), false if they hold for all cells (VBR.1).
+    pub clp0: bool,
+    /// True if a cell with CLP 0 may be tagged with CLP 1: where the contract has a rate of cells with CLP 0, instead of
+    /// being discarded.
+    pub tagging: bool,
     /// Cell delay variation tolerance, microseconds; 0 means the default.
     pub max_cdv: u32,
     /// Largest AAL5 SDU, octets; 0 means unspecified.
@@ -46,9 +54,12 @@ impl TrafficParams {
         Self {
             category: Some(ServiceCategory::Ubr),
             max_pcr: None,
+            pcr0: 0,
             min_pcr: 0,
             scr: 0,
             mbs: 0,
+            clp0: false,
+            tagging: false,
             max_cdv: 0,
             max_sdu,
             frame_discard: None,

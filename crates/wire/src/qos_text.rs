@@ -3,15 +3,19 @@
 //! ```text
 //! qos   := class[,aal5][:list][,tx:list][,rx:list]       before the first list stands ':'
 //! list  := none | param{,param}
-//! param := pcr=R | max_pcr=R | min_pcr=R | scr=R | mbs=N | max_cdv=N | sdu=N | max_sdu=N
+//! param := pcr=R | max_pcr=R | pcr0=R | min_pcr=R | mdcr=R | scr=R | scr0=R | mbs=N | max_cdv=N | cdvt=N
+//!        | sdu=N | max_sdu=N | tagging=B | frame_discard=B
+//! B     := true | false
 //! R     := number[.fraction][[k|M|G](cps|bps)] | max      no unit: cells/s; 384 bit/s are one cell/s
 //! ```
 //!
 //! Case does not matter. Blanks are not allowed. Parameters before `tx:` hold for both directions. Peak and sustainable
 //! rates in bit/s are rounded down, minimum rates up. Extensions: the classes `rt-vbr`, `nrt-vbr` (also `vbr`) and
-//! `gfr`; `scr`, `mbs` and `max_cdv`; a class as first word of a `tx:` or `rx:` list, where the directions differ.
+//! `gfr`; `scr` and `mbs` (sustainable rate and burst size of all cells), `scr0` (of cells with CLP 0; `mbs` then, too),
+//! `pcr0` (peak rate of cells with CLP 0), `max_cdv` or `cdvt` (tolerance in microseconds), `mdcr` (`min_pcr` of best
+//! effort), `tagging` and `frame_discard`; a class as first word of a `tx:` or `rx:` list, where the directions differ.
 //! Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given; `aal0` is refused, since
-//! connections carry AAL5.
+//! connections carry AAL5. [`contract`](crate::contract) finds texts whose parameters contradict each other.
 
 use crate::{Qos, ServiceCategory, TrafficParams};
 use core::fmt;
@@ -78,19 +82,27 @@ fn list_text(t: &TrafficParams) -> String {
     if t.category.is_none() {
         return "none".into();
     }
+    let given = |value: u32| Some(value).filter(|value| *value != 0);
     let numbers = [
         ("max_pcr", t.max_pcr),
-        ("min_pcr", Some(t.min_pcr).filter(|v| *v != 0)),
-        ("scr", Some(t.scr).filter(|v| *v != 0)),
-        ("mbs", Some(t.mbs).filter(|v| *v != 0)),
-        ("max_cdv", Some(t.max_cdv).filter(|v| *v != 0)),
-        ("sdu", Some(u32::from(t.max_sdu)).filter(|v| *v != 0)),
+        ("pcr0", given(t.pcr0)),
+        ("min_pcr", given(t.min_pcr)),
+        (if t.clp0 { "scr0" } else { "scr" }, given(t.scr)),
+        ("mbs", given(t.mbs)),
+        ("max_cdv", given(t.max_cdv)),
+        ("sdu", given(t.max_sdu.into())),
     ];
-    let params: Vec<_> = numbers
+    let answers = [
+        ("tagging", t.tagging.then_some(true)),
+        ("frame_discard", t.frame_discard),
+    ];
+    let numbers = numbers
         .iter()
-        .filter_map(|(name, value)| value.map(|v| format!("{name}={v}")))
-        .collect();
-    params.join(",")
+        .filter_map(|(name, value)| value.map(|v| format!("{name}={v}")));
+    let answers = answers
+        .iter()
+        .filter_map(|(name, value)| value.map(|v| format!("{name}={v}")));
+    numbers.chain(answers).collect::<Vec<_>>().join(",")
 }
 
 impl fmt::Display for TrafficParams {
@@ -222,6 +234,22 @@ fn rate(word: Word<'_>, up: bool) -> Result<Option<u32>, QosError> {
     }
 }
 
+fn answer(word: Word<'_>) -> Result<bool, QosError> {
+    match word.text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => error(word.at, format!("'{other}' is neither true nor false")),
+    }
+}
+
+/// A rate or a number that has no meaning with the value 0, unlike one that is left out.
+fn above_zero(value: u32, word: Word<'_>, what: &str) -> Result<u32, QosError> {
+    match value {
+        0 => error(word.at, format!("{what} is at least 1")),
+        value => Ok(value),
+    }
+}
+
 /// Applies one `name=value`; `peak_given` records that `max_pcr` was present.
 fn param(t: &mut TrafficParams, word: Word<'_>, peak_given: &mut bool) -> Result<(), QosError> {
     let Some((name, value)) = word.text.split_once('=') else {
@@ -240,10 +268,25 @@ fn param(t: &mut TrafficParams, word: Word<'_>, peak_given: &mut bool) -> Result
             rate(value, false)?;
         }
         "pcr" => t.max_pcr = rate(value, false)?,
-        "min_pcr" => t.min_pcr = rate(value, true)?.unwrap_or(0),
-        "scr" => t.scr = rate(value, false)?.unwrap_or(0),
-        "mbs" => t.mbs = number(value, u32::MAX - 1, "number of cells")?,
-        "max_cdv" => t.max_cdv = number(value, u32::MAX - 1, "number of microseconds")?,
+        "pcr0" => {
+            let cells = rate(value, false)?.unwrap_or(0);
+            t.pcr0 = above_zero(cells, value, "a peak rate of cells with CLP 0")?;
+        }
+        "min_pcr" | "mdcr" => t.min_pcr = rate(value, true)?.unwrap_or(0),
+        "scr" | "scr0" => {
+            let cells = rate(value, false)?.unwrap_or(0);
+            t.scr = above_zero(cells, value, "a sustainable rate")?;
+            t.clp0 = name == "scr0";
+        }
+        "mbs" => {
+            let cells = number(value, u32::MAX - 1, "number of cells")?;
+            t.mbs = above_zero(cells, value, "a burst size")?;
+        }
+        "max_cdv" | "cdvt" => {
+            t.max_cdv = number(value, u32::MAX - 1, "number of microseconds")?;
+        }
+        "tagging" => t.tagging = answer(value)?,
+        "frame_discard" => t.frame_discard = Some(answer(value)?),
         "sdu" | "max_sdu" => t.max_sdu = number(value, 65535, "number of octets")? as u16,
         _ => return error(word.at, format!("unknown parameter '{name}'")),
     }
@@ -435,6 +478,9 @@ mod tests {
             "gfr,aal5:max_pcr=1000,min_pcr=500,mbs=64",
             "cbr,aal5:tx:max_pcr=80000,rx:ubr,sdu=1516",
             "abr,aal5",
+            "cbr,aal5:max_pcr=1000,pcr0=800,tagging=true",
+            "rt-vbr,aal5:max_pcr=50000,scr0=10000,mbs=200,sdu=9188,tagging=true,frame_discard=false",
+            "ubr,aal5:max_pcr=1000,min_pcr=100,frame_discard=true",
         ] {
             assert_eq!(parse(text).to_string(), text);
         }
@@ -471,37 +517,43 @@ mod tests {
             ("cbr:pcr=1.1234567891", 8),
             ("cbr:pcr=99999Gcps", 8),
             ("cbr:pcr= 1", 8),
+            ("vbr:mbs=0", 8),
+            ("vbr:scr=0", 8),
+            ("vbr:scr0=max", 9),
+            ("cbr:tagging=yes", 12),
+            ("cbr:frame_discard=", 18),
         ] {
             assert_eq!(text.parse::<Qos>().unwrap_err().at, at, "{text}");
         }
     }
 
     fn direction() -> impl Strategy<Value = TrafficParams> {
-        (
-            0..7_usize,
-            proptest::option::of(0..900_000_u32),
-            0..9_u32,
-            0..9_u32,
-            0..9_u32,
-            0..9_u32,
-            any::<u16>(),
-        )
-            .prop_map(|(class, max_pcr, min_pcr, scr, mbs, max_cdv, max_sdu)| {
-                let classes = ["cbr", "rt-vbr", "nrt-vbr", "abr", "gfr", "ubr", "none"];
-                let Some(category) = class_of(classes[class]) else {
-                    return TrafficParams::none();
-                };
-                TrafficParams {
-                    category: Some(category),
-                    max_pcr,
-                    min_pcr,
-                    scr,
-                    mbs,
-                    max_cdv,
-                    max_sdu,
-                    ..TrafficParams::none()
-                }
-            })
+        let rates = (proptest::option::of(0..900_000_u32), [0..9_u32, 0..9, 0..9]);
+        let sizes = (0..9_u32, 0..9_u32, any::<u16>());
+        let words = (any::<[bool; 2]>(), any::<Option<bool>>());
+        (0..7_usize, rates, sizes, words).prop_map(|(class, rates, sizes, words)| {
+            let classes = ["cbr", "rt-vbr", "nrt-vbr", "abr", "gfr", "ubr", "none"];
+            let Some(category) = class_of(classes[class]) else {
+                return TrafficParams::none();
+            };
+            let (max_pcr, [pcr0, min_pcr, scr]) = rates;
+            let (mbs, max_cdv, max_sdu) = sizes;
+            let ([clp0, tagging], frame_discard) = words;
+            TrafficParams {
+                category: Some(category),
+                max_pcr,
+                pcr0,
+                min_pcr,
+                scr,
+                mbs,
+                // Without a rate, there is nothing that could hold for cells with CLP 0 only.
+                clp0: clp0 && scr > 0,
+                tagging,
+                max_cdv,
+                max_sdu,
+                frame_discard,
+            }
+        })
     }
 
     proptest! {

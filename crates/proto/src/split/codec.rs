@@ -537,9 +537,12 @@ split_record!(Sap { blli, bhli });
 split_record!(TrafficParams {
     category,
     max_pcr,
+    pcr0,
     min_pcr,
     scr,
     mbs,
+    clp0,
+    tagging,
     max_cdv,
     max_sdu,
     frame_discard

@@ -87,6 +87,11 @@ impl Uni {
         {
             add(&mut out, &Ie::MinimumTraffic(least));
         }
+        if let Some(desired) = convert::desired(&info.qos)
+            && version.has_element(id::MINIMUM_CELL_RATE)
+        {
+            add(&mut out, &desired);
+        }
         if let Some(party) = party {
             out.push(endpoint(party, false).encode());
         }
@@ -215,12 +220,17 @@ pub(super) fn setup_info(
         Some(Ie::Traffic(fields)) => fields,
         _ => aerostat_wire::q2931::Fields::new(),
     };
+    let qos = convert::qos(&traffic, bearer.as_ref(), aal.as_ref());
+    let qos = match value(id::MINIMUM_CELL_RATE) {
+        Some(Ie::MinimumCellRate { fields, .. }) => convert::with_desired(qos, &fields),
+        _ => qos,
+    };
     SetupInfo {
         called,
         calling: calling(decoded),
         blli: blli(decoded),
         bhli: bhli(decoded),
-        qos: convert::qos(&traffic, bearer.as_ref(), aal.as_ref()),
+        qos,
         multipoint: bearer.is_some_and(|b| b.multipoint),
         elements,
     }

@@ -15,6 +15,9 @@ pub const LINE_RATE: u32 = 353_207;
 /// Traffic management options: frames of the forward direction may be discarded, and those of the backward direction.
 /// Source: UNI 4.0 §2.1.
 const FRAME_DISCARD: [u32; 2] = [0x80, 0x40];
+/// Traffic management options: cells of the forward direction may be tagged, and those of the backward direction.
+/// Source: UNI 3.1 §5.4.5.6.
+const TAGGING: [u32; 2] = [0x01, 0x02];
 const OPTIONS: u8 = 0xbf;
 
 /// The elements for a connection, in the order AAL parameters, traffic descriptor, bearer, QoS.
@@ -27,7 +30,7 @@ pub fn elements(qos: &Qos, multipoint: bool, version: Version) -> [Ie; 4] {
     [
         Ie::Aal(aal(qos, version)),
         Ie::Traffic(traffic(qos, category, version)),
-        Ie::Bearer(bearer(category, multipoint, version)),
+        Ie::Bearer(bearer(category, clp0(qos), multipoint, version)),
         Ie::Qos(qos_class(category, version)),
     ]
 }
@@ -38,6 +41,11 @@ fn category(qos: &Qos) -> ServiceCategory {
         ServiceCategory::Gfr => ServiceCategory::Ubr,
         other => other,
     }
+}
+
+/// True if a direction has a rate of cells with CLP 0 only, so that no cell with CLP 1 is guaranteed.
+const fn clp0(qos: &Qos) -> bool {
+    qos.tx.clp0 || qos.rx.clp0 || qos.tx.pcr0 > 0 || qos.rx.pcr0 > 0
 }
 
 /// AAL parameters for the SDU sizes of a connection; UNI 3.0 adds the mode.
@@ -62,29 +70,83 @@ fn rate(direction: &TrafficParams) -> u32 {
 }
 
 fn traffic(qos: &Qos, category: ServiceCategory, version: Version) -> Fields {
-    let pcr = Fields::new().with(0x84, rate(&qos.tx));
-    let pcr = pcr.with(0x85, rate(&qos.rx));
+    let both = [qos.tx, qos.rx];
     let of = |d: &TrafficParams, value: u32| d.category.map_or(0, |_| value.min(0xff_ffff));
-    let fields = match category {
+    let mut fields = Fields::new();
+    for (id, direction) in [(0x82, &qos.tx), (0x83, &qos.rx)] {
+        if category == ServiceCategory::Cbr && direction.pcr0 > 0 {
+            fields = fields.with(id, of(direction, direction.pcr0));
+        }
+    }
+    let pcr = fields.with(0x84, rate(&qos.tx)).with(0x85, rate(&qos.rx));
+    let mut fields = match category {
         ServiceCategory::Ubr | ServiceCategory::Gfr => pcr.with(0xbe, 0),
         ServiceCategory::Cbr => pcr,
-        ServiceCategory::RtVbr | ServiceCategory::NrtVbr => pcr
-            .with(0x90, of(&qos.tx, qos.tx.scr))
-            .with(0x91, of(&qos.rx, qos.rx.scr))
-            .with(0xb0, of(&qos.tx, qos.tx.mbs))
-            .with(0xb1, of(&qos.rx, qos.rx.mbs)),
+        ServiceCategory::RtVbr | ServiceCategory::NrtVbr => sustained(pcr, &both),
         ServiceCategory::Abr => pcr
             .with(0x92, of(&qos.tx, qos.tx.min_pcr))
             .with(0x93, of(&qos.rx, qos.rx.min_pcr)),
     };
-    // The bits are spare in UNI 3.0 and 3.1.
-    let asked =
-        [qos.tx, qos.rx].map(|d| d.frame_discard == Some(true) && version >= Version::Uni40);
-    let options = FRAME_DISCARD.iter().zip(asked).filter(|(_, asked)| *asked);
-    match options.fold(0, |all, (bit, _)| all | bit) {
-        0 => fields,
-        options => fields.with(OPTIONS, options),
+    // The bits of frame discard are spare in UNI 3.0 and 3.1.
+    let frames = both.map(|d| d.frame_discard == Some(true) && version >= Version::Uni40);
+    let bits = FRAME_DISCARD.iter().zip(frames);
+    let bits = bits.chain(TAGGING.iter().zip(both.map(|d| d.tagging)));
+    let options = bits
+        .filter(|(_, asked)| *asked)
+        .fold(0, |all, (bit, _)| all | bit);
+    if options != 0 {
+        fields = fields.with(OPTIONS, options);
     }
+    fields
+}
+
+/// Adds sustainable rates and burst sizes. A direction that carries nothing has the form of the other one.
+fn sustained(fields: Fields, both: &[TrafficParams; 2]) -> Fields {
+    let form = |d: &TrafficParams| match d.category {
+        Some(_) => d.clp0,
+        None => both.iter().any(|other| other.clp0),
+    };
+    let mut fields = fields;
+    for (back, direction) in (0..).zip(both) {
+        let id = if form(direction) { 0x88 } else { 0x90 };
+        let scr = direction.category.map_or(0, |_| direction.scr);
+        fields = fields.with(id + back, scr.min(0xff_ffff));
+    }
+    for (back, direction) in (0..).zip(both) {
+        let id = if form(direction) { 0xa0 } else { 0xb0 };
+        // A burst of which no size is given is one cell.
+        let least = u32::from(direction.scr > 0);
+        let mbs = direction.category.map_or(0, |_| direction.mbs.max(least));
+        fields = fields.with(id + back, mbs.min(0xff_ffff));
+    }
+    fields
+}
+
+/// The minimum desired cell rates of a best-effort connection that has some. Source: addendum to UNI Signalling 4.0 for
+/// the differentiated UBR (from memory where the text was not available).
+#[must_use]
+pub fn desired(qos: &Qos) -> Option<Ie> {
+    let of = |d: &TrafficParams| match d.category {
+        Some(ServiceCategory::Ubr) => d.min_pcr.min(0xff_ffff),
+        _ => 0,
+    };
+    let (forward, backward) = (of(&qos.tx), of(&qos.rx));
+    (forward > 0 || backward > 0).then(|| Ie::MinimumCellRate {
+        origin: 0,
+        fields: Fields::new().with(0x00, forward).with(0x02, backward),
+    })
+}
+
+/// The connection with the minimum desired cell rates of this element, which count for best effort only.
+#[must_use]
+pub fn with_desired(mut qos: Qos, rates: &Fields) -> Qos {
+    for (id, direction) in [(0x00, &mut qos.tx), (0x02, &mut qos.rx)] {
+        if direction.category == Some(ServiceCategory::Ubr) {
+            let most = direction.max_pcr.unwrap_or(u32::MAX);
+            direction.min_pcr = rates.get(id).unwrap_or(0).min(most);
+        }
+    }
+    qos
 }
 
 /// The minimum acceptable traffic descriptor of a connection with a guaranteed peak rate that can do with a lower one:
@@ -103,14 +165,16 @@ pub fn minimum(qos: &Qos) -> Option<Fields> {
     })
 }
 
-fn bearer(category: ServiceCategory, multipoint: bool, version: Version) -> Bearer {
+/// The transfer capability: with the commitment on all cells, or on those with CLP 0. In UNI 3.0 and 3.1 the octet has
+/// traffic type and timing, which do not tell these two apart.
+fn bearer(category: ServiceCategory, clp0: bool, multipoint: bool, version: Version) -> Bearer {
     let old = version < Version::Uni40;
     let atc = match category {
         // Like linux-atm: octet 5a with class X is required in UNI 3.0 only.
         ServiceCategory::Ubr | ServiceCategory::Gfr => (version == Version::Uni30).then_some(0),
-        ServiceCategory::Cbr => Some(if old { 0x05 } else { 0x07 }),
-        ServiceCategory::RtVbr => Some(if old { 0x09 } else { 0x13 }),
-        ServiceCategory::NrtVbr => Some(if old { 0x0a } else { 0x0b }),
+        ServiceCategory::Cbr => Some(if old || clp0 { 0x05 } else { 0x07 }),
+        ServiceCategory::RtVbr => Some(if old || clp0 { 0x09 } else { 0x13 }),
+        ServiceCategory::NrtVbr => Some(if old || clp0 { 0x0a } else { 0x0b }),
         ServiceCategory::Abr => Some(0x0c),
     };
     Bearer {
@@ -138,7 +202,8 @@ fn qos_class(category: ServiceCategory, version: Version) -> QosClass {
 /// The connection that traffic descriptor, bearer capability and AAL parameters describe.
 ///
 /// A best-effort indicator makes it best effort. Otherwise a sustainable rate makes it VBR (real time if the bearer
-/// says so), ATC 12 makes it ABR, and the rest is CBR, as in linux-atm. Frames are discarded if the traffic management
+/// says so), ATC 12 makes it ABR, and the rest is CBR, as in linux-atm. The option of tagging counts where the contract
+/// has a rate of cells with CLP 0, and for best effort. Frames are discarded if the traffic management
 /// options ask for that, and never on a connection whose AAL parameters name another AAL than AAL5: cells of AAL1 and
 /// AAL2 do not end frames.
 #[must_use]
@@ -165,13 +230,27 @@ pub fn qos(traffic: &Fields, bearer: Option<&Bearer>, aal: Option<&Aal>) -> Qos 
     Qos {
         tx: TrafficParams {
             frame_discard: tx,
-            ..direction(traffic, category, 0, forward)
+            ..tagged(
+                direction(traffic, category, 0, forward),
+                options & TAGGING[0],
+            )
         },
         rx: TrafficParams {
             frame_discard: rx,
-            ..direction(traffic, category, 1, backward)
+            ..tagged(
+                direction(traffic, category, 1, backward),
+                options & TAGGING[1],
+            )
         },
     }
+}
+
+const fn tagged(mut direction: TrafficParams, asked: u32) -> TrafficParams {
+    let able = direction.clp0
+        || direction.pcr0 > 0
+        || matches!(direction.category, Some(ServiceCategory::Ubr));
+    direction.tagging = able && asked != 0;
+    direction
 }
 
 fn direction(f: &Fields, category: ServiceCategory, back: u8, max_sdu: u16) -> TrafficParams {
@@ -184,12 +263,19 @@ fn direction(f: &Fields, category: ServiceCategory, back: u8, max_sdu: u16) -> T
         };
     };
     let unlimited = category == ServiceCategory::Ubr && pcr == LINE_RATE;
+    let pcr0 = f.get(0x82 + back).filter(|_| f.has(0x84 + back));
+    let scr = either(0x90, 0x88).unwrap_or(0);
     TrafficParams {
         category: Some(category),
         max_pcr: (!unlimited).then_some(pcr),
+        pcr0: pcr0
+            .filter(|_| category == ServiceCategory::Cbr)
+            .unwrap_or(0),
         min_pcr: f.get(0x92 + back).unwrap_or(0),
-        scr: either(0x90, 0x88).unwrap_or(0),
+        scr,
         mbs: either(0xb0, 0xa0).unwrap_or(0),
+        clp0: scr > 0 && !f.has(0x90 + back),
+        tagging: false,
         max_cdv: 0,
         max_sdu,
         frame_discard: None,
@@ -197,6 +283,9 @@ fn direction(f: &Fields, category: ServiceCategory, back: u8, max_sdu: u16) -> T
 }
 
 /// True if this combination of traffic parameters is allowed; if not, the answer is cause 73.
+///
+/// Not allowed are, among others, a sustainable rate or a peak rate of cells with CLP 0 above the peak rate, a burst of 0
+/// cells, and sustainable rates of all cells and of cells with CLP 0 in one direction.
 ///
 /// Source: UNI 3.1 §5.4.5.6, UNI 4.0 annex 9.
 #[must_use]
@@ -207,7 +296,17 @@ pub fn combination_allowed(f: &Fields, multipoint: bool) -> bool {
     let peak = |back: u8| f.has(0x82 + back) || f.has(0x84 + back);
     let back_rates = [0x83, 0x85, 0x89, 0x91, 0x93, 0xa1, 0xb1];
     let back_carries = back_rates.iter().any(|id| f.get(*id).unwrap_or(0) > 0);
-    peak(0) && peak(1) && scr == mbs && !(f.has(0xbe) && scr) && !(multipoint && back_carries)
+    let contradicts = |back: u8| {
+        let value = |id: u8| f.get(id + back).unwrap_or(0);
+        let (all, high) = (value(0x84), value(0x82));
+        let peak = if f.has(0x84 + back) { all } else { high };
+        let sustained = value(0x90).max(value(0x88));
+        let burst = value(0xb0).max(value(0xa0));
+        let twice = f.has(0x90 + back) && f.has(0x88 + back);
+        peak > 0 && (sustained.max(high) > peak || sustained > 0 && burst == 0 || twice)
+    };
+    let unsound = contradicts(0) || contradicts(1) || multipoint && back_carries;
+    peak(0) && peak(1) && scr == mbs && !(f.has(0xbe) && scr) && !unsound
 }
 
 #[cfg(test)]
