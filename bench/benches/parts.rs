@@ -167,7 +167,7 @@ fn fabric() -> Fabric {
             from,
             to,
             traffic,
-            police: false,
+            police: false.into(),
         });
         assert!(done.is_ok(), "{done:?}");
     }

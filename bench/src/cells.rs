@@ -226,7 +226,7 @@ fn fabric(k: usize, n: usize, traffic: TrafficParams) -> Fabric {
             from,
             to,
             traffic,
-            police: false,
+            police: false.into(),
         });
         assert!(done.is_ok(), "{done:?}");
     }

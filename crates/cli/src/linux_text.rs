@@ -167,7 +167,10 @@ fn e164_text(octets: &[u8; 20]) -> String {
 /// in the order of a lab file.
 fn qos_text(qos: Qos) -> String {
     let Qos { tx, rx } = qos;
-    let simple = |t: &TrafficParams| t.scr == 0 && t.mbs == 0 && t.max_cdv == 0;
+    let simple = |t: &TrafficParams| {
+        let rates = [t.scr, t.mbs, t.max_cdv, t.pcr0];
+        rates == [0; 4] && !t.tagging
+    };
     let class = match (tx.category, rx.category) {
         (Some(tx), Some(rx)) if tx != rx => return qos.to_string(),
         (Some(class), _) | (None, Some(class)) => class,

@@ -162,12 +162,14 @@ impl<'a> Builder<'a> {
             };
             let interface = interface::Params::new(side, version).incarnation(life as u8);
             let interface = self.timed(interface);
-            let rate = self.lab.link(port.link).rate;
+            let link = self.lab.link(port.link);
+            let rate = link.rate;
             let limits = &self.lab.limits.port;
             let mut config = PortConfig::new(&peer.name, kind, interface, rate).with(limits);
-            config.link = self.lab.link(port.link).name.clone();
+            config.link = link.name.clone();
             config.split = self.split;
-            config.police = model.police && kind == PortKind::Host;
+            let usual = Some(model.police).filter(|_| kind == PortKind::Host);
+            config.police = link.police.or(usual).unwrap_or_default();
             let serves = matches!(peer.kind, NodeKind::LaneServer(_));
             if serves || matches!(peer.kind, NodeKind::Switch(_)) {
                 scale::widen_port(&mut config, &self.scale);
@@ -180,8 +182,8 @@ impl<'a> Builder<'a> {
                 ..self.ilmi(&node.name, model, given, switch.port_count())
             });
             let number = switch.add_port(config);
-            if outside.is_some() {
-                switch.fabric_mut().tolerate(number.0, OUTSIDE_CDVT);
+            if let Some(tolerance) = link.cdvt.or(outside.map(|_| OUTSIDE_CDVT)) {
+                switch.fabric_mut().tolerate(number.0, tolerance);
             }
             if let Some(station) = port.station.filter(|_| outside.is_none() && !managed) {
                 switch.register(number, station);
@@ -200,8 +202,9 @@ impl<'a> Builder<'a> {
                     ends: [from, to],
                     qos: pvc.qos,
                     path: pvc.path,
-                    // Only the switches where the cells enter the network police.
-                    police: [n == 0, n + 1 == pvc.hops.len()].map(|edge| edge && pvc.police),
+                    // The connection's own word counts where the cells enter the network.
+                    police: [n == 0, n + 1 == pvc.hops.len()]
+                        .map(|edge| pvc.police.filter(|_| edge)),
                 });
                 debug_assert!(added.is_ok(), "a resolved lab's labels are free");
             }

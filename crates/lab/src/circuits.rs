@@ -18,7 +18,7 @@ mod walk;
 use crate::model::{Lab, LinkEnd, LinkId, NodeId, NodeKind};
 use aerostat_node::atm::fabric::ConnectionView;
 use aerostat_node::atm::nic::NicVcView;
-use aerostat_node::atm::{CellCounters, DropReason, OutputPort, PortVc};
+use aerostat_node::atm::{CellCounters, DropReason, OutputPort, PortVc, UpcCounters};
 use aerostat_node::host::{Station, VcUser};
 use aerostat_node::ip::stats::Distribution;
 use aerostat_node::switch::Switch;
@@ -163,6 +163,8 @@ pub struct PolicerState {
     pub traffic: TrafficParams,
     /// Cells in, out, dropped and tagged.
     pub counters: CellCounters,
+    /// Cells dropped and tagged, by the test that they failed.
+    pub upc: UpcCounters,
 }
 
 /// One direction of a link.
@@ -308,6 +310,7 @@ impl<'a, N: Network> Reader<'a, N> {
                 },
                 traffic: view.traffic,
                 counters: view.counters,
+                upc: view.upc,
             })
     }
 

@@ -75,8 +75,9 @@ section! {
     SwitchFile {
         /// Network prefix of its addresses; default: 47.0091.8100.0000 and the switch's MAC address.
         prefix: Option<At<Prefix>>,
-        /// It discards what exceeds the contracts of CBR and VBR calls that come in from end systems; default false.
-        police: Option<At<bool>>,
+        /// It holds cells from end systems to their contracts: true, of CBR and VBR; all, also to the peak rate of best
+        /// effort; default false. Links and permanent connections may differ.
+        police: Option<At<PoliceText>>,
     }
 }
 section! {
@@ -92,6 +93,11 @@ section! {
         loss: Option<At<Probability>>,
         /// Probability that a bit is inverted; default 0.
         bit_errors: Option<At<Probability>>,
+        /// Its switches hold cells that come in here to their contracts: true, all or false; default: as the switch says
+        /// for end systems, and false between switches.
+        police: Option<At<PoliceText>>,
+        /// Tolerance of policers for contracts without one of their own; default 250us.
+        cdvt: Option<At<Time>>,
     }
 }
 section! {
@@ -120,6 +126,10 @@ section! {
         ilmi: Option<At<bool>>,
         /// Rate towards the peer; default oc3.
         rate: Option<At<LinkRate>>,
+        /// The switch holds cells that come in here to their contracts: true, all or false; default: as the switch says.
+        police: Option<At<PoliceText>>,
+        /// Tolerance of policers for contracts without one of their own; default 250ms.
+        cdvt: Option<At<Time>>,
         /// Version of the UNI, whose network side the switch plays; default 3.1, or with ILMI what both ends speak.
         uni: Option<At<UniVersion>>,
     }

@@ -30,7 +30,7 @@ pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 
 use crate::units::IpNet;
-use aerostat_node::atm::CellRate;
+use aerostat_node::atm::{CellRate, Policing};
 use aerostat_node::host::sockets::Program;
 use aerostat_proto::Duration;
 use aerostat_proto::mpoa::mps::MpsParams;
@@ -154,8 +154,8 @@ pub struct Switch {
     pub prefix: [u8; 13],
     /// Its ports, by number.
     pub ports: Vec<Port>,
-    /// True if it polices the contracts of CBR and VBR calls that come in from end systems.
-    pub police: bool,
+    /// Policing of what comes in from end systems, where their links do not say otherwise.
+    pub police: Policing,
 }
 
 /// One port of a switch.
@@ -205,8 +205,8 @@ pub struct Pvc {
     pub qos: Qos,
     /// True if whole paths are switched instead of one channel; the VCIs have no meaning then.
     pub path: bool,
-    /// True if the switches police both ends.
-    pub police: bool,
+    /// Policing where cells come in, at both ends; `None`: as at these ports.
+    pub police: Option<Policing>,
     /// True if IP packets have no LLC/SNAP header in it.
     pub mux: bool,
     /// IP address of an end outside the lab, if known.
@@ -421,6 +421,10 @@ pub struct Link {
     pub loss: f64,
     /// Probability that a bit is inverted, independent for each bit, 0..=1.
     pub bit_errors: f64,
+    /// Policing of what comes in at its switches; `None`: as each switch says.
+    pub police: Option<Policing>,
+    /// Cell delay variation tolerance there of contracts that do not give one; `None`: the default.
+    pub cdvt: Option<Duration>,
 }
 
 /// One end of a link.

@@ -15,7 +15,7 @@ mod timers;
 mod traffic;
 
 use crate::model::{Expect, Lab, Limits, Link, Pvc};
-use aerostat_node::atm::CellRate;
+use aerostat_node::atm::{CellRate, Policing};
 use aerostat_proto::Duration;
 use aerostat_proto::parameters::{self, Parameter, Parameters};
 use serde_json::{Map, Value, json};
@@ -67,6 +67,8 @@ fn of_link(lab: &Lab, link: &Link) -> Value {
         delay,
         loss,
         bit_errors,
+        police,
+        cdvt,
     } = link;
     json!({
         "ends": ends.map(|end| lab.node(end.node).name.clone()),
@@ -74,6 +76,8 @@ fn of_link(lab: &Lab, link: &Link) -> Value {
         "delay_s": seconds(*delay),
         "loss": loss,
         "bit_errors": bit_errors,
+        "police": police.map(policing),
+        "cdvt_s": cdvt.map(seconds),
     })
 }
 
@@ -87,16 +91,28 @@ fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {
         mux,
         peer,
     } = pvc;
+    let conformance = [qos.tx, qos.rx].map(|traffic| traffic.conformance().map(text));
     json!({
         "ends": ends.map(|(node, vc)| format!("{}:{vc}", lab.node(node).name)),
         "qos": text(qos),
         "frame_discard": qos.tx.frame_discard,
         "path": path,
-        "police": police,
+        "police": policing(police.unwrap_or_default()),
+        "police_of_its_own": police.is_some(),
+        "conformance": conformance,
         "mux": mux,
         "peer": peer.map(text),
         "switches": hops.iter().map(|hop| &lab.node(hop.switch).name).collect::<Vec<_>>(),
     })
+}
+
+/// `true`, `false` or `all`, as in a lab file.
+fn policing(what: Policing) -> Value {
+    match what {
+        Policing::Off => false.into(),
+        Policing::Guaranteed => true.into(),
+        Policing::All => "all".into(),
+    }
 }
 
 fn named(entries: impl Iterator<Item = (String, Value)>) -> Map<String, Value> {

@@ -6,6 +6,7 @@
 use crate::control::Answer;
 use crate::driver::Driver;
 use aerostat_lab::model::{NodeId, NodeKind};
+use aerostat_node::atm::Policing;
 use aerostat_node::inspect::Table;
 use aerostat_node::switch::{Permanent, PermanentError, PortNo, Switch};
 use aerostat_wire::{Qos, Vc};
@@ -27,7 +28,7 @@ pub(crate) fn add(
     let switch = switch(driver, node, name)?;
     let [a, b] = wanted.ends;
     let ends = [end(switch, a, wanted.path)?, end(switch, b, wanted.path)?];
-    let qos: Qos = wanted.qos.parse().map_err(|error| {
+    let qos = Qos::from_request(wanted.qos).map_err(|error| {
         Answer::error(
             format!("'{}': {error}", wanted.qos),
             "for example cbr:max_pcr=2000, or cbr:tx:max_pcr=2000,rx:max_pcr=100",
@@ -37,7 +38,7 @@ pub(crate) fn add(
         ends,
         qos,
         path: wanted.path,
-        police: [wanted.police; 2],
+        police: [wanted.police.then_some(Policing::Guaranteed); 2],
     };
     match switch.add_permanent(new) {
         Ok(()) => Ok(switch.permanent_table(Some(ends[0]))),

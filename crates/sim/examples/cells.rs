@@ -105,7 +105,7 @@ fn switch(pairs: u16, out: bool) -> Simple {
             from,
             to,
             traffic,
-            police: false,
+            police: false.into(),
         };
         fabric.apply(op).expect("labels are free");
     }

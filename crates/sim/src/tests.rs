@@ -206,7 +206,7 @@ fn pair(seed: u64, rate: CellRate, link: LinkConfig) -> (World<Script>, Script, 
         from,
         to,
         traffic,
-        police: false,
+        police: false.into(),
     };
     let host = |vc| Script::host(rate, &[(vc, traffic)]);
     let switch = Script::switch(&[rate; 2], &[connect(pa, pb), connect(pb, pa)]);
@@ -507,7 +507,7 @@ proptest! {
         let mut machines = Vec::new();
         for (i, plan) in [&one, &two].into_iter().enumerate() {
             let (near, far) = (Vc::new(0, 50), Vc::new(0, 60 + i as u16));
-            connect.push(FabricOp::Connect { from: PortVc::new(i as u16, near), to: PortVc::new(2, far), traffic, police: false });
+            connect.push(FabricOp::Connect { from: PortVc::new(i as u16, near), to: PortVc::new(2, far), traffic, police: false.into() });
             let mut when = 0;
             let plan = plan.iter().map(|(gap, len)| { when += gap; (at(when), near, *len) }).collect();
             machines.push((hosts[i], Script { plan, ..Script::host(CellRate::OC3, &[(near, traffic)]) }));
@@ -573,7 +573,7 @@ fn busy_world(
         from,
         to,
         traffic,
-        police: true,
+        police: true.into(),
     };
     // h0: VC 50 (CBR) to h2, VC 51 (UBR) to h2 and h3; h1: VC 50 (shaped UBR) to h3, VC 51 to h2.
     let first = [

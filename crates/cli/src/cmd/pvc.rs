@@ -12,7 +12,7 @@ use aerostat_wire::Qos;
 pub(crate) fn run(args: &PvcArgs) -> Outcome {
     let (which, output, request) = match &args.command {
         PvcCommand::Add(add) => {
-            if let Err(error) = add.qos.parse::<Qos>() {
+            if let Err(error) = Qos::from_request(&add.qos) {
                 let text = format!("--qos {}: {error}", add.qos);
                 return Err(Failure::usage(text).hint("for example --qos cbr:max_pcr=2000"));
             }

@@ -1,7 +1,7 @@
 //! Sections about Classical IP and permanent connections.
 
 use super::pseudowire::SduWireFile;
-use super::{AddressList, Ip, Label, Net, QosText, keys};
+use super::{AddressList, Ip, Label, Net, PoliceText, QosText, keys};
 use crate::field::{At, Table, section};
 
 section! {
@@ -49,8 +49,9 @@ section! {
         pcr: Option<At<u64>>,
         /// Instead of pcr: traffic in the words of linux-atm's qos(7), tx from the first end to the second.
         qos: Option<At<QosText>>,
-        /// The switches discard what exceeds CBR and VBR contracts; default false.
-        police: Option<At<bool>>,
+        /// The switches where cells come in hold them to the contract: true, of CBR and VBR; all, also to the peak rate of
+        /// best effort; false, not. Default: as the links of its ends say.
+        police: Option<At<PoliceText>>,
         /// Full queues discard whole AAL5 frames; default: best effort yes, CBR and VBR no. False for other AALs.
         frame_discard: Option<At<bool>>,
         /// Switch whole paths between two links out of the lab: the labels are VPI.0; default false.

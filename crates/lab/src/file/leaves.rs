@@ -4,7 +4,7 @@ use crate::field::{FromText, scalar};
 use crate::ipv6::Ip6Net;
 use crate::model::{Congestion, Expect, GivenRate, Side};
 use crate::units::{self, IpNet};
-use aerostat_node::atm::CellRate;
+use aerostat_node::atm::{CellRate, Policing};
 use aerostat_node::host::sockets::Answer;
 use aerostat_proto::Duration;
 use aerostat_proto::lane::lecs::Criterion;
@@ -241,8 +241,18 @@ scalar!(
     { "type": "string", "description": "any, ttcp, svc, llc, or as in linux-atm's sap(7)", "examples": ["any", "ttcp", "bhli:user=0x0102,blli:l2=iso8802"] }
 );
 scalar!(
+    /// What a policer holds to its contract.
+    PoliceText(Policing), |text: &str| match text {
+        "false" => Ok(Policing::Off),
+        "true" => Ok(Policing::Guaranteed),
+        "all" => Ok(Policing::All),
+        _ => Err("expected true, false or all".to_owned()),
+    },
+    { "enum": [true, false, "all"] }
+);
+scalar!(
     /// Quality of service.
-    QosText(Qos), |text: &str| text.parse::<Qos>().map_err(|error| error.to_string()),
+    QosText(Qos), |text: &str| Qos::from_request(text).map_err(|error| error.to_string()),
     { "type": "string", "description": "as in linux-atm's qos(7)", "examples": ["ubr,aal5:sdu=9180", "cbr,aal5:pcr=1000,sdu=4096"] }
 );
 

@@ -85,7 +85,11 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
             kind: NodeKind::Switch(Switch {
                 prefix,
                 ports: Vec::new(),
-                police: switch.police.as_ref().is_some_and(At::get),
+                police: switch
+                    .police
+                    .as_ref()
+                    .map(|police| police.value.0)
+                    .unwrap_or_default(),
             }),
         });
     }
@@ -206,6 +210,12 @@ pub(super) fn connect(
         bit_errors: options
             .and_then(|o| o.bit_errors.as_ref())
             .map_or(0.0, |errors| errors.value.0),
+        police: options
+            .and_then(|o| o.police.as_ref())
+            .map(|police| police.value.0),
+        cdvt: options
+            .and_then(|o| o.cdvt.as_ref())
+            .map(|cdvt| cdvt.value.0),
     });
     id
 }

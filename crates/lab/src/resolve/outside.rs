@@ -172,6 +172,8 @@ fn attach(
         if let Some(rate) = &link.options.rate {
             lab.links[id.0].rate = rate.value.0;
         }
+        lab.links[id.0].police = link.options.police.as_ref().map(|what| what.value.0);
+        lab.links[id.0].cdvt = link.options.cdvt.as_ref().map(|cdvt| cdvt.value.0);
         if let NodeKind::Switch(switch) = &mut lab.nodes[on.0].kind
             && let Some(port) = switch.ports.get_mut(attachment.port)
         {

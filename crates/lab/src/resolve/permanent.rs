@@ -1,11 +1,13 @@
 //! Permanent connections and their way through the switches.
 
 use super::{Class, Names, atm, pseudowires};
-use crate::diag::Diagnostics;
+use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, PvcFile};
 use crate::model::{Hop, Lab, NodeId, NodeKind, Pvc};
 use crate::plan;
+use aerostat_node::atm::Policing;
+use aerostat_node::atm::police::{DEFAULT_CDVT, Policer};
 use aerostat_node::switch::{Permanent, PortConfig, PortNo};
 use aerostat_wire::{Qos, ServiceCategory, TrafficParams, Vc};
 use std::collections::BTreeMap;
@@ -102,18 +104,34 @@ fn odd(file: &PvcFile, lab: &Lab, pvc: &Pvc, d: &mut Diagnostics) {
         d.warning(file.to.at, text)
             .hint("only programs of 'sockets:' can use it");
     }
-    let limits =
-        |traffic: &TrafficParams| !matches!(traffic.category, None | Some(ServiceCategory::Ubr));
-    if let Some(police) = file.police.as_ref().filter(|_| pvc.police)
-        && !limits(&pvc.qos.tx)
-        && !limits(&pvc.qos.rx)
+    if let Some(given) = &file.police
+        && !given.value.0.is_off()
     {
-        d.warning(
-            police.at,
-            "police has no effect on best effort, which has no contract",
-        )
-        .hint("pcr: 10000, or qos: 'cbr:max_pcr=10000', make one");
+        useless_policer(given.value.0, given.at, &pvc.qos, d);
     }
+}
+
+/// Warns of a policer that lets every cell pass.
+fn useless_policer(what: Policing, at: Span, qos: &Qos, d: &mut Diagnostics) {
+    let idle = |traffic: &TrafficParams, what| Policer::new(traffic, what, DEFAULT_CDVT).is_none();
+    if !idle(&qos.tx, what) || !idle(&qos.rx, what) {
+        return;
+    }
+    if !idle(&qos.tx, Policing::All) || !idle(&qos.rx, Policing::All) {
+        d.warning(at, "police: true has no effect on best effort")
+            .hint("police: all holds it to its peak rate, too");
+        return;
+    }
+    let text = match qos.tx.category.or(qos.rx.category) {
+        Some(ServiceCategory::Ubr) | None => {
+            "police has no effect on best effort, which has no contract"
+        }
+        _ => {
+            "police has no effect on this contract: it has no peak rate, or its rate follows the network"
+        }
+    };
+    d.warning(at, text)
+        .hint("pcr: 10000, or qos: 'cbr:max_pcr=10000', make one");
 }
 
 /// True if the end system is attached to a switch.
@@ -252,7 +270,7 @@ fn connection(
         hops,
         qos: traffic(file, d),
         path,
-        police: file.police.as_ref().is_some_and(At::get),
+        police: file.police.as_ref().map(|police| police.value.0),
         mux: file.mux.as_ref().is_some_and(At::get),
         peer: file.peer.as_ref().map(|peer| peer.value.0),
     })
@@ -323,6 +341,7 @@ pub(crate) fn label(text: &str) -> Result<Vc, String> {
 #[cfg(test)]
 mod tests {
     use crate::resolve::tests::{SMALL, lab};
+    use aerostat_node::atm::Policing;
     use aerostat_wire::{TrafficParams, Vc};
 
     fn with(pvcs: &str) -> String {
@@ -345,7 +364,10 @@ mod tests {
         let pvc = &lab.pvcs[0];
         assert_eq!(pvc.qos.tx, TrafficParams::cbr(2000, u16::MAX));
         assert_eq!(pvc.qos.rx.max_pcr, Some(100));
-        assert_eq!((pvc.path, pvc.police, pvc.hops.len()), (false, true, 2));
+        assert_eq!(
+            (pvc.path, pvc.police, pvc.hops.len()),
+            (false, Some(Policing::Guaranteed), 2)
+        );
         assert_eq!(pvc.hops[1].to.1, Vc::new(3, 40));
         assert_eq!(pvc.hops[0].to.1, pvc.hops[1].from.1);
     }
@@ -385,6 +407,18 @@ mod tests {
             (
                 "{ from: x, vc: 0.40, to: y, police: true }",
                 "police has no effect",
+            ),
+            (
+                "{ from: x, vc: 0.40, to: y, qos: 'ubr:pcr=9', police: true }",
+                "police: all holds it",
+            ),
+            (
+                "{ from: x, vc: 0.40, to: y, qos: 'ubr:pcr=9', police: all }",
+                "",
+            ),
+            (
+                "{ from: x, vc: 0.40, to: y, qos: 'abr:pcr=9', police: all }",
+                "its rate follows the network",
             ),
             ("{ from: x, vc: 0.40, to: y, pcr: 9, police: true }", ""),
             ("{ from: o1, vc: 5.40, to: o1, to_vc: 5.41 }", ""),
@@ -436,6 +470,26 @@ mod tests {
                 "one of 'pcr' and 'qos'",
             ),
             ("{ from: x, vc: 0.40, to: y, qos: fast }", "fast"),
+            (
+                "{ from: x, vc: 0.40, to: y, police: maybe }",
+                "expected true, false or all",
+            ),
+            (
+                "{ from: x, vc: 0.40, to: y, qos: 'nrt-vbr:pcr=100,scr=200,mbs=9' }",
+                "the sustainable rate, 200 cells/s, is above the peak rate, 100 (character 17)",
+            ),
+            (
+                "{ from: x, vc: 0.40, to: y, qos: 'nrt-vbr:pcr=100,scr=20,mbs=0' }",
+                "a burst size is at least 1",
+            ),
+            (
+                "{ from: x, vc: 0.40, to: y, qos: 'rt-vbr:pcr=340000,scr=20,mbs=2' }",
+                "cannot guarantee 340000 cells/s",
+            ),
+            (
+                "{ from: x, vc: 0.40, to: y, qos: 'ubr:mdcr=200000' }, { from: x, vc: 0.41, to: y, pcr: 200000 }",
+                "cannot guarantee 400000 cells/s",
+            ),
             (
                 "{ from: x, vc: 0.40, to: y, pcr: 340000 }",
                 "cannot guarantee 340000 cells/s",

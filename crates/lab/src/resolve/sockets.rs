@@ -8,7 +8,7 @@ use crate::file::{LabFile, Label, QosText, SocketFile, Time};
 use crate::model::{GivenRate, Lab, NodeId, NodeKind};
 use crate::plan;
 use aerostat_node::host::sockets::{Program, Role, Sending};
-use aerostat_node::switch::PortConfig;
+use aerostat_node::switch::{PortConfig, guaranteed};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::q2931::{Version, convert};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
@@ -238,11 +238,15 @@ fn affordable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Dia
     };
     let most = PortConfig::admits(link.rate);
     let cells = [qos.tx, qos.rx].map(|traffic| match traffic.category {
-        Some(ServiceCategory::Cbr) => traffic.max_pcr.unwrap_or(traffic.min_pcr),
-        _ => 0,
+        // A call without a peak rate asks for what there is.
+        Some(ServiceCategory::Cbr | ServiceCategory::RtVbr) if traffic.max_pcr.is_none() => {
+            traffic.min_pcr.into()
+        }
+        Some(ServiceCategory::NrtVbr) if traffic.max_pcr.is_none() => traffic.scr.into(),
+        _ => guaranteed(traffic),
     });
     let wanted = cells[0].max(cells[1]);
-    if wanted > most {
+    if wanted > most.into() {
         let text = format!(
             "link {} cannot guarantee {wanted} cells/s: no switch accepts this call",
             link.name
@@ -270,6 +274,12 @@ fn speakable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diag
         d.error(given.at, text).hint(hint).rests_on([&*host]);
     } else if convert::minimum(qos).is_some() {
         let text = "before UNI 4.0 min_pcr says nothing: the call gets its peak rate, or fails";
+        d.warning(given.at, text).hint(hint);
+    } else if convert::desired(qos).is_some() {
+        let text = "before UNI 4.0 a call cannot tell the network its minimum desired rate";
+        d.warning(given.at, text).hint(hint);
+    } else if [qos.tx, qos.rx].iter().any(|t| t.frame_discard.is_some()) {
+        let text = "before UNI 4.0 a call cannot ask for frame discard";
         d.warning(given.at, text).hint(hint);
     }
 }

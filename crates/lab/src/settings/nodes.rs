@@ -1,7 +1,8 @@
 //! Nodes and what runs on them.
 
 use super::{
-    debug, expected, hex, map_of, named, pseudowires, seconds, text, texts, with_parameters, word,
+    debug, expected, hex, map_of, named, policing, pseudowires, seconds, text, texts,
+    with_parameters, word,
 };
 use crate::model::{
     Attachment, Congestion, Expect, Forwarding, Host, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc,
@@ -42,7 +43,7 @@ fn of_switch(switch: &Switch) -> Value {
         ports,
         police,
     } = switch;
-    json!({ "kind": "switch", "prefix": hex(prefix), "ports": ports.len(), "police": police })
+    json!({ "kind": "switch", "prefix": hex(prefix), "ports": ports.len(), "police": policing(*police) })
 }
 
 fn of_lane_server(lab: &Lab, server: &LaneServer) -> Value {

@@ -97,6 +97,8 @@ LinkOptions.rate || hosts.x.link.rate=ds3
 LinkOptions.delay || lane.link.delay=7ms
 LinkOptions.loss || routers.r.link.loss=0.5
 LinkOptions.bit_errors || links.s1-s2.bit_errors=1e-6
+LinkOptions.police || hosts.x.link.police=all
+LinkOptions.cdvt || hosts.x.link.cdvt=1ms
 OutsideOptions.atmtcp || links.1.atmtcp={connect: 10.0.0.1:2812}
 OutsideOptions.udp || links.2.udp={local: 127.0.0.1:7009, peer: 127.0.0.1:7002}
 OutsideOptions.ethernet || links.3.ethernet={interface: eth8, peer: 02:00:00:00:00:01}
@@ -107,6 +109,8 @@ OutsideOptions.address || links.2.address=47.0005.80FFE1000000F21A26D8.0020EA000
 OutsideOptions.ilmi || links.1.ilmi=true
 OutsideOptions.rate || links.2.rate=25.6
 OutsideOptions.uni || links.1.uni=3.0
+OutsideOptions.police || links.1.police=true
+OutsideOptions.cdvt || links.1.cdvt=2ms
 AtmTcpFile.listen || links.1.atmtcp.listen=127.0.0.1:2813
 AtmTcpFile.connect | links.1.atmtcp={connect: a:1} | links.1.atmtcp={connect: b:1}
 AtmTcpFile.from || links.1.atmtcp.from=10.0.0.7

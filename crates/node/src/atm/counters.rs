@@ -117,3 +117,66 @@ impl CellCounters {
         self.dropped.merge(&other.dropped);
     }
 }
+
+/// Why a policer discarded or tagged a cell: the test that it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UpcReason {
+    /// Peak rate of all cells.
+    Peak,
+    /// Peak rate of cells with CLP 0.
+    PeakClp0,
+    /// Sustainable rate and burst size.
+    Sustained,
+    /// Tagged without a test: best effort whose contract permits that (UBR.2).
+    BestEffort,
+}
+
+/// Cells that a policer discarded and tagged, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UpcCounters {
+    discarded: [u64; 4],
+    tagged: [u64; 4],
+}
+
+impl UpcCounters {
+    /// Counts discarded cells.
+    pub const fn discard(&mut self, reason: UpcReason, cells: u64) {
+        self.discarded[reason as usize] += cells;
+    }
+    /// Counts tagged cells.
+    pub const fn tag(&mut self, reason: UpcReason, cells: u64) {
+        self.tagged[reason as usize] += cells;
+    }
+    /// Adds all counters of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        let mine = self.discarded.iter_mut().chain(&mut self.tagged);
+        for (mine, others) in mine.zip(other.discarded.iter().chain(&other.tagged)) {
+            *mine += others;
+        }
+    }
+    /// Cells that failed a test, discarded or tagged.
+    #[must_use]
+    pub const fn of(&self, reason: UpcReason) -> u64 {
+        self.discarded(reason) + self.tagged(reason)
+    }
+    /// Cells discarded.
+    #[must_use]
+    pub fn discarded_total(&self) -> u64 {
+        self.discarded.iter().sum()
+    }
+    /// Cells discarded for one reason.
+    #[must_use]
+    pub const fn discarded(&self, reason: UpcReason) -> u64 {
+        self.discarded[reason as usize]
+    }
+    /// Cells tagged for one reason.
+    #[must_use]
+    pub const fn tagged(&self, reason: UpcReason) -> u64 {
+        self.tagged[reason as usize]
+    }
+    /// Cells tagged.
+    #[must_use]
+    pub fn tagged_total(&self) -> u64 {
+        self.tagged.iter().sum()
+    }
+}

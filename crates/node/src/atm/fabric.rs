@@ -9,14 +9,16 @@
 //! generation on link failure, performance management, ABR feedback.
 
 mod connection;
+mod policing;
 mod through;
 
 pub use through::Through;
 
 use self::connection::{Connection, Leaf};
-use super::counters::{CellCounters, DropReason};
+use self::policing::{Policed, police};
+use super::counters::{CellCounters, DropReason, UpcCounters};
 use super::pdu::{CellRun, Content, Pdu};
-use super::police::{DEFAULT_CDVT, Policer, Verdict};
+use super::police::{DEFAULT_CDVT, Policer, Policing, Verdict};
 use super::port::{Admission, DroppedPdu, OutputPort, PortLimits, QueueConfig, QueueId};
 use super::rate::CellRate;
 use super::table::VcTable;
@@ -64,8 +66,8 @@ pub enum FabricOp {
         to: PortVc,
         /// The contract of this direction.
         traffic: TrafficParams,
-        /// True to police the contract (CBR and VBR only).
-        police: bool,
+        /// Whether its cells are policed.
+        police: Policing,
     },
     /// Open one direction of a path connection; the VCIs of both labels have no meaning.
     ConnectPath {
@@ -75,8 +77,8 @@ pub enum FabricOp {
         to: PortVc,
         /// The contract of this direction.
         traffic: TrafficParams,
-        /// True to police the contract (CBR and VBR only).
-        police: bool,
+        /// Whether its cells are policed.
+        police: Policing,
     },
     /// Add a leaf.
     AddLeaf {
@@ -166,6 +168,8 @@ pub struct ConnectionView {
     pub policed: bool,
     /// Cells received and cells policed; the queues count the rest.
     pub counters: CellCounters,
+    /// Cells that the policer discarded or tagged, by reason.
+    pub upc: UpcCounters,
 }
 
 /// Cells that did not cross the fabric from one port to one other port. Over all ports and any time: `cells in -
@@ -344,7 +348,7 @@ impl Fabric {
                 self.check_input(from, false)?;
                 let queue = self.open_output(to, QueueConfig::switch(traffic))?;
                 let mut connection = Connection::new(from, Leaf { to, queue }, traffic);
-                connection.policer = self.policer(from, &traffic).filter(|_| police);
+                connection.policer = self.policer(from, &traffic, police);
                 self.insert(connection);
                 Ok(())
             }
@@ -363,7 +367,7 @@ impl Fabric {
                 let queue = self.open_output(to, config)?;
                 let mut connection = Connection::new(from, Leaf { to, queue }, traffic);
                 connection.whole_path = true;
-                connection.policer = self.policer(from, &traffic).filter(|_| police);
+                connection.policer = self.policer(from, &traffic, police);
                 self.insert(connection);
                 Ok(())
             }
@@ -409,9 +413,9 @@ impl Fabric {
         Ok(())
     }
 
-    fn policer(&self, from: PortVc, traffic: &TrafficParams) -> Option<Policer> {
+    fn policer(&self, from: PortVc, traffic: &TrafficParams, what: Policing) -> Option<Policer> {
         let port = self.ports.get(usize::from(from.port))?;
-        Policer::new(traffic, false, port.tolerance)
+        Policer::new(traffic, what, port.tolerance)
     }
 
     fn find(&self, from: PortVc) -> Option<usize> {
@@ -501,12 +505,12 @@ impl Fabric {
             let line = input.output.rate();
             match admit(policer, &mut run, now, line) {
                 Some(Verdict::Pass) => {}
-                Some(Verdict::Tag) => {
+                Some(Verdict::Tag(why)) => {
                     run.clp = true;
-                    connection.tagged += 1;
+                    connection.tagged(why, run.count.into());
                 }
-                Some(Verdict::Discard) => {
-                    connection.dropped(DropReason::Policed, 1);
+                Some(Verdict::Discard(why)) => {
+                    connection.policed(why, 1);
                     return self.discard(port, &run, DropReason::Policed, now);
                 }
                 None => return self.receive_parts(index, run, now, &mut touched),
@@ -547,7 +551,6 @@ impl Fabric {
         } = police(connection, run);
         if dropped > 0 {
             let reason = DropReason::Policed;
-            connection.dropped(reason, dropped);
             self.count_discard(port, pdu.as_ref(), dropped, reason, now);
         }
         for part in front {
@@ -705,58 +708,7 @@ fn admit(
         run.timing = Some(Arc::new(times));
         times
     });
-    let passes = policer.passes_all(run.clp, &times, first, run.count);
-    passes.then_some(Verdict::Pass)
-}
-
-/// The cells of a run that pass the policer: runs of consecutive cells, in order.
-struct Policed {
-    front: Vec<CellRun>,
-    last: Option<CellRun>,
-    /// Number of the cells that do not pass.
-    dropped: u64,
-}
-
-/// Polices each cell of a run that has times. See [`admit`].
-fn police(connection: &mut Connection, mut run: CellRun) -> Policed {
-    let mut passed = Policed {
-        front: Vec::new(),
-        last: None,
-        dropped: 0,
-    };
-    let (Some(policer), Some(timing)) = (&mut connection.policer, run.times()) else {
-        passed.last = Some(run);
-        return passed;
-    };
-    let (first, count, clp) = (run.first(), run.count, run.clp);
-    let mut keep = |mut part: CellRun, verdict: Verdict| match verdict {
-        Verdict::Discard => passed.dropped += u64::from(part.count),
-        Verdict::Tag | Verdict::Pass => {
-            if verdict == Verdict::Tag {
-                part.clp = true;
-                connection.tagged += u64::from(part.count);
-            }
-            passed.front.extend(passed.last.replace(part));
-        }
-    };
-    let mut verdicts = timing
-        .from(first)
-        .take(count.into())
-        .map(|at| policer.police(clp, at));
-    let Some(mut verdict) = verdicts.next() else {
-        return passed;
-    };
-    let mut since = 0;
-    for (next, index) in verdicts.zip(1..) {
-        if next != verdict {
-            if let Some(part) = run.split_off_front(index - since) {
-                keep(part, verdict);
-            }
-            (verdict, since) = (next, index);
-        }
-    }
-    keep(run, verdict);
-    passed
+    policer.passes_all(run.clp, &times, first, run.count)
 }
 
 fn is_segment_oam(run: &CellRun) -> bool {

@@ -33,11 +33,12 @@ pub mod timing;
 pub mod train;
 
 pub use cell_trains::{Bound, Key, Trains};
-pub use counters::{CellCounters, DropReason, Drops};
+pub use counters::{CellCounters, DropReason, Drops, UpcCounters, UpcReason};
 pub use fabric::{Fabric, FabricOp, Passage, PortVc, Through};
 pub use mark::{DataUnit, DataUnitBuf, Mark, SocketId};
 pub use nic::{Nic, NicDiscard, NicEvent, Written};
 pub use pdu::{CellRun, Content, Pdu};
+pub use police::Policing;
 pub use port::{
     Admission, Departure, DroppedPdu, Limits, OutputPort, PortLimits, QueueConfig, QueueId,
 };

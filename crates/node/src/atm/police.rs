@@ -1,11 +1,18 @@
 //! The generic cell rate algorithm, and usage parameter control built from it.
 //!
+//! **Arithmetic.** Times are whole nanoseconds. The increment 1/rate is seldom a whole number of them, so the theoretical
+//! arrival time (TAT) has a fraction in units of 1/rate nanoseconds: 10⁹/rate = `step_nanos` + `step_fraction`/rate,
+//! exactly. Nothing is rounded, however long the algorithm runs, and a cell costs additions and one comparison. A cell at
+//! the nanosecond t conforms if TAT ≤ t + L in exact numbers; t = TAT − L conforms. As t + L is a whole number, that is
+//! the same as ⌈TAT⌉ ≤ t + L.
+//!
 //! Standards: I.371, Traffic Management 4.0 §4 (GCRA by virtual scheduling; conformance definitions).
 //! Not implemented: frame-based GCRA for GFR, dynamic GCRA for ABR.
 
+use super::counters::UpcReason;
 use super::timing::{EvenRun, Timing};
 use aerostat_proto::{Duration, Instant};
-use aerostat_wire::{ServiceCategory, TrafficParams};
+use aerostat_wire::{Conformance, TrafficParams};
 use core::num::NonZeroU32;
 
 /// Cell delay variation tolerance of contracts that do not give a tolerance.
@@ -143,89 +150,141 @@ pub fn cdvt(traffic: &TrafficParams) -> Duration {
     }
 }
 
+/// What a switch polices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policing {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Contracts with a guarantee: CBR and VBR.
+    Guaranteed,
+    /// These, and the peak rate of best effort (UBR).
+    All,
+}
+
+impl Policing {
+    /// True if nothing is policed.
+    #[must_use]
+    pub const fn is_off(self) -> bool {
+        matches!(self, Self::Off)
+    }
+}
+
+impl From<bool> for Policing {
+    /// [`Self::Guaranteed`] or [`Self::Off`].
+    fn from(on: bool) -> Self {
+        if on { Self::Guaranteed } else { Self::Off }
+    }
+}
+
 /// The policer's decision on a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The cell conforms.
     Pass,
     /// The cell is forwarded with CLP 1.
-    Tag,
+    Tag(UpcReason),
     /// The cell is discarded.
-    Discard,
+    Discard(UpcReason),
 }
 
-/// Usage parameter control of one connection.
+/// Usage parameter control of one connection: at most two buckets, both updated only by a cell that conforms to both, as
+/// far as they apply to it.
 #[derive(Clone, Debug)]
 pub struct Policer {
+    /// Peak rate of all cells.
     peak: Gcra,
-    /// Applied to cells with CLP 0 only if `sustained_clp0`.
-    sustained: Option<Gcra>,
-    sustained_clp0: bool,
+    /// Sustainable rate, or the peak rate of cells with CLP 0.
+    second: Option<Gcra>,
+    /// Why a cell fails the second bucket; without a bucket, why it is tagged.
+    reason: UpcReason,
+    /// True if the second bucket is for cells with CLP 0 only.
+    clp0: bool,
+    /// True if cells with CLP 0 are tagged that fail the second bucket; without a bucket (UBR.2), all of them.
     tag: bool,
 }
 
 impl Policer {
-    /// A policer for a contract of CBR or VBR (CBR.1, VBR.1, or VBR.3 with `tag`); `None` for best effort, which is not
-    /// policed. The cell delay variation tolerance is that of the contract; `unsaid` is used if the contract does not
-    /// give a tolerance.
+    /// A policer for a contract, after its [conformance definition](aerostat_wire::Conformance); `None` if there is
+    /// nothing to police: no peak rate, no contract of CBR or VBR unless `what` is all, ABR, GFR. The cell delay variation
+    /// tolerance is that of the contract; `unsaid` is used if the contract does not give a tolerance.
+    ///
+    /// UBR.2 permits the network to tag any cell. Here every cell that conforms to the peak rate is tagged.
     #[must_use]
-    pub fn new(traffic: &TrafficParams, tag: bool, unsaid: Duration) -> Option<Self> {
+    pub fn new(traffic: &TrafficParams, what: Policing, unsaid: Duration) -> Option<Self> {
+        use Conformance::{Cbr1, Cbr2, Cbr3, Ubr1, Ubr2, Vbr1, Vbr2, Vbr3};
         let pcr = traffic.max_pcr?;
         let tolerance = match traffic.max_cdv {
             0 => unsaid,
             _ => cdvt(traffic),
         };
-        let sustained = match traffic.category? {
-            ServiceCategory::Cbr => None,
-            ServiceCategory::RtVbr | ServiceCategory::NrtVbr => (traffic.scr > 0).then(|| {
+        let conformance = traffic.conformance()?;
+        let best_effort = matches!(conformance, Ubr1 | Ubr2);
+        if what.is_off() || best_effort && what != Policing::All {
+            return None;
+        }
+        let second = match conformance {
+            Cbr1 | Ubr1 | Ubr2 => None,
+            Cbr2 | Cbr3 => Some(Gcra::new(traffic.pcr0, tolerance)),
+            Vbr1 | Vbr2 | Vbr3 => (traffic.scr > 0).then(|| {
                 let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
                 Gcra::new(traffic.scr, burst + tolerance)
             }),
-            ServiceCategory::Abr | ServiceCategory::Gfr | ServiceCategory::Ubr => return None,
         };
         Some(Self {
             peak: Gcra::new(pcr, tolerance),
-            sustained_clp0: tag,
-            sustained,
-            tag,
+            reason: match conformance {
+                Cbr1 | Cbr2 | Cbr3 => UpcReason::PeakClp0,
+                Vbr1 | Vbr2 | Vbr3 => UpcReason::Sustained,
+                Ubr1 | Ubr2 => UpcReason::BestEffort,
+            },
+            clp0: matches!(conformance, Cbr2 | Cbr3 | Vbr2 | Vbr3),
+            tag: matches!(conformance, Cbr3 | Vbr3 | Ubr2),
+            second,
         })
     }
-    /// Polices a run at once, if it follows without a look at each cell that all of them pass; `first` is the index of
-    /// the first cell in its PDU. Otherwise the state is unchanged, and the cells may pass or not.
-    pub(super) fn passes_all(&mut self, clp: bool, times: &Timing, first: u16, count: u16) -> bool {
-        let Some(run) = times.even_run(first, count) else {
-            return false;
-        };
-        let Some(peak) = self.peak.after(&run) else {
-            return false;
-        };
-        if let Some(sustained) = &mut self.sustained
-            && !(self.sustained_clp0 && clp)
-        {
-            let Some(after) = sustained.after(&run) else {
-                return false;
-            };
-            *sustained = after;
+    /// Polices a run at once, if it follows without a look at each cell that all of them have the same fate and none is
+    /// discarded; `first` is the index of the first cell in its PDU. Otherwise the state is unchanged.
+    pub(super) fn passes_all(
+        &mut self,
+        clp: bool,
+        times: &Timing,
+        first: u16,
+        count: u16,
+    ) -> Option<Verdict> {
+        let run = times.even_run(first, count)?;
+        let peak = self.peak.after(&run)?;
+        let mut verdict = Verdict::Pass;
+        match &mut self.second {
+            Some(second) if !(self.clp0 && clp) => *second = second.after(&run)?,
+            None if self.tag && !clp => verdict = Verdict::Tag(self.reason),
+            _ => {}
         }
         self.peak = peak;
-        true
+        Some(verdict)
     }
-    /// Polices one cell. With tagging, CBR cells above the peak are tagged, too (CBR.3).
+    /// Polices one cell.
     #[inline]
     pub fn police(&mut self, clp: bool, now: Instant) -> Verdict {
         if !self.peak.conforms(now) {
-            let tags = self.tag && self.sustained.is_none() && !clp;
-            return if tags { Verdict::Tag } else { Verdict::Discard };
+            return Verdict::Discard(UpcReason::Peak);
         }
         let mut verdict = Verdict::Pass;
-        if let Some(sustained) = &mut self.sustained
-            && !(self.sustained_clp0 && clp)
-            && !sustained.arrive(now)
-        {
-            if !self.tag {
-                return Verdict::Discard;
+        match &mut self.second {
+            Some(second) => {
+                let fits = self.clp0 && clp || second.arrive(now);
+                if !fits {
+                    if !self.tag {
+                        return Verdict::Discard(self.reason);
+                    }
+                    verdict = Verdict::Tag(self.reason);
+                }
             }
-            verdict = Verdict::Tag;
+            None => {
+                if self.tag && !clp {
+                    verdict = Verdict::Tag(self.reason);
+                }
+            }
         }
         self.peak.update(now);
         verdict
@@ -236,6 +295,7 @@ impl Policer {
 mod tests {
     use super::super::rate::{CellRate, Pacer};
     use super::*;
+    use aerostat_wire::ServiceCategory;
     use proptest::prelude::*;
 
     fn at(us: u64) -> Instant {
@@ -273,15 +333,21 @@ mod tests {
             ..TrafficParams::none()
         };
         let run = |tag| {
-            let mut policer = Policer::new(&traffic, tag, DEFAULT_CDVT).unwrap();
+            let traffic = TrafficParams {
+                clp0: tag,
+                tagging: tag,
+                ..traffic
+            };
+            let mut policer = Policer::new(&traffic, Policing::Guaranteed, DEFAULT_CDVT).unwrap();
             (0..7)
                 .map(|i| policer.police(false, at(10 * i)))
                 .collect::<Vec<_>>()
         };
         use Verdict::{Discard, Pass, Tag};
-        assert_eq!(run(false), [Pass, Pass, Pass, Pass, Pass, Discard, Discard]);
-        assert_eq!(run(true), [Pass, Pass, Pass, Pass, Pass, Tag, Tag]);
-        assert!(Policer::new(&TrafficParams::ubr(0), false, DEFAULT_CDVT).is_none());
+        let why = UpcReason::Sustained;
+        let [discard, tag] = [Discard(why), Tag(why)];
+        assert_eq!(run(false), [Pass, Pass, Pass, Pass, Pass, discard, discard]);
+        assert_eq!(run(true), [Pass, Pass, Pass, Pass, Pass, tag, tag]);
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! Scenarios and properties of ports, fabrics and adapters, driven as by a simulator.
 
 mod closing;
+mod conformance;
 mod frames;
 mod policing;
 mod trains;
@@ -227,7 +228,7 @@ fn connect(from: PortVc, to: PortVc) -> FabricOp {
         from,
         to,
         traffic: TrafficParams::ubr(0),
-        police: false,
+        police: false.into(),
     }
 }
 
@@ -305,7 +306,7 @@ fn paths_keep_their_channels() {
         from,
         to,
         traffic: TrafficParams::ubr(0),
-        police: false,
+        police: false.into(),
     })
     .unwrap();
     let inside = PortVc::new(0, Vc::new(5, 77));
@@ -361,7 +362,7 @@ fn policing_discards_what_exceeds_the_contract() {
         from,
         to,
         traffic,
-        police: true,
+        police: true.into(),
     })
     .unwrap();
     // Twice the rate: every second cell is dropped.
@@ -545,7 +546,7 @@ proptest! {
         let mut port = OutputPort::new(CellRate::OC3, PortLimits::HOST);
         let cbr = port.open(vc(1), QueueConfig::host(contract)).unwrap();
         let ubr = port.open(vc(2), QueueConfig::host(TrafficParams::ubr(0))).unwrap();
-        let mut upc = police::Policer::new(&contract, false, police::DEFAULT_CDVT).unwrap();
+        let mut upc = police::Policer::new(&contract, true.into(), police::DEFAULT_CDVT).unwrap();
         let mut now = Instant::ZERO;
         let mut cells = Vec::new();
         for (len, gap) in arrivals {

@@ -55,6 +55,16 @@ crate::rows! {
         pub cells_out: u64,
         /// Cells dropped.
         pub cells_dropped: u64,
+        /// Conformance definition to which the switch holds the cells, such as VBR.3; empty if it lets all of them pass.
+        pub policed: Option<String>,
+        /// Cells above the peak rate, which were dropped.
+        pub over_peak: u64,
+        /// Cells with CLP 0 above their own peak rate, dropped or tagged.
+        pub over_peak_clp0: u64,
+        /// Cells above the sustainable rate and its bursts, dropped or tagged.
+        pub over_sustained: u64,
+        /// Cells that were given CLP 1.
+        pub cells_tagged: u64,
     }
 
     /// One row for each call of a switch.
@@ -123,6 +133,8 @@ crate::rows! {
         pub cells_b: u64,
         /// Cells that did not conform.
         pub cells_dropped: u64,
+        /// Cells that were given CLP 1.
+        pub cells_tagged: u64,
         /// `up`, or `down: ` and the links of this switch that carry nothing.
         pub state: String,
     }

@@ -168,7 +168,10 @@ impl<R: RouteSelect> Switch<R> {
         let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
         let (root, qos, open) = (call.root, call.info.qos, call.open);
         let multipoint = call.info.multipoint;
-        let police = |key: LegKey| self.port(key.port).is_some_and(|port| port.config.police);
+        let police = |key: LegKey| {
+            let port = self.port(key.port);
+            port.map(|port| port.config.police).unwrap_or_default()
+        };
         let (police_root, police_branch) = (police(root), police(branch));
         let from = self.end_of(root).ok_or(Cause::VC_UNAVAILABLE)?;
         let to = self.end_of(branch).ok_or(Cause::VC_UNAVAILABLE)?;

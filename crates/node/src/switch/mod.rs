@@ -93,7 +93,7 @@ use crate::interface;
 pub use held::MAX_HELD;
 pub use inspect::{CallInfo, LegInfo, PortInfo};
 pub use permanent::{Permanent, PermanentError, PermanentInfo};
-pub use port::{PortConfig, PortKind, PortParams, PortRanges};
+pub use port::{PortConfig, PortKind, PortParams, PortRanges, guaranteed};
 pub use route::{RouteSelect, StaticRoutes, Way};
 
 use port::{Port, Reservation};

@@ -11,6 +11,7 @@ use core::fmt;
 use aerostat_wire::{Qos, TrafficParams, Vc};
 
 use super::{PortNo, RouteSelect, Switch};
+use crate::atm::Policing;
 use crate::atm::fabric::{FabricError, FabricOp, PortVc};
 use crate::switch::port::Reservation;
 
@@ -23,10 +24,9 @@ pub struct Permanent {
     pub qos: Qos,
     /// True to join whole paths instead of single channels.
     pub path: bool,
-    /// True to police traffic that comes in at this end (CBR and VBR only), independently of policing of calls at the
-    /// port. Do not use this between switches: the cells were policed where they entered the network, and queues have
-    /// changed their distances.
-    pub police: [bool; 2],
+    /// Policing of the traffic that comes in at each end; `None`: as the port polices calls. Between switches this needs
+    /// a tolerance for the queues on the way, which have changed the distances of cells.
+    pub police: [Option<Policing>; 2],
 }
 
 impl Permanent {
@@ -37,7 +37,7 @@ impl Permanent {
             ends: [from, to],
             qos,
             path: false,
-            police: [false; 2],
+            police: [None; 2],
         }
     }
     /// Each direction: source, destination, and contract.
@@ -45,11 +45,11 @@ impl Permanent {
         let [a, b] = self.ends.map(|(port, vc)| PortVc::new(port.0, vc));
         [(a, b, self.qos.tx), (b, a, self.qos.rx)]
     }
-    /// True if traffic that comes in here is policed.
-    fn polices(&self, at: PortVc) -> bool {
-        let ends = self.ends.iter().zip(self.police);
-        let mut here = ends.filter(|((port, vc), _)| PortVc::new(port.0, *vc) == at);
-        here.any(|(_, police)| police)
+    /// Policing of traffic that comes in here, if the connection has its own.
+    fn policing(&self, at: PortVc) -> Option<Policing> {
+        let mut ends = self.ends.iter().zip(self.police);
+        let here = ends.find(|((port, vc), _)| PortVc::new(port.0, *vc) == at);
+        here.and_then(|(_, police)| police)
     }
     /// The reservation at each end, cells/s: towards the other end of the port's link, and from there.
     #[must_use]
@@ -110,6 +110,8 @@ pub struct PermanentInfo {
     pub cells: [u64; 2],
     /// Of these, cells that the policer dropped.
     pub policed: [u64; 2],
+    /// Of these, cells that the policer tagged.
+    pub tagged: [u64; 2],
 }
 
 impl<R: RouteSelect> Switch<R> {
@@ -151,7 +153,8 @@ impl<R: RouteSelect> Switch<R> {
         (from, to, traffic): (PortVc, PortVc, TrafficParams),
     ) -> Result<(), FabricError> {
         let port = self.port(PortNo(from.port));
-        let police = new.polices(from) || port.is_some_and(|port| port.config.police);
+        let usual = port.map(|port| port.config.police).unwrap_or_default();
+        let police = new.policing(from).unwrap_or(usual);
         self.fabric.apply(if new.path {
             FabricOp::ConnectPath {
                 from,
@@ -202,6 +205,7 @@ impl<R: RouteSelect> Switch<R> {
                 connection: *connection,
                 cells: counters.map(|counters| counters.cells_in),
                 policed: counters.map(|counters| counters.dropped.total()),
+                tagged: counters.map(|counters| counters.tagged),
             }
         })
     }

@@ -8,7 +8,7 @@ use aerostat_proto::{Cause, Duration, Instant, Machine};
 use aerostat_wire::q2931::Screening;
 use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
 
-use crate::atm::{CellRate, Limits, PortLimits};
+use crate::atm::{CellRate, Limits, Policing, PortLimits};
 use crate::interface::{self, Interface};
 
 /// The kind of system at the other end of a port.
@@ -49,8 +49,8 @@ pub struct PortConfig {
     pub max_vci: u16,
     /// How long calls wait for the signalling of this port to come up, from the moment that the line is up.
     pub patience: Duration,
-    /// True to police the contracts of CBR and VBR calls that come in here.
-    pub police: bool,
+    /// Policing of the cells that come in here: of calls, and of permanent connections that do not have their own.
+    pub police: Policing,
     /// Line rate.
     pub rate: CellRate,
     /// Buffers of the transmitter.
@@ -111,7 +111,7 @@ impl PortConfig {
             max_pending: Self::pending(kind, PortParams::DEFAULT.calls),
             max_vci: 4095,
             patience: Self::PATIENCE,
-            police: false,
+            police: Policing::Off,
             rate,
             buffers: PortLimits::SWITCH,
         }
@@ -170,7 +170,8 @@ impl Reservation {
 
 /// Cells/s that must be there at all times. CBR and real-time VBR: peak rate; VBR: sustainable rate;
 /// the others: minimum rate. Source: I.371, connection admission control.
-fn guaranteed(traffic: TrafficParams) -> u64 {
+#[must_use]
+pub fn guaranteed(traffic: TrafficParams) -> u64 {
     // A guaranteed call without a peak rate needs the whole line.
     let peak = traffic.max_pcr.map_or(u64::MAX >> 8, u64::from);
     match traffic.category {

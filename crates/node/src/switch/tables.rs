@@ -1,8 +1,8 @@
 //! Tables of `inspect` about a switch. The rows are in [`inspect::switch`](crate::inspect::switch).
 
 use super::{PortInfo, PortNo, RouteSelect, StaticRoutes, Switch};
-use crate::atm::OutputPort;
 use crate::atm::fabric::ConnectionView;
+use crate::atm::{OutputPort, UpcReason};
 use crate::inspect::words::Permanence;
 use crate::inspect::{Table, switch as rows};
 use aerostat_wire::{AtmAddress, Vc};
@@ -50,6 +50,13 @@ impl Switch<StaticRoutes> {
                 cells_in: view.counters.cells_in,
                 cells_out: view.counters.cells_out,
                 cells_dropped: view.counters.dropped.total(),
+                policed: (view.traffic.conformance())
+                    .filter(|_| view.policed)
+                    .map(|name| name.to_string()),
+                over_peak: view.upc.of(UpcReason::Peak),
+                over_peak_clp0: view.upc.of(UpcReason::PeakClp0),
+                over_sustained: view.upc.of(UpcReason::Sustained),
+                cells_tagged: view.counters.tagged,
             }
         };
         self.fabric().connections().map(row)
@@ -108,10 +115,15 @@ impl<R: RouteSelect> Switch<R> {
                     Permanence::Channel
                 },
                 qos: connection.qos,
-                policed: connection.police.contains(&true),
+                policed: connection
+                    .police
+                    .iter()
+                    .flatten()
+                    .any(|what| !what.is_off()),
                 cells_a: info.cells[0],
                 cells_b: info.cells[1],
                 cells_dropped: info.policed[0] + info.policed[1],
+                cells_tagged: info.tagged[0] + info.tagged[1],
                 state: self.permanent_state(connection.ends),
             }
         }))

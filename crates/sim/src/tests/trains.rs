@@ -106,7 +106,7 @@ fn switch_of(at: usize, flows: &[Flow], ring: &Ring) -> Script {
             from,
             to,
             traffic,
-            police,
+            police: police.into(),
         };
         fabric.apply(connect).unwrap();
         if flow.5 && hop > 0 && hop < flow.1 {

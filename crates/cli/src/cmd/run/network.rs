@@ -3,7 +3,7 @@
 use aerostat_lab::Lab;
 use aerostat_lab::circuits::{Circuit, Circuits, LinkWay, PolicerState, Queue};
 use aerostat_lab::model::NodeId;
-use aerostat_node::atm::{CellCounters, DropReason};
+use aerostat_node::atm::{CellCounters, DropReason, UpcReason};
 use serde_json::{Value, json};
 
 /// One object per direction of a connection and receiver.
@@ -140,6 +140,7 @@ fn of_policer(lab: &Lab, policer: &PolicerState) -> Value {
         place,
         traffic,
         counters,
+        upc,
     } = policer;
     json!({
         "node": name(lab, place.node),
@@ -150,6 +151,10 @@ fn of_policer(lab: &Lab, policer: &PolicerState) -> Value {
         "cells_passed": counters.cells_in - counters.dropped.of(DropReason::Policed),
         "cells_tagged": counters.tagged,
         "cells_discarded": counters.dropped.of(DropReason::Policed),
+        "conformance": traffic.conformance().map(|name| name.to_string()),
+        "over_peak": upc.of(UpcReason::Peak),
+        "over_peak_clp0": upc.of(UpcReason::PeakClp0),
+        "over_sustained": upc.of(UpcReason::Sustained),
     })
 }
 

@@ -1,6 +1,6 @@
 //! A connection in the tables of the fabric.
 
-use super::super::counters::{CellCounters, DropReason, Drops};
+use super::super::counters::{CellCounters, DropReason, Drops, UpcCounters, UpcReason};
 use super::super::police::Policer;
 use super::super::port::QueueId;
 use super::{ConnectionView, PortVc};
@@ -10,6 +10,13 @@ use aerostat_wire::TrafficParams;
 pub(super) struct Leaf {
     pub(super) to: PortVc,
     pub(super) queue: QueueId,
+}
+
+/// Cells that did not pass as they came. Most connections have none of these.
+#[derive(Debug, Default)]
+struct Losses {
+    dropped: Drops,
+    upc: UpcCounters,
 }
 
 /// What each cell needs comes first, in the order of declaration: two lines of the processor's cache.
@@ -24,8 +31,7 @@ pub(super) struct Connection {
     pub(super) whole_path: bool,
     pub(super) local: bool,
     pub(super) policer: Option<Policer>,
-    pub(super) tagged: u64,
-    dropped: Option<Box<Drops>>,
+    losses: Option<Box<Losses>>,
     /// The second and further leaves.
     pub(super) more: Vec<Leaf>,
     pub(super) traffic: TrafficParams,
@@ -41,8 +47,7 @@ impl Connection {
             whole_path: false,
             local: false,
             policer: None,
-            tagged: 0,
-            dropped: None,
+            losses: None,
             more: Vec::new(),
             traffic,
         }
@@ -71,10 +76,40 @@ impl Connection {
 
     #[cold]
     pub(super) fn dropped(&mut self, reason: DropReason, cells: u64) {
-        self.dropped.get_or_insert_default().add(reason, cells);
+        let losses = self.losses.get_or_insert_default();
+        losses.dropped.add(reason, cells);
+    }
+
+    /// Counts cells that the policer discarded.
+    #[cold]
+    pub(super) fn policed(&mut self, reason: UpcReason, cells: u64) {
+        self.dropped(DropReason::Policed, cells);
+        let losses = self.losses.get_or_insert_default();
+        losses.upc.discard(reason, cells);
+    }
+
+    /// Counts what the policer did to the cells of a run.
+    pub(super) fn count(&mut self, upc: &UpcCounters) {
+        if *upc == UpcCounters::default() {
+            return;
+        }
+        let losses = self.losses.get_or_insert_default();
+        losses.upc.merge(upc);
+        losses
+            .dropped
+            .add(DropReason::Policed, upc.discarded_total());
+    }
+
+    /// Counts cells that the policer tagged.
+    pub(super) fn tagged(&mut self, reason: UpcReason, cells: u64) {
+        let losses = self.losses.get_or_insert_default();
+        losses.upc.tag(reason, cells);
     }
 
     pub(super) fn view(&self) -> ConnectionView {
+        let losses = self.losses.as_deref();
+        let counted = losses.map(|losses| (losses.dropped, losses.upc));
+        let (dropped, upc) = counted.unwrap_or_default();
         ConnectionView {
             from: self.from,
             to: self.leaves().map(|leaf| leaf.to).collect(),
@@ -86,9 +121,10 @@ impl Connection {
                 cells_in: self.cells_in,
                 cells_out: self.cells_out,
                 pdus_out: 0,
-                tagged: self.tagged,
-                dropped: self.dropped.as_deref().copied().unwrap_or_default(),
+                tagged: upc.tagged_total(),
+                dropped,
             },
+            upc,
         }
     }
 }
@@ -100,7 +136,7 @@ mod tests {
     /// What each cell needs is two lines of the cache, and a connection has three.
     #[test]
     fn a_connection_is_small() {
-        assert!(core::mem::offset_of!(Connection, tagged) <= 128);
+        assert!(core::mem::offset_of!(Connection, losses) <= 128);
         assert_eq!(size_of::<Option<Connection>>(), 192);
     }
 }

@@ -33,7 +33,7 @@ fn policed(traffic: TrafficParams, rate: CellRate) -> Fabric {
         from,
         to,
         traffic,
-        police: true,
+        police: true.into(),
     };
     fabric.apply(op).unwrap();
     fabric
@@ -180,7 +180,7 @@ proptest! {
     ) {
         let contract = TrafficParams { max_cdv: cdv, ..TrafficParams::cbr(pcr, 0) };
         let mut whole = policed(contract, CellRate::OC3);
-        let mut single = Policer::new(&contract, false, DEFAULT_CDVT).unwrap();
+        let mut single = Policer::new(&contract, true.into(), DEFAULT_CDVT).unwrap();
         let mut line = Arrivals::new(CellRate::OC3);
         let mut now = Instant::ZERO;
         for (octets, gap) in pdus {

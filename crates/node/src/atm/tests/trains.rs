@@ -119,7 +119,7 @@ fn passes(runs: Vec<CellRun>, traffic: TrafficParams, police: bool) -> (Vec<Cell
             from,
             to,
             traffic,
-            police,
+            police: police.into(),
         })
         .unwrap();
     let now = Instant::from_secs(1);

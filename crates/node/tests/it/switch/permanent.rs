@@ -143,11 +143,11 @@ fn admission_counts_both() {
 #[test]
 fn a_path_carries_every_channel_and_excludes_single_ones() {
     let mut net = net();
-    let path = |net: &Net, a, b, police| Permanent {
+    let path = |net: &Net, a, b, police: bool| Permanent {
         ends: ends(net, Vc::new(a, 0), Vc::new(b, 0)),
         qos: Qos::cbr(1000, 0),
         path: true,
-        police: [police; 2],
+        police: [Some(police.into()); 2],
     };
     let new = path(&net, 5, 9, true);
     net.switches[0].add_permanent(new).unwrap();

@@ -95,7 +95,7 @@ fn passed(increment_us: u32, cdvt_us: u32, gaps: impl Iterator<Item = Duration>)
         from,
         to,
         traffic,
-        police: true,
+        police: true.into(),
     };
     fabric.apply(connect).expect("a fabric with two ports");
     let mut now = Instant::from_secs(1);

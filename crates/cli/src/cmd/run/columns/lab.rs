@@ -236,6 +236,10 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("cells_passed", "cells that went on, tagged ones too"),
             count("cells_tagged", "of these, cells that were given CLP 1"),
             count("cells_discarded", "cells that did not conform"),
+            text("conformance", "conformance definition, CBR.1 to UBR.2"),
+            count("over_peak", "cells above the peak rate, discarded"),
+            count("over_peak_clp0", "cells with CLP 0 above their own peak rate, discarded or tagged"),
+            count("over_sustained", "cells above the sustainable rate and its bursts, discarded or tagged"),
         ]),
     },
     TableInfo {
