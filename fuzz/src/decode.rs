@@ -369,7 +369,7 @@ fn pseudowire(packet: &[u8]) {
         if let Ok(word) = ControlWord::decode(*word) {
             assert_eq!(ControlWord::decode(word.encode()), Ok(word));
         }
-        let _ = pseudowire::cells(cells).map(Iterator::count);
+        let _ = pseudowire::cells(cells);
     }
     if let Ok(read) = Aal5Packet::decode(packet) {
         let mut again = Vec::new();
@@ -402,6 +402,6 @@ fn l2tp(octets: &[u8]) {
         let mut again = Vec::new();
         sublayer.encode(word, &mut again);
         assert_eq!(sublayer.decode(&again), Ok((word, &[][..])));
-        let _ = pseudowire::cells(payload).map(Iterator::count);
+        let _ = pseudowire::cells(payload);
     }
 }

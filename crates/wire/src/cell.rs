@@ -279,6 +279,11 @@ impl HecReceiver {
         }
         HecVerdict::Corrected(bit)
     }
+    /// True if this header has no error; changes no mode and no counter.
+    #[must_use]
+    pub fn is_good(header: &[u8; HEADER_LEN]) -> bool {
+        syndrome(*header) == 0
+    }
     /// Records `headers` good headers at once.
     pub const fn receive_good(&mut self, headers: u64) {
         self.detecting = false;

@@ -137,10 +137,11 @@ pub struct SublayerWord {
 }
 
 impl Sublayer {
-    /// Appends the sublayer, if there is one. Reserved bits are 0.
-    pub fn encode(self, word: SublayerWord, out: &mut Vec<u8>) {
+    /// The octets of the sublayer, if there is one. Reserved bits are 0.
+    #[must_use]
+    pub fn octets(self, word: SublayerWord) -> Option<[u8; 4]> {
         let flags = match self {
-            Self::None => return,
+            Self::None => return None,
             Self::Default => 0,
             Self::Atm => word.flags.bits(),
         };
@@ -150,7 +151,11 @@ impl Sublayer {
             0
         };
         let [_, a, b, c] = word.sequence.unwrap_or_default().to_be_bytes();
-        out.extend([sequenced | flags, a, b, c]);
+        Some([sequenced | flags, a, b, c])
+    }
+    /// Appends the sublayer, if there is one. See [`Self::octets`].
+    pub fn encode(self, word: SublayerWord, out: &mut Vec<u8>) {
+        out.extend(self.octets(word).into_iter().flatten());
     }
     /// Reads the sublayer and returns it with what follows it. Reserved bits are ignored.
     ///

@@ -31,7 +31,7 @@ pub const BARE_CELL_LEN: usize = BARE_HEADER_LEN + PAYLOAD_LEN;
 const LENGTH_LIMIT: usize = 64;
 
 /// A cell without HEC: the four octets of its header at the NNI, and its payload.
-pub type BareCell = ([u8; BARE_HEADER_LEN], [u8; PAYLOAD_LEN]);
+pub type BareCell = [u8; BARE_CELL_LEN];
 
 /// The control word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,16 +84,13 @@ pub fn put_cell(out: &mut Vec<u8>, [a, b, c, d, _, payload @ ..]: &[u8; CELL_LEN
 ///
 /// # Errors
 /// `Short` if there is no cell, or if the last cell is not whole.
-pub fn cells(payload: &[u8]) -> Result<impl Iterator<Item = BareCell>, DecodeError> {
+pub fn cells(payload: &[u8]) -> Result<&[BareCell], DecodeError> {
     let (cells, rest) = payload.as_chunks::<BARE_CELL_LEN>();
     if cells.is_empty() || !rest.is_empty() {
         let offset = payload.len() - rest.len();
         return Err(DecodeError::short("cell", offset));
     }
-    Ok(cells.iter().filter_map(|cell| {
-        let (header, payload) = cell.split_first_chunk()?;
-        Some((*header, *payload.first_chunk()?))
-    }))
+    Ok(cells)
 }
 
 /// Flags of AAL5-SDU mode, or of the ATM-specific sublayer of L2TPv3, whose names are T, G, C and U.

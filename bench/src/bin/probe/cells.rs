@@ -52,7 +52,13 @@ pub(crate) struct Options {
     /// Send super-datagrams (GSO), and receive them (GRO)
     #[arg(long)]
     gso: bool,
+    /// Look for cells again and again instead of sleeping until they come
+    #[arg(long)]
+    spin: bool,
 }
+
+/// What has not come after this time is lost.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What came out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -185,6 +191,7 @@ struct Receiver {
     whole: Vec<u8>,
     form: Form,
     gso: bool,
+    spin: bool,
     seen: Seen,
 }
 
@@ -192,7 +199,8 @@ impl Receiver {
     fn new(options: &Options) -> io::Result<Self> {
         let socket = socket(options.back, options.out)?;
         sys::set_buffers(&socket, 4 << 20)?;
-        socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_nonblocking(options.spin)?;
         if options.gso {
             sys::set_coalescing(&socket)?;
         }
@@ -202,12 +210,24 @@ impl Receiver {
             whole: vec![0; 1 << 16],
             form: options.form,
             gso: options.gso,
+            spin: options.spin,
             seen: Seen::default(),
         })
     }
 
     /// Waits for cells; gives how many came, `None` after 100 ms without any.
     fn receive(&mut self) -> Option<u64> {
+        let start = Instant::now();
+        loop {
+            match self.take() {
+                None if self.spin && start.elapsed() < PATIENCE => std::hint::spin_loop(),
+                come => return come,
+            }
+        }
+    }
+
+    /// Takes the cells that are there, after a sleep unless this end spins.
+    fn take(&mut self) -> Option<u64> {
         if self.gso {
             let (length, _) = sys::receive_coalesced(&self.socket, &mut self.whole).ok()?;
             return Some(self.seen.take(self.form, &self.whole[..length]));
@@ -247,11 +267,16 @@ pub(crate) fn run(options: &Options) -> io::Result<()> {
 
 fn window(mut sender: Sender, mut receiver: Receiver, window: usize, time: Duration) {
     let most = (window * sender.cells) as u64;
+    // A window that opens little by little would make super-datagrams of few cells: those leave when they are full.
+    let least = match sender.gso {
+        true => window.min(sender.whole.len() / sender.datagram),
+        false => 1,
+    };
     let (mut under_way, mut lost) = (0_u64, 0_u64);
     let start = Instant::now();
     while start.elapsed() < time {
         let room = most.saturating_sub(under_way) as usize / sender.cells;
-        if room > 0 {
+        if room >= least {
             under_way += (sender.send(room) * sender.cells) as u64;
         }
         match receiver.receive() {

@@ -10,7 +10,7 @@
 //! **Fragments.** quinn-udp forbids IP fragments, because QUIC needs that. Here a packet may be longer than an
 //! interface allows, so the system's own setting comes back.
 
-use super::inbox::Inbox;
+use super::inbox::{Come, Inbox};
 use super::options;
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
@@ -106,21 +106,16 @@ impl Datagrams {
         }
     }
 
-    /// The datagrams in a buffer that came from the peer; counts those of others.
-    pub(super) fn peers_own<'a>(
-        &mut self,
-        inbox: &'a Inbox,
-        slot: usize,
-    ) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let count = inbox.count(slot);
-        self.batches_in += u64::from(count > 1);
-        let peer = self.peer;
-        let known = |from: SocketAddr| from.ip() == peer.ip() && from.port() == peer.port();
-        let found = inbox.datagrams_in(slot).filter(|(from, _)| known(*from));
-        if found.is_none() {
-            self.strangers += count;
+    /// The datagrams in a buffer if they came from the peer; counts those of others.
+    pub(super) fn peers_own<'a>(&mut self, inbox: &'a Inbox, slot: usize) -> Option<Come<'a>> {
+        let come = inbox.datagrams_in(slot)?;
+        self.batches_in += u64::from(come.count() > 1);
+        let (from, peer) = (come.from, self.peer);
+        if from.ip() == peer.ip() && from.port() == peer.port() {
+            return Some(come);
         }
-        found.into_iter().flat_map(|(_, datagrams)| datagrams)
+        self.strangers += come.count();
+        None
     }
 
     /// How many packets of this length go in one call.

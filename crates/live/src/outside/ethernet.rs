@@ -151,13 +151,14 @@ impl Link {
 
     fn frame(&mut self, cells: &[u8], now: Instant, told: &mut Vec<Event>) {
         let cells = self.unpacker.cells(cells);
-        self.counters.policed += self.receiver.packet(cells, &mut self.bucket, now, told);
+        let rest = (&mut self.bucket, now);
+        self.counters.policed += self.receiver.packet(cells, |header| header, rest, told);
     }
 
     /// Queues all cells of a run, or none.
     pub(crate) fn send(&mut self, run: &CellRun) {
         match self.cable.own() {
-            Some(_) => self.filling.push(run),
+            Some(_) => self.filling.push(run, self.cable.header()),
             None => self.filling.dropped += u64::from(run.count),
         }
     }
@@ -165,7 +166,7 @@ impl Link {
     /// Sends the packets that are due, as far as the operating system takes them.
     pub(crate) fn flush(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) {
         let (cable, filling) = (&mut self.cable, &mut self.filling);
-        while let Some(batch) = filling.batch(now, &cable.header().clone(), |_| Cable::MOST) {
+        while let Some(batch) = filling.batch(now, |_| Cable::MOST) {
             match cable.send(batch.octets, batch.length, now, told) {
                 Sent::Yes(count) => {
                     self.counters.frames_out += count as u64;

@@ -3,21 +3,25 @@
 //! A packet leaves when it has the number of cells that the lab sets, or when its first cell has waited for the time
 //! that the lab sets. It may contain cells of several PDUs and VCs, and a PDU may span packets. Packets that may leave
 //! at the same time are a [`Batch`], which goes to the operating system in one call.
+//!
+//! **Cost.** A waiting cell already lies where its packet needs it, so it is copied once. Only the words with sequence
+//! numbers are written when the packets leave, because a packet that is dropped takes no number.
 
 use super::cells;
 use super::concat::{Packer, Shim};
 use aerostat_lab::model::{Gathering, Packing};
 use aerostat_node::atm::CellRun;
 use aerostat_proto::{Duration, Instant};
-use aerostat_wire::cell::CELL_LEN;
-use std::collections::VecDeque;
+use aerostat_wire::cell::{CELL_LEN, HEADER_LEN};
+use aerostat_wire::pseudowire::{BARE_HEADER_LEN, WORD_LEN};
 
 /// Limit of cells that wait for the operating system.
 pub(crate) const QUEUE: usize = 16 * 1024;
+/// Octets that were sent and may stay in front of those that wait.
+const SENT: usize = 1 << 16;
 
 /// Packing of many cells into one packet.
 struct Many {
-    cells: usize,
     wait: Duration,
     /// When the waiting cells leave.
     due: Option<Instant>,
@@ -36,10 +40,20 @@ pub(crate) struct Batch<'a> {
 
 /// Waiting cells.
 pub(crate) struct Filling {
-    unsent: VecDeque<[u8; CELL_LEN]>,
-    many: Option<Many>,
-    /// The packets of the last batch.
+    /// Packets: some that were sent, those that wait, and last the packet that is being filled.
     octets: Vec<u8>,
+    /// Octets that were sent.
+    head: usize,
+    /// Cells that wait.
+    waiting: usize,
+    /// Cells in the packet that is being filled; 0 if no packet is.
+    open: usize,
+    /// Cells of a full packet.
+    cells: usize,
+    /// Octets in front of the word of each waiting packet.
+    prefix: usize,
+    /// `None`: a cell with its HEC is a packet.
+    many: Option<Many>,
     /// True while the operating system takes no more packets.
     blocked: bool,
     /// Cells dropped because too many wait.
@@ -49,7 +63,7 @@ pub(crate) struct Filling {
 impl Filling {
     pub(crate) fn new(packing: Packing) -> Self {
         match packing {
-            Packing::One => Self::with(None),
+            Packing::One => Self::with(1, None),
             Packing::Many { cells, wait, word } => {
                 Self::gathering(Gathering { cells, wait }, Shim::numbered(word))
             }
@@ -58,37 +72,84 @@ impl Filling {
 
     /// Packets of many cells, each with this word.
     pub(crate) fn gathering(Gathering { cells, wait }: Gathering, shim: Shim) -> Self {
-        Self::with(Some(Many {
-            cells: usize::from(cells).max(1),
+        let many = Many {
             wait,
             due: None,
             packer: Packer::new(shim),
-        }))
+        };
+        Self::with(usize::from(cells).max(1), Some(many))
     }
 
-    fn with(many: Option<Many>) -> Self {
+    const fn with(cells: usize, many: Option<Many>) -> Self {
         Self {
-            unsent: VecDeque::new(),
-            many,
             octets: Vec::new(),
+            head: 0,
+            waiting: 0,
+            open: 0,
+            cells,
+            prefix: 0,
+            many,
             blocked: false,
             dropped: 0,
         }
     }
 
-    /// Queues all cells of a run, or none.
-    pub(crate) fn push(&mut self, run: &CellRun) {
+    /// Queues all cells of a run, or none. Each packet begins with `prefix`, which stays the same while cells wait.
+    pub(crate) fn push(&mut self, run: &CellRun, prefix: &[u8]) {
+        if prefix.len() != self.prefix {
+            self.clear();
+            self.prefix = prefix.len();
+        }
         let cells = usize::from(run.count);
-        if self.unsent.len() + cells > QUEUE {
+        if self.waiting + cells > QUEUE {
             self.dropped += cells as u64;
             return;
         }
-        cells::each(run, |cell| self.unsent.push_back(*cell));
+        if self.head > SENT.max(self.octets.len() / 2) {
+            self.octets.drain(..self.head);
+            self.head = 0;
+        }
+        self.octets
+            .reserve((cells / self.cells + 1) * self.length());
+        match self.many {
+            None => self.put::<HEADER_LEN>(run, prefix),
+            Some(_) => self.put::<BARE_HEADER_LEN>(run, prefix),
+        }
+        self.waiting += cells;
+    }
+
+    /// Appends the cells of a run, each with the first octets of its header.
+    fn put<const HEADER: usize>(&mut self, run: &CellRun, prefix: &[u8]) {
+        let word = [0; WORD_LEN];
+        let word = word.get(..self.word_len()).unwrap_or_default();
+        let (octets, full) = (&mut self.octets, self.cells);
+        let mut open = self.open;
+        cells::each(run, |header, payload| {
+            if open == 0 {
+                octets.extend_from_slice(prefix);
+                octets.extend_from_slice(word);
+            }
+            octets.extend_from_slice(header.first_chunk::<HEADER>().unwrap_or(&[0; HEADER]));
+            octets.extend_from_slice(payload);
+            open = if open + 1 == full { 0 } else { open + 1 };
+        });
+        self.open = open;
+    }
+
+    /// Octets of a packet's word.
+    fn word_len(&self) -> usize {
+        self.many.as_ref().map_or(0, |many| many.packer.length(0))
+    }
+
+    /// Octets of a full packet.
+    fn length(&self) -> usize {
+        let length = |many: &Many| self.prefix + many.packer.length(self.cells);
+        self.many.as_ref().map_or(CELL_LEN, length)
     }
 
     /// Number of waiting cells.
-    pub(crate) fn len(&self) -> usize {
-        self.unsent.len()
+    pub(crate) const fn len(&self) -> usize {
+        self.waiting
     }
 
     /// True while the operating system takes no more packets.
@@ -103,11 +164,17 @@ impl Filling {
 
     /// The line is down: drops all waiting cells.
     pub(crate) fn clear(&mut self) {
-        self.dropped += self.unsent.len() as u64;
-        self.unsent.clear();
+        self.dropped += self.waiting as u64;
+        self.forget();
         if let Some(many) = &mut self.many {
             many.due = None;
         }
+    }
+
+    /// No cell waits.
+    fn forget(&mut self) {
+        self.octets.clear();
+        (self.head, self.waiting, self.open) = (0, 0, 0);
     }
 
     /// When the next packet leaves that is not full.
@@ -116,55 +183,56 @@ impl Filling {
         many.due
     }
 
-    /// The next packets that may leave, at most `most` for packets of the given length; each begins with `prefix`.
-    /// Packets of one cell each have no prefix.
+    /// The next packets that may leave, at most `most` for packets of the given length.
     pub(crate) fn batch(
         &mut self,
         now: Instant,
-        prefix: &[u8],
         most: impl FnOnce(usize) -> usize,
     ) -> Option<Batch<'_>> {
-        if self.blocked || self.unsent.is_empty() {
+        if self.blocked || self.waiting == 0 {
             return None;
         }
-        let Some(many) = &mut self.many else {
-            // The cells lie as the packets need them.
-            let (cells, _) = self.unsent.as_slices();
-            let packets = most(CELL_LEN).clamp(1, cells.len());
-            return Some(Batch {
-                octets: cells.get(..packets)?.as_flattened(),
-                length: CELL_LEN,
-                packets,
-            });
-        };
-        let due = *many.due.get_or_insert(now + many.wait);
-        let waiting = self.unsent.len();
-        let (cells, packets) = match waiting / many.cells {
-            0 if due > now => return None,
-            0 => (waiting, 1),
-            full => {
-                let length = prefix.len() + many.packer.length(many.cells);
-                (many.cells, full.min(most(length).max(1)))
+        let mut length = self.length();
+        let full = (self.waiting - self.open) / self.cells;
+        let mut packets = full.min(most(length).max(1));
+        if let Some(many) = &mut self.many {
+            let due = *many.due.get_or_insert(now + many.wait);
+            if full == 0 && due > now {
+                return None;
             }
-        };
-        self.octets.clear();
-        for packet in 0..packets {
-            self.octets.extend_from_slice(prefix);
-            let cells = self.unsent.range(packet * cells..(packet + 1) * cells);
-            many.packer.put(&mut self.octets, packet, cells);
+        }
+        if full == 0 {
+            (packets, length) = (1, self.octets.len() - self.head);
+        }
+        let octets = self
+            .octets
+            .get_mut(self.head..self.head + packets * length)?;
+        if let Some(many) = &self.many {
+            for (packet, octets) in octets.chunks_exact_mut(length).enumerate() {
+                let place = octets.get_mut(self.prefix..).unwrap_or_default();
+                if let (Some(word), Some(place)) =
+                    (many.packer.word(packet), place.first_chunk_mut())
+                {
+                    *place = word;
+                }
+            }
         }
         Some(Batch {
-            octets: &self.octets,
-            length: self.octets.len() / packets,
+            octets,
+            length,
             packets,
         })
     }
 
     /// Removes the cells of the first packets of a batch, which were sent or are lost; returns the number of cells.
     pub(crate) fn sent(&mut self, packets: usize) -> usize {
-        let each = self.many.as_ref().map_or(1, |many| many.cells);
-        let cells = (packets * each).min(self.unsent.len());
-        self.unsent.drain(..cells);
+        let cells = (packets * self.cells).min(self.waiting);
+        if cells == self.waiting {
+            self.forget();
+        } else {
+            self.head += packets * self.length();
+            self.waiting -= cells;
+        }
         if let Some(many) = &mut self.many {
             many.packer.sent(packets);
             many.due = None;
@@ -172,3 +240,6 @@ impl Filling {
         cells
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,29 @@ pub(crate) const SLICE: Duration = Duration::from_micros(50);
 /// Longest time that a datagram counts as having waited. The clock of the kernel's time stamps can be set.
 const LATEST: Duration = Duration::from_secs(1);
 
+/// The datagrams in a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Come<'a> {
+    /// Their sender.
+    pub(super) from: SocketAddr,
+    /// Their octets.
+    pub(super) octets: &'a [u8],
+    /// Octets of each, at least 1. The last one may be shorter; a single one may be empty.
+    pub(super) length: usize,
+}
+
+impl<'a> Come<'a> {
+    /// How many they are.
+    pub(super) fn count(self) -> u64 {
+        self.octets.len().div_ceil(self.length).max(1) as u64
+    }
+    /// One after another.
+    pub(super) fn each(self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let empty = self.octets.is_empty().then_some(self.octets);
+        empty.into_iter().chain(self.octets.chunks(self.length))
+    }
+}
+
 /// Buffers for received packets.
 pub(crate) struct Inbox {
     octets: Vec<u8>,
@@ -121,22 +144,14 @@ impl Inbox {
         self.octets.get(from..from + length).unwrap_or_default()
     }
 
-    /// The datagrams in a buffer, and their sender. A datagram may be empty.
-    pub(super) fn datagrams_in(
-        &self,
-        slot: usize,
-    ) -> Option<(SocketAddr, impl Iterator<Item = &[u8]>)> {
+    /// The datagrams in a buffer.
+    pub(super) fn datagrams_in(&self, slot: usize) -> Option<Come<'_>> {
         let meta = self.meta.get(slot)?;
-        let octets = self.packet(slot);
-        let empty = octets.is_empty().then_some(octets);
-        let datagrams = octets.chunks(meta.stride.max(1));
-        Some((meta.addr, empty.into_iter().chain(datagrams)))
-    }
-
-    /// How many datagrams a buffer holds.
-    pub(super) fn count(&self, slot: usize) -> u64 {
-        let count = |meta: &RecvMeta| meta.len.div_ceil(meta.stride.max(1)).max(1);
-        self.meta.get(slot).map_or(0, count) as u64
+        Some(Come {
+            from: meta.addr,
+            octets: self.packet(slot),
+            length: meta.stride.max(1),
+        })
     }
 
     /// Octets in the first buffers.

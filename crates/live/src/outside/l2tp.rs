@@ -18,7 +18,7 @@ use super::cells::Receiver;
 use super::concat::{Shim, Unpacker};
 use super::datagrams::{Datagrams, Sent};
 use super::filling::Filling;
-use super::inbox::{Inbox, Turns};
+use super::inbox::{Come, Inbox, Turns};
 use super::packets::Packets;
 use super::scope;
 use aerostat_lab::model::{L2tp, L2tpEnds};
@@ -315,7 +315,8 @@ impl Link {
         match &mut self.socket {
             Socket::Udp(socket) => {
                 let now = inbox.arrived(slot);
-                for packet in socket.peers_own(inbox, slot) {
+                let come = socket.peers_own(inbox, slot);
+                for packet in come.into_iter().flat_map(Come::each) {
                     self.counters.packets_in += 1;
                     self.packet(Some(packet), now, told);
                 }
@@ -356,14 +357,15 @@ impl Link {
         };
         let scope = self.model.scope;
         let cells = self.unpacker.cells(cells);
-        let cells = cells.map(|(header, payload)| (scope::relabel(scope, header), payload));
-        self.counters.policed += self.receiver.packet(cells, &mut self.bucket, now, told);
+        let label = |header| scope::relabel(scope, header);
+        let rest = (&mut self.bucket, now);
+        self.counters.policed += self.receiver.packet(cells, label, rest, told);
     }
 
     /// Queues all cells of a run, or none.
     pub(crate) fn send(&mut self, run: &CellRun) {
         if scope::carries(self.model.scope, run.vc) {
-            self.filling.push(run);
+            self.filling.push(run, &self.header);
         } else {
             self.counters.uncarried += u64::from(run.count);
         }
@@ -372,9 +374,7 @@ impl Link {
     /// Sends the packets that are due, as far as the operating system takes them.
     pub(crate) fn flush(&mut self, registry: &Registry, now: Instant) {
         let (socket, counters) = (&mut self.socket, &mut self.counters);
-        while let Some(batch) =
-            (self.filling).batch(now, &self.header, |length| socket.most(length))
-        {
+        while let Some(batch) = (self.filling).batch(now, |length| socket.most(length)) {
             let (sent, packets) = socket.send(batch.octets, batch.length);
             match sent {
                 Sent::Yes => {

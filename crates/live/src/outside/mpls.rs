@@ -276,6 +276,9 @@ impl Link {
     pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
         if self.cable.look(now, told) {
             self.block(false);
+            if let Some(cells) = &mut self.cells {
+                cells.prefix = [self.cable.header(), &cells.stack[..]].concat();
+            }
         }
         self.cable.begin();
         while let Some(count) = self.cable.read(inbox, now, told) {
@@ -323,7 +326,7 @@ impl Link {
         }
         let carried = |cells: &&mut Cells| scope::carries(cells.scope, run.vc);
         match self.cells.as_mut().filter(carried) {
-            Some(cells) if up => cells.filling.push(run),
+            Some(cells) if up => cells.filling.push(run, &cells.prefix),
             Some(cells) => cells.filling.dropped += u64::from(run.count),
             None => self.uncarried += u64::from(run.count),
         }
@@ -347,10 +350,7 @@ impl Link {
         let Some(cells) = &mut self.cells else {
             return Ok(());
         };
-        cells.prefix.clear();
-        cells.prefix.extend_from_slice(self.cable.header());
-        cells.prefix.extend_from_slice(&cells.stack);
-        while let Some(batch) = cells.filling.batch(now, &cells.prefix, |_| Cable::MOST) {
+        while let Some(batch) = cells.filling.batch(now, |_| Cable::MOST) {
             let sent = self.cable.send(batch.octets, batch.length, now, told);
             let packets = cells.counters.sent(sent)?;
             let gone = cells.filling.sent(packets);
@@ -419,8 +419,8 @@ fn take_cells(
     }
     let scope = wire.scope;
     let cells = wire.unpacker.cells(packet);
-    let cells = cells.map(|(header, payload)| (scope::relabel(scope, header), payload));
-    wire.counters.policed += receiver.packet(cells, bucket, now, told);
+    let label = |header| scope::relabel(scope, header);
+    wire.counters.policed += receiver.packet(cells, label, (bucket, now), told);
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::cells::Receiver;
 use super::concat::{Shim, Unpacker};
 use super::datagrams::{Datagrams, Sent};
 use super::filling::Filling;
-use super::inbox::{Inbox, Turns};
+use super::inbox::{Come, Inbox, Turns};
 use aerostat_lab::model::Packing;
 use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::{Name, Table};
@@ -160,10 +160,9 @@ impl Link {
             let count = self.socket.read(inbox, self.turns.most());
             self.turns.took(count, inbox.octets(count));
             for slot in 0..count {
-                let arrived = inbox.arrived(slot);
-                for datagram in self.socket.peers_own(inbox, slot) {
-                    self.counters.datagrams_in += 1;
-                    self.datagram(datagram, arrived, told);
+                if let Some(come) = self.socket.peers_own(inbox, slot) {
+                    self.counters.datagrams_in += come.count();
+                    self.datagrams(come, inbox.arrived(slot), told);
                 }
             }
         }
@@ -171,32 +170,40 @@ impl Link {
         self.turns.end(self.socket.readable)
     }
 
-    fn datagram(&mut self, octets: &[u8], now: Instant, told: &mut Vec<Event>) {
+    fn datagrams(&mut self, come: Come<'_>, now: Instant, told: &mut Vec<Event>) {
+        let (receiver, bucket) = (&mut self.receiver, &mut self.bucket);
+        let mut policed = 0;
         if let Some(unpacker) = &mut self.unpacker {
-            let cells = unpacker.cells(octets);
-            self.counters.policed += self.receiver.packet(cells, &mut self.bucket, now, told);
-            return;
-        }
-        let Ok(cell) = <[u8; CELL_LEN]>::try_from(octets) else {
-            self.counters.bad_length += 1;
-            return;
-        };
-        if let Some(at) = self.bucket.take(now) {
-            told.extend(self.receiver.push(cell, at).map(Event::Cells));
+            for datagram in come.each() {
+                let cells = unpacker.cells(datagram);
+                policed += receiver.packet(cells, |header| header, (bucket, now), told);
+            }
+        } else if come.length == CELL_LEN {
+            let (cells, rest) = come.octets.as_chunks::<CELL_LEN>();
+            policed += receiver.packet(cells, |header| header, (bucket, now), told);
+            self.counters.bad_length += u64::from(!rest.is_empty());
         } else {
-            self.counters.policed += 1;
+            // Only the last datagram in a buffer is shorter than the others.
+            let (_, rest) = come
+                .octets
+                .split_at(come.octets.len() / come.length * come.length);
+            let cell = <&[u8; CELL_LEN]>::try_from(rest);
+            let cells = cell.map_or(&[][..], std::slice::from_ref);
+            policed += receiver.packet::<CELL_LEN>(cells, |header| header, (bucket, now), told);
+            self.counters.bad_length += come.count() - cells.len() as u64;
         }
+        self.counters.policed += policed;
     }
 
     /// Queues all cells of a run, or none.
     pub(crate) fn send(&mut self, run: &CellRun) {
-        self.filling.push(run);
+        self.filling.push(run, &[]);
     }
 
     /// Sends the packets that are due, as far as the operating system takes them.
     pub(crate) fn flush(&mut self, registry: &Registry, now: Instant) {
         let socket = &mut self.socket;
-        while let Some(batch) = self.filling.batch(now, &[], |length| socket.most(length)) {
+        while let Some(batch) = self.filling.batch(now, |length| socket.most(length)) {
             let packets = batch.packets;
             match socket.send(batch.octets, batch.length) {
                 Sent::Yes => {

@@ -70,6 +70,23 @@ impl RawCells {
                 .last()
                 .is_none_or(|last| last.pti.is_user() && !last.pti.is_end() && pti.is_user())
     }
+    /// How many cells of this payload type, and of the same VC, CLP and congestion bit, can follow in this block.
+    #[must_use]
+    pub fn room(&self, pti: Pti) -> usize {
+        match self.takes(pti) {
+            false => 0,
+            true if pti.is_user() && !pti.is_end() => Self::MOST - self.cells.len(),
+            true => 1,
+        }
+    }
+    /// Appends cells of one payload type. See [`Self::room`].
+    pub fn extend<'a>(&mut self, pti: Pti, payloads: impl Iterator<Item = &'a [u8; PAYLOAD_LEN]>) {
+        let cell = |payload: &[u8; PAYLOAD_LEN]| RawCell {
+            pti,
+            payload: *payload,
+        };
+        self.cells.extend(payloads.map(cell));
+    }
     /// Appends a cell. See [`Self::takes`].
     pub fn push(&mut self, pti: Pti, payload: &[u8; PAYLOAD_LEN]) {
         let payload = *payload;

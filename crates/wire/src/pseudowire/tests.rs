@@ -43,9 +43,8 @@ fn two_cells_composed_by_hand() {
     ]
     .concat();
     assert_eq!(out, expected);
-    let got: Vec<BareCell> = cells(&out).unwrap().collect();
-    let first = ([0, 0, 6, 0x42], [0x11; 48]);
-    assert_eq!(got, [first, ([0x80, 0x10, 0, 0x50], [0x22; 48])]);
+    let got = cells(&out).unwrap();
+    assert_eq!((got.len(), got.as_flattened()), (2, &out[..]));
     for length in [0, 1, 51, 53, 103] {
         assert!(cells(&out[..length]).is_err(), "{length}");
     }
@@ -131,7 +130,7 @@ proptest! {
             prop_assert!(!read.payload.is_empty() && read.payload.len() + WORD_LEN <= packet.len());
         }
         if let Ok(read) = cells(&packet) {
-            prop_assert_eq!(read.count() * BARE_CELL_LEN, packet.len());
+            prop_assert_eq!(read.len() * BARE_CELL_LEN, packet.len());
         }
     }
 }

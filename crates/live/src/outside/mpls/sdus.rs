@@ -308,16 +308,17 @@ impl Wire {
         now: Instant,
         told: &mut Vec<Event>,
     ) {
-        for (header, payload) in pseudowire::cells(read.payload).into_iter().flatten() {
-            let header = scope::relabel(Scope::Channel(self.model.vc), header);
+        for cell in pseudowire::cells(read.payload).into_iter().flatten() {
+            let [a, b, c, d, ..] = *cell;
+            let header = scope::relabel(Scope::Channel(self.model.vc), [a, b, c, d]);
             let word = u32::from_be_bytes(header);
             // User data in single cells would be mixed into the SDUs.
             if CellHeader::from_word(word, HeaderForm::Nni).pti.is_user() {
                 self.bad_word += 1;
                 return;
             }
-            let at = bucket.charge(1, now).of(0);
-            told.extend(receiver.take(header, &payload, at).map(Event::Cells));
+            let times = bucket.charge(1, now);
+            receiver.take(header, std::slice::from_ref(cell), times, told);
         }
     }
 }
