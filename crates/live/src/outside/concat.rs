@@ -107,14 +107,10 @@ impl Packer {
                 Some(word.encode())
             }
             Shim::Sublayer { form, .. } => {
-                // The payload is cells, not an SDU.
-                let flags = AtmFlags {
-                    cell: true,
-                    ..AtmFlags::default()
-                };
+                // With cells the flags are reserved, also T: 0. Source: RFC 4454 §5.2, figure 4.
                 let word = SublayerWord {
                     sequence: number,
-                    flags,
+                    flags: AtmFlags::default(),
                 };
                 form.octets(word)
             }
@@ -325,16 +321,16 @@ mod tests {
                     form: Sublayer::Atm,
                     numbers: true,
                 },
-                &[0x48, 0, 0, 0],
-                &[0x48, 0, 0, 1],
+                &[0x40, 0, 0, 0],
+                &[0x40, 0, 0, 1],
             ),
             (
                 Shim::Sublayer {
                     form: Sublayer::Atm,
                     numbers: false,
                 },
-                &[8, 0, 0, 0],
-                &[8, 0, 0, 0],
+                &[0, 0, 0, 0],
+                &[0, 0, 0, 0],
             ),
         ] {
             let (mut packer, mut unpacker) = (Packer::new(shim), Unpacker::new(shim));

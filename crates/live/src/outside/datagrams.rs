@@ -5,21 +5,31 @@
 //! **Sending.** A batch is packets of one length, of which only the last one may be shorter. With GSO (generic
 //! segmentation offload) it goes to the kernel in one call, up to 64 packets, and is cut into datagrams as late as
 //! possible; a receiver on the same machine with GRO gets it whole. If the system refuses GSO for a batch (an interface
-//! that cannot, or packets that must be fragmented), the link goes on without it for good, and shows that.
+//! that cannot, or packets that must be fragmented), the link goes on without it, shows that, and tries again after a
+//! while, because routes and interfaces change.
+//!
+//! **A peer that is not there.** Its system, or a router, may answer datagrams with ICMP. The kernel reports that to the
+//! socket, at the next call of any kind; here it is counted, and the call is made again.
 //!
 //! **Fragments.** quinn-udp forbids IP fragments, because QUIC needs that. Here a packet may be longer than an
 //! interface allows, so the system's own setting comes back.
 
 use super::inbox::{Come, Inbox};
 use super::options;
+use aerostat_proto::{Duration, Instant};
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
-use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
+use quinn_udp::{Transmit, TransportErrorPayload, UdpSockRef, UdpSocketState};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
 /// Limit of octets in one call.
 const MOST_OCTETS: usize = 64_000;
+/// How long the link sends single packets after a refusal, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LAST_PAUSE: Duration = Duration::from_secs(64);
+/// Limit of reports that are taken together.
+const REPORTS: usize = 256;
 
 /// What became of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +57,10 @@ pub(super) struct Datagrams {
     awaited: bool,
     /// False after the system has refused a batch.
     offload: bool,
+    /// When batches are tried again.
+    again: Option<Instant>,
+    /// Pause after the next refusal.
+    pause: Duration,
     /// Batches of several packets that went to the system in one call.
     pub(super) batches_out: u64,
     /// Buffers with several datagrams.
@@ -55,6 +69,8 @@ pub(super) struct Datagrams {
     pub(super) strangers: u64,
     /// Errors of the operating system when reading.
     pub(super) errors_in: u64,
+    /// Reports that packets could not be delivered: the port is closed, or there is no way.
+    pub(super) unreachable: u64,
 }
 
 impl Datagrams {
@@ -74,6 +90,8 @@ impl Datagrams {
         registry.register(&mut socket, token, Interest::READABLE)?;
         Ok(Self {
             offload: state.max_gso_segments() > 1,
+            again: None,
+            pause: FIRST_PAUSE,
             socket,
             state,
             token,
@@ -84,6 +102,7 @@ impl Datagrams {
             batches_in: 0,
             strangers: 0,
             errors_in: 0,
+            unreachable: 0,
         })
     }
 
@@ -99,11 +118,29 @@ impl Datagrams {
                 match error.kind() {
                     ErrorKind::WouldBlock => self.readable = false,
                     ErrorKind::Interrupted => {}
+                    _ if self.hear() => {}
                     _ => self.errors_in += 1,
                 }
                 0
             }
         }
+    }
+
+    /// Takes the reports of the network about packets that were sent; true if there were reports.
+    fn hear(&mut self) -> bool {
+        let mut any = false;
+        for _ in 0..REPORTS {
+            let report = self
+                .state
+                .recv_transport_error(UdpSockRef::from(&self.socket));
+            let Ok(Some(report)) = report else {
+                break;
+            };
+            any = true;
+            let lost = matches!(report.payload, TransportErrorPayload::Unreachable);
+            self.unreachable += u64::from(lost);
+        }
+        any
     }
 
     /// The datagrams in a buffer if they came from the peer; counts those of others.
@@ -119,7 +156,10 @@ impl Datagrams {
     }
 
     /// How many packets of this length go in one call.
-    pub(super) fn most(&self, length: usize) -> usize {
+    pub(super) fn most(&mut self, length: usize, now: Instant) -> usize {
+        if self.again.is_some_and(|at| at <= now) {
+            self.try_again();
+        }
         if !self.offload {
             return 1;
         }
@@ -127,8 +167,22 @@ impl Datagrams {
         fit.clamp(1, self.state.max_gso_segments())
     }
 
+    /// Goes back to batches.
+    #[cold]
+    fn try_again(&mut self) {
+        self.again = None;
+        // After some errors the state itself keeps to single packets.
+        if self.state.max_gso_segments() == 1
+            && let Ok(local) = self.socket.local_addr()
+            && let Ok(state) = state_of(&self.socket, local.is_ipv4())
+        {
+            self.state = state;
+        }
+        self.offload = self.state.max_gso_segments() > 1;
+    }
+
     /// Sends packets of `length` octets, of which the last one may be shorter.
-    pub(super) fn send(&mut self, octets: &[u8], length: usize) -> Sent {
+    pub(super) fn send(&mut self, octets: &[u8], length: usize, now: Instant) -> Sent {
         let several = octets.len() > length;
         let transmit = Transmit {
             destination: self.peer,
@@ -137,9 +191,21 @@ impl Datagrams {
             segment_size: several.then_some(length),
             src_ip: None,
         };
-        let socket = UdpSockRef::from(&self.socket);
-        let Err(error) = self.state.try_send(socket, &transmit) else {
-            self.batches_out += u64::from(several);
+        let attempt = |link: &Self| {
+            let socket = UdpSockRef::from(&link.socket);
+            link.state.try_send(socket, &transmit)
+        };
+        let mut done = attempt(self);
+        // A call that reports what became of earlier packets has sent nothing.
+        let blocked = |error: &io::Error| error.kind() == ErrorKind::WouldBlock;
+        if done.as_ref().is_err_and(|error| !blocked(error)) && self.hear() {
+            done = attempt(self);
+        }
+        let Err(error) = done else {
+            if several {
+                self.batches_out += 1;
+                self.pause = FIRST_PAUSE;
+            }
             return Sent::Yes;
         };
         if error.kind() == ErrorKind::WouldBlock {
@@ -148,7 +214,10 @@ impl Datagrams {
         let code = error.raw_os_error();
         let unfit = [libc::EINVAL, libc::EIO, libc::EMSGSIZE, libc::EOPNOTSUPP];
         if several && code.is_some_and(|code| unfit.contains(&code)) {
+            self.hear();
             self.offload = false;
+            self.again = Some(now + self.pause);
+            self.pause = LAST_PAUSE.min(self.pause * 2);
             return Sent::Smaller;
         }
         match code {
@@ -218,6 +287,7 @@ fn state_of(socket: &UdpSocket, ipv4: bool) -> io::Result<UdpSocketState> {
     let kept = kept.map(|option| (option, options::number(socket, option).ok()));
     let kept: Vec<_> = kept.collect();
     let state = UdpSocketState::new(UdpSockRef::from(socket))?;
+    state.enable_transport_errors(UdpSockRef::from(socket))?;
     for (option, value) in kept {
         if let Some(value) = value {
             options::set_number(socket, option, value)?;

@@ -79,18 +79,18 @@ impl Socket {
     }
 
     /// How many packets of this length go in one call.
-    fn most(&self, length: usize) -> usize {
+    fn most(&mut self, length: usize, now: Instant) -> usize {
         match self {
-            Self::Udp(socket) => socket.most(length),
+            Self::Udp(socket) => socket.most(length, now),
             Self::Raw(..) => Packets::MOST,
         }
     }
 
     /// Sends packets of `length` octets; returns what became of the first ones, and how many those are.
-    fn send(&mut self, octets: &[u8], length: usize) -> (Sent, usize) {
+    fn send(&mut self, octets: &[u8], length: usize, now: Instant) -> (Sent, usize) {
         match self {
             Self::Udp(socket) => (
-                socket.send(octets, length),
+                socket.send(octets, length, now),
                 octets.len().div_ceil(length.max(1)),
             ),
             Self::Raw(socket, _) => match socket.send(octets, length) {
@@ -113,6 +113,14 @@ impl Socket {
         match self {
             Self::Udp(socket) => socket.overflowed(),
             Self::Raw(socket, _) => socket.overflowed(),
+        }
+    }
+
+    /// Reports that packets could not be delivered.
+    const fn unreachable(&self) -> u64 {
+        match self {
+            Self::Udp(socket) => socket.unreachable,
+            Self::Raw(..) => 0,
         }
     }
 
@@ -199,6 +207,9 @@ aerostat_node::rows! {
         too_long_out: u64,
         /// Packets that the operating system refused.
         errors_out: u64,
+        /// Reports of the network that packets could not be delivered (over UDP): the peer's port is closed, or there
+        /// is no way.
+        unreachable: u64,
     }
 }
 
@@ -374,8 +385,8 @@ impl Link {
     /// Sends the packets that are due, as far as the operating system takes them.
     pub(crate) fn flush(&mut self, registry: &Registry, now: Instant) {
         let (socket, counters) = (&mut self.socket, &mut self.counters);
-        while let Some(batch) = (self.filling).batch(now, |length| socket.most(length)) {
-            let (sent, packets) = socket.send(batch.octets, batch.length);
+        while let Some(batch) = (self.filling).batch(now, |length| socket.most(length, now)) {
+            let (sent, packets) = socket.send(batch.octets, batch.length, now);
             match sent {
                 Sent::Yes => {
                     counters.packets_out += packets as u64;
@@ -436,6 +447,7 @@ impl Link {
             uncarried_out: counters.uncarried,
             too_long_out: counters.too_long,
             errors_out: counters.errors_out,
+            unreachable: self.socket.unreachable(),
         };
         vec![Table::of([row]), self.receiver.table()]
     }

@@ -78,6 +78,8 @@ aerostat_node::rows! {
         dropped_out: u64,
         /// Datagrams that the operating system refused.
         errors_out: u64,
+        /// Reports of the network that datagrams could not be delivered: the peer's port is closed, or there is no way.
+        unreachable: u64,
     }
 }
 
@@ -203,9 +205,9 @@ impl Link {
     /// Sends the packets that are due, as far as the operating system takes them.
     pub(crate) fn flush(&mut self, registry: &Registry, now: Instant) {
         let socket = &mut self.socket;
-        while let Some(batch) = self.filling.batch(now, |length| socket.most(length)) {
+        while let Some(batch) = self.filling.batch(now, |length| socket.most(length, now)) {
             let packets = batch.packets;
-            match socket.send(batch.octets, batch.length) {
+            match socket.send(batch.octets, batch.length, now) {
                 Sent::Yes => {
                     self.counters.datagrams_out += packets as u64;
                     self.counters.cells_out += self.filling.sent(packets) as u64;
@@ -249,6 +251,7 @@ impl Link {
             unsent: self.filling.len(),
             dropped_out: self.filling.dropped,
             errors_out: counters.errors_out,
+            unreachable: socket.unreachable,
         };
         vec![Table::of([row]), self.receiver.table()]
     }

@@ -185,3 +185,63 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    /// Cells of packets are taken together, and give the same runs, times and counters as one by one, also above the
+    /// rate of the link and with headers that are wrong.
+    #[test]
+    fn cells_that_are_taken_together_count_as_one_by_one(
+        spans in prop::collection::vec((0..5_u16, 0..8_u8, 1..200_usize, any::<u8>()), 1..20),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0..5_usize, 1..255_u8), 0..8),
+        rate in prop::sample::select(vec![1000, 400_000]),
+    ) {
+        let mut cells = Vec::new();
+        for (vci, pti, count, fill) in spans {
+            // VC 0.0 are idle cells, 0.3 is F4 OAM.
+            let mut run = CellRun::raw(Vc::new(0, vci), Pti::new(pti), [fill; PAYLOAD_LEN]);
+            run.clp = fill.is_multiple_of(2);
+            let cell = encode(&run).next().unwrap();
+            cells.extend(std::iter::repeat_n(cell, count));
+        }
+        // Twice over the burst of the slow rate.
+        let cells = cells.repeat(1 + 9000 / cells.len());
+        let mut cells = cells;
+        for (place, octet, mask) in damage {
+            let place = place.index(cells.len());
+            cells[place][octet] ^= mask;
+        }
+        let take = |step: usize| {
+            let (mut receiver, mut told) = (Receiver::default(), Vec::new());
+            let mut bucket = Bucket::new(CellRate::of_cells(rate));
+            let mut policed = 0;
+            for part in cells.chunks(step) {
+                let rest = (&mut bucket, at(7));
+                policed += receiver.packet(part, |header| header, rest, &mut told);
+            }
+            told.extend(receiver.end().map(Event::Cells));
+            let runs: Vec<_> = told.into_iter().map(|event| match event {
+                Event::Cells(run) => {
+                    let times = run.times().unwrap();
+                    // Both ends are exact; between them lies rounding.
+                    let ends = (times.of(0), times.of(run.count - 1));
+                    (run.vc, run.clp, run.count, encode(&run).collect::<Vec<_>>(), ends)
+                }
+                _ => panic!("an event without cells"),
+            }).collect();
+            let counters = (receiver.idle, receiver.oam, receiver.user, receiver.ends, policed);
+            let hec = (receiver.hec.good, receiver.hec.corrected, receiver.hec.discarded);
+            (runs, counters, hec)
+        };
+        let (one, many) = (take(1), take(700));
+        prop_assert_eq!(one.1, many.1);
+        prop_assert_eq!(one.2, many.2);
+        prop_assert_eq!(one.0.len(), many.0.len());
+        for (one, many) in one.0.iter().zip(&many.0) {
+            prop_assert_eq!((one.0, one.1, one.2), (many.0, many.1, many.2));
+            prop_assert!(one.3 == many.3);
+            let near = |a: Instant, b: Instant| a.since(b).max(b.since(a)) <= Duration::from_nanos(2);
+            prop_assert!(near(one.4.0, many.4.0) && near(one.4.1, many.4.1));
+        }
+    }
+}

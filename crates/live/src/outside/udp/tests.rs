@@ -337,12 +337,71 @@ fn a_refused_batch_goes_out_as_single_datagrams_with_fragments() {
         link.flush(poll.registry(), Instant::ZERO);
         let counters = link.counters;
         assert_eq!((counters.datagrams_out, counters.errors_out), (7, 0));
-        assert_eq!(
-            (link.socket.sending(), link.socket.batches_out),
-            ("single", 0)
-        );
+        let sending = |link: &Link| (link.socket.sending(), link.socket.batches_out);
+        assert_eq!(sending(&link), ("single", 0));
+        // A while later the cable takes longer packets.
+        for end in ["a", "b"] {
+            ip(&["link", "set", "dev", end, "mtu", "9216"])?;
+        }
+        let run = CellRun::whole(Pdu::new(vec![1; 65_535]), Vc::new(0, 40));
+        link.send(&run);
+        link.flush(poll.registry(), Instant::ZERO + Duration::from_millis(900));
+        assert_eq!(sending(&link), ("single", 0));
+        link.send(&run);
+        link.flush(poll.registry(), Instant::ZERO + Duration::from_secs(1));
+        assert_eq!((sending(&link).0, sending(&link).1 > 0), ("gso", true));
+        assert_eq!(link.counters.errors_out, 0);
         Ok(())
     });
+}
+
+/// The peer's program has ended, and comes back: its system says that the port is closed, which costs no later cell.
+#[test]
+fn a_closed_port_of_the_peer_is_counted_and_the_link_goes_on() {
+    let mut bench = Bench::new();
+    let (at, run) = (bench.peer.local_addr().unwrap(), mixed().remove(0));
+    let other = StdSocket::bind("127.0.0.1:0").unwrap();
+    let mut now = Instant::ZERO;
+    let mut send = |bench: &mut Bench, times: usize| {
+        for _ in 0..times {
+            now += Duration::from_millis(1);
+            bench.link.send(&run);
+            bench.flush(now);
+        }
+    };
+    drop(std::mem::replace(&mut bench.peer, other));
+    send(&mut bench, 10);
+    let mut events = Events::with_capacity(4);
+    for _ in 0..1000 {
+        bench.link.turn(&mut bench.inbox, &mut Vec::new());
+        if bench.link.socket.unreachable >= 10 {
+            break;
+        }
+        let wait = Some(Duration::from_millis(10));
+        bench.poll.poll(&mut events, wait).unwrap();
+        bench.link.ready();
+    }
+    let counters = bench.link.counters;
+    assert_eq!(bench.link.socket.unreachable, 10);
+    assert_eq!((counters.cells_out, counters.errors_out), (10, 0));
+    assert_eq!(
+        (bench.link.socket.errors_in, bench.link.socket.sending()),
+        (0, "gso")
+    );
+    // What goes out next is not lost with the report about what went out before.
+    send(&mut bench, 1);
+    bench.peer = StdSocket::bind(at).unwrap();
+    send(&mut bench, 5);
+    bench
+        .peer
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    let mut octets = [0; 100];
+    for _ in 0..5 {
+        assert_eq!(bench.peer.recv(&mut octets).unwrap(), CELL_LEN);
+    }
+    let counters = bench.link.counters;
+    assert_eq!((counters.cells_out, counters.errors_out), (16, 0));
 }
 
 /// A flood on a link ends a turn, not the loop; the rest comes in later turns, and the turns are counted.
