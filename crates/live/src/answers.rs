@@ -150,7 +150,7 @@ aerostat_node::rows! {
 fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
     let clients = driver.connections.counters();
     let daemons = driver.daemons.as_ref().map_or(0, Daemons::exhausted);
-    let rows: [(&str, u64); 14] = [
+    let rows: [(&str, u64); 15] = [
         ("seconds up", now.as_secs_f64() as u64),
         ("calls", driver.world.calls() as u64),
         ("kernel nodes", driver.namespaces.len() as u64),
@@ -167,6 +167,10 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
         (
             "packets and events that slow clients missed",
             driver.world.captures.dropped() + driver.story.missed(),
+        ),
+        (
+            "most events between two looks at TAPs and links",
+            driver.budget.most(),
         ),
     ];
     let rows = rows.map(|(what, count)| LabCounter {

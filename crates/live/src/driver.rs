@@ -5,9 +5,12 @@
 //! longer.
 //!
 //! **Fairness.** A turn does a bounded amount of each kind of work: due work of the network, frames from every TAP,
-//! requests. A TAP is not read while its adapter has a backlog, so that the kernel's own queue fills and its TCP slows
-//! down, as with a network card.
+//! requests. TAPs and links out of the lab are read in every turn, also while the network lags behind because hundreds of
+//! nodes set up their connections at the same time (`budget.rs`). A TAP is not read while its adapter has a backlog, so
+//! that the kernel's own queue fills and its TCP slows down, as with a network card.
 
+mod budget;
+mod faults;
 mod taps;
 mod telling;
 
@@ -34,15 +37,16 @@ use crate::story::Story;
 use crate::supervisor::LabProcesses;
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
-use aerostat_lab::event::{self, Event, Names};
-use aerostat_lab::model::{FaultKind, Lab, NodeId};
+use aerostat_lab::event::{Event, Names};
+use aerostat_lab::model::{Lab, NodeId};
 use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::report::RunReport;
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_proto::{Duration, Instant, Trace};
+use budget::Budget;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -100,11 +104,15 @@ pub(crate) struct Driver<'a> {
     poll: Poll,
     alarm: Alarm,
     taps: Vec<TapPort>,
+    /// The TAP whose turn is first.
+    first_tap: usize,
     /// Memory for their frames.
     buffers: FrameBuffers,
     /// True if a TAP has given frames in this turn.
     frames_came: bool,
     tap_of: BTreeMap<(usize, usize), usize>,
+    /// How much the network does between two looks at TAPs and links.
+    pub(crate) budget: Budget,
     /// Links out of the lab.
     pub(crate) outside: Vec<outside::Link>,
     /// Their places, by node.
@@ -145,7 +153,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) keepers: Keepers,
     pub(crate) story: Story,
     /// Events of the network that are not told yet.
-    untold: Vec<(NodeId, Instant, Trace)>,
+    untold: VecDeque<(NodeId, Instant, Trace)>,
     names: Names,
     /// The results at the time of the request to end. The effects of releasing calls are not part of them.
     found: Option<RunReport>,
@@ -234,6 +242,8 @@ impl<'a> Driver<'a> {
             poll,
             alarm,
             taps,
+            first_tap: 0,
+            budget: Budget::default(),
             buffers: FrameBuffers::default(),
             frames_came: false,
             tap_of,
@@ -259,7 +269,7 @@ impl<'a> Driver<'a> {
             signals,
             keepers,
             story: Story::default(),
-            untold: Vec::new(),
+            untold: VecDeque::new(),
             commanded: Commanded::default(),
             names: Names::new(lab),
             found: None,
@@ -285,6 +295,7 @@ impl<'a> Driver<'a> {
 
     /// Ends the recording, and tells the error if there was one.
     fn end_recording(&mut self, tell: &mut dyn FnMut(Notice<'_>)) {
+        self.recount(tell);
         let Some(recorder) = self.recorder.take() else {
             return;
         };
@@ -311,12 +322,15 @@ impl<'a> Driver<'a> {
         loop {
             let now = self.clock.now();
             tell(Notice::Turn(now));
-            let caught_up = self.world.step(now, STEP);
+            let caught_up = self.catch_up(now);
             self.faults(now, tell);
-            // Frames that the kernel sends now come after all events that were due before.
-            let mut reading = caught_up && self.read_taps(now) | self.outside(now, tell);
+            // Unless the network lags behind, what comes now comes after all events that were due before.
+            self.budget.look(self.world.events());
+            let mut reading = self.read_taps(caught_up, now) | self.outside(now, tell);
             reading |= self.daemons(now, tell);
-            self.hurry(reading);
+            if caught_up {
+                self.hurry(reading);
+            }
             self.routes(now, tell);
             // What has just come leaves in this turn, if its queues let it.
             if caught_up {
@@ -325,8 +339,8 @@ impl<'a> Driver<'a> {
             self.drain(now);
             self.flush(now, tell);
             tell(Notice::Served);
-            self.recount(tell);
-            reading |= self.answer(now);
+            reading |= self.recount_some(tell);
+            reading |= self.answer(now, tell);
             self.others(now, tell);
             self.keepers(now, tell);
             self.stop_asked |= self.signals.come() > 0;
@@ -585,69 +599,24 @@ impl<'a> Driver<'a> {
                         daemons.send((node, role), frame);
                     }
                 }
-                Output::Trace(node, at, trace) => self.untold.push((node, at, trace)),
+                Output::Trace(node, at, trace) => self.untold.push_back((node, at, trace)),
                 Output::Finished(node, flow) => {
                     let name = &self.lab.traffic[flow].name;
                     let text = format!("traffic {name} has ended");
                     let trace = Trace::milestone("traffic.ended", text).with("flow", name);
-                    self.untold.push((node, now, trace));
+                    self.untold.push_back((node, now, trace));
                 }
             }
         }
     }
 
-    fn faults(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
-        while let Some(what) = self.faults.pop_due(now) {
-            let (node, trace) = event::of_fault(self.lab, what);
-            self.event(node, &trace, now, tell);
-            if !self.daemon_fault(what, now, tell) {
-                self.world.fault(self.builder, what, now);
-            }
-            // A restarted router has the routes of the lab file, but its kernel kept its own.
-            if let FaultKind::Restart(node, None) = what {
-                let watched = self.routes.iter_mut().filter(|(of, _)| *of == node);
-                watched.for_each(|(_, routes)| routes.forget(now));
-            }
-        }
-    }
-
-    /// Causes or ends a fault at the next step.
-    pub(crate) fn break_or_mend(&mut self, what: FaultKind, now: Instant) {
-        self.faults.add_first(what, now);
-    }
-
-    /// Applies a fault to a daemon that is a process of its own; true if the fault has no other effect.
-    fn daemon_fault(
-        &mut self,
-        what: FaultKind,
-        now: Instant,
-        tell: &mut dyn FnMut(Notice<'_>),
-    ) -> bool {
-        let Some(daemons) = &mut self.daemons else {
-            return false;
-        };
-        let mut told = Vec::new();
-        let alone = match what {
-            FaultKind::Crash(node, service) => {
-                daemons.crash(node, service, now, &mut told) && service.is_some()
-            }
-            FaultKind::Restart(node, service) => {
-                let any = daemons.crash(node, service, now, &mut told);
-                daemons.resume(node, service, now);
-                any && service.is_some()
-            }
-            FaultKind::LinkDown(_) | FaultKind::LinkUp(_) => false,
-        };
-        self.daemon_events(told, now, tell);
-        alone
-    }
-
     /// Answers requests; true if more requests may wait.
-    fn answer(&mut self, now: Instant) -> bool {
+    fn answer(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
         for _ in 0..ANSWERS {
             let Ok(Pending { request, reply }) = self.requests.try_recv() else {
                 return false;
             };
+            self.recount(tell);
             match &request {
                 Request::Move { station, host } => {
                     answers::move_station(self, station, host, reply);
@@ -724,6 +693,7 @@ impl<'a> Driver<'a> {
         self.missing.extend(daemons);
         if self.missing.is_empty() {
             self.ready = true;
+            self.recount(tell);
             return tell(Notice::Ready {
                 ties: self.ties.as_ref(),
             });

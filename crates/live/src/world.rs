@@ -94,6 +94,8 @@ pub struct World {
     /// Nodes whose IP stack is a Linux kernel.
     kernels: BTreeSet<NodeId>,
     out: VecDeque<Output>,
+    /// Number of events so far.
+    events: u64,
     /// Counters before the cells arrived that a node is getting.
     probe: Option<Probe>,
     /// The captures.
@@ -125,6 +127,7 @@ impl World {
             ledger: Ledger::new(builder, PROGRAMS),
             kernels: kernels.filter(|id| builder.is_kernel(*id)).collect(),
             out: VecDeque::new(),
+            events: 0,
             probe: None,
             captures: Captures::default(),
         }
@@ -152,9 +155,24 @@ impl World {
                 return true;
             };
             self.plant.advance_to(due.max(oldest));
+            self.events += 1;
             self.happen(source);
         }
         false
+    }
+
+    /// Number of events that [`Self::step`] has handled.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Moves the time on for what comes from outside now. A network that lags behind need not catch up first: what
+    /// comes enters at the time of the network, before all events that are due later.
+    fn meet(&mut self, now: Instant) -> Instant {
+        let lags = self.plant.next_event().is_some_and(|(due, _)| due <= now);
+        let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
+        self.plant.advance_to(if lags { oldest } else { now })
     }
 
     /// When [`Self::step`] is next needed; it may lie in the past.
@@ -174,7 +192,7 @@ impl World {
 
     /// A complete Ethernet frame from interface `lecN` of a kernel node.
     pub fn kernel_frame(&mut self, node: NodeId, itf: usize, frame: Vec<u8>, now: Instant) {
-        self.plant.advance_to(now);
+        self.meet(now);
         self.with_node(node, |node, now| node.frame(itf, frame, now));
     }
 
@@ -192,7 +210,7 @@ impl World {
             }
             return;
         }
-        self.plant.advance_to(now);
+        self.meet(now);
         self.with_node(node, |node, now| node.super_frame(itf, frame, now));
     }
 
@@ -210,16 +228,14 @@ impl World {
         Operation::command(self, node, command);
     }
 
-    /// Passes a message or an event of a daemon to its node. A network that lags behind need not catch up first.
+    /// Passes a message or an event of a daemon to its node.
     pub fn daemon(
         &mut self,
         node: NodeId,
         (role, event): (Role, ProcessEvent<DaemonMessage>),
         now: Instant,
     ) {
-        let lags = self.plant.next_event().is_some_and(|(due, _)| due <= now);
-        let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
-        self.plant.advance_to(if lags { oldest } else { now });
+        self.meet(now);
         self.with_node(node, |node, now| node.daemon(role, event, now));
     }
 
@@ -287,7 +303,7 @@ impl World {
 
     /// Cells from the far end of a link out of the lab.
     pub fn outside_cells(&mut self, node: NodeId, run: CellRun, now: Instant) {
-        let now = self.plant.advance_to(now);
+        let now = self.meet(now);
         let Some(line) = self.plant.line_from(LinkEnd { node, port: 0 }) else {
             return;
         };

@@ -15,6 +15,7 @@ mod joined;
 mod limits;
 mod linux_atm;
 mod live;
+mod looks;
 mod mount;
 mod names;
 mod nhrp;

@@ -2,21 +2,39 @@
 //!
 //! **Order.** Events of the network are told after the outputs of their turn have been sent, because nobody must wait
 //! for their text. An event of the loop itself is told at once, after those that wait.
+//!
+//! **Budget.** A fault of a switch with hundreds of hosts makes as many events at one instant. A turn tells some of them,
+//! and the others wait for the next turns. They do not wait if somebody asks, or if there are too many of them.
 
 use super::Driver;
 use crate::run::Notice;
 use aerostat_lab::event::Event;
 use aerostat_lab::model::NodeId;
-use aerostat_proto::{Instant, Trace};
+use aerostat_proto::{Duration, Instant, Trace};
+
+/// How long a turn may tell events.
+const SLICE: Duration = Duration::from_micros(250);
+/// Limit of events that wait for the next turn.
+const UNTOLD: usize = 8192;
 
 impl Driver<'_> {
-    /// Tells the events of the network that wait.
+    /// Tells the events of the network that wait, or some of them; true if others still wait.
+    pub(super) fn recount_some(&mut self, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
+        let begin = self.clock.now();
+        while let Some((node, at, trace)) = self.untold.pop_front() {
+            self.tell_trace(node, &trace, at, tell);
+            if self.untold.len() < UNTOLD && self.clock.now() >= begin + SLICE {
+                break;
+            }
+        }
+        !self.untold.is_empty()
+    }
+
+    /// Tells all events of the network that wait.
     pub(super) fn recount(&mut self, tell: &mut dyn FnMut(Notice<'_>)) {
-        let mut untold = std::mem::take(&mut self.untold);
-        for (node, at, trace) in untold.drain(..) {
+        while let Some((node, at, trace)) = self.untold.pop_front() {
             self.tell_trace(node, &trace, at, tell);
         }
-        self.untold = untold;
     }
 
     /// Tells an event, after those that wait.

@@ -3,6 +3,7 @@
 mod books;
 mod captures;
 mod clocks;
+mod lags;
 mod policing;
 mod trains;
 

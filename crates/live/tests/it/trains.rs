@@ -44,7 +44,7 @@ hosts:
   b: { on: s2, elan: n, ip: 10.1.0.20, link: { rate: 10Gbps } }
 ";
 
-fn lab(text: &str) -> Lab {
+pub(super) fn lab(text: &str) -> Lab {
     match aerostat_lab::parse("trains.atm.yml", text, &[]) {
         Ok(checked) => checked.lab,
         Err(wrong) => panic!("{wrong}"),
@@ -52,12 +52,12 @@ fn lab(text: &str) -> Lab {
 }
 
 /// A running network of kernel hosts, without kernels.
-struct Net<'a> {
+pub(super) struct Net<'a> {
     lab: &'a Lab,
-    world: World,
-    now: Instant,
+    pub(super) world: World,
+    pub(super) now: Instant,
     /// What the kernels got: the number of the node, and a complete frame.
-    got: Vec<(usize, Vec<u8>)>,
+    pub(super) got: Vec<(usize, Vec<u8>)>,
     /// Super frames that the kernels got.
     trains: usize,
     /// Sequence number of the next super frame.
@@ -65,7 +65,7 @@ struct Net<'a> {
 }
 
 impl<'a> Net<'a> {
-    fn start(lab: &'a Lab, builder: &'a Builder<'a>) -> Self {
+    pub(super) fn start(lab: &'a Lab, builder: &'a Builder<'a>) -> Self {
         let mut net = Self {
             lab,
             world: World::new(builder, Instant::ZERO),
@@ -79,7 +79,7 @@ impl<'a> Net<'a> {
         net
     }
 
-    fn run(&mut self, time: Duration) {
+    pub(super) fn run(&mut self, time: Duration) {
         let end = self.now + time;
         loop {
             self.drain();
@@ -92,7 +92,7 @@ impl<'a> Net<'a> {
         self.now = end;
     }
 
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         while let Some(output) = self.world.poll_output() {
             match output {
                 Output::Frame { node, itf, frame } => {
@@ -119,7 +119,12 @@ impl<'a> Net<'a> {
     }
 
     /// Hands over TCP payload from `a` to this MAC address and IP address: as a super frame, or segment by segment.
-    fn send(&mut self, to: ([u8; 6], [u8; 4]), (octets, size): (usize, u16), whole: bool) {
+    pub(super) fn send(
+        &mut self,
+        to: ([u8; 6], [u8; 4]),
+        (octets, size): (usize, u16),
+        whole: bool,
+    ) {
         let a = self.lab.find("a").unwrap();
         let mac = self.lab.node(a).lecs()[0].mac.0;
         let header = headers_of(mac, to, self.sequence, octets);
@@ -212,7 +217,7 @@ fn headers_of(
 }
 
 /// MAC address of a host's interface.
-fn mac(lab: &Lab, name: &str) -> [u8; 6] {
+pub(super) fn mac(lab: &Lab, name: &str) -> [u8; 6] {
     lab.node(lab.find(name).unwrap()).lecs()[0].mac.0
 }
 

@@ -1,0 +1,57 @@
+//! The work of the network between two looks at TAPs and links out of the lab.
+//!
+//! **Why.** After a restart of a switch, hundreds of hosts set up their connections at the same time. That is work for
+//! tenths of a second, and for seconds on a loaded machine. Other hosts are not concerned, and must not wait for it.
+//!
+//! **How.** Before a look the network handles at most [`STEP`] due events, and starts none after [`SLICE`]. If events are
+//! due still, the network lags behind. Then frames and cells from outside enter it at its own time, before all events that
+//! are due later, so that they do not queue behind the work that waits. Only a few frames are taken in such a turn
+//! ([`super::taps`]), so that the network catches up whatever comes.
+//!
+//! **What it does not bound.** One event can be long: a fault switches a node off with all of its links. The text of its
+//! events has a budget of its own ([`super::telling`]).
+
+use super::{Driver, STEP};
+use aerostat_proto::{Duration, Instant};
+
+/// Number of events between two looks at the clock.
+const PART: usize = 32;
+/// How long the network may catch up in one turn.
+const SLICE: Duration = Duration::from_micros(250);
+
+/// How much the network did between two looks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Budget {
+    /// Events of the network before the last look.
+    before: u64,
+    /// The most events between two looks.
+    most: u64,
+}
+
+impl Budget {
+    /// TAPs and links have a look, after so many events of the network.
+    pub(super) fn look(&mut self, events: u64) {
+        self.most = self.most.max(events - self.before);
+        self.before = events;
+    }
+
+    /// The most events of the network between two looks so far.
+    pub(crate) const fn most(&self) -> u64 {
+        self.most
+    }
+}
+
+impl Driver<'_> {
+    /// Handles due events of the network until the budget of a turn is used up; false if more may be due.
+    pub(super) fn catch_up(&mut self, now: Instant) -> bool {
+        for _ in 0..STEP / PART {
+            if self.world.step(now, PART) {
+                return true;
+            }
+            if self.clock.now() >= now + SLICE {
+                break;
+            }
+        }
+        false
+    }
+}
