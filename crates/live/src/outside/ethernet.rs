@@ -138,7 +138,7 @@ impl Link {
         while let Some(count) = self.cable.read(inbox, now, told) {
             for slot in 0..count {
                 if let Some(cells) = self.cable.payload(inbox.packet(slot)) {
-                    self.frame(cells, now, told);
+                    self.frame(cells, inbox.arrived(slot), told);
                 }
             }
         }

@@ -9,13 +9,14 @@
 //! buffers, but at least a buffer. Then the other links, the TAPs and the network have their turns. So a flood cannot
 //! stop the others, and delays them little. Turns that ended at the limit with data waiting are counted.
 //!
-//! **Times.** The kernel stamps each datagram when it arrives, so a loop that comes late does not make a burst of cells
+//! **Times.** The kernel stamps each packet when it arrives, so a loop that comes late does not make a burst of cells
 //! that came evenly: the rate of the link and policers in the network see their times (`bucket.rs`).
 
 use crate::clock::Clock;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::cell::CELL_LEN;
-use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, MultiHeaders, recvmmsg};
+use nix::sys::time::TimeSpec;
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::fd::{AsFd, AsRawFd as _};
 use std::io::{self, IoSliceMut};
@@ -78,7 +79,8 @@ impl Inbox {
         Self {
             octets: vec![0; SLOTS * SLOT],
             meta: [RecvMeta::default(); SLOTS],
-            headers: MultiHeaders::preallocate(SLOTS, None),
+            // The only control message has a fixed length, and comes with each packet of a socket that has asked for it.
+            headers: MultiHeaders::preallocate(SLOTS, Some(nix::cmsg_space!(TimeSpec))),
             clock,
             used: false,
             read: (Instant::ZERO, Duration::ZERO),
@@ -90,7 +92,7 @@ impl Inbox {
         std::mem::take(&mut self.used)
     }
 
-    /// When the kernel received the (first) datagram in a buffer, at most [`LATEST`] ago.
+    /// When the kernel received the (first) packet in a buffer, at most [`LATEST`] ago.
     pub(super) fn arrived(&self, slot: usize) -> Instant {
         let (now, since_epoch) = self.read;
         let stamp = self.meta.get(slot).and_then(|meta| meta.timestamp);
@@ -114,9 +116,21 @@ impl Inbox {
         let mut count = 0;
         for (meta, packet) in self.meta.iter_mut().zip(come) {
             meta.len = packet.bytes;
+            let mut messages = packet.cmsgs().into_iter().flatten();
+            meta.timestamp = messages.find_map(|message| match message {
+                ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp.into()),
+                _ => None,
+            });
             count += 1;
         }
+        self.note_time();
         Ok(count)
+    }
+
+    /// Notes when packets were read.
+    fn note_time(&mut self) {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        self.read = (self.clock.now(), since_epoch.unwrap_or_default());
     }
 
     /// Reads at most `most` buffers of a UDP socket; returns how many have come.
@@ -132,8 +146,7 @@ impl Inbox {
             std::array::from_fn(|_| IoSliceMut::new(slots.next().unwrap_or_default()));
         let slots = slots.get_mut(..most).unwrap_or_default();
         let come = state.recv(from, slots, &mut self.meta)?;
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        self.read = (self.clock.now(), since_epoch.unwrap_or_default());
+        self.note_time();
         Ok(come)
     }
 

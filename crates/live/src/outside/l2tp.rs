@@ -303,7 +303,7 @@ impl Link {
     }
 
     /// Takes a bounded number of packets; true if more may be left.
-    pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
+    pub(crate) fn turn(&mut self, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
         if !self.told_up {
             self.told_up = true;
             told.push(Event::Up);
@@ -314,7 +314,7 @@ impl Link {
             let count = (self.socket).read(inbox, most, &mut self.counters.errors_in);
             self.turns.took(count, inbox.octets(count));
             for slot in 0..count {
-                self.buffer(inbox, slot, now, told);
+                self.buffer(inbox, slot, told);
             }
         }
         told.extend(self.receiver.end().map(Event::Cells));
@@ -322,10 +322,10 @@ impl Link {
     }
 
     /// Takes the packets of a buffer.
-    fn buffer(&mut self, inbox: &Inbox, slot: usize, now: Instant, told: &mut Vec<Event>) {
+    fn buffer(&mut self, inbox: &Inbox, slot: usize, told: &mut Vec<Event>) {
+        let now = inbox.arrived(slot);
         match &mut self.socket {
             Socket::Udp(socket) => {
-                let now = inbox.arrived(slot);
                 let come = socket.peers_own(inbox, slot);
                 for packet in come.into_iter().flat_map(Come::each) {
                     self.counters.packets_in += 1;

@@ -150,7 +150,7 @@ impl Link {
             Way::Udp(link) => link.turn(inbox, told),
             Way::Ethernet(link) => link.turn(now, inbox, told),
             Way::Mpls(link) => link.turn(now, inbox, told),
-            Way::L2tp(link) => link.turn(now, inbox, told),
+            Way::L2tp(link) => link.turn(inbox, told),
         }
     }
 

@@ -284,7 +284,7 @@ impl Link {
         while let Some(count) = self.cable.read(inbox, now, told) {
             for slot in 0..count {
                 if let Some(packet) = self.cable.payload(inbox.packet(slot)) {
-                    self.packet(packet, now, told);
+                    self.packet(packet, inbox.arrived(slot), told);
                 }
             }
         }

@@ -27,6 +27,8 @@ impl Packets {
     /// The error of the operating system.
     pub(super) fn new(socket: OwnedFd, registry: &Registry, token: Token) -> io::Result<Self> {
         options::large_buffer(&socket);
+        // Without time stamps packets count when they are read.
+        let _ = options::set_number(&socket, (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS), 1);
         registry.register(
             &mut SourceFd(&socket.as_raw_fd()),
             token,

@@ -66,6 +66,19 @@ impl Bench {
             !bench.sdus(to).is_empty()
         });
     }
+    /// Sends cells from the first link to the second until they have arrived, and forgets them.
+    fn cross_cells(&mut self, run: &CellRun) {
+        self.until(|bench| {
+            bench.links[0].send(run);
+            bench.count(1, |event| matches!(event, Event::Cells(_))) > 0
+        });
+        let mut turns = 0;
+        self.until(|_| {
+            turns += 1;
+            turns > 20
+        });
+        self.told[1].clear();
+    }
     fn count(&self, link: usize, wanted: fn(&Event) -> bool) -> usize {
         self.told[link].iter().filter(|event| wanted(event)).count()
     }
@@ -158,6 +171,53 @@ fn only_the_peer_is_heard_and_garbage_is_counted() {
             let wrong = (link.unpacker.bad_length, link.unpacker.bad_word);
             bench.sdus(0).len() > heard && (link.cable.strangers, wrong) == (2, (3, 1))
         });
+        Ok(())
+    });
+}
+
+/// Frames that came evenly, and which a late loop reads together, are no burst at the rate of the link.
+#[test]
+fn cells_count_at_the_arrival_of_their_frame_although_the_loop_is_late() {
+    in_namespace(|| {
+        let mut bench = Bench::new(&[("a", B), ("b", A)]);
+        bench.until(|bench| bench.count(0, up) == 1 && bench.count(1, up) == 1);
+        // A frame of cells of which none ends the PDU.
+        let mut run = CellRun::whole(Pdu::new(vec![1; 5000]), Vc::new(0, 40));
+        let Some(run) = run.split_off_front(28) else {
+            return Ok(());
+        };
+        bench.cross_cells(&run);
+        // The kernel begins to stamp all packets a while after the first socket has asked for it.
+        let even = (0..100).any(|_| {
+            let begin = std::time::Instant::now();
+            for _ in 0..10 {
+                bench.links[0].send(&run);
+                let now = bench.clock.now();
+                bench.links[0].flush(bench.poll.registry(), now, &mut Vec::new());
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let (sending, now) = (begin.elapsed(), bench.clock.now());
+            let mut told = Vec::new();
+            bench.links[1].ready();
+            bench.links[1].turn(now, &mut bench.inbox, &mut told);
+            let times: Vec<_> = told
+                .iter()
+                .filter_map(|event| match event {
+                    Event::Cells(run) => Some((run.times()?, run.count)),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(times.iter().map(|(_, count)| count).sum::<u16>(), 280);
+            let (first, (last, count)) = (times[0].0, times[times.len() - 1]);
+            let span = last.of(count - 1).since(first.of(0));
+            // The last frame has 28 cells at the rate of the link.
+            assert!(
+                span <= sending + Duration::from_millis(1),
+                "{span:?} of {sending:?}"
+            );
+            span >= Duration::from_millis(18)
+        });
+        assert!(even);
         Ok(())
     });
 }

@@ -62,7 +62,7 @@ impl Bench {
             let now = self.clock.now();
             assert!(now < end, "too slow; told: {:?}", self.told);
             for (link, told) in self.links.iter_mut().zip(&mut self.told) {
-                link.turn(now, &mut self.inbox, told);
+                link.turn(&mut self.inbox, told);
                 link.flush(self.poll.registry(), now);
             }
             let wait = Duration::from_millis(1);
