@@ -193,7 +193,7 @@ fn damaged_run(run: CellRun, cell: &Cell) -> Crossed {
             }
             && sent.payload == cell.payload
     });
-    if intact && matches!(run.content, Content::Pdu { .. }) {
+    if intact && matches!(run.content, Content::Pdu(_)) {
         return Crossed::Intact(run);
     }
     let mut raw = CellRun::raw(cell.header.vc, cell.header.pti, cell.payload);

@@ -518,13 +518,13 @@ impl Fabric {
         }
         // The common case: user data from one port to one other port.
         if let Some(leaf) = connection.leaf
-            && connection.more.is_empty()
+            && connection.more.is_none()
             && !connection.local
             && run.is_user()
             && let Some(port) = self.ports.get_mut(usize::from(leaf.to.port))
         {
             connection.cells_out += u64::from(run.count);
-            if port.output.enqueue(leaf.queue, run, now).accepted > 0 {
+            if port.output.offer(leaf.queue, &mut run, now).accepted > 0 {
                 touched(leaf.to.port);
             }
             return Switched::Queued;
@@ -595,9 +595,7 @@ impl Fabric {
             return Switched::Dropped(DropReason::UnknownVc);
         };
         // Inside a path, segment OAM cells of its channels pass, because those segments end elsewhere.
-        if !connection.whole_path
-            && matches!(run.content, Content::Raw { .. })
-            && is_segment_oam(&run)
+        if !connection.whole_path && matches!(run.content, Content::Raw(_)) && is_segment_oam(&run)
         {
             let port = connection.from.port;
             return self.segment_oam(port, &run, now, touched);
@@ -608,14 +606,13 @@ impl Fabric {
             self.passage.local += cells;
             return Switched::Local(run);
         }
-        let (first, more) = (connection.leaf, &connection.more);
+        let (first, more) = (connection.leaf, connection.more());
         // A point-to-multipoint connection may be without leaves for a while.
         let Some(last) = more.last().copied().or(first) else {
             let port = connection.from.port;
             connection.dropped(DropReason::UnknownVc, cells);
             return self.discard(port, &run, DropReason::UnknownVc, now);
         };
-        connection.cells_out += cells;
         self.passage.copies += cells * more.len() as u64;
         let others = first.into_iter().chain(more.iter().copied());
         for leaf in others.take(more.len()) {
@@ -628,6 +625,7 @@ impl Fabric {
         if output.enqueue(last.queue, run, now).accepted > 0 {
             touched(last.to.port);
         }
+        connection.cells_out += cells;
         Switched::Queued
     }
 

@@ -133,48 +133,44 @@ impl Pdu {
     }
 }
 
-/// What the cells of a run carry.
-#[derive(Clone, Debug)]
+/// What the cells of a run carry. A tag and a pointer, which move in two registers.
+#[derive(Clone, Debug, Default)]
 pub enum Content {
+    /// Nothing: what remains where a run was taken from. A run of cells has another content.
+    #[default]
+    Nothing,
     /// Consecutive cells of a PDU.
-    Pdu {
-        /// The PDU.
-        pdu: Pdu,
-        /// Index of the first cell.
-        first: u16,
-    },
+    Pdu(Pdu),
     /// Consecutive cells of several PDUs that one super frame of a kernel stands for.
-    Train {
-        /// The PDUs.
-        train: PduTrain,
-        /// Index of the first cell in the train.
-        first: u16,
-    },
+    Train(PduTrain),
     /// Consecutive cells with their own octets: cells from outside, OAM cells, cells that were damaged on a link.
-    Raw {
-        /// The cells.
-        cells: Arc<RawCells>,
-        /// Index of the first cell.
-        first: u16,
-    },
+    Raw(Arc<RawCells>),
 }
 
 /// Consecutive cells on one VC. If the run has user data and is no part of a train, only its last cell can be the last
 /// cell of a PDU.
-#[derive(Clone, Debug)]
+///
+/// The default is no cell: what remains where a run was taken from.
+///
+/// The order of the parts keeps a processor from waiting ([`Self::take_from`]): compilers join copies of parts of the
+/// same size that are neighbours, and read two octets at an address divisible by four as four octets.
+#[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct CellRun {
     /// What the cells carry.
     pub content: Content,
-    /// Number of cells, at least 1.
-    pub count: u16,
-    /// The VC of the cells on their current link.
-    pub vc: Vc,
-    /// True if the cells are discard-eligible: sent with CLP 1, or tagged by the network.
-    pub clp: bool,
-    /// True if the cells met congestion (EFCI).
-    pub congested: bool,
     /// When their source sends the cells, if a driver moves them as one run. See [`Timing`].
     pub timing: Option<Arc<Timing>>,
+    /// True if the cells are discard-eligible: sent with CLP 1, or tagged by the network.
+    pub clp: bool,
+    /// Index of the first cell in its PDU, train or block.
+    pub first: u16,
+    /// The VC of the cells on their current link.
+    pub vc: Vc,
+    /// True if the cells met congestion (EFCI).
+    pub congested: bool,
+    /// Number of cells, at least 1.
+    pub count: u16,
 }
 
 impl CellRun {
@@ -184,7 +180,8 @@ impl CellRun {
         Self {
             count: pdu.cells(),
             clp: pdu.clp(),
-            content: Content::Pdu { pdu, first: 0 },
+            content: Content::Pdu(pdu),
+            first: 0,
             vc,
             congested: false,
             timing: None,
@@ -196,7 +193,8 @@ impl CellRun {
         Self {
             count: train.cells(),
             clp: false,
-            content: Content::Train { train, first: 0 },
+            content: Content::Train(train),
+            first: 0,
             vc,
             congested: false,
             timing: None,
@@ -206,18 +204,16 @@ impl CellRun {
     #[must_use]
     pub const fn train(&self) -> Option<&PduTrain> {
         match &self.content {
-            Content::Train { train, .. } => Some(train),
-            Content::Pdu { .. } | Content::Raw { .. } => None,
+            Content::Train(train) => Some(train),
+            Content::Nothing | Content::Pdu(_) | Content::Raw(_) => None,
         }
     }
     /// One cell with its own octets and CLP 0.
     #[must_use]
     pub fn raw(vc: Vc, pti: Pti, payload: [u8; PAYLOAD_LEN]) -> Self {
         Self {
-            content: Content::Raw {
-                cells: Arc::new(RawCells::single(pti, payload)),
-                first: 0,
-            },
+            content: Content::Raw(Arc::new(RawCells::single(pti, payload))),
+            first: 0,
             count: 1,
             vc,
             clp: false,
@@ -234,7 +230,8 @@ impl CellRun {
             clp,
             congested: first.pti.congested(),
             vc,
-            content: Content::Raw { cells, first: 0 },
+            content: Content::Raw(cells),
+            first: 0,
             timing: None,
         })
     }
@@ -248,33 +245,28 @@ impl CellRun {
     #[must_use]
     pub fn times(&self) -> Option<Timing> {
         let of_block = match &self.content {
-            Content::Pdu { .. } | Content::Train { .. } => None,
-            Content::Raw { cells, .. } => cells.timing(),
+            Content::Nothing | Content::Pdu(_) | Content::Train(_) => None,
+            Content::Raw(cells) => cells.timing(),
         };
         self.timing.as_deref().copied().or(of_block)
     }
     /// True if the times are known at which the source of the cells sends them. See [`Self::times`].
     #[must_use]
     pub fn has_times(&self) -> bool {
-        self.timing.is_some()
-            || matches!(&self.content, Content::Raw { cells, .. } if cells.is_timed())
+        self.timing.is_some() || matches!(&self.content, Content::Raw(cells) if cells.is_timed())
     }
     /// Index of the first cell in its PDU, train or block.
     #[must_use]
     pub const fn first(&self) -> u16 {
-        match &self.content {
-            Content::Pdu { first, .. }
-            | Content::Train { first, .. }
-            | Content::Raw { first, .. } => *first,
-        }
+        self.first
     }
     /// The cells with their own octets; `None` for cells of a PDU that was made in this program.
     #[must_use]
     pub fn raw_cells(&self) -> Option<&[super::raw::RawCell]> {
         match &self.content {
-            Content::Pdu { .. } | Content::Train { .. } => None,
-            Content::Raw { cells, first } => {
-                let first = usize::from(*first);
+            Content::Nothing | Content::Pdu(_) | Content::Train(_) => None,
+            Content::Raw(cells) => {
+                let first = usize::from(self.first);
                 cells.cells().get(first..first + usize::from(self.count))
             }
         }
@@ -283,7 +275,7 @@ impl CellRun {
     #[must_use]
     pub fn whole_pdu(&self) -> Option<&Pdu> {
         match &self.content {
-            Content::Pdu { pdu, first: 0 } if self.count == pdu.cells() => Some(pdu),
+            Content::Pdu(pdu) if self.first == 0 && self.count == pdu.cells() => Some(pdu),
             _ => None,
         }
     }
@@ -291,43 +283,86 @@ impl CellRun {
     #[must_use]
     pub const fn pdu(&self) -> Option<&Pdu> {
         match &self.content {
-            Content::Pdu { pdu, .. } => Some(pdu),
-            Content::Train { .. } | Content::Raw { .. } => None,
+            Content::Pdu(pdu) => Some(pdu),
+            Content::Nothing | Content::Train(_) | Content::Raw(_) => None,
         }
     }
     /// True if the cells carry user data.
+    #[inline]
     #[must_use]
     pub fn is_user(&self) -> bool {
         match &self.content {
-            Content::Pdu { .. } | Content::Train { .. } => true,
-            Content::Raw { .. } => self.pti(0).is_user(),
+            Content::Nothing => false,
+            Content::Pdu(_) | Content::Train(_) => true,
+            Content::Raw(_) => self.pti(0).is_user(),
         }
     }
     /// True if the last cell of the run is the last cell of a PDU.
     #[must_use]
     pub fn ends_pdu(&self) -> bool {
         match &self.content {
-            Content::Pdu { pdu, first } => first + self.count == pdu.cells(),
-            Content::Train { train, first } => train.is_end(first + self.count),
-            Content::Raw { .. } => self.pti(self.count.saturating_sub(1)).is_end(),
+            Content::Nothing => false,
+            Content::Pdu(pdu) => self.first + self.count == pdu.cells(),
+            Content::Train(train) => train.is_end(self.first + self.count),
+            Content::Raw(_) => self.pti(self.count.saturating_sub(1)).is_end(),
         }
     }
     /// True if the first cell is the last cell of a PDU.
     pub(super) fn begins_with_end(&self) -> bool {
         match &self.content {
-            Content::Pdu { pdu, first } => first + 1 == pdu.cells(),
-            Content::Train { train, first } => train.is_end(first + 1),
-            Content::Raw { .. } => self.pti(0).is_end(),
+            Content::Nothing => false,
+            Content::Pdu(pdu) => self.first + 1 == pdu.cells(),
+            Content::Train(train) => train.is_end(self.first + 1),
+            Content::Raw(_) => self.pti(0).is_end(),
         }
     }
     /// Number of ends of PDUs in the run.
     #[must_use]
     pub fn ends(&self) -> u16 {
         match &self.content {
-            Content::Train { train, first } => {
-                train.ends_before(first + self.count) - train.ends_before(*first)
+            Content::Train(train) => {
+                train.ends_before(self.first + self.count) - train.ends_before(self.first)
             }
-            Content::Pdu { .. } | Content::Raw { .. } => u16::from(self.ends_pdu()),
+            Content::Pdu(_) | Content::Raw(_) => u16::from(self.ends_pdu()),
+            Content::Nothing => 0,
+        }
+    }
+    /// Moves the cells of `from` here; `from` has no cells then.
+    ///
+    /// The parts move one by one. A copy of all octets at once takes 16 of them at a time, and a processor that reads
+    /// 16 octets right after writes of less than 16 must wait until these writes are in the cache.
+    #[inline(always)]
+    pub(super) fn take_from(&mut self, from: &mut Self) {
+        use core::mem::{forget, replace, take};
+        if !matches!(self.content, Content::Nothing) || self.timing.is_some() {
+            self.clear();
+        }
+        // What is replaced has nothing to drop.
+        forget(replace(&mut self.content, take(&mut from.content)));
+        forget(replace(&mut self.timing, from.timing.take()));
+        self.first = from.first;
+        self.clp = from.clp;
+        self.vc = from.vc;
+        self.count = from.count;
+        self.congested = from.congested;
+    }
+    #[cold]
+    #[inline(never)]
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+    /// Number of ends of PDUs in the run, if its cells carry user data; otherwise 0.
+    #[inline]
+    pub(super) fn user_ends(&self) -> u16 {
+        match &self.content {
+            Content::Nothing => 0,
+            Content::Pdu(pdu) => u16::from(self.first + self.count == pdu.cells()),
+            // All cells of a block but single ones are user cells.
+            Content::Raw(_) => {
+                let last = self.pti(self.count.saturating_sub(1));
+                u16::from(last.is_user() && last.is_end())
+            }
+            Content::Train(_) => self.ends(),
         }
     }
     /// Number of cells behind the last end of a PDU; all cells if there is no end.
@@ -335,17 +370,19 @@ impl CellRun {
     pub fn tail(&self) -> u16 {
         match (&self.content, self.ends()) {
             (_, 0) => self.count,
-            (Content::Train { train, first }, _) => train.tail_before(first + self.count),
-            (Content::Pdu { .. } | Content::Raw { .. }, _) => 0,
+            (Content::Train(train), _) => train.tail_before(self.first + self.count),
+            (Content::Nothing | Content::Pdu(_) | Content::Raw(_), _) => 0,
         }
     }
     /// The payload type of cell `index` of the run, as its source set it.
+    #[inline]
     fn pti(&self, index: u16) -> Pti {
         match &self.content {
-            Content::Pdu { pdu, first } => Pti::user(first + index + 1 == pdu.cells()),
-            Content::Train { train, first } => Pti::user(train.is_end(first + index + 1)),
-            Content::Raw { cells, first } => {
-                let cell = cells.cells().get(usize::from(first + index));
+            Content::Nothing => Pti::USER,
+            Content::Pdu(pdu) => Pti::user(self.first + index + 1 == pdu.cells()),
+            Content::Train(train) => Pti::user(train.is_end(self.first + index + 1)),
+            Content::Raw(cells) => {
+                let cell = cells.cells().get(usize::from(self.first + index));
                 cell.map_or(Pti::USER, |cell| cell.pti)
             }
         }
@@ -360,32 +397,25 @@ impl CellRun {
     fn front(&mut self, count: u16) -> Self {
         let mut front = self.clone();
         front.count = count;
-        let (Content::Pdu { first, .. }
-        | Content::Train { first, .. }
-        | Content::Raw { first, .. }) = &mut self.content;
-        *first += count;
-        self.count -= count;
+        self.skip(count);
         front
     }
     /// Removes the first cell without a look at it. The run may have no cells afterwards.
     #[inline]
     pub(super) const fn skip_cell(&mut self) {
-        let (Content::Pdu { first, .. }
-        | Content::Train { first, .. }
-        | Content::Raw { first, .. }) = &mut self.content;
-        *first += 1;
-        self.count = self.count.saturating_sub(1);
+        self.skip(1);
+    }
+    #[inline]
+    const fn skip(&mut self, cells: u16) {
+        self.first += cells;
+        self.count = self.count.saturating_sub(cells);
     }
     /// Appends `next` if its cells directly follow those of this run.
     pub fn try_join(&mut self, next: &Self) -> bool {
         let same = match (&self.content, &next.content) {
-            (Content::Pdu { pdu, .. }, Content::Pdu { pdu: other, .. }) => pdu.is_same(other),
-            (Content::Train { train, .. }, Content::Train { train: other, .. }) => {
-                train.is_same(other)
-            }
-            (Content::Raw { cells, .. }, Content::Raw { cells: other, .. }) => {
-                Arc::ptr_eq(cells, other)
-            }
+            (Content::Pdu(pdu), Content::Pdu(other)) => pdu.is_same(other),
+            (Content::Train(train), Content::Train(other)) => train.is_same(other),
+            (Content::Raw(cells), Content::Raw(other)) => Arc::ptr_eq(cells, other),
             _ => false,
         };
         let fits = same && self.first() + self.count == next.first() && self.timing == next.timing;
@@ -414,11 +444,11 @@ impl CellRun {
     /// all of `rest`.
     pub fn next_single(rest: &mut Option<Self>) -> Option<Self> {
         let mut run = rest.take()?;
-        let Content::Train { train, first } = &run.content else {
+        let Content::Train(train) = &run.content else {
             return Some(run);
         };
-        let (index, within) = train.place(*first);
-        let (pdu, before) = (train.pdu(index), first - within);
+        let (index, within) = train.place(run.first);
+        let (pdu, before) = (train.pdu(index), run.first - within);
         let mut front = match run.split_off_front(pdu.cells() - within) {
             Some(front) => {
                 *rest = Some(run);
@@ -426,7 +456,7 @@ impl CellRun {
             }
             None => run,
         };
-        front.content = Content::Pdu { pdu, first: within };
+        (front.content, front.first) = (Content::Pdu(pdu), within);
         if let Some(timing) = front.timing {
             front.timing = Some(Arc::new(timing.from_cell(before)));
         }
@@ -444,12 +474,13 @@ impl CellRun {
     }
     fn payloads(&self, see: &mut dyn FnMut(&[u8; PAYLOAD_LEN])) {
         match &self.content {
-            Content::Pdu { pdu, first } => aal5::Segmenter::new(pdu.sdu(), pdu.uu())
-                .skip(usize::from(*first))
+            Content::Nothing => {}
+            Content::Pdu(pdu) => aal5::Segmenter::new(pdu.sdu(), pdu.uu())
+                .skip(usize::from(self.first))
                 .take(usize::from(self.count))
                 .for_each(|(payload, _)| see(&payload)),
-            Content::Train { .. } => self.clone().singles().for_each(|run| run.payloads(see)),
-            Content::Raw { .. } => {
+            Content::Train(_) => self.clone().singles().for_each(|run| run.payloads(see)),
+            Content::Raw(_) => {
                 let cells = self.raw_cells().unwrap_or_default();
                 cells.iter().for_each(|cell| see(&cell.payload));
             }
@@ -489,6 +520,6 @@ mod tests {
         assert!(front.try_join(&rest));
         assert_eq!(front.count, 5);
         assert!(front.split_off_front(5).is_none());
-        assert_eq!(size_of::<CellRun>(), 32);
+        assert_eq!(size_of::<CellRun>(), 40);
     }
 }

@@ -30,7 +30,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 /// Number of a queue at its port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QueueId(pub(super) u32);
 
 /// Sizes of a port's buffers.
@@ -164,8 +164,8 @@ fn log_all(
     log.extend(gone);
 }
 
-/// Cells that leave.
-#[derive(Clone, Debug)]
+/// Cells that leave. The default has no cells.
+#[derive(Clone, Debug, Default)]
 pub struct Departure {
     /// Their queue.
     pub queue: QueueId,
@@ -290,6 +290,7 @@ impl OutputPort {
         queue.frame_discard = config.frame_discard;
         if config.shaped {
             queue.shaper = Shaper::new(&config.traffic).map(Box::new);
+            queue.shaped = queue.shaper.is_some();
         }
         let index = match self.free.pop() {
             Some(index) => {
@@ -431,7 +432,14 @@ impl OutputPort {
     }
 
     /// Offers cells to a queue. A queue that is not open accepts no cells.
-    pub fn enqueue(&mut self, id: QueueId, run: CellRun, now: Instant) -> Admission {
+    #[inline]
+    pub fn enqueue(&mut self, id: QueueId, mut run: CellRun, now: Instant) -> Admission {
+        self.offer(id, &mut run, now)
+    }
+
+    /// Like [`Self::enqueue`]; the run is taken from its place.
+    #[inline]
+    pub(super) fn offer(&mut self, id: QueueId, run: &mut CellRun, now: Instant) -> Admission {
         let slot = self.runs.park(run);
         self.told = self.told.max(now);
         if self.late {
@@ -476,7 +484,12 @@ impl OutputPort {
         let admission = queue.push(slot, (self.pools[pool], limits), &mut self.runs)?;
         self.pools[pool] += u32::from(admission.accepted);
         if was_empty && admission.accepted > 0 {
-            self.wake(id, now);
+            if queue.shaped {
+                self.wake(id, now);
+            } else {
+                let (class, turn) = (queue.class, (id.0, queue.opened));
+                self.make_ready(turn, class, now);
+            }
         }
         Some(admission)
     }
@@ -489,9 +502,9 @@ impl OutputPort {
     }
 
     fn catch_up(&mut self, now: Instant) {
-        let mut departure = None;
-        while self.depart(now, 1, &mut departure).is_some() {
-            self.departed.extend(departure.take());
+        let mut departure = Departure::default();
+        while self.depart(now, 1, &mut departure) {
+            self.departed.push_back(std::mem::take(&mut departure));
         }
     }
 
@@ -548,6 +561,7 @@ impl OutputPort {
         self.waiting.push(Reverse((at, self.waits, turn)));
     }
 
+    #[inline]
     fn make_ready(&mut self, turn: Turn, class: u8, at: Instant) {
         if self.ready_count == 0 {
             self.ready_since = at;
@@ -582,49 +596,67 @@ impl OutputPort {
     }
 
     /// Sends up to `max` cells of one run, if a departure is due at `now`.
-    #[inline]
     pub fn pop(&mut self, now: Instant, max: u16) -> Option<Departure> {
-        let mut departure = None;
-        if self.departed.is_empty() {
-            self.depart(now, max, &mut departure);
-        } else {
-            departure = self.departed.pop_front();
-        }
-        departure
+        let mut departure = Departure::default();
+        self.pop_to(now, max, &mut departure).then_some(departure)
     }
 
-    /// Decides the next departure that is due at `now`; `Some` if there is one. The run goes from the queue to `to` in
-    /// one step, because a second copy right behind the first one would wait for its octets.
-    fn depart(&mut self, now: Instant, max: u16, to: &mut Option<Departure>) -> Option<()> {
-        let (turn, start) = self.next_turn(now)?;
-        let queue = self.queues.get_mut(turn.0 as usize)?.as_mut()?;
-        if let Some(over) = queue.drop_empty(&mut self.runs) {
-            self.left.push((turn.0, over));
+    /// Like [`Self::pop`], for a driver that uses the same departure again; false if no departure is due. The run is
+    /// copied once, from the queue to `to`: a processor that copies octets again right behind a copy waits for them.
+    #[inline]
+    pub fn pop_to(&mut self, now: Instant, max: u16, to: &mut Departure) -> bool {
+        if self.departed.is_empty() {
+            return self.depart(now, max, to);
         }
-        let count = queue.next(max.max(1), self.turn, &self.runs)?;
+        self.departed
+            .pop_front()
+            .map(|departure| *to = departure)
+            .is_some()
+    }
+
+    /// Decides the next departure that is due at `now`; false if there is no departure.
+    fn depart(&mut self, now: Instant, max: u16, to: &mut Departure) -> bool {
+        let Some((turn, start)) = self.next_turn(now) else {
+            return false;
+        };
+        let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {
+            return false;
+        };
+        let mut count = queue.next(max.max(1), self.turn, &self.runs);
+        if count == Some(0) {
+            let over = queue.drop_empty(&mut self.runs);
+            self.left.extend(over.map(|over| (turn.0, over)));
+            count = queue.next(max.max(1), self.turn, &self.runs);
+        }
+        let Some(count) = count else {
+            return false;
+        };
         self.line.not_before(self.ready_since);
         self.line.advance(count);
-        let departure = to.insert(Departure {
-            queue: QueueId(turn.0),
-            run: queue.pop(count, &mut self.runs)?,
-            start,
-            finish: self.line.at(),
-        });
-        departure.run.vc = queue.label(departure.run.vc);
-        if max > 1
-            && queue.pool() == 0
-            && let Some(shaper) = &queue.shaper
-        {
-            let timing = shaper.calendar(start, departure.run.first());
-            departure.run.timing = Some(Arc::new(timing));
+        queue.pop(count, &mut self.runs, &mut to.run);
+        (to.queue, to.start, to.finish) = (QueueId(turn.0), start, self.line.at());
+        if queue.shaped {
+            if max > 1
+                && queue.pool() == 0
+                && let Some(shaper) = &queue.shaper
+            {
+                let timing = shaper.calendar(start, to.run.first());
+                to.run.timing = Some(Arc::new(timing));
+            }
+            self.sent(turn, start, count);
+            return true;
         }
-        self.sent(turn, start, count);
-        Some(())
+        let (more, class) = (queue.cells > 0, queue.class);
+        self.pools[queue.pool()] -= u32::from(count);
+        if more {
+            self.make_ready(turn, class, start);
+        }
+        true
     }
 
     /// The queue whose turn it is, and when its next cell begins, if that is due at `now`. The queue has no turn then
     /// until [`Self::sent`].
-    #[inline]
+    #[inline(always)]
     fn next_turn(&mut self, now: Instant) -> Option<(Turn, Instant)> {
         self.told = self.told.max(now);
         let start = self.next_start().filter(|start| *start <= now)?;

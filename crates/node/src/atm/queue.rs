@@ -95,6 +95,8 @@ pub(super) struct VcQueue {
     pub(super) opened: u32,
     /// True if the shaper holds the queue back.
     pub(super) held: bool,
+    /// True if there is a shaper; so the cells of other queues need no look at it.
+    pub(super) shaped: bool,
     pub(super) shaper: Option<Box<Shaper>>,
     dropped: Option<Box<Drops>>,
     /// The PDU that was last recorded in the port's log of drops.
@@ -118,6 +120,7 @@ impl VcQueue {
             pdus_out: 0,
             opened,
             held: false,
+            shaped: false,
             shaper: None,
             dropped: None,
             logged: None,
@@ -198,7 +201,7 @@ impl VcQueue {
         }
         let accepted = run.count;
         if run.is_user() {
-            let end = run.ends_pdu();
+            let end = run.user_ends() > 0 && (!train || run.ends_pdu());
             self.frame = if end { Frame::Between } else { Frame::Passing };
             match run.train() {
                 Some(_) if run.ends() > 0 => self.since_end = run.tail().into(),
@@ -229,9 +232,9 @@ impl VcQueue {
         store: &mut RunStore,
     ) -> Option<Admission> {
         let mut total = Admission::default();
-        for single in run.singles() {
+        for mut single in run.singles() {
             let level = pool.0 + u32::from(total.accepted);
-            let slot = store.park(single);
+            let slot = store.park(&mut single);
             let one = self.push(slot, (level, pool.1), store)?;
             total.accepted += one.accepted;
             total.dropped += one.dropped;
@@ -359,29 +362,33 @@ impl VcQueue {
         let front = store.front(&self.runs)?;
         let count = front.count.min(max);
         Some(match &front.content {
-            Content::Train { train, first } => count.min(train.turn(*first, turn)),
-            Content::Pdu { .. } | Content::Raw { .. } => count,
+            Content::Train(train) => count.min(train.turn(front.first, turn)),
+            Content::Nothing | Content::Pdu(_) | Content::Raw(_) => count,
         })
     }
 
-    /// Removes the next cells of one run, at most `max`, with the label of the incoming link.
-    #[inline]
-    pub(super) fn pop(&mut self, max: u16, store: &mut RunStore) -> Option<CellRun> {
-        let (front, trains) = store.first(&self.runs)?;
-        let run = match front.split_off_front(max) {
-            Some(part) => part,
-            None if trains.out == NO_TRAIN => store.pop(&mut self.runs)?,
-            None => {
-                // The train may go on, and must be ended if it does not.
+    /// Moves the next cells of one run, at most `max`, to `to`; false if no cell waits. They have the label of the
+    /// outgoing link then.
+    #[inline(always)]
+    pub(super) fn pop(&mut self, max: u16, store: &mut RunStore, to: &mut CellRun) -> bool {
+        let Some((front, trains)) = store.first(&self.runs) else {
+            return false;
+        };
+        if max < front.count || trains.out != NO_TRAIN {
+            // A train may go on when all its cells have left, and must be ended if it does not.
+            *to = front.split_off_front(max).unwrap_or_else(|| {
                 let run = front.clone();
                 (0..run.count).for_each(|_| front.skip_cell());
                 run
-            }
-        };
-        self.cells -= u32::from(run.count);
-        self.cells_out += u64::from(run.count);
-        self.pdus_out += u64::from(if run.is_user() { run.ends() } else { 0 });
-        Some(run)
+            });
+        } else {
+            store.pop_to(&mut self.runs, to);
+        }
+        self.cells -= u32::from(to.count);
+        self.cells_out += u64::from(to.count);
+        self.pdus_out += u64::from(to.user_ends());
+        to.vc = self.label(to.vc);
+        true
     }
 
     /// Forgets the first run if all its cells have left; returns the train into which they left.
@@ -406,9 +413,10 @@ impl VcQueue {
         pool: (u32, &Limits),
         store: &mut RunStore,
     ) -> bool {
-        let Content::Pdu { pdu, first } = &run.content else {
+        let Some(pdu) = run.pdu() else {
             return false;
         };
+        let first = run.first;
         let below = self.cells < self.threshold(&self.limits, run.clp)
             && pool.0 < self.threshold(pool.1, run.clp);
         if !below || !matches!(self.frame, Frame::Between | Frame::Passing) {
@@ -420,7 +428,7 @@ impl VcQueue {
         self.cells += 1;
         self.peak = self.peak.max(self.cells);
         if let Some((last, trains)) = store.last(&self.runs) {
-            if trains.input == input && last.first() + last.count == *first {
+            if trains.input == input && last.first() + last.count == first {
                 last.count += 1;
                 return true;
             }

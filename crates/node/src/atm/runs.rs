@@ -27,8 +27,8 @@ impl RunList {
 
 #[derive(Debug)]
 struct Slot {
-    /// `None` while the slot is free.
-    run: Option<CellRun>,
+    /// Without cells while the slot is free.
+    run: CellRun,
     /// The next slot of the list, or the next free slot.
     next: u32,
     /// The trains of the run.
@@ -70,8 +70,8 @@ impl Default for RunStore {
 impl RunStore {
     /// Puts a run into a slot that belongs to no list yet. The octets of the run are copied here, and not again before
     /// the run leaves.
-    #[inline]
-    pub(super) fn park(&mut self, run: CellRun) -> u32 {
+    #[inline(always)]
+    pub(super) fn park(&mut self, run: &mut CellRun) -> u32 {
         if self.free == NO_SLOT {
             self.grow();
         }
@@ -80,10 +80,7 @@ impl RunStore {
             self.free = slot.next;
             slot.next = NO_SLOT;
             slot.trains = Joined::NO;
-            // A free slot is empty. The check keeps the compiler from dropping an old run, and from copying twice.
-            if slot.run.is_none() {
-                slot.run = Some(run);
-            }
+            slot.run.take_from(run);
         }
         index
     }
@@ -91,7 +88,7 @@ impl RunStore {
     /// The run in a slot.
     #[inline]
     pub(super) fn parked(&self, index: u32) -> Option<&CellRun> {
-        self.slots.get(index as usize)?.run.as_ref()
+        self.slots.get(index as usize).map(|slot| &slot.run)
     }
 
     /// Removes a run from a slot that belongs to no list.
@@ -100,7 +97,7 @@ impl RunStore {
         let slot = self.slots.get_mut(index as usize)?;
         slot.next = self.free;
         self.free = index;
-        slot.run.take()
+        Some(core::mem::take(&mut slot.run))
     }
 
     /// Appends a slot that belongs to no list.
@@ -114,8 +111,8 @@ impl RunStore {
     }
 
     /// Appends a run to a list.
-    pub(super) fn push(&mut self, list: &mut RunList, run: CellRun) {
-        let index = self.park(run);
+    pub(super) fn push(&mut self, list: &mut RunList, mut run: CellRun) {
+        let index = self.park(&mut run);
         self.link(list, index);
     }
 
@@ -123,22 +120,33 @@ impl RunStore {
     fn grow(&mut self) {
         self.free = self.slots.len() as u32;
         self.slots.push(Slot {
-            run: None,
+            run: CellRun::default(),
             next: NO_SLOT,
             trains: Joined::NO,
         });
     }
 
-    /// Removes the first run of a list.
-    #[inline]
-    pub(super) fn pop(&mut self, list: &mut RunList) -> Option<CellRun> {
+    /// Moves the first run of a list to `to`; false if there is no run. The octets of the run are copied once.
+    #[inline(always)]
+    pub(super) fn pop_to(&mut self, list: &mut RunList, to: &mut CellRun) -> bool {
         let index = list.head;
-        let slot = self.slots.get(index as usize)?;
+        let Some(slot) = self.slots.get_mut(index as usize) else {
+            return false;
+        };
         list.head = slot.next;
         if list.head == NO_SLOT {
             list.tail = NO_SLOT;
         }
-        self.unpark(index)
+        slot.next = self.free;
+        self.free = index;
+        to.take_from(&mut slot.run);
+        true
+    }
+
+    /// Removes the first run of a list.
+    pub(super) fn pop(&mut self, list: &mut RunList) -> Option<CellRun> {
+        let mut run = CellRun::default();
+        self.pop_to(list, &mut run).then_some(run)
     }
 
     /// The first run of a list.
@@ -149,21 +157,23 @@ impl RunStore {
 
     /// The last run of a list.
     pub(super) fn back_mut(&mut self, list: &RunList) -> Option<&mut CellRun> {
-        self.slots.get_mut(list.tail as usize)?.run.as_mut()
+        self.slots
+            .get_mut(list.tail as usize)
+            .map(|slot| &mut slot.run)
     }
 
     /// The first run of a list, with its trains.
     #[inline]
     pub(super) fn first(&mut self, list: &RunList) -> Option<(&mut CellRun, &mut Joined)> {
         let slot = self.slots.get_mut(list.head as usize)?;
-        Some((slot.run.as_mut()?, &mut slot.trains))
+        Some((&mut slot.run, &mut slot.trains))
     }
 
     /// The last run of a list, with its trains.
     #[inline]
     pub(super) fn last(&mut self, list: &RunList) -> Option<(&mut CellRun, &mut Joined)> {
         let slot = self.slots.get_mut(list.tail as usize)?;
-        Some((slot.run.as_mut()?, &mut slot.trains))
+        Some((&mut slot.run, &mut slot.trains))
     }
 
     /// The trains into which the runs of a list leave, in order.
@@ -182,7 +192,7 @@ impl RunStore {
         core::iter::from_fn(move || {
             let slot = self.slots.get(next as usize)?;
             next = slot.next;
-            slot.run.as_ref()
+            Some(&slot.run)
         })
     }
 

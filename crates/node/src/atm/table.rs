@@ -13,6 +13,7 @@ pub struct VcTable {
 
 impl VcTable {
     /// The entry of a VC: that of its whole path, or else its own.
+    #[inline]
     #[must_use]
     pub fn get(&self, vc: Vc) -> Option<usize> {
         let vpi = usize::from(vc.vpi);
@@ -22,6 +23,7 @@ impl VcTable {
         }
     }
     /// The entry of a single channel.
+    #[inline]
     #[must_use]
     pub fn channel(&self, vc: Vc) -> Option<usize> {
         let channels = self.channels.get(usize::from(vc.vpi))?;

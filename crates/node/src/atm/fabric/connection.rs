@@ -19,6 +19,11 @@ struct Losses {
     upc: UpcCounters,
 }
 
+/// The second and further leaves of a connection; at least one. A box around them keeps the mark of free entries of the
+/// table, which each cell reads, away from their length.
+#[derive(Debug, Default)]
+pub(super) struct More(Vec<Leaf>);
+
 /// What each cell needs comes first, in the order of declaration: two lines of the processor's cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -33,7 +38,7 @@ pub(super) struct Connection {
     pub(super) policer: Option<Policer>,
     losses: Option<Box<Losses>>,
     /// The second and further leaves.
-    pub(super) more: Vec<Leaf>,
+    pub(super) more: Option<Box<More>>,
     pub(super) traffic: TrafficParams,
 }
 
@@ -48,30 +53,45 @@ impl Connection {
             local: false,
             policer: None,
             losses: None,
-            more: Vec::new(),
+            more: None,
             traffic,
         }
     }
 
     /// All leaves, in the order in which they get their copies.
     pub(super) fn leaves(&self) -> impl Iterator<Item = Leaf> {
-        self.leaf.into_iter().chain(self.more.iter().copied())
+        self.leaf.into_iter().chain(self.more().iter().copied())
     }
 
     pub(super) fn add_leaf(&mut self, leaf: Leaf) {
         match self.leaf {
             None => self.leaf = Some(leaf),
-            Some(_) => self.more.push(leaf),
+            Some(_) => self.more.get_or_insert_default().0.push(leaf),
         }
     }
 
     pub(super) fn remove_leaf(&mut self, to: PortVc) -> Option<Leaf> {
         if self.leaf.is_some_and(|leaf| leaf.to == to) {
-            let next = (!self.more.is_empty()).then(|| self.more.remove(0));
+            let next = self.take_more(0);
             return std::mem::replace(&mut self.leaf, next);
         }
-        let at = self.more.iter().position(|leaf| leaf.to == to)?;
-        Some(self.more.remove(at))
+        let at = self.more().iter().position(|leaf| leaf.to == to)?;
+        self.take_more(at)
+    }
+
+    /// The second and further leaves.
+    pub(super) fn more(&self) -> &[Leaf] {
+        self.more.as_ref().map_or(&[], |more| &more.0)
+    }
+
+    /// Removes the leaf number `at` of [`Self::more`].
+    fn take_more(&mut self, at: usize) -> Option<Leaf> {
+        let more = self.more.as_mut()?;
+        let leaf = more.0.remove(at);
+        if more.0.is_empty() {
+            self.more = None;
+        }
+        Some(leaf)
     }
 
     #[cold]

@@ -22,7 +22,7 @@ impl Fabric {
         let index = self.find(at)?;
         let connection = self.connections.get(index)?.as_ref()?;
         let plain = !connection.local && connection.policer.is_none();
-        let leaf = connection.leaf.filter(|_| connection.more.is_empty())?;
+        let leaf = connection.leaf.filter(|_| connection.more.is_none())?;
         (plain && self.link_is_up(at.port)).then_some(Through {
             port: leaf.to.port,
             queue: leaf.queue,
