@@ -2,12 +2,18 @@
 //!
 //! If the collected cells are exactly those of one undamaged PDU, that PDU is delivered without a look at its octets.
 //! Otherwise the octets are put together and AAL5 checks them with the CRC. So a lost cell, a lost last cell and a
-//! damaged or misdelivered cell have the same effect as on a real receiver.
+//! damaged or misdelivered cell have the same effect as on a real receiver. Cells with their own octets are copied when
+//! they come, so the blocks that they come in are free for the next cells.
 
-use super::pdu::{CellRun, Content, Pdu};
+use super::pdu::{CellRun, Pdu};
+use super::raw::RawCell;
 use super::train::TrainPart;
 use aerostat_wire::aal5::{self, PduError, ReassemblyCounters, cells_for};
 use aerostat_wire::cell::PAYLOAD_LEN;
+
+/// Octets that a VC reserves at most for a PDU whose first cell has come: 9180 octets in cells of AAL5. Longer PDUs grow
+/// as their cells come, so that one cell does not reserve memory for many.
+const MOST_ROOM: usize = 192 * PAYLOAD_LEN;
 
 /// A received SDU.
 #[derive(Clone, Debug)]
@@ -23,9 +29,18 @@ pub struct Received {
 /// AAL5 receiver of one VC, fed with runs of cells.
 #[derive(Clone, Debug)]
 pub struct RunReassembler {
+    /// The collected runs. If `octets` has cells, only those runs that have cells of PDUs.
     runs: Vec<CellRun>,
+    /// The octets of all cells so far, if the first of them had their own octets; otherwise empty.
+    octets: Vec<u8>,
+    /// Octets of the last PDU that was put together: the next PDU of a VC is often as long.
+    room: u16,
+    /// True if any cell had CLP 1.
+    clp: bool,
     cells: usize,
     max_sdu: usize,
+    /// Cells of such an SDU.
+    max_cells: usize,
     skipping: bool,
     /// The PDUs whose cells were in the last failed PDU, until they are taken.
     failed: Vec<Pdu>,
@@ -43,8 +58,12 @@ impl RunReassembler {
         };
         Self {
             runs: Vec::new(),
+            octets: Vec::new(),
+            room: 0,
+            clp: false,
             cells: 0,
             max_sdu,
+            max_cells: cells_for(max_sdu),
             skipping: false,
             failed: Vec::new(),
             counters: ReassemblyCounters::default(),
@@ -68,11 +87,35 @@ impl RunReassembler {
 
     fn next_pdu(&mut self) {
         self.runs.clear();
+        // A VC that waits for its next PDU keeps no memory.
+        self.octets = Vec::new();
+        self.clp = false;
         self.cells = 0;
     }
 
     /// Takes a run. `Some` if it completes a PDU or shows that the PDU is bad. Runs without user data are ignored.
-    pub fn push(&mut self, mut run: CellRun) -> Option<Result<Received, PduError>> {
+    pub fn push(&mut self, run: CellRun) -> Option<Result<Received, PduError>> {
+        let copied = (self.runs.is_empty() || !self.octets.is_empty()) && !self.skipping;
+        let fits = self.cells + usize::from(run.count) <= self.max_cells;
+        if copied
+            && fits
+            && let Some(cells @ [.., last]) = run.raw_cells()
+        {
+            // The common case of cells from outside: the block is read where it is.
+            if !last.pti.is_user() {
+                return None;
+            }
+            self.counters.cells += cells.len() as u64;
+            self.cells += cells.len();
+            self.clp |= run.clp;
+            self.copy(cells);
+            return last.pti.is_end().then(|| self.complete(run.congested));
+        }
+        self.push_any(run)
+    }
+
+    #[inline(never)]
+    fn push_any(&mut self, mut run: CellRun) -> Option<Result<Received, PduError>> {
         if !run.is_user() {
             return None;
         }
@@ -83,7 +126,7 @@ impl RunReassembler {
             return None;
         }
         // The cells in front of the one that is too many belong to the PDU that fails.
-        let room = cells_for(self.max_sdu).saturating_sub(self.cells);
+        let room = self.max_cells.saturating_sub(self.cells);
         if let Ok(room @ 1..) = u16::try_from(room)
             && let Some(front) = run.split_off_front(room)
         {
@@ -91,17 +134,36 @@ impl RunReassembler {
             self.keep(front);
         }
         self.cells += usize::from(run.count);
-        if self.cells > cells_for(self.max_sdu) {
+        if self.cells > self.max_cells {
             self.skipping = !ends;
             return Some(self.fail(PduError::TooLong));
         }
+        let congested = run.congested;
         self.keep(run);
-        ends.then(|| self.complete())
+        ends.then(|| self.complete(congested))
     }
 
     fn keep(&mut self, run: CellRun) {
+        self.clp |= run.clp;
+        if let Some(cells) = run.raw_cells() {
+            if self.runs.is_empty() || !self.octets.is_empty() {
+                return self.copy(cells);
+            }
+        } else if !self.octets.is_empty() {
+            run.each_payload(|payload| self.octets.extend_from_slice(payload));
+        }
         if !self.runs.last_mut().is_some_and(|last| last.try_join(&run)) {
             self.runs.push(run);
+        }
+    }
+
+    /// Copies cells that have their own octets.
+    fn copy(&mut self, cells: &[RawCell]) {
+        if self.octets.is_empty() {
+            self.octets.reserve_exact(usize::from(self.room));
+        }
+        for cell in cells {
+            self.octets.extend_from_slice(&cell.payload);
         }
     }
 
@@ -124,18 +186,27 @@ impl RunReassembler {
         Some(part)
     }
 
-    fn complete(&mut self) -> Result<Received, PduError> {
-        let clp = self.runs.iter().any(|run| run.clp);
-        let congested = self.runs.last().is_some_and(|run| run.congested);
-        let pdu = match self.whole() {
+    fn complete(&mut self, congested: bool) -> Result<Received, PduError> {
+        let clp = self.clp;
+        let whole = if self.octets.is_empty() {
+            self.whole()
+        } else {
+            None
+        };
+        let pdu = match whole {
             Some(pdu) => pdu,
             None => {
-                let mut octets = Vec::with_capacity(self.cells * PAYLOAD_LEN);
-                for run in &self.runs {
-                    run.each_payload(|payload| octets.extend(payload));
+                let mut octets = std::mem::take(&mut self.octets);
+                if octets.is_empty() {
+                    octets.reserve_exact(self.cells * PAYLOAD_LEN);
+                    for run in &self.runs {
+                        run.each_payload(|payload| octets.extend_from_slice(payload));
+                    }
+                } else {
+                    self.room = octets.len().min(MOST_ROOM) as u16;
                 }
-                match aal5::decode_pdu(&octets) {
-                    Ok((sdu, uu)) => Pdu::with(sdu.to_vec(), uu, clp),
+                match aal5::strip_pdu(&mut octets) {
+                    Ok(uu) => Pdu::with(octets, uu, clp),
                     Err(error) => return self.fail(error),
                 }
             }
@@ -157,10 +228,8 @@ impl RunReassembler {
         let mut next = 0;
         let mut whole: Option<&Pdu> = None;
         for run in &self.runs {
-            let Content::Pdu { pdu, first } = &run.content else {
-                return None;
-            };
-            if *first != next || whole.is_some_and(|other| !other.is_same(pdu)) {
+            let pdu = run.pdu()?;
+            if run.first != next || whole.is_some_and(|other| !other.is_same(pdu)) {
                 return None;
             }
             whole = Some(pdu);
@@ -214,18 +283,22 @@ mod tests {
 
     proptest! {
         /// With any cells lost or damaged, the results are the same SDUs and the same errors as those of the octet
-        /// receiver.
+        /// receiver, be they cells of PDUs or cells with their own octets.
         #[test]
         fn agrees_with_the_octet_receiver(
-            sdus in proptest::collection::vec((1_usize..400, any::<u8>()), 1..12),
+            sdus in proptest::collection::vec((1_usize..400, any::<u8>(), any::<bool>()), 1..12),
             fates in proptest::collection::vec(0_u8..12, 120),
             max_sdu in 100_u16..400,
         ) {
             let mut runs = RunReassembler::new(max_sdu);
             let mut octets = Reassembler::new(max_sdu);
             let mut fates = fates.into_iter().cycle();
-            for (len, fill) in sdus {
+            for (len, fill, raw) in sdus {
                 for mut cell in cells(len, fill) {
+                    if raw {
+                        let own = cell.to_cells()[0];
+                        cell = CellRun::raw(cell.vc, own.header.pti, own.payload);
+                    }
                     match fates.next() {
                         Some(0) => continue,
                         Some(1) => {
