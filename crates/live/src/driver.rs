@@ -489,6 +489,11 @@ impl<'a> Driver<'a> {
             let link = &mut self.outside[place];
             more |= link.turn(self.poll.registry(), now, &mut self.inbox, &mut told);
             let node = link.node;
+            let labels = told.iter().filter_map(|event| match event {
+                outside::Event::Cells(run) => Some(run.vc),
+                _ => None,
+            });
+            self.world.outside_ahead(node, labels);
             for event in told.drain(..) {
                 self.outside_event(node, event, now, tell);
             }

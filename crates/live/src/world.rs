@@ -40,6 +40,7 @@ use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::Switch;
 use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_wire::Vc;
 use aerostat_wire::pcapng::Direction;
 use line::RunLine;
 use probe::Probe;
@@ -299,6 +300,17 @@ impl World {
         }
         let changed = self.refresh_links();
         self.tell_links(&changed);
+    }
+
+    /// Tells that runs of cells on these VCs come next from the far end of a link out of the lab: a switch there looks at
+    /// their connections all at once. This changes nothing but the time that it takes.
+    pub fn outside_ahead(&self, node: NodeId, labels: impl IntoIterator<Item = Vc>) {
+        let to =
+            (self.plant.line_from(LinkEnd { node, port: 0 })).map(|line| self.plant.line(line).to);
+        let switch = to.and_then(|to| self.plant.node(to.node)?.as_switch().zip(Some(to.port)));
+        if let Some((switch, port)) = switch {
+            switch.fabric().look_ahead(port, labels);
+        }
     }
 
     /// Cells from the far end of a link out of the lab.

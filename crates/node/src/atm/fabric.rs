@@ -8,6 +8,7 @@
 //! Source of the rules: I.361, I.610 §10.2.3, Traffic Management 4.0 §4 and §5. Not implemented: AIS and RDI
 //! generation on link failure, performance management, ABR feedback.
 
+mod ahead;
 mod connection;
 mod policing;
 mod through;

@@ -16,6 +16,12 @@ pub struct Level {
 }
 
 impl OutputPort {
+    /// Reads the entry of a queue; any number.
+    #[inline]
+    pub(in crate::atm) fn glance(&self, id: QueueId) -> u32 {
+        self.queue(id).map_or(0, |queue| queue.opened)
+    }
+
     /// The level of a queue after all departures due by `now`; `None` if the queue is not open.
     pub fn level(&mut self, id: QueueId, now: Instant) -> Option<Level> {
         if self.late {
