@@ -128,6 +128,21 @@ impl TrafficParams {
         }
         Ok(())
     }
+
+    /// Reads the contract of one direction, whose parameters must not contradict each other.
+    ///
+    /// # Errors
+    /// As its `FromStr`, and the first contradiction with the place of its parameter. See [`Self::check`].
+    pub fn from_request(text: &str) -> Result<Self, QosError> {
+        let traffic: Self = text.parse()?;
+        match traffic.check() {
+            Ok(()) => Ok(traffic),
+            Err(found) => Err(QosError {
+                at: place(text, "tx:", found.names),
+                text: found.text,
+            }),
+        }
+    }
 }
 
 impl Qos {

@@ -198,6 +198,7 @@ pub(crate) struct AtmdiagArgs {
     after_help = "\
 An entry is [SOURCE[:PORT]] DESTINATION[:PORT] [PROTOCOL] tx=PCR,SDU rx=tx, as in Linux' /proc/net/atm/mpc. Packets
 that fit it become a flow of their own, with a CBR shortcut of PCR cells/s, or best effort if there is no bandwidth.
+Behind tx= and rx= may also stand a contract of CBR or VBR, such as nrt-vbr:max_pcr=500,scr=240,mbs=20,sdu=300.
 Address 0.0.0.0 and port 0 are any; the most exact entry wins. What is set here is gone when the client restarts; the
 entries of the lab file (mpoa: { qos: ... }) come back then.
 

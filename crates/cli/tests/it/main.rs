@@ -6,6 +6,7 @@ mod bridges;
 mod captures;
 mod cells;
 mod clip;
+mod contracts;
 mod documents;
 mod fault;
 mod floods;

@@ -22,10 +22,14 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// A shaper for the contract of a sender; `None` if the sender may send at line rate.
+    /// A shaper for the contract of a sender; `None` if the sender may send at line rate. All its cells count as cells
+    /// with CLP 0.
     #[must_use]
     pub fn new(traffic: &TrafficParams) -> Option<Self> {
-        let pcr = traffic.max_pcr?;
+        let pcr = match (traffic.max_pcr, traffic.pcr0) {
+            (all, 0) => all?,
+            (all, pcr0) => all.map_or(pcr0, |all| all.min(pcr0)),
+        };
         let nanos = |d: core::time::Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let vbr = matches!(
             traffic.category,

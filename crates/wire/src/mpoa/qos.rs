@@ -5,16 +5,17 @@
 //! entry    := filter tx=rates rx=rates|rx=tx
 //! filter   := [source[:port]] destination[:port] [protocol]
 //! protocol := udp | tcp | icmp | any | number            any and 0: any protocol
-//! rates    := pcr,sdu | pcr,max_cdv,sdu                   cells/s, microseconds, octets
+//! rates    := pcr,sdu | pcr,max_cdv,sdu | contract        cells/s, microseconds, octets
+//! contract := class:param{,param}                         as in qos(7): cbr, rt-vbr or nrt-vbr, with max_pcr and sdu
 //! ```
 //!
-//! The address 0.0.0.0 and the port 0 match any value. Traffic is always CBR. Sources: the Linux kernel's
+//! The address 0.0.0.0 and the port 0 match any value. Numbers alone are CBR; contracts are our extension. Sources: the Linux kernel's
 //! `/proc/net/atm/mpc` (rates with and without CDV); "An Implementation of the MPOA Client for Linux" (Tampere thesis,
 //! 1999), Figures 6.1 to 6.3, for the order of the fields.
 
 use crate::ipv4::{self, Ipv4View};
 use crate::qos_text::{QosError, error};
-use crate::{Qos, TrafficParams};
+use crate::{Qos, ServiceCategory, TrafficParams};
 use core::fmt;
 use core::net::Ipv4Addr;
 use core::str::FromStr;
@@ -150,11 +151,18 @@ pub struct QosEntry {
 }
 
 impl fmt::Display for QosEntry {
-    /// `130.230.54.146 tx=80000,0,1600 rx=tx`.
+    /// `130.230.54.146 tx=80000,0,1600 rx=tx`, or `10.2.0.10 tx=nrt-vbr:max_pcr=500,scr=240,mbs=20,sdu=300 rx=tx`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rates = |t: &TrafficParams| {
             let pcr = t.max_pcr.unwrap_or(0);
-            format!("{pcr},{},{}", t.max_cdv, t.max_sdu)
+            let plain = TrafficParams {
+                max_cdv: t.max_cdv,
+                ..TrafficParams::cbr(pcr, t.max_sdu)
+            };
+            match *t == plain {
+                true => format!("{pcr},{},{}", t.max_cdv, t.max_sdu),
+                false => t.to_string(),
+            }
         };
         let (tx, rx) = (rates(&self.qos.tx), rates(&self.qos.rx));
         let rx = if tx == rx { "tx" } else { &rx };
@@ -271,8 +279,11 @@ fn protocol((at, word): Word<'_>) -> Result<u8, QosError> {
     })
 }
 
-/// `pcr,sdu` or `pcr,max_cdv,sdu`.
+/// `pcr,sdu`, `pcr,max_cdv,sdu`, or a contract.
 fn rates((at, list): Word<'_>) -> Result<TrafficParams, QosError> {
+    if list.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return contract((at, list));
+    }
     let mut parts = Vec::new();
     let mut next = at;
     for part in list.split(',') {
@@ -302,6 +313,29 @@ fn rates((at, list): Word<'_>) -> Result<TrafficParams, QosError> {
     })
 }
 
+/// A contract with a guarantee: a shortcut without one needs no entry.
+fn contract((at, text): Word<'_>) -> Result<TrafficParams, QosError> {
+    let found = TrafficParams::from_request(text).map_err(|error| QosError {
+        at: at + error.at,
+        text: error.text,
+    })?;
+    let guaranteed = matches!(
+        found.category,
+        Some(ServiceCategory::Cbr | ServiceCategory::RtVbr | ServiceCategory::NrtVbr)
+    );
+    if !guaranteed {
+        return error(at, "a shortcut of its own is for cbr, rt-vbr or nrt-vbr");
+    }
+    match found.max_pcr {
+        Some(1..=MOST_CELLS) => {}
+        _ => return error(at, format!("max_pcr is missing, or above {MOST_CELLS}")),
+    }
+    if found.max_sdu == 0 {
+        return error(at, "sdu is missing: no packet fits into an SDU of 0 octets");
+    }
+    Ok(found)
+}
+
 fn number((at, word): Word<'_>, most: u32, what: &str) -> Result<u32, QosError> {
     match word.parse::<u32>() {
         Ok(value) if value <= most && word.bytes().all(|c| c.is_ascii_digit()) => Ok(value),
@@ -329,6 +363,35 @@ mod tests {
         let uneven = entry("10.0.0.9 tx=100,50,1600 rx=200,9192");
         assert_eq!((uneven.qos.tx.max_cdv, uneven.qos.rx.max_cdv), (50, 0));
         assert_eq!(uneven.to_string(), "10.0.0.9 tx=100,50,1600 rx=200,0,9192");
+    }
+
+    #[test]
+    fn contracts_of_variable_rate() {
+        let text = "10.2.0.10 tx=nrt-vbr:max_pcr=500,scr=240,mbs=20,sdu=300 rx=tx";
+        let vbr = entry(text);
+        assert_eq!(vbr.qos.tx, vbr.qos.rx);
+        assert_eq!((vbr.qos.tx.scr, vbr.qos.tx.mbs), (240, 20));
+        assert_eq!(vbr.to_string(), text);
+        let same = entry("10.2.0.10 tx=cbr:pcr=500,sdu=300 rx=500,300");
+        assert_eq!(same.to_string(), "10.2.0.10 tx=500,0,300 rx=tx");
+        let uneven = "0.0.0.0:0 10.2.0.10:5004 udp tx=rt-vbr:max_pcr=500,scr0=240,mbs=20,sdu=300,tagging=true \
+            rx=500,0,300";
+        assert_eq!(entry(uneven).to_string(), uneven);
+        for (wrong, at, says) in [
+            ("10.0.0.1 tx=ubr:pcr=5,sdu=9 rx=tx", 12, "is for cbr"),
+            ("10.0.0.1 tx=cbr:sdu=9 rx=tx", 12, "max_pcr is missing"),
+            ("10.0.0.1 tx=cbr:pcr=9 rx=tx", 12, "sdu is missing"),
+            (
+                "10.0.0.1 tx=9,9 rx=vbr:pcr=9,scr=10,mbs=2,sdu=9",
+                29,
+                "above the peak rate",
+            ),
+            ("10.0.0.1 tx=vbr:pcr=9,scr=x,sdu=9 rx=tx", 26, "no rate"),
+        ] {
+            let error = wrong.parse::<QosEntry>().expect_err(wrong);
+            assert_eq!(error.at, at, "{wrong}: {error}");
+            assert!(error.text.contains(says), "{wrong}: {error}");
+        }
     }
 
     #[test]

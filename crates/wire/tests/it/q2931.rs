@@ -267,6 +267,84 @@ fn qos_becomes_elements_and_comes_back() {
     );
 }
 
+/// Octets of a descriptor and of a bearer capability, after the code points of UNI 3.1 Figure 5-17 and UNI 4.0 §9 and
+/// annex 9. Rates: 50 000, 10 000 and 8000 cells/s; burst of 200 cells.
+#[test]
+fn contracts_with_rates_of_cells_with_clp_0() {
+    let cbr = "cbr:pcr=50000,pcr0=8000,tagging=true";
+    let rt = "rt-vbr:pcr=50000,scr0=10000,mbs=200";
+    let nrt = "nrt-vbr:tx:pcr=50000,scr0=10000,mbs=200,tagging=true,rx:pcr=50000,scr=10000,mbs=200";
+    let cbr_octets = "59 80 00 12 82 00 1f 40 83 00 1f 40 84 00 c3 50 85 00 c3 50 bf 03";
+    let rt_octets =
+        "59 80 00 18 84 00 c3 50 85 00 c3 50 88 00 27 10 89 00 27 10 a0 00 00 c8 a1 00 00 c8";
+    let nrt_octets =
+        "59 80 00 1a 84 00 c3 50 85 00 c3 50 88 00 27 10 91 00 27 10 a0 00 00 c8 b1 00 00 c8 bf 01";
+    for (text, octets, [old, new]) in [
+        (cbr, cbr_octets.to_owned(), [0x85, 0x85]),
+        (rt, rt_octets.to_owned(), [0x89, 0x89]),
+        (nrt, nrt_octets.to_owned(), [0x8a, 0x8a]),
+        (
+            "cbr:pcr=50000",
+            "59 80 00 08 84 00 c3 50 85 00 c3 50".to_owned(),
+            [0x85, 0x87],
+        ),
+        (
+            "rt-vbr:pcr=50000,scr=10000,mbs=200",
+            rt_octets
+                .replace("88 00 27 10 89", "90 00 27 10 91")
+                .replace("a0 00 00 c8 a1", "b0 00 00 c8 b1"),
+            [0x89, 0x93],
+        ),
+    ] {
+        let qos: Qos = text.parse().unwrap();
+        for version in [Version::Uni30, Version::Uni31, Version::Uni40] {
+            let [_, traffic, bearer, _] = convert::elements(&qos, false, version);
+            golden_element(&octets, &traffic);
+            let capability = if version == Version::Uni40 { new } else { old };
+            golden_element(&format!("5e 80 00 03 10 {capability:02x} 80"), &bearer);
+            let (Ie::Traffic(traffic), Ie::Bearer(bearer)) = (traffic, bearer) else {
+                panic!("other elements");
+            };
+            assert!(convert::combination_allowed(&traffic, false), "{text}");
+            assert_eq!(convert::qos(&traffic, Some(&bearer), None), qos, "{text}");
+        }
+    }
+    let desired: Qos = "ubr:tx:mdcr=1000,rx:mdcr=2".parse().unwrap();
+    let element = convert::desired(&desired).unwrap();
+    golden_element("f0 e0 00 09 00 00 00 03 e8 02 00 00 02", &element);
+    let Ie::MinimumCellRate { fields, .. } = element else {
+        panic!("{element:?}")
+    };
+    assert_eq!(
+        convert::with_desired("ubr".parse().unwrap(), &fields),
+        desired
+    );
+    assert!(convert::desired(&Qos::ubr(0)).is_none());
+}
+
+/// Parameters that contradict each other: cause 73.
+#[test]
+fn contradictions_in_a_descriptor() {
+    let peak = || Fields::new().with(0x84, 1000).with(0x85, 1000);
+    let bursts = |fields: Fields, id, cells| fields.with(id, cells).with(id + 1, cells);
+    let rates = |id, rate| peak().with(id, rate).with(id + 1, rate);
+    for (fields, allowed) in [
+        (bursts(rates(0x90, 1000), 0xb0, 1), true),
+        (bursts(rates(0x90, 1001), 0xb0, 1), false),
+        (bursts(rates(0x88, 1001), 0xa0, 1), false),
+        (bursts(rates(0x90, 10), 0xb0, 0), false),
+        (rates(0x82, 1000), true),
+        (rates(0x82, 1001), false),
+        (bursts(bursts(rates(0x90, 10), 0x88, 5), 0xb0, 9), false),
+    ] {
+        assert_eq!(
+            convert::combination_allowed(&fields, false),
+            allowed,
+            "{fields:?}"
+        );
+    }
+}
+
 #[test]
 fn combinations_that_cannot_stand() {
     let peak = Fields::new().with(0x84, 1000).with(0x85, 1000);

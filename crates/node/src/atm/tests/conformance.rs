@@ -1,10 +1,10 @@
 //! Policers beside a reference of the other algorithm: the continuous-state leaky bucket, in exact numbers, for every
 //! conformance definition. Source: I.371 annex A, Traffic Management 4.0 §4.4.2 (both forms of the algorithm).
 
-use super::super::UpcReason;
-use super::super::police::{Gcra, Policer, Policing, Verdict, burst_tolerance};
+use super::super::police::{Gcra, Policer, Verdict, burst_tolerance};
+use super::super::*;
 use aerostat_proto::{Duration, Instant};
-use aerostat_wire::{Conformance, ServiceCategory, TrafficParams};
+use aerostat_wire::{Conformance, ServiceCategory, TrafficParams, Vc};
 
 /// SplitMix64: the same numbers in every run.
 struct Random(u64);
@@ -255,6 +255,64 @@ fn every_conformance_definition_has_the_verdicts_of_two_leaky_buckets() {
             "{conformance}: {passed} {discarded}"
         );
         assert_eq!(tagged > 5000, tags, "{conformance}: {tagged}");
+    }
+}
+
+/// Whole PDUs in a fabric lose and get tagged exactly the cells that would be one by one, by the same tests.
+#[test]
+fn a_fabric_treats_the_cells_of_whole_pdus_as_if_they_came_one_by_one() {
+    let mut random = Random(3);
+    for (traffic, conformance) in contracts() {
+        let mut fabric = Fabric::new([9; 16]);
+        for _ in 0..2 {
+            fabric.add_port(CellRate::OC3, PortLimits::SWITCH);
+        }
+        let [from, to] = [0, 1].map(|port| PortVc::new(port, Vc::new(0, 100)));
+        let police = Policing::All;
+        let connect = FabricOp::Connect {
+            from,
+            to,
+            traffic,
+            police,
+        };
+        fabric.apply(connect).unwrap();
+        let mut single = Policer::new(&traffic, Policing::All, Duration::ZERO).unwrap();
+        let mut line = Arrivals::new(CellRate::OC3);
+        let mut want = UpcCounters::default();
+        let mut now = Instant::from_secs(1);
+        for _ in 0..300 {
+            now += Duration::from_micros(random.below(2000));
+            let octets = 1 + random.below(3000) as usize;
+            let mut run = CellRun::whole(Pdu::new(vec![7; octets]), from.vc);
+            run.clp = random.below(3) == 0;
+            let timing = line.take(run.count.into(), now);
+            let mut passes = Vec::new();
+            for index in 0..run.count {
+                match single.police(run.clp, timing.of(index)) {
+                    Verdict::Pass => passes.push((index, run.clp)),
+                    Verdict::Tag(why) => {
+                        want.tag(why, 1);
+                        passes.push((index, true));
+                    }
+                    Verdict::Discard(why) => want.discard(why, 1),
+                }
+            }
+            fabric.receive(0, run.timed(timing), now, |_| {});
+            let port = fabric.output_mut(1).unwrap();
+            let far = Instant::from_secs(3600);
+            let runs =
+                std::iter::from_fn(|| port.pop(far, u16::MAX).map(|departure| departure.run));
+            let out: Vec<_> = runs
+                .flat_map(|run| (0..run.count).map(move |cell| (run.first() + cell, run.clp)))
+                .collect();
+            assert_eq!(out, passes, "{conformance}");
+        }
+        let view = fabric.connections().next().unwrap();
+        assert_eq!(view.upc, want, "{conformance}");
+        let dropped = view.counters.dropped.of(DropReason::Policed);
+        assert_eq!(dropped, want.discarded_total());
+        assert_eq!(view.counters.tagged, want.tagged_total());
+        assert!(dropped > 100, "{conformance}: {dropped}");
     }
 }
 
