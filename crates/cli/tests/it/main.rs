@@ -40,6 +40,7 @@ mod stuck;
 mod tidy;
 mod transit;
 mod up_results;
+mod wakeups;
 mod wireshark;
 mod words;
 
