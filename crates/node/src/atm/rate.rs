@@ -17,10 +17,18 @@ impl CellRate {
     pub const OC3: Self = Self::of_bits(149_760_000);
     /// OC-12c / STM-4c: 599.04 Mb/s of cells.
     pub const OC12: Self = Self::of_bits(599_040_000);
-    /// DS3 with PLCP framing: 12 cells in 125 µs.
+    /// DS3 with PLCP framing: 12 cells in 125 µs, 40.704 Mb/s. Source: ITU-T G.804, af-phy-0054.000.
     pub const DS3: Self = Self::of_cells(96_000);
-    /// E3 with direct mapping (G.832): 33.92 Mb/s of cells.
+    /// DS3 with cells delineated by their HEC: 84 of 85 bits of 44.736 Mb/s, 44.2097 Mb/s of cells. Source: ITU-T G.804,
+    /// af-phy-0054.000.
+    pub const DS3_HEC: Self = Self {
+        numerator: 44_736_000 * 84,
+        denominator: 85 * 424,
+    };
+    /// E3 with direct mapping into 530 octets in 125 µs (G.832): 33.92 Mb/s of cells. Source: ITU-T G.804.
     pub const E3: Self = Self::of_cells(80_000);
+    /// E3 with PLCP framing (G.751): 9 cells in 125 µs, 30.528 Mb/s. Source: ETSI ETS 300 214.
+    pub const E3_PLCP: Self = Self::of_cells(72_000);
     /// 25.6 Mb/s: 54 octets per cell and 8000 timing octets per second.
     pub const ATM25: Self = Self::of_cells(59_111);
     /// TAXI 100 Mb/s: 54 octets per cell.
@@ -61,17 +69,19 @@ impl CellRate {
             denominator: if denominator == 0 { 1 } else { denominator },
         }
     }
-    /// The rate with the usual name of a line, in lower case: `oc3`, `oc12`, `ds3`, `e3`, `atm25` or `25.6`, `taxi`,
-    /// `e1`, `ds1`.
+    /// The rate with the usual name of a line, in lower case: `oc3` (`oc3c`, `stm1`), `oc12` (`oc12c`, `stm4`), `ds3`
+    /// (`ds3-plcp`, `t3`), `ds3-hec`, `e3`, `e3-plcp`, `atm25` or `25.6`, `taxi` (`taxi100`), `e1`, `ds1` (`t1`).
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
-            "oc3" | "stm1" => Self::OC3,
-            "oc12" | "stm4" => Self::OC12,
-            "ds3" | "t3" => Self::DS3,
+            "oc3" | "oc3c" | "stm1" => Self::OC3,
+            "oc12" | "oc12c" | "stm4" => Self::OC12,
+            "ds3" | "ds3-plcp" | "t3" => Self::DS3,
+            "ds3-hec" => Self::DS3_HEC,
             "e3" => Self::E3,
+            "e3-plcp" => Self::E3_PLCP,
             "atm25" | "25.6" => Self::ATM25,
-            "taxi" => Self::TAXI,
+            "taxi" | "taxi100" => Self::TAXI,
             "e1" => Self::E1,
             "ds1" | "t1" => Self::DS1,
             _ => return None,
@@ -127,6 +137,7 @@ impl fmt::Display for CellRate {
             Self::OC3 => f.write_str("oc3"),
             Self::OC12 => f.write_str("oc12"),
             Self::DS3 => f.write_str("ds3"),
+            Self::DS3_HEC => f.write_str("ds3-hec"),
             Self::ATM25 => f.write_str("25.6"),
             _ if self.denominator == 1 => write!(f, "{}cells/s", self.numerator),
             _ => write!(
@@ -268,9 +279,38 @@ mod tests {
             ("taxi", 231_481),
             ("e1", 4_528),
             ("ds1", 3_622),
+            ("oc3c", 353_207),
+            ("oc12c", 1_412_830),
+            ("ds3-plcp", 96_000),
+            ("ds3-hec", 104_268),
+            ("e3-plcp", 72_000),
+            ("taxi100", 231_481),
         ] {
             assert_eq!(CellRate::named(name).unwrap().cells_per_second(), cells);
         }
         assert_eq!(CellRate::OC3.time_of(1), Duration::from_nanos(2832));
+        // 54 octets of 80 ns.
+        assert_eq!(CellRate::TAXI.time_of(1), Duration::from_nanos(54 * 80));
+    }
+
+    /// The number of cells in a time in which the standard has a whole number of frames: SDH and PLCP have 8000 frames
+    /// a second, and a DS3 with HEC has 4704 bits of cells in an M-frame of 4760 bits.
+    #[test]
+    fn cells_in_whole_frames_of_the_standards() {
+        let second = Duration::from_secs(1);
+        for (name, cells, time) in [
+            // 260 columns of 9 octets in each frame of STM-1, and four times as many in one of STM-4c.
+            ("oc3c", 8000 * 2340, second * 53),
+            ("oc12c", 8000 * 9360, second * 53),
+            ("ds3-plcp", 8000 * 12, second),
+            ("ds3-hec", 44_736_000 * 4704, second * (4760 * 424)),
+            ("e3", 8000 * 10, second),
+            ("e3-plcp", 8000 * 9, second),
+            ("taxi", 100_000_000, second * (54 * 8)),
+        ] {
+            let rate = CellRate::named(name).unwrap();
+            assert_eq!(rate.cells_in(time), cells, "{name}");
+            assert_eq!(rate.time_of(cells), time, "{name}");
+        }
     }
 }
