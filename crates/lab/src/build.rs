@@ -1,9 +1,9 @@
 //! From a resolved lab to machines, for both drivers.
 
 use crate::model::{
-    Attachment, Congestion, ElanId, Forwarding, Host as HostModel, Lab, LaneServer,
-    Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
-    NodeKind, Router as RouterModel, Scale, Side, Switch as SwitchModel,
+    Attachment, Congestion, ElanId, Host as HostModel, Lab, LaneServer, Lec as LecModel, Lis,
+    Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId, NodeKind,
+    Router as RouterModel, Scale, Side, Switch as SwitchModel,
 };
 use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
@@ -411,10 +411,7 @@ impl<'a> Builder<'a> {
         let config = RouterConfig {
             interfaces: interfaces.collect(),
             routes: static_routes(&model.routes),
-            forwarding: match model.forwarding {
-                Forwarding::Wire => router::Forwarding::Wire,
-                Forwarding::Rate { bits } => router::Forwarding::BitsPerSecond(bits),
-            },
+            forwarding: model.forwarding,
             queue: model.queue,
             arp: self.arp(),
         };

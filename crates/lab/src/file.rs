@@ -263,8 +263,8 @@ section! {
         elans: Table<String, At<Ip>>,
         /// Speed of forwarding; default wire.
         forwarding: Option<At<ForwardingRate>>,
-        /// Frames that wait for forwarding at most; default 100.
-        queue: Option<At<u64>>,
+        /// What waits for forwarding at most: frames, cells or octets; default 100 frames.
+        queue: Option<At<QueueSize>>,
         /// Routes (network: next hop) besides the computed ones.
         routes: Option<Table<Net, At<Ip>>>,
         /// Its MPOA server; default: as the lab's.

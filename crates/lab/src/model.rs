@@ -21,6 +21,7 @@ mod scale;
 mod timers;
 mod traffic;
 
+pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use limits::Limits;
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
@@ -310,8 +311,8 @@ pub struct Router {
     pub routes: Vec<IpRoute>,
     /// Forwarding speed.
     pub forwarding: Forwarding,
-    /// Limit of frames that wait for forwarding.
-    pub queue: usize,
+    /// Limit of what waits for forwarding.
+    pub queue: QueueLimit,
     /// Its MPOA server and NHRP server; `None` if MPOA is off and the router has no subnet with NHRP.
     pub mpoa: Option<Mps>,
     /// As in [`Host::ilmi`], except that its MPOA server keeps its address.
@@ -320,18 +321,6 @@ pub struct Router {
     pub uni: Version,
     /// As in [`Host::kernel`].
     pub kernel: Option<bool>,
-}
-
-/// Forwarding speed of a router.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forwarding {
-    /// Without delay: only its links limit it.
-    Wire,
-    /// A processor of this many bits per second, counted in IP octets.
-    Rate {
-        /// Bits per second.
-        bits: u64,
-    },
 }
 
 /// Parameters of an MPOA client. Source: MPOA 1.1 §4.1, parameters MPC-p1..p6.

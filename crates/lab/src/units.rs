@@ -1,7 +1,9 @@
 //! Quantities with units in the syntax of the lab file: `5us`, `35Mbps`, `oc3`, `64KiB`, `1e-6`.
 
 use aerostat_node::atm::CellRate;
+use aerostat_node::ip::router::{Forwarding, QueueLimit};
 use aerostat_node::rate::PacketRate;
+use aerostat_node::server::Cost;
 use aerostat_proto::Duration;
 use aerostat_proto::mpoa::params::{MpcParams, MpcRanges};
 use std::fmt;
@@ -180,8 +182,7 @@ pub fn bit_rate(text: &str) -> Result<u64, String> {
 /// # Errors
 /// A sentence without the value itself.
 pub fn link_rate(text: &str) -> Result<CellRate, String> {
-    const EXPECTED: &str =
-        "expected oc3, oc12, ds3, 25.6, or a rate such as 10Mbps or 80000cells/s";
+    const EXPECTED: &str = "expected oc3, oc12, ds3, ds3-hec, e3, 25.6, taxi, or a rate such as 10Mbps or 80000cells/s";
     if let Some(rate) = CellRate::named(text.trim()) {
         return Ok(rate);
     }
@@ -201,6 +202,103 @@ pub fn link_rate(text: &str) -> Result<CellRate, String> {
         return Err("less than one cell (424 bits) per second".into());
     }
     Ok(CellRate::of_bits(bits))
+}
+
+/// A cost: a time per packet, a time per octet, or both: `80us`, `78ns/octet`, `80.7us + 78ns/octet`.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn cost(text: &str) -> Result<Cost, String> {
+    const EXPECTED: &str = "expected a time per packet, a time per octet, or both, such as 80us, 78ns/octet or \
+                            80.7us + 78ns/octet";
+    let mut cost = Cost::NOTHING;
+    let mut given = [false; 2];
+    for part in text.split('+') {
+        let (time, per_octet) = match part.trim().split_once('/') {
+            None => (part, false),
+            Some((time, unit)) if unit.trim() == "octet" => (time, true),
+            Some(_) => return Err(EXPECTED.into()),
+        };
+        let (number, unit) = number_and_unit(time).ok_or(EXPECTED)?;
+        let picos = match unit {
+            "ps" => 1.0,
+            "ns" => 1e3,
+            "us" | "µs" | "μs" => 1e6,
+            "ms" => 1e9,
+            "s" => 1e12,
+            "" if number == 0.0 => 1.0,
+            _ => return Err(EXPECTED.into()),
+        };
+        let picos = (number * picos).round();
+        if !(0.0..=Cost::MOST as f64).contains(&picos) {
+            return Err("a cost is 0 to 10s".into());
+        }
+        if std::mem::replace(&mut given[usize::from(per_octet)], true) {
+            return Err(EXPECTED.into());
+        }
+        let place = if per_octet {
+            &mut cost.octet
+        } else {
+            &mut cost.packet
+        };
+        *place = picos as u64;
+    }
+    Ok(cost)
+}
+
+/// Speed of a router: `wire`, `35Mbps` (of IP packets), `65000pps`, `104000cells/s`, or a [`cost`].
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn forwarding(text: &str) -> Result<Forwarding, String> {
+    const EXPECTED: &str = "expected wire, a rate such as 35Mbps, 65000pps or 104000cells/s, or a cost such as \
+                            15us or 12us + 80ns/octet";
+    if text.trim() == "wire" {
+        return Ok(Forwarding::Wire);
+    }
+    let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
+    let whole = || {
+        ((1.0..=1e9).contains(&number) && number.fract() == 0.0)
+            .then_some(number as u64)
+            .ok_or_else(|| format!("a rate of {unit} is a whole number of 1 to 1000000000"))
+    };
+    match unit {
+        "pps" => whole().map(Forwarding::PacketsPerSecond),
+        "cells/s" => whole().map(Forwarding::CellsPerSecond),
+        _ if bits_factor(unit).is_some() => bit_rate(text).map(Forwarding::BitsPerSecond),
+        _ => match cost(text) {
+            Ok(cost) if cost.is_nothing() => Err("a cost of 0 is wire".into()),
+            Ok(cost) => Ok(Forwarding::Cost(cost)),
+            Err(_) => Err(EXPECTED.into()),
+        },
+    }
+}
+
+/// Size of a queue: `100` (packets), `448cells`, `64KiB`.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn queue(text: &str) -> Result<QueueLimit, String> {
+    const EXPECTED: &str =
+        "expected a number of packets, or a size such as 448cells, 20000B or 64KiB";
+    const RANGE: &str =
+        "a queue holds 1 to 1000000 frames, 1 to 1000000000 cells or 1 to 1000000000 octets";
+    let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
+    let within = |number: f64, most: f64| {
+        ((1.0..=most).contains(&number) && number.fract() == 0.0).then_some(number as u64)
+    };
+    match unit {
+        "" | "packets" | "frames" => within(number, 1e6)
+            .and_then(|packets| usize::try_from(packets).ok())
+            .map(QueueLimit::Packets)
+            .ok_or_else(|| RANGE.into()),
+        "cells" => within(number, 1e9)
+            .map(QueueLimit::Cells)
+            .ok_or_else(|| RANGE.into()),
+        _ => within(octets(text)? as f64, 1e9)
+            .map(QueueLimit::Octets)
+            .ok_or_else(|| RANGE.into()),
+    }
 }
 
 /// Octets: `64KiB`, `1MB`, `1500`.
@@ -355,6 +453,56 @@ mod tests {
             Ok(crate::model::GivenRate::Packets(450.0))
         );
         assert!(send_rate("450").is_err());
+    }
+
+    #[test]
+    fn costs_and_speeds_and_queues() {
+        let both = Cost {
+            packet: 80_700_000,
+            octet: 78_500,
+        };
+        assert_eq!(cost("80.7us + 78.5ns/octet"), Ok(both));
+        assert_eq!(cost("78.5 ns/octet+80.7us"), Ok(both));
+        assert_eq!(cost("0"), Ok(Cost::NOTHING));
+        for bad in [
+            "",
+            "5",
+            "-1us",
+            "11s",
+            "1us + 2us",
+            "1ns/bit",
+            "1us +",
+            "1min",
+        ] {
+            assert!(cost(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            forwarding("35Mbps"),
+            Ok(Forwarding::BitsPerSecond(35_000_000))
+        );
+        assert_eq!(
+            forwarding("65000pps"),
+            Ok(Forwarding::PacketsPerSecond(65_000))
+        );
+        assert_eq!(
+            forwarding("104000cells/s"),
+            Ok(Forwarding::CellsPerSecond(104_000))
+        );
+        assert_eq!(
+            forwarding("80.7us + 78.5ns/octet"),
+            Ok(Forwarding::Cost(both))
+        );
+        for bad in ["fast", "0pps", "1.5pps", "2e9cells/s", "0us", "0Mbps", "7"] {
+            assert!(forwarding(bad).is_err(), "{bad}");
+        }
+        assert_eq!(queue("100"), Ok(QueueLimit::Packets(100)));
+        assert_eq!(queue("448cells"), Ok(QueueLimit::Cells(448)));
+        assert_eq!(queue("64KiB"), Ok(QueueLimit::Octets(65_536)));
+        for bad in [
+            "0", "1000001", "0cells", "2GB", "2e9cells", "0B", "full", "1.5",
+        ] {
+            assert!(queue(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

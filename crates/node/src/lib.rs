@@ -8,6 +8,7 @@
 //! | a switch: call control, admission, routes, permanent connections | [`switch`] |
 //! | an end system: services behind one port | [`host`] |
 //! | IP: embedded stack, programs, router, meter | [`ip`], [`rate`] |
+//! | the time that packets cost in hosts and routers | [`server`] |
 //! | state as tables for display | [`inspect`] |
 //!
 //! A [`host::Host`] and a [`switch::Switch`] are machines too (see [`aerostat_proto::Machine`]): they have no clock
@@ -42,5 +43,6 @@ pub mod inspect;
 pub mod interface;
 pub mod ip;
 pub mod rate;
+pub mod server;
 pub mod signalling;
 pub mod switch;

@@ -23,7 +23,7 @@ scalar!(
 scalar!(
     /// The rate of a link.
     LinkRate(CellRate), units::link_rate,
-    { "type": ["string", "number"], "description": "rate of a link", "examples": ["oc3", "oc12", "ds3", 25.6, "10Mbps", "80000cells/s"] }
+    { "type": ["string", "number"], "description": "rate of a link", "examples": ["oc3", "oc12", "ds3", "ds3-hec", "e3", 25.6, "taxi", "10Mbps", "80000cells/s"] }
 );
 scalar!(
     /// The rate of a flow.
@@ -77,8 +77,13 @@ scalar!(
 );
 scalar!(
     /// Speed of a router.
-    ForwardingRate(crate::model::Forwarding), forwarding,
-    { "type": "string", "description": "wire, or bits of IP packets per second", "examples": ["wire", "35Mbps"] }
+    ForwardingRate(crate::model::Forwarding), units::forwarding,
+    { "type": "string", "description": "wire; bits of IP packets, packets, or cells per second; or a cost per packet and per octet", "examples": ["wire", "35Mbps", "65000pps", "104000cells/s", "15us + 80ns/octet"] }
+);
+scalar!(
+    /// How much may wait.
+    QueueSize(aerostat_node::ip::router::QueueLimit), units::queue,
+    { "type": ["string", "integer"], "description": "packets, cells, or octets", "examples": [100, "448cells", "64KiB"] }
 );
 scalar!(
     /// Congestion control of TCP.
@@ -430,14 +435,4 @@ fn call_prefix(text: &str) -> Result<([u8; 19], usize), String> {
         *octet = high << 4 | low;
     }
     Ok((octets, pairs.len()))
-}
-
-fn forwarding(text: &str) -> Result<crate::model::Forwarding, String> {
-    use crate::model::Forwarding;
-    if text == "wire" {
-        return Ok(Forwarding::Wire);
-    }
-    units::bit_rate(text)
-        .map(|bits| Forwarding::Rate { bits })
-        .map_err(|e| format!("{e} (or wire)"))
 }

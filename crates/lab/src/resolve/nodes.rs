@@ -6,7 +6,7 @@ use crate::field::At;
 use crate::file::{HostFile, LabFile, LaneFile, LinkFile, LinkOptions, Name, RouterFile};
 use crate::model::{
     Attachment, Congestion, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd,
-    LinkId, Node, NodeId, NodeKind, Port, Router, SegmentHost, Side, Switch, Tcp,
+    LinkId, Node, NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
 };
 use crate::plan::{self, Kind};
 use aerostat_node::atm::CellRate;
@@ -18,7 +18,7 @@ use std::net::Ipv4Addr;
 /// Default propagation delay: one kilometre of fibre.
 const DELAY: Duration = Duration::from_micros(5);
 /// Default queue of a router, frames.
-const QUEUE: u64 = 100;
+const QUEUE: QueueLimit = QueueLimit::Packets(100);
 /// Default TCP buffer, octets.
 const BUFFER: usize = 64 * 1024;
 
@@ -370,12 +370,7 @@ impl Builder<'_> {
             .iter()
             .filter_map(|lec| self.lab.elan(lec.elan).clip.as_ref());
         let nhrp = clip.into_iter().any(|lis| lis.nhrp);
-        let queue = router.queue.as_ref().map_or(QUEUE, At::get);
-        if let Some(given) = &router.queue
-            && !(1..=1_000_000).contains(&given.value)
-        {
-            d.error(given.at, "a queue holds 1 to 1000000 frames");
-        }
+        let queue = router.queue.as_ref().map_or(QUEUE, |queue| queue.value.0);
         let six = |lec: &Lec| self.lab.elan(lec.elan).ip6.is_some();
         if let Some(kernel) = router.kernel.as_ref().filter(|kernel| !kernel.value)
             && lecs.iter().any(six)
@@ -394,7 +389,7 @@ impl Builder<'_> {
                 .forwarding
                 .as_ref()
                 .map_or(Forwarding::Wire, |rate| rate.value.0),
-            queue: usize::try_from(queue).unwrap_or(usize::MAX),
+            queue,
             mpoa: mpoa::server(file.mpoa.as_ref(), router.mpoa.as_ref(), address, nhrp, d),
             ilmi: router.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: router.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),

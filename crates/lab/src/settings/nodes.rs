@@ -6,10 +6,11 @@ use super::{
 };
 use crate::model::{
     Attachment, Congestion, Expect, Forwarding, Host, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc,
-    Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, Router, SegmentHost, Side,
-    Switch, Tcp,
+    Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, QueueLimit, Router,
+    SegmentHost, Side, Switch, Tcp,
 };
 use aerostat_node::host::sockets::{Program, Role, Sending};
+use aerostat_node::server::Cost;
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::{AtmAddress, MacAddr};
 use serde_json::{Map, Value, json};
@@ -125,15 +126,44 @@ fn of_router(lab: &Lab, router: &Router) -> Value {
         "interfaces": lecs.iter().map(|lec| of_lec(lab, lec)).collect::<Vec<_>>(),
         "routes": routes(ways),
         "forwarding_bps": match forwarding {
-            Forwarding::Wire => None,
-            Forwarding::Rate { bits } => Some(bits),
+            Forwarding::BitsPerSecond(bits) => Some(bits),
+            _ => None,
         },
-        "queue_frames": queue,
+        "forwarding_pps": match forwarding {
+            Forwarding::PacketsPerSecond(packets) => Some(packets),
+            _ => None,
+        },
+        "forwarding_cells_s": match forwarding {
+            Forwarding::CellsPerSecond(cells) => Some(cells),
+            _ => None,
+        },
+        "forwarding_cost": match forwarding {
+            Forwarding::Cost(cost) => Some(of_cost(*cost)),
+            _ => None,
+        },
+        "queue_frames": match queue {
+            QueueLimit::Packets(packets) => Some(packets),
+            _ => None,
+        },
+        "queue_cells": match queue {
+            QueueLimit::Cells(cells) => Some(cells),
+            _ => None,
+        },
+        "queue_octets": match queue {
+            QueueLimit::Octets(octets) => Some(octets),
+            _ => None,
+        },
         "mpoa": mpoa.as_ref().map(of_mps),
         "ilmi": ilmi,
         "uni": text(uni),
         "kernel": kernel,
     })
+}
+
+/// A cost in seconds.
+fn of_cost(Cost { packet, octet }: Cost) -> Value {
+    let seconds = |picos: u64| picos as f64 / 1e12;
+    json!({ "packet_s": seconds(packet), "octet_s": seconds(octet) })
 }
 
 fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {

@@ -1,7 +1,7 @@
 //! The duties of a host when its services stop, crash and restart. There is no link; the tests look at the inside only.
 
 use super::*;
-use crate::ip::router::{ArpParams, Forwarding, Router, RouterConfig, RouterInterface};
+use crate::ip::router::{ArpParams, Forwarding, QueueLimit, Router, RouterConfig, RouterInterface};
 use crate::signalling::Signalling;
 use aerostat_proto::lane::LecConfig;
 use aerostat_proto::mpoa::{MpcConfig, MpsConfig};
@@ -49,7 +49,7 @@ fn router() -> Host {
         }],
         routes: Vec::new(),
         forwarding: Forwarding::Wire,
-        queue: 1,
+        queue: QueueLimit::Packets(1),
         arp: ArpParams::default(),
     };
     let mut host = host(Ip::Router(Box::new(Router::new(config).expect("good"))));

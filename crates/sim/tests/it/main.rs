@@ -27,6 +27,7 @@ mod rejoin;
 mod restarts;
 mod scale;
 mod schedules;
+mod slow_nodes;
 mod sockets;
 mod starts;
 mod theory;

@@ -23,7 +23,7 @@ mod six;
 
 pub use super::neighbours::{ArpParams, ArpRanges};
 pub use super::routes::{RouteResult, StaticRoute};
-pub use engine::Forwarding;
+pub use engine::{Forwarding, QueueLimit};
 pub use six::StaticRoute6;
 pub(crate) use six::is_advertisement;
 
@@ -64,8 +64,8 @@ pub struct RouterConfig {
     pub routes: Vec<StaticRoute>,
     /// Forwarding speed.
     pub forwarding: Forwarding,
-    /// Limit of frames that wait while one is being forwarded; ignored with [`Forwarding::Wire`].
-    pub queue: usize,
+    /// How much may wait while one packet is being forwarded; ignored with [`Forwarding::Wire`].
+    pub queue: QueueLimit,
     /// Timers and limits of ARP.
     pub arp: ArpParams,
 }

@@ -280,7 +280,7 @@ mod tests {
             interfaces: vec![interface(0), interface(1)],
             routes: Vec::new(),
             forwarding: Forwarding::Wire,
-            queue: 1,
+            queue: crate::ip::router::QueueLimit::Packets(1),
             arp: ArpParams::default(),
         })
         .expect("good");

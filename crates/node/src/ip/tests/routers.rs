@@ -8,7 +8,7 @@ use crate::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec, Pattern};
 use crate::ip::flow_stats::FlowStats;
 use crate::ip::meter::{FlowSpec, Meter, Path, Protocol};
 use crate::ip::router::{
-    ArpParams, DropReason, Forwarding, RouteResult, Router, RouterConfig, RouterInput,
+    ArpParams, DropReason, Forwarding, QueueLimit, RouteResult, Router, RouterConfig, RouterInput,
     RouterInterface, RouterOutput, StaticRoute,
 };
 use crate::ip::stack::{Stack, StackInput, StackOutput};
@@ -41,7 +41,7 @@ fn router_config(forwarding: Forwarding, queue: usize) -> RouterConfig {
             next_hop: Ipv4Addr::new(10, 2, 0, 9),
         }],
         forwarding,
-        queue,
+        queue: QueueLimit::Packets(queue),
         arp: ArpParams::default(),
     }
 }
