@@ -453,7 +453,6 @@ impl<'a> Builder<'a> {
 
     /// The Ethernet segment behind a host.
     fn segment(&self, model: &HostModel, life: u32, now: Instant) -> Segment {
-        const TEN_MEGABITS: u64 = 10_000_000;
         let elan = self.lab.elan(model.lec.elan);
         let hosts = model.bridge.iter().map(|host| {
             let config = StackConfig {
@@ -476,7 +475,7 @@ impl<'a> Builder<'a> {
                 meter: Meter::new(&self.flows, host.ip),
             }
         });
-        Segment::new(TEN_MEGABITS, hosts.collect())
+        Segment::new(model.ethernet, hosts.collect())
     }
 
     fn add_lec(&self, host: &mut Host, id: NodeId, model: &LecModel, life: u32) {

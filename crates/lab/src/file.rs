@@ -319,6 +319,17 @@ section! {
         sockets: Option<Vec<SocketFile>>,
         /// Hosts (name: address) on an Ethernet segment that it bridges to its ELAN: embedded ones on 10 Mbit/s, or stations of their own behind a kernel host.
         bridge: Option<Table<Name, At<Ip>>>,
+        /// The cable of that segment.
+        ethernet: Option<CableFile>,
+    }
+}
+section! {
+    /// The cable of an embedded Ethernet segment.
+    CableFile {
+        /// Rate, 10Mbps, 100Mbps or 1Gbps; default 10Mbps.
+        rate: Option<At<EthernetRate>>,
+        /// Each frame on the cable has a VLAN tag of 4 octets; default false.
+        tag: Option<At<bool>>,
     }
 }
 section! {

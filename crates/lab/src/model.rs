@@ -21,6 +21,7 @@ mod scale;
 mod timers;
 mod traffic;
 
+pub use aerostat_node::host::Cable;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use limits::Limits;
@@ -287,6 +288,8 @@ pub struct Host {
     pub sockets: Vec<Program>,
     /// Hosts on an Ethernet segment behind it. If there are any, it is a bridge, and its LANE client a proxy.
     pub bridge: Vec<SegmentHost>,
+    /// The cable of the segment.
+    pub ethernet: Cable,
 }
 
 /// An embedded host on the Ethernet segment behind a bridging host, in its subnet and with its default route.

@@ -81,6 +81,14 @@ scalar!(
     { "type": "string", "description": "wire; bits of IP packets, packets, or cells per second; or a cost per packet and per octet", "examples": ["wire", "35Mbps", "65000pps", "104000cells/s", "15us + 80ns/octet"] }
 );
 scalar!(
+    /// Rate of an Ethernet, bit/s.
+    EthernetRate(u64), |text: &str| match units::bit_rate(text) {
+        Ok(bits @ (10_000_000 | 100_000_000 | 1_000_000_000)) => Ok(bits),
+        _ => Err("expected 10Mbps, 100Mbps or 1Gbps".to_owned()),
+    },
+    { "type": "string", "description": "10Mbps, 100Mbps or 1Gbps", "examples": ["10Mbps", "100Mbps", "1Gbps"] }
+);
+scalar!(
     /// How much may wait.
     QueueSize(aerostat_node::ip::router::QueueLimit), units::queue,
     { "type": ["string", "integer"], "description": "packets, cells, or octets", "examples": [100, "448cells", "64KiB"] }

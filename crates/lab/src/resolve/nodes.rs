@@ -5,8 +5,9 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{HostFile, LabFile, LaneFile, LinkFile, LinkOptions, Name, RouterFile};
 use crate::model::{
-    Attachment, Congestion, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd,
-    LinkId, Node, NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
+    Attachment, Cable, Congestion, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link,
+    LinkEnd, LinkId, Node, NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch,
+    Tcp,
 };
 use crate::plan::{self, Kind};
 use aerostat_node::atm::CellRate;
@@ -452,6 +453,7 @@ impl Builder<'_> {
             kernel: host.kernel.as_ref().map(At::get),
             sockets: Vec::new(),
             bridge: Vec::new(),
+            ethernet: cable(host, d),
         }));
         self.bridge(number, host, elan, d);
     }
@@ -532,5 +534,26 @@ impl Builder<'_> {
             self.ips.insert(ip, (node.to_owned(), at));
         }
         ip
+    }
+}
+
+/// The cable of the segment behind a host.
+fn cable(host: &HostFile, d: &mut Diagnostics) -> Cable {
+    let Some(given) = &host.ethernet else {
+        return Cable::TEN;
+    };
+    if host.bridge.is_none() {
+        let first = given.rate.as_ref().map(|rate| rate.at);
+        if let Some(at) = first.or(given.tag.as_ref().map(|tag| tag.at)) {
+            d.error(at, "there is no Ethernet segment behind this host")
+                .hint("for example: bridge: { phone: 10.1.0.11 }");
+        }
+    }
+    Cable {
+        rate: given
+            .rate
+            .as_ref()
+            .map_or(Cable::TEN.rate, |rate| rate.value.0),
+        tagged: given.tag.as_ref().is_some_and(At::get),
     }
 }

@@ -5,9 +5,9 @@ use super::{
     with_parameters, word,
 };
 use crate::model::{
-    Attachment, Congestion, Expect, Forwarding, Host, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc,
-    Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, QueueLimit, Router,
-    SegmentHost, Side, Switch, Tcp,
+    Attachment, Cable, Congestion, Expect, Forwarding, Host, IpRoute, Lab, LaneServer, Lec, Mpc,
+    Mps, Nhc, Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, QueueLimit,
+    Router, SegmentHost, Side, Switch, Tcp,
 };
 use aerostat_node::host::sockets::{Program, Role, Sending};
 use aerostat_node::server::Cost;
@@ -180,6 +180,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         kernel,
         sockets,
         bridge,
+        ethernet: Cable { rate, tagged },
     } = host;
     let program = |(index, program): (usize, &Program)| {
         let expect = lab.sockets_expect.get(&(id, index)).copied();
@@ -206,6 +207,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         "kernel": kernel,
         "sockets": named(sockets.iter().enumerate().map(program)),
         "bridge": named(bridge.iter().map(station)),
+        "ethernet": { "rate_bps": rate, "tag": tagged },
     })
 }
 

@@ -61,6 +61,7 @@ hosts:
     elan: b
     ip: 10.2.0.10
     sockets: [{ name: mouth, call: x/e1 }]
+  w: { on: s2, elan: b, ip: 10.2.0.12, bridge: { wt: 10.2.0.21 }, ethernet: {} }
   z: { on: s2, elan: f, ip: 10.6.0.10 }
   p: { on: s1, elan: c, ip: 10.3.0.10, nhrp: { key: { spi: 4, secret: k } } }
   q: { on: s1, elan: d, ip: 10.4.0.10 }
@@ -205,6 +206,9 @@ HostFile.uni || hosts.x.uni=4.0
 HostFile.kernel || hosts.x.kernel=false
 HostFile.sockets || hosts.y.sockets=[]
 HostFile.bridge || hosts.y.bridge={st: 10.2.0.20}
+HostFile.ethernet || hosts.w.ethernet={rate: 1Gbps}
+CableFile.rate || hosts.w.ethernet.rate=100Mbps
+CableFile.tag || hosts.w.ethernet.tag=true
 SocketFile.name || hosts.y.sockets.0.name=lips
 SocketFile.listen || hosts.x.sockets.1.listen=echo
 SocketFile.call || hosts.y.sockets.0.call=x/e2

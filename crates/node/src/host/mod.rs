@@ -51,7 +51,7 @@ mod writes;
 pub use daemons::DaemonMessage;
 pub(crate) use daemons::is;
 pub use ip::Ip;
-pub use segment::{Segment, SegmentHost};
+pub use segment::{Cable, Segment, SegmentHost};
 pub use service::{Serves, Service, ServiceKind, Typed};
 pub use station::{Station, StationEvent};
 pub use tables::VcUser;

@@ -33,8 +33,10 @@ const WAITING: usize = 512;
 /// Limit of addresses that the bridge remembers, and how long it remembers them.
 const LEARNED: usize = 1024;
 const AGEING: Duration = Duration::from_secs(300);
-/// Octets of preamble, check sequence and gap together; and of the shortest frame without check sequence.
+/// Octets of preamble, check sequence and gap together; of a tag of IEEE 802.1Q; and of the shortest frame without check
+/// sequence.
 const AROUND: u64 = 8 + 4 + 12;
+const TAG: u64 = 4;
 const SHORTEST: usize = 60;
 
 /// An embedded host on the segment.
@@ -70,10 +72,35 @@ aerostat_proto::counters! {
     }
 }
 
+/// How long frames occupy a cable. Source: IEEE 802.3 §4.4.2 (preamble, gap, shortest frame), 802.1Q (tag).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cable {
+    /// Bit/s, not 0.
+    pub rate: u64,
+    /// True if each frame on the cable has a VLAN tag of 4 octets.
+    pub tagged: bool,
+}
+
+impl Cable {
+    /// Ethernet of 10 Mb/s without tags.
+    pub const TEN: Self = Self {
+        rate: 10_000_000,
+        tagged: false,
+    };
+
+    /// Time from the first bit of the preamble of a frame to the end of the gap behind it, rounded down to a
+    /// nanosecond. `octets` are those of the frame without tag, padding and check sequence.
+    #[must_use]
+    pub fn time_of(self, octets: usize) -> Duration {
+        let tag = if self.tagged { TAG } else { 0 };
+        let octets = octets.max(SHORTEST) as u64 + tag + AROUND;
+        Duration::from_nanos(octets * 8 * 1_000_000_000 / self.rate.max(1))
+    }
+}
+
 /// The segment.
 pub struct Segment {
-    /// Rate of the cable, bit/s.
-    rate: u64,
+    wire: Cable,
     hosts: Vec<SegmentHost>,
     /// True if the cable and the bridge are the kernel's: then no frame passes here.
     kernel: bool,
@@ -85,11 +112,11 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A segment of this rate in bit/s.
+    /// A segment with this cable.
     #[must_use]
-    pub fn new(rate: u64, hosts: Vec<SegmentHost>) -> Self {
+    pub fn new(wire: Cable, hosts: Vec<SegmentHost>) -> Self {
         Self {
-            rate: rate.max(1),
+            wire,
             hosts,
             kernel: false,
             free_at: Instant::ZERO,
@@ -104,7 +131,7 @@ impl Segment {
     pub fn kernel() -> Self {
         Self {
             kernel: true,
-            ..Self::new(1, Vec::new())
+            ..Self::new(Cable::TEN, Vec::new())
         }
     }
 
@@ -123,9 +150,7 @@ impl Segment {
             self.counters.dropped += 1;
             return Some(frame);
         }
-        let octets = frame.len().max(SHORTEST) as u64 + AROUND;
-        let nanos = octets * 8 * 1_000_000_000 / self.rate;
-        let end = self.free_at.max(now) + Duration::from_nanos(nanos);
+        let end = self.free_at.max(now) + self.wire.time_of(frame.len());
         self.free_at = end;
         self.counters.frames += 1;
         self.counters.octets += frame.len() as u64;
@@ -484,5 +509,32 @@ impl Host {
             let all: Vec<MacAddr> = segment.learned.keys().copied().collect();
             self.tell(lec, lec::Input::SetRemote(all), now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The frame rates of RFC 2544 Appendix B and RFC 5180, for frames with check sequence.
+    #[test]
+    fn a_cable_carries_the_frames_a_second_that_the_standards_name() {
+        for (rate, tagged, octets, frames) in [
+            (10_000_000, false, 64, 14_880),
+            (10_000_000, false, 1518, 812),
+            (100_000_000, false, 64, 148_809),
+            (100_000_000, false, 128, 84_459),
+            (100_000_000, false, 1518, 8127),
+            (1_000_000_000, false, 64, 1_488_095),
+            (1_000_000_000, false, 1518, 81_274),
+            // A tag makes 1522 octets of 1518: 0.26 % fewer frames.
+            (100_000_000, true, 1518, 8106),
+            (100_000_000, true, 64, 142_045),
+        ] {
+            let time = Cable { rate, tagged }.time_of(octets - 4);
+            assert_eq!(1_000_000_000 / time.as_nanos(), frames, "{rate} {octets}");
+        }
+        // Padding: a shorter frame takes the time of the shortest.
+        assert_eq!(Cable::TEN.time_of(14), Cable::TEN.time_of(60));
     }
 }
