@@ -5,8 +5,9 @@
     reason = "criterion's macros make undocumented functions"
 )]
 
+use aerostat_bench::fabric::{Cells, Contract, Crossing, Lines, Order};
 use aerostat_node::atm::{
-    CellRate, CellRun, Fabric, FabricOp, OutputPort, Pdu, PortLimits, PortVc, QueueConfig,
+    CellRate, CellRun, OutputPort, Pdu, PortLimits, QueueConfig, RawCells, RunReassembler,
 };
 use aerostat_proto::Instant;
 use aerostat_wire::aal5::{self, Reassembler, Segmenter};
@@ -17,6 +18,7 @@ use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, TrafficParams, Vc, cell, mpo
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::collections::{BTreeMap, VecDeque};
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Duration;
 
 const SIZES: [usize; 3] = [40, 1500, 9180];
@@ -70,7 +72,7 @@ fn adaptation(c: &mut Criterion) {
             } else {
                 Throughput::Bytes(len as u64)
             });
-            let id = |name| BenchmarkId::new(name, len);
+            let id = |name: &str| BenchmarkId::new(name, len);
             g.bench_function(id("segment"), |b| {
                 b.iter(|| Segmenter::new(black_box(&sdu), 0).fold(0, |n, (p, _)| n ^ p[0]));
             });
@@ -84,10 +86,35 @@ fn adaptation(c: &mut Criterion) {
                     sdu
                 });
             });
+            for (most, name) in [
+                (1, "single raw cells"),
+                (RawCells::MOST, "blocks of raw cells"),
+            ] {
+                let blocks: Vec<_> = cells.chunks(most).filter_map(block).collect();
+                let mut receiver = RunReassembler::new(0);
+                g.bench_function(id(&format!("reassemble {name}")), |b| {
+                    b.iter(|| {
+                        let mut sdu = None;
+                        for run in &blocks {
+                            sdu = receiver.push(run.clone());
+                        }
+                        sdu
+                    });
+                });
+            }
             g.bench_function(id("anchor: copy"), |b| b.iter(|| black_box(&sdu).clone()));
         }
         g.finish();
     }
+}
+
+/// Cells of a PDU with their own octets, as a link out of the lab receives them.
+fn block(cells: &[([u8; cell::PAYLOAD_LEN], cell::Pti)]) -> Option<CellRun> {
+    let mut block = RawCells::default();
+    cells
+        .iter()
+        .for_each(|(payload, pti)| block.push(*pti, payload));
+    CellRun::of_raw(Vc::new(0, 32), false, Arc::new(block))
 }
 
 fn address(n: u8) -> AtmAddress {
@@ -154,49 +181,26 @@ fn codecs(c: &mut Criterion) {
 
 const CONNECTIONS: u16 = 1024;
 
-/// Two ports, 1024 connections from the first to the second.
-fn fabric() -> Fabric {
-    let mut fabric = Fabric::new([1; 16]);
-    for _ in 0..2 {
-        fabric.add_port(CellRate::OC12, PortLimits::SWITCH);
-    }
-    for n in 0..CONNECTIONS {
-        let at = |port| PortVc::new(port, Vc::new(0, 32 + n));
-        let (from, to, traffic) = (at(0), at(1), TrafficParams::ubr(0));
-        let done = fabric.apply(FabricOp::Connect {
-            from,
-            to,
-            traffic,
-            police: false.into(),
-        });
-        assert!(done.is_ok(), "{done:?}");
-    }
-    fabric
-}
-
-/// Cells from input to departure, one at a time on changing VCs, and as whole PDUs of 32 cells.
+/// Cells from input to departure through two ports: look-up, policer, output queue, statistics of each VC.
 fn switching(c: &mut Criterion) {
     let mut g = c.benchmark_group("fabric-1024-vcs");
-    for (name, len) in [("cell by cell", 40), ("runs of 32", 1500)] {
-        let pdu = Pdu::new(octets(len));
-        let count = u64::from(pdu.cells());
-        g.throughput(Throughput::Elements(count * u64::from(CONNECTIONS)));
-        let mut fabric = fabric();
-        let mut now = Instant::ZERO;
-        g.bench_function(name, |b| {
-            b.iter(|| {
-                for n in 0..CONNECTIONS {
-                    let run = CellRun::whole(pdu.clone(), Vc::new(0, 32 + n * 389 % CONNECTIONS));
-                    fabric.receive(0, run, now, |_| ());
-                    if let Some(output) = fabric.output_mut(1)
-                        && let Some(at) = output.next_departure()
-                        && let Some(gone) = output.pop(at, u16::MAX)
-                    {
-                        now = gone.finish;
-                    }
+    for (contract, police) in [
+        (Contract::Policed, "policed"),
+        (Contract::Unpoliced, "plain"),
+    ] {
+        for (run, length) in [(1, "cell by cell"), (32, "runs of 32")] {
+            for (cells, kind) in [(Cells::Pdus, "PDUs"), (Cells::Raw, "raw")] {
+                for (order, turns) in [(Order::Sorted, "in order"), (Order::Random, "at random")] {
+                    let vcs = usize::from(CONNECTIONS);
+                    let mut crossing = Crossing::new(vcs, cells, run, order, contract);
+                    g.throughput(Throughput::Elements(
+                        u64::from(run) * u64::from(CONNECTIONS),
+                    ));
+                    let name = format!("{length}, {police}, {kind}, {turns}");
+                    g.bench_function(name, |b| b.iter(|| crossing.turns(vcs)));
                 }
-            });
-        });
+            }
+        }
     }
     // What no switch can do without: a look-up, and in and out of a queue.
     let table: BTreeMap<u16, u16> = (0..CONNECTIONS).map(|n| (32 + n, n)).collect();
@@ -212,6 +216,35 @@ fn switching(c: &mut Criterion) {
     });
     g.finish();
 }
+
+/// What a cell costs if the connections of a switch are few, or so many that most of what it touches is in memory; their
+/// order has no pattern. Beside it: as many reads and writes of memory as a cell cannot do without.
+fn connections(c: &mut Criterion) {
+    let mut g = c.benchmark_group("fabric-connections");
+    g.throughput(Throughput::Elements(TURNS as u64));
+    for vcs in [100, 10_000, 1_000_000] {
+        for (ahead, name) in [(true, "look ahead"), (false, "one by one")] {
+            let mut crossing = None;
+            g.bench_function(BenchmarkId::new(name, vcs), |b| {
+                let crossing = crossing.get_or_insert_with(|| {
+                    let crossing =
+                        Crossing::new(vcs, Cells::Raw, 1, Order::Random, Contract::Policed);
+                    crossing.looking_ahead(ahead)
+                });
+                b.iter(|| crossing.turns(TURNS));
+            });
+        }
+        let mut lines = None;
+        g.bench_function(BenchmarkId::new("anchor: four lines", vcs), |b| {
+            let lines = lines.get_or_insert_with(|| Lines::new(vcs));
+            b.iter(|| black_box(lines.turns(TURNS)));
+        });
+    }
+    g.finish();
+}
+
+/// Cells of one measurement of many connections.
+const TURNS: usize = 4096;
 
 /// One port that is never idle: a CBR queue of single cells, seven UBR queues of 32-cell PDUs, one cell at a time.
 fn port(c: &mut Criterion) {
@@ -275,6 +308,6 @@ fn config() -> Criterion {
 criterion_group! {
     name = benches;
     config = config();
-    targets = checksums, adaptation, codecs, switching, port
+    targets = checksums, adaptation, codecs, switching, connections, port
 }
 criterion_main!(benches);

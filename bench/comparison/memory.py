@@ -44,20 +44,34 @@ def measured(context, title, entries, factor):
 
 
 def fabric(context):
-    """Cells through a fabric with 1024 connections, one at a time and in runs of 32."""
-    entries = {"cell by cell": "fabric-1024-vcs/cell by cell", "runs of 32": "fabric-1024-vcs/runs of 32",
-               "look-up and queue": "fabric-1024-vcs/anchor: BTreeMap and VecDeque"}
-    values, skipped = measured(context, "fabric in memory, 1024 VCs", entries, 1e-6)
-    yield Row("fabric in memory, 1024 VCs, cell by cell", "cell by cell", "Mcell/s",
-              [(None, Goal(25, unit="Mcell/s")), ("look-up and queue", None)], digits=1).fill(values, skipped)
+    """Policed cells through a fabric with 1024 connections, one at a time and in runs of 32; and with more connections."""
+    group = "fabric-1024-vcs"
+    entries = {"cell by cell": f"{group}/cell by cell, policed, raw, in order",
+               "at random": f"{group}/cell by cell, policed, raw, at random",
+               "runs of 32": f"{group}/runs of 32, policed, raw, in order",
+               "look-up and queue": f"{group}/anchor: BTreeMap and VecDeque"}
+    values, skipped = measured(context, "fabric in memory, 1024 VCs, policed", entries, 1e-6)
+    for work in ("cell by cell", "at random"):
+        yield Row(f"fabric in memory, 1024 VCs, {work}", work, "Mcell/s",
+                  [(None, Goal(25, unit="Mcell/s")), ("look-up and queue", None)], digits=1).fill(values, skipped)
     yield Row("... in runs of 32", "runs of 32", "Mcell/s", [(None, Goal(200, unit="Mcell/s"))], digits=0).fill(values, skipped)
+    group = "fabric-connections"
+    sizes = (100, 10000, 1000000)
+    entries = {f"{name}, {size}": f"{group}/{entry}/{size}" for size in sizes
+               for name, entry in (("ahead", "look ahead"), ("one by one", "one by one"), ("lines", "anchor: four lines"))}
+    values, skipped = measured(context, "fabric in memory, connections at random", entries, 1e-6)
+    for size in sizes:
+        few = [(f"ahead, {sizes[0]}", Goal(1 / 3, True))] if size != sizes[0] else []
+        yield Row(f"fabric in memory, {size} VCs at random, with a look ahead", f"ahead, {size}", "Mcell/s",
+                  few + [(f"one by one, {size}", None), (f"lines, {size}", None)], digits=1).fill(values, skipped)
 
 
 def aal5(context):
     """AAL5 of 9180 octets, both ways, with CRC-32."""
     entries = {"segmentation": "aal5-octets/segment/9180", "reassembly": "aal5-octets/reassemble/9180",
+               "single raw cells": "aal5-octets/reassemble single raw cells/9180",
                "one copy": "aal5-octets/anchor: copy/9180"}
     values, skipped = measured(context, "AAL5, 9180 octets", entries, 8e-9)
-    for work in ("segmentation", "reassembly"):
+    for work in ("segmentation", "reassembly", "single raw cells"):
         yield Row(f"AAL5 of 9180 octets: {work}", work, "Gb/s",
                   [(None, Goal(40, unit="Gb/s")), ("one copy", None)], digits=1).fill(values, skipped)
