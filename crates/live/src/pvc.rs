@@ -51,7 +51,10 @@ pub(crate) fn add(
                 PermanentError::Rate(_) => {
                     format!("'aerostat inspect {name} port' shows what is reserved")
                 }
-                PermanentError::Full => String::new(),
+                PermanentError::Full(..) => {
+                    "the key 'calls' of limits.port raises the limit; the lab must be started again"
+                        .into()
+                }
             };
             Err(Answer::error(format!("{name}: {error}"), hint))
         }

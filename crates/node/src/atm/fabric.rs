@@ -109,8 +109,10 @@ pub enum FabricError {
     NoPort(u16),
     /// The incoming label is in use.
     InputBusy(PortVc),
-    /// The outgoing label is in use, or the port has no free queue.
+    /// The outgoing label is in use.
     OutputBusy(PortVc),
+    /// The port has no free queue for this outgoing label: it has as many as its limit.
+    NoQueue(PortVc, usize),
     /// No connection has this incoming label.
     NoConnection(PortVc),
     /// The connection has no such leaf.
@@ -123,6 +125,13 @@ impl fmt::Display for FabricError {
             Self::NoPort(port) => write!(f, "no port {port}"),
             Self::InputBusy(at) => write!(f, "incoming label {at} is in use"),
             Self::OutputBusy(at) => write!(f, "outgoing label {at} is in use"),
+            Self::NoQueue(at, most) => {
+                write!(
+                    f,
+                    "no queue for {at}: port {} has {most}, its limit",
+                    at.port
+                )
+            }
             Self::NoConnection(at) => write!(f, "no connection from {at}"),
             Self::NoLeaf(at) => write!(f, "no leaf {at}"),
         }
@@ -444,12 +453,15 @@ impl Fabric {
     }
 
     fn open_output(&mut self, to: PortVc, config: QueueConfig) -> Result<QueueId, FabricError> {
-        self.ports
+        let output = &mut self
+            .ports
             .get_mut(usize::from(to.port))
             .ok_or(FabricError::NoPort(to.port))?
-            .output
-            .open(to.vc, config)
-            .ok_or(FabricError::OutputBusy(to))
+            .output;
+        output.open(to.vc, config).ok_or(match output.full() {
+            Some(most) => FabricError::NoQueue(to, most),
+            None => FabricError::OutputBusy(to),
+        })
     }
 
     fn close_output(&mut self, leaf: Leaf) {

@@ -74,8 +74,8 @@ pub enum PermanentError {
     Label(PortNo, Vc),
     /// The port has not enough bandwidth left.
     Rate(PortNo),
-    /// A port has no free queue.
-    Full,
+    /// The port has no free queue: it has as many as its limit.
+    Full(PortNo, usize),
 }
 
 impl fmt::Display for PermanentError {
@@ -94,7 +94,9 @@ impl fmt::Display for PermanentError {
             }
             Self::Label(port, vc) => write!(f, "{vc} is in use at port {port}"),
             Self::Rate(port) => write!(f, "port {port} has not that much bandwidth left"),
-            Self::Full => f.write_str("a port has no more queues"),
+            Self::Full(port, most) => {
+                write!(f, "port {port} has {most} queues, which is its limit")
+            }
         }
     }
 }
@@ -131,7 +133,7 @@ impl<R: RouteSelect> Switch<R> {
             }
         }
         for (done, direction) in new.directions().into_iter().enumerate() {
-            if self.open_direction(&new, direction).is_err() {
+            if let Err(error) = self.open_direction(&new, direction) {
                 for (from, ..) in new.directions().into_iter().take(done) {
                     // The connection was just opened.
                     let _ = self.fabric.apply(FabricOp::Disconnect { from });
@@ -139,7 +141,15 @@ impl<R: RouteSelect> Switch<R> {
                 for (end, reserved) in new.holdings() {
                     self.let_go(end, new.path, reserved);
                 }
-                return Err(PermanentError::Full);
+                // Signalling has let go of both labels, so only queues can be missing.
+                return Err(match error {
+                    FabricError::NoQueue(at, most) => PermanentError::Full(PortNo(at.port), most),
+                    FabricError::NoPort(port) => PermanentError::NoPort(PortNo(port)),
+                    FabricError::InputBusy(at)
+                    | FabricError::OutputBusy(at)
+                    | FabricError::NoConnection(at)
+                    | FabricError::NoLeaf(at) => PermanentError::Label(PortNo(at.port), at.vc),
+                });
             }
         }
         self.permanent.push(new);

@@ -16,6 +16,17 @@ pub struct Level {
 }
 
 impl OutputPort {
+    /// The limit of queues, if the port has as many; `None` if it has a free queue.
+    #[must_use]
+    pub(in crate::atm) const fn full(&self) -> Option<usize> {
+        let most = self.limits.queues;
+        if self.queues.len() - self.free.len() >= most {
+            Some(most)
+        } else {
+            None
+        }
+    }
+
     /// Reads the entry of a queue; any number.
     #[inline]
     pub(in crate::atm) fn glance(&self, id: QueueId) -> u32 {

@@ -96,3 +96,30 @@ fn closed_queues_leave_no_memory_behind() {
         }
     }
 }
+
+/// A label that is in use and a port without a free queue are different errors, and the limit has its number.
+#[test]
+fn a_port_without_a_free_queue_tells_its_limit() {
+    let mut fabric = Fabric::new([1; 16]);
+    let limits = PortLimits {
+        queues: 2,
+        ..PortLimits::SWITCH
+    };
+    (0..2).for_each(|_| {
+        fabric.add_port(CellRate::OC3, limits);
+    });
+    let mut open = |n: u16| {
+        let at = |port| PortVc::new(port, Vc::new(0, 32 + n));
+        fabric.apply(FabricOp::Connect {
+            from: at(0),
+            to: at(1),
+            traffic: TrafficParams::ubr(0),
+            police: Policing::Off,
+        })
+    };
+    assert_eq!([open(0), open(1)], [Ok(()); 2]);
+    let third = PortVc::new(1, Vc::new(0, 34));
+    assert_eq!(open(2), Err(FabricError::NoQueue(third, 2)));
+    let text = FabricError::NoQueue(third, 2).to_string();
+    assert_eq!(text, "no queue for 1.0.34: port 1 has 2, its limit");
+}
