@@ -9,17 +9,18 @@
 //! A PDU that lost cells in a queue is left out. With [`Form::cells`] single cells are recorded instead, including OAM
 //! cells, each with its own time on the line.
 //!
-//! **When.** The network in real time moves the cells of a PDU as a run. The time of a PDU is when the first cell of
+//! **When.** The network in real time moves the cells of a turn as a run. The time of a PDU is when the first cell of
 //! its last run leaves the port.
 //!
 //! Packets that a slow client does not take are left out, and an interface statistics block reports their number.
 
 use aerostat_lab::model::{Lab, LinkId};
 use aerostat_lab::plant::LineId;
-use aerostat_node::atm::{CellRun, DropReason};
+use aerostat_node::atm::{CellRun, DropReason, Pdu};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::pcapng::{CapturedCell, CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
 use aerostat_wire::{Vc, summary};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -65,9 +66,14 @@ pub struct Captures {
     /// PDUs whose cells have not all passed, by end, direction (true: sent) and connection; the note is why cells of
     /// the PDU were dropped.
     assembly: Assembly<(End, bool, Vc), Option<DropReason>>,
+    /// PDUs that queues in front of an end have refused: the last ones that ladders have shown.
+    refused: VecDeque<(End, Pdu)>,
     /// Packets that clients of ended captures did not take in time.
     dropped: u64,
 }
+
+/// Limit of [`Captures::refused`].
+const MOST_REFUSED: usize = 64;
 
 /// Form of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -225,7 +231,15 @@ impl Captures {
     /// Reports cells that a queue in front of an end has discarded. They never reach a link, so only message ladders
     /// show them.
     pub(crate) fn refused(&mut self, end: End, run: &CellRun, reason: DropReason, now: Instant) {
-        if let Some(pdu) = run.whole_pdu() {
+        // A PDU that loses cells of several turns is shown once.
+        let mut refused = self.refused.iter();
+        if let Some(pdu) = run.pdu()
+            && !refused.any(|known| known.0 == end && known.1.is_same(pdu))
+        {
+            if self.refused.len() >= MOST_REFUSED {
+                self.refused.pop_front();
+            }
+            self.refused.push_back((end, pdu.clone()));
             let (sdu, sent) = ((run.vc, pdu.sdu()), Direction::Sent);
             self.keep_ladders(|ladder| ladder.sdu(end, sent, sdu, Some(reason), now));
         }

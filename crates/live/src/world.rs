@@ -1,22 +1,32 @@
-//! The network of a lab in real time: a [plant](aerostat_lab::plant) that moves whole runs of cells, driven by a caller
+//! The network of a lab in real time: a [plant](aerostat_lab::plant) that moves short runs of cells, driven by a caller
 //! that supplies the time.
 //!
 //! This module does not touch the operating system. The driver calls [`World::step`] with the time, takes
 //! [`World::poll_output`] (frames for the kernel, events) and sleeps until [`World::poll_timeout`].
 //!
-//! **Path of a PDU.** All cells of a PDU leave a port as one run, at the time that the port's rate gives. The run is
-//! handed to the far end when its *first* cell leaves, plus the delay of the cable; an idle cable adds no other delay.
-//! The next run leaves when the last cell of this one has left, so rates, shaping and policing are correct.
+//! **Path of a cell.** The cells of one turn of a queue leave a port as one run, at the time that the port's rate gives.
+//! The run is handed to the far end when its *first* cell leaves, plus the delay of the cable; an idle cable adds no
+//! other delay. The next run leaves when the last cell of this one has left, so rates, shaping and policing are correct.
+//!
+//! **Turns.** A turn takes at most 50 µs at the rate of the line, and at that of the queue's shaper, and at most 3 µs
+//! while another queue of the port waits; it always has one cell. So cells of different connections interleave one by one
+//! on lines up to the rate of an OC-3 (cell time 2.8 µs), and in turns of 3 µs on faster lines: 4 cells of an OC-12, 283
+//! cells of a line of 40 Gb/s. A cell that finds a line busy waits for the turn that has begun, at most 17 cell times of
+//! an OC-3, and the last cells of a turn are up to 50 µs too early at the far end. A turn of a super frame has whole PDUs
+//! if one fits. A port asks its shapers when they will let a cell pass, and a turn ends before that.
+//!
+//! **Cost.** Single cells cost an event each at every line, as in virtual time without trains. Turns bound this: a line
+//! has at most 20 000 events in a second while one queue sends, and 353 000 while several compete.
 //!
 //! **Time.** A driver always wakes up a little late. Events that were due in the meantime happen in order and each at
 //! its own time, not at the driver's. So departures keep their spacing through every switch, and a late driver causes
 //! no bursts that would fill queues. Only a driver that is more than [`MAX_LAG`] behind loses the excess time for good.
 //!
 //! **Policing.** A run carries the time at which its source sends each cell (`atm/timing.rs`), and policers use these
-//! times. So turns of whole runs at a queue cost no conforming cell.
+//! times. So turns at a queue cost no conforming cell.
 //!
-//! **Losses.** A cell that is lost or damaged on a cable costs its whole PDU, as it would in AAL5, if the PDU was made
-//! in the lab. Cells from outside are lost one by one; the receiver finds out what they cost.
+//! **Losses.** A cell that is lost or damaged on a cable costs the cells of its turn, if its PDU was made in the lab; the
+//! receiver loses the PDU, as AAL5 does. Cells from outside are lost one by one; the receiver finds out what they cost.
 
 pub mod line;
 mod probe;
@@ -119,7 +129,7 @@ impl World {
             });
             plant.connect(&link.name, link.ends, LinkConfig::of(link), lines);
         }
-        // Each departure is a PDU, or several PDUs of a train.
+        // Each departure is a turn.
         plant.every_departure(true);
         let kernels = lab.nodes().map(|(id, _)| id);
         Self {
@@ -358,7 +368,7 @@ impl World {
 impl Driver for World {
     type Node = LabNode;
     type Medium = RunLine;
-    const WHOLE_RUNS: bool = true;
+    const IN_TURNS: bool = true;
 
     fn plant(&self) -> &Plant<LabNode, RunLine> {
         &self.plant

@@ -293,7 +293,7 @@ impl<N: Node> World<N> {
 impl<N: Node, O: Observer<N::Event>> Driver for Observed<'_, N, O> {
     type Node = N;
     type Medium = CellLine;
-    const WHOLE_RUNS: bool = false;
+    const IN_TURNS: bool = false;
 
     fn plant(&self) -> &Plant<N, CellLine> {
         &self.world.plant

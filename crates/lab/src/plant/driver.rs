@@ -27,9 +27,10 @@ pub trait Driver: Sized {
     type Node: Node;
     /// What lines do to cells.
     type Medium: Medium;
-    /// True if the cells of a PDU leave a port together, and arrive when the first of them would. False if each cell
-    /// leaves and arrives alone.
-    const WHOLE_RUNS: bool;
+    /// True if the cells of one turn of a queue leave a port together
+    /// ([`OutputPort::pop_turn`](aerostat_node::atm::OutputPort::pop_turn)), and arrive when the first of them would.
+    /// False if each cell leaves and arrives alone.
+    const IN_TURNS: bool;
 
     /// The plant.
     fn plant(&self) -> &Plant<Self::Node, Self::Medium>;
@@ -126,7 +127,7 @@ pub trait Driver: Sized {
     fn touched(&mut self, end: LinkEnd) {
         match self.plant().line_from(end) {
             // A run takes a departure of its own, so that a burst of events cannot starve the driver's other work.
-            Some(line) if Self::WHOLE_RUNS => {
+            Some(line) if Self::IN_TURNS => {
                 self.plant_mut().slots[end.node.0].waiting.insert(end.port);
                 self.plant_mut().reschedule(line);
             }
@@ -139,11 +140,15 @@ pub trait Driver: Sized {
     fn advance(&mut self, line: LineId) {
         let key = self.plant().key;
         self.settle(line, key);
-        let most = if Self::WHOLE_RUNS { u16::MAX } else { 1 };
         let (from, now) = (self.plant().line(line).from, self.plant().now);
         while self.plant().trains.is_single(line.0)
-            && let Some(departure) =
-                (self.plant_mut().output(from)).and_then(|output| output.pop(now, most))
+            && let Some(departure) = (self.plant_mut().output(from)).and_then(|output| {
+                if Self::IN_TURNS {
+                    output.pop_turn(now)
+                } else {
+                    output.pop(now, 1)
+                }
+            })
         {
             self.transmit(line, departure);
         }
@@ -190,7 +195,7 @@ pub trait Driver: Sized {
         let Departure {
             run, start, finish, ..
         } = departure;
-        let (arrives_from, at) = match Self::WHOLE_RUNS {
+        let (arrives_from, at) = match Self::IN_TURNS {
             true => (start, self.plant().now),
             false => (finish, finish),
         };
@@ -320,7 +325,7 @@ pub trait Driver: Sized {
             plant.keep_books_at(node);
             started.push(node);
         }
-        if !Self::WHOLE_RUNS {
+        if !Self::IN_TURNS {
             self.allow_late();
         }
         let mut changed = self.refresh_links();

@@ -2,6 +2,7 @@
 
 mod books;
 mod captures;
+mod cells;
 mod clocks;
 mod lags;
 mod policing;

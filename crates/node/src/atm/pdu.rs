@@ -467,7 +467,7 @@ impl CellRun {
         let mut rest = Some(self);
         core::iter::from_fn(move || Self::next_single(&mut rest))
     }
-    /// Calls `see` with the payload of each cell. For cells of a PDU this segments the PDU again, so it is not for the
+    /// Calls `see` with the payload of each cell. For the end of a PDU this segments the PDU again, so it is not for the
     /// common path.
     pub fn each_payload(&self, mut see: impl FnMut(&[u8; PAYLOAD_LEN])) {
         self.payloads(&mut see);
@@ -475,10 +475,18 @@ impl CellRun {
     fn payloads(&self, see: &mut dyn FnMut(&[u8; PAYLOAD_LEN])) {
         match &self.content {
             Content::Nothing => {}
-            Content::Pdu(pdu) => aal5::Segmenter::new(pdu.sdu(), pdu.uu())
-                .skip(usize::from(self.first))
-                .take(usize::from(self.count))
-                .for_each(|(payload, _)| see(&payload)),
+            Content::Pdu(pdu) => {
+                let cells = usize::from(self.first)..usize::from(self.first + self.count);
+                // Only the last two cells have octets that are not in the SDU. A run in front of them needs no CRC.
+                let (full, _) = pdu.sdu().as_chunks::<PAYLOAD_LEN>();
+                if let Some(full) = full.get(cells.clone()) {
+                    return full.iter().for_each(see);
+                }
+                let all = aal5::Segmenter::new(pdu.sdu(), pdu.uu());
+                all.skip(cells.start)
+                    .take(cells.len())
+                    .for_each(|(payload, _)| see(&payload));
+            }
             Content::Train(_) => self.clone().singles().for_each(|run| run.payloads(see)),
             Content::Raw(_) => {
                 let cells = self.raw_cells().unwrap_or_default();

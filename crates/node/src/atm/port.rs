@@ -6,8 +6,8 @@
 //!
 //! To drive the port: call `enqueue` whenever cells arrive. When [`OutputPort::next_departure`] has come, call `pop`,
 //! which also tells when the last cell has left. A driver that pops one cell at a time gets the exact interleaving. A
-//! driver that pops whole runs gets the same rates in coarser turns; runs of shaped CBR and VBR queues then carry the
-//! times of their cells (`timing.rs`). A driver that moves cells as trains calls [`OutputPort::run`] instead of both: the
+//! driver that takes turns ([`OutputPort::pop_turn`]) gets the same rates, and the same order to within the bounds of a
+//! turn; runs of shaped CBR and VBR queues then carry the times of their cells (`timing.rs`). A driver that moves cells as trains calls [`OutputPort::run`] instead of both: the
 //! port takes the cells of trains at their times, and its departures go into further trains (`port/trains.rs`).
 //!
 //! Deviations: no weighted fair service for ABR and GFR minimum rates, no EFCI marking.
@@ -126,9 +126,20 @@ fn class_of(traffic: &TrafficParams) -> u8 {
     }
 }
 
-/// How long the PDUs of a train may occupy the line in one turn. Below about this time a driver in real time does not
-/// keep the order of departures anyway; on slow lines each PDU has a turn of its own.
-const TRAIN_TURN: Duration = Duration::from_micros(50);
+/// The longest time that the cells of one turn may take, at the rate at which they are sent. So each cell is at most
+/// this far from its own time, and a cell of another VC waits for at most this long. It is 17 cells of an OC-3. A driver
+/// in real time does not wake up more exactly than this.
+const TURN: Duration = Duration::from_micros(50);
+
+/// The same while another queue waits. It is the time of one cell of an OC-3, so on such a line, and on slower ones,
+/// cells of different VCs interleave one by one. On a faster line as many cells make a turn as an OC-3 would need the
+/// time of one cell for.
+const SHARED_TURN: Duration = Duration::from_micros(3);
+
+/// Cells of this rate that a turn of this time has.
+fn turn_of(rate: CellRate, time: Duration) -> u16 {
+    rate.cells_in(time).clamp(1, u16::MAX.into()) as u16
+}
 
 /// A PDU that lost cells at a port.
 #[derive(Clone, Debug)]
@@ -212,8 +223,8 @@ pub struct OutputPort {
     /// When the transmitter is free.
     line: Pacer,
     rate: CellRate,
-    /// Cells of a train that may leave in one turn.
-    turn: u16,
+    /// Cells of one turn while no other queue waits, and while another queue waits.
+    turns: [u16; 2],
     /// Counters of queues that are closed.
     closed: CellCounters,
     /// Log of PDUs that lost cells; `None` if it is not kept.
@@ -250,7 +261,7 @@ impl OutputPort {
             held_count: 0,
             line: Pacer::new(rate),
             rate,
-            turn: rate.cells_in(TRAIN_TURN).try_into().unwrap_or(u16::MAX),
+            turns: [turn_of(rate, TURN), turn_of(rate, SHARED_TURN)],
             closed: CellCounters::default(),
             drops: None,
             told: Instant::ZERO,
@@ -503,7 +514,7 @@ impl OutputPort {
 
     fn catch_up(&mut self, now: Instant) {
         let mut departure = Departure::default();
-        while self.depart(now, 1, &mut departure) {
+        while self.depart(now, Some(1), &mut departure) {
             self.departed.push_back(std::mem::take(&mut departure));
         }
     }
@@ -605,6 +616,20 @@ impl OutputPort {
     /// copied once, from the queue to `to`: a processor that copies octets again right behind a copy waits for them.
     #[inline]
     pub fn pop_to(&mut self, now: Instant, max: u16, to: &mut Departure) -> bool {
+        self.pop_cells(now, Some(max.max(1)), to)
+    }
+
+    /// Sends the cells of a turn, if a departure is due at `now`: cells of one run that take at most 50 µs, or 3 µs
+    /// while another queue waits, and always one cell. On a fast line a turn has whole PDUs of a train.
+    pub fn pop_turn(&mut self, now: Instant) -> Option<Departure> {
+        let mut departure = Departure::default();
+        self.pop_cells(now, None, &mut departure)
+            .then_some(departure)
+    }
+
+    /// Sends up to `max` cells of one run, or a turn.
+    #[inline]
+    fn pop_cells(&mut self, now: Instant, max: Option<u16>, to: &mut Departure) -> bool {
         if self.departed.is_empty() {
             return self.depart(now, max, to);
         }
@@ -614,19 +639,21 @@ impl OutputPort {
             .is_some()
     }
 
-    /// Decides the next departure that is due at `now`; false if there is no departure.
-    fn depart(&mut self, now: Instant, max: u16, to: &mut Departure) -> bool {
+    /// Decides the next departure that is due at `now`, of at most `max` cells or of a turn; false if there is no
+    /// departure.
+    fn depart(&mut self, now: Instant, max: Option<u16>, to: &mut Departure) -> bool {
         let Some((turn, start)) = self.next_turn(now) else {
             return false;
         };
+        let most = max.unwrap_or_else(|| self.most_of_turn(turn, start));
         let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {
             return false;
         };
-        let mut count = queue.next(max.max(1), self.turn, &self.runs);
+        let mut count = queue.next(most, &self.runs);
         if count == Some(0) {
             let over = queue.drop_empty(&mut self.runs);
             self.left.extend(over.map(|over| (turn.0, over)));
-            count = queue.next(max.max(1), self.turn, &self.runs);
+            count = queue.next(most, &self.runs);
         }
         let Some(count) = count else {
             return false;
@@ -636,7 +663,7 @@ impl OutputPort {
         queue.pop(count, &mut self.runs, &mut to.run);
         (to.queue, to.start, to.finish) = (QueueId(turn.0), start, self.line.at());
         if queue.shaped {
-            if max > 1
+            if max != Some(1)
                 && queue.pool() == 0
                 && let Some(shaper) = &queue.shaper
             {
@@ -652,6 +679,40 @@ impl OutputPort {
             self.make_ready(turn, class, start);
         }
         true
+    }
+
+    /// Limit of the cells of a turn that begins at `start`.
+    fn most_of_turn(&self, (index, _): Turn, start: Instant) -> u16 {
+        let [alone, shared] = self.turns;
+        let held = self.waiting.peek().map(|Reverse((at, ..))| *at);
+        let mut most = alone;
+        if self.ready_count > 0 {
+            most = shared;
+        } else if let Some(at) = held {
+            most = shared.max(self.cells_before(at, most));
+        }
+        let queue = self.queues.get(index as usize).and_then(Option::as_ref);
+        if let Some(shaper) = queue.and_then(|queue| queue.shaper.as_ref()) {
+            let end = start + TURN;
+            let end = held.map_or(end, |at| at.min(end));
+            most = shaper.most_before(end, most);
+        }
+        most
+    }
+
+    /// Number of cells, at most `most`, that begin before `at` if they follow each other now; at least 1.
+    fn cells_before(&self, at: Instant, most: u16) -> u16 {
+        let mut line = self.line;
+        line.not_before(self.ready_since);
+        let about = self.rate.cells_in(at.since(line.at()));
+        // The exact times of cells are those of the line.
+        let mut cells = about.saturating_sub(1).clamp(1, most.into()) as u16;
+        line.advance(cells);
+        while cells < most && line.at() < at {
+            line.step();
+            cells += 1;
+        }
+        cells
     }
 
     /// The queue whose turn it is, and when its next cell begins, if that is due at `now`. The queue has no turn then

@@ -255,8 +255,8 @@ impl VcQueue {
         both.is_some_and(|(last, cell)| last.try_join(&cell))
     }
 
-    /// Queues a cell and joins it with the run before it if possible. So a driver that moves whole PDUs finds them
-    /// whole.
+    /// Queues a cell and joins it with the run before it if possible. So a driver that takes turns finds
+    /// runs that are as long as they can be.
     fn append_cell(&mut self, cell: CellRun, store: &mut RunStore) -> u16 {
         self.cells += 1;
         self.peak = self.peak.max(self.cells);
@@ -355,14 +355,14 @@ impl VcQueue {
         }
     }
 
-    /// Number of the cells that leave next: at most `max` of one run. Of a train, as many PDUs as have at most `turn`
-    /// cells together may leave at once, and always the first.
+    /// Number of the cells that leave next: at most `max` of one run. Of a train, only whole PDUs leave together, if
+    /// `max` has room for one.
     #[inline]
-    pub(super) fn next(&self, max: u16, turn: u16, store: &RunStore) -> Option<u16> {
+    pub(super) fn next(&self, max: u16, store: &RunStore) -> Option<u16> {
         let front = store.front(&self.runs)?;
         let count = front.count.min(max);
         Some(match &front.content {
-            Content::Train(train) => count.min(train.turn(front.first, turn)),
+            Content::Train(train) => count.min(train.turn(front.first, max)),
             Content::Nothing | Content::Pdu(_) | Content::Raw(_) => count,
         })
     }

@@ -81,6 +81,14 @@ impl Shaper {
         }
         later.eligible()
     }
+    /// A number of cells, at most `most`, that all may leave before `end`; at least 1.
+    #[must_use]
+    pub fn most_before(&self, end: Instant, mut most: u16) -> u16 {
+        while most > 1 && self.after(u32::from(most) - 1) >= end {
+            most /= 2;
+        }
+        most.max(1)
+    }
     /// The times of the calendar for cells that leave from `start` on, for a driver that moves them as one run. The
     /// first cell has index `origin` in its PDU. Call this before [`Self::sent`].
     #[must_use]

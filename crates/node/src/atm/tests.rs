@@ -5,6 +5,7 @@ mod conformance;
 mod frames;
 mod policing;
 mod trains;
+mod turns;
 
 use super::fabric::{FabricError, Switched};
 use super::police::Gcra;

@@ -1,6 +1,6 @@
 //! Nominal times of cells that a driver moves as one run.
 //!
-//! A driver in frame mode hands over all cells of a PDU when the first one leaves. On a line the cells would come one
+//! A driver in real time hands over all cells of a turn when the first one leaves. On a line the cells would come one
 //! by one, so a policer must not take the time of this hand-over as the arrival time of each cell. A [`Timing`] tells
 //! when the *source* of the cells sends each of them: a shaper by its calendar, a link out of the lab at its line rate.
 //! The timing travels with the run unchanged. The path from the source to a switch is the same for all cells of a

@@ -104,11 +104,16 @@ impl PduTrain {
             cell % self.0.each
         }
     }
-    /// Number of cells from `first` on that may leave in one turn of at most `turn` cells: whole PDUs, at least one.
+    /// Number of cells from `first` on that may leave in one turn of at most `turn` cells: at least one, and only up to
+    /// the end of a PDU if `turn` has room for a PDU.
     pub(super) fn turn(&self, first: u16, turn: u16) -> u16 {
         let (each, (_, within)) = (self.0.each, self.place(first));
-        let whole = turn.max(each) / each * each;
-        (whole - within).min(self.0.cells - first)
+        let left = self.0.cells - first;
+        if turn < each {
+            // The rest of a PDU, or a part of it.
+            return turn.max(1).min(each - within).min(left);
+        }
+        (turn / each * each - within).min(left)
     }
     /// The whole PDUs among these cells, if the cells begin with a PDU; and the number of their cells.
     pub(super) fn part(&self, first: u16, count: u16) -> Option<(TrainPart, u16)> {

@@ -126,14 +126,14 @@ fn a_pdu_that_crosses_a_threshold_stays_in_one_piece() {
 }
 
 proptest! {
-    /// Traffic that a host shapes conforms. A switch accepts all of it, even if whole PDUs move at once, wait behind
-    /// others, and are taken by a driver that is late.
+    /// Traffic that a host shapes conforms. A switch accepts all of it, even if whole PDUs or turns move at once, wait
+    /// behind others, and are taken by a driver that is late.
     #[test]
-    fn a_conforming_source_loses_nothing_when_whole_pdus_move(
+    fn a_conforming_source_loses_nothing_when_whole_pdus_or_turns_move(
         pcr in 100_u32..150_000,
         burst in proptest::option::of((1_u32..100, 1_u32..400)),
         arrivals in proptest::collection::vec((1_usize..20_000, 0_u64..30_000), 1..40),
-        noise in any::<bool>(),
+        (noise, turns) in any::<(bool, bool)>(),
         late in 0_u64..5000,
     ) {
         let contract = TrafficParams { max_cdv: 1, ..match burst {
@@ -149,7 +149,8 @@ proptest! {
         let mut carry = |nic: &mut Nic, fabric: &mut Fabric, now: Instant| {
             let port = nic.output_mut();
             while port.next_departure().is_some_and(|at| at + Duration::from_micros(late) <= now) {
-                let departure = port.pop(now, u16::MAX).unwrap();
+                let departure = if turns { port.pop_turn(now) } else { port.pop(now, u16::MAX) };
+                let departure = departure.unwrap();
                 if departure.run.vc == IN {
                     sent += u64::from(departure.run.count);
                     fabric.receive(0, departure.run, departure.start, |_| {});
