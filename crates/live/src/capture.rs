@@ -16,7 +16,7 @@
 
 use aerostat_lab::model::{Lab, LinkId};
 use aerostat_lab::plant::LineId;
-use aerostat_node::atm::{CellRun, DropReason, Pdu};
+use aerostat_node::atm::{CellRate, CellRun, DropReason, Pdu};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::pcapng::{CapturedCell, CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
 use aerostat_wire::{Vc, summary};
@@ -88,8 +88,8 @@ pub struct Form {
 struct Capture {
     file: PcapNg<Vec<u8>>,
     form: Form,
-    /// The interfaces. A link with one tap has one, for its first end. The duration is the time of one cell.
-    interfaces: Vec<(End, InterfaceId, Duration)>,
+    /// The interfaces. A link with one tap has one, for its first end. The rate is that of the link.
+    interfaces: Vec<(End, InterfaceId, CellRate)>,
     chunks: SyncSender<Vec<u8>>,
     epoch_ns: u64,
     dropped: u64,
@@ -117,7 +117,7 @@ impl Captures {
         };
         for &link in links {
             let model = lab.link(link);
-            let cell = model.rate.time_of(1);
+            let rate = model.rate;
             let sides: &[usize] = if form.both_ends { &[0, 1] } else { &[0] };
             for &side in sides {
                 let (here, there) = (model.ends[side], model.ends[1 - side]);
@@ -137,7 +137,7 @@ impl Captures {
                     ),
                 };
                 let id = file.interface(kind, &called, &about)?;
-                interfaces.push((End { link, side }, id, cell));
+                interfaces.push((End { link, side }, id, rate));
             }
         }
         let (chunks, receiver) = sync_channel(STREAM_DEPTH);
@@ -221,10 +221,10 @@ impl Captures {
     ) {
         let mut taps = self.running.iter();
         let tap = taps.find_map(|capture| capture.tap(end, direction));
-        let cell = tap.map_or(Duration::ZERO, |(_, _, cell)| cell);
+        let time = |cells: u16| tap.map_or(Duration::ZERO, |(.., rate)| rate.time_of(cells.into()));
         for single in run.clone().singles() {
             self.packet(end, direction, &single, dropped, now);
-            now += cell * single.count.into();
+            now += time(single.count);
         }
     }
 
@@ -301,7 +301,7 @@ impl Captures {
 
 impl Capture {
     /// The interface that records packets at an end in a direction, with the direction as the interface sees it.
-    fn tap(&self, end: End, direction: Direction) -> Option<(InterfaceId, Direction, Duration)> {
+    fn tap(&self, end: End, direction: Direction) -> Option<(InterfaceId, Direction, CellRate)> {
         let (stands_for, seen) = match (self.form.both_ends, direction) {
             (true, _) => (end, direction),
             (false, Direction::Received) => return None,
@@ -309,8 +309,8 @@ impl Capture {
             (false, Direction::Sent) => (End { side: 0, ..end }, Direction::Received),
         };
         let mut taps = self.interfaces.iter();
-        let &(_, interface, cell) = taps.find(|(at, _, _)| *at == stands_for)?;
-        Some((interface, seen, cell))
+        let &(_, interface, rate) = taps.find(|(at, _, _)| *at == stands_for)?;
+        Some((interface, seen, rate))
     }
 
     /// Records the cells of a run; false if the client has closed the connection.
@@ -322,18 +322,18 @@ impl Capture {
         dropped: Option<DropReason>,
         now: Instant,
     ) -> bool {
-        let Some((interface, direction, cell)) = self.tap(end, direction) else {
+        let Some((interface, direction, rate)) = self.tap(end, direction) else {
             return true;
         };
         let time_ns = self.epoch_ns + now.as_nanos();
         let dropped = dropped.map(|reason| reason.text());
         self.tell_missing(interface, time_ns);
-        let each = u64::try_from(cell.as_nanos()).unwrap_or(u64::MAX);
+        let after = |cells| u64::try_from(rate.time_of(cells).as_nanos()).unwrap_or(u64::MAX);
         let cells = run.to_cells();
         let written = cells.iter().zip(0..).try_for_each(|(cell, index)| {
             self.file.cell(&CapturedCell {
                 interface,
-                time_ns: time_ns + each * index,
+                time_ns: time_ns.saturating_add(after(index)),
                 direction,
                 cell,
                 dropped,

@@ -40,7 +40,8 @@ until: 3s
 /// Cells of the three connections: 8 PDUs of 192, 4 of 42.
 const CELLS: [(u16, usize); 3] = [(100, 1536), (101, 168), (102, 1536)];
 
-/// The VCI of each cell of a recording of cells that the first end of the link sent, of the three connections.
+/// The connection of each cell that the first end of the link sent in a recording of cells, by its socket's VCI. The
+/// trunk has labels of its own, so a connection is known by its number of cells and its first label.
 fn order(file: &[u8]) -> Vec<u16> {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
     let (mut at, mut all) = (0, Vec::new());
@@ -50,13 +51,20 @@ fn order(file: &[u8]) -> Vec<u16> {
             let cell = u32::from_be_bytes(file[at + 44..at + 48].try_into().unwrap());
             let octets = (word(at + 20) as usize).next_multiple_of(4);
             let vci = (cell >> 4) as u16;
-            if word(at + 28 + octets + 4) == 2 && (100..=102).contains(&vci) {
+            if word(at + 28 + octets + 4) == 2 && vci >= 32 {
                 all.push(vci);
             }
         }
         at += word(at + 4) as usize;
     }
-    all
+    // Other connections, such as those of signalling, have fewer cells.
+    let mut counts = BTreeMap::<u16, usize>::new();
+    all.iter()
+        .for_each(|vci| *counts.entry(*vci).or_default() += 1);
+    counts.retain(|_, cells| CELLS.iter().any(|(_, all)| cells == all));
+    let known: BTreeMap<u16, u16> = counts.into_keys().zip(CELLS.map(|(vci, _)| vci)).collect();
+    let cells = all.iter().filter_map(|vci| known.get(vci).copied());
+    cells.collect()
 }
 
 fn in_virtual_time(lab: &Lab) -> Vec<u16> {
