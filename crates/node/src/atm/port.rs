@@ -7,8 +7,9 @@
 //! To drive the port: call `enqueue` whenever cells arrive. When [`OutputPort::next_departure`] has come, call `pop`,
 //! which also tells when the last cell has left. A driver that pops one cell at a time gets the exact interleaving. A
 //! driver that takes turns ([`OutputPort::pop_turn`]) gets the same rates, and the same order to within the bounds of a
-//! turn; runs of shaped CBR and VBR queues then carry the times of their cells (`timing.rs`). A driver that moves cells as trains calls [`OutputPort::run`] instead of both: the
-//! port takes the cells of trains at their times, and its departures go into further trains (`port/trains.rs`).
+//! turn; runs of shaped CBR and VBR queues then carry the times of their cells (`timing.rs`). A driver that moves cells
+//! as trains calls [`OutputPort::run`] instead of both: the port takes the cells of trains at their times, and its
+//! departures go into further trains (`port/trains.rs`).
 //!
 //! Deviations: no weighted fair service for ABR and GFR minimum rates, no EFCI marking.
 
