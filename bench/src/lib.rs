@@ -1,6 +1,7 @@
 //! What the benchmarks measure; see `bench/README.md`.
 //!
-//! [`anchors`] are limits of the machine; [`assured`], [`calls`], [`cells`], [`fabric`], [`labs`] and [`setup`] are scenarios.
+//! [`anchors`] are limits of the machine; [`assured`], [`calls`], [`cells`], [`fabric`], [`labs`] and [`setup`] are
+//! scenarios.
 
 pub mod anchors;
 pub mod assured;

@@ -150,7 +150,7 @@ aerostat_node::rows! {
 fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
     let clients = driver.connections.counters();
     let daemons = driver.daemons.as_ref().map_or(0, Daemons::exhausted);
-    let rows: [(&str, u64); 15] = [
+    let rows: [(&str, u64); 16] = [
         ("seconds up", now.as_secs_f64() as u64),
         ("calls", driver.world.calls() as u64),
         ("kernel nodes", driver.namespaces.len() as u64),
@@ -171,6 +171,10 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
         (
             "most events between two looks at TAPs and links",
             driver.budget.most(),
+        ),
+        (
+            "events more than 2 ms late, with long turns of cells",
+            driver.world.late(),
         ),
     ];
     let rows = rows.map(|(what, count)| LabCounter {

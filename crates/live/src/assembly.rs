@@ -111,8 +111,8 @@ impl<K: Ord + Copy, T: Default> Assembly<K, T> {
                 (None, Some([cell, ..])) => wanted(&cell.payload),
                 (None, _) => false,
             };
-            // Most cells from outside are those of users, so these need no entry. A later cell of the PDU may look like a
-            // wanted one: then the rest does not fit together.
+            // Most cells from outside are those of users, so these need no entry. A later cell of the PDU may look like
+            // a wanted one: then the rest does not fit together.
             if !wanted {
                 return None;
             }

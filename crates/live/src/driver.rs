@@ -5,9 +5,9 @@
 //! longer.
 //!
 //! **Fairness.** A turn does a bounded amount of each kind of work: due work of the network, frames from every TAP,
-//! requests. TAPs and links out of the lab are read in every turn, also while the network lags behind because hundreds of
-//! nodes set up their connections at the same time (`budget.rs`). A TAP is not read while its adapter has a backlog, so
-//! that the kernel's own queue fills and its TCP slows down, as with a network card.
+//! requests. TAPs and links out of the lab are read in every turn, also while the network lags behind because hundreds
+//! of nodes set up their connections at the same time (`budget.rs`). A TAP is not read while its adapter has a backlog,
+//! so that the kernel's own queue fills and its TCP slows down, as with a network card.
 
 mod budget;
 mod faults;

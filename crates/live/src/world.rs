@@ -4,19 +4,23 @@
 //! This module does not touch the operating system. The driver calls [`World::step`] with the time, takes
 //! [`World::poll_output`] (frames for the kernel, events) and sleeps until [`World::poll_timeout`].
 //!
-//! **Path of a cell.** The cells of one turn of a queue leave a port as one run, at the time that the port's rate gives.
-//! The run is handed to the far end when its *first* cell leaves, plus the delay of the cable; an idle cable adds no
-//! other delay. The next run leaves when the last cell of this one has left, so rates, shaping and policing are correct.
+//! **Path of a cell.** The cells of one turn of a queue leave a port as one run, at the time that the port's rate
+//! gives. The run is handed to the far end when its *first* cell leaves, plus the delay of the cable; an idle cable
+//! adds no other delay. The next run leaves when the last cell of this one has left, so rates, shaping and policing are
+//! correct.
 //!
 //! **Turns.** A turn takes at most 50 µs at the rate of the line, and at that of the queue's shaper, and at most 3 µs
-//! while another queue of the port waits; it always has one cell. So cells of different connections interleave one by one
-//! on lines up to the rate of an OC-3 (cell time 2.8 µs), and in turns of 3 µs on faster lines: 4 cells of an OC-12, 283
-//! cells of a line of 40 Gb/s. A cell that finds a line busy waits for the turn that has begun, at most 17 cell times of
-//! an OC-3, and the last cells of a turn are up to 50 µs too early at the far end. A turn of a super frame has whole PDUs
-//! if one fits. A port asks its shapers when they will let a cell pass, and a turn ends before that.
+//! while another queue of the port waits; it always has one cell. So cells of different connections interleave one by
+//! one on lines up to the rate of an OC-3 (cell time 2.8 µs), and in turns of 3 µs on faster lines: 4 cells of an
+//! OC-12, 283 cells of a line of 40 Gb/s. A cell that finds a line busy waits for the turn that has begun, at most 17
+//! cell times of an OC-3, and the last cells of a turn are up to 50 µs too early at the far end. A turn of a super
+//! frame has whole PDUs if one fits. A port asks its shapers when they will let a cell pass, and a turn ends before
+//! that.
 //!
 //! **Cost.** Single cells cost an event each at every line, as in virtual time without trains. Turns bound this: a line
-//! has at most 20 000 events in a second while one queue sends, and 353 000 while several compete.
+//! has at most 20 000 events in a second while one queue sends, and 353 000 while several compete. While the network is
+//! more than [`LATE`] behind, queues that compete take turns of 50 µs as well, so that a processor that is too slow for
+//! single cells costs their interleaving, and no throughput. `inspect lab` counts the events of such times.
 //!
 //! **Time.** A driver always wakes up a little late. Events that were due in the meantime happen in order and each at
 //! its own time, not at the driver's. So departures keep their spacing through every switch, and a late driver causes
@@ -25,8 +29,9 @@
 //! **Policing.** A run carries the time at which its source sends each cell (`atm/timing.rs`), and policers use these
 //! times. So turns at a queue cost no conforming cell.
 //!
-//! **Losses.** A cell that is lost or damaged on a cable costs the cells of its turn, if its PDU was made in the lab; the
-//! receiver loses the PDU, as AAL5 does. Cells from outside are lost one by one; the receiver finds out what they cost.
+//! **Losses.** A cell that is lost or damaged on a cable costs the cells of its turn, if its PDU was made in the lab;
+//! the receiver loses the PDU, as AAL5 does. Cells from outside are lost one by one; the receiver finds out what they
+//! cost.
 
 pub mod line;
 mod probe;
@@ -59,6 +64,9 @@ use std::sync::Arc;
 
 /// How far behind the driver's time the network may run.
 pub const MAX_LAG: Duration = Duration::from_millis(50);
+/// How far behind the driver's time the network may run before its queues take long turns
+/// ([`OutputPort::pop_turn`](aerostat_node::atm::OutputPort::pop_turn)).
+pub const LATE: Duration = Duration::from_millis(2);
 /// Cells in an adapter's queues above which the kernel's interface is not read, so that the kernel's own queue slows
 /// down TCP.
 const BACKLOG: u32 = 2048;
@@ -107,6 +115,8 @@ pub struct World {
     out: VecDeque<Output>,
     /// Number of events so far.
     events: u64,
+    /// Events that were more than [`LATE`] behind the driver's time, and whether the present event is.
+    late: (u64, bool),
     /// Counters before the cells arrived that a node is getting.
     probe: Option<Probe>,
     /// The captures.
@@ -139,6 +149,7 @@ impl World {
             kernels: kernels.filter(|id| builder.is_kernel(*id)).collect(),
             out: VecDeque::new(),
             events: 0,
+            late: (0, false),
             probe: None,
             captures: Captures::default(),
         }
@@ -167,11 +178,18 @@ impl World {
             };
             self.plant.advance_to(due.max(oldest));
             self.events += 1;
+            self.late.1 = now.since(due) > LATE;
+            self.late.0 += u64::from(self.late.1);
             self.happen(source);
         }
         false
     }
 
+    /// Number of events that were more than [`LATE`] behind the driver's time.
+    #[must_use]
+    pub const fn late(&self) -> u64 {
+        self.late.0
+    }
     /// Number of events that [`Self::step`] has handled.
     #[must_use]
     pub const fn events(&self) -> u64 {
@@ -312,8 +330,8 @@ impl World {
         self.tell_links(&changed);
     }
 
-    /// Tells that runs of cells on these VCs come next from the far end of a link out of the lab: a switch there looks at
-    /// their connections all at once. This changes nothing but the time that it takes.
+    /// Tells that runs of cells on these VCs come next from the far end of a link out of the lab: a switch there looks
+    /// at their connections all at once. This changes nothing but the time that it takes.
     pub fn outside_ahead(&self, node: NodeId, labels: impl IntoIterator<Item = Vc>) {
         let to =
             (self.plant.line_from(LinkEnd { node, port: 0 })).map(|line| self.plant.line(line).to);
@@ -369,6 +387,10 @@ impl Driver for World {
     type Node = LabNode;
     type Medium = RunLine;
     const IN_TURNS: bool = true;
+
+    fn is_late(&self) -> bool {
+        self.late.1
+    }
 
     fn plant(&self) -> &Plant<LabNode, RunLine> {
         &self.plant

@@ -7,8 +7,8 @@ const NANOS: u128 = 1_000_000_000;
 /// Picoseconds of a second.
 const PICOS: u64 = 1_000_000_000_000;
 
-/// How long a packet occupies a server: a part for each packet, and a part for each of its octets. Which octets count is
-/// said where the cost is used.
+/// How long a packet occupies a server: a part for each packet, and a part for each of its octets. Which octets count
+/// is said where the cost is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Picoseconds per packet, at most [`Self::MOST`].

@@ -4,13 +4,13 @@
 //! travels for the delay of the link, and is given to the far node when its last bit has arrived.
 //!
 //! **Events.** The rules are those of the [plant](aerostat_lab::plant). Cells that only pass through switches move
-//! as [trains](aerostat_lab::plant::trains): their line has an event for the first and the last cell of a PDU, and ports
-//! take the cells between when they are brought up to date. The port itself decides departures at their due times
+//! as [trains](aerostat_lab::plant::trains): their line has an event for the first and the last cell of a PDU, and
+//! ports take the cells between when they are brought up to date. The port itself decides departures at their due times
 //! ([`OutputPort::allow_late`](aerostat_node::atm::OutputPort::allow_late)), so the delay makes no difference.
 //!
-//! Every cell is an event of its own where its arrival has effects: on links with errors, at policers, on connections with
-//! several leaves, on labels that end at a switch, and everywhere while links are tapped. [`World::cell_by_cell`] makes
-//! every cell of every link an event, and [`World::every_departure`] each departure, for a test that compares.
+//! Every cell is an event of its own where its arrival has effects: on links with errors, at policers, on connections
+//! with several leaves, on labels that end at a switch, and everywhere while links are tapped. [`World::cell_by_cell`]
+//! makes every cell of every link an event, and [`World::every_departure`] each departure, for a test that compares.
 //!
 //! There is no other influence, so a world is a function of its construction, its seed and the calls on it.
 

@@ -35,8 +35,8 @@ pub struct TrafficParams {
     pub mbs: u32,
     /// True if `scr` and `mbs` hold for cells with CLP 0 only (VBR.2, VBR.3), false if they hold for all cells (VBR.1).
     pub clp0: bool,
-    /// True if a cell with CLP 0 may be tagged with CLP 1: where the contract has a rate of cells with CLP 0, instead of
-    /// being discarded.
+    /// True if a cell with CLP 0 may be tagged with CLP 1: where the contract has a rate of cells with CLP 0, instead
+    /// of being discarded.
     pub tagging: bool,
     /// Cell delay variation tolerance, microseconds; 0 means the default.
     pub max_cdv: u32,

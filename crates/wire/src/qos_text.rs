@@ -11,11 +11,12 @@
 //!
 //! Case does not matter. Blanks are not allowed. Parameters before `tx:` hold for both directions. Peak and sustainable
 //! rates in bit/s are rounded down, minimum rates up. Extensions: the classes `rt-vbr`, `nrt-vbr` (also `vbr`) and
-//! `gfr`; `scr` and `mbs` (sustainable rate and burst size of all cells), `scr0` (of cells with CLP 0; `mbs` then, too),
-//! `pcr0` (peak rate of cells with CLP 0), `max_cdv` or `cdvt` (tolerance in microseconds), `mdcr` (`min_pcr` of best
-//! effort), `tagging` and `frame_discard`; a class as first word of a `tx:` or `rx:` list, where the directions differ.
-//! Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given; `aal0` is refused, since
-//! connections carry AAL5. [`contract`](crate::contract) finds texts whose parameters contradict each other.
+//! `gfr`; `scr` and `mbs` (sustainable rate and burst size of all cells), `scr0` (of cells with CLP 0; `mbs` then,
+//! too), `pcr0` (peak rate of cells with CLP 0), `max_cdv` or `cdvt` (tolerance in microseconds), `mdcr` (`min_pcr` of
+//! best effort), `tagging` and `frame_discard`; a class as first word of a `tx:` or `rx:` list, where the directions
+//! differ. Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given; `aal0` is
+//! refused, since connections carry AAL5. [`contract`](crate::contract) finds texts whose parameters contradict each
+//! other.
 
 use crate::{Qos, ServiceCategory, TrafficParams};
 use core::fmt;

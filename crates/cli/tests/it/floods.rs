@@ -1,5 +1,5 @@
-//! Floods on one link out of a lab, and peers that take nothing: the hosts of the lab keep their packets and their round
-//! trips, counters tell what became of the flood, and memory stays bounded.
+//! Floods on one link out of a lab, and peers that take nothing: the hosts of the lab keep their packets and their
+//! round trips, counters tell what became of the flood, and memory stays bounded.
 //!
 //! Without /dev/net/tun or the privilege for namespaces these tests are skipped with a message.
 

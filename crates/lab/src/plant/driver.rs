@@ -32,6 +32,11 @@ pub trait Driver: Sized {
     /// False if each cell leaves and arrives alone.
     const IN_TURNS: bool;
 
+    /// True while the network lags behind the driver's clock so far that queues take long turns, which cost less.
+    fn is_late(&self) -> bool {
+        false
+    }
+
     /// The plant.
     fn plant(&self) -> &Plant<Self::Node, Self::Medium>;
     /// The plant.
@@ -141,10 +146,11 @@ pub trait Driver: Sized {
         let key = self.plant().key;
         self.settle(line, key);
         let (from, now) = (self.plant().line(line).from, self.plant().now);
+        let late = self.is_late();
         while self.plant().trains.is_single(line.0)
             && let Some(departure) = (self.plant_mut().output(from)).and_then(|output| {
                 if Self::IN_TURNS {
-                    output.pop_turn(now)
+                    output.pop_turn(now, late)
                 } else {
                     output.pop(now, 1)
                 }

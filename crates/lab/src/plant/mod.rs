@@ -27,13 +27,13 @@
 //! - *The clock.* Virtual time is that of the next event. Real time comes from outside, and the network may lag behind.
 //! - *The size of a run of cells* ([`Driver::IN_TURNS`]). In virtual time each cell leaves a port and arrives alone,
 //!   when its last bit has arrived; cells that only pass through have these times without events ([`trains`]). In real
-//!   time the cells of one turn leave together, and arrive when the first of them would: cells of one PDU, or whole PDUs
-//!   of a train, for at most 50 µs, and for at most 3 µs while another queue waits. So on lines up to the rate of an OC-3
-//!   cells of different connections leave in the order of virtual time while they compete. A cell that arrives during a
-//!   turn waits for its end.
+//!   time the cells of one turn leave together, and arrive when the first of them would: cells of one PDU, or whole
+//!   PDUs of a train, for at most 50 µs, and for at most 3 µs while another queue waits. So on lines up to the rate of
+//!   an OC-3 cells of different connections leave in the order of virtual time while they compete. A cell that arrives
+//!   during a turn waits for its end.
 //! - *Errors of a line* ([`Medium`]). In virtual time bits of single cells are inverted, and header error control
-//!   sees them. In real time a damaged cell costs the cells of its turn, and so its whole PDU, if the PDU was made in the
-//!   lab.
+//!   sees them. In real time a damaged cell costs the cells of its turn, and so its whole PDU, if the PDU was made in
+//!   the lab.
 //! - *Observation.* A run in virtual time hands packets to its observer. A running lab has clients that come and go.
 //!
 //! Everything that crosses a line passes [`Driver::event_of_line`] under both drivers. Only cells from outside the lab

@@ -33,8 +33,8 @@ const STEP: u64 = 64;
 const MOST_PASSED: usize = 4096;
 
 impl<N: Node, M: super::Medium> Plant<N, M> {
-    /// Makes cells that only pass through switches move as trains, or every cell alone. Call this before the first node is
-    /// switched on.
+    /// Makes cells that only pass through switches move as trains, or every cell alone. Call this before the first node
+    /// is switched on.
     pub fn by_train(&mut self, on: bool) {
         self.by_train = on;
         for line in self.lines() {

@@ -10,7 +10,8 @@ use std::io;
 /// Limit of frames taken from one TAP in one turn.
 const FRAMES: usize = 32;
 /// Limit of frames taken from all TAPs in a turn in which the network lags behind, with one frame from each TAP. A
-/// frame makes about eight events on its way through a switch, so that half of the turn's events are left for what waits.
+/// frame makes about eight events on its way through a switch, so that half of the turn's events are left for what
+/// waits.
 const FRAMES_BEHIND: usize = super::STEP / 16;
 
 /// A TAP in the loop.

@@ -201,8 +201,8 @@ impl Cable {
         self.turns.end(up && self.socket.readable)
     }
 
-    /// Reads frames, if this turn has room for more; returns how many have come, `None` if the turn is over. If the line
-    /// goes down, this is told.
+    /// Reads frames, if this turn has room for more; returns how many have come, `None` if the turn is over. If the
+    /// line goes down, this is told.
     pub(super) fn read(
         &mut self,
         inbox: &mut Inbox,

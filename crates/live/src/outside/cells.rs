@@ -11,9 +11,9 @@
 //! **Times.** Each cell counts at the time that the link's policer (`bucket.rs`) gives it: at its arrival, but none is
 //! earlier than a line of the link's rate could bring it. So a datagram with many cells is not a burst above that rate.
 //!
-//! **Cost.** Cells of a packet whose headers are equal are checked, policed and counted together. A cell is copied once,
-//! into a block of a pool ([`RawPool`]). The cells that wait for the end of a run are those of one packet, or of the
-//! packets of one turn: at most [`RawCells::MOST`].
+//! **Cost.** Cells of a packet whose headers are equal are checked, policed and counted together. A cell is copied
+//! once, into a block of a pool ([`RawPool`]). The cells that wait for the end of a run are those of one packet, or of
+//! the packets of one turn: at most [`RawCells::MOST`].
 //!
 //! Standards: I.361 (header, NNI form: 12 bits of VPI), I.432 §4.3 (HEC), I.610 (OAM).
 

@@ -8,8 +8,8 @@
 //! that cannot, or packets that must be fragmented), the link goes on without it, shows that, and tries again after a
 //! while, because routes and interfaces change.
 //!
-//! **A peer that is not there.** Its system, or a router, may answer datagrams with ICMP. The kernel reports that to the
-//! socket, at the next call of any kind; here it is counted, and the call is made again.
+//! **A peer that is not there.** Its system, or a router, may answer datagrams with ICMP. The kernel reports that to
+//! the socket, at the next call of any kind; here it is counted, and the call is made again.
 //!
 //! **Fragments.** quinn-udp forbids IP fragments, because QUIC needs that. Here a packet may be longer than an
 //! interface allows, so the system's own setting comes back.

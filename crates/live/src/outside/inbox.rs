@@ -4,10 +4,10 @@
 //! datagrams of one sender, all of one length but the last one (GRO: generic receive offload). All links of a loop read
 //! into the same buffers, one link after another, so 10 000 links need no more memory for them than one.
 //!
-//! **Fairness.** In one turn a link takes at most [`READS`] buffers, or the octets of about [`CELLS`] cells. If that took
-//! longer than [`SLICE`], with all that the cells cause in the network at once, the next turns of the link take fewer
-//! buffers, but at least a buffer. Then the other links, the TAPs and the network have their turns. So a flood cannot
-//! stop the others, and delays them little. Turns that ended at the limit with data waiting are counted.
+//! **Fairness.** In one turn a link takes at most [`READS`] buffers, or the octets of about [`CELLS`] cells. If that
+//! took longer than [`SLICE`], with all that the cells cause in the network at once, the next turns of the link take
+//! fewer buffers, but at least a buffer. Then the other links, the TAPs and the network have their turns. So a flood
+//! cannot stop the others, and delays them little. Turns that ended at the limit with data waiting are counted.
 //!
 //! **Times.** The kernel stamps each packet when it arrives, so a loop that comes late does not make a burst of cells
 //! that came evenly: the rate of the link and policers in the network see their times (`bucket.rs`).
@@ -79,7 +79,8 @@ impl Inbox {
         Self {
             octets: vec![0; SLOTS * SLOT],
             meta: [RecvMeta::default(); SLOTS],
-            // The only control message has a fixed length, and comes with each packet of a socket that has asked for it.
+            // The only control message has a fixed length, and comes with each packet of a socket that has asked for
+            // it.
             headers: MultiHeaders::preallocate(SLOTS, Some(nix::cmsg_space!(TimeSpec))),
             clock,
             used: false,

@@ -67,8 +67,8 @@ impl Packets {
     /// How many packets go in one call.
     pub(super) const MOST: usize = SLOTS;
 
-    /// Sends packets of `length` octets, of which the last one may be shorter. Returns how many of them the system took,
-    /// at least one.
+    /// Sends packets of `length` octets, of which the last one may be shorter. Returns how many of them the system
+    /// took, at least one.
     ///
     /// # Errors
     /// The error of the first packet; the system took no packet.

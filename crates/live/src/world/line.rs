@@ -1,5 +1,5 @@
-//! One direction of a link in real time: a cell that is lost or damaged costs the cells of its turn, if its PDU was made
-//! in the lab, so the PDU is lost. Cells with their own octets are lost one by one.
+//! One direction of a link in real time: a cell that is lost or damaged costs the cells of its turn, if its PDU was
+//! made in the lab, so the PDU is lost. Cells with their own octets are lost one by one.
 
 use aerostat_lab::circuits::LinkCounters;
 use aerostat_lab::model::Link;

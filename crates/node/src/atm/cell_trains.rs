@@ -8,9 +8,9 @@
 //!
 //! Some cells *matter*: their arrival is an event. [`Trains::due`] has the times of those on a line.
 //!
-//! These are trains in time. A train of PDUs ([`PduTrain`](super::PduTrain)) is something else: the PDUs of a super frame
-//! of a kernel, and there are no kernels in virtual time. If cells of one come here, each of them matters, like a cell
-//! with its own octets ([`Bound::Cells`]).
+//! These are trains in time. A train of PDUs ([`PduTrain`](super::PduTrain)) is something else: the PDUs of a super
+//! frame of a kernel, and there are no kernels in virtual time. If cells of one come here, each of them matters, like a
+//! cell with its own octets ([`Bound::Cells`]).
 
 use super::pdu::CellRun;
 use super::port::QueueId;

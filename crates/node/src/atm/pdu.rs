@@ -467,8 +467,8 @@ impl CellRun {
         let mut rest = Some(self);
         core::iter::from_fn(move || Self::next_single(&mut rest))
     }
-    /// Calls `see` with the payload of each cell. For the end of a PDU this segments the PDU again, so it is not for the
-    /// common path.
+    /// Calls `see` with the payload of each cell. For the end of a PDU this segments the PDU again, so it is not for
+    /// the common path.
     pub fn each_payload(&self, mut see: impl FnMut(&[u8; PAYLOAD_LEN])) {
         self.payloads(&mut see);
     }

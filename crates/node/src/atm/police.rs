@@ -1,10 +1,10 @@
 //! The generic cell rate algorithm, and usage parameter control built from it.
 //!
-//! **Arithmetic.** Times are whole nanoseconds. The increment 1/rate is seldom a whole number of them, so the theoretical
-//! arrival time (TAT) has a fraction in units of 1/rate nanoseconds: 10⁹/rate = `step_nanos` + `step_fraction`/rate,
-//! exactly. Nothing is rounded, however long the algorithm runs, and a cell costs additions and one comparison. A cell at
-//! the nanosecond t conforms if TAT ≤ t + L in exact numbers; t = TAT − L conforms. As t + L is a whole number, that is
-//! the same as ⌈TAT⌉ ≤ t + L.
+//! **Arithmetic.** Times are whole nanoseconds. The increment 1/rate is seldom a whole number of them, so the
+//! theoretical arrival time (TAT) has a fraction in units of 1/rate nanoseconds: 10⁹/rate = `step_nanos` +
+//! `step_fraction`/rate, exactly. Nothing is rounded, however long the algorithm runs, and a cell costs additions and
+//! one comparison. A cell at the nanosecond t conforms if TAT ≤ t + L in exact numbers; t = TAT − L conforms. As t + L
+//! is a whole number, that is the same as ⌈TAT⌉ ≤ t + L.
 //!
 //! Standards: I.371, Traffic Management 4.0 §4 (GCRA by virtual scheduling; conformance definitions).
 //! Not implemented: frame-based GCRA for GFR, dynamic GCRA for ABR.
@@ -188,8 +188,8 @@ pub enum Verdict {
     Discard(UpcReason),
 }
 
-/// Usage parameter control of one connection: at most two buckets, both updated only by a cell that conforms to both, as
-/// far as they apply to it.
+/// Usage parameter control of one connection: at most two buckets, both updated only by a cell that conforms to both,
+/// as far as they apply to it.
 #[derive(Clone, Debug)]
 pub struct Policer {
     /// Peak rate of all cells.
@@ -206,8 +206,8 @@ pub struct Policer {
 
 impl Policer {
     /// A policer for a contract, after its [conformance definition](aerostat_wire::Conformance); `None` if there is
-    /// nothing to police: no peak rate, no contract of CBR or VBR unless `what` is all, ABR, GFR. The cell delay variation
-    /// tolerance is that of the contract; `unsaid` is used if the contract does not give a tolerance.
+    /// nothing to police: no peak rate, no contract of CBR or VBR unless `what` is all, ABR, GFR. The cell delay
+    /// variation tolerance is that of the contract; `unsaid` is used if the contract does not give a tolerance.
     ///
     /// UBR.2 permits the network to tag any cell. Here every cell that conforms to the peak rate is tagged.
     #[must_use]

@@ -128,14 +128,25 @@ fn class_of(traffic: &TrafficParams) -> u8 {
 }
 
 /// The longest time that the cells of one turn may take, at the rate at which they are sent. So each cell is at most
-/// this far from its own time, and a cell of another VC waits for at most this long. It is 17 cells of an OC-3. A driver
-/// in real time does not wake up more exactly than this.
+/// this far from its own time, and a cell of another VC waits for at most this long. It is 17 cells of an OC-3. A
+/// driver in real time does not wake up more exactly than this.
 const TURN: Duration = Duration::from_micros(50);
 
 /// The same while another queue waits. It is the time of one cell of an OC-3, so on such a line, and on slower ones,
 /// cells of different VCs interleave one by one. On a faster line as many cells make a turn as an OC-3 would need the
 /// time of one cell for.
 const SHARED_TURN: Duration = Duration::from_micros(3);
+
+/// How much leaves a port at once: cells of one run.
+#[derive(Clone, Copy)]
+enum Most {
+    /// As many cells.
+    Cells(u16),
+    /// Those of a turn.
+    Turn,
+    /// Those of a turn that is as long beside another queue as it is alone.
+    LongTurn,
+}
 
 /// Cells of this rate that a turn of this time has.
 fn turn_of(rate: CellRate, time: Duration) -> u16 {
@@ -515,7 +526,7 @@ impl OutputPort {
 
     fn catch_up(&mut self, now: Instant) {
         let mut departure = Departure::default();
-        while self.depart(now, Some(1), &mut departure) {
+        while self.depart(now, Most::Cells(1), &mut departure) {
             self.departed.push_back(std::mem::take(&mut departure));
         }
     }
@@ -617,22 +628,23 @@ impl OutputPort {
     /// copied once, from the queue to `to`: a processor that copies octets again right behind a copy waits for them.
     #[inline]
     pub fn pop_to(&mut self, now: Instant, max: u16, to: &mut Departure) -> bool {
-        self.pop_cells(now, Some(max.max(1)), to)
+        self.pop_cells(now, Most::Cells(max.max(1)), to)
     }
 
     /// Sends the cells of a turn, if a departure is due at `now`: cells of one run that take at most 50 µs, or 3 µs
-    /// while another queue waits, and always one cell. On a fast line a turn has whole PDUs of a train.
-    pub fn pop_turn(&mut self, now: Instant) -> Option<Departure> {
+    /// while another queue waits, and always one cell. On a fast line a turn has whole PDUs of a train. `late` is for a
+    /// driver that lags behind: a turn is as long beside another queue as it is alone.
+    pub fn pop_turn(&mut self, now: Instant, late: bool) -> Option<Departure> {
         let mut departure = Departure::default();
-        self.pop_cells(now, None, &mut departure)
+        let most = if late { Most::LongTurn } else { Most::Turn };
+        self.pop_cells(now, most, &mut departure)
             .then_some(departure)
     }
 
-    /// Sends up to `max` cells of one run, or a turn.
     #[inline]
-    fn pop_cells(&mut self, now: Instant, max: Option<u16>, to: &mut Departure) -> bool {
+    fn pop_cells(&mut self, now: Instant, most: Most, to: &mut Departure) -> bool {
         if self.departed.is_empty() {
-            return self.depart(now, max, to);
+            return self.depart(now, most, to);
         }
         self.departed
             .pop_front()
@@ -640,21 +652,24 @@ impl OutputPort {
             .is_some()
     }
 
-    /// Decides the next departure that is due at `now`, of at most `max` cells or of a turn; false if there is no
-    /// departure.
-    fn depart(&mut self, now: Instant, max: Option<u16>, to: &mut Departure) -> bool {
+    /// Decides the next departure that is due at `now`; false if there is no departure.
+    fn depart(&mut self, now: Instant, most: Most, to: &mut Departure) -> bool {
         let Some((turn, start)) = self.next_turn(now) else {
             return false;
         };
-        let most = max.unwrap_or_else(|| self.most_of_turn(turn, start));
+        let max = match most {
+            Most::Cells(cells) => cells,
+            Most::Turn => self.most_of_turn(turn, start, self.turns),
+            Most::LongTurn => self.most_of_turn(turn, start, [self.turns[0]; 2]),
+        };
         let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {
             return false;
         };
-        let mut count = queue.next(most, &self.runs);
+        let mut count = queue.next(max, &self.runs);
         if count == Some(0) {
             let over = queue.drop_empty(&mut self.runs);
             self.left.extend(over.map(|over| (turn.0, over)));
-            count = queue.next(most, &self.runs);
+            count = queue.next(max, &self.runs);
         }
         let Some(count) = count else {
             return false;
@@ -664,7 +679,7 @@ impl OutputPort {
         queue.pop(count, &mut self.runs, &mut to.run);
         (to.queue, to.start, to.finish) = (QueueId(turn.0), start, self.line.at());
         if queue.shaped {
-            if max != Some(1)
+            if !matches!(most, Most::Cells(1))
                 && queue.pool() == 0
                 && let Some(shaper) = &queue.shaper
             {
@@ -682,9 +697,8 @@ impl OutputPort {
         true
     }
 
-    /// Limit of the cells of a turn that begins at `start`.
-    fn most_of_turn(&self, (index, _): Turn, start: Instant) -> u16 {
-        let [alone, shared] = self.turns;
+    /// Limit of the cells of a turn that begins at `start`; the turns are those of [`Self::turns`].
+    fn most_of_turn(&self, (index, _): Turn, start: Instant, [alone, shared]: [u16; 2]) -> u16 {
         let held = self.waiting.peek().map(|Reverse((at, ..))| *at);
         let mut most = alone;
         if self.ready_count > 0 {

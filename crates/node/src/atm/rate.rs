@@ -19,8 +19,8 @@ impl CellRate {
     pub const OC12: Self = Self::of_bits(599_040_000);
     /// DS3 with PLCP framing: 12 cells in 125 µs, 40.704 Mb/s. Source: ITU-T G.804, af-phy-0054.000.
     pub const DS3: Self = Self::of_cells(96_000);
-    /// DS3 with cells delineated by their HEC: 84 of 85 bits of 44.736 Mb/s, 44.2097 Mb/s of cells. Source: ITU-T G.804,
-    /// af-phy-0054.000.
+    /// DS3 with cells delineated by their HEC: 84 of 85 bits of 44.736 Mb/s, 44.2097 Mb/s of cells. Source: ITU-T
+    /// G.804, af-phy-0054.000.
     pub const DS3_HEC: Self = Self {
         numerator: 44_736_000 * 84,
         denominator: 85 * 424,

@@ -11,8 +11,8 @@ use super::train::TrainPart;
 use aerostat_wire::aal5::{self, PduError, ReassemblyCounters, cells_for};
 use aerostat_wire::cell::PAYLOAD_LEN;
 
-/// Octets that a VC reserves at most for a PDU whose first cell has come: 9180 octets in cells of AAL5. Longer PDUs grow
-/// as their cells come, so that one cell does not reserve memory for many.
+/// Octets that a VC reserves at most for a PDU whose first cell has come: 9180 octets in cells of AAL5. Longer PDUs
+/// grow as their cells come, so that one cell does not reserve memory for many.
 const MOST_ROOM: usize = 192 * PAYLOAD_LEN;
 
 /// A received SDU.

@@ -33,8 +33,8 @@ const WAITING: usize = 512;
 /// Limit of addresses that the bridge remembers, and how long it remembers them.
 const LEARNED: usize = 1024;
 const AGEING: Duration = Duration::from_secs(300);
-/// Octets of preamble, check sequence and gap together; of a tag of IEEE 802.1Q; and of the shortest frame without check
-/// sequence.
+/// Octets of preamble, check sequence and gap together; of a tag of IEEE 802.1Q; and of the shortest frame without
+/// check sequence.
 const AROUND: u64 = 8 + 4 + 12;
 const TAG: u64 = 4;
 const SHORTEST: usize = 60;

@@ -55,7 +55,8 @@ crate::rows! {
         pub cells_out: u64,
         /// Cells dropped.
         pub cells_dropped: u64,
-        /// Conformance definition to which the switch holds the cells, such as VBR.3; empty if it lets all of them pass.
+        /// Conformance definition to which the switch holds the cells, such as VBR.3; empty if it lets all of them
+        /// pass.
         pub policed: Option<String>,
         /// Cells above the peak rate, which were dropped.
         pub over_peak: u64,

@@ -2,8 +2,8 @@
 //!
 //! A TAP with a virtio header delivers frames whose transport checksum covers only the pseudo header (flag
 //! `NEEDS_CSUM`), and TCP or UDP "super frames" of up to 64 KiB that stand for many segments (`gso_type`). There is no
-//! network card behind AAL5, so both are completed here. A [`SuperFrame`] is checked once, and gives its segments one by
-//! one, or parts of itself back to a kernel. All functions are pure.
+//! network card behind AAL5, so both are completed here. A [`SuperFrame`] is checked once, and gives its segments one
+//! by one, or parts of itself back to a kernel. All functions are pure.
 //!
 //! The header is little-endian; its last field is optional:
 //!

@@ -24,8 +24,8 @@ pub struct Permanent {
     pub qos: Qos,
     /// True to join whole paths instead of single channels.
     pub path: bool,
-    /// Policing of the traffic that comes in at each end; `None`: as the port polices calls. Between switches this needs
-    /// a tolerance for the queues on the way, which have changed the distances of cells.
+    /// Policing of the traffic that comes in at each end; `None`: as the port polices calls. Between switches this
+    /// needs a tolerance for the queues on the way, which have changed the distances of cells.
     pub police: [Option<Policing>; 2],
 }
 

@@ -16,8 +16,8 @@ fn routed(router: &str, traffic: &str) -> String {
 
 #[test]
 fn a_router_of_65000_frames_a_second_is_overloaded_from_the_load_where_more_arrive() {
-    // Fast Ethernet carries 148 810 frames of 64 octets a second, and 84 459 of 128. Source of the router's rate: Detken
-    // 2001, Figures 6 and 7.
+    // Fast Ethernet carries 148 810 frames of 64 octets a second, and 84 459 of 128. Source of the router's rate:
+    // Detken 2001, Figures 6 and 7.
     for (frames, percent, size) in [
         (148_810, 40, 24),
         (148_810, 50, 24),

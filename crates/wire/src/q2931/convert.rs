@@ -284,8 +284,8 @@ fn direction(f: &Fields, category: ServiceCategory, back: u8, max_sdu: u16) -> T
 
 /// True if this combination of traffic parameters is allowed; if not, the answer is cause 73.
 ///
-/// Not allowed are, among others, a sustainable rate or a peak rate of cells with CLP 0 above the peak rate, a burst of 0
-/// cells, and sustainable rates of all cells and of cells with CLP 0 in one direction.
+/// Not allowed are, among others, a sustainable rate or a peak rate of cells with CLP 0 above the peak rate, a burst of
+/// 0 cells, and sustainable rates of all cells and of cells with CLP 0 in one direction.
 ///
 /// Source: UNI 3.1 §5.4.5.6, UNI 4.0 annex 9.
 #[must_use]

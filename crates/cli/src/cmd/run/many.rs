@@ -5,8 +5,8 @@
 //! for its memory costs no other run anything. `--jobs` processes run at the same time. Results appear in the order of
 //! the runs, whichever ends first.
 //!
-//! **Bounds.** Results of runs that have ended wait in memory for those of earlier runs. At most [`AHEAD`] runs for each
-//! job start before the oldest one has been written.
+//! **Bounds.** Results of runs that have ended wait in memory for those of earlier runs. At most [`AHEAD`] runs for
+//! each job start before the oldest one has been written.
 //!
 //! **Ctrl-C** reaches this process alone, because the others have process groups of their own. It passes the signal on;
 //! the runs end with their results so far, and no further run starts. If this process dies, the others end with it.

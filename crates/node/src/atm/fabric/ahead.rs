@@ -29,8 +29,8 @@ impl Fabric {
         while self.look(input, &mut labels) == Self::AHEAD {}
     }
 
-    /// Looks at the entries of as many labels as are fetched at the same time; returns their number. Each loop has reads
-    /// that do not depend on each other, so the processor waits once per loop.
+    /// Looks at the entries of as many labels as are fetched at the same time; returns their number. Each loop has
+    /// reads that do not depend on each other, so the processor waits once per loop.
     fn look(&self, input: &Port, labels: &mut impl Iterator<Item = Vc>) -> usize {
         let mut found = [None; Self::AHEAD];
         let mut count = 0;

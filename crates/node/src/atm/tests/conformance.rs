@@ -22,8 +22,8 @@ impl Random {
     }
 }
 
-/// A continuous-state leaky bucket. Its level is in units of 1/rate ns, so that the increment of a cell, 1/rate seconds,
-/// is 10⁹ of them, and all numbers are whole.
+/// A continuous-state leaky bucket. Its level is in units of 1/rate ns, so that the increment of a cell, 1/rate
+/// seconds, is 10⁹ of them, and all numbers are whole.
 struct Bucket {
     level: i128,
     last: i128,

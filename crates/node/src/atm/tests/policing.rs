@@ -149,7 +149,7 @@ proptest! {
         let mut carry = |nic: &mut Nic, fabric: &mut Fabric, now: Instant| {
             let port = nic.output_mut();
             while port.next_departure().is_some_and(|at| at + Duration::from_micros(late) <= now) {
-                let departure = if turns { port.pop_turn(now) } else { port.pop(now, u16::MAX) };
+                let departure = if turns { port.pop_turn(now, false) } else { port.pop(now, u16::MAX) };
                 let departure = departure.unwrap();
                 if departure.run.vc == IN {
                     sent += u64::from(departure.run.count);

@@ -9,7 +9,7 @@ const FAST: CellRate = CellRate::of_bits(40_000_000_000);
 fn order(port: &mut OutputPort, turns: bool, cell: CellRate) -> Vec<(u16, Instant)> {
     let mut all = Vec::new();
     while let Some(gone) = match turns {
-        true => port.pop_turn(FOREVER),
+        true => port.pop_turn(FOREVER, false),
         false => port.pop(FOREVER, 1),
     } {
         let cells = 0..u64::from(gone.run.count);
@@ -30,7 +30,7 @@ fn port(rate: CellRate, contracts: &[TrafficParams]) -> (OutputPort, Vec<QueueId
 
 /// The turns of a port: the VC and number of cells of each.
 fn turns(port: &mut OutputPort) -> Vec<(u16, u16)> {
-    std::iter::from_fn(|| port.pop_turn(FOREVER))
+    std::iter::from_fn(|| port.pop_turn(FOREVER, false))
         .map(|gone| (gone.run.vc.vci, gone.run.count))
         .collect()
 }
@@ -58,6 +58,13 @@ fn a_turn_has_50_us_of_cells_alone_and_3_us_beside_another_queue() {
             "{rate}"
         );
         assert_eq!(both.iter().map(|turn| turn.1).sum::<u16>(), 384);
+        // A driver that lags behind takes turns as if the queue were alone.
+        let (mut late, queues) = port(rate, &ubr);
+        for (queue, vci) in queues.iter().zip([100, 101]) {
+            late.enqueue(*queue, CellRun::whole(pdu(9180), vc(vci)), Instant::ZERO);
+        }
+        let first = late.pop_turn(FOREVER, true).unwrap().run;
+        assert_eq!((first.vc.vci, first.count), (100, alone), "{rate}");
     }
     let (mut fast, queues) = port(FAST, &[TrafficParams::ubr(0); 2]);
     for (queue, vci) in queues.iter().zip([100, 101]) {
@@ -79,9 +86,9 @@ fn a_cell_waits_for_at_most_one_turn_of_17_cells_of_an_oc3() {
             Instant::ZERO,
         );
         let now = Instant::from_nanos(arrival * 1000);
-        while port.pop_turn(now).is_some() {}
+        while port.pop_turn(now, false).is_some() {}
         port.enqueue(queues[1], CellRun::whole(pdu(40), vc(101)), now);
-        let next = port.pop_turn(FOREVER).unwrap();
+        let next = port.pop_turn(FOREVER, false).unwrap();
         assert_eq!((next.run.vc.vci, next.run.count), (101, 1));
         let wait = next.start.since(now);
         assert!(

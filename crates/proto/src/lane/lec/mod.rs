@@ -324,8 +324,8 @@ impl Lec {
     }
 
     /// Several frames of the user for one destination, as segments of one super frame; `frame` is the first of them, or
-    /// its headers. Gives the connection that takes them and the header in front of each. The caller sends them at once.
-    /// With `None` nothing has happened, and the frames are to be sent one by one ([`Input::Transmit`]).
+    /// its headers. Gives the connection that takes them and the header in front of each. The caller sends them at
+    /// once. With `None` nothing has happened, and the frames are to be sent one by one ([`Input::Transmit`]).
     pub fn transmit_several(
         &mut self,
         frame: &[u8],

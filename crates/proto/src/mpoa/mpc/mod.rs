@@ -155,9 +155,9 @@ impl Mpc {
     }
 
     /// Several Ethernet frames from the IP stack with equal headers, as segments of one super frame; `frame` has these
-    /// headers, with the lengths of the whole. Gives the shortcut that takes them, the header of each SDU, and the place
-    /// of the packet in the frame; `None` if they go over the ELAN. The caller sends them at once, and then takes the
-    /// outputs of the client.
+    /// headers, with the lengths of the whole. Gives the shortcut that takes them, the header of each SDU, and the
+    /// place of the packet in the frame; `None` if they go over the ELAN. The caller sends them at once, and then takes
+    /// the outputs of the client.
     pub fn outbound_several(
         &mut self,
         itf: usize,
