@@ -152,7 +152,7 @@ pub enum Content {
 ///
 /// The default is no cell: what remains where a run was taken from.
 ///
-/// The order of the parts keeps a processor from waiting ([`Self::take_from`]): compilers join copies of parts of the
+/// The order of the parts keeps a processor from waiting (`take_from`): compilers join copies of parts of the
 /// same size that are neighbours, and read two octets at an address divisible by four as four octets.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
