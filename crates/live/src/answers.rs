@@ -173,7 +173,7 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
             driver.budget.most(),
         ),
         (
-            "events more than 2 ms late, with long turns of cells",
+            "events more than 20 ms late, with long turns of cells",
             driver.world.late(),
         ),
     ];

@@ -4,6 +4,7 @@
 //! parameters).
 //! Not implemented: conformance of ABR (it follows the feedback) and of GFR (it counts frames).
 
+use crate::q2931::convert::LINE_RATE;
 use crate::qos_text::QosError;
 use crate::{Qos, ServiceCategory, TrafficParams};
 use core::fmt;
@@ -83,6 +84,18 @@ impl TrafficParams {
             Some(ServiceCategory::Ubr) => Conformance::Ubr1,
             Some(ServiceCategory::Abr | ServiceCategory::Gfr) | None => return None,
         })
+    }
+
+    /// The peak rate for shapers and policers, cells/s; `None` if the contract has none. A sustainable rate without a
+    /// peak rate has the peak rate that a SETUP announces for it.
+    #[must_use]
+    pub const fn peak(&self) -> Option<u32> {
+        match (self.max_pcr, self.category) {
+            (None, Some(ServiceCategory::RtVbr | ServiceCategory::NrtVbr)) if self.scr > 0 => {
+                Some(LINE_RATE)
+            }
+            (given, _) => given,
+        }
     }
 
     /// Checks the parameters of the direction against each other.

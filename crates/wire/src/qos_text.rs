@@ -275,6 +275,10 @@ fn param(t: &mut TrafficParams, word: Word<'_>, peak_given: &mut bool) -> Result
         }
         "min_pcr" | "mdcr" => t.min_pcr = rate(value, true)?.unwrap_or(0),
         "scr" | "scr0" => {
+            if t.scr > 0 && t.clp0 != (name == "scr0") {
+                let text = "a direction has one sustainable rate: scr (all cells) or scr0 (CLP 0)";
+                return error(word.at, text);
+            }
             let cells = rate(value, false)?.unwrap_or(0);
             t.scr = above_zero(cells, value, "a sustainable rate")?;
             t.clp0 = name == "scr0";
@@ -520,6 +524,7 @@ mod tests {
             ("cbr:pcr= 1", 8),
             ("vbr:mbs=0", 8),
             ("vbr:scr=0", 8),
+            ("vbr:scr=9,scr0=5", 10),
             ("vbr:scr0=max", 9),
             ("cbr:tagging=yes", 12),
             ("cbr:frame_discard=", 18),

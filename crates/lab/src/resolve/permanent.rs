@@ -220,7 +220,9 @@ fn traffic(file: &PvcFile, d: &mut Diagnostics) -> Qos {
         if direction.max_sdu == 0 {
             direction.max_sdu = MAX_SDU;
         }
-        direction.frame_discard = file.frame_discard.as_ref().map(At::get);
+        if let Some(key) = &file.frame_discard {
+            direction.frame_discard = Some(key.get());
+        }
     }
     qos
 }
@@ -387,6 +389,7 @@ mod tests {
             ("", None),
             (", frame_discard: true", Some(true)),
             (", frame_discard: false", Some(false)),
+            (", qos: 'ubr,aal5:frame_discard=false'", Some(false)),
         ] {
             let lab = lab(&with(&format!("{{ from: x, vc: 0.40, to: y{key} }}")));
             let qos = lab.pvcs[0].qos;

@@ -213,7 +213,7 @@ impl Policer {
     #[must_use]
     pub fn new(traffic: &TrafficParams, what: Policing, unsaid: Duration) -> Option<Self> {
         use Conformance::{Cbr1, Cbr2, Cbr3, Ubr1, Ubr2, Vbr1, Vbr2, Vbr3};
-        let pcr = traffic.max_pcr?;
+        let pcr = traffic.peak()?;
         let tolerance = match traffic.max_cdv {
             0 => unsaid,
             _ => cdvt(traffic),

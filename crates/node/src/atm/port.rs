@@ -656,7 +656,6 @@ impl OutputPort {
         (to.queue, to.start, to.finish) = (QueueId(turn.0), start, self.line.at());
         if queue.shaped {
             if !matches!(most, Most::Cells(1))
-                && queue.pool() == 0
                 && let Some(shaper) = &queue.shaper
             {
                 let timing = shaper.calendar(start, to.run.first());

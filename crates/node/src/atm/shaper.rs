@@ -26,7 +26,7 @@ impl Shaper {
     /// with CLP 0.
     #[must_use]
     pub fn new(traffic: &TrafficParams) -> Option<Self> {
-        let pcr = match (traffic.max_pcr, traffic.pcr0) {
+        let pcr = match (traffic.peak(), traffic.pcr0) {
             (all, 0) => all?,
             (all, pcr0) => all.map_or(pcr0, |all| all.min(pcr0)),
         };
@@ -119,8 +119,24 @@ impl Shaper {
 
 #[cfg(test)]
 mod tests {
+    use super::super::police::{DEFAULT_CDVT, Policer, Policing, Verdict};
     use super::*;
     use crate::atm::police::Gcra;
+
+    #[test]
+    fn a_sustainable_rate_without_a_peak_rate_is_shaped_as_it_is_policed() {
+        let traffic: TrafficParams = "nrt-vbr:scr=1000,mbs=10".parse().unwrap();
+        let mut shaper = Shaper::new(&traffic).unwrap();
+        let mut policer = Policer::new(&traffic, Policing::Guaranteed, DEFAULT_CDVT).unwrap();
+        let mut now = shaper.wake(Instant::from_secs(1));
+        for _ in 0..1000 {
+            assert_eq!(policer.police(false, now), Verdict::Pass);
+            shaper.sent(now, 1);
+            now = shaper.eligible();
+        }
+        // After a burst of 10 cells, cell n leaves n - 9 milliseconds after the first.
+        assert_eq!(now.since(Instant::from_secs(1)).as_millis(), 991);
+    }
 
     #[test]
     fn a_delayed_cell_does_not_cost_rate() {
