@@ -23,27 +23,6 @@ pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
         no_way(file, lab, (ElanId(n), elan), d);
     }
     one_port(file, d);
-    in_a_kernel(file, d);
-}
-
-/// Warns of keys that only an embedded stack follows, at nodes that are Linux kernels if they can be.
-fn in_a_kernel(file: &LabFile, d: &mut Diagnostics) {
-    let is = |kernel: &Option<At<bool>>| kernel.as_ref().is_some_and(|kernel| kernel.value);
-    let mut found = Vec::new();
-    for (_, router) in file.routers.iter().flat_map(|table| &table.0) {
-        if is(&router.kernel) {
-            found.extend(router.forwarding.as_ref().map(|key| (key.at, "forwarding")));
-            found.extend(router.queue.as_ref().map(|key| (key.at, "queue")));
-        }
-    }
-    for (_, host) in file.hosts.0.iter().filter(|(_, host)| is(&host.kernel)) {
-        found.extend(host.tcp.as_ref().map(|key| (key.place, "tcp")));
-        found.extend(host.ethernet.as_ref().map(|key| (key.place, "ethernet")));
-    }
-    for (at, key) in found {
-        let text = format!("'{key}' has no effect in a Linux kernel, which has its own");
-        d.warning(at, text);
-    }
 }
 
 /// Places of `kernel: true`: a run in virtual time has no kernels.
@@ -298,20 +277,6 @@ mod tests {
             warnings(&format!("{SMALL}{faults}"), &["until=1s"]),
             [""; 0]
         );
-    }
-
-    #[test]
-    fn keys_that_a_kernel_does_not_follow_are_told() {
-        let set = [
-            "hosts.x.kernel=true",
-            "hosts.x.tcp={buffer: 8KiB}",
-            "hosts.y.tcp={buffer: 8KiB}",
-        ];
-        let told = warnings(SMALL, &set);
-        let of_tcp = told
-            .iter()
-            .filter(|text| text.contains("'tcp' has no effect"));
-        assert_eq!(of_tcp.count(), 1, "{told:?}");
     }
 
     #[test]
