@@ -9,7 +9,8 @@ use aerostat_proto::Duration;
 use aerostat_wire::Vc;
 use aerostat_wire::cell::Pti;
 use mio::Poll;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A switch with two links over UDP, and a permanent connection between them.
 struct Path {
@@ -24,15 +25,20 @@ struct Path {
     to: SocketAddr,
 }
 
+/// Free addresses of UDP on the loopback interface: their IP address belongs to this process and call. To ask the kernel
+/// for free ports and close the sockets again would not do, because a test that forks keeps copies of them for a moment.
+pub(super) fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+    static CALLS: AtomicU8 = AtomicU8::new(1);
+    let [_, _, a, b] = std::process::id().to_be_bytes();
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let ip = Ipv4Addr::new(127, a | 0x80, b, call);
+    std::array::from_fn(|n| SocketAddr::from((ip, 4000 + n as u16)))
+}
+
 impl Path {
     fn new(many: &str) -> Self {
-        let sockets = [(); 4].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
-        let addresses = sockets
-            .each_ref()
-            .map(|socket| socket.local_addr().unwrap());
-        let [here, a, b, there] = sockets;
-        drop([a, b]);
-        let [from, west, east, to] = addresses;
+        let [from, west, east, to] = free_addresses();
+        let [here, there] = [from, to].map(|address| UdpSocket::bind(address).unwrap());
         let text = format!(
             "switches: {{ s: {{}} }}\n\
              links:\n\

@@ -1,5 +1,6 @@
 use super::*;
 use crate::clock::Clock;
+use crate::outside::tests::free_addresses;
 use aerostat_lab::model::{Gathering, Scope};
 use aerostat_node::atm::Pdu;
 use aerostat_proto::Duration;
@@ -113,16 +114,10 @@ impl Bench {
     }
 }
 
-/// Free addresses of UDP on the loopback interface.
-fn ports() -> [SocketAddr; 2] {
-    let sockets = [(); 2].map(|()| Std::bind("127.0.0.1:0").unwrap());
-    sockets.map(|socket| socket.local_addr().unwrap())
-}
-
 #[test]
 fn cells_cross_over_udp_with_every_sublayer() {
     for sublayer in [Sublayer::None, Sublayer::Default, Sublayer::Atm] {
-        let [here, there] = ports();
+        let [here, there] = free_addresses();
         let models = [
             model(L2tpEnds::Udp(here, there), sublayer, true),
             model(L2tpEnds::Udp(there, here), sublayer, false),
@@ -162,7 +157,7 @@ fn cells_cross_over_ip_of_both_versions() {
 
 #[test]
 fn wrong_sessions_cookies_and_headers_are_counted_and_harm_nobody() {
-    let [here, there] = ports();
+    let [here, there] = free_addresses();
     let peer = Std::bind(there).unwrap();
     let ends = L2tpEnds::Udp(here, there);
     let mut bench = Bench::new(&[model(ends, Sublayer::Default, true)]).unwrap();
@@ -226,7 +221,7 @@ fn wrong_sessions_cookies_and_headers_are_counted_and_harm_nobody() {
 /// Ten times the rate of the link for a while: what is above is dropped, and the memory is bounded.
 #[test]
 fn a_flood_is_held_to_the_rate_of_the_link() {
-    let [here, there] = ports();
+    let [here, there] = free_addresses();
     let poll = Poll::new().unwrap();
     let model = model(L2tpEnds::Udp(here, there), Sublayer::None, true);
     let rate = CellRate::of_cells(1000);

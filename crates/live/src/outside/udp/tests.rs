@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::outside::cells;
 use crate::outside::concat::{Packer, Shim};
 use crate::outside::filling::QUEUE;
+use crate::outside::tests::free_addresses;
 use aerostat_node::atm::Pdu;
 use aerostat_proto::Duration;
 use aerostat_wire::Vc;
@@ -224,12 +225,7 @@ impl Pair {
         }
     }
     fn on_loopback(packing: Packing) -> Self {
-        let sockets = [(); 2].map(|()| StdSocket::bind("127.0.0.1:0").unwrap());
-        let addresses = sockets
-            .each_ref()
-            .map(|socket| socket.local_addr().unwrap());
-        drop(sockets);
-        Self::new(addresses, packing)
+        Self::new(free_addresses(), packing)
     }
     /// Sends runs from the first link to the second, and returns what arrives.
     fn cross(&mut self, runs: &[CellRun]) -> Vec<CellRun> {
