@@ -69,23 +69,35 @@ impl CellRate {
             denominator: if denominator == 0 { 1 } else { denominator },
         }
     }
-    /// The rate with the usual name of a line, in lower case: `oc3` (`oc3c`, `stm1`), `oc12` (`oc12c`, `stm4`), `ds3`
-    /// (`ds3-plcp`, `t3`), `ds3-hec`, `e3`, `e3-plcp`, `atm25` or `25.6`, `taxi` (`taxi100`), `e1`, `ds1` (`t1`).
+    /// Usual names of lines, in lower case. The first name of a rate is the one that is shown.
+    const NAMES: [(&str, Self); 19] = [
+        ("oc3", Self::OC3),
+        ("oc3c", Self::OC3),
+        ("stm1", Self::OC3),
+        ("oc12", Self::OC12),
+        ("oc12c", Self::OC12),
+        ("stm4", Self::OC12),
+        ("ds3", Self::DS3),
+        ("ds3-plcp", Self::DS3),
+        ("t3", Self::DS3),
+        ("ds3-hec", Self::DS3_HEC),
+        ("e3", Self::E3),
+        ("e3-plcp", Self::E3_PLCP),
+        ("25.6", Self::ATM25),
+        ("atm25", Self::ATM25),
+        ("taxi", Self::TAXI),
+        ("taxi100", Self::TAXI),
+        ("e1", Self::E1),
+        ("ds1", Self::DS1),
+        ("t1", Self::DS1),
+    ];
+    /// The rate with the usual name of a line, in lower case, for example `oc3`, `ds3-hec` or `25.6`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "oc3" | "oc3c" | "stm1" => Self::OC3,
-            "oc12" | "oc12c" | "stm4" => Self::OC12,
-            "ds3" | "ds3-plcp" | "t3" => Self::DS3,
-            "ds3-hec" => Self::DS3_HEC,
-            "e3" => Self::E3,
-            "e3-plcp" => Self::E3_PLCP,
-            "atm25" | "25.6" => Self::ATM25,
-            "taxi" | "taxi100" => Self::TAXI,
-            "e1" => Self::E1,
-            "ds1" | "t1" => Self::DS1,
-            _ => return None,
-        })
+        let mut names = Self::NAMES.iter();
+        names
+            .find(|(known, _)| *known == name)
+            .map(|(_, rate)| *rate)
     }
     /// Cells per second are this number divided by [`Self::denominator`].
     #[must_use]
@@ -133,18 +145,14 @@ impl CellRate {
 impl fmt::Display for CellRate {
     /// `oc3` and the like, or cells per second.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::OC3 => f.write_str("oc3"),
-            Self::OC12 => f.write_str("oc12"),
-            Self::DS3 => f.write_str("ds3"),
-            Self::DS3_HEC => f.write_str("ds3-hec"),
-            Self::ATM25 => f.write_str("25.6"),
-            _ if self.denominator == 1 => write!(f, "{}cells/s", self.numerator),
-            _ => write!(
-                f,
-                "{:.2}cells/s",
-                self.numerator as f64 / self.denominator as f64
-            ),
+        let mut names = Self::NAMES.iter();
+        match names.find(|(_, rate)| rate == self) {
+            Some((name, _)) => f.write_str(name),
+            None if self.denominator == 1 => write!(f, "{}cells/s", self.numerator),
+            None => {
+                let rate = self.numerator as f64 / self.denominator as f64;
+                write!(f, "{rate:.2}cells/s")
+            }
         }
     }
 }
@@ -287,6 +295,9 @@ mod tests {
             ("taxi100", 231_481),
         ] {
             assert_eq!(CellRate::named(name).unwrap().cells_per_second(), cells);
+        }
+        for (name, rate) in CellRate::NAMES {
+            assert_eq!(CellRate::named(&rate.to_string()), Some(rate), "{name}");
         }
         assert_eq!(CellRate::OC3.time_of(1), Duration::from_nanos(2832));
         // 54 octets of 80 ns.
