@@ -458,9 +458,11 @@ impl Fabric {
             .get_mut(usize::from(to.port))
             .ok_or(FabricError::NoPort(to.port))?
             .output;
-        output.open(to.vc, config).ok_or(match output.full() {
-            Some(most) => FabricError::NoQueue(to, most),
-            None => FabricError::OutputBusy(to),
+        let whole_path = config.whole_path;
+        let opened = output.open(to.vc, config);
+        opened.ok_or_else(|| match output.full() {
+            Some(most) if !output.is_taken(to.vc, whole_path) => FabricError::NoQueue(to, most),
+            _ => FabricError::OutputBusy(to),
         })
     }
 

@@ -269,12 +269,7 @@ impl OutputPort {
     /// Opens a queue for `vc`, or for the whole path of `vc`. `None` if the label has a queue already, or the port has
     /// no free queue.
     pub fn open(&mut self, vc: Vc, config: QueueConfig) -> Option<QueueId> {
-        let taken = if config.whole_path {
-            self.table.path(vc.vpi).is_some() || self.table.path_has_channels(vc.vpi)
-        } else {
-            self.table.get(vc).is_some()
-        };
-        if taken || self.queues.len() - self.free.len() >= self.limits.queues {
+        if self.is_taken(vc, config.whole_path) || self.full().is_some() {
             return None;
         }
         let limits = if is_guaranteed(&config.traffic) {

@@ -175,20 +175,8 @@ impl VcQueue {
             run.count
         };
         let count = u32::from(at_once);
-        let thresholds = |limits: &Limits| {
-            let low = if run.clp {
-                limits.low_priority
-            } else {
-                limits.max
-            };
-            low.min(if self.frame_discard {
-                limits.early
-            } else {
-                limits.max
-            })
-        };
-        let below =
-            self.cells + count <= thresholds(&self.limits) && pool.0 + count <= thresholds(pool.1);
+        let below = self.cells + count <= self.threshold(&self.limits, run.clp)
+            && pool.0 + count <= self.threshold(pool.1, run.clp);
         let train = run.train().is_some();
         // A shaper times the cells of one PDU at a time.
         let apart = train && self.shaper.is_some();

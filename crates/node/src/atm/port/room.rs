@@ -3,6 +3,7 @@
 use super::super::rate::CellRate;
 use super::{OutputPort, QueueId};
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::Vc;
 
 /// A queue at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,16 @@ pub struct Level {
 }
 
 impl OutputPort {
+    /// True if the label has a queue already. A whole path takes all labels of its VPI.
+    #[must_use]
+    pub(in crate::atm) fn is_taken(&self, vc: Vc, whole_path: bool) -> bool {
+        if whole_path {
+            self.table.path(vc.vpi).is_some() || self.table.path_has_channels(vc.vpi)
+        } else {
+            self.table.get(vc).is_some()
+        }
+    }
+
     /// The limit of queues, if the port has as many; `None` if it has a free queue.
     #[must_use]
     pub(in crate::atm) const fn full(&self) -> Option<usize> {
