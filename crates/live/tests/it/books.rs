@@ -215,13 +215,12 @@ fn each_place_that_loses_packets_is_named() {
         lost_in(&lab("{ rate: ds3 }", "", "100Mbps")),
         "s1 port 0 to s2: early packet discard",
     );
-    // A lost end of a PDU costs the next PDU, too, at the receiver.
+    // A lost turn with the end of a PDU costs the next PDU, too, at the receiver. The last of the 12 turns of a PDU has
+    // 2 of its 189 cells, so this happens with one in 94 losses.
     let mostly = |mut lost: BTreeMap<String, u64>, place: &str| {
-        let few = lost.remove("b: reassembly").unwrap_or(0);
-        assert!(
-            few * 4 < lost.get(place).copied().unwrap_or(0),
-            "{few} and {lost:?}"
-        );
+        let ends = lost.remove("b: reassembly").unwrap_or(0);
+        let all = lost.get(place).copied().unwrap_or(0);
+        assert!(all > 100 && ends * 20 < all, "{ends} and {lost:?}");
         only(lost, place);
     };
     mostly(
