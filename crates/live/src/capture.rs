@@ -231,6 +231,10 @@ impl Captures {
     /// Reports cells that a queue in front of an end has discarded. They never reach a link, so only message ladders
     /// show them.
     pub(crate) fn refused(&mut self, end: End, run: &CellRun, reason: DropReason, now: Instant) {
+        if self.ladders.is_empty() {
+            self.refused.clear();
+            return;
+        }
         // A PDU that loses cells of several turns is shown once.
         let mut refused = self.refused.iter();
         if let Some(pdu) = run.pdu()
