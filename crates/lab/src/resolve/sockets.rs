@@ -257,30 +257,41 @@ fn affordable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Dia
     }
 }
 
-/// Checks that the host's version of the UNI can express the contract.
+/// Checks that signalling can express the contract in the host's version of the UNI.
 fn speakable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diagnostics) {
     let node = lab.node(id);
     let NodeKind::Host(host) = &node.kind else {
         return;
     };
+    let any = |is: fn(&TrafficParams) -> bool| is(&qos.tx) || is(&qos.rx);
+    if any(|t| t.frame_discard == Some(false)) {
+        let text = "no version of the UNI can say frame_discard=false in a call";
+        d.warning(given.at, text);
+    }
+    if any(|t| t.max_cdv > 0) {
+        let text = "a call does not tell its tolerance: policers use 'cdvt' of the link";
+        d.warning(given.at, text);
+    }
     if host.uni == Version::Uni40 {
         return;
     }
-    let is_abr = |t: TrafficParams| t.category == Some(ServiceCategory::Abr);
     let hint = format!("{}: {{ uni: 4.0, .. }}", node.name);
-    if is_abr(qos.tx) || is_abr(qos.rx) {
+    if any(|t| t.category == Some(ServiceCategory::Abr)) {
         let text = "a call cannot ask for ABR before UNI 4.0";
         let host = format!("hosts/{}/uni", node.name);
-        d.error(given.at, text).hint(hint).rests_on([&*host]);
-    } else if convert::minimum(qos).is_some() {
-        let text = "before UNI 4.0 min_pcr says nothing: the call gets its peak rate, or fails";
-        d.warning(given.at, text).hint(hint);
-    } else if convert::desired(qos).is_some() {
-        let text = "before UNI 4.0 a call cannot tell the network its minimum desired rate";
-        d.warning(given.at, text).hint(hint);
-    } else if [qos.tx, qos.rx].iter().any(|t| t.frame_discard.is_some()) {
-        let text = "before UNI 4.0 a call cannot ask for frame discard";
-        d.warning(given.at, text).hint(hint);
+        d.error(given.at, text).hint(&hint).rests_on([&*host]);
+    }
+    let mut says_nothing = |text: &str| {
+        d.warning(given.at, text).hint(&hint);
+    };
+    if convert::minimum(qos).is_some() {
+        says_nothing("before UNI 4.0 min_pcr says nothing: the call gets its peak rate, or fails");
+    }
+    if convert::desired(qos).is_some() {
+        says_nothing("before UNI 4.0 a call cannot tell the network its minimum desired rate");
+    }
+    if any(|t| t.frame_discard == Some(true)) {
+        says_nothing("before UNI 4.0 a call cannot ask for frame discard");
     }
 }
 
@@ -545,6 +556,7 @@ mod tests {
             ("3.0", flexible, 0, 1),
             ("4.0", flexible, 0, 0),
             ("3.0", rigid, 0, 0),
+            ("3.1", "ubr,aal5:min_pcr=9,frame_discard=true", 0, 2),
         ] {
             let count = |said: &str, word: &str| said.matches(word).count();
             let said = match crate::parse("t.atm.yml", &text(uni, qos), &[]) {
@@ -561,6 +573,26 @@ mod tests {
                 warnings,
                 "{uni} {qos}: {said}"
             );
+        }
+    }
+
+    #[test]
+    fn what_no_call_can_say_is_told() {
+        for (qos, says) in [
+            (
+                "ubr,aal5:frame_discard=false",
+                "can say frame_discard=false",
+            ),
+            (
+                "cbr,aal5:pcr=1000,cdvt=7",
+                "policers use 'cdvt' of the link",
+            ),
+        ] {
+            let text = with(&format!("[{{ call: y, qos: '{qos}' }}]"), "[]");
+            let text = text.replace("x: { on: s1,", "x: { on: s1, uni: 4.0,");
+            let checked = crate::parse("t.atm.yml", &text, &[]).unwrap_or_else(|d| panic!("{d}"));
+            let said = checked.warnings.to_string();
+            assert_eq!(said.matches(says).count(), 1, "{qos}: {said}");
         }
     }
 
