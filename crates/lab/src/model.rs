@@ -388,6 +388,14 @@ pub struct Tcp {
     pub buffer: usize,
 }
 
+impl Tcp {
+    /// The settings of a host without the key `tcp`.
+    pub const USUAL: Self = Self {
+        congestion: Congestion::Cubic,
+        buffer: 64 * 1024,
+    };
+}
+
 /// Congestion control of TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {

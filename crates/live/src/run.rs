@@ -22,8 +22,9 @@ use crate::stations::Stations;
 use crate::supervisor::LabProcesses;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::Event;
-use aerostat_lab::model::{Lab, NodeId};
+use aerostat_lab::model::{Forwarding, Lab, NodeId, NodeKind, Tcp};
 use aerostat_lab::report::RunReport;
+use aerostat_node::host::Cable;
 use aerostat_proto::{Duration, Instant};
 use std::fs::File;
 use std::io;
@@ -204,7 +205,7 @@ pub fn run(
     if options.end_with_parent {
         crate::detach::end_with_parent();
     }
-    for note in left_out(lab, &builder) {
+    for note in [left_out(lab, &builder), not_followed(lab, &builder)].concat() {
         tell(Notice::Note(note));
     }
     let daemons = options.split.then(|| Daemons::new(lab, claim.directory()));
@@ -322,4 +323,61 @@ fn left_out(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
         "traffic of the lab file is not made between kernel hosts ({}): use 'aerostat exec', or --embedded",
         some_of(&names)
     )]
+}
+
+/// Keys of the lab file that nodes do not follow, because they are Linux kernels.
+fn not_followed(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
+    let kernels = lab.nodes().filter(|(id, _)| builder.is_kernel(*id));
+    let keys = kernels.flat_map(|(_, node)| {
+        let keys = match &node.kind {
+            NodeKind::Router(router) => [
+                (router.forwarding != Forwarding::Wire).then_some("forwarding"),
+                None,
+            ],
+            NodeKind::Host(host) => [
+                (host.tcp != Tcp::USUAL).then_some("tcp"),
+                (host.ethernet != Cable::TEN).then_some("ethernet"),
+            ],
+            NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => [None; 2],
+        };
+        let keys = keys.into_iter().flatten();
+        keys.map(|key| format!("{key} of {}", node.name))
+    });
+    let keys: Vec<String> = keys.collect();
+    if keys.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "keys without effect, because these nodes are Linux kernels: {}",
+        some_of(&keys)
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_kernels_do_not_follow_are_told() {
+        let text = "
+switches: { s: {} }
+lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 }, b: { subnet: 10.2.0.0/24 } } }
+routers: { r: { on: s, elans: { a: 10.1.0.1, b: 10.2.0.1 }, kernel: true, forwarding: 10pps } }
+hosts:
+  x: { on: s, elan: a, ip: 10.1.0.10, tcp: { buffer: 4KiB } }
+  y: { on: s, elan: b, ip: 10.2.0.10, tcp: { buffer: 4KiB }, kernel: false }
+";
+        let checked = aerostat_lab::parse("k.atm.yml", text, &[]).unwrap();
+        let lab = &checked.lab;
+        let told = |flavour| not_followed(lab, &Builder::new(lab, 1, flavour));
+        assert_eq!(told(Flavour::Embedded), Vec::<String>::new());
+        let [note] = &told(Flavour::Kernel)[..] else {
+            panic!()
+        };
+        assert!(
+            note.ends_with(": forwarding of r, tcp of x")
+                || note.ends_with(": tcp of x, forwarding of r"),
+            "{note}"
+        );
+    }
 }

@@ -5,9 +5,8 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{HostFile, LabFile, LaneFile, LinkFile, LinkOptions, Name, RouterFile};
 use crate::model::{
-    Attachment, Cable, Congestion, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link,
-    LinkEnd, LinkId, Node, NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch,
-    Tcp,
+    Attachment, Cable, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId,
+    Node, NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
 };
 use crate::plan::{self, Kind};
 use aerostat_node::atm::CellRate;
@@ -20,8 +19,6 @@ use std::net::Ipv4Addr;
 const DELAY: Duration = Duration::from_micros(5);
 /// Default queue of a router, frames.
 const QUEUE: QueueLimit = QueueLimit::Packets(100);
-/// Default TCP buffer, octets.
-const BUFFER: usize = 64 * 1024;
 
 /// Fills `lab.nodes`, `lab.links` and `lab.elans`.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
@@ -443,10 +440,10 @@ impl Builder<'_> {
             tcp: Tcp {
                 congestion: tcp
                     .and_then(|tcp| tcp.congestion.as_ref())
-                    .map_or(Congestion::Cubic, |congestion| congestion.value.0),
+                    .map_or(Tcp::USUAL.congestion, |congestion| congestion.value.0),
                 buffer: tcp
                     .and_then(|tcp| tcp.buffer.as_ref())
-                    .map_or(BUFFER, |buffer| buffer.value.0),
+                    .map_or(Tcp::USUAL.buffer, |buffer| buffer.value.0),
             },
             ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
@@ -543,11 +540,8 @@ fn cable(host: &HostFile, d: &mut Diagnostics) -> Cable {
         return Cable::TEN;
     };
     if host.bridge.is_none() {
-        let first = given.rate.as_ref().map(|rate| rate.at);
-        if let Some(at) = first.or(given.tag.as_ref().map(|tag| tag.at)) {
-            d.error(at, "there is no Ethernet segment behind this host")
-                .hint("for example: bridge: { phone: 10.1.0.11 }");
-        }
+        d.error(given.place, "there is no Ethernet segment behind this host")
+            .hint("for example: bridge: { phone: 10.1.0.11 }");
     }
     Cable {
         rate: given
