@@ -126,7 +126,7 @@ section! {
         ilmi: Option<At<bool>>,
         /// Rate towards the peer; default oc3.
         rate: Option<At<LinkRate>>,
-        /// The switch holds cells that come in here to their contracts: true, all or false; default: as the switch says.
+        /// The switch holds cells that come in here to their contracts: true, all or false; default: as the switch says for end systems, and false for a trunk.
         police: Option<At<PoliceText>>,
         /// Tolerance of policers for contracts without one of their own; default 250ms.
         cdvt: Option<At<Time>>,
@@ -317,7 +317,7 @@ section! {
         kernel: Option<At<bool>>,
         /// Programs that use the ATM service directly.
         sockets: Option<Vec<SocketFile>>,
-        /// Hosts (name: address) on an Ethernet segment that it bridges to its ELAN: embedded ones on 10 Mbit/s, or stations of their own behind a kernel host.
+        /// Hosts (name: address) on an Ethernet segment that it bridges to its ELAN: embedded ones, or stations of their own behind a kernel host.
         bridge: Option<Table<Name, At<Ip>>>,
         /// The cable of that segment.
         ethernet: Option<CableFile>,

@@ -34,11 +34,16 @@ pub(crate) fn add(
             "for example cbr:max_pcr=2000, or cbr:tx:max_pcr=2000,rx:max_pcr=100",
         )
     })?;
+    // Somebody who asks for a policer does not want less than the port has.
+    let police = ends.map(|(port, _)| {
+        let police = switch.policing(port).max(Policing::Guaranteed);
+        wanted.police.then_some(police)
+    });
     let new = Permanent {
         ends,
         qos,
         path: wanted.path,
-        police: [wanted.police.then_some(Policing::Guaranteed); 2],
+        police,
     };
     match switch.add_permanent(new) {
         Ok(()) => Ok(switch.permanent_table(Some(ends[0]))),

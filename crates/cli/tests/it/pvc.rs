@@ -58,8 +58,9 @@ fn permanent_connections_come_and_go() {
         (&"channel".into(), &"no".into())
     );
     both_ways(&lab);
+    let rate = ["--qos", "cbr:max_pcr=100"];
     let path = ["pvc", "add", "sw", "x.5", "y.6", "--vp", "--police"];
-    let path = rows(&lab.ok(&[&path[..], &["-o", "json"]].concat()));
+    let path = rows(&lab.ok(&[&path[..], &rate, &["-o", "json"]].concat()));
     assert_eq!(
         (&path[0]["a"], &path[0]["kind"], &path[0]["policed"]),
         (&"x.5".into(), &"path".into(), &"yes".into())
@@ -158,4 +159,25 @@ fn permanent_connections_come_and_go() {
     // A lab without calls may end before it has answered.
     lab.run(&["down"]);
     lab.nothing_is_left();
+}
+
+#[test]
+fn a_policer_that_somebody_asks_for_is_no_weaker_than_that_of_the_port() {
+    let lab = Runtime::new("pvc-all");
+    let file = lab_file("pvc-all.atm.yml", LAB);
+    let all = ["--set", "switches.sw.police=all"];
+    lab.ok(&[&["up", "-d", "-q", "--embedded", &file][..], &all].concat());
+    // The peak rate of best effort is policed by such ports only.
+    let qos = ["--qos", "ubr:max_pcr=100", "-o", "json"];
+    for (vc, police, policed) in [("300", &["--police"][..], "yes"), ("301", &[], "yes")] {
+        let ends = [format!("x.0.{vc}"), format!("y.0.{vc}")];
+        let add = ["pvc", "add", "sw", &ends[0], &ends[1]];
+        let row = rows(&lab.ok(&[&add[..], &qos, police].concat()));
+        assert_eq!(row[0]["policed"], policed, "{vc}");
+    }
+    // There is no rate to which a policer could hold it.
+    let path = ["pvc", "add", "sw", "x.5", "y.6", "--vp", "--police"];
+    let row = rows(&lab.ok(&[&path[..], &["-o", "json"]].concat()));
+    assert_eq!(row[0]["policed"], "no");
+    lab.ok(&["down"]);
 }

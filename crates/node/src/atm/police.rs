@@ -151,7 +151,7 @@ pub fn cdvt(traffic: &TrafficParams) -> Duration {
 }
 
 /// What a switch polices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policing {
     /// Nothing.
     #[default]

@@ -126,7 +126,7 @@ crate::rows! {
         pub kind: Permanence,
         /// The contract, as in qos(7).
         pub qos: Qos,
-        /// `yes` if the switch holds both ends to it.
+        /// `yes` if the switch holds the cells of an end, or of both, to it.
         pub policed: bool,
         /// Cells that came from end a.
         pub cells_a: u64,

@@ -110,6 +110,8 @@ pub struct PermanentInfo {
     pub connection: Permanent,
     /// Cells that came in at the first end, and at the second.
     pub cells: [u64; 2],
+    /// True for each end whose cells a policer holds to the contract.
+    pub held: [bool; 2],
     /// Of these, cells that the policer dropped.
     pub policed: [u64; 2],
     /// Of these, cells that the policer tagged.
@@ -157,13 +159,19 @@ impl<R: RouteSelect> Switch<R> {
         Ok(())
     }
 
+    /// What a port holds to its contract unless a permanent connection has a policing of its own.
+    #[must_use]
+    pub fn policing(&self, port: PortNo) -> Policing {
+        let port = self.port(port);
+        port.map(|port| port.config.police).unwrap_or_default()
+    }
+
     fn open_direction(
         &mut self,
         new: &Permanent,
         (from, to, traffic): (PortVc, PortVc, TrafficParams),
     ) -> Result<(), FabricError> {
-        let port = self.port(PortNo(from.port));
-        let usual = port.map(|port| port.config.police).unwrap_or_default();
+        let usual = self.policing(PortNo(from.port));
         let police = new.policing(from).unwrap_or(usual);
         self.fabric.apply(if new.path {
             FabricOp::ConnectPath {
@@ -205,14 +213,15 @@ impl<R: RouteSelect> Switch<R> {
     /// The permanent connections, oldest first.
     pub fn permanent(&self) -> impl Iterator<Item = PermanentInfo> + '_ {
         self.permanent.iter().map(|connection| {
-            let counters = connection.directions().map(|(from, ..)| {
+            let views = connection.directions().map(|(from, ..)| {
                 let mut all = self.fabric().connections();
-                let found =
-                    all.find(|view| view.from == from && view.whole_path == connection.path);
-                found.map(|view| view.counters).unwrap_or_default()
+                all.find(|view| view.from == from && view.whole_path == connection.path)
             });
+            let held = [0, 1].map(|end| views[end].as_ref().is_some_and(|view| view.policed));
+            let counters = views.map(|view| view.map(|view| view.counters).unwrap_or_default());
             PermanentInfo {
                 connection: *connection,
+                held,
                 cells: counters.map(|counters| counters.cells_in),
                 policed: counters.map(|counters| counters.dropped.total()),
                 tagged: counters.map(|counters| counters.tagged),

@@ -115,11 +115,7 @@ impl<R: RouteSelect> Switch<R> {
                     Permanence::Channel
                 },
                 qos: connection.qos,
-                policed: connection
-                    .police
-                    .iter()
-                    .flatten()
-                    .any(|what| !what.is_off()),
+                policed: info.held.contains(&true),
                 cells_a: info.cells[0],
                 cells_b: info.cells[1],
                 cells_dropped: info.policed[0] + info.policed[1],
