@@ -7,7 +7,7 @@ use crate::server::{Cost, Server};
 use aerostat_proto::{Instant, Refused};
 use std::collections::VecDeque;
 
-/// Limit of frames in a queue, whatever the lab says.
+/// Limit of packets in a queue, whatever the lab says, also of a queue in cells or octets.
 const MAX_QUEUE: usize = 1 << 20;
 
 /// How fast a router forwards.
@@ -145,7 +145,8 @@ impl Engine {
     pub(super) fn offer(&mut self, job: Job, now: Instant) -> Result<(), Job> {
         let Some(server) = self.server.as_mut().filter(|_| self.jobs.is_empty()) else {
             let size = self.limit.size(&job);
-            if self.server.is_some() && self.occupied + size > self.limit.limit() {
+            let full = self.occupied + size > self.limit.limit() || self.jobs.len() > MAX_QUEUE;
+            if self.server.is_some() && full {
                 return Err(job);
             }
             if self.jobs.is_empty() {
