@@ -174,7 +174,7 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
         ),
         (
             "events more than 20 ms late, with long turns of cells",
-            driver.world.late(),
+            driver.world.late_events(),
         ),
     ];
     let rows = rows.map(|(what, count)| LabCounter {

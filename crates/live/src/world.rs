@@ -116,8 +116,10 @@ pub struct World {
     out: VecDeque<Output>,
     /// Number of events so far.
     events: u64,
-    /// Events that were more than [`LATE`] behind the driver's time, and whether the present event is.
-    late: (u64, bool),
+    /// Events that were more than [`LATE`] behind the driver's time.
+    late_events: u64,
+    /// True if the present event is.
+    is_late: bool,
     /// Counters before the cells arrived that a node is getting.
     probe: Option<Probe>,
     /// The captures.
@@ -150,7 +152,8 @@ impl World {
             kernels: kernels.filter(|id| builder.is_kernel(*id)).collect(),
             out: VecDeque::new(),
             events: 0,
-            late: (0, false),
+            late_events: 0,
+            is_late: false,
             probe: None,
             captures: Captures::default(),
         }
@@ -179,8 +182,8 @@ impl World {
             };
             self.plant.advance_to(due.max(oldest));
             self.events += 1;
-            self.late.1 = now.since(due) > LATE;
-            self.late.0 += u64::from(self.late.1);
+            self.is_late = now.since(due) > LATE;
+            self.late_events += u64::from(self.is_late);
             self.happen(source);
         }
         false
@@ -188,8 +191,8 @@ impl World {
 
     /// Number of events that were more than [`LATE`] behind the driver's time.
     #[must_use]
-    pub const fn late(&self) -> u64 {
-        self.late.0
+    pub const fn late_events(&self) -> u64 {
+        self.late_events
     }
     /// Number of events that [`Self::step`] has handled.
     #[must_use]
@@ -390,7 +393,7 @@ impl Driver for World {
     const IN_TURNS: bool = true;
 
     fn is_late(&self) -> bool {
-        self.late.1
+        self.is_late
     }
 
     fn plant(&self) -> &Plant<LabNode, RunLine> {
