@@ -268,8 +268,12 @@ impl<'a> Builder<'a> {
     }
 
     /// The signalling of a host or a router.
-    fn signalling(&self, version: Version, life: u32) -> Signalling {
+    fn signalling(&self, id: NodeId, version: Version, life: u32) -> Signalling {
         let mut config = self.signalling_config(version, life);
+        if let Some((_, Side::Network)) = self.lab.back_to_back(id) {
+            let network = signalling::Config::network(version);
+            config.interface = self.timed(network.interface.incarnation(life as u8));
+        }
         scale::widen_host(&mut config, &self.scale);
         self.seated(config)
     }
@@ -330,7 +334,7 @@ impl<'a> Builder<'a> {
                     .with_arp(self.arp()),
             ))
         };
-        let mut host = Host::new(name, self.signalling(model.uni, life), ip);
+        let mut host = Host::new(name, self.signalling(id, model.uni, life), ip);
         host.measure(Meter::new(&self.flows, model.lec.ip));
         if !model.bridge.is_empty() {
             let segment = if self.is_kernel(id) {
@@ -434,7 +438,7 @@ impl<'a> Builder<'a> {
         } else {
             Ip::Router(made)
         };
-        let mut host = Host::new(name, self.signalling(model.uni, life), ip);
+        let mut host = Host::new(name, self.signalling(id, model.uni, life), ip);
         if model.ilmi {
             self.register(&mut host, id, &model.attachment, model.uni);
         }

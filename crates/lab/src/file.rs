@@ -49,8 +49,8 @@ section! {
         site: Option<At<u64>>,
         /// ATM switches.
         switches: Table<Name, SwitchFile>,
-        /// Links between switches: [a, b, { options }], the first named plays the network side; and links out of
-        /// the lab: [switch, { atmtcp: ... }].
+        /// Links between switches: [a, b, { options }], the first named plays the network side; in the same form, links
+        /// between two hosts or routers without a switch; and links out of the lab: [switch, { atmtcp: ... }].
         links: Option<Vec<LinkFile>>,
         /// The LAN emulation service and its emulated LANs.
         lane: Option<LaneFile>,
@@ -257,8 +257,8 @@ section! {
 section! {
     /// An IP router with one LANE client per ELAN.
     RouterFile {
-        /// The switch it is attached to.
-        on: At<String>,
+        /// The switch it is attached to; without it, 'links:' joins the node to another one directly.
+        on: Option<At<String>>,
         /// Its address on each of its ELANs and Classical IP subnets.
         elans: Table<String, At<Ip>>,
         /// Speed of forwarding; default wire.
@@ -287,8 +287,8 @@ section! {
 section! {
     /// An IP host.
     HostFile {
-        /// The switch it is attached to.
-        on: At<String>,
+        /// The switch it is attached to; without it, 'links:' joins the node to another one directly.
+        on: Option<At<String>>,
         /// The ELAN, or Classical IP subnet, that it joins.
         elan: At<String>,
         /// Its address.
@@ -461,10 +461,10 @@ pub(crate) enum LinkFile {
     Outside(Box<OutsideFile>),
 }
 
-/// A link between two switches.
+/// A link between two switches, or between two end systems.
 #[derive(Clone, Debug)]
 pub(crate) struct TrunkFile {
-    /// The two switches; the first plays the network side.
+    /// The two nodes; the first plays the network side.
     pub(crate) ends: [At<String>; 2],
     /// How the link behaves.
     pub(crate) options: Option<LinkOptions>,
@@ -526,7 +526,7 @@ impl JsonSchema for LinkFile {
         json_schema!({
             "anyOf": [
                 {
-                    "description": "between two switches",
+                    "description": "between two switches, or between two end systems",
                     "type": "array",
                     "prefixItems": [{ "type": "string" }, { "type": "string" }, options],
                     "minItems": 2,

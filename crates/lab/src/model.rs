@@ -69,7 +69,7 @@ pub struct Lab {
     pub until: Option<Duration>,
     /// All nodes: switches, LANE server, routers, hosts, far ends of links out of the lab.
     pub nodes: Vec<Node>,
-    /// All links: between switches first, then one per end system in node order.
+    /// All links: between switches first, then one per end system in node order, then those between two end systems.
     pub links: Vec<Link>,
     /// All emulated LANs and Classical IP subnets, in the order of the file. Own ones ([`Elan::is_own`]) are served by
     /// the node [`Lab::lane_server`], or by that of the lab behind a trunk.
@@ -186,13 +186,13 @@ pub enum Side {
 /// The attachment of an end system, and its ATM address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attachment {
-    /// The switch.
+    /// The switch; on a link without a switch, the end system at the other end.
     pub switch: NodeId,
-    /// Port number on the switch.
+    /// Port number there.
     pub port: usize,
     /// The access link.
     pub link: LinkId,
-    /// ATM address with selector 0: the switch's prefix and the node's ESI.
+    /// ATM address with selector 0: the switch's prefix, or one that no switch has, and the node's ESI.
     pub address: AtmAddress,
 }
 
@@ -201,7 +201,7 @@ pub struct Attachment {
 pub struct Pvc {
     /// Both end systems, each with the label on its link.
     pub ends: [(NodeId, Vc); 2],
-    /// Its way through the switches.
+    /// Its way through the switches; empty on a link between two end systems.
     pub hops: Vec<Hop>,
     /// Traffic, seen from the first end.
     pub qos: Qos,
@@ -410,8 +410,8 @@ pub enum Congestion {
 pub struct Link {
     /// Unique name: the two nodes joined by `-` unless the file gives one.
     pub name: String,
-    /// Its ends. On a link between switches `ends[0]` has the network side; on an access link `ends[0]` is the end
-    /// system (user side) and `ends[1]` the switch.
+    /// Its ends. On a link between switches, or between end systems, `ends[0]` has the network side; on an access link
+    /// `ends[0]` is the end system (user side) and `ends[1]` the switch.
     pub ends: [LinkEnd; 2],
     /// Rate in each direction.
     pub rate: CellRate,
@@ -444,6 +444,19 @@ impl Lab {
             self.behind(id, behind)
                 .map_or(&*self.node(id).name, |h| &h.name)
         })
+    }
+    /// The end system at the other end of the link of `id`, and the side that `id` plays in signalling; `None` if the
+    /// link leads to a switch.
+    #[must_use]
+    pub fn back_to_back(&self, id: NodeId) -> Option<(NodeId, Side)> {
+        let attachment = self.node(id).attachment()?;
+        self.node(attachment.switch).attachment()?;
+        let ends = self.links.get(attachment.link.0)?.ends.map(|end| end.node);
+        match ends {
+            [own, peer] if own == id => Some((peer, Side::Network)),
+            [peer, own] if own == id => Some((peer, Side::User)),
+            _ => None,
+        }
     }
     /// A host on the Ethernet segment behind a node.
     #[must_use]

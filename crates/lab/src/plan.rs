@@ -4,6 +4,7 @@
 //! |---|---|
 //! | prefix of switch number n (from 1) | `47.0091.8100.0000` and the switch's MAC address, unless the file gives 13 octets |
 //! | MAC address | `02:a7:sk:nn:nn:ii`: site s of the lab, kind k (0 switch, 1 LANE server, 2 router, 3 host, 4 outside), number n of the node within its kind, from 1; interface i, on a segment behind a host from 1 |
+//! | prefix of end systems without a switch | that of a switch number 0 |
 //! | ESI of an end system | its MAC address with interface 0 |
 //!
 //! The site is 0 unless the file gives another value, so that labs joined by a trunk have no common addresses. Numbers
@@ -38,6 +39,9 @@ pub const SELECTOR_SOCKET: u8 = 0xe0;
 pub const MAX_ELANS: usize = 64;
 /// Limit of LANE clients of a node: selectors below the first MPOA selector.
 pub const MAX_LECS: usize = 64;
+
+/// First VCI of switched connections on a link between two end systems; permanent connections have those below.
+pub const FIRST_CALL_VCI: u16 = aerostat_node::signalling::FIRST_CALL_VCI;
 
 /// Limit of hosts on the Ethernet segment behind a host: their MAC addresses have interfaces 1 and up.
 pub const MAX_SEGMENT: usize = 64;

@@ -182,11 +182,15 @@ pub fn bit_rate(text: &str) -> Result<u64, String> {
 /// # Errors
 /// A sentence without the value itself.
 pub fn link_rate(text: &str) -> Result<CellRate, String> {
-    const EXPECTED: &str = "expected oc3, oc12, ds3, ds3-hec, e3, 25.6, taxi, or a rate such as 10Mbps or 80000cells/s";
+    let expected = || {
+        let names: Vec<&str> = CellRate::names().collect();
+        let names = names.join(", ");
+        format!("expected a rate such as 10Mbps or 80000cells/s, or one of {names}")
+    };
     if let Some(rate) = CellRate::named(text.trim()) {
         return Ok(rate);
     }
-    let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
+    let (number, unit) = number_and_unit(text).ok_or_else(expected)?;
     if unit == "cells/s" {
         return if (1.0..=1e9).contains(&number) && number.fract() == 0.0 {
             Ok(CellRate::of_cells(number as u32))
@@ -195,7 +199,7 @@ pub fn link_rate(text: &str) -> Result<CellRate, String> {
         };
     }
     if bits_factor(unit).is_none() {
-        return Err(EXPECTED.into());
+        return Err(expected());
     }
     let bits = bit_rate(text)?;
     if bits < 424 {

@@ -181,8 +181,8 @@ fn a_number_is_a_text_where_a_text_is_asked_and_the_schema_says_so() {
     let schema = crate::schema();
     let kinds = serde_json::json!(["string", "number", "boolean", "null"]);
     assert_eq!(schema["properties"]["description"]["type"], kinds);
-    let on = &schema["$defs"]["HostFile"]["properties"]["on"]["type"];
-    assert_eq!(*on, serde_json::json!(["string", "number", "boolean"]));
+    let elan = &schema["$defs"]["HostFile"]["properties"]["elan"]["type"];
+    assert_eq!(*elan, serde_json::json!(["string", "number", "boolean"]));
 }
 
 /// All values of a tree with their places and keys, without texts that may be anything.

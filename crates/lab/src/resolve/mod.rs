@@ -6,6 +6,7 @@
 
 mod atm;
 mod clip;
+mod direct;
 mod events;
 mod ip;
 pub(crate) mod lane;
@@ -143,6 +144,10 @@ impl Names {
         let nodes = self.by_name.iter().map(|(name, (_, _, at))| (&**name, *at));
         nodes.chain(self.behind.iter().map(|(name, (_, _, at))| (&**name, *at)))
     }
+    /// The kind of node that has this name.
+    fn class(&self, name: &str) -> Option<Class> {
+        self.by_name.get(name).map(|(_, class, _)| *class)
+    }
     /// The host with the name `name`; if it is on a segment, its index there.
     pub(crate) fn host(
         &self,
@@ -246,6 +251,9 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         return None;
     }
     events::build(file, &names, &mut lab, d);
+    if lab.nodes.is_empty() {
+        nodes::no_switch(file, d);
+    }
     never::too_late(file, d);
     if wrong(d) {
         return None;

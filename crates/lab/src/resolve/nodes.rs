@@ -1,9 +1,11 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, clip, lane, mpoa};
+use super::{Class, Names, clip, direct, lane, mpoa};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{HostFile, LabFile, LaneFile, LinkFile, LinkOptions, Name, RouterFile};
+use crate::file::{
+    HostFile, LabFile, LaneFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile,
+};
 use crate::model::{
     Attachment, Cable, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId,
     Node, NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
@@ -44,6 +46,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     for (number, (name, host)) in (1..).zip(&file.hosts.0) {
         builder.host(file, number, name, host, d);
     }
+    direct::build(file, names, lab, d);
 }
 
 /// The site number of the lab among joined labs.
@@ -59,11 +62,16 @@ pub(super) fn site(file: &LabFile, d: &mut Diagnostics) -> u8 {
         })
 }
 
+/// Reports that there is no switch.
+pub(super) fn no_switch(file: &LabFile, d: &mut Diagnostics) {
+    d.error(file.place, "a lab needs at least one switch")
+        .hint("for example: switches: { s1: {} }; two hosts do without: links: [[h1, h2]]")
+        .rests_on(["switches", "hosts/.", "routers/."]);
+}
+
 fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
-    if file.switches.0.is_empty() {
-        d.error(file.place, "a lab needs at least one switch")
-            .hint("for example: switches: { s1: {} }")
-            .rests_on(["switches"]);
+    if file.switches.0.is_empty() && direct::wants_a_switch(file) {
+        no_switch(file, d);
     }
     let mut seen: BTreeMap<[u8; 13], (&str, Span)> = BTreeMap::new();
     for (number, (name, switch)) in (1..).zip(&file.switches.0) {
@@ -99,6 +107,9 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
         let LinkFile::Trunk(link) = link else {
             continue;
         };
+        if direct::joins(names, link) {
+            continue;
+        }
         let [a, b] = &link.ends;
         let a_id = names.find(a, &[Class::Switch], "a switch", d);
         let b_id = names.find(b, &[Class::Switch], "a switch", d);
@@ -110,33 +121,42 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
                 .rests_on(["links/*/0", "links/*/1/."]);
             continue;
         }
-        let given = link.options.as_ref().and_then(|o| o.name.as_ref());
-        let base = given.map_or_else(
-            || format!("{}-{}", a.value, b.value),
-            |name| name.value.0.clone(),
-        );
-        let taken = |name: &str| lab.links.iter().any(|link| link.name == name);
-        // Parallel links get numbers; a name that the user chose must be free.
-        if taken(&base)
-            && let Some(name) = given
-        {
-            d.error(name.at, format!("two links with one name: '{base}'"))
-                .rests_on(["links/*/2/name"]);
-        }
-        let name = std::iter::once(base.clone())
-            .chain((2..).map(|n| format!("{base}-{n}")))
-            .find(|name| !taken(name))
-            .unwrap_or(base);
+        let name = link_name(link, lab, d);
         connect(lab, name, a_id, b_id, link.options.as_ref());
     }
+}
+
+/// The name of a link that stands in the file. Parallel links get numbers; a name that the user chose must be free.
+pub(super) fn link_name(link: &TrunkFile, lab: &Lab, d: &mut Diagnostics) -> String {
+    let [a, b] = &link.ends;
+    let given = link.options.as_ref().and_then(|o| o.name.as_ref());
+    let base = given.map_or_else(
+        || format!("{}-{}", a.value, b.value),
+        |name| name.value.0.clone(),
+    );
+    let mut all = lab.links.iter().filter(|link| !is_access(lab, link));
+    if let Some(given) = given
+        && all.any(|link| link.name == base)
+    {
+        d.error(given.at, format!("two links with one name: '{base}'"))
+            .rests_on(["links/*/2/name"]);
+    }
+    let taken = |name: &String| lab.links.iter().any(|link| link.name == *name);
+    let numbered = (2..).map(|n| format!("{base}-{n}"));
+    let mut names = std::iter::once(base.clone()).chain(numbered);
+    names.find(|name| !taken(name)).unwrap_or(base)
+}
+
+/// True for the link of an end system to its switch.
+fn is_access(lab: &Lab, link: &Link) -> bool {
+    let is_switch = |end: LinkEnd| matches!(lab.node(end.node).kind, NodeKind::Switch(_));
+    link.ends.map(is_switch) == [false, true]
 }
 
 /// Refuses names of links between switches that are the names of other links: those of end systems, which are called
 /// after the two nodes.
 pub(super) fn link_names(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
-    let of_end_system =
-        |link: &&Link| !matches!(lab.node(link.ends[0].node).kind, NodeKind::Switch(_));
-    let others = lab.links.iter().filter(of_end_system);
+    let others = lab.links.iter().filter(|link| is_access(lab, link));
     let others: BTreeMap<&str, NodeId> = others
         .map(|link| (&*link.name, link.ends[0].node))
         .collect();
@@ -232,7 +252,7 @@ impl Builder<'_> {
     fn attach(
         &mut self,
         name: &str,
-        on: &At<String>,
+        on: Option<&At<String>>,
         esi: MacAddr,
         link: Option<&LinkOptions>,
         d: &mut Diagnostics,
@@ -241,13 +261,13 @@ impl Builder<'_> {
             d.error(name.at, "the link of an end system has no name of its own")
                 .hint("it is called NODE-SWITCH");
         }
-        let switch = self.names.find(on, &[Class::Switch], "a switch", d);
+        let switch = on.and_then(|on| self.names.find(on, &[Class::Switch], "a switch", d));
         let switch = switch.filter(|id| id.0 < self.lab.nodes.len());
-        let prefix = switch.and_then(|id| match &self.lab.nodes[id.0].kind {
-            NodeKind::Switch(switch) => Some(switch.prefix),
-            _ => None,
-        });
-        let address = AtmAddress::from_parts(prefix.unwrap_or_default(), esi, 0);
+        let prefix = match switch.map(|id| &self.lab.nodes[id.0].kind) {
+            Some(NodeKind::Switch(switch)) => switch.prefix,
+            _ => plan::switch_prefix(self.site, 0),
+        };
+        let address = AtmAddress::from_parts(prefix, esi, 0);
         let node = NodeId(self.lab.nodes.len());
         // The node must be in the list before a link can lead to it; its kind follows later.
         self.lab.nodes.push(Node {
@@ -259,7 +279,7 @@ impl Builder<'_> {
                 address,
             })),
         });
-        let Some(switch) = switch else {
+        let (Some(switch), Some(on)) = (switch, on) else {
             return Attachment {
                 switch: node,
                 port: 0,
@@ -290,7 +310,7 @@ impl Builder<'_> {
     fn lane_server(&mut self, section: &LaneFile, on: &At<String>, d: &mut Diagnostics) {
         let (name, _) = lane::server_name(section);
         let esi = plan::mac(self.site, Kind::LaneServer, 1, 0);
-        let attachment = self.attach(name, on, esi, section.link.as_ref(), d);
+        let attachment = self.attach(name, Some(on), esi, section.link.as_ref(), d);
         let address = attachment.address;
         for (les, bus, elan) in lane::pairs(self.lab, address) {
             (elan.les, elan.bus) = (les, bus);
@@ -310,7 +330,7 @@ impl Builder<'_> {
         for (number, standby) in (2..).zip(section.standby.iter().flatten()) {
             let (name, _) = lane::standby_name(standby, number);
             let esi = plan::mac(self.site, Kind::LaneServer, number, 0);
-            let attachment = self.attach(&name, &standby.on, esi, standby.link.as_ref(), d);
+            let attachment = self.attach(&name, Some(&standby.on), esi, standby.link.as_ref(), d);
             for (les, bus, elan) in lane::pairs(self.lab, attachment.address) {
                 elan.standby.push((les, bus));
             }
@@ -333,7 +353,7 @@ impl Builder<'_> {
     ) {
         let text = &name.value.0;
         let esi = plan::mac(self.site, Kind::Router, number, 0);
-        let attachment = self.attach(text, &router.on, esi, router.link.as_ref(), d);
+        let attachment = self.attach(text, router.on.as_ref(), esi, router.link.as_ref(), d);
         let address = attachment.address;
         let table = &router.elans.0;
         if table.is_empty() {
@@ -404,7 +424,7 @@ impl Builder<'_> {
     ) {
         let text = &name.value.0;
         let mac = plan::mac(self.site, Kind::Host, number, 0);
-        let attachment = self.attach(text, &host.on, mac, host.link.as_ref(), d);
+        let attachment = self.attach(text, host.on.as_ref(), mac, host.link.as_ref(), d);
         let address = attachment.address;
         let elan = self.elan(&host.elan, d);
         let ip = match elan {

@@ -4,11 +4,11 @@ use super::{Class, Names, atm, pseudowires};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, PvcFile};
-use crate::model::{Hop, Lab, NodeId, NodeKind, Pvc};
+use crate::model::{Attachment, Hop, Lab, Link, NodeId, NodeKind, Pvc, Side};
 use crate::plan;
 use aerostat_node::atm::Policing;
 use aerostat_node::atm::police::{DEFAULT_CDVT, Policer};
-use aerostat_node::switch::{Permanent, PortConfig, PortNo};
+use aerostat_node::switch::{Permanent, PortConfig, PortNo, guaranteed};
 use aerostat_wire::{Qos, ServiceCategory, TrafficParams, Vc};
 use std::collections::BTreeMap;
 
@@ -134,10 +134,11 @@ fn useless_policer(what: Policing, at: Span, qos: &Qos, d: &mut Diagnostics) {
         .hint("pcr: 10000, or qos: 'cbr:max_pcr=10000', make one");
 }
 
-/// True if the end system is attached to a switch.
+/// True if the end system is attached to a switch, or to another end system.
 fn attached(lab: &Lab, end: NodeId) -> bool {
     let attachment = lab.node(end).attachment();
-    attachment.is_some_and(|at| matches!(lab.node(at.switch).kind, NodeKind::Switch(_)))
+    let on = |at: &Attachment| matches!(lab.node(at.switch).kind, NodeKind::Switch(_));
+    attachment.is_some_and(on) || lab.back_to_back(end).is_some()
 }
 
 /// The ends with their labels, if these are free.
@@ -159,6 +160,13 @@ fn ends(
                 "the label of a path is a VPI from 1 and VCI 0, such as 5.0"
             }
             false if vc.vci < plan::FIRST_VCI => "VCIs below 32 are not for users",
+            false
+                if vc.vpi == 0
+                    && vc.vci >= plan::FIRST_CALL_VCI
+                    && lab.back_to_back(node).is_some() =>
+            {
+                "on a link without a switch, VCIs from 1024 are for calls"
+            }
             _ => continue,
         };
         d.error(at, wrong).rests_in(file.place, ["vp"]);
@@ -238,6 +246,9 @@ fn connection(
     let ends = ends(file, lab, nodes, d)?;
     let [a, b] = nodes.map(|id| lab.node(id).attachment());
     let (a, b) = (a?, b?);
+    if nodes.iter().any(|id| lab.back_to_back(*id).is_some()) {
+        return direct(file, lab, ends, d);
+    }
     let mut hops = Vec::new();
     let (mut at, mut came) = (a.switch, (a.port, ends[0].1));
     while at != b.switch {
@@ -267,16 +278,46 @@ fn connection(
         from: came,
         to: (b.port, ends[1].1),
     });
-    Some(Pvc {
+    Some(made(file, ends, hops, d))
+}
+
+fn made(file: &PvcFile, ends: [(NodeId, Vc); 2], hops: Vec<Hop>, d: &mut Diagnostics) -> Pvc {
+    Pvc {
         ends,
         hops,
         qos: traffic(file, d),
-        path,
+        path: file.vp.as_ref().is_some_and(At::get),
         police: file.police.as_ref().map(|police| police.value.0),
         mux: file.mux.as_ref().is_some_and(At::get),
         peer: file.peer.as_ref().map(|peer| peer.value.0),
-    })
+    }
 }
+
+/// A connection over a link without a switch, which carries the same label at both ends.
+fn direct(file: &PvcFile, lab: &Lab, ends: [(NodeId, Vc); 2], d: &mut Diagnostics) -> Option<Pvc> {
+    let [(a, one), (b, other)] = ends;
+    if lab.back_to_back(a).map(|(peer, _)| peer) != Some(b) {
+        let [a, b] = [a, b].map(|id| &lab.node(id).name);
+        let text = format!("{a} and {b} are not at the two ends of a link");
+        d.error(file.to.at, text)
+            .hint("a host without a switch reaches the other end of its link alone")
+            .rests_on(WAYS_OF_ENDS);
+        return None;
+    }
+    if one != other {
+        let at = file.to_vc.as_ref().unwrap_or(&file.vc).at;
+        d.error(at, "a link without a switch has one label for both ends")
+            .hint("leave 'to_vc' out");
+        return None;
+    }
+    if let Some(police) = file.police.as_ref().filter(|given| !given.value.0.is_off()) {
+        d.warning(police.at, "'police' has no effect: this link has no switch");
+    }
+    Some(made(file, ends, Vec::new(), d))
+}
+
+/// Parts of a file that join end systems to switches and to each other.
+const WAYS_OF_ENDS: [&str; 4] = ["links/*/0", "links/*/1/.", "hosts/*/on", "routers/*/on"];
 
 /// Adds what a connection needs to the guarantees. If its ports cannot guarantee what all connections together need,
 /// reports this, and is false; the connections after it are admitted without what this connection asks for.
@@ -287,6 +328,9 @@ fn admit(
     reserved: &mut Guarantees,
     d: &mut Diagnostics,
 ) -> bool {
+    if let Some((_, side)) = lab.back_to_back(pvc.ends[0].0) {
+        return admit_direct(file, lab, (pvc, side), reserved, d);
+    }
     let mut before = Guarantees::new();
     for hop in &pvc.hops {
         let ends = [hop.from, hop.to].map(|(port, vc)| (PortNo(port as u16), vc));
@@ -305,24 +349,59 @@ fn admit(
                 continue;
             };
             let sum = reserved.get(&(hop.switch, PortNo(port as u16)));
-            let (tx, rx) = sum.copied().unwrap_or_default();
-            if tx.max(rx) > u64::from(PortConfig::admits(link.rate)) {
-                let text = format!("link {} cannot guarantee {} cells/s", link.name, tx.max(rx));
-                d.error(file.place, text)
-                    .hint("guarantees may take 95 % of a link's rate")
-                    .rests_on([
-                        "links/*/2/rate",
-                        "links/*/1/rate",
-                        "hosts/*/link",
-                        "routers/*/link",
-                    ])
-                    .rests_on(atm::WAYS);
+            if !affordable(file, link, sum.copied().unwrap_or_default(), d) {
                 reserved.append(&mut before);
                 return false;
             }
         }
     }
     true
+}
+
+/// False, and an error, if a link cannot guarantee so many cells per second.
+fn affordable(file: &PvcFile, link: &Link, (tx, rx): (u64, u64), d: &mut Diagnostics) -> bool {
+    let most = u64::from(PortConfig::admits(link.rate));
+    if tx.max(rx) > most {
+        let text = format!("link {} cannot guarantee {} cells/s", link.name, tx.max(rx));
+        d.error(file.place, text)
+            .hint("guarantees may take 95 % of a link's rate")
+            .rests_on([
+                "links/*/2/rate",
+                "links/*/1/rate",
+                "hosts/*/link",
+                "routers/*/link",
+            ])
+            .rests_on(atm::WAYS);
+    }
+    tx.max(rx) <= most
+}
+
+/// As [`admit`], on a link without a switch: its first end keeps the account.
+fn admit_direct(
+    file: &PvcFile,
+    lab: &Lab,
+    (pvc, side): (&Pvc, Side),
+    reserved: &mut Guarantees,
+    d: &mut Diagnostics,
+) -> bool {
+    let ends = pvc.ends.map(|(node, _)| node);
+    let (first, qos) = match side {
+        Side::Network => (ends[0], pvc.qos),
+        Side::User => (ends[1], pvc.qos.reversed()),
+    };
+    let Some(link) = lab.node(first).attachment().map(|at| lab.link(at.link)) else {
+        return false;
+    };
+    let sum = reserved.entry((first, PortNo(0))).or_default();
+    let wanted = (
+        sum.0.saturating_add(guaranteed(qos.tx)),
+        sum.1.saturating_add(guaranteed(qos.rx)),
+    );
+    let fits = affordable(file, link, wanted, d);
+    if fits {
+        *sum = wanted;
+    }
+    fits
 }
 
 /// VPI and VCI; the connection decides which values are valid.

@@ -1,7 +1,7 @@
 //! Programs of hosts that use the ATM service directly.
 
 use super::events::send_rate;
-use super::{Class, Names};
+use super::{Class, Names, direct};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, Label, QosText, SocketFile, Time};
@@ -216,6 +216,9 @@ fn caller(
         }
     }
     let to = to?;
+    if !direct::reaches(lab, id, (to, called_at), d) {
+        return None;
+    }
     let own = lab.node(id).attachment().map(|at| at.address);
     if own.is_some_and(|own| own.with_selector(0) == to.with_selector(0)) {
         let text = format!("{} calls itself", lab.node(id).name);

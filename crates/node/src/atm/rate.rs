@@ -17,7 +17,7 @@ impl CellRate {
     pub const OC3: Self = Self::of_bits(149_760_000);
     /// OC-12c / STM-4c: 599.04 Mb/s of cells.
     pub const OC12: Self = Self::of_bits(599_040_000);
-    /// DS3 with PLCP framing: 12 cells in 125 µs, 40.704 Mb/s. Source: ITU-T G.804, af-phy-0054.000.
+    /// DS3 with PLCP framing: 12 cells in 125 µs, 40.704 Mb/s. Source: ITU-T G.804 §7.2, af-phy-0054.000.
     pub const DS3: Self = Self::of_cells(96_000);
     /// DS3 with cells delineated by their HEC: 84 of 85 bits of 44.736 Mb/s, 44.2097 Mb/s of cells. Source: ITU-T
     /// G.804, af-phy-0054.000.
@@ -29,9 +29,10 @@ impl CellRate {
     pub const E3: Self = Self::of_cells(80_000);
     /// E3 with PLCP framing (G.751): 9 cells in 125 µs, 30.528 Mb/s. Source: ETSI ETS 300 214.
     pub const E3_PLCP: Self = Self::of_cells(72_000);
-    /// 25.6 Mb/s: 54 octets per cell and 8000 timing octets per second.
+    /// 25.6 Mb/s: 54 octets per cell and 8000 timing octets per second, 59 111.1 cells/s, rounded down (2 ppm). Source:
+    /// af-phy-0040.000.
     pub const ATM25: Self = Self::of_cells(59_111);
-    /// TAXI 100 Mb/s: 54 octets per cell.
+    /// TAXI 100 Mb/s: 54 octets per cell, of 80 ns each. Source: ATM Forum UNI 3.1 §2.3.
     pub const TAXI: Self = Self {
         numerator: 100_000_000,
         denominator: 432,
@@ -91,6 +92,10 @@ impl CellRate {
         ("ds1", Self::DS1),
         ("t1", Self::DS1),
     ];
+    /// All names that [`Self::named`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::NAMES.iter().map(|(name, _)| *name)
+    }
     /// The rate with the usual name of a line, in lower case, for example `oc3`, `ds3-hec` or `25.6`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

@@ -22,6 +22,10 @@
 //! the CONNECT, and at a port with many cells those of a connection with a contract overtake CONNECT ACKNOWLEDGE. The
 //! user may send only once that message has come, and so it gets such data at this time, too ([`Signalling::hold`]).
 //!
+//! **Without a switch.** Two hosts can be joined by one link. One of them then plays the network side of the UNI
+//! ([`Config::network`]), as `atmsigd -m network` of linux-atm does: it gives each call its label, and nothing is behind
+//! it, so that it takes calls for its own listeners only.
+//!
 //! **Permanent connections** are calls without messages: the user names the label, and faults of the signalling link do
 //! not affect them. A label that a call uses is refused with cause 35.
 //!
@@ -53,7 +57,7 @@ mod seat;
 mod sigd;
 
 pub use seat::{DaemonCounters, DaemonEvent};
-pub use sigd::Sigd;
+pub use sigd::{FIRST_CALL_VCI, Sigd};
 
 use connections::Conn;
 use listeners::Listeners;
@@ -103,7 +107,7 @@ impl Default for Limits {
 /// Configuration of a [`Signalling`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The interface; a host plays the user side.
+    /// The interface. A host plays the user side, but for one of two hosts on a link without a switch.
     pub interface: interface::Params,
     /// Bounds.
     pub limits: Limits,
@@ -119,6 +123,15 @@ impl Config {
             interface: interface::Params::new(uni::Side::User, version),
             limits: Limits::default(),
             wait: Duration::from_secs(8),
+        }
+    }
+    /// The host of two on a link without a switch that plays the network side: it gives the labels, from
+    /// [`FIRST_CALL_VCI`] on.
+    #[must_use]
+    pub fn network(version: uni::Version) -> Self {
+        Self {
+            interface: interface::Params::new(uni::Side::Network, version),
+            ..Self::new(version)
         }
     }
 }

@@ -12,8 +12,13 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 15] = [
+const LABS: [(&str, &[&str]); 18] = [
     ("two-hosts", &[]),
+    // Tested in `direct`.
+    ("back-to-back", &[]),
+    // Tested in `theory::detken`.
+    ("detken-router", &[]),
+    ("detken-trunk", &[]),
     ("cbr-beside-ubr", &[]),
     ("star", &[]),
     ("dead-destination", &[]),

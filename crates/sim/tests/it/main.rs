@@ -8,6 +8,7 @@ mod bridges;
 mod captures;
 mod clip;
 mod cuts;
+mod direct;
 mod faults;
 mod hostile;
 mod interrupted;

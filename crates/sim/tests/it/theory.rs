@@ -8,6 +8,7 @@
 //! arithmetic with the simulator: rates, cell counts and tolerances are computed again here.
 
 mod contracts;
+mod detken;
 mod links;
 mod queues;
 
@@ -45,6 +46,8 @@ struct Probe {
 struct Heard {
     sent: Vec<VecDeque<(u64, Instant)>>,
     arrived: Vec<Vec<(Instant, f64)>>,
+    /// How many packets were sent, by flow.
+    sent_in_all: Vec<u64>,
 }
 
 impl Observer<LabEvent> for Heard {
@@ -68,9 +71,11 @@ impl Heard {
         if self.sent.len() <= flow {
             self.sent.resize_with(flow + 1, VecDeque::new);
             self.arrived.resize_with(flow + 1, Vec::new);
+            self.sent_in_all.resize(flow + 1, 0);
         }
         let sent = &mut self.sent[flow];
         if sample.side == Side::Sent {
+            self.sent_in_all[flow] += 1;
             sent.push_back((sequence, sample.at));
         } else if sample.side == last {
             while let Some((number, at)) = sent.pop_front() {
@@ -86,7 +91,9 @@ impl Heard {
 
 impl Probe {
     fn new(name: &str, text: &str) -> Self {
-        let lab = lab_of(name, text, &[]);
+        Self::of(lab_of(name, text, &[]))
+    }
+    fn of(lab: Lab) -> Self {
         let mut world = lab_world::build(&lab, lab.seed);
         let mut heard = Heard::default();
         let builder = Builder::new(&lab, lab.seed, Flavour::Embedded);

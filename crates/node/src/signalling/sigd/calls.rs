@@ -3,15 +3,19 @@
 
 use super::Sigd;
 use aerostat_proto::sigd::{FromSigd, Offer, Setup};
-use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Reason, Request, SetupInfo};
+use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Reason, Request, SetupInfo, Side};
 use aerostat_proto::{Cause, Instant, PartyId};
 use aerostat_wire::q2931::{Ie, convert, id, ie};
 use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+use std::collections::BTreeSet;
 
 /// Service or option not available, unspecified. Source: Q.850.
 const NOT_AVAILABLE: Cause = Cause(63);
 /// Party of the SETUP of a point-to-multipoint call.
 pub(in crate::signalling) const FIRST_PARTY: PartyId = PartyId(0);
+
+/// First VCI of calls where this end gives the labels. Those below are left to permanent connections.
+pub const FIRST_CALL_VCI: u16 = 1024;
 
 /// A call that has not ended.
 #[derive(Debug)]
@@ -22,6 +26,8 @@ pub(super) struct Call {
     outgoing: bool,
     /// The interface releases the call by itself, and will report its end.
     clearing: bool,
+    /// The label that this end has given to the call of its peer, before it is accepted.
+    given: Option<Vc>,
 }
 
 impl Call {
@@ -50,17 +56,39 @@ impl Sigd {
             info: info.clone(),
             outgoing: true,
             clearing: false,
+            given: None,
         };
         self.calls.insert(call, made);
+        let vc = self.new_label();
         let request = Request::Setup {
             call,
             info,
-            vc: None,
+            vc,
             party: multipoint.then_some(FIRST_PARTY),
         };
         if self.request(request, now).is_err() {
             self.ended(call, Cause::RESOURCES);
         }
+    }
+
+    /// On the network side, a label that no call has; `None` on the user side, and if all are used.
+    fn new_label(&mut self) -> Option<Vc> {
+        let uni = self.interface.uni();
+        if uni.params().side != Side::Network {
+            return None;
+        }
+        // Calls that were offered have a label that the interface does not know yet.
+        let given: BTreeSet<Vc> = self.calls.values().filter_map(|call| call.given).collect();
+        let mut vci = self.next_vci;
+        for _ in FIRST_CALL_VCI..=u16::MAX {
+            let vc = Vc::new(0, vci);
+            vci = vci.checked_add(1).unwrap_or(FIRST_CALL_VCI);
+            if !uni.uses(vc) && !given.contains(&vc) {
+                self.next_vci = vci;
+                return Some(vc);
+            }
+        }
+        None
     }
 
     pub(super) fn accept(&mut self, call: CallId, blli: Option<Blli>, now: Instant) {
@@ -71,7 +99,7 @@ impl Sigd {
             blli,
             ..ConnectInfo::default()
         };
-        let vc = None;
+        let vc = self.calls.get(&call).and_then(|call| call.given);
         if self
             .request(Request::Accept { call, info, vc }, now)
             .is_err()
@@ -162,10 +190,13 @@ impl Sigd {
         }
         let bllis = offered_bllis(&info);
         info.elements = Vec::new();
+        let given = vc.is_none().then(|| self.new_label()).flatten();
+        let vc = vc.or(given);
         let call = Call {
             info,
             outgoing: false,
             clearing: false,
+            given,
         };
         self.say(FromSigd::Offered(Offer {
             call: id,

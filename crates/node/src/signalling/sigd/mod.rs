@@ -3,6 +3,7 @@
 
 mod calls;
 
+pub use calls::FIRST_CALL_VCI;
 pub(super) use calls::FIRST_PARTY;
 
 use crate::interface::{self, Interface, Phase};
@@ -25,6 +26,8 @@ pub struct Sigd {
     started: bool,
     /// Calls that have not ended, without those that were refused.
     calls: BTreeMap<CallId, Call>,
+    /// On the network side: the VCI from which the next call looks for a free label.
+    next_vci: u16,
     /// The link information that was reported last.
     reported: LinkInfo,
     /// The daemon was told to end: it waits for answers until this time.
@@ -39,6 +42,7 @@ impl Default for Sigd {
             interface: Interface::new(interface::Params::new(Side::User, Version::Uni31)),
             started: false,
             calls: BTreeMap::new(),
+            next_vci: FIRST_CALL_VCI,
             reported: LinkInfo::default(),
             exit_at: None,
             exited: false,

@@ -1,0 +1,451 @@
+//! Links between two end systems, without a switch.
+//!
+//! Such a link has one label for both ends of a permanent connection. For calls, the end that the file names first
+//! plays the network side of the UNI, because a UNI between two users carries no calls. There is nothing behind that
+//! side: LANE services, ILMI and further nodes need a switch.
+
+use super::nodes::{connect, link_name};
+use super::{Class, Names};
+use crate::diag::{Diagnostics, Span};
+use crate::field::At;
+use crate::file::{HostFile, LabFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile};
+use crate::model::{Attachment, Lab, LinkId, NodeId, NodeKind};
+use aerostat_wire::AtmAddress;
+
+/// The nodes that a link may join without a switch.
+const ENDS: [Class; 2] = [Class::Host, Class::Router];
+
+/// True for an entry of `links:` between two end systems; one of its ends may be unknown.
+pub(super) fn joins(names: &Names, link: &TrunkFile) -> bool {
+    let classes = link.ends.each_ref().map(|end| names.class(&end.value));
+    let is_end = |class: &Option<Class>| class.is_some_and(|class| ENDS.contains(&class));
+    classes.iter().any(is_end) && !classes.contains(&Some(Class::Switch))
+}
+
+/// True if anything in the file is to be attached to a switch.
+pub(super) fn wants_a_switch(file: &LabFile) -> bool {
+    let lane = file.lane.as_ref().is_some_and(|lane| lane.on.is_some());
+    lane || ends(file).any(|end| end.on.is_some())
+}
+
+/// The entries of `links:` between two end systems.
+fn links<'a>(file: &'a LabFile, names: &'a Names) -> impl Iterator<Item = &'a TrunkFile> + 'a {
+    file.links.iter().flatten().filter_map(|link| match link {
+        LinkFile::Trunk(link) => joins(names, link).then_some(&**link),
+        LinkFile::Outside(_) => None,
+    })
+}
+
+/// What the file says of an end system.
+struct End<'a> {
+    name: &'a At<Name>,
+    place: Span,
+    on: Option<&'a At<String>>,
+    link: Option<&'a LinkOptions>,
+    ilmi: Option<&'a At<bool>>,
+    /// Names of the subnets that it joins.
+    elans: Vec<&'a str>,
+}
+
+impl<'a> End<'a> {
+    fn of_host((name, host): &'a (At<Name>, HostFile)) -> Self {
+        Self {
+            name,
+            place: host.place,
+            on: host.on.as_ref(),
+            link: host.link.as_ref(),
+            ilmi: host.ilmi.as_ref(),
+            elans: vec![&host.elan.value],
+        }
+    }
+    fn of_router((name, router): &'a (At<Name>, RouterFile)) -> Self {
+        Self {
+            name,
+            place: router.place,
+            on: router.on.as_ref(),
+            link: router.link.as_ref(),
+            ilmi: router.ilmi.as_ref(),
+            elans: router
+                .elans
+                .0
+                .iter()
+                .map(|(name, _)| &*name.value)
+                .collect(),
+        }
+    }
+    fn text(&self) -> &str {
+        &self.name.value.0
+    }
+}
+
+/// The end systems of the file, in the order of their nodes.
+fn ends(file: &LabFile) -> impl Iterator<Item = End<'_>> {
+    let routers = file.routers.iter().flat_map(|table| &table.0);
+    routers
+        .map(End::of_router)
+        .chain(file.hosts.0.iter().map(End::of_host))
+}
+
+/// Adds the links between end systems to a lab that has all end systems, and checks what works without a switch.
+pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+    let known = |link: &TrunkFile| {
+        link.ends
+            .iter()
+            .all(|end| names.class(&end.value).is_some())
+    };
+    // A node may be the one that a wrong name stands for.
+    let mut sure = true;
+    for link in links(file, names) {
+        sure &= known(link);
+        join(file, names, link, lab, d);
+    }
+    for end in ends(file).filter(|end| end.on.is_none()) {
+        let Some(id) = lab.find(end.text()) else {
+            continue;
+        };
+        match lab.back_to_back(id) {
+            Some((peer, _)) => needs_no_switch(&end, id, peer, lab, d),
+            None if !sure => {}
+            None => {
+                let name = end.text();
+                d.error(end.name.at, format!("{name} is attached to nothing"))
+                    .hint(format!(
+                        "name its switch ('on: s1'), or join it to another host: links: [[{name}, OTHER]]"
+                    ))
+                    .rests_in(end.place, ["on"])
+                    .rests_on(["links/*/0", "links/*/1/.", "hosts/*/on", "routers/*/on"]);
+            }
+        }
+    }
+}
+
+fn join(file: &LabFile, names: &Names, link: &TrunkFile, lab: &mut Lab, d: &mut Diagnostics) {
+    let [a, b] = &link.ends;
+    let (Some(a_id), Some(b_id)) = (find(file, names, a, d), find(file, names, b, d)) else {
+        return;
+    };
+    if a_id == b_id {
+        d.error(b.at, format!("a link from {} to itself", a.value))
+            .rests_on(["links/*/0", "links/*/1/."]);
+        return;
+    }
+    let mut free = true;
+    for (end, node) in [(a, a_id), (b, b_id)] {
+        let attached = ends(file).find(|known| known.text() == end.value);
+        if let Some(on) = attached.and_then(|known| known.on) {
+            d.error(
+                end.at,
+                format!("{} has a link already, to {}", end.value, on.value),
+            )
+            .see(on.at, "it is attached here")
+            .hint("a host has one ATM link: leave 'on:' out, or leave this link out");
+            free = false;
+        } else if let Some((peer, _)) = lab.back_to_back(node) {
+            let peer = &lab.node(peer).name;
+            let text = format!("{} has a link already, to {peer}", end.value);
+            d.error(end.at, text)
+                .hint("a host has one ATM link: three hosts need a switch");
+            free = false;
+        }
+    }
+    if !free {
+        return;
+    }
+    let options = link.options.as_ref();
+    let name = link_name(link, lab, d);
+    nothing_polices(options, d);
+    let id = connect(lab, name, a_id, b_id, options);
+    attach(lab, a_id, b_id, id);
+    attach(lab, b_id, a_id, id);
+    let [ours, theirs] = [a_id, b_id].map(|end| version(lab, end));
+    if ours != theirs {
+        d.error(
+            b.at,
+            format!(
+                "{} speaks UNI {ours:?} and {} {theirs:?}: one link has one version",
+                a.value, b.value
+            ),
+        )
+        .hint("give both the same 'uni:'")
+        .rests_on(["hosts/*/uni", "routers/*/uni"]);
+    }
+}
+
+/// The end system of this name. For a name that does not exist, one that no link has stands while the rest is checked.
+fn find(file: &LabFile, names: &Names, end: &At<String>, d: &mut Diagnostics) -> Option<NodeId> {
+    if names.class(&end.value).is_some() {
+        return names.find(end, &ENDS, "an end system", d);
+    }
+    let linked = |name: &str| {
+        let mut all = links(file, names).flat_map(|link| &link.ends);
+        all.any(|end| end.value == name)
+    };
+    let mut free = ends(file).filter(|known| known.on.is_none() && !linked(known.text()));
+    let sample = free.next().map(|known| known.text().to_owned());
+    let text = format!("there is no end system '{}'", end.value);
+    let found = d.error(end.at, text);
+    found.sample = sample;
+    found
+        .suggest(
+            &end.value,
+            ends(file).map(|known| known.name.value.0.as_str()),
+        )
+        .rests_on_name(&end.value)
+        .rests_on(["hosts/.", "routers/."]);
+    None
+}
+
+fn nothing_polices(options: Option<&LinkOptions>, d: &mut Diagnostics) {
+    let police = options.and_then(|options| options.police.as_ref());
+    let police = police.filter(|given| !given.value.0.is_off());
+    let cdvt = options.and_then(|options| options.cdvt.as_ref());
+    let keys = [
+        (police.map(|given| given.at), "police"),
+        (cdvt.map(|given| given.at), "cdvt"),
+    ];
+    for (at, key) in keys {
+        if let Some(at) = at {
+            d.warning(
+                at,
+                format!("'{key}' has no effect: this link has no switch"),
+            )
+            .hint("policers stand where cells enter a switch");
+        }
+    }
+}
+
+/// The attachment of an end system.
+fn attachment(lab: &mut Lab, id: NodeId) -> Option<&mut Attachment> {
+    match &mut lab.nodes.get_mut(id.0)?.kind {
+        NodeKind::Host(host) => Some(&mut host.attachment),
+        NodeKind::Router(router) => Some(&mut router.attachment),
+        NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => None,
+    }
+}
+
+fn attach(lab: &mut Lab, id: NodeId, peer: NodeId, link: LinkId) {
+    if let Some(own) = attachment(lab, id) {
+        (own.switch, own.port, own.link) = (peer, 0, link);
+    }
+}
+
+fn version(lab: &Lab, id: NodeId) -> Option<aerostat_wire::q2931::Version> {
+    match &lab.node(id).kind {
+        NodeKind::Host(host) => Some(host.uni),
+        NodeKind::Router(router) => Some(router.uni),
+        _ => None,
+    }
+}
+
+/// Refuses what only a switch offers.
+fn needs_no_switch(end: &End<'_>, id: NodeId, peer: NodeId, lab: &Lab, d: &mut Diagnostics) {
+    let (name, other) = (end.text(), &lab.node(peer).name);
+    if let Some(link) = end.link {
+        let text = format!(
+            "the link of {name} is described under 'links:', where it is joined to {other}"
+        );
+        d.error(link.place, text);
+    }
+    if let Some(ilmi) = end.ilmi.filter(|ilmi| ilmi.value) {
+        d.error(
+            ilmi.at,
+            "a switch gives addresses by ILMI, and there is none here",
+        )
+        .hint("leave 'ilmi' out: the lab assigns the addresses");
+    }
+    for lec in lab.node(id).lecs() {
+        let elan = lab.elans.get(lec.elan.0);
+        // A name that does not exist has been reported.
+        let Some(elan) = elan.filter(|elan| end.elans.contains(&&*elan.name)) else {
+            continue;
+        };
+        if elan.clip.is_none() {
+            let text = format!(
+                "{name} cannot join ELAN {}: {other} alone is at the other end of its link",
+                elan.name
+            );
+            d.error(end.name.at, text)
+                .hint("LANE needs a switch; two hosts use a subnet of 'clip:', or 'sockets:'")
+                .rests_in(end.place, ["elan", "elans"]);
+            continue;
+        }
+        let on_it = |(node, _): &(NodeId, &crate::model::Node)| {
+            let mut lecs = lab.node(*node).lecs().iter();
+            ![id, peer].contains(node) && lecs.any(|other| other.elan == lec.elan)
+        };
+        if let Some((_, third)) = lab.nodes().find(on_it) {
+            let text = format!("{name} cannot reach {} of subnet {}", third.name, elan.name);
+            d.error(end.name.at, text)
+                .hint(format!("without a switch, {name} reaches {other} alone"))
+                .rests_in(end.place, ["elan", "elans"]);
+        }
+    }
+}
+
+/// Refuses a call that no switch takes further. True if the call can be made.
+pub(super) fn reaches(
+    lab: &Lab,
+    id: NodeId,
+    (to, at): (AtmAddress, Span),
+    d: &mut Diagnostics,
+) -> bool {
+    let address = |node: NodeId| lab.node(node).attachment().map(|own| own.address);
+    if let Some((peer, _)) = lab.back_to_back(id) {
+        let there = address(peer).is_some_and(|own| own == to.with_selector(0));
+        if !there {
+            let (name, other) = (&lab.node(id).name, &lab.node(peer).name);
+            d.error(at, format!("{name} can call {other} alone"))
+                .hint("its link has no switch that takes calls further")
+                .rests_on(["links/*/0", "links/*/1/."]);
+        }
+        return there;
+    }
+    let mut nodes = lab.nodes().map(|(node, _)| node);
+    let called = nodes.find(|node| address(*node) == Some(to.with_selector(0)));
+    if let Some((called, (peer, _))) = called.and_then(|node| Some((node, lab.back_to_back(node)?)))
+    {
+        let (name, other) = (&lab.node(called).name, &lab.node(peer).name);
+        d.error(at, format!("{other} alone can call {name}"))
+            .hint(format!("the link of {name} has no switch"));
+        return false;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Side;
+    use crate::resolve::tests::lab;
+    use aerostat_wire::Vc;
+
+    const TWO: &str = "
+switches: {}
+links: [[x, y, { rate: taxi, delay: 1us }]]
+clip: { wire: { subnet: 10.1.0.0/24, server: y } }
+pvcs: [{ from: x, vc: 0.100, to: y, pcr: 1000 }]
+hosts:
+  x: { elan: wire, ip: 10.1.0.1 }
+  y: { elan: wire, ip: 10.1.0.2, sockets: [{ call: x }] }
+";
+
+    #[test]
+    fn two_hosts_share_a_link() {
+        let lab = lab(TWO);
+        let [x, y] = ["x", "y"].map(|name| lab.find(name).expect("a node"));
+        assert_eq!(lab.back_to_back(x), Some((y, Side::Network)));
+        assert_eq!(lab.back_to_back(y), Some((x, Side::User)));
+        let pvc = &lab.pvcs[0];
+        let label = Vc::new(0, 100);
+        assert_eq!(pvc.ends, [(x, label), (y, label)]);
+        assert!(pvc.hops.is_empty());
+        assert_eq!(lab.links[0].name, "x-y");
+        let [a, b] = [x, y].map(|id| lab.node(id).attachment().expect("a link").address);
+        assert_ne!(a, b);
+        assert_eq!(a.prefix(), b.prefix());
+    }
+
+    #[test]
+    fn mistakes() {
+        let lane = "lane: { on: s, elans: { a: { subnet: 10.2.0.0/24 } } }\npvcs:";
+        for (was, is, says) in [
+            (
+                "[[x, y, { rate: taxi, delay: 1us }]]",
+                "[]",
+                "x is attached to nothing",
+            ),
+            (
+                "delay: 1us",
+                "police: true",
+                "'police' has no effect: this link has no switch",
+            ),
+            ("[[x, y,", "[[x, x,", "a link from x to itself"),
+            ("1us }]]", "1us }], [y, x]]", "y has a link already, to x"),
+            (
+                "x: { elan",
+                "x: { ilmi: true, elan",
+                "a switch gives addresses by ILMI",
+            ),
+            (
+                "x: { elan",
+                "x: { link: { rate: oc3 }, elan",
+                "the link of x is described under 'links:'",
+            ),
+            (
+                "x: { elan",
+                "x: { uni: 4.0, elan",
+                "one link has one version",
+            ),
+            (
+                "to: y, pcr",
+                "to: y, to_vc: 0.101, pcr",
+                "a link without a switch has one label",
+            ),
+            ("vc: 0.100", "vc: 0.1024", "VCIs from 1024 are for calls"),
+            (
+                "pcr: 1000",
+                "pcr: 231000",
+                "link x-y cannot guarantee 231000 cells/s",
+            ),
+            ("to: y, pcr", "to: x, pcr", "x has 0.100 in use already"),
+            ("call: x", "call: y", "y can call x alone"),
+            (
+                "  x:",
+                "  z: { elan: wire, ip: 10.1.0.3 }\n  x:",
+                "z is attached to nothing",
+            ),
+        ] {
+            let text = TWO.replacen(was, is, 1);
+            let said = match crate::parse("t.atm.yml", &text, &[]) {
+                Err(found) => found.to_string(),
+                Ok(checked) => checked.warnings.to_string(),
+            };
+            assert!(said.contains(says), "{is}: {said}");
+        }
+        let other = TWO
+            .replace("links: [", "links: [[z, w], ")
+            .replace("to: y, pcr", "to: z, pcr")
+            .replace("clip: {", "clip: { more: { subnet: 10.2.0.0/24 },")
+            .replace(
+                "  x:",
+                "  z: { elan: more, ip: 10.2.0.3 }\n  w: { elan: more, ip: 10.2.0.4 }\n  x:",
+            );
+        let said = crate::parse("t.atm.yml", &other, &[])
+            .expect_err("no link")
+            .to_string();
+        assert!(
+            said.contains("x and z are not at the two ends of a link"),
+            "{said}"
+        );
+        let switched = TWO
+            .replace("switches: {}", "switches: { s: {} }")
+            .replace("pvcs:", lane);
+        for (was, is, says) in [
+            (
+                "x: { elan",
+                "x: { on: s, elan",
+                "x has a link already, to s",
+            ),
+            (
+                "x: { elan: wire, ip: 10.1.0.1",
+                "x: { elan: a, ip: 10.2.0.1",
+                "x cannot join ELAN a",
+            ),
+            (
+                "  x:",
+                "  z: { on: s, elan: wire, ip: 10.1.0.3 }\n  x:",
+                "x cannot reach z of subnet wire",
+            ),
+            (
+                "  x:",
+                "  z: { on: s, elan: a, ip: 10.2.0.3, sockets: [{ call: x }] }\n  x:",
+                "y alone can call x",
+            ),
+            ("[[x, y,", "[[x, s,", "'x' is a host, not a switch"),
+        ] {
+            let text = switched.replacen(was, is, 1);
+            let found = crate::parse("t.atm.yml", &text, &[]);
+            let said = found.expect_err(is).to_string();
+            assert!(said.contains(says), "{is}: {said}");
+        }
+    }
+}
