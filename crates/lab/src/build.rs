@@ -1,7 +1,7 @@
 //! From a resolved lab to machines, for both drivers.
 
 use crate::model::{
-    Attachment, Congestion, ElanId, Host as HostModel, Lab, LaneServer, Lec as LecModel, Lis,
+    Attachment, Congestion, CpuConfig, ElanId, Host as HostModel, IntakeConfig, Lab, LaneServer, Lec as LecModel, Lis,
     Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId, NodeKind,
     Router as RouterModel, Scale, Side, Switch as SwitchModel,
 };
@@ -128,6 +128,29 @@ impl<'a> Builder<'a> {
             NodeKind::LaneServer(server) => Some(self.lane_server(id, &node.name, server, life)),
             NodeKind::Router(router) => Some(self.router(id, &node.name, router, life, now)),
             NodeKind::Host(host) => Some(self.end_host(id, &node.name, host, life, now)),
+        }
+    }
+
+    /// The CPU of the end system `id`; `None` if packets cost no time there. `life` counts its power-ups, from 0.
+    #[must_use]
+    pub fn cpu(&self, id: NodeId, life: u32) -> Option<CpuConfig> {
+        let node = self.lab.node(id);
+        let NodeKind::Host(host) = &node.kind else {
+            return None;
+        };
+        let cpu = host.cpu.as_ref().filter(|_| !self.is_kernel(id))?;
+        Some(CpuConfig {
+            seed: self.seed_of(&node.name, "cpu", life),
+            ..(**cpu).clone()
+        })
+    }
+
+    /// The receive path of the adapter of the end system `id`; `None` if it is as fast as its link.
+    #[must_use]
+    pub fn intake(&self, id: NodeId) -> Option<IntakeConfig> {
+        match &self.lab.node(id).kind {
+            NodeKind::Host(host) => host.intake,
+            _ => None,
         }
     }
 

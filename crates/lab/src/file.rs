@@ -8,6 +8,7 @@ mod mpoa;
 mod nhrp;
 mod pseudowire;
 mod timers;
+mod timing;
 
 pub(crate) use clip::{LisFile, NextHopFile, PvcFile};
 pub(crate) use leaves::*;
@@ -15,6 +16,7 @@ pub(crate) use limits::LimitsFile;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel};
+pub(crate) use timing::{AdapterFile, CostsFile, CpuFile};
 pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile, UniTimersFile};
 
 use crate::diag::Diagnostics;
@@ -309,6 +311,10 @@ section! {
         link: Option<LinkOptions>,
         /// Settings of the embedded TCP.
         tcp: Option<TcpFile>,
+        /// What packets cost its CPU; default: nothing. It has no effect on a Linux kernel host.
+        cpu: Option<CpuFile>,
+        /// Its adapter; default: as fast as its link.
+        adapter: Option<AdapterFile>,
         /// It knows only its ESI: it gets its addresses and that of the LECS from the switch by ILMI; default false.
         ilmi: Option<At<bool>>,
         /// Version of the UNI between it and its switch; default 3.1. Links between switches speak the highest of the lab.

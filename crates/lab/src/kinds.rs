@@ -3,7 +3,7 @@
 use crate::diag::{Diagnostics, Span};
 
 /// The kinds of state that `aerostat inspect` shows.
-pub const INSPECT: [&str; 20] = [
+pub const INSPECT: [&str; 21] = [
     "vc",
     "call",
     "lec",
@@ -21,6 +21,7 @@ pub const INSPECT: [&str; 20] = [
     "qos",
     "processes",
     "bridge",
+    "cpu",
     "arp",
     "pvc",
     "lab",

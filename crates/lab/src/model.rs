@@ -21,7 +21,7 @@ mod scale;
 mod timers;
 mod traffic;
 
-pub use aerostat_node::host::Cable;
+pub use aerostat_node::host::{Cable, Costs, CpuConfig, IntakeConfig, IntakeRate};
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use limits::Limits;
@@ -277,6 +277,10 @@ pub struct Host {
     pub nhrp: Option<Nhc>,
     /// TCP settings of the embedded stack.
     pub tcp: Tcp,
+    /// What packets cost its CPU; `None` if nothing. Its seed is that of the run.
+    pub cpu: Option<Box<CpuConfig>>,
+    /// The receive path of its adapter; `None` if it is as fast as the link.
+    pub intake: Option<IntakeConfig>,
     /// True if the node knows only its ESI, and registers its addresses by ILMI. The addresses given here are those
     /// that it will get.
     pub ilmi: bool,

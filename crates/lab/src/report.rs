@@ -41,9 +41,9 @@ pub struct RunReport {
 pub type NodeState = (String, Vec<(&'static str, Vec<Table>)>);
 
 /// Kinds of state that the report shows of each node.
-pub const SHOWN: [&str; 14] = [
+pub const SHOWN: [&str; 15] = [
     "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "qos", "mps", "clip", "nhrp",
-    "sockets", "bridge",
+    "sockets", "bridge", "cpu",
 ];
 
 /// Names of events about a bound that refuses something.

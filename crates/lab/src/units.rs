@@ -1,6 +1,7 @@
 //! Quantities with units in the syntax of the lab file: `5us`, `35Mbps`, `oc3`, `64KiB`, `1e-6`.
 
 use aerostat_node::atm::CellRate;
+use aerostat_node::host::IntakeRate;
 use aerostat_node::ip::router::{Forwarding, QueueLimit};
 use aerostat_node::rate::PacketRate;
 use aerostat_node::server::Cost;
@@ -278,6 +279,23 @@ pub fn forwarding(text: &str) -> Result<Forwarding, String> {
     }
 }
 
+/// Speed of an adapter's receive path: `400pdus/s`, `25000cells/s`.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn intake_rate(text: &str) -> Result<IntakeRate, String> {
+    const EXPECTED: &str = "expected a whole number with its unit, such as 400pdus/s or 25000cells/s";
+    let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
+    if !(1.0..=1e9).contains(&number) || number.fract() != 0.0 {
+        return Err(format!("{EXPECTED}, at most 1000000000"));
+    }
+    match unit {
+        "pdus/s" => Ok(IntakeRate::Pdus(number as u64)),
+        "cells/s" => Ok(IntakeRate::Cells(number as u64)),
+        _ => Err(EXPECTED.into()),
+    }
+}
+
 /// Size of a queue: `100` (packets), `448cells`, `64KiB`.
 ///
 /// # Errors
@@ -498,6 +516,11 @@ mod tests {
         );
         for bad in ["fast", "0pps", "1.5pps", "2e9cells/s", "0us", "0Mbps", "7"] {
             assert!(forwarding(bad).is_err(), "{bad}");
+        }
+        assert_eq!(intake_rate("400pdus/s"), Ok(IntakeRate::Pdus(400)));
+        assert_eq!(intake_rate("25000cells/s"), Ok(IntakeRate::Cells(25_000)));
+        for bad in ["", "7", "0pdus/s", "1.5pdus/s", "-1cells/s", "2e9cells/s", "5pps"] {
+            assert!(intake_rate(bad).is_err(), "{bad}");
         }
         assert_eq!(queue("100"), Ok(QueueLimit::Packets(100)));
         assert_eq!(queue("448cells"), Ok(QueueLimit::Cells(448)));

@@ -1,5 +1,9 @@
-//! One server of a queue: a router's engine, or a host's CPU. The server works on one packet at a time, and each packet
-//! occupies it for a known time.
+//! One server of a queue: a router's engine, a host's CPU, the receive path of an adapter. The server works on one
+//! packet at a time, and each packet occupies it for a known time. [`Queues`] are what waits for a server.
+
+mod queues;
+
+pub use queues::{Order, Queues, Waits};
 
 use aerostat_proto::{Duration, Instant};
 

@@ -81,6 +81,25 @@ scalar!(
     { "type": "string", "description": "wire; bits of IP packets, packets, or cells per second; or a cost per packet and per octet", "examples": ["wire", "35Mbps", "65000pps", "104000cells/s", "15us + 80ns/octet"] }
 );
 scalar!(
+    /// What a packet costs.
+    CostText(aerostat_node::server::Cost), units::cost,
+    { "type": ["string", "integer"], "description": "a time per packet, a time per octet, or both", "examples": ["80us", "78ns/octet", "80.7us + 78ns/octet"] }
+);
+scalar!(
+    /// Speed of an adapter's receive path.
+    ReceiveRate(aerostat_node::host::IntakeRate), units::intake_rate,
+    { "type": "string", "description": "PDUs or cells per second", "examples": ["400pdus/s", "25000cells/s"] }
+);
+scalar!(
+    /// Which packets a CPU takes first.
+    CpuService(aerostat_node::server::Order), |text: &str| match text {
+        "interrupt-first" => Ok(aerostat_node::server::Order::Class),
+        "fair" => Ok(aerostat_node::server::Order::Arrival),
+        _ => Err("expected interrupt-first or fair".to_owned()),
+    },
+    { "enum": ["interrupt-first", "fair"] }
+);
+scalar!(
     /// Rate of an Ethernet, bit/s.
     EthernetRate(u64), |text: &str| match units::bit_rate(text) {
         Ok(bits @ (10_000_000 | 100_000_000 | 1_000_000_000)) => Ok(bits),

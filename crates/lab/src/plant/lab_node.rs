@@ -106,7 +106,14 @@ impl LabNode {
             _ => {
                 let rate = lab.link(node.attachment()?.link).rate;
                 let host = builder.host(id, life, now)?;
-                Some(Self::station(Station::new(host, rate)))
+                let mut station = Station::new(host, rate);
+                if let Some(intake) = builder.intake(id) {
+                    station = station.with_intake(intake, now);
+                }
+                if let Some(cpu) = builder.cpu(id, life) {
+                    station = station.with_cpu(cpu, now);
+                }
+                Some(Self::station(station))
             }
         }
     }
@@ -415,7 +422,7 @@ impl Node for LabNode {
 
     fn held(&self, see: &mut dyn FnMut(DataUnit<'_>)) {
         if let Self::Station(node) = self {
-            node.station.host().held(see);
+            node.station.held(see);
         }
     }
 

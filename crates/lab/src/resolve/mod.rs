@@ -6,6 +6,7 @@
 
 mod atm;
 mod clip;
+mod cpu;
 mod direct;
 mod events;
 mod ip;

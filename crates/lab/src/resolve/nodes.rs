@@ -1,6 +1,6 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, clip, direct, lane, mpoa};
+use super::{Class, Names, clip, cpu, direct, lane, mpoa};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{
@@ -465,6 +465,8 @@ impl Builder<'_> {
                     .and_then(|tcp| tcp.buffer.as_ref())
                     .map_or(Tcp::USUAL.buffer, |buffer| buffer.value.0),
             },
+            cpu: cpu::of(text, host, d),
+            intake: cpu::intake(host, d),
             ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: host.kernel.as_ref().map(At::get),

@@ -5,12 +5,13 @@ use super::{
     with_parameters, word,
 };
 use crate::model::{
-    Attachment, Cable, Congestion, Expect, Forwarding, Host, IpRoute, Lab, LaneServer, Lec, Mpc,
+    Attachment, Cable, Congestion, Costs, CpuConfig, Expect, Forwarding, Host, IntakeConfig, IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc,
     Mps, Nhc, Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, QueueLimit,
     Router, SegmentHost, Side, Switch, Tcp,
 };
 use aerostat_node::host::sockets::{Program, Role, Sending};
-use aerostat_node::server::Cost;
+use aerostat_node::host::Encapsulation;
+use aerostat_node::server::{Cost, Order};
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::{AtmAddress, MacAddr};
 use serde_json::{Map, Value, json};
@@ -175,6 +176,8 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         mpoa,
         nhrp,
         tcp: Tcp { congestion, buffer },
+        cpu,
+        intake,
         ilmi,
         uni,
         kernel,
@@ -188,7 +191,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
     };
     // The MAC addresses follow from the order of the file.
     let station = |SegmentHost { name, mac: _, ip }: &SegmentHost| (name.clone(), text(ip).into());
-    json!({
+    let mut all = json!({
         "kind": "host",
         "interfaces": [of_lec(lab, lec)],
         "routes": routes(ways),
@@ -208,6 +211,42 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         "sockets": named(sockets.iter().enumerate().map(program)),
         "bridge": named(bridge.iter().map(station)),
         "ethernet": { "rate_bps": rate, "tag": tagged },
+    });
+    if let (Some(cpu), Some(all)) = (cpu, all.as_object_mut()) {
+        all.insert("cpu".into(), of_cpu(cpu));
+    }
+    if let (Some(IntakeConfig { rate, buffer }), Some(all)) = (intake, all.as_object_mut()) {
+        let (pdus, cells) = match rate {
+            IntakeRate::Pdus(pdus) => (Some(pdus), None),
+            IntakeRate::Cells(cells) => (None, Some(cells)),
+        };
+        let intake = json!({ "receive_pdus_s": pdus, "receive_cells_s": cells, "buffer_pdus": buffer });
+        all.insert("adapter".into(), intake);
+    }
+    all
+}
+
+fn of_cpu(cpu: &CpuConfig) -> Value {
+    let CpuConfig {
+        costs,
+        order,
+        jitter,
+        queue,
+        // Part of the seed of the run.
+        seed: _,
+    } = cpu;
+    let of = |Costs { send, receive, ack }: &Costs| {
+        json!({ "send": of_cost(*send), "receive": of_cost(*receive), "ack": ack.map(of_cost) })
+    };
+    let costs = Encapsulation::ALL.iter().zip(costs);
+    json!({
+        "costs": named(costs.map(|(over, costs)| (over.name().to_owned(), of(costs)))),
+        "service": match order {
+            Order::Class => "interrupt-first",
+            Order::Arrival => "fair",
+        },
+        "jitter_ppm": jitter,
+        "queue_packets": queue,
     })
 }
 

@@ -54,6 +54,8 @@ hosts:
     link: {}
     lec: {}
     tcp: {}
+    cpu: {}
+    adapter: { receive: 400pdus/s, buffer: 2 }
     mpoa: { static_mps: [{ mac: 02:00:00:00:00:09, address: 47.0005.80FFE1000000F21A26D8.0020EA0000C0.00 }] }
     sockets: [{ vc: 0.100, listen: sink }, { name: ear, listen: sink, selector: e1 }]
   y:
@@ -201,6 +203,23 @@ HostFile.nhrp || hosts.p.nhrp={prefix: 24}
 HostFile.lec || hosts.x.lec.version=1
 HostFile.link || hosts.x.link.rate=ds3
 HostFile.tcp || hosts.x.tcp.congestion=reno
+HostFile.cpu || hosts.x.cpu={send: 80us}
+CpuFile.send || hosts.x.cpu={send: 81us + 78.5ns/octet}
+CpuFile.receive || hosts.x.cpu={receive: 81us}
+CpuFile.ack || hosts.x.cpu={ack: 20us}
+CpuFile.lane || hosts.x.cpu={lane: {send: 1us}}
+CpuFile.mpoa || hosts.x.cpu={mpoa: {send: 1us}}
+CpuFile.clip || hosts.x.cpu={clip: {send: 1us}}
+CpuFile.native || hosts.x.cpu={native: {send: 1us}}
+CpuFile.service | hosts.x.cpu={send: 1us} | hosts.x.cpu={send: 1us, service: fair}
+CpuFile.jitter | hosts.x.cpu={send: 1us} | hosts.x.cpu={send: 1us, jitter: 5%}
+CpuFile.queue || hosts.x.cpu.queue=7
+HostFile.adapter || hosts.y.adapter={receive: 400pdus/s, buffer: 3}
+AdapterFile.receive || hosts.x.adapter.receive=25000cells/s
+AdapterFile.buffer || hosts.x.adapter.buffer=3
+CostsFile.send || hosts.x.cpu={lane: {send: 1us}}
+CostsFile.receive || hosts.x.cpu={lane: {receive: 1us}}
+CostsFile.ack || hosts.x.cpu={lane: {ack: 1us}}
 HostFile.ilmi || hosts.x.ilmi=true
 HostFile.uni || hosts.x.uni=4.0
 HostFile.kernel || hosts.x.kernel=false

@@ -31,8 +31,10 @@
 
 mod books;
 mod clip;
+mod cpu;
 mod daemons;
 mod elans;
+mod intake;
 mod ip;
 mod management;
 mod moves;
@@ -48,7 +50,9 @@ mod trains;
 mod writers;
 mod writes;
 
+pub use cpu::{Costs, CpuConfig, Encapsulation};
 pub use daemons::DaemonMessage;
+pub use intake::{IntakeConfig, IntakeRate};
 pub(crate) use daemons::is;
 pub use ip::Ip;
 pub use segment::{Cable, Segment, SegmentHost};

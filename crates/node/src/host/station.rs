@@ -1,7 +1,9 @@
 //! A host with its adapter, which a driver connects to a link.
 
+use super::cpu::{Cpu, Job};
+use super::intake::Intake;
 use super::writers::Writers;
-use super::{Host, HostInput, HostOutput, KernelTrain, Sample};
+use super::{CpuConfig, IntakeConfig, Host, HostInput, HostOutput, KernelTrain, Sample};
 use crate::atm::{
     CellRate, CellRun, DataUnit, DataUnitBuf, DropReason, Mark, Nic, NicDiscard, NicEvent, Pdu,
     PduTrain, Written,
@@ -13,7 +15,7 @@ use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::{AtmAddress, Vc};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Events of a station for its driver. Cells are not events: the driver takes them from the output port of the adapter.
 #[derive(Debug)]
@@ -69,6 +71,12 @@ pub struct Station {
     late: u64,
     /// Programs that wait for the adapter.
     writers: Writers,
+    /// `None` if the adapter is as fast as the link.
+    intake: Option<Box<Intake>>,
+    /// `None` if packets cost the host no time.
+    cpu: Option<Box<Cpu>>,
+    /// Labels whose program had its PDU through the CPU and then found no room in the adapter.
+    processed: BTreeSet<Vc>,
     books: bool,
 }
 
@@ -82,8 +90,23 @@ impl Station {
             events: VecDeque::new(),
             late: 0,
             writers: Writers::default(),
+            intake: None,
+            cpu: None,
+            processed: BTreeSet::new(),
             books: false,
         }
+    }
+    /// The same station with a CPU that costs time, switched on at `now`.
+    #[must_use]
+    pub fn with_cpu(mut self, config: CpuConfig, now: Instant) -> Self {
+        self.cpu = Some(Box::new(Cpu::new(config, now)));
+        self
+    }
+    /// The same station with an adapter that takes time for received PDUs, switched on at `now`.
+    #[must_use]
+    pub fn with_intake(mut self, config: IntakeConfig, now: Instant) -> Self {
+        self.intake = Some(Box::new(Intake::new(config, now)));
+        self
     }
     /// The host.
     #[must_use]
@@ -104,21 +127,42 @@ impl Station {
     pub fn late(&self) -> u64 {
         self.late
     }
+    /// The CPU, if packets cost time.
+    pub(super) fn cpu(&self) -> Option<&Cpu> {
+        self.cpu.as_deref()
+    }
+    /// The receive path of the adapter, if it takes time.
+    pub(super) fn intake(&self) -> Option<&Intake> {
+        self.intake.as_deref()
+    }
+    /// Calls `see` with every packet, frame or SDU that waits in this station. Those in the queues of its adapter are
+    /// not included.
+    pub fn held(&self, see: &mut dyn FnMut(DataUnit<'_>)) {
+        self.host.held(see);
+        let pdus = self.intake.iter().flat_map(|intake| intake.pdus());
+        pdus.for_each(|pdu| see(pdu.into()));
+        self.cpu.iter().flat_map(|cpu| cpu.held()).for_each(see);
+    }
 
     /// Applies one input. Afterwards the adapter may have new departures.
     pub fn handle_input(&mut self, input: HostInput<'_>, now: Instant) {
+        self.catch_up(now);
         self.host.handle_input(input, now);
         self.drain(now);
     }
 
     /// Receives cells from the link.
     pub fn receive(&mut self, run: CellRun, now: Instant) {
+        self.catch_up(now);
         let mut rest = Some(run);
         while rest.is_some() {
             let event = self.nic.receive_next(&mut rest, now);
             self.collect_discards();
             match event {
                 NicEvent::Sdu { vc, sdu } => self.receive_pdu(vc, &sdu.pdu, now),
+                NicEvent::Train { vc, part } if self.intake.is_some() => {
+                    part.pdus().for_each(|pdu| self.receive_pdu(vc, &pdu, now));
+                }
                 NicEvent::Train { vc, part } => {
                     if let Some(part) = self.host.receive_train(vc, part, now) {
                         part.pdus().for_each(|pdu| self.receive_pdu(vc, &pdu, now));
@@ -132,9 +176,85 @@ impl Station {
     }
 
     fn receive_pdu(&mut self, vc: Vc, pdu: &Pdu, now: Instant) {
+        match &mut self.intake {
+            None => self.take_in(vc, pdu, now),
+            Some(intake) => {
+                if !intake.offer(vc, pdu, now) {
+                    self.lost(Cause::Intake, pdu);
+                }
+            }
+        }
+        self.drain(now);
+    }
+
+    /// The adapter has passed a PDU to the host.
+    fn take_in(&mut self, vc: Vc, pdu: &Pdu, now: Instant) {
+        match self.cpu {
+            Some(_) => self.process(Job::Receive(vc, pdu.clone()), now),
+            None => self.deliver(vc, pdu, now),
+        }
+    }
+
+    /// Passes a PDU to the user of its connection.
+    fn deliver(&mut self, vc: Vc, pdu: &Pdu, now: Instant) {
         let sdu = DataUnit::from(pdu);
         self.host.handle_input(HostInput::Sdu { vc, sdu }, now);
-        self.drain(now);
+    }
+
+    /// Gives a packet to the CPU. Call this only if there is a CPU, and [`Self::drain`] later.
+    fn process(&mut self, job: Job, now: Instant) {
+        let over = self.host.encapsulation(job.vc());
+        let full = self.cpu.as_mut().and_then(|cpu| cpu.offer(job, over, now).err());
+        if let Some(unit) = full.as_ref().and_then(Job::unit) {
+            self.lost(Cause::Cpu, unit);
+        }
+    }
+
+    /// Does what the adapter or the CPU has had time for. False if there is nothing to do.
+    fn finish_one(&mut self, now: Instant) -> bool {
+        if let Some((vc, pdu)) = self.intake.as_mut().and_then(|intake| intake.take(now)) {
+            self.take_in(vc, &pdu, now);
+            return true;
+        }
+        let Some(job) = self.cpu.as_mut().and_then(|cpu| cpu.take(now)) else {
+            return false;
+        };
+        match job {
+            Job::Send(vc, sdu) => self.send(vc, Pdu::of(sdu), now),
+            Job::Write(vc, sdu, mark) => self.write(vc, sdu, mark, now),
+            Job::Receive(vc, pdu) => self.deliver(vc, &pdu, now),
+        }
+        true
+    }
+
+    /// When the adapter or the CPU is through with a packet.
+    fn next_through(&self) -> Option<Instant> {
+        let cpu = self.cpu().and_then(Cpu::deadline);
+        let intake = self.intake().and_then(Intake::deadline);
+        cpu.into_iter().chain(intake).min()
+    }
+
+    /// Does what should have been done before, if the driver is late.
+    fn catch_up(&mut self, now: Instant) {
+        if self.next_through().is_some_and(|at| at <= now) {
+            self.drain(now);
+        }
+    }
+
+    /// Reports what the adapter and the CPU hold for a label that is closed.
+    fn withdraw(&mut self, vc: Vc) {
+        self.processed.remove(&vc);
+        let gone = self.intake.as_mut().map(|intake| intake.withdraw(vc));
+        for (_, pdu) in gone.iter().flatten() {
+            self.lost(Cause::Service(Discard::Closed), pdu);
+        }
+        let gone = self.cpu.as_mut().map(|cpu| cpu.withdraw(vc));
+        for job in gone.iter().flatten() {
+            self.late += u64::from(matches!(job, Job::Send(..)));
+            if let Some(unit) = job.unit() {
+                self.lost(Cause::Service(Discard::Closed), unit);
+            }
+        }
     }
 
     /// Receives cells that neither end a PDU nor are OAM cells: they only wait in the adapter.
@@ -153,9 +273,9 @@ impl Station {
         self.nic.log_discards();
     }
 
-    fn lost(&mut self, cause: Cause, pdu: &Pdu) {
+    fn lost<'a>(&mut self, cause: Cause, unit: impl Into<DataUnit<'a>>) {
         if self.books {
-            let head = DataUnit::from(pdu).first(HEAD);
+            let head = unit.into().first(HEAD);
             self.events.push_back(StationEvent::Lost(cause, head));
         }
     }
@@ -198,14 +318,26 @@ impl Station {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let (host, writers) = (self.host.poll_timeout(), self.writers.next());
-        host.into_iter().chain(writers).min()
+        let parts = [host, writers, self.next_through()];
+        parts.into_iter().flatten().min()
     }
 
+    /// Handles outputs of the host, and what the CPU is through with, until there is nothing to do at `now`.
     fn drain(&mut self, now: Instant) {
+        self.drain_host(now);
+        while self.finish_one(now) {
+            self.drain_host(now);
+        }
+    }
+
+    fn drain_host(&mut self, now: Instant) {
         while let Some(output) = self.host.poll_output() {
             let event = match output {
                 HostOutput::Send { vc, sdu } => {
-                    self.send(vc, Pdu::of(sdu), now);
+                    match self.costs(vc) {
+                        true => self.process(Job::Send(vc, sdu), now),
+                        false => self.send(vc, Pdu::of(sdu), now),
+                    }
                     continue;
                 }
                 HostOutput::SendTrain { vc, frame } => {
@@ -213,7 +345,10 @@ impl Station {
                     continue;
                 }
                 HostOutput::Write { vc, sdu, mark } => {
-                    self.write(vc, sdu, mark, now);
+                    match self.costs(vc) && !self.processed.remove(&vc) {
+                        true => self.process(Job::Write(vc, sdu, mark), now),
+                        false => self.write(vc, sdu, mark, now),
+                    }
                     continue;
                 }
                 HostOutput::Flush { vc } => {
@@ -225,6 +360,7 @@ impl Station {
                     continue;
                 }
                 HostOutput::CloseVc { vc } => {
+                    self.withdraw(vc);
                     let pdus = self.nic.unsent(vc, now);
                     self.writers.forget(vc);
                     self.nic.close(vc);
@@ -246,6 +382,11 @@ impl Station {
             };
             self.events.push_back(event);
         }
+    }
+
+    /// True if packets sent on this label pass the CPU.
+    fn costs(&self, vc: Vc) -> bool {
+        self.cpu.is_some() && ![Vc::SIGNALLING, Vc::ILMI].contains(&vc)
     }
 
     fn send(&mut self, vc: Vc, pdu: Pdu, now: Instant) {
@@ -289,6 +430,9 @@ impl Station {
         }
         if matches!(written, Written::Full(_)) {
             self.writers.full(vc, &mut self.nic, now);
+            if self.cpu.is_some() {
+                self.processed.insert(vc);
+            }
         }
         self.host.written(vc, written, now);
     }

@@ -1,6 +1,6 @@
 //! Tables of `inspect` about a host: which service has which rows. The rows are in [`inspect`](crate::inspect).
 
-use super::{Host, Ip, Service, ServiceKind, Station};
+use super::{Encapsulation, Host, Ip, Service, ServiceKind, Station};
 use crate::inspect::words::{Aal, Direction, Reach};
 use crate::inspect::{self, Table, counters, host, linux, saal as links, why};
 use crate::ip::neighbours::NeighbourCounters;
@@ -20,8 +20,11 @@ impl Station {
             "vc" => Some(vec![Table::of(self.vc_rows())]),
             "port" => {
                 let interfaces = Table::of(self.host().interface_rows());
-                Some(vec![Table::of([self.port_row()]), interfaces])
+                let intake = self.intake().map(|intake| Table::of([intake.row(now)]));
+                let port = Table::of([self.port_row()]);
+                Some([port, interfaces].into_iter().chain(intake).collect())
             }
+            "cpu" => Some(self.cpu()?.tables(now).into()),
             "atmdiag" => Some(vec![Table::of(self.diag_rows())]),
             _ => self.host().inspect(what, now),
         }
@@ -126,6 +129,19 @@ impl Station {
 }
 
 impl Host {
+    /// How packets on this label cross the network; `None` if the label has no user.
+    pub(super) fn encapsulation(&self, vc: Vc) -> Option<Encapsulation> {
+        let (user, _) = self.signalling.receiver(vc)?;
+        Some(match self.slots.get(usize::from(user.0))?.kind {
+            ServiceKind::Lec | ServiceKind::Les | ServiceKind::Bus | ServiceKind::Lecs => {
+                Encapsulation::Lane
+            }
+            ServiceKind::Mpc | ServiceKind::Mps => Encapsulation::Mpoa,
+            ServiceKind::Clip | ServiceKind::Nhc => Encapsulation::ClassicalIp,
+            ServiceKind::Sockets => Encapsulation::Native,
+        })
+    }
+
     fn user_name(&self, slot: usize) -> Option<String> {
         let kind = self.slots.get(slot)?.kind;
         Some(match self.interface_of(slot) {

@@ -136,6 +136,62 @@ crate::rows! {
         pub ip: Ipv4Addr,
     }
 
+    /// One row for a host whose adapter takes time for received PDUs (`adapter:` in the lab file).
+    pub struct ReceivePath: "port.receive path" {
+        /// PDUs that found a free buffer.
+        pub pdus: u64,
+        /// PDUs that were lost because there was no free buffer.
+        pub pdus_lost: u64,
+        /// Buffers in use.
+        pub held_pdus: usize,
+        /// Most buffers that were in use.
+        pub most_held_pdus: usize,
+        /// Time at work since the host was switched on, in millionths of that time.
+        pub utilisation_ppm: u64,
+    }
+
+    /// One row for a host with a CPU that costs time (`cpu:` in the lab file).
+    pub struct CpuLoad: "cpu.load" {
+        /// `interrupt-first` or `fair`: which packets the CPU takes first.
+        pub service: Name,
+        /// Time in service since the host was switched on, in millionths of that time.
+        pub utilisation_ppm: u64,
+        /// Time in service since the host was switched on.
+        pub busy_us: u64,
+        /// Packets that wait to be sent.
+        pub send_waiting: usize,
+        /// Packets, and messages of signalling and ILMI, that wait to be received.
+        pub receive_waiting: usize,
+        /// Packets that were not sent because too many waited.
+        pub send_lost: u64,
+        /// Packets that were not received because too many waited.
+        pub receive_lost: u64,
+        /// Messages of signalling and ILMI that were not received because too many waited.
+        pub control_lost: u64,
+        /// Mean wait of a packet before the CPU began to send it.
+        pub send_wait_ns: u64,
+        /// Mean wait of a packet before the CPU began to receive it.
+        pub receive_wait_ns: u64,
+        /// Longest wait of a packet before the CPU began to send it.
+        pub send_longest_wait_us: u64,
+        /// Longest wait of a packet before the CPU began to receive it.
+        pub receive_longest_wait_us: u64,
+    }
+
+    /// One row for each kind of work of such a CPU and each encapsulation that had packets, also those that still wait.
+    pub struct CpuWork: "cpu.work" {
+        /// `send`, `receive` or `acknowledgement` (a TCP segment without payload, either way).
+        pub work: Name,
+        /// `lane`, `mpoa`, `clip` (Classical IP) or `native` (programs).
+        pub encapsulation: Name,
+        /// Packets.
+        pub packets: u64,
+        /// Octets of their IP packets; of their SDUs if they carry something else.
+        pub octets: u64,
+        /// What they cost.
+        pub cost_us: u64,
+    }
+
     /// One row for each MAC address that the bridge has heard on the segment.
     pub struct Learned: "bridge.learned" {
         /// MAC address.

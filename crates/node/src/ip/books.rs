@@ -55,6 +55,10 @@ pub enum Cause {
     Router(router::DropReason),
     /// The cable of an Ethernet segment had no room.
     Segment,
+    /// Too many packets waited for the CPU of a host.
+    Cpu,
+    /// The receive path of an adapter had no free buffer.
+    Intake,
     /// No program of the receiving host listens at the port.
     Receiver,
 }
@@ -83,6 +87,8 @@ impl fmt::Display for Cause {
                 router::DropReason::NoNeighbour | router::DropReason::ArpQueueFull => "ARP",
             },
             Self::Segment => "Ethernet segment full",
+            Self::Cpu => "CPU queue full",
+            Self::Intake => "receive buffer full",
             Self::Receiver => "nobody listens",
         })
     }
@@ -224,27 +230,8 @@ impl FlowIndex {
         if self.0.is_empty() {
             return None;
         }
-        let lane = |data: &[u8]| data.get(2..).and_then(|frame| self.of_frame(frame));
-        match LlcSnap::decode(octets) {
-            Ok((LlcSnap::Ipv4 | LlcSnap::MpoaTagged { .. }, packet)) => {
-                return self.of_packet(packet);
-            }
-            Ok((LlcSnap::LaneData { .. }, data)) => return lane(data),
-            _ => {}
-        }
-        let bare = self.of_packet(octets);
-        bare.or_else(|| self.of_frame(octets))
-            .or_else(|| lane(octets))
-    }
-
-    fn of_frame(&self, frame: &[u8]) -> Option<Found> {
-        match frame.get(12..ETHERNET)? {
-            [8, 0] => self.of_packet(&frame[ETHERNET..]),
-            _ => match LlcSnap::decode(frame.get(ETHERNET..SNAP)?) {
-                Ok((LlcSnap::Ipv4, _)) => self.of_packet(&frame[SNAP..]),
-                _ => None,
-            },
-        }
+        let mut packets = packets_in(octets).into_iter().flatten();
+        packets.find_map(|packet| self.of_packet(packet))
     }
 
     fn of_packet(&self, packet: &[u8]) -> Option<Found> {
@@ -254,6 +241,31 @@ impl FlowIndex {
             key: seen.key,
             answer: seen.answer,
         })
+    }
+}
+
+/// Where an IP packet may begin in an SDU, an Ethernet frame or an IP packet, the most likely place first. `octets` may
+/// end after the headers.
+pub(crate) fn packets_in(octets: &[u8]) -> [Option<&[u8]>; 3] {
+    match LlcSnap::decode(octets) {
+        Ok((LlcSnap::Ipv4 | LlcSnap::MpoaTagged { .. }, packet)) => [Some(packet), None, None],
+        Ok((LlcSnap::LaneData { .. }, data)) => [packet_in_lane(data), None, None],
+        _ => [Some(octets), packet_in_frame(octets), packet_in_lane(octets)],
+    }
+}
+
+/// A frame of LAN emulation has two octets in front of it.
+fn packet_in_lane(data: &[u8]) -> Option<&[u8]> {
+    data.get(2..).and_then(packet_in_frame)
+}
+
+fn packet_in_frame(frame: &[u8]) -> Option<&[u8]> {
+    match frame.get(12..ETHERNET)? {
+        [8, 0] => frame.get(ETHERNET..),
+        _ => match LlcSnap::decode(frame.get(ETHERNET..SNAP)?) {
+            Ok((LlcSnap::Ipv4, _)) => frame.get(SNAP..),
+            _ => None,
+        },
     }
 }
 

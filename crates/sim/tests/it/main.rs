@@ -28,6 +28,7 @@ mod rejoin;
 mod restarts;
 mod scale;
 mod schedules;
+mod slow_hosts;
 mod slow_nodes;
 mod sockets;
 mod starts;

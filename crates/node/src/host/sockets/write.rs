@@ -32,6 +32,10 @@ pub(super) struct Writer {
     echo_octets: usize,
     /// Attempts to write a PDU.
     pub(super) asked: u64,
+    /// When the last attempt began.
+    begun: Instant,
+    /// True if a PDU took time in the host before the adapter got it.
+    slow: bool,
     /// PDUs written at this instant.
     burst: (Instant, u32),
     /// No PDU is written before this time.
@@ -108,7 +112,7 @@ impl Record {
         let index = pdus.saturating_sub(self.left);
         self.left = self.left.saturating_sub(1);
         self.next = (self.left > 0).then(|| due + (rate.after(index + 1) - rate.after(index)));
-        now > due
+        self.writer.begun > due
     }
 }
 
@@ -141,7 +145,7 @@ impl Sockets {
             }
             (None, None) => return,
         };
-        self.give(conn, sdu);
+        self.give(conn, sdu, now);
     }
 
     /// The time to release has come.
@@ -153,12 +157,13 @@ impl Sockets {
         }
     }
 
-    fn give(&mut self, conn: ConnId, sdu: Vec<u8>) {
+    fn give(&mut self, conn: ConnId, sdu: Vec<u8>, now: Instant) {
         if let Some(call) = self.calls.get_mut(&conn) {
             let mut sum = call.sent;
             sum.add(&sdu);
             call.writer.stand = Stand::Asked(sum);
             call.writer.asked += 1;
+            call.writer.begun = now;
             self.request(AtmRequest::Send { conn, sdu });
         }
     }
@@ -181,6 +186,11 @@ impl Sockets {
         }
         let program = &self.programs[call.program];
         let (role, own) = (program.role, !call.writer.back);
+        call.writer.slow |= now > call.writer.begun;
+        let busy = match call.writer.slow {
+            true => "the host was busy",
+            false => "the adapter had no room at its time",
+        };
         let late = call.next_write(role, now);
         call.late += u64::from(late);
         let first = (late && call.late == 1).then_some(call.offered);
@@ -193,7 +203,7 @@ impl Sockets {
         }
         if let Some(pdu) = first {
             let name = program.name.clone();
-            let text = format!("{name}: PDU {pdu} is late: the adapter had no room at its time");
+            let text = format!("{name}: PDU {pdu} is late: {busy}");
             self.trace(Trace::milestone("socket.late", text).with("socket", name));
         }
         self.write(conn, now);
@@ -205,7 +215,7 @@ impl Sockets {
             return;
         };
         match std::mem::take(&mut call.writer.stand) {
-            Stand::Blocked(sdu) => self.give(conn, sdu),
+            Stand::Blocked(sdu) => self.give(conn, sdu, now),
             Stand::Flushing => {
                 if let Role::Call { hold, .. } = self.programs[call.program].role {
                     call.next = Some(now + hold);

@@ -304,6 +304,19 @@ impl RandomLab {
         text
     }
 
+    /// What packets cost a host: one host in two is slow in some way.
+    fn time_of(&self, host: usize) -> &'static str {
+        match (self.seed >> (3 * host)) % 8 {
+            0 => ", cpu: { send: 40us + 70ns/octet, receive: 60us + 80ns/octet, ack: 10us, jitter: 5% }",
+            1 => ", cpu: { receive: 3ms, queue: 4, service: fair }",
+            2 => ", cpu: { send: 2ms, queue: 3, native: { send: 300us }, lane: { ack: 1us } }",
+            3 => ", cpu: { send: 700us, receive: 700us, queue: 20 }",
+            4 => ", adapter: { receive: 4000cells/s, buffer: 3 }",
+            5 => ", adapter: { receive: 900pdus/s, buffer: 6 }, cpu: { receive: 500us, queue: 5 }",
+            _ => "",
+        }
+    }
+
     fn routed(&self) -> bool {
         self.subnets.len() > 1
     }
@@ -410,6 +423,7 @@ impl RandomLab {
             if !programs.is_empty() {
                 let _ = write!(text, ", sockets: [{}]", programs.join(", "));
             }
+            text.push_str(self.time_of(number));
             *text += " }\n";
         }
         // Classical IP uses those between members of one subnet; the others only occupy labels and bandwidth.

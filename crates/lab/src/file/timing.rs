@@ -1,0 +1,51 @@
+//! Keys about the time that nodes take.
+
+use super::{CostText, CpuService, Probability, ReceiveRate};
+use crate::field::{At, section};
+
+section! {
+    /// The CPU of an embedded host: one server for all packets that the host sends and receives. In virtual time, and in
+    /// real time as exactly as the machine wakes up.
+    CpuFile {
+        /// What a packet costs that the host sends; default 0s.
+        send: Option<At<CostText>>,
+        /// What a packet costs that the host receives; default 0s.
+        receive: Option<At<CostText>>,
+        /// What a TCP segment without payload costs, sent or received; default: as other packets of its direction.
+        ack: Option<At<CostText>>,
+        /// Where packets over LAN emulation cost something else.
+        lane: Option<CostsFile>,
+        /// Where packets over MPOA shortcuts cost something else.
+        mpoa: Option<CostsFile>,
+        /// Where packets over Classical IP cost something else.
+        clip: Option<CostsFile>,
+        /// Where PDUs of programs cost something else.
+        native: Option<CostsFile>,
+        /// interrupt-first: received packets go before those to be sent; fair: in the order of arrival; default interrupt-first.
+        service: Option<At<CpuService>>,
+        /// Each cost is multiplied by a random number of 1 - jitter to 1 + jitter; default 0.
+        jitter: Option<At<Probability>>,
+        /// Packets that may wait, for each direction, 1 to 1000000; default 300.
+        queue: Option<At<u64>>,
+    }
+}
+section! {
+    /// What packets of one encapsulation cost, where it differs.
+    CostsFile {
+        /// What a packet costs that the host sends.
+        send: Option<At<CostText>>,
+        /// What a packet costs that the host receives.
+        receive: Option<At<CostText>>,
+        /// What a TCP segment without payload costs, sent or received.
+        ack: Option<At<CostText>>,
+    }
+}
+section! {
+    /// An adapter that takes time for received PDUs of all connections.
+    AdapterFile {
+        /// How fast it puts PDUs together and passes them to the host: PDUs or cells per second.
+        receive: At<ReceiveRate>,
+        /// PDUs that it can hold, with the one that it works on, 1 to 1000000; a PDU that finds no room is lost.
+        buffer: At<u64>,
+    }
+}

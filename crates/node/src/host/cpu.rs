@@ -1,0 +1,364 @@
+//! A host's CPU: one server for all packets that the host sends and receives.
+//!
+//! **Purpose.** Hosts of the 1990s were slower than their links: a packet cost tens of microseconds, and each octet
+//! some nanoseconds (copies, checksums), at the sender and at the receiver. With this server a host costs that time.
+//! Without one a host is as fast as its link.
+//!
+//! **Where it stands.** Between the users of the ATM service and the adapter, so that the path of a packet is known:
+//!
+//! ```text
+//!  IP stack, programs ─► LANE, MPOA, Classical IP ─► [send]    ┐        ┌─► queue of the connection ─► link
+//!                                                              ├─ CPU ──┤
+//!  link ─► reassembly ─► receive path of the adapter ─► [receive] ┘     └─► signalling, LANE, MPOA ... ─► IP stack
+//! ```
+//!
+//! **Objects.** A packet is an SDU of a LANE client, an MPOA client, a member of a Classical IP subnet or a program
+//! (*native*), with its own cost for each encapsulation, to send, to receive, or as an *acknowledgement* (a TCP segment
+//! without payload, in either direction). The octets that count are those of the IP packet, or those of the SDU if it
+//! carries something else. Messages of signalling and ILMI cost nothing here. Those that arrive wait their turn among
+//! received packets, so that a RELEASE does not overtake data; those that the host sends do not wait.
+//!
+//! **Order.** [`Order::Class`] is *interrupt-first*: what was received goes before what is to be sent, as on a host that
+//! handles the adapter's interrupts first. [`Order::Arrival`] is *fair*. A packet in service is not interrupted. All
+//! SDUs of one direction leave in the order in which they came.
+//!
+//! **Bounds.** For each direction a number of packets may wait; a further one is lost, counted, and reported
+//! ([`Cause::Cpu`](crate::ip::books::Cause::Cpu)). As many messages of signalling and ILMI may wait beside them. A
+//! program waits for the CPU before it writes its next PDU, so none of its PDUs is lost here. SDUs of a connection that
+//! is closed are withdrawn.
+//!
+//! **Not implemented.** Costs of timers, of packets inside the host, and of the programs' own work; a preemptive CPU;
+//! several CPUs.
+
+use crate::atm::{DataUnit, Mark, Pdu};
+use crate::inspect::Table;
+use crate::inspect::host::{CpuLoad, CpuWork};
+use crate::ip::books::packets_in;
+use crate::ip::random;
+use crate::server::{Cost, Order, Queues, Server};
+use aerostat_proto::{Instant, Sdu};
+use aerostat_wire::Vc;
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::Rng;
+
+/// Classes of the queues: the lower one goes first.
+const RECEIVED: usize = 0;
+const SENT: usize = 1;
+
+/// How a packet crosses the ATM network, as far as it matters for costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Encapsulation {
+    /// LAN emulation.
+    Lane,
+    /// An MPOA shortcut.
+    Mpoa,
+    /// Classical IP, also a shortcut of an NHRP client.
+    ClassicalIp,
+    /// A program writes and reads AAL5 SDUs.
+    Native,
+}
+
+impl Encapsulation {
+    /// All of them, in order.
+    pub const ALL: [Self; 4] = [Self::Lane, Self::Mpoa, Self::ClassicalIp, Self::Native];
+
+    /// The word in tables and lab files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lane => "lane",
+            Self::Mpoa => "mpoa",
+            Self::ClassicalIp => "clip",
+            Self::Native => "native",
+        }
+    }
+}
+
+/// What packets of one encapsulation cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// A packet that the host sends.
+    pub send: Cost,
+    /// A packet that the host receives.
+    pub receive: Cost,
+    /// A TCP segment without payload, sent or received; `None`: as any packet of its direction.
+    pub ack: Option<Cost>,
+}
+
+/// Configuration of a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuConfig {
+    /// Costs by encapsulation, in the order of [`Encapsulation::ALL`].
+    pub costs: [Costs; 4],
+    /// Interrupt-first or fair.
+    pub order: Order,
+    /// Each cost is multiplied by a random number of 1 − jitter to 1 + jitter, all equally likely. Millionths, at most
+    /// 1 000 000.
+    pub jitter: u32,
+    /// Limit of packets that wait, for each direction.
+    pub queue: usize,
+    /// Seed of the jitter.
+    pub seed: u64,
+}
+
+/// A packet in the CPU.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// An SDU of a service goes to the adapter.
+    Send(Vc, Sdu),
+    /// A program writes an SDU.
+    Write(Vc, Vec<u8>, Option<Mark>),
+    /// A PDU has arrived.
+    Receive(Vc, Pdu),
+}
+
+impl Job {
+    pub(super) const fn vc(&self) -> Vc {
+        match self {
+            Self::Send(vc, _) | Self::Write(vc, ..) | Self::Receive(vc, _) => *vc,
+        }
+    }
+
+    /// The packet for the accounts; `None` if a program still holds it.
+    pub(super) fn unit(&self) -> Option<DataUnit<'_>> {
+        match self {
+            Self::Send(_, sdu) => Some(DataUnit::from(&sdu[..])),
+            Self::Receive(_, pdu) => Some(pdu.into()),
+            Self::Write(..) => None,
+        }
+    }
+
+    fn octets(&self) -> &[u8] {
+        match self {
+            Self::Send(_, sdu) => sdu,
+            Self::Write(_, sdu, _) => sdu,
+            Self::Receive(_, pdu) => pdu.sdu(),
+        }
+    }
+
+    fn is_control(&self) -> bool {
+        [Vc::SIGNALLING, Vc::ILMI].contains(&self.vc())
+    }
+
+    const fn class(&self) -> usize {
+        match self {
+            Self::Send(..) | Self::Write(..) => SENT,
+            Self::Receive(..) => RECEIVED,
+        }
+    }
+}
+
+/// Kinds of work, for the counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Send,
+    Receive,
+    Acknowledgement,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Send, Self::Receive, Self::Acknowledgement];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Receive => "receive",
+            Self::Acknowledgement => "acknowledgement",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Done {
+    packets: u64,
+    octets: u64,
+    picos: u128,
+}
+
+/// Packets that found no room.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lost {
+    sent: u64,
+    received: u64,
+    control: u64,
+}
+
+/// The CPU. See the documentation of this module.
+#[derive(Debug)]
+pub(super) struct Cpu {
+    config: CpuConfig,
+    queues: Queues<Job, 2>,
+    jitter: Pcg32,
+    /// Counts by encapsulation and kind of work.
+    done: [[Done; 3]; 4],
+    lost: Lost,
+    /// Messages of signalling and ILMI here.
+    control: usize,
+    /// When the host was switched on.
+    since: Instant,
+}
+
+impl Cpu {
+    pub(super) fn new(config: CpuConfig, now: Instant) -> Self {
+        Self {
+            queues: Queues::new(Server::of_time(), config.order),
+            jitter: random::stream(config.seed, "cpu", "jitter"),
+            done: [[Done::default(); 3]; 4],
+            lost: Lost::default(),
+            control: 0,
+            since: now,
+            config,
+        }
+    }
+
+    /// Takes a packet; returns it if too many wait.
+    pub(super) fn offer(
+        &mut self,
+        job: Job,
+        over: Option<Encapsulation>,
+        now: Instant,
+    ) -> Result<(), Job> {
+        if let Some(full) = self.full(&job) {
+            *full += 1;
+            return Err(job);
+        }
+        self.control += usize::from(job.is_control());
+        let work = match job.is_control() {
+            true => 0,
+            false => self.work(&job, over.unwrap_or(Encapsulation::Lane)),
+        };
+        self.queues.offer(job.class(), work, job, now);
+        Ok(())
+    }
+
+    /// The counter of losses, if there is no room for a packet.
+    fn full(&mut self, job: &Job) -> Option<&mut u64> {
+        let most = self.config.queue;
+        let received = self.queues.waiting(RECEIVED).saturating_sub(self.control);
+        let (waiting, lost) = match job {
+            Job::Receive(..) if job.is_control() => (self.control, &mut self.lost.control),
+            Job::Receive(..) => (received, &mut self.lost.received),
+            Job::Send(..) => (self.queues.waiting(SENT), &mut self.lost.sent),
+            // Each connection of a program has one PDU at most.
+            Job::Write(..) => return None,
+        };
+        (waiting >= most).then_some(lost)
+    }
+
+    /// What a packet costs, in picoseconds. Counts it.
+    fn work(&mut self, job: &Job, over: Encapsulation) -> u128 {
+        let (octets, acknowledges) = match over {
+            Encapsulation::Native => (job.octets().len(), false),
+            _ => size_of(job.octets()),
+        };
+        let costs = &self.config.costs[over as usize];
+        let (kind, cost) = match job.class() {
+            SENT => (Kind::Send, costs.send),
+            _ => (Kind::Receive, costs.receive),
+        };
+        let (kind, cost) = match acknowledges {
+            true => (Kind::Acknowledgement, costs.ack.unwrap_or(cost)),
+            false => (kind, cost),
+        };
+        let mut picos = cost.picos(octets);
+        if self.config.jitter > 0 {
+            let span = 2 * u64::from(self.config.jitter) + 1;
+            let draw = (u64::from(self.jitter.next_u32()) * span) >> 32;
+            let millionths = 1_000_000 + draw - u64::from(self.config.jitter);
+            picos = picos * u128::from(millionths) / 1_000_000;
+        }
+        let done = &mut self.done[over as usize][kind as usize];
+        done.packets += 1;
+        done.octets += octets as u64;
+        done.picos += picos;
+        picos
+    }
+
+    /// The next packet that is through by `now`.
+    pub(super) fn take(&mut self, now: Instant) -> Option<Job> {
+        let job = self.queues.take(now)?;
+        self.control -= usize::from(job.is_control());
+        Some(job)
+    }
+
+    /// Removes the packets of a label that was closed.
+    pub(super) fn withdraw(&mut self, vc: Vc) -> Vec<Job> {
+        self.queues.withdraw(|job| job.vc() == vc)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.queues.deadline()
+    }
+
+    /// The packets here, except those that a program still holds.
+    pub(super) fn held(&self) -> impl Iterator<Item = DataUnit<'_>> {
+        self.queues.jobs().filter_map(Job::unit)
+    }
+
+    /// The tables of `inspect`.
+    pub(super) fn tables(&self, now: Instant) -> [Table; 2] {
+        let all = Encapsulation::ALL.into_iter().zip(&self.done);
+        let work = all.flat_map(|(over, done)| {
+            let kinds = Kind::ALL.into_iter().zip(done);
+            kinds.map(move |(kind, done)| (over, kind, done))
+        });
+        let work = work.filter(|(_, _, done)| done.packets > 0);
+        let work = work.map(|(over, kind, done)| CpuWork {
+            work: kind.name().into(),
+            encapsulation: over.name().into(),
+            packets: done.packets,
+            octets: done.octets,
+            cost_us: (done.picos / 1_000_000) as u64,
+        });
+        [Table::of([self.load(now)]), Table::of(work)]
+    }
+
+    fn load(&self, now: Instant) -> CpuLoad {
+        let busy = self.queues.busy(now);
+        let since = now.since(self.since).as_nanos();
+        let [received, sent] = [RECEIVED, SENT].map(|class| self.queues.waits(class));
+        let mean = |waits: crate::server::Waits| waits.sum.as_nanos() / u128::from(waits.jobs.max(1));
+        CpuLoad {
+            service: match self.config.order {
+                Order::Class => "interrupt-first".into(),
+                Order::Arrival => "fair".into(),
+            },
+            utilisation_ppm: (busy.as_nanos() * 1_000_000 / since.max(1)) as u64,
+            busy_us: busy.as_micros() as u64,
+            send_waiting: self.queues.waiting(SENT),
+            receive_waiting: self.queues.waiting(RECEIVED),
+            send_lost: self.lost.sent,
+            receive_lost: self.lost.received,
+            control_lost: self.lost.control,
+            send_wait_ns: mean(sent) as u64,
+            receive_wait_ns: mean(received) as u64,
+            send_longest_wait_us: sent.longest.as_micros() as u64,
+            receive_longest_wait_us: received.longest.as_micros() as u64,
+        }
+    }
+}
+
+/// Octets of the IPv4 packet that an SDU carries, or of the SDU; true if it is a TCP segment without payload.
+fn size_of(sdu: &[u8]) -> (usize, bool) {
+    let packets = packets_in(sdu).into_iter().flatten();
+    let mut sizes = packets.filter_map(packet_size);
+    sizes.next().unwrap_or((sdu.len(), false))
+}
+
+/// Octets of an IPv4 packet, and whether it is a TCP segment without payload; `None` for anything else.
+fn packet_size(packet: &[u8]) -> Option<(usize, bool)> {
+    let header: &[u8; 20] = packet.first_chunk()?;
+    let header_len = usize::from(header[0] & 15) * 4;
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    if header[0] >> 4 != 4 || header_len < 20 || total < header_len || total > packet.len() {
+        return None;
+    }
+    let whole = u16::from_be_bytes([header[6], header[7]]) & 0x3fff == 0;
+    let segment = packet.get(header_len..total)?;
+    let data_offset = segment.get(12).map(|octet| usize::from(octet >> 4) * 4);
+    let empty = header[9] == 6 && whole && data_offset == Some(segment.len());
+    Some((total, empty))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! Hosts whose packets cost time, beside the closed forms that follow from the costs.
+
+use crate::losses::{books, only_at, run};
+use aerostat_lab::model::Lab;
+use aerostat_lab::report::RunReport;
+use aerostat_node::inspect::host::ReceivePath;
+use std::collections::BTreeMap;
+
+/// Two hosts of an ELAN at a switch, with these keys of their own.
+fn pair(a: &str, b: &str, traffic: &str) -> String {
+    format!(
+        "switches: {{ s: {{}} }}\n\
+         lane: {{ on: s, elans: {{ e: {{ subnet: 10.1.0.0/24 }} }} }}\n\
+         hosts:\n  a: {{ on: s, elan: e, ip: 10.1.0.1, {a} }}\n  b: {{ on: s, elan: e, ip: 10.1.0.2, {b} }}\n\
+         traffic:\n  - {{ name: warm, from: a, to: b, kind: ping, rate: 10pps, start: 2s, duration: 1s }}\n  \
+         - {{ name: load, from: a, to: b, start: 4s, {traffic} }}\n"
+    )
+}
+
+/// The row of a host in a table of `cpu`, by column.
+fn cpu(report: &RunReport, host: &str, title: &str) -> Vec<BTreeMap<&'static str, String>> {
+    let (_, kinds) = report.nodes.iter().find(|(name, _)| name == host).unwrap();
+    let (_, tables) = kinds.iter().find(|(kind, _)| *kind == "cpu").unwrap();
+    let table = tables.iter().find(|table| table.title == title).unwrap();
+    let row = |row: &Vec<_>| {
+        let cells = table.columns.iter().zip(row);
+        cells
+            .map(|(name, cell): (_, &aerostat_node::inspect::Value)| (*name, cell.to_string()))
+            .collect()
+    };
+    table.rows.iter().map(row).collect()
+}
+
+fn number(row: &BTreeMap<&'static str, String>, column: &str) -> u64 {
+    row[column].parse().unwrap()
+}
+
+/// Mbit/s of payload of a flow.
+fn throughput(lab: &Lab, report: &RunReport, flow: &str) -> f64 {
+    let index = lab.traffic.iter().position(|known| known.name == flow);
+    let paths = &report.flows[index.unwrap()].paths;
+    paths.iter().map(|path| path.throughput_mbps).sum()
+}
+
+#[test]
+fn datagrams_go_through_at_the_rate_of_the_slower_cpu_whatever_their_size() {
+    // 1/(a + b × octets): the sender takes 60 µs + 30 ns/octet, the receiver 70 µs + 50 ns/octet or 10 µs + 10 ns/octet.
+    for (receive, [a, b]) in [
+        ("70us + 50ns/octet", [70e-6, 50e-9]),
+        ("10us + 10ns/octet", [60e-6, 30e-9]),
+    ] {
+        for size in [24, 500, 1472] {
+            // 12 % more than goes through: the excess waits and then is lost.
+            let expected = 1.0 / (a + b * f64::from(size + 28));
+            let rate = (expected * 1.12) as u32;
+            let text = pair(
+                "cpu: { send: 60us + 30ns/octet, queue: 20 }",
+                &format!("cpu: {{ receive: {receive}, queue: 20 }}"),
+                &format!("kind: udp, rate: {rate}pps, size: {size}, duration: 2s, expect: loss"),
+            );
+            let books = books(&text, 1);
+            let measured = books.delivered as f64 / 2.0;
+            // 20 packets wait at the end, which are 10 a second.
+            let error = measured - expected;
+            assert!(error.abs() < 0.002 * expected + 12.0, "{receive} {size}: {measured} for {expected}");
+            only_at(&books, if a > 65e-6 { "b: CPU queue full" } else { "a: CPU queue full" });
+        }
+    }
+}
+
+#[test]
+fn tcp_has_the_throughput_of_the_slower_cpu_with_an_acknowledgement_for_two_segments() {
+    let text = pair(
+        "cpu: { send: 50us + 20ns/octet, ack: 30us }, tcp: { congestion: reno }",
+        "cpu: { receive: 80us + 40ns/octet, ack: 30us }, tcp: { congestion: reno }",
+        "kind: tcp, duration: 4s",
+    );
+    let (lab, report) = run(&text);
+    // A segment of 1500 octets of IP carries 1460; the receiver sends half an acknowledgement for it.
+    let expected = 1460.0 * 8.0 / (80.0 + 0.040 * 1500.0 + 30.0 / 2.0);
+    let measured = throughput(&lab, &report, "load");
+    assert!((measured / expected - 1.0).abs() < 0.01, "{measured} for {expected}");
+    let acks = cpu(&report, "b", "work");
+    let count = |work: &str| {
+        let row = acks.iter().find(|row| row["work"] == work).unwrap();
+        (number(row, "packets"), number(row, "octets"), number(row, "cost_us"))
+    };
+    let (received, _, _) = count("receive");
+    let (acknowledged, octets, cost) = count("acknowledgement");
+    assert!(acknowledged.abs_diff(received / 2) < received / 50, "{acknowledged} for {received}");
+    // IP and TCP headers only, and 30 µs each.
+    assert!(octets >= 40 * acknowledged && octets < 41 * acknowledged);
+    assert_eq!(cost, 30 * acknowledged);
+}
+
+#[test]
+fn the_cpu_is_busy_for_the_sum_of_its_costs_and_loses_and_keeps_what_the_books_say() {
+    let text = pair(
+        "cpu: { send: 100us, jitter: 10% }",
+        "cpu: { receive: 400us, queue: 7 }",
+        "kind: udp, rate: 5000pps, size: 100, duration: 1s, expect: loss",
+    );
+    let (lab, report) = run(&text);
+    for host in ["a", "b"] {
+        let load = &cpu(&report, host, "load")[0];
+        let work = cpu(&report, host, "work");
+        let sum: u64 = work.iter().map(|row| number(row, "cost_us")).sum();
+        let busy = number(load, "busy_us");
+        // Nothing waits at the end; each row and the sum are rounded down.
+        assert!(busy.abs_diff(sum) <= 3 + work.iter().map(|row| number(row, "packets")).sum::<u64>() / 1000, "{busy} {sum}");
+        let share = busy as f64 / 1e6 / report.end.as_secs_f64();
+        assert!((number(load, "utilisation_ppm") as f64 - share * 1e6).abs() < 2.0);
+    }
+    // 10 % of jitter, evenly distributed, leaves the mean at 100 µs.
+    let sent = &cpu(&report, "a", "work")[0];
+    let mean = number(sent, "cost_us") as f64 / number(sent, "packets") as f64;
+    assert!((mean - 100.0).abs() < 0.5, "{mean}");
+    let load = &cpu(&report, "b", "load")[0];
+    let flow = &report.flows[1].paths[0];
+    let lost = lab.lost_by(flow)["b: CPU queue full"];
+    assert_eq!(number(load, "receive_lost"), lost);
+    assert!(number(load, "receive_longest_wait_us") <= 7 * 400);
+}
+
+#[test]
+fn interrupts_first_starves_the_sender_and_fair_service_does_not() {
+    // Packets arrive faster than the CPU can receive them, while the host sends, too.
+    let flood = |service: &str| {
+        let text = pair(
+            "tcp: {}",
+            &format!("cpu: {{ send: 100us, receive: 200us, service: {service} }}"),
+            "kind: udp, rate: 7000pps, size: 100, duration: 1s, expect: loss",
+        );
+        let back = "  - { name: back, from: b, to: a, kind: udp, rate: 1000pps, size: 100, start: 4200ms, duration: 500ms, expect: loss }\n";
+        books(&format!("{text}{back}"), 2)
+    };
+    let starved = flood("interrupt-first");
+    let fair = flood("fair");
+    // What still waits when the flood is over leaves then: 300 packets at most.
+    let lost = only_at(&starved, "b: CPU queue full");
+    assert!(lost >= 195, "{lost}");
+    assert_eq!(fair.delivered, 500, "{:?}", fair.lost);
+}
+
+#[test]
+fn what_waits_in_the_cpu_of_a_host_that_crashes_is_lost_there_and_a_restart_begins_empty() {
+    let text = pair(
+        "tcp: {}",
+        "cpu: { receive: 50ms, queue: 100 }",
+        "kind: udp, rate: 100pps, size: 100, duration: 3s, expect: loss",
+    );
+    let text = format!("{text}faults: [{{ at: 4600ms, crash: b }}, {{ at: 4700ms, restart: b }}]\nuntil: 40s\n");
+    let books = books(&text, 1);
+    // 60 packets came, of which 12 are through.
+    let off = books.lost["b: switched off"];
+    assert!((45..=60).contains(&off), "{:?}", books.lost);
+    assert_eq!(books.under_way, 0);
+    assert_eq!(books.sent, books.delivered + books.lost.values().sum::<u64>());
+    assert!(books.delivered > 100, "{} after the restart", books.delivered);
+}
+
+#[test]
+fn what_waits_for_a_connection_that_is_closed_is_lost_with_it() {
+    // The sender's LANE client crashes while its packets wait.
+    let text = pair(
+        "cpu: { send: 20ms, queue: 200 }",
+        "tcp: {}",
+        "kind: udp, rate: 200pps, size: 100, duration: 1s, expect: loss",
+    );
+    let text = text + "faults: [{ at: 4500ms, crash: b }]\nuntil: 60s\n";
+    let books = books(&text, 1);
+    assert_eq!(books.sent, books.delivered + books.lost.values().sum::<u64>() + books.under_way);
+    assert!(books.delivered <= 26, "{}", books.delivered);
+    assert!(books.lost.contains_key("a: connection closed"), "{:?}", books.lost);
+}
+
+#[test]
+fn a_program_waits_for_the_cpu_and_loses_nothing() {
+    let text = "\
+switches: { s: {} }
+clip: { c: { subnet: 10.1.0.0/24, server: a } }
+hosts:
+  a: { on: s, elan: c, ip: 10.1.0.1, cpu: { native: { send: 100us + 100ns/octet } }, sockets: [{ name: w, call: b, pdus: 500, size: 4000, rate: 1000pps }] }
+  b: { on: s, elan: c, ip: 10.1.0.2, cpu: { native: { receive: 1ms } }, sockets: [{ name: r, listen: sink }] }
+traffic: []
+until: 6s
+";
+    let (_, report) = run(text);
+    let [books] = &report.dialogues[..] else {
+        panic!("{:?}", report.dialogues);
+    };
+    assert_eq!((books.offered, books.sent, books.delivered), (500, 500, Some(500)));
+    let work = cpu(&report, "a", "work");
+    let work = work.iter().find(|row| row["encapsulation"] == "native").unwrap();
+    assert_eq!((number(work, "packets"), number(work, "cost_us")), (500, 500 * 500));
+    let load = &cpu(&report, "b", "load")[0];
+    assert_eq!(number(load, "receive_lost"), 0);
+}
+
+#[test]
+fn one_seed_gives_one_run_and_another_seed_another_jitter() {
+    let text = |seed: u32| {
+        let text = pair(
+            "cpu: { send: 100us, jitter: 20% }",
+            "cpu: { receive: 100us, jitter: 20% }",
+            "kind: udp, rate: 3000pps, size: 100, duration: 1s",
+        );
+        format!("seed: {seed}\n{text}")
+    };
+    let delays = |seed: u32| run(&text(seed)).1.flows[1].paths[0].delay;
+    assert_eq!(delays(1), delays(1));
+    assert_ne!(delays(1), delays(2));
+}
+
+#[test]
+fn a_host_without_a_cpu_has_no_such_table() {
+    let (_, report) = run(&pair("tcp: {}", "cpu: { send: 1us }", "kind: udp, rate: 10pps, duration: 1s"));
+    let kinds = |host: &str| {
+        let (_, kinds) = report.nodes.iter().find(|(name, _)| name == host).unwrap();
+        kinds.iter().any(|(kind, _)| *kind == "cpu")
+    };
+    assert_eq!([kinds("a"), kinds("b")], [false, true]);
+}
+
+#[test]
+fn an_adapter_loses_what_comes_faster_than_its_buffers_are_free() {
+    // 9180 octets are 192 cells; 19 200 cells/s are 100 PDUs a second, and two may be there.
+    for (receive, per_second) in [("19200cells/s", 100), ("150pdus/s", 150)] {
+        let text = format!(
+            "switches: {{ s: {{}} }}\n\
+             clip: {{ c: {{ subnet: 10.1.0.0/24, server: a }} }}\n\
+             hosts:\n  a: {{ on: s, elan: c, ip: 10.1.0.1 }}\n  \
+             b: {{ on: s, elan: c, ip: 10.1.0.2, adapter: {{ receive: {receive}, buffer: 2 }} }}\n\
+             traffic:\n  - {{ name: warm, from: a, to: b, kind: ping, rate: 10pps, start: 2s, duration: 1s }}\n  \
+             - {{ name: load, from: a, to: b, kind: udp, rate: 200pps, size: 9152, start: 4s, duration: 2s, expect: loss }}\n"
+        );
+        let (lab, report) = run(&text);
+        let flow = &report.flows[1].paths[0];
+        let lost = lab.lost_by(flow)["b: receive buffer full"];
+        assert_eq!(flow.lost, lost);
+        assert!(flow.received_packets.abs_diff(2 * per_second) <= 2, "{receive}: {}", flow.received_packets);
+        let (_, kinds) = report.nodes.iter().find(|(name, _)| name == "b").unwrap();
+        let (_, tables) = kinds.iter().find(|(kind, _)| *kind == "port").unwrap();
+        let rows: Vec<ReceivePath> = tables.iter().flat_map(|table| table.rows().unwrap()).collect();
+        // A message of signalling may have been lost, too.
+        assert!((lost..lost + 5).contains(&rows[0].pdus_lost), "{}", rows[0].pdus_lost);
+        assert_eq!(rows[0].most_held_pdus, 2);
+    }
+}
