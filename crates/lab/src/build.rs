@@ -1,9 +1,9 @@
 //! From a resolved lab to machines, for both drivers.
 
 use crate::model::{
-    Attachment, Congestion, CpuConfig, ElanId, Host as HostModel, IntakeConfig, Lab, LaneServer, Lec as LecModel, Lis,
-    Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId, NodeKind,
-    Router as RouterModel, Scale, Side, Switch as SwitchModel,
+    Attachment, Congestion, CpuConfig, ElanId, Host as HostModel, IntakeConfig, Lab, LaneServer,
+    Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
+    NodeKind, Router as RouterModel, Scale, Side, Switch as SwitchModel,
 };
 use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;

@@ -16,8 +16,8 @@ pub(crate) use limits::LimitsFile;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel};
-pub(crate) use timing::{AdapterFile, CostsFile, CpuFile};
 pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile, UniTimersFile};
+pub(crate) use timing::{AdapterFile, CostsFile, CpuFile};
 
 use crate::diag::Diagnostics;
 use crate::field::{At, FromTree, Table, section};

@@ -284,7 +284,8 @@ pub fn forwarding(text: &str) -> Result<Forwarding, String> {
 /// # Errors
 /// A sentence without the value itself.
 pub fn intake_rate(text: &str) -> Result<IntakeRate, String> {
-    const EXPECTED: &str = "expected a whole number with its unit, such as 400pdus/s or 25000cells/s";
+    const EXPECTED: &str =
+        "expected a whole number with its unit, such as 400pdus/s or 25000cells/s";
     let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
     if !(1.0..=1e9).contains(&number) || number.fract() != 0.0 {
         return Err(format!("{EXPECTED}, at most 1000000000"));
@@ -519,7 +520,15 @@ mod tests {
         }
         assert_eq!(intake_rate("400pdus/s"), Ok(IntakeRate::Pdus(400)));
         assert_eq!(intake_rate("25000cells/s"), Ok(IntakeRate::Cells(25_000)));
-        for bad in ["", "7", "0pdus/s", "1.5pdus/s", "-1cells/s", "2e9cells/s", "5pps"] {
+        for bad in [
+            "",
+            "7",
+            "0pdus/s",
+            "1.5pdus/s",
+            "-1cells/s",
+            "2e9cells/s",
+            "5pps",
+        ] {
             assert!(intake_rate(bad).is_err(), "{bad}");
         }
         assert_eq!(queue("100"), Ok(QueueLimit::Packets(100)));

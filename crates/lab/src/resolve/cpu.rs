@@ -11,7 +11,10 @@ pub(super) fn intake(host: &HostFile, d: &mut Diagnostics) -> Option<IntakeConfi
     let given = host.adapter.as_ref()?;
     let buffer = given.buffer.value;
     if !(1..=MOST_QUEUE).contains(&buffer) {
-        d.error(given.buffer.at, "an adapter has 1 to 1000000 buffers for PDUs");
+        d.error(
+            given.buffer.at,
+            "an adapter has 1 to 1000000 buffers for PDUs",
+        );
     }
     Some(IntakeConfig {
         rate: given.receive.value.0,
@@ -45,8 +48,11 @@ pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box
         all.into_iter().all(Cost::is_nothing)
     };
     if costs.iter().all(nothing) {
-        d.warning(given.place, format!("no packet costs the CPU of {name} any time"))
-            .hint("for example: cpu: { send: 80us + 60ns/octet, receive: 100us + 60ns/octet }");
+        d.warning(
+            given.place,
+            format!("no packet costs the CPU of {name} any time"),
+        )
+        .hint("for example: cpu: { send: 80us + 60ns/octet, receive: 100us + 60ns/octet }");
     }
     if host.kernel.as_ref().is_some_and(At::get) {
         let text = format!("host {name} is a Linux kernel, which takes the time that it takes");
@@ -55,9 +61,15 @@ pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box
     }
     Some(Box::new(CpuConfig {
         costs,
-        order: given.service.as_ref().map_or(Order::Class, |order| order.value.0),
+        order: given
+            .service
+            .as_ref()
+            .map_or(Order::Class, |order| order.value.0),
         // A jitter is at most 1.
-        jitter: given.jitter.as_ref().map_or(0, |jitter| (jitter.value.0 * 1e6).round() as u32),
+        jitter: given
+            .jitter
+            .as_ref()
+            .map_or(0, |jitter| (jitter.value.0 * 1e6).round() as u32),
         queue: queue(given.queue.as_ref(), d),
         seed: 0,
     }))

@@ -5,12 +5,12 @@ use super::{
     with_parameters, word,
 };
 use crate::model::{
-    Attachment, Cable, Congestion, Costs, CpuConfig, Expect, Forwarding, Host, IntakeConfig, IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc,
-    Mps, Nhc, Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, QueueLimit,
-    Router, SegmentHost, Side, Switch, Tcp,
+    Attachment, Cable, Congestion, Costs, CpuConfig, Expect, Forwarding, Host, IntakeConfig,
+    IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind, Outside,
+    OutsideTrunk, OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
 };
-use aerostat_node::host::sockets::{Program, Role, Sending};
 use aerostat_node::host::Encapsulation;
+use aerostat_node::host::sockets::{Program, Role, Sending};
 use aerostat_node::server::{Cost, Order};
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -220,7 +220,8 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
             IntakeRate::Pdus(pdus) => (Some(pdus), None),
             IntakeRate::Cells(cells) => (None, Some(cells)),
         };
-        let intake = json!({ "receive_pdus_s": pdus, "receive_cells_s": cells, "buffer_pdus": buffer });
+        let intake =
+            json!({ "receive_pdus_s": pdus, "receive_cells_s": cells, "buffer_pdus": buffer });
         all.insert("adapter".into(), intake);
     }
     all
@@ -235,9 +236,7 @@ fn of_cpu(cpu: &CpuConfig) -> Value {
         // Part of the seed of the run.
         seed: _,
     } = cpu;
-    let of = |Costs { send, receive, ack }: &Costs| {
-        json!({ "send": of_cost(*send), "receive": of_cost(*receive), "ack": ack.map(of_cost) })
-    };
+    let of = |Costs { send, receive, ack }: &Costs| json!({ "send": of_cost(*send), "receive": of_cost(*receive), "ack": ack.map(of_cost) });
     let costs = Encapsulation::ALL.iter().zip(costs);
     json!({
         "costs": named(costs.map(|(over, costs)| (over.name().to_owned(), of(costs)))),

@@ -317,7 +317,8 @@ impl Cpu {
         let busy = self.queues.busy(now);
         let since = now.since(self.since).as_nanos();
         let [received, sent] = [RECEIVED, SENT].map(|class| self.queues.waits(class));
-        let mean = |waits: crate::server::Waits| waits.sum.as_nanos() / u128::from(waits.jobs.max(1));
+        let mean =
+            |waits: crate::server::Waits| waits.sum.as_nanos() / u128::from(waits.jobs.max(1));
         CpuLoad {
             service: match self.config.order {
                 Order::Class => "interrupt-first".into(),

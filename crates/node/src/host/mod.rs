@@ -52,8 +52,8 @@ mod writes;
 
 pub use cpu::{Costs, CpuConfig, Encapsulation};
 pub use daemons::DaemonMessage;
-pub use intake::{IntakeConfig, IntakeRate};
 pub(crate) use daemons::is;
+pub use intake::{IntakeConfig, IntakeRate};
 pub use ip::Ip;
 pub use segment::{Cable, Segment, SegmentHost};
 pub use service::{Serves, Service, ServiceKind, Typed};

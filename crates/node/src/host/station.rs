@@ -3,7 +3,7 @@
 use super::cpu::{Cpu, Job};
 use super::intake::Intake;
 use super::writers::Writers;
-use super::{CpuConfig, IntakeConfig, Host, HostInput, HostOutput, KernelTrain, Sample};
+use super::{CpuConfig, Host, HostInput, HostOutput, IntakeConfig, KernelTrain, Sample};
 use crate::atm::{
     CellRate, CellRun, DataUnit, DataUnitBuf, DropReason, Mark, Nic, NicDiscard, NicEvent, Pdu,
     PduTrain, Written,
@@ -204,7 +204,10 @@ impl Station {
     /// Gives a packet to the CPU. Call this only if there is a CPU, and [`Self::drain`] later.
     fn process(&mut self, job: Job, now: Instant) {
         let over = self.host.encapsulation(job.vc());
-        let full = self.cpu.as_mut().and_then(|cpu| cpu.offer(job, over, now).err());
+        let full = self
+            .cpu
+            .as_mut()
+            .and_then(|cpu| cpu.offer(job, over, now).err());
         if let Some(unit) = full.as_ref().and_then(Job::unit) {
             self.lost(Cause::Cpu, unit);
         }

@@ -250,7 +250,11 @@ pub(crate) fn packets_in(octets: &[u8]) -> [Option<&[u8]>; 3] {
     match LlcSnap::decode(octets) {
         Ok((LlcSnap::Ipv4 | LlcSnap::MpoaTagged { .. }, packet)) => [Some(packet), None, None],
         Ok((LlcSnap::LaneData { .. }, data)) => [packet_in_lane(data), None, None],
-        _ => [Some(octets), packet_in_frame(octets), packet_in_lane(octets)],
+        _ => [
+            Some(octets),
+            packet_in_frame(octets),
+            packet_in_lane(octets),
+        ],
     }
 }
 

@@ -106,7 +106,10 @@ impl<J, const CLASSES: usize> Queues<J, CLASSES> {
         let Some((class, _)) = next else {
             return;
         };
-        if let Some(Waiting { since, work, job, .. }) = self.waiting[class].pop_front() {
+        if let Some(Waiting {
+            since, work, job, ..
+        }) = self.waiting[class].pop_front()
+        {
             let begins = self.server.through();
             let waits = &mut self.waits[class];
             let wait = begins.since(since);
@@ -275,7 +278,10 @@ mod tests {
             assert!(done.is_sorted_by_key(|(_, _, through)| *through));
             for wanted in 0..2 {
                 let one = done.iter().filter(|(class, ..)| *class == wanted);
-                assert!(one.is_sorted_by_key(|(_, number, _)| *number), "{seed}: order within a class");
+                assert!(
+                    one.is_sorted_by_key(|(_, number, _)| *number),
+                    "{seed}: order within a class"
+                );
             }
             if order == Order::Arrival {
                 assert!(done.is_sorted_by_key(|(_, number, _)| *number));
@@ -283,7 +289,10 @@ mod tests {
             // A job that finds the server idle is rounded down to a nanosecond, a job behind another one is not.
             let sum: u128 = all.iter().map(|(_, _, work)| work).sum();
             let busy = queues.busy(at(u64::MAX)).as_nanos() * 1000;
-            assert!(busy <= sum && sum - busy < 1000 * all.len() as u128, "{seed}: {busy} of {sum}");
+            assert!(
+                busy <= sum && sum - busy < 1000 * all.len() as u128,
+                "{seed}: {busy} of {sum}"
+            );
         }
     }
 

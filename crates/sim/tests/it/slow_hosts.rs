@@ -62,8 +62,18 @@ fn datagrams_go_through_at_the_rate_of_the_slower_cpu_whatever_their_size() {
             let measured = books.delivered as f64 / 2.0;
             // 20 packets wait at the end, which are 10 a second.
             let error = measured - expected;
-            assert!(error.abs() < 0.002 * expected + 12.0, "{receive} {size}: {measured} for {expected}");
-            only_at(&books, if a > 65e-6 { "b: CPU queue full" } else { "a: CPU queue full" });
+            assert!(
+                error.abs() < 0.002 * expected + 12.0,
+                "{receive} {size}: {measured} for {expected}"
+            );
+            only_at(
+                &books,
+                if a > 65e-6 {
+                    "b: CPU queue full"
+                } else {
+                    "a: CPU queue full"
+                },
+            );
         }
     }
 }
@@ -79,15 +89,25 @@ fn tcp_has_the_throughput_of_the_slower_cpu_with_an_acknowledgement_for_two_segm
     // A segment of 1500 octets of IP carries 1460; the receiver sends half an acknowledgement for it.
     let expected = 1460.0 * 8.0 / (80.0 + 0.040 * 1500.0 + 30.0 / 2.0);
     let measured = throughput(&lab, &report, "load");
-    assert!((measured / expected - 1.0).abs() < 0.01, "{measured} for {expected}");
+    assert!(
+        (measured / expected - 1.0).abs() < 0.01,
+        "{measured} for {expected}"
+    );
     let acks = cpu(&report, "b", "work");
     let count = |work: &str| {
         let row = acks.iter().find(|row| row["work"] == work).unwrap();
-        (number(row, "packets"), number(row, "octets"), number(row, "cost_us"))
+        (
+            number(row, "packets"),
+            number(row, "octets"),
+            number(row, "cost_us"),
+        )
     };
     let (received, _, _) = count("receive");
     let (acknowledged, octets, cost) = count("acknowledgement");
-    assert!(acknowledged.abs_diff(received / 2) < received / 50, "{acknowledged} for {received}");
+    assert!(
+        acknowledged.abs_diff(received / 2) < received / 50,
+        "{acknowledged} for {received}"
+    );
     // IP and TCP headers only, and 30 µs each.
     assert!(octets >= 40 * acknowledged && octets < 41 * acknowledged);
     assert_eq!(cost, 30 * acknowledged);
@@ -107,7 +127,11 @@ fn the_cpu_is_busy_for_the_sum_of_its_costs_and_loses_and_keeps_what_the_books_s
         let sum: u64 = work.iter().map(|row| number(row, "cost_us")).sum();
         let busy = number(load, "busy_us");
         // Nothing waits at the end; each row and the sum are rounded down.
-        assert!(busy.abs_diff(sum) <= 3 + work.iter().map(|row| number(row, "packets")).sum::<u64>() / 1000, "{busy} {sum}");
+        assert!(
+            busy.abs_diff(sum)
+                <= 3 + work.iter().map(|row| number(row, "packets")).sum::<u64>() / 1000,
+            "{busy} {sum}"
+        );
         let share = busy as f64 / 1e6 / report.end.as_secs_f64();
         assert!((number(load, "utilisation_ppm") as f64 - share * 1e6).abs() < 2.0);
     }
@@ -149,14 +173,23 @@ fn what_waits_in_the_cpu_of_a_host_that_crashes_is_lost_there_and_a_restart_begi
         "cpu: { receive: 50ms, queue: 100 }",
         "kind: udp, rate: 100pps, size: 100, duration: 3s, expect: loss",
     );
-    let text = format!("{text}faults: [{{ at: 4600ms, crash: b }}, {{ at: 4700ms, restart: b }}]\nuntil: 40s\n");
+    let text = format!(
+        "{text}faults: [{{ at: 4600ms, crash: b }}, {{ at: 4700ms, restart: b }}]\nuntil: 40s\n"
+    );
     let books = books(&text, 1);
     // 60 packets came, of which 12 are through.
     let off = books.lost["b: switched off"];
     assert!((45..=60).contains(&off), "{:?}", books.lost);
     assert_eq!(books.under_way, 0);
-    assert_eq!(books.sent, books.delivered + books.lost.values().sum::<u64>());
-    assert!(books.delivered > 100, "{} after the restart", books.delivered);
+    assert_eq!(
+        books.sent,
+        books.delivered + books.lost.values().sum::<u64>()
+    );
+    assert!(
+        books.delivered > 100,
+        "{} after the restart",
+        books.delivered
+    );
 }
 
 #[test]
@@ -169,9 +202,16 @@ fn what_waits_for_a_connection_that_is_closed_is_lost_with_it() {
     );
     let text = text + "faults: [{ at: 4500ms, crash: b }]\nuntil: 60s\n";
     let books = books(&text, 1);
-    assert_eq!(books.sent, books.delivered + books.lost.values().sum::<u64>() + books.under_way);
+    assert_eq!(
+        books.sent,
+        books.delivered + books.lost.values().sum::<u64>() + books.under_way
+    );
     assert!(books.delivered <= 26, "{}", books.delivered);
-    assert!(books.lost.contains_key("a: connection closed"), "{:?}", books.lost);
+    assert!(
+        books.lost.contains_key("a: connection closed"),
+        "{:?}",
+        books.lost
+    );
 }
 
 #[test]
@@ -189,10 +229,19 @@ until: 6s
     let [books] = &report.dialogues[..] else {
         panic!("{:?}", report.dialogues);
     };
-    assert_eq!((books.offered, books.sent, books.delivered), (500, 500, Some(500)));
+    assert_eq!(
+        (books.offered, books.sent, books.delivered),
+        (500, 500, Some(500))
+    );
     let work = cpu(&report, "a", "work");
-    let work = work.iter().find(|row| row["encapsulation"] == "native").unwrap();
-    assert_eq!((number(work, "packets"), number(work, "cost_us")), (500, 500 * 500));
+    let work = work
+        .iter()
+        .find(|row| row["encapsulation"] == "native")
+        .unwrap();
+    assert_eq!(
+        (number(work, "packets"), number(work, "cost_us")),
+        (500, 500 * 500)
+    );
     let load = &cpu(&report, "b", "load")[0];
     assert_eq!(number(load, "receive_lost"), 0);
 }
@@ -214,7 +263,11 @@ fn one_seed_gives_one_run_and_another_seed_another_jitter() {
 
 #[test]
 fn a_host_without_a_cpu_has_no_such_table() {
-    let (_, report) = run(&pair("tcp: {}", "cpu: { send: 1us }", "kind: udp, rate: 10pps, duration: 1s"));
+    let (_, report) = run(&pair(
+        "tcp: {}",
+        "cpu: { send: 1us }",
+        "kind: udp, rate: 10pps, duration: 1s",
+    ));
     let kinds = |host: &str| {
         let (_, kinds) = report.nodes.iter().find(|(name, _)| name == host).unwrap();
         kinds.iter().any(|(kind, _)| *kind == "cpu")
@@ -238,12 +291,23 @@ fn an_adapter_loses_what_comes_faster_than_its_buffers_are_free() {
         let flow = &report.flows[1].paths[0];
         let lost = lab.lost_by(flow)["b: receive buffer full"];
         assert_eq!(flow.lost, lost);
-        assert!(flow.received_packets.abs_diff(2 * per_second) <= 2, "{receive}: {}", flow.received_packets);
+        assert!(
+            flow.received_packets.abs_diff(2 * per_second) <= 2,
+            "{receive}: {}",
+            flow.received_packets
+        );
         let (_, kinds) = report.nodes.iter().find(|(name, _)| name == "b").unwrap();
         let (_, tables) = kinds.iter().find(|(kind, _)| *kind == "port").unwrap();
-        let rows: Vec<ReceivePath> = tables.iter().flat_map(|table| table.rows().unwrap()).collect();
+        let rows: Vec<ReceivePath> = tables
+            .iter()
+            .flat_map(|table| table.rows().unwrap())
+            .collect();
         // A message of signalling may have been lost, too.
-        assert!((lost..lost + 5).contains(&rows[0].pdus_lost), "{}", rows[0].pdus_lost);
+        assert!(
+            (lost..lost + 5).contains(&rows[0].pdus_lost),
+            "{}",
+            rows[0].pdus_lost
+        );
         assert_eq!(rows[0].most_held_pdus, 2);
     }
 }

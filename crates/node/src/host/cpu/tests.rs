@@ -28,7 +28,11 @@ fn the_packet_counts_and_not_its_encapsulation_or_padding() {
         let several = [&llc, &framed(&packet)[..]].concat();
         // RFC 2684: AA AA 03, 00 00 00, 08 00; a tagged shortcut: 88 4C and the tag.
         let clip = [&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &packet[..]].concat();
-        let tagged = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0x4c, 0, 0, 0, 7], &packet[..]].concat();
+        let tagged = [
+            &[0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0x4c, 0, 0, 0, 7],
+            &packet[..],
+        ]
+        .concat();
         for sdu in [lane, several, clip, tagged, packet] {
             assert_eq!(size_of(&sdu), (40 + payload, empty), "{sdu:?}");
         }
@@ -54,9 +58,22 @@ proptest! {
 }
 
 fn config(order: Order, queue: usize) -> CpuConfig {
-    let cost = Cost { packet: 1_000_000, octet: 0 };
-    let costs = Costs { send: cost, receive: cost, ack: None };
-    CpuConfig { costs: [costs; 4], order, jitter: 0, queue, seed: 1 }
+    let cost = Cost {
+        packet: 1_000_000,
+        octet: 0,
+    };
+    let costs = Costs {
+        send: cost,
+        receive: cost,
+        ack: None,
+    };
+    CpuConfig {
+        costs: [costs; 4],
+        order,
+        jitter: 0,
+        queue,
+        seed: 1,
+    }
 }
 
 fn pdu(vc: u16) -> Job {
@@ -79,11 +96,23 @@ fn messages_of_signalling_keep_their_turn_cost_nothing_and_have_a_bound_of_their
         Some((cpu.take(through)?.vc().vci, through.as_nanos()))
     })
     .collect();
-    let expected = [(100, 1000), (101, 2000), (102, 3000), (signalling, 3000), (signalling, 3000)];
+    let expected = [
+        (100, 1000),
+        (101, 2000),
+        (102, 3000),
+        (signalling, 3000),
+        (signalling, 3000),
+    ];
     assert_eq!(out, expected);
-    assert_eq!((cpu.lost.received, cpu.lost.control, cpu.control), (1, 1, 0));
+    assert_eq!(
+        (cpu.lost.received, cpu.lost.control, cpu.control),
+        (1, 1, 0)
+    );
     // There is room again.
-    assert!(cpu.offer(pdu(signalling), None, Instant::from_nanos(9000)).is_ok());
+    assert!(
+        cpu.offer(pdu(signalling), None, Instant::from_nanos(9000))
+            .is_ok()
+    );
 }
 
 #[test]

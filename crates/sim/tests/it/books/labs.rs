@@ -307,7 +307,9 @@ impl RandomLab {
     /// What packets cost a host: one host in two is slow in some way.
     fn time_of(&self, host: usize) -> &'static str {
         match (self.seed >> (3 * host)) % 8 {
-            0 => ", cpu: { send: 40us + 70ns/octet, receive: 60us + 80ns/octet, ack: 10us, jitter: 5% }",
+            0 => {
+                ", cpu: { send: 40us + 70ns/octet, receive: 60us + 80ns/octet, ack: 10us, jitter: 5% }"
+            }
             1 => ", cpu: { receive: 3ms, queue: 4, service: fair }",
             2 => ", cpu: { send: 2ms, queue: 3, native: { send: 300us }, lane: { ack: 1us } }",
             3 => ", cpu: { send: 700us, receive: 700us, queue: 20 }",
