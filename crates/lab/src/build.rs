@@ -1,7 +1,7 @@
 //! From a resolved lab to machines, for both drivers.
 
 use crate::model::{
-    Attachment, Congestion, CpuConfig, ElanId, Host as HostModel, IntakeConfig, Lab, LaneServer,
+    Attachment, CpuConfig, ElanId, Host as HostModel, IntakeConfig, Lab, LaneServer,
     Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
     NodeKind, Router as RouterModel, Scale, Side, Switch as SwitchModel,
 };
@@ -13,7 +13,7 @@ use aerostat_node::interface;
 use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface};
-use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
+use aerostat_node::ip::stack::{Stack, StackConfig, TcpOptions};
 use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::clip::{self, Clip};
@@ -340,14 +340,7 @@ impl<'a> Builder<'a> {
                 routes: static_routes(&model.routes),
                 neighbours: static_neighbours(model),
                 mtu: elan.ip_mtu().into(),
-                tcp: TcpOptions {
-                    congestion: match model.tcp.congestion {
-                        Congestion::Cubic => stack::Congestion::Cubic,
-                        Congestion::Reno => stack::Congestion::Reno,
-                    },
-                    receive_buffer: model.tcp.buffer,
-                    send_buffer: model.tcp.buffer,
-                },
+                tcp: model.tcp.options(),
                 life,
                 seed: self.seed_of(name, "stack", life),
             };

@@ -309,7 +309,7 @@ section! {
         lec: Option<LecFile>,
         /// Its link to the switch.
         link: Option<LinkOptions>,
-        /// Settings of the embedded TCP.
+        /// Its TCP.
         tcp: Option<TcpFile>,
         /// What packets cost its CPU; default: nothing. It has no effect on a Linux kernel host.
         cpu: Option<CpuFile>,
@@ -376,11 +376,11 @@ section! {
     }
 }
 section! {
-    /// Settings of the embedded TCP.
-    TcpFile {
-        /// Congestion control; default cubic.
+    /// TCP of a host: of an embedded one, or of a Linux kernel.
+    TcpFile (keys::tcp()) {
+        /// Congestion control; default cubic, and at kernel hosts what the kernel has. Further names are for kernels.
         congestion: Option<At<TcpCongestion>>,
-        /// Send and receive buffer of a connection; default 64KiB.
+        /// Send and receive buffer of a connection; default 64KiB, and at kernel hosts what the kernel has.
         buffer: Option<At<Octets>>,
     }
 }
@@ -408,6 +408,8 @@ section! {
         /// Octets of payload: of a datagram (24 to 65507, and not above the MTU less 28) or an echo (0 to 65507, as well), or of a
         /// request (1 to 1048576); default: udp 1000, ping 56, rr 1. It has no effect on tcp, which warns.
         size: Option<At<Octets>>,
+        /// Octets of each write of the sending program (tcp), 1 to 1048576; default: it keeps the send buffer full.
+        write: Option<At<Octets>>,
         /// When it starts; default: as soon as its hosts and the routers between them can be reached.
         start: Option<At<Time>>,
         /// How long it sends, counted from its start, also if its host starts anew meanwhile; default: to the end.

@@ -18,6 +18,7 @@ mod limits;
 mod outside;
 mod pseudowire;
 mod scale;
+mod tcp;
 mod timers;
 mod traffic;
 
@@ -28,6 +29,7 @@ pub use limits::Limits;
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use pseudowire::{CellWire, Gathering, L2tp, L2tpEnds, Labels, Mpls, Scope, SduWire};
 pub use scale::Scale;
+pub use tcp::{ByKernel, Congestion, Follows, GivenKey, KERNELS, KEYS, Tcp, TcpParams, TcpRanges};
 pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 
@@ -381,32 +383,6 @@ pub struct Mps {
     pub servers: BTreeMap<Ipv4Addr, AtmAddress>,
     /// Keys shared with neighbours, by their control addresses.
     pub keys: BTreeMap<AtmAddress, auth::Key>,
-}
-
-/// TCP settings of an embedded host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tcp {
-    /// Congestion control.
-    pub congestion: Congestion,
-    /// Send and receive buffer of one connection, octets.
-    pub buffer: usize,
-}
-
-impl Tcp {
-    /// The settings of a host without the key `tcp`.
-    pub const USUAL: Self = Self {
-        congestion: Congestion::Cubic,
-        buffer: 64 * 1024,
-    };
-}
-
-/// Congestion control of TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Congestion {
-    /// RFC 9438.
-    Cubic,
-    /// RFC 5681.
-    Reno,
 }
 
 /// A cable.

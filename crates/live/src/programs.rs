@@ -148,6 +148,7 @@ fn spec(driver: &Driver<'_>, program: &Program, now: Instant) -> Result<AppSpec,
                 port,
                 local_ports: None,
                 octets: None,
+                write: None,
             };
             (kind, Some(seconds))
         }

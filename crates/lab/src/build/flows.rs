@@ -99,6 +99,7 @@ pub(crate) fn programs_of(lab: &Lab, index: usize) -> Option<(Placed, Option<Pla
                 port: sink,
                 local_ports,
                 octets: None,
+                write: flow.write,
             },
             Some(AppKind::TcpSink { port: sink }),
         ),

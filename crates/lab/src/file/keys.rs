@@ -1,5 +1,6 @@
 //! The sections whose keys set parameters of protocols, and where they stand.
 
+use crate::model::TcpParams;
 use crate::parameter::Keys;
 use aerostat_node::ip::router::ArpParams;
 use aerostat_node::switch::PortParams;
@@ -57,6 +58,18 @@ pub(crate) fn arp() -> Keys {
     Keys::of(&ArpParams::DEFAULT)
 }
 
+pub(crate) fn tcp() -> Keys {
+    Keys::of(&TcpParams::DEFAULT)
+        .default_is("send_buffer", "that of `buffer`")
+        .default_is("receive_buffer", "that of `buffer`")
+        .default_is("mss", "what the MTU holds")
+        .default_is("nagle", "true for tcp, false for rr")
+        .default_is("ack_tick", "no such clock")
+        .default_is("initial_window", "2048 octets, which cannot be changed")
+        .default_is("min_rto", "1s, which cannot be changed")
+        .default_is("sack", "true: offered, and not used by senders")
+}
+
 pub(crate) fn sscop() -> Keys {
     Keys::of(&link::Params::UNI)
 }
@@ -97,12 +110,13 @@ pub(crate) mod tests {
         Section { name, path, keys }
     }
 
-    pub(crate) const SECTIONS: [Section; 12] = [
+    pub(crate) const SECTIONS: [Section; 13] = [
         section("MpoaParams", "mpoa", mpoa),
         section("NhrpFile", "nhrp", nhrp),
         section("LecTimersFile", "timers.lec", lec),
         section("LesTimersFile", "timers.les", les),
         section("ArpTimersFile", "timers.arp", arp),
+        section("TcpFile", "hosts.NAME.tcp", tcp),
         section("SscopTimersFile", "timers.sscop", sscop),
         section("UniTimersFile", "timers.uni", uni),
         section("QuotaFile", "lane.quota", quota),

@@ -2,7 +2,7 @@
 
 use crate::field::{FromText, scalar};
 use crate::ipv6::Ip6Net;
-use crate::model::{Congestion, Expect, GivenRate, Side};
+use crate::model::{Congestion, Expect, GivenRate, KERNELS, Side};
 use crate::units::{self, IpNet};
 use aerostat_node::atm::{CellRate, Policing};
 use aerostat_node::host::sockets::Answer;
@@ -117,9 +117,13 @@ scalar!(
     TcpCongestion(Congestion), |text: &str| match text {
         "cubic" => Ok(Congestion::Cubic),
         "reno" => Ok(Congestion::Reno),
-        _ => Err("expected cubic or reno".to_owned()),
+        "none" => Ok(Congestion::None),
+        _ => match KERNELS.into_iter().find(|name| *name == text) {
+            Some(name) => Ok(Congestion::Kernel(name)),
+            None => Err(format!("expected cubic, reno or none, or for kernel hosts {}", KERNELS.join(", "))),
+        },
     },
-    { "enum": ["cubic", "reno"] }
+    { "enum": congestions() }
 );
 scalar!(
     /// Kind of traffic.
@@ -301,6 +305,15 @@ pub(crate) enum Kind {
     Rr,
     /// One direction of a telephone call.
     Voice,
+}
+
+/// The names of algorithms for congestion control.
+fn congestions() -> Vec<&'static str> {
+    let own = [Congestion::Cubic, Congestion::Reno, Congestion::None];
+    own.map(Congestion::name)
+        .into_iter()
+        .chain(KERNELS)
+        .collect()
 }
 
 /// A name that is fit for a host and a network namespace.

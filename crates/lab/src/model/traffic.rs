@@ -25,6 +25,8 @@ pub struct Flow {
     pub kind: FlowKind,
     /// TCP or UDP port of the receiver; `None` means 5001 plus the flow's index in the list.
     pub port: Option<u16>,
+    /// TCP: octets of each write of the sender; `None` if it keeps the send buffer full.
+    pub write: Option<usize>,
     /// UDP: the coarse timer of the sender, if it has one.
     pub ticks: Option<Ticks>,
     /// True for one direction of a telephone call, which is rated.

@@ -10,6 +10,7 @@ use crate::model::{
 };
 use aerostat_node::ip::apps;
 use aerostat_node::ip::emodel;
+use aerostat_node::ip::tcp::TcpOptions;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::Duration;
 use std::collections::btree_map::Entry;
@@ -112,6 +113,7 @@ fn flow(
         destination,
         kind,
         port,
+        write: write(section, lab, (from, near), d),
         ticks,
         voice: section.kind.value.0 == Kind::Voice,
         start,
@@ -169,7 +171,9 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
             given.at,
             "size has no effect on tcp, which always writes as much as its socket takes",
         )
-        .hint("leave it out; kind: rr writes messages of a size");
+        .hint(
+            "leave it out; 'write' is the size of writes, and kind: rr writes messages of a size",
+        );
     }
     let at = (section.rate.as_ref()).map_or(section.place, |rate| rate.at);
     let rate = section.rate.as_ref().map(|rate| rate.value.0);
@@ -199,6 +203,36 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
             }
         }
     })
+}
+
+/// The size of a sender's writes.
+fn write(
+    section: &TrafficFile,
+    lab: &Lab,
+    (from, behind): (NodeId, Option<usize>),
+    d: &mut Diagnostics,
+) -> Option<usize> {
+    /// Each write is a step of its own while the buffer has room.
+    const WRITES: usize = 1 << 16;
+    let given = section.write.as_ref()?;
+    let octets = given.value.0;
+    let buffer = match &lab.node(from).kind {
+        NodeKind::Host(host) if behind.is_none() => host.tcp.params.send_buffer.0,
+        _ => TcpOptions::default().send_buffer,
+    };
+    if section.kind.value.0 != Kind::Tcp {
+        d.error(given.at, "write is for tcp")
+            .rests_in(section.place, ["kind"]);
+    } else if !(1..=MAX_MESSAGE).contains(&octets) {
+        d.error(given.at, format!("a write has 1 to {MAX_MESSAGE} octets"));
+    } else if buffer / octets > WRITES {
+        let text = format!(
+            "a send buffer of {buffer} octets holds more than {WRITES} such writes, the most"
+        );
+        d.error(given.at, text)
+            .hint("a smaller 'send_buffer' of the host, or larger writes");
+    }
+    Some(octets)
 }
 
 /// The rate of packets of `size` octets.

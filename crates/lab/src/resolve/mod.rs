@@ -22,6 +22,7 @@ mod permanent;
 mod ports;
 mod pseudowires;
 pub(crate) mod sockets;
+mod tcp;
 mod timers;
 
 pub(crate) use ip::{Owners, Step, owners, trace};

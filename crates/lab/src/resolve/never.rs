@@ -35,7 +35,12 @@ pub(crate) fn kernels(file: &LabFile) -> Vec<(Span, String)> {
         let text = format!("in virtual time {} is no Linux kernel", name.value.0);
         Some((kernel.at, text))
     });
-    wanted.collect()
+    let keys = file
+        .hosts
+        .0
+        .iter()
+        .flat_map(|(_, host)| super::tcp::in_virtual_time(host));
+    wanted.chain(keys).collect()
 }
 
 fn after_the_end(file: &LabFile, until: &At<Time>, d: &mut Diagnostics) {

@@ -1,6 +1,6 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, clip, cpu, direct, lane, mpoa};
+use super::{Class, Names, clip, cpu, direct, lane, mpoa, tcp};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{
@@ -8,7 +8,7 @@ use crate::file::{
 };
 use crate::model::{
     Attachment, Cable, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId,
-    Node, NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
+    Node, NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch,
 };
 use crate::plan::{self, Kind};
 use aerostat_node::atm::CellRate;
@@ -431,11 +431,9 @@ impl Builder<'_> {
             Some(elan) => self.ip(text, elan, host.ip.value.0, host.ip.at, d),
             None => host.ip.value.0,
         };
-        let tcp = host.tcp.as_ref();
-        if let Some(buffer) = tcp.and_then(|tcp| tcp.buffer.as_ref())
-            && !(2048..=64 << 20).contains(&buffer.value.0)
-        {
-            d.error(buffer.at, "a TCP buffer has 2KiB to 64MiB");
+        let tcp = tcp::of(host, d);
+        if let Some(elan) = elan {
+            tcp::fits(&tcp, host, self.lab.elan(elan).ip_mtu(), d);
         }
         self.finish(NodeKind::Host(Host {
             attachment,
@@ -457,14 +455,7 @@ impl Builder<'_> {
                 .filter(|_| elan.is_none_or(|elan| self.lab.elan(elan).clip.is_none()))
                 .map(Box::new),
             nhrp: None,
-            tcp: Tcp {
-                congestion: tcp
-                    .and_then(|tcp| tcp.congestion.as_ref())
-                    .map_or(Tcp::USUAL.congestion, |congestion| congestion.value.0),
-                buffer: tcp
-                    .and_then(|tcp| tcp.buffer.as_ref())
-                    .map_or(Tcp::USUAL.buffer, |buffer| buffer.value.0),
-            },
+            tcp,
             cpu: cpu::of(text, host, d),
             intake: cpu::intake(host, d),
             ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),

@@ -5,7 +5,7 @@ use super::{
     with_parameters, word,
 };
 use crate::model::{
-    Attachment, Cable, Congestion, Costs, CpuConfig, Expect, Forwarding, Host, IntakeConfig,
+    Attachment, Cable, Costs, CpuConfig, Expect, Forwarding, Host, IntakeConfig,
     IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind, Outside,
     OutsideTrunk, OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
 };
@@ -175,7 +175,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         neighbours,
         mpoa,
         nhrp,
-        tcp: Tcp { congestion, buffer },
+        tcp,
         cpu,
         intake,
         ilmi,
@@ -198,13 +198,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         "neighbours": named(neighbours.iter().map(|(ip, mac)| (text(ip), text(mac).into()))),
         "mpoa": mpoa.as_deref().map(of_mpc),
         "nhrp": nhrp.as_ref().map(of_nhc),
-        "tcp": {
-            "congestion": match congestion {
-                Congestion::Cubic => "cubic",
-                Congestion::Reno => "reno",
-            },
-            "buffer_octets": buffer,
-        },
+        "tcp": of_tcp(tcp),
         "ilmi": ilmi,
         "uni": text(uni),
         "kernel": kernel,
@@ -247,6 +241,25 @@ fn of_cpu(cpu: &CpuConfig) -> Value {
         "jitter_ppm": jitter,
         "queue_packets": queue,
     })
+}
+
+/// Congestion control, default buffer, and the parameters that the file gives.
+fn of_tcp(tcp: &Tcp) -> Value {
+    let Tcp {
+        congestion,
+        buffer,
+        params,
+        given: _,
+    } = tcp;
+    let all = map_of(params).into_iter();
+    let given = all.filter(|(name, _)| {
+        let mut units = ["", "_s", "_octets"].into_iter();
+        units.any(|unit| name.strip_suffix(unit).is_some_and(|key| tcp.has(key)))
+    });
+    let mut own: Map<String, Value> = given.collect();
+    own.insert("congestion".into(), congestion.name().into());
+    own.insert("buffer_octets".into(), (*buffer).into());
+    own.into()
 }
 
 fn of_mpc(mpc: &Mpc) -> Value {

@@ -65,6 +65,7 @@ hosts:
     sockets: [{ name: mouth, call: x/e1 }]
   w: { on: s2, elan: b, ip: 10.2.0.12, bridge: { wt: 10.2.0.21 }, ethernet: {} }
   z: { on: s2, elan: f, ip: 10.6.0.10 }
+  linux: { on: s1, elan: a, ip: 10.1.0.77, kernel: true, tcp: {} }
   p: { on: s1, elan: c, ip: 10.3.0.10, nhrp: { key: { spi: 4, secret: k } } }
   q: { on: s1, elan: d, ip: 10.4.0.10 }
 traffic:
@@ -255,6 +256,7 @@ TrafficFile.poisson || traffic.u.poisson=true
 TrafficFile.port || traffic.u.port=99
 TrafficFile.tick || traffic.u.tick=10ms
 TrafficFile.spacing | traffic.u.tick=200ms | traffic.u.tick=200ms traffic.u.spacing=1ms
+TrafficFile.write | traffic=[{name: u, from: x, to: y, kind: tcp}] | traffic=[{name: u, from: x, to: y, kind: tcp, write: 8192}]
 TrafficFile.size || traffic.u.size=99
 TrafficFile.start || traffic.u.start=0s
 TrafficFile.duration || traffic.u.duration=9s
@@ -321,6 +323,7 @@ fn changes_of_parameters() -> String {
         for Parameter { name, range, .. } in keys().parameters() {
             let second = Duration::from_secs(1);
             let near = match range.default {
+                Param::Time(time) if time < second => [time + time; 2].map(Param::Time),
                 Param::Time(time) => [time + second, time.saturating_sub(second)].map(Param::Time),
                 Param::Count(count) => [count + 1, count.saturating_sub(1)].map(Param::Count),
                 Param::Rate(PerSecond(rate)) => {
@@ -330,7 +333,12 @@ fn changes_of_parameters() -> String {
                 Param::Flag(flag) => [Param::Flag(!flag); 2],
             };
             let near = near.into_iter().find(|near| range.contains(*near)).unwrap();
-            let path = path.replace("NAME", "c");
+            let of = if path.starts_with("hosts") {
+                "linux"
+            } else {
+                "c"
+            };
+            let path = path.replace("NAME", of);
             lines += &format!("{section}.{name} || {path}.{name}={near}\n");
         }
     }

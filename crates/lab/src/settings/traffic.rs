@@ -22,6 +22,7 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
         port: _,
         destination,
         kind,
+        write,
         ticks,
         voice,
         start,
@@ -40,7 +41,7 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
         FlowKind::Ping { size, rate: r } => ("ping", Some(size), Some(rate(r)), None),
         FlowKind::Rr { size } => ("rr", Some(size), None, None),
     };
-    json!({
+    let mut all = json!({
         "from": from,
         "to": to,
         "destination": text(destination),
@@ -55,7 +56,11 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
         "waits": waits,
         "duration_s": duration.map(seconds),
         "expect": expected(*expect),
-    })
+    });
+    if let Some(octets) = write {
+        all["write_octets"] = (*octets).into();
+    }
+    all
 }
 
 pub(super) fn of_fault(lab: &Lab, fault: &Fault) -> Value {

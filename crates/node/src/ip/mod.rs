@@ -22,6 +22,7 @@ mod routes;
 pub mod source_ports;
 pub mod stack;
 pub mod stats;
+pub mod tcp;
 
 #[cfg(test)]
 mod tests;

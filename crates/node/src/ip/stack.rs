@@ -19,20 +19,22 @@
 //!
 //! **Standards**: RFC 826, 791, 792, 768, 9293 (window scale RFC 7323), 5681 (Reno), 9438 (CUBIC); see smoltcp for
 //! details. **Not implemented**: IP fragments (datagrams above the MTU are refused where they are made, fragments
-//! received are dropped), IPv6, TCP time stamps, retransmission by selective acknowledgements (smoltcp goes back to the
-//! first gap). **Deviations** of ARP from Linux: see [`super::neighbours`]. A program is not told that its packets are
+//! received are dropped), IPv6; [`super::tcp`] has the limits of TCP. **Deviations** of ARP from Linux: see [`super::neighbours`]. A program is not told that its packets are
 //! dropped.
 
 mod device;
 mod link;
+mod syn;
 
+pub use super::tcp::{AckDelay, Congestion, TcpOptions};
 pub use link::Place;
 
-use super::apps::{App, AppCommand, AppId, AppResult, Net, Offer};
+use super::apps::{App, AppCommand, AppId, AppKind, AppResult, Net, Offer};
 use super::neighbours::{ArpParams, NeighbourCounters, NeighbourView};
 use super::packet::ETHERNET_HEADER;
 use super::random;
 use super::routes::StaticRoute;
+use super::tcp::{micros, set_clock, until_tick};
 use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
 use device::Queues;
 use link::{Link, LinkOutput};
@@ -44,46 +46,15 @@ use smoltcp::wire::{
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
+use syn::Syn;
 
 /// How long to wait when smoltcp wants to be polled again although it has no work.
 pub const STALL_RETRY: Duration = Duration::from_millis(1);
-/// Limit of rounds at one instant in which programs and network are served alternately.
+/// Limit of rounds at one instant in which programs and network are served alternately, besides one for each write that
+/// a send buffer holds.
 const ROUNDS: usize = 64;
 /// Limit of programs on one host.
 const MAX_APPS: usize = 2 * 10_000 + 1024;
-
-/// The congestion control of TCP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Congestion {
-    /// CUBIC, RFC 9438.
-    #[default]
-    Cubic,
-    /// Reno, RFC 5681, which hosts had in 1999.
-    Reno,
-    /// No congestion control: only the receiver's window limits the sender.
-    None,
-}
-
-/// Options of every TCP socket of a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TcpOptions {
-    /// Congestion control.
-    pub congestion: Congestion,
-    /// Receive buffer, octets; above 65535 the window is scaled.
-    pub receive_buffer: usize,
-    /// Send buffer, octets.
-    pub send_buffer: usize,
-}
-
-impl Default for TcpOptions {
-    fn default() -> Self {
-        Self {
-            congestion: Congestion::Cubic,
-            receive_buffer: 256 << 10,
-            send_buffer: 256 << 10,
-        }
-    }
-}
 
 /// Configuration of a host.
 #[derive(Clone, Debug)]
@@ -180,6 +151,12 @@ pub struct Stack {
     output: VecDeque<StackOutput>,
     deadline: Option<Instant>,
     next_ident: u16,
+    /// What changes in segments with SYN.
+    syn: Option<Syn>,
+    /// The time of any tick of delayed acknowledgements.
+    phase: Duration,
+    /// Writes of one program that the send buffer of a connection holds.
+    writes: usize,
     counters: StackCounters,
 }
 
@@ -201,6 +178,9 @@ impl Stack {
         debug_assert!(fits, "an empty table has room for one address");
         Ok(Self {
             next_ident: hardware_ident(&config),
+            syn: Syn::of(&config.tcp),
+            phase: phase(&config),
+            writes: 0,
             config,
             interface,
             sockets: SocketSet::new(Vec::new()),
@@ -291,6 +271,14 @@ impl Stack {
                     return Err(Refused("too many programs"));
                 }
                 let id = spec.id;
+                if let AppKind::TcpSource {
+                    write: Some(octets),
+                    ..
+                } = spec.kind
+                {
+                    let writes = self.config.tcp.send_buffer / octets.max(1);
+                    self.writes = self.writes.max(writes + 1);
+                }
                 let app = App::new(spec, &self.config, now)?;
                 self.apps.insert(id, app);
             }
@@ -326,7 +314,11 @@ impl Stack {
             EthernetProtocol::Ipv4 => {
                 let good = possible(frame.payload(), self.config.address);
                 if good {
-                    self.queues.received.push_back(bytes.to_vec());
+                    let mut bytes = bytes.to_vec();
+                    if let Some(syn) = self.syn {
+                        syn.apply(&mut bytes[ETHERNET_HEADER..]);
+                    }
+                    self.queues.received.push_back(bytes);
                 }
                 good
             }
@@ -343,7 +335,11 @@ impl Stack {
         let at = to_smoltcp(now);
         let mut settled = false;
         self.link.timeout(now);
-        for _ in 0..ROUNDS {
+        if self.config.tcp.timestamps {
+            set_clock(now);
+        }
+        for _ in 0..ROUNDS + self.writes {
+            self.set_ticks(now);
             let changed = self.interface.poll(at, &mut self.queues, &mut self.sockets);
             let looped = self.take_packets(now);
             self.take_frames();
@@ -371,6 +367,22 @@ impl Stack {
                 Some(now + STALL_RETRY)
             }
         };
+    }
+
+    /// With a clock of delayed acknowledgements: data that smoltcp reads now are acknowledged at the next tick.
+    fn set_ticks(&mut self, now: Instant) {
+        let AckDelay::Tick(tick) = self.config.tcp.ack_delay else {
+            return;
+        };
+        if self.queues.received.is_empty() {
+            return;
+        }
+        let delay = micros(until_tick(now, tick, self.phase));
+        for (_, socket) in self.sockets.iter_mut() {
+            if let Socket::Tcp(socket) = socket {
+                socket.set_ack_delay(Some(delay));
+            }
+        }
     }
 
     fn run_apps(&mut self, now: Instant) -> bool {
@@ -413,6 +425,9 @@ impl Stack {
     fn take_packets(&mut self, now: Instant) -> bool {
         let mut looped = false;
         while let Some(mut frame) = self.queues.sent.pop_front() {
+            if let Some(syn) = self.syn {
+                syn.apply(&mut frame[ETHERNET_HEADER..]);
+            }
             self.number(&mut frame);
             self.counters.packets += 1;
             if let Some(own) = self.link.send(frame, now) {
@@ -501,6 +516,9 @@ fn check(config: &StackConfig) -> Result<(), Refused> {
     if config.tcp.receive_buffer > 1 << 30 || config.tcp.send_buffer > 1 << 30 {
         return Err(Refused("a TCP buffer holds at most 1 GiB"));
     }
+    if config.tcp.mss.is_some_and(|mss| mss < 48) {
+        return Err(Refused("a TCP segment holds at least 48 octets"));
+    }
     Ok(())
 }
 
@@ -532,6 +550,18 @@ fn transport(frame: &[u8]) -> Option<Transport> {
 
 fn is_unicast(address: Ipv4Addr) -> bool {
     !address.is_unspecified() && !address.is_multicast() && !address.is_broadcast()
+}
+
+/// The phase of the host's clock of delayed acknowledgements. All hosts with one phase would acknowledge together.
+fn phase(config: &StackConfig) -> Duration {
+    match config.tcp.ack_delay {
+        AckDelay::Tick(tick) => {
+            let any = random::derived_seed(config.seed, &config.name, "ack-tick");
+            let tick = u64::try_from(tick.as_micros()).unwrap_or(u64::MAX);
+            Duration::from_micros(any % tick.max(1))
+        }
+        AckDelay::Never | AckDelay::After(_) => Duration::ZERO,
+    }
 }
 
 fn hardware_ident(config: &StackConfig) -> u16 {

@@ -32,6 +32,7 @@ mod slow_hosts;
 mod slow_nodes;
 mod sockets;
 mod starts;
+mod tcp;
 mod theory;
 mod versions;
 

@@ -26,6 +26,8 @@ pub(super) struct Column {
     pub(super) kind: Kind,
     /// True if it may be empty: `null`.
     pub(super) null: bool,
+    /// True if rows may lack it; CSV lacks it if all rows do.
+    pub(super) rare: bool,
     /// Its meaning.
     pub(super) what: Cow<'static, str>,
 }
@@ -74,6 +76,7 @@ const fn column(name: &'static str, kind: Kind, what: &'static str) -> Column {
         name,
         kind,
         null: false,
+        rare: false,
         what: Cow::Borrowed(what),
     }
 }
@@ -82,6 +85,12 @@ impl Column {
     /// The same column, which may be empty.
     pub(super) const fn or_null(mut self) -> Self {
         self.null = true;
+        self
+    }
+
+    /// The same column, which rows may lack.
+    pub(super) const fn or_missing(mut self) -> Self {
+        self.rare = true;
         self
     }
 
@@ -113,7 +122,8 @@ impl Column {
 
 /// Adds the columns to the schema of an object. With `open` any column may be missing or empty.
 fn describe(schema: &mut Value, columns: &[Column], open: bool) {
-    let names: Vec<_> = columns.iter().map(|column| column.name).collect();
+    let always = columns.iter().filter(|column| !column.rare);
+    let names: Vec<_> = always.map(|column| column.name).collect();
     let properties = columns
         .iter()
         .map(|column| (column.name.to_owned(), column.schema(open)));

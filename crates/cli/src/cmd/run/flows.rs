@@ -40,6 +40,7 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
         "jitter_max_us",
         "rtt_mean_us",
         "r_factor",
+        "tcp",
     ]);
     rows.title = "flows".into();
     let of_ping = |flow: &Flow| matches!(flow.kind, FlowKind::Ping { .. });
@@ -69,11 +70,15 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
                 of(&path.variation, path.variation.max_us),
                 of(&path.round_trip, path.round_trip.mean_us),
                 path.quality.map(|quality| rounded(quality.r, 1)).into(),
+                lab.tcp_of(model).into(),
             ]);
         }
     }
     if !lab.traffic.iter().any(of_ping) {
         rows.drop_column("answered");
+    }
+    if !lab.traffic.iter().any(|flow| lab.tcp_of(flow).is_some()) {
+        rows.drop_column("tcp");
     }
     rows
 }
@@ -269,7 +274,7 @@ fn object(lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) -> Valu
     let refused: Map<String, Value> = refused
         .map(|(why, packets)| (why.to_string(), (*packets).into()))
         .collect();
-    json!({
+    let mut object = json!({
         "name": flow.name,
         "from": from,
         "to": to,
@@ -303,7 +308,11 @@ fn object(lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) -> Valu
             "mouth_to_ear_ms": quality.delay.as_secs_f64() * 1e3,
             "lost_or_late_percent": quality.loss_percent,
         })),
-    })
+    });
+    if let Some(tcp) = lab.tcp_of(model) {
+        object["tcp"] = tcp.into();
+    }
+    object
 }
 
 fn summary(of: &Summary) -> Value {

@@ -146,7 +146,11 @@ fn csv(out: &mut impl Write, info: &TableInfo, rows: &[Value]) -> io::Result<()>
 
 /// Objects as rows; an inner object, such as `delay_us`, becomes columns of its own, such as `delay_us_mean`.
 fn flat_rows(info: &TableInfo, rows: &[Value]) -> Rows {
-    let columns = info.flat_columns();
+    let mut columns = info.flat_columns();
+    let lacked = |name: &str| rows.iter().all(|row| row.get(name).is_none());
+    for rare in info.columns.iter().filter(|column| column.rare) {
+        columns.retain(|path| path[..] != [rare.name] || !lacked(rare.name));
+    }
     let mut flat = Rows {
         columns: columns.iter().map(|path| path.join("_")).collect(),
         ..Rows::default()

@@ -71,6 +71,9 @@ enum Phase {
 pub(super) struct Source {
     caller: Caller,
     limit: Option<u64>,
+    /// Octets of each write, if the program does not fill the buffer, and those of the present write that are left.
+    write: Option<usize>,
+    unfinished: usize,
     contents: Contents,
     phase: Phase,
     /// Octets that the sink acknowledged on earlier connections.
@@ -83,10 +86,12 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(caller: Caller, limit: Option<u64>) -> Self {
+    pub(super) fn new(caller: Caller, limit: Option<u64>, write: Option<usize>) -> Self {
         Self {
             caller,
             limit,
+            write,
+            unfinished: 0,
             contents: Contents::new(),
             phase: Phase::Connecting,
             before: 0,
@@ -103,13 +108,18 @@ impl Source {
             .map_or(u64::MAX, |limit| limit - self.before - self.written)
     }
 
-    /// Fills the socket; true if any octets were written.
+    /// Fills the socket, or makes one write; true if any octets were written.
     fn fill(&mut self, socket: &mut tcp::Socket<'static>) -> bool {
         let before = self.written;
+        if let (Some(write), 0) = (self.write, self.unfinished) {
+            self.unfinished = write;
+        }
         while socket.can_send() {
-            let len = usize::try_from(self.left())
-                .unwrap_or(usize::MAX)
-                .min(CHUNK);
+            let most = match self.write {
+                Some(_) => self.unfinished.min(CHUNK),
+                None => CHUNK,
+            };
+            let len = usize::try_from(self.left()).unwrap_or(usize::MAX).min(most);
             let sent = socket
                 .send_slice(self.contents.at(self.written, len))
                 .unwrap_or(0);
@@ -117,6 +127,7 @@ impl Source {
                 break;
             }
             self.written += sent as u64;
+            self.unfinished = self.unfinished.saturating_sub(sent);
         }
         self.written > before
     }
@@ -140,6 +151,7 @@ impl Source {
             return self.finish(net, open || self.phase != Phase::Draining);
         }
         (self.before, self.written) = (self.result.octets, 0);
+        self.unfinished = 0;
         self.phase = Phase::Connecting;
         self.give_up = None;
     }

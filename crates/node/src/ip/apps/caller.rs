@@ -106,7 +106,7 @@ impl Caller {
         self.attempts = self.attempts.wrapping_add(1);
         let handle = net.tcp();
         let socket = net.sockets.get_mut::<Socket<'static>>(handle);
-        socket.set_nagle_enabled(self.nagle);
+        socket.set_nagle_enabled(net.options.nagle(self.nagle));
         // If the stack refuses this, the socket stays closed: a failed attempt.
         let _ = socket.connect(net.interface.context(), self.remote, port);
         self.handle = Some(handle);

@@ -54,8 +54,9 @@ impl<T: Default> Listener<T> {
         }
         if self.listening.is_none() && self.connections.len() < MAX_CONNECTIONS {
             let handle = net.tcp();
+            let nagle = net.options.nagle(false);
             let socket = net.tcp_at(handle);
-            socket.set_nagle_enabled(false);
+            socket.set_nagle_enabled(nagle);
             socket.set_timeout(Some(HANDSHAKE));
             // The socket is new and the port is not 0, so listening cannot fail.
             let listens = socket.listen(self.port);

@@ -21,7 +21,8 @@ use super::books::Refusal;
 use super::meter::PacketKey;
 use super::random;
 use super::source_ports::SourcePorts;
-use super::stack::{Congestion, StackConfig, TcpOptions};
+use super::stack::StackConfig;
+use super::tcp::TcpOptions;
 use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant, Refused};
 use caller::Caller;
@@ -112,6 +113,9 @@ pub enum AppKind {
         local_ports: Option<SourcePorts>,
         /// Octets to send; with `None`, as many as the duration allows.
         octets: Option<u64>,
+        /// Octets of each write, at least 1; with `None`, the program fills the send buffer. TCP may send before the
+        /// next write, and a write that does not fit the buffer goes there in parts.
+        write: Option<usize>,
     },
     /// Accepts connections, checks the received octets and discards them.
     TcpSink {
@@ -206,15 +210,7 @@ pub(super) struct Net<'a> {
 impl Net<'_> {
     /// A closed TCP socket with the host's options.
     fn tcp(&mut self) -> SocketHandle {
-        let mut socket = tcp::Socket::new(
-            tcp::SocketBuffer::new(vec![0; self.options.receive_buffer]),
-            tcp::SocketBuffer::new(vec![0; self.options.send_buffer]),
-        );
-        socket.set_congestion_control(match self.options.congestion {
-            Congestion::Cubic => tcp::CongestionControl::Cubic,
-            Congestion::Reno => tcp::CongestionControl::Reno,
-            Congestion::None => tcp::CongestionControl::None,
-        });
+        let mut socket = self.options.socket();
         socket.set_timeout(Some(TCP_TIMEOUT));
         socket.set_keep_alive(Some(KEEP_ALIVE));
         self.sockets.add(socket)
@@ -384,11 +380,15 @@ fn program(kind: AppKind, id: AppId, config: &StackConfig) -> Result<Box<dyn Pro
             port,
             local_ports,
             octets,
+            write,
         } => {
+            if write == Some(0) {
+                return Err(Refused("a write has at least one octet"));
+            }
             let remote = remote(to, port)?;
             let ports = calling(local_ports, dynamic)?;
             let caller = Caller::new(remote, ports, config.life, true);
-            Ok(Box::new(bulk::Source::new(caller, octets)))
+            Ok(Box::new(bulk::Source::new(caller, octets, write)))
         }
         AppKind::TcpSink { port } => Ok(Box::new(bulk::Sink::new(listening(port)?))),
         AppKind::UdpSource {

@@ -34,6 +34,7 @@ fn bulk(octets: Option<u64>) -> AppKind {
         port: 5001,
         local_ports: Some(SourcePorts::every(40_000, 1)),
         octets,
+        write: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod arp;
 mod hosts;
 mod restarts;
 mod routers;
+mod tcp;
 mod wire;
 
 fn every(interval: Duration) -> PacketRate {

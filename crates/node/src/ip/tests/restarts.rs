@@ -23,6 +23,7 @@ fn source(octets: Option<u64>) -> AppKind {
         port: 5001,
         local_ports: PORTS,
         octets,
+        write: None,
     }
 }
 

@@ -207,6 +207,7 @@ fn bulk(forwarding: Forwarding, window: usize) -> (f64, u64, u64) {
             port: 5001,
             local_ports: None,
             octets,
+            write: None,
         },
         0,
     );

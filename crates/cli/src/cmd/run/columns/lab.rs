@@ -88,6 +88,7 @@ pub(super) const TABLES: &[TableInfo] = &[
             group("jitter_us", TIMES, "difference of the delays of a packet and the one before; its values are null if fewer than two packets were delivered"),
             group("rtt_us", TIMES, "round trips of echoes").or_null(),
             group("call", CALL, "rating of a telephone call").or_null(),
+            text("tcp", "implementation and congestion control of the sender's TCP; only of flows with a host that has the key `tcp`, or with `write`").or_missing(),
         ]),
     },
     TableInfo {

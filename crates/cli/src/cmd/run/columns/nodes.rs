@@ -47,6 +47,7 @@ fn of_row(column: &inspect::Column) -> Column {
             inspect::Kind::Count => Kind::Count,
         },
         null: false,
+        rare: false,
         what: Cow::Owned(column.what()),
     }
 }

@@ -1,0 +1,342 @@
+//! The section `tcp` of hosts.
+
+use crate::diag::{Diagnostics, Span};
+use crate::file::{HostFile, TcpFile};
+use crate::model::{ByKernel, Congestion, GivenKey, KEYS, Tcp, TcpParams};
+use aerostat_node::ip::tcp::STACK;
+use aerostat_proto::parameters::Octets;
+
+/// The largest window without window scaling, octets, and one more: a buffer of 64 KiB never announces all of it.
+const UNSCALED: usize = 64 << 10;
+
+/// The TCP settings of a host.
+pub(super) fn of(host: &HostFile, d: &mut Diagnostics) -> Tcp {
+    let Some(file) = &host.tcp else {
+        return Tcp::USUAL;
+    };
+    if let Some(buffer) = &file.buffer
+        && !TcpParams::RANGES
+            .send_buffer
+            .contains(Octets(buffer.value.0))
+    {
+        d.error(buffer.at, "a TCP buffer has 2KiB to 64MiB");
+    }
+    let (tcp, keys) = (values(file), places(file));
+    let at = |key: &str| {
+        keys.iter()
+            .find(|(name, _)| *name == key)
+            .map(|(_, at)| *at)
+    };
+    contradictions(&tcp, at, d);
+    followed(host, &tcp, at, d);
+    let given = keys.into_iter().map(|(name, at)| {
+        let (file, line, column) = d.locate(at);
+        let place = format!("{file}:{line}:{column}");
+        GivenKey { name, place }
+    });
+    Tcp {
+        given: given.collect(),
+        ..tcp
+    }
+}
+
+/// The values of a section, without its keys.
+fn values(file: &TcpFile) -> Tcp {
+    let buffer = file.buffer.as_ref();
+    let buffer = buffer.map_or(Tcp::USUAL.buffer, |buffer| buffer.value.0);
+    let mut params = TcpParams {
+        send_buffer: Octets(buffer),
+        receive_buffer: Octets(buffer),
+        ..TcpParams::DEFAULT
+    };
+    file.given.apply(&mut params);
+    let congestion = file.congestion.as_ref();
+    Tcp {
+        congestion: congestion.map_or(Tcp::USUAL.congestion, |congestion| congestion.value.0),
+        buffer,
+        params,
+        given: Vec::new(),
+    }
+}
+
+/// The keys that the section has, with the places of their values.
+fn places(file: &TcpFile) -> Vec<(&'static str, Span)> {
+    let congestion = file.congestion.as_ref().map(|key| ("congestion", key.at));
+    let buffer = file.buffer.as_ref().map(|key| ("buffer", key.at));
+    let own = congestion.into_iter().chain(buffer);
+    own.chain(file.given.iter()).collect()
+}
+
+fn contradictions(tcp: &Tcp, at: impl Fn(&str) -> Option<Span>, d: &mut Diagnostics) {
+    let delays = [at("delayed_ack"), at("ack_tick")];
+    if let (Some(first), Some(second)) = delays.into() {
+        d.error(
+            first.max(second),
+            "a delay and a tick: an acknowledgement waits for one of them",
+        )
+        .see(first.min(second), "the other one is here");
+    }
+    if let (1, Some(every), Some(delay)) = (
+        tcp.params.ack_every,
+        at("ack_every"),
+        delays[0].or(delays[1]),
+    ) {
+        d.error(delay, "with 'ack_every: 1' no acknowledgement is delayed")
+            .see(every, "each segment is acknowledged at once here");
+    }
+    if let (false, Some(scaling)) = (tcp.params.window_scaling, at("window_scaling"))
+        && tcp.params.receive_buffer.0 > UNSCALED
+        && let Some(buffer) = at("receive_buffer").or(at("buffer"))
+    {
+        d.error(
+            buffer,
+            "without window scaling a window has at most 65535 octets",
+        )
+        .see(scaling, "it is switched off here");
+    }
+}
+
+/// Reports keys that this host cannot follow.
+fn followed(host: &HostFile, tcp: &Tcp, at: impl Fn(&str) -> Option<Span>, d: &mut Diagnostics) {
+    let kernel = host.kernel.as_ref().is_some_and(|kernel| kernel.value);
+    for follows in &KEYS {
+        let Some(at) = at(follows.key) else {
+            continue;
+        };
+        if kernel {
+            if let ByKernel::Never(why) = follows.kernel {
+                d.warning(
+                    at,
+                    format!("a Linux kernel does not follow {}: {why}", follows.key),
+                )
+                .hint("without 'kernel: true', and in virtual time, the host follows it");
+            }
+        } else if let Some(why) = not_embedded(tcp, follows.key, follows.embedded) {
+            d.error(
+                at,
+                format!("TCP of embedded hosts ({STACK}) cannot do this: {why}"),
+            )
+            .hint("a host with 'kernel: true' can, with 'aerostat up'");
+        }
+    }
+    if kernel
+        && tcp.congestion == Congestion::None
+        && let Some(at) = at("congestion")
+    {
+        d.error(at, "a Linux kernel has no TCP without congestion control");
+    }
+}
+
+/// Why an embedded host cannot follow the key with its present value, if it cannot.
+fn not_embedded(tcp: &Tcp, key: &str, why: Option<&'static str>) -> Option<&'static str> {
+    let usual = match key {
+        "congestion" => {
+            let kernel = matches!(tcp.congestion, Congestion::Kernel(_));
+            return kernel.then_some("its congestion control is cubic, reno or none");
+        }
+        // What it does anyway may be said.
+        "sack" => !tcp.params.sack,
+        "min_rto" => tcp.params.min_rto == TcpParams::DEFAULT.min_rto,
+        _ => false,
+    };
+    why.filter(|_| !usual)
+}
+
+/// Keys of kernel hosts that a run in virtual time does not follow.
+pub(super) fn in_virtual_time(host: &HostFile) -> Vec<(Span, String)> {
+    let kernel = host.kernel.as_ref().is_some_and(|kernel| kernel.value);
+    let Some(file) = host.tcp.as_ref().filter(|_| kernel) else {
+        return Vec::new();
+    };
+    let (tcp, keys) = (values(file), places(file));
+    let all = keys.into_iter().filter_map(|(key, at)| {
+        let follows = KEYS.iter().find(|follows| follows.key == key)?;
+        let why = not_embedded(&tcp, key, follows.embedded)?;
+        let text = format!("in virtual time the host's TCP is {STACK}: {why}");
+        Some((at, text))
+    });
+    all.collect()
+}
+
+/// Warns of a segment size that the MTU of the host's network does not reach.
+pub(super) fn fits(tcp: &Tcp, host: &HostFile, mtu: u16, d: &mut Diagnostics) {
+    const HEADERS: u16 = 40;
+    let mss = host.tcp.as_ref().and_then(|file| file.given.at("mss"));
+    let most = mtu.saturating_sub(HEADERS);
+    if let Some(at) = mss.filter(|_| tcp.params.mss > most) {
+        let text = format!("an IP packet of {mtu} octets holds no segment above {most} octets");
+        d.warning(at, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{NodeKind, Tcp};
+    use crate::resolve::tests::SMALL;
+    use aerostat_node::ip::tcp::{AckDelay, Congestion};
+    use aerostat_proto::Duration;
+
+    /// What is said of a host with this section; errors stop at the first line.
+    fn said(section: &str, kernel: &str) -> String {
+        match crate::parse("t.atm.yml", &lab(section, kernel), &[]) {
+            Ok(checked) => checked.warnings.to_string(),
+            Err(d) => d.to_string(),
+        }
+    }
+
+    fn lab(section: &str, kernel: &str) -> String {
+        let host = format!("ip: 10.1.0.10, tcp: {{ {section} }}{kernel}");
+        SMALL.replace("ip: 10.1.0.10", &host)
+    }
+
+    fn tcp(section: &str) -> Tcp {
+        let checked = crate::parse("t.atm.yml", &lab(section, ""), &[]);
+        let lab = checked.unwrap_or_else(|d| panic!("{d}")).lab;
+        let id = lab.find("x").expect("x");
+        match &lab.node(id).kind {
+            NodeKind::Host(host) => host.tcp.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn keys_become_options_of_the_embedded_stack() {
+        let usual = tcp("").options();
+        assert_eq!(usual, Tcp::USUAL.options());
+        assert_eq!((usual.send_buffer, usual.receive_buffer), (65_536, 65_536));
+        let buffers = tcp("buffer: 32KiB, receive_buffer: 9136").options();
+        assert_eq!(
+            (buffers.send_buffer, buffers.receive_buffer),
+            (32_768, 9136)
+        );
+        let text = "congestion: none, mss: 512, nagle: false, ack_tick: 200ms, timestamps: true, \
+            window_scaling: false, sack: false";
+        let all = tcp(text).options();
+        assert_eq!(all.congestion, Congestion::None);
+        assert_eq!((all.mss, all.nagle), (Some(512), Some(false)));
+        assert_eq!(all.ack_delay, AckDelay::Tick(Duration::from_millis(200)));
+        assert_eq!(
+            (all.timestamps, all.window_scaling, all.sack),
+            (true, false, false)
+        );
+        assert_eq!(tcp("ack_every: 1").options().ack_delay, AckDelay::Never);
+        assert_eq!(tcp("congestion: reno").embedded_name(), "smoltcp 0.14 reno");
+        let place = tcp("congestion: reno").place("congestion").to_owned();
+        assert!(place.starts_with("t.atm.yml:"), "{place}");
+    }
+
+    #[test]
+    fn what_a_host_cannot_follow_is_said_with_the_host_that_can() {
+        for (section, says) in [
+            (
+                "min_rto: 200ms",
+                "the shortest retransmission timeout is 1 s",
+            ),
+            ("initial_window: 2", "the initial window is 2048 octets"),
+            ("sack: true", "a sender uses no selective acknowledgements"),
+            (
+                "congestion: vegas",
+                "its congestion control is cubic, reno or none",
+            ),
+        ] {
+            let text = said(section, "");
+            assert!(text.contains(says) && text.contains("error:"), "{text}");
+            assert!(text.contains("a host with 'kernel: true' can"), "{text}");
+            assert_eq!(said(section, ", kernel: true"), "", "{section}");
+            let checked = crate::parse("t.atm.yml", &lab(section, ", kernel: true"), &[]).unwrap();
+            let text = checked.in_virtual_time().warnings.to_string();
+            assert!(
+                text.contains("in virtual time the host's TCP is smoltcp 0.14"),
+                "{text}"
+            );
+            assert!(text.contains(says), "{text}");
+        }
+        for section in [
+            "min_rto: 1s",
+            "sack: false",
+            "initial_window: null",
+            "congestion: none",
+        ] {
+            assert_eq!(said(section, ""), "", "{section}");
+        }
+        for section in ["nagle: false", "delayed_ack: 200ms", "ack_tick: 200ms"] {
+            let text = said(section, ", kernel: true");
+            assert!(
+                text.contains("warning: a Linux kernel does not follow"),
+                "{text}"
+            );
+            assert_eq!(said(section, ""), "", "{section}");
+        }
+        let text = said("congestion: none", ", kernel: true");
+        assert!(text.contains("no TCP without congestion control"), "{text}");
+    }
+
+    #[test]
+    fn contradictions_and_sizes_are_found() {
+        for (section, says) in [
+            ("ack_every: 3", "ack_every is 1 to 2"),
+            (
+                "ack_every: 1, delayed_ack: 200ms",
+                "no acknowledgement is delayed",
+            ),
+            (
+                "delayed_ack: 200ms, ack_tick: 200ms",
+                "waits for one of them",
+            ),
+            (
+                "window_scaling: false, receive_buffer: 128KiB",
+                "at most 65535 octets",
+            ),
+            (
+                "window_scaling: false, buffer: 128KiB",
+                "at most 65535 octets",
+            ),
+            ("buffer: 1KiB", "a TCP buffer has 2KiB to 64MiB"),
+            ("send_buffer: 65MiB", "send_buffer is 2KiB to 64MiB"),
+            ("mss: 63", "mss is 64 to 65481"),
+            ("mss: 9000", "holds no segment above 1460 octets"),
+            (
+                "congestion: fast",
+                "expected cubic, reno or none, or for kernel hosts bbr",
+            ),
+        ] {
+            let text = said(section, "");
+            assert!(text.contains(says), "{section}: {text}");
+        }
+        assert_eq!(said("window_scaling: false, buffer: 64KiB", ""), "");
+    }
+
+    #[test]
+    fn a_write_is_for_tcp_and_has_a_size() {
+        let with = |flow: &str, section: &str| {
+            let text = lab(section, "");
+            let text = format!("{text}traffic: [{{ from: x, to: y, {flow} }}]\n");
+            crate::parse("t.atm.yml", &text, &[])
+        };
+        for (flow, says) in [
+            ("kind: rr, write: 10", "write is for tcp"),
+            ("kind: tcp, write: 0", "a write has 1 to 1048576 octets"),
+            ("kind: tcp, write: 2MiB", "a write has 1 to 1048576 octets"),
+            ("kind: tcp, write: 10", "holds more than 65536 such writes"),
+        ] {
+            let d = with(flow, "buffer: 1MiB").expect_err("an error");
+            assert!(d.to_string().contains(says), "{d}");
+        }
+        let checked = with("kind: tcp, write: 8KiB", "").expect("a lab");
+        let flow = &checked.lab.traffic[0];
+        assert_eq!(flow.write, Some(8192));
+        assert_eq!(
+            checked.lab.tcp_of(flow).as_deref(),
+            Some("smoltcp 0.14 cubic")
+        );
+        let checked = with("kind: tcp", "congestion: reno").expect("a lab");
+        let flow = &checked.lab.traffic[0];
+        assert_eq!(
+            checked.lab.tcp_of(flow).as_deref(),
+            Some("smoltcp 0.14 reno")
+        );
+        let plain = format!("{SMALL}traffic: [{{ from: x, to: y, kind: tcp }}]\n");
+        let lab = crate::parse("t.atm.yml", &plain, &[]).expect("a lab").lab;
+        assert_eq!(lab.tcp_of(&lab.traffic[0]), None);
+    }
+}
