@@ -5,9 +5,9 @@ use super::{
     with_parameters, word,
 };
 use crate::model::{
-    Attachment, Cable, Costs, CpuConfig, Expect, Forwarding, Host, IntakeConfig,
-    IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind, Outside,
-    OutsideTrunk, OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
+    Attachment, Cable, Costs, CpuConfig, Expect, Forwarding, Host, IntakeConfig, IntakeRate,
+    IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind, Outside, OutsideTrunk,
+    OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
 };
 use aerostat_node::host::Encapsulation;
 use aerostat_node::host::sockets::{Program, Role, Sending};
