@@ -86,17 +86,17 @@ impl Meter {
                     self.served = at + clock.elapsed();
                 }
             }
-            Notice::Event(event) if event.event == "socket.open" && event.node == CALLER => {
-                let took = event
-                    .fields
-                    .get("setup_us")
-                    .and_then(|us| us.parse::<u64>().ok());
-                let Some(us) = took else {
+            Notice::Event(step, _)
+                if step.trace().name == "socket.open" && step.node() == CALLER =>
+            {
+                let mut fields = step.trace().fields.iter();
+                let took = fields.find(|(key, _)| *key == "setup_us");
+                let Some(us) = took.and_then(|(_, us)| us.parse::<u64>().ok()) else {
                     return;
                 };
                 // The event has the time of the network, at which the program got its connection. Its microseconds
                 // were rounded down; with one more the turn cannot be a later one.
-                let open = Duration::from_secs_f64(event.time);
+                let open = step.at().since(Instant::ZERO);
                 let due = Instant::ZERO + open.saturating_sub(Duration::from_micros(us + 1));
                 let first = self.turns.partition_point(|turn| *turn < due);
                 let Some(began) = self.turns.get(first) else {

@@ -228,7 +228,7 @@ fn one_element(element: &Element) {
         }
     }
     if let Some(blli) = Blli::from_octets(&element.contents) {
-        assert_eq!(blli.octets(), element.contents);
+        assert_eq!(blli.octets(), &element.contents[..]);
     }
 }
 

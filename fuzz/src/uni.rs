@@ -108,7 +108,7 @@ fn element(feed: &mut Feed<'_>) -> Element {
             let id = table::DEFINITIONS[feed.below(table::DEFINITIONS.len())].id;
             let mut element = Element::new(id, Vec::new());
             element.instruction.0 = feed.u8() | 0x80;
-            element.contents = feed.octets(24).to_vec();
+            element.contents = feed.octets(24).into();
             return element;
         }
     };

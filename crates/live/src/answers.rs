@@ -99,8 +99,8 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         } => trace(driver, links, *data, *story).unwrap_or_else(Reply::Answer),
         Request::Events { follow } => {
             let forgotten = driver.story.forgotten();
-            let lines = driver.story.tell(*follow);
-            Reply::Stream(Answer::Ok(json!({ "forgotten": forgotten })), lines)
+            let steps = driver.story.tell(*follow);
+            Reply::Story(Answer::Ok(json!({ "forgotten": forgotten })), steps)
         }
     }
 }
@@ -540,7 +540,7 @@ fn past(driver: &Driver<'_>, names: &[String], story: bool) -> Result<Reply, Ans
     let (lab, past) = (driver.lab, &driver.world.captures.past);
     let links = links_of(lab, names)?;
     let steps = match story {
-        true => driver.story.events(),
+        true => driver.story.milestones(),
         false => Vec::new(),
     };
     let answer = json!({

@@ -177,6 +177,11 @@ impl Captures {
         self.keep_ladders(|ladder| ladder.event(event));
     }
 
+    /// True if somebody reads the events of the story among the messages.
+    pub(crate) const fn tells_story(&self) -> bool {
+        !self.ladders.is_empty()
+    }
+
     /// Removes ladders whose clients have closed the connection.
     fn keep_ladders(&mut self, mut keep: impl FnMut(&mut Ladder) -> bool) {
         let missed = &mut self.dropped;

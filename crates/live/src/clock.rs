@@ -49,9 +49,12 @@ impl Alarm {
     pub(crate) fn raw_fd(&self) -> i32 {
         self.fd.as_raw_fd()
     }
-    /// Sets the alarm to `at`; with `None` it never fires.
+    /// Sets the alarm to `at` or earlier; with `None` it need not fire. Most deadlines of a lab are put off long before
+    /// they are due, and to set a timer later costs more than to wake up once in vain. So an alarm stays that fires
+    /// before `at`: whoever wakes up sets it again.
     pub(crate) fn set(&mut self, at: Option<Instant>, now: Instant) -> io::Result<()> {
-        if self.armed == at && at.is_none_or(|at| at > now) {
+        let stays = |armed: Instant| armed > now && at.is_none_or(|at| armed <= at);
+        if self.armed.map_or(at.is_none(), stays) {
             return Ok(());
         }
         self.armed = at;

@@ -12,6 +12,7 @@ pub use client::{Client, Interrupted, PATIENCE};
 pub use server::{Connections, Counters, listen, serve};
 
 use crate::programs::Program;
+use crate::story::Steps;
 use rustix::fd::OwnedFd;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -204,6 +205,8 @@ pub enum Reply {
     Descriptors(Answer, Vec<OwnedFd>),
     /// The answer, followed by chunks until either side ends.
     Stream(Answer, Receiver<Vec<u8>>),
+    /// The answer, followed by events until either side ends.
+    Story(Answer, Receiver<Steps>),
 }
 
 /// A request on its way to the loop.

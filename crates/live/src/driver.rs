@@ -33,11 +33,11 @@ use crate::run::{Kernels, Notice, Report, UpError};
 use crate::runtime_dir::Claim;
 use crate::signals::Signals;
 use crate::stations::Stations;
-use crate::story::Story;
+use crate::story::{Step, Story};
 use crate::supervisor::LabProcesses;
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
-use aerostat_lab::event::{Event, Names};
+use aerostat_lab::event::Names;
 use aerostat_lab::model::{Lab, NodeId};
 use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::report::RunReport;
@@ -154,7 +154,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) story: Story,
     /// Events of the network that are not told yet.
     untold: VecDeque<(NodeId, Instant, Trace)>,
-    names: Names,
+    /// The names of the nodes.
+    nodes: Vec<Arc<str>>,
     /// The results at the time of the request to end. The effects of releasing calls are not part of them.
     found: Option<RunReport>,
     faults: Faults,
@@ -268,10 +269,14 @@ impl<'a> Driver<'a> {
             recorder: None,
             signals,
             keepers,
-            story: Story::default(),
+            story: Story::new(Names::new(lab)),
             untold: VecDeque::new(),
             commanded: Commanded::default(),
-            names: Names::new(lab),
+            nodes: lab
+                .nodes
+                .iter()
+                .map(|node| node.name.as_str().into())
+                .collect(),
             found: None,
             faults: Faults::of(lab),
             frames: FrameCounters::default(),
@@ -525,7 +530,7 @@ impl<'a> Driver<'a> {
             let (node, read) = (*node, watched.turn(now));
             if let Some(routes) = read {
                 let text = format!("{} routes read from the kernel", routes.len());
-                self.event(node, &Trace::detail("kernel.routes", text), now, tell);
+                self.event(node, Trace::detail("kernel.routes", text), now, tell);
                 self.world.command(node, HostCommand::Routes(routes), now);
             }
         }
@@ -542,7 +547,7 @@ impl<'a> Driver<'a> {
                 daemons::Event::Input(node, role, event) => {
                     self.world.daemon(node, (role, *event), now);
                 }
-                daemons::Event::Trace(node, trace) => self.event(node, &trace, now, tell),
+                daemons::Event::Trace(node, trace) => self.event(node, trace, now, tell),
             }
         }
     }
@@ -558,15 +563,13 @@ impl<'a> Driver<'a> {
             outside::Event::Up => self.world.outside_link(node, true, now),
             outside::Event::Down => self.world.outside_link(node, false, now),
             outside::Event::Cells(run) => self.world.outside_cells(node, run, now),
-            outside::Event::Trace(trace) => self.event(node, &trace, now, tell),
+            outside::Event::Trace(trace) => self.event(node, trace, now, tell),
         }
     }
 
-    /// Sends the data collected for peers outside.
+    /// Sends what has been collected for peers outside and for daemons. Daemons come last: what answers a peer has often
+    /// a message beside it that only tells a daemon, and a daemon that wakes up may take this processor from the peer.
     fn flush(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
-        if let Some(daemons) = &mut self.daemons {
-            daemons.flush(self.poll.registry());
-        }
         let mut told = std::mem::take(&mut self.told);
         for place in 0..self.outside.len() {
             let link = &mut self.outside[place];
@@ -577,6 +580,9 @@ impl<'a> Driver<'a> {
             }
         }
         self.told = told;
+        if let Some(daemons) = &mut self.daemons {
+            daemons.flush(self.poll.registry());
+        }
     }
 
     /// Handles the outputs of the network. Its events wait for [`Self::recount`], because a peer or a daemon must not
@@ -654,7 +660,7 @@ impl<'a> Driver<'a> {
     /// Reports the results of other threads, and a lack of descriptors for clients.
     fn others(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         while let Ok((node, trace)) = self.done.1.try_recv() {
-            self.event(node, &trace, now, tell);
+            self.event(node, trace, now, tell);
         }
         let exhausted = self.connections.counters().exhausted;
         if exhausted > 0 && self.exhausted == 0 {
@@ -678,8 +684,8 @@ impl<'a> Driver<'a> {
     /// Reports processes of the lab that have died.
     fn keepers(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         for trace in self.keepers.died() {
-            let event = Event::new(now, &self.lab.name, &trace);
-            self.tell_event(event, tell);
+            let step = Step::new(now, self.lab.name.as_str().into(), trace);
+            self.tell_step(step, tell);
         }
     }
 

@@ -35,7 +35,7 @@ pub mod run;
 pub mod runtime_dir;
 pub mod signals;
 mod stations;
-mod story;
+pub mod story;
 pub mod supervisor;
 pub mod tap;
 pub mod world;

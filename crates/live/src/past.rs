@@ -122,7 +122,7 @@ impl Past {
         let (lines, receiver) = sync_channel(CHUNKS);
         let lab = lab.clone();
         let work = move || {
-            let mut steps = steps.into_iter().filter(|step| step.milestone).peekable();
+            let mut steps = steps.into_iter().peekable();
             let names = Names::new(&lab);
             let mut chunk = String::new();
             for sent in &wanted {

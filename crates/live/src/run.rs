@@ -19,9 +19,10 @@ use crate::namespace::{self, Unprivileged};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
 use crate::signals::Signals;
 use crate::stations::Stations;
+use crate::story::Step;
 use crate::supervisor::LabProcesses;
 use aerostat_lab::build::{Builder, Flavour};
-use aerostat_lab::event::Event;
+use aerostat_lab::event::Names;
 use aerostat_lab::model::{Forwarding, Lab, NodeId, NodeKind, Tcp};
 use aerostat_lab::report::RunReport;
 use aerostat_node::host::Cable;
@@ -65,8 +66,8 @@ pub enum Notice<'a> {
         /// The ties with the parent process, for a lab that has depended on it until now.
         ties: Option<&'a Ties>,
     },
-    /// An event of the story.
-    Event(&'a Event),
+    /// An event of the story, with the names for ATM addresses in its text.
+    Event(&'a Step, &'a Names),
     /// The lab is releasing this number of calls.
     Stopping(usize),
     /// The loop begins a turn at this time of the lab: for measurements.

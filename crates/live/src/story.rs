@@ -1,38 +1,126 @@
 //! The events of a running lab: the latest ones, and clients that follow them.
+//!
+//! An event has no text before somebody reads it: most events are never read, and peers and daemons wait for the loop
+//! meanwhile. The thread of a client makes the text that the client reads.
 
-use aerostat_lab::event::Event;
+use aerostat_lab::event::{Event, Names};
+use aerostat_proto::{Instant, Trace};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use crate::control::STREAM_DEPTH;
 
 /// Limit of kept events.
 const HISTORY: usize = 20_000;
-/// Limit of octets of their lines.
+/// Limit of octets of their words.
 const HISTORY_OCTETS: usize = 8 * 1024 * 1024;
 
+/// An event of a node, or of the lab.
+#[derive(Debug)]
+pub struct Step {
+    at: Instant,
+    node: Arc<str>,
+    trace: Trace,
+}
+
+impl Step {
+    pub(crate) const fn new(at: Instant, node: Arc<str>, trace: Trace) -> Self {
+        Self { at, node, trace }
+    }
+    /// The time.
+    #[must_use]
+    pub const fn at(&self) -> Instant {
+        self.at
+    }
+    /// The name of the node, or of the lab.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+    /// The event without its time; ATM addresses in its text have no names.
+    #[must_use]
+    pub const fn trace(&self) -> &Trace {
+        &self.trace
+    }
+    /// The event for people and programs; ATM addresses in its text are replaced by names.
+    #[must_use]
+    pub fn event(&self, names: &Names) -> Event {
+        let mut event = Event::new(self.at, &self.node, &self.trace);
+        event.text = names.in_text(&event.text);
+        event
+    }
+    /// About the octets of its line.
+    fn octets(&self) -> usize {
+        let Trace {
+            name, text, fields, ..
+        } = &self.trace;
+        let fields = fields.iter().map(|(key, value)| key.len() + value.len());
+        self.node.len() + name.len() + text.len() + fields.sum::<usize>()
+    }
+}
+
+/// Events on their way to a client.
+#[derive(Debug)]
+pub struct Steps {
+    all: Vec<Arc<Step>>,
+    names: Arc<Names>,
+}
+
+impl From<Steps> for Vec<u8> {
+    /// One line of JSON for each event.
+    fn from(steps: Steps) -> Self {
+        let lines = steps.all.iter();
+        let lines = lines.map(|step| step.event(&steps.names).json() + "\n");
+        lines.collect::<String>().into_bytes()
+    }
+}
+
 /// History and followers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Story {
-    lines: VecDeque<String>,
+    steps: VecDeque<Arc<Step>>,
     octets: usize,
     followers: Vec<Follower>,
     forgotten: u64,
     missed: u64,
+    names: Arc<Names>,
 }
 
 #[derive(Debug)]
 struct Follower {
-    lines: SyncSender<Vec<u8>>,
+    steps: SyncSender<Steps>,
     missed: u64,
 }
 
 impl Story {
+    /// A story of nodes with these names for their addresses.
+    pub(crate) fn new(names: Names) -> Self {
+        Self {
+            steps: VecDeque::new(),
+            octets: 0,
+            followers: Vec::new(),
+            forgotten: 0,
+            missed: 0,
+            names: Arc::new(names),
+        }
+    }
+
+    /// Names for addresses.
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// Adds an event, and passes it to the clients that follow.
-    pub(crate) fn add(&mut self, event: &Event) {
-        let line = event.json() + "\n";
+    pub(crate) fn add(&mut self, step: Step) {
+        let step = Arc::new(step);
+        let names = &self.names;
         self.followers.retain_mut(|follower| {
-            match follower.lines.try_send(line.clone().into_bytes()) {
+            let steps = Steps {
+                all: vec![Arc::clone(&step)],
+                names: Arc::clone(names),
+            };
+            match follower.steps.try_send(steps) {
                 Ok(()) => true,
                 Err(TrySendError::Full(_)) => {
                     follower.missed += 1;
@@ -42,34 +130,34 @@ impl Story {
                 Err(TrySendError::Disconnected(_)) => false,
             }
         });
-        self.octets += line.len();
-        self.lines.push_back(line);
-        while self.lines.len() > HISTORY || self.octets > HISTORY_OCTETS {
-            let gone = self.lines.pop_front();
-            self.octets -= gone.map_or(0, |line| line.len());
+        self.octets += step.octets();
+        self.steps.push_back(step);
+        while self.steps.len() > HISTORY || self.octets > HISTORY_OCTETS {
+            let gone = self.steps.pop_front();
+            self.octets -= gone.map_or(0, |step| step.octets());
             self.forgotten += 1;
         }
     }
 
-    /// The events so far as one chunk of lines, and later ones if `follow` is set.
-    pub(crate) fn tell(&mut self, follow: bool) -> Receiver<Vec<u8>> {
-        let (lines, receiver) = sync_channel(STREAM_DEPTH);
-        let so_far: String = self.lines.iter().map(String::as_str).collect();
+    /// The events so far together, and later ones if `follow` is set.
+    pub(crate) fn tell(&mut self, follow: bool) -> Receiver<Steps> {
+        let (steps, receiver) = sync_channel(STREAM_DEPTH);
+        let so_far = Steps {
+            all: self.steps.iter().cloned().collect(),
+            names: Arc::clone(&self.names),
+        };
         // The channel is new and has room.
-        let _ = lines.try_send(so_far.into_bytes());
+        let _ = steps.try_send(so_far);
         if follow {
-            self.followers.push(Follower { lines, missed: 0 });
+            self.followers.push(Follower { steps, missed: 0 });
         }
         receiver
     }
 
-    /// The kept events.
-    pub(crate) fn events(&self) -> Vec<Event> {
-        let lines = self.lines.iter();
-        // The lines were made from events.
-        lines
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect()
+    /// The kept main steps.
+    pub(crate) fn milestones(&self) -> Vec<Event> {
+        let steps = self.steps.iter().filter(|step| step.trace.milestone);
+        steps.map(|step| step.event(&self.names)).collect()
     }
 
     /// Events that are no longer kept.
@@ -88,38 +176,43 @@ impl Story {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aerostat_proto::{Instant, Trace};
 
-    fn event(n: u64) -> Event {
-        Event::new(Instant::from_millis(n), "urku", &Trace::detail("x", "y"))
+    fn event(n: u64) -> Step {
+        Step::new(
+            Instant::from_millis(n),
+            "urku".into(),
+            Trace::detail("x", "y"),
+        )
     }
 
     #[test]
     fn history_then_what_follows_and_a_slow_follower_loses() {
-        let mut story = Story::default();
-        story.add(&event(1));
-        story.add(&event(2));
+        let mut story = Story::new(Names::default());
+        story.add(event(1));
+        story.add(event(2));
         let once = story.tell(false);
         let slow = story.tell(true);
-        assert_eq!(once.iter().map(|c| c.len()).sum::<usize>(), story.octets);
+        let line = |n| event(n).event(&Names::default()).json() + "\n";
+        let all: Vec<u8> = once.iter().flat_map(Vec::from).collect();
+        assert_eq!(all, (line(1) + &line(2)).into_bytes());
         for n in 0..STREAM_DEPTH as u64 {
-            story.add(&event(n));
+            story.add(event(n));
         }
         assert_eq!(story.missed(), 1);
         assert_eq!(slow.try_iter().count(), STREAM_DEPTH);
-        story.add(&event(3));
+        story.add(event(3));
         assert_eq!(slow.try_iter().count(), 1);
         drop(slow);
-        story.add(&event(4));
+        story.add(event(4));
         assert!(story.followers.is_empty());
     }
 
     #[test]
     fn history_is_bounded() {
-        let mut story = Story::default();
+        let mut story = Story::new(Names::default());
         for n in 0..HISTORY as u64 + 10 {
-            story.add(&event(n));
+            story.add(event(n));
         }
-        assert_eq!((story.lines.len(), story.forgotten()), (HISTORY, 10));
+        assert_eq!((story.steps.len(), story.forgotten()), (HISTORY, 10));
     }
 }

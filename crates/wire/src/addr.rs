@@ -75,17 +75,20 @@ impl AtmAddress {
 impl fmt::Display for AtmAddress {
     /// `47.0005.80.ffe100.0000.f21a.0102.0020480a1b2c.00`, as linux-atm prints an NSAP.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut at = 0;
-        for (i, len) in [1_usize, 2, 1, 3, 2, 2, 2, 6, 1].into_iter().enumerate() {
-            if i > 0 {
-                f.write_str(".")?;
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        const PARTS: [usize; 9] = [1, 2, 1, 3, 2, 2, 2, 6, 1];
+        // Each event about a call has an address in its text, so the text is made in one piece.
+        let mut text = [b'.'; 2 * 20 + PARTS.len() - 1];
+        let (mut octets, mut at) = (self.0.iter(), 0);
+        for length in PARTS {
+            for octet in octets.by_ref().take(length) {
+                text[at] = DIGITS[usize::from(octet >> 4)];
+                text[at + 1] = DIGITS[usize::from(octet & 15)];
+                at += 2;
             }
-            for octet in &self.0[at..at + len] {
-                write!(f, "{octet:02x}")?;
-            }
-            at += len;
+            at += 1;
         }
-        Ok(())
+        f.write_str(str::from_utf8(&text).unwrap_or_default())
     }
 }
 

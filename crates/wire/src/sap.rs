@@ -180,14 +180,14 @@ mod tests {
         let vendor = Bhli::new(Bhli::VENDOR, TTCP).unwrap();
         let element = vendor.ie().encode();
         assert_eq!(
-            element.contents,
+            element.contents[..],
             [0x83, 0x00, 0x60, 0xd7, 0x01, 0x00, 0x00, 0x03]
         );
         assert_eq!(format!("{vendor:?}"), "vendor:0060d701000003");
         let user = Element {
             id: 0x5d,
             instruction: Instruction::ITU,
-            contents: b"\x81FORE_ATM".to_vec(),
+            contents: b"\x81FORE_ATM"[..].into(),
         };
         let Ok(Ie::Bhli { kind, info }) = ie::decode(&user) else {
             panic!("not a B-HLI");

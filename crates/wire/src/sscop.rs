@@ -228,6 +228,12 @@ impl SscopPdu {
     /// Largest user-to-user field, octets (j).
     pub const MAX_UU: usize = 4096;
 
+    /// True if the type of a PDU is that of an SD, without a look at anything else.
+    #[must_use]
+    pub const fn is_data(pdu: &[u8]) -> bool {
+        matches!(pdu, [.., last, _, _, _] if *last & 0xf == 8)
+    }
+
     /// Decodes one AAL5 SDU.
     ///
     /// # Errors

@@ -135,8 +135,10 @@ fn tell(notice: &Notice<'_>, args: &UpArgs) {
             // The reader may have gone; the lab continues.
             let _ = writeln!(out, "ready").and_then(|()| out.flush());
         }
-        Notice::Event(event) if event.milestone && !args.quiet => say(event.story()),
-        Notice::Event(_) | Notice::Turn(_) | Notice::Served => {}
+        Notice::Event(step, names) if step.trace().milestone && !args.quiet => {
+            say(step.event(names).story());
+        }
+        Notice::Event(..) | Notice::Turn(_) | Notice::Served => {}
         Notice::Stopping(calls) => say(format_args!("releasing {calls} calls")),
     }
 }

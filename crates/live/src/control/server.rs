@@ -359,6 +359,11 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
                     self.connections.set(id, Doing::Streaming);
                     return pass_on(stream, &chunks);
                 }
+                Some(Reply::Story(answer, steps)) => {
+                    send_line(stream, &answer, &[])?;
+                    self.connections.set(id, Doing::Streaming);
+                    return pass_on(stream, &steps);
+                }
                 None => return Ok(()),
             }
             self.connections.set(id, Doing::Idle);
@@ -397,11 +402,11 @@ fn same_user(stream: &UnixStream) -> bool {
 
 /// Writes chunks until either side ends. A client that disconnects while the stream is quiet is noticed, too, because
 /// it would occupy a connection. A client that only pauses loses no more than what does not fit.
-fn pass_on(mut stream: &UnixStream, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
+fn pass_on<C: Into<Vec<u8>>>(mut stream: &UnixStream, chunks: &Receiver<C>) -> io::Result<()> {
     stream.set_write_timeout(None)?;
     loop {
         match chunks.recv_timeout(LOOK_AFTER_CLIENT) {
-            Ok(chunk) => stream.write_all(&chunk)?,
+            Ok(chunk) => stream.write_all(&chunk.into())?,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Err(RecvTimeoutError::Timeout) => {
                 let mut fds = [PollFd::new(stream, PollFlags::empty())];

@@ -9,6 +9,7 @@ use crate::helper::Helper;
 use aerostat_lab::model::{Lab, NodeId, Service};
 use aerostat_node::host::DaemonMessage;
 use aerostat_node::inspect::Table;
+use aerostat_proto::sigd;
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{Greeting, ProcessEvent, Role, ToDaemon, VERSION};
 use aerostat_proto::{Duration, Instant, Trace};
@@ -59,6 +60,8 @@ pub(crate) struct Daemons {
     ready: BTreeSet<usize>,
     /// Seats with frames to send.
     queued: BTreeSet<usize>,
+    /// Seats with frames that may rest ([`sigd::may_rest`]): they leave with the next frame, or at the next tick.
+    resting: BTreeSet<usize>,
     /// When daemons are started.
     starts: Agenda,
     round: Round,
@@ -110,6 +113,7 @@ impl Daemons {
             knocks: true,
             ready: BTreeSet::new(),
             queued: BTreeSet::new(),
+            resting: BTreeSet::new(),
             starts,
             round: Round::default(),
             buffer: buffer(),
@@ -212,6 +216,7 @@ impl Daemons {
         if now < self.round.at {
             return;
         }
+        self.queued.append(&mut self.resting);
         for number in self.round.turn(self.seats.len(), now) {
             if self.seats[number].ask(now) {
                 self.queued.insert(number);
@@ -337,11 +342,16 @@ impl Daemons {
             seat.dropped += 1;
             return;
         }
+        // A set-up by this host wakes its daemon twice, and not three times.
+        let rests = place.1 == Role::Sigd && sigd::may_rest(&frame);
         if conn.lost || !conn.queue.push(frame) {
             conn.lost = true;
             self.ready.insert(number);
         }
-        self.queued.insert(number);
+        match rests {
+            true => self.resting.insert(number),
+            false => self.queued.insert(number),
+        };
     }
 
     /// Sends the queued frames.

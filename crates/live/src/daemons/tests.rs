@@ -1,17 +1,21 @@
 //! Seats and their daemons: wrong versions, false messages, silent connections, and daemons that die at once.
 
 use super::batch;
+use super::beat::TICK;
 use super::frames::{Frames, Got, buffer};
 use super::seats::{Daemons, Event};
 use crate::helper::{Helper, Owned};
 use aerostat_lab::model::{Lab, NodeId, Service};
 use aerostat_node::host::DaemonMessage;
 use aerostat_proto::mpoa::split::{FromMpcd, ToMpcd};
+use aerostat_proto::sigd::{SIGNALLING, ToSigd};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{
     Ended, FromDaemon, Greeting, Numbered, ProcessEvent, Role, ToDaemon, VERSION,
 };
 use aerostat_proto::{AtmEvent, ConnId, Duration, Instant};
+use aerostat_wire::q2931::{CallRef, Message, MessageType};
+use aerostat_wire::{Seq24, SscopPdu};
 use mio::{Events, Poll, Token};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -243,6 +247,45 @@ fn the_frames_of_a_turn_are_one_packet_in_each_direction() {
     let told = rig.turn();
     let said = ProcessEvent::Said(DaemonMessage::Mpcd(stops));
     assert_eq!(inputs(&told), [&said, &said, &said]);
+}
+
+/// CALL PROCEEDING needs no answer. It waits for the CONNECT, or for the next tick if the called side takes its time.
+#[test]
+fn a_message_that_needs_no_answer_does_not_wake_its_daemon() {
+    let mut rig = Rig::quiet_of(Role::Sigd, "rest");
+    let frames = rig.hello_of(Role::Sigd, VERSION, "urku");
+    rig.turn();
+    assert_eq!(
+        answer(&frames),
+        Some(Greeting::Welcome { version: VERSION })
+    );
+    let seat = (rig.urku(), Role::Sigd);
+    let message = |kind| {
+        let call = CallRef {
+            flag: true,
+            value: 1,
+        };
+        let info = Message::new(call, kind).encode();
+        let s = Seq24::ZERO;
+        let sdu = SscopPdu::Data { s, info }.encode();
+        let conn = SIGNALLING;
+        let message = ToDaemon::<ToSigd>::Atm(AtmEvent::Received { conn, sdu });
+        Numbered { number: 0, message }.encode()
+    };
+    let proceeding = message(MessageType::CALL_PROCEEDING);
+    let connect = message(MessageType::CONNECT);
+    rig.daemons.send(seat, proceeding.clone());
+    rig.turn();
+    assert!(packets(&frames).is_empty());
+    rig.daemons.send(seat, connect.clone());
+    rig.turn();
+    assert_eq!(packets(&frames).len(), 1, "both together");
+    rig.daemons.send(seat, proceeding.clone());
+    rig.now += TICK;
+    rig.turn();
+    let mut got = received(&frames);
+    got.retain(|frame| frame.len() > 1);
+    assert_eq!(got, [proceeding]);
 }
 
 /// A daemon reads each frame of a set-up before it answers. If that woke the lab, the lab would take the processor from

@@ -11,7 +11,7 @@ impl Driver<'_> {
     pub(super) fn faults(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         while let Some(what) = self.faults.pop_due(now) {
             let (node, trace) = event::of_fault(self.lab, what);
-            self.event(node, &trace, now, tell);
+            self.event(node, trace, now, tell);
             if !self.daemon_fault(what, now, tell) {
                 self.world.fault(self.builder, what, now);
             }

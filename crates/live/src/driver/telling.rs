@@ -8,9 +8,10 @@
 
 use super::Driver;
 use crate::run::Notice;
-use aerostat_lab::event::Event;
+use crate::story::Step;
 use aerostat_lab::model::NodeId;
 use aerostat_proto::{Duration, Instant, Trace};
+use std::sync::Arc;
 
 /// How long a turn may tell events.
 const SLICE: Duration = Duration::from_micros(250);
@@ -22,7 +23,7 @@ impl Driver<'_> {
     pub(super) fn recount_some(&mut self, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
         let begin = self.clock.now();
         while let Some((node, at, trace)) = self.untold.pop_front() {
-            self.tell_trace(node, &trace, at, tell);
+            self.tell_trace(node, trace, at, tell);
             if self.untold.len() < UNTOLD && self.clock.now() >= begin + SLICE {
                 break;
             }
@@ -33,7 +34,7 @@ impl Driver<'_> {
     /// Tells all events of the network that wait.
     pub(super) fn recount(&mut self, tell: &mut dyn FnMut(Notice<'_>)) {
         while let Some((node, at, trace)) = self.untold.pop_front() {
-            self.tell_trace(node, &trace, at, tell);
+            self.tell_trace(node, trace, at, tell);
         }
     }
 
@@ -41,7 +42,7 @@ impl Driver<'_> {
     pub(super) fn event(
         &mut self,
         node: NodeId,
-        trace: &Trace,
+        trace: Trace,
         now: Instant,
         tell: &mut dyn FnMut(Notice<'_>),
     ) {
@@ -52,20 +53,21 @@ impl Driver<'_> {
     fn tell_trace(
         &mut self,
         node: NodeId,
-        trace: &Trace,
+        trace: Trace,
         now: Instant,
         tell: &mut dyn FnMut(Notice<'_>),
     ) {
-        let name = &self.lab.node(node).name;
-        self.world.hear(name, trace);
-        let event = Event::new(now, name, trace);
-        self.tell_event(event, tell);
+        let name = Arc::clone(&self.nodes[node.0]);
+        self.world.hear(&name, &trace);
+        self.tell_step(Step::new(now, name, trace), tell);
     }
 
-    pub(super) fn tell_event(&mut self, mut event: Event, tell: &mut dyn FnMut(Notice<'_>)) {
-        event.text = self.names.in_text(&event.text);
-        self.world.captures.event(&event);
-        self.story.add(&event);
-        tell(Notice::Event(&event));
+    pub(super) fn tell_step(&mut self, step: Step, tell: &mut dyn FnMut(Notice<'_>)) {
+        let names = self.story.names();
+        if self.world.captures.tells_story() {
+            self.world.captures.event(&step.event(names));
+        }
+        tell(Notice::Event(&step, names));
+        self.story.add(step);
     }
 }

@@ -16,13 +16,13 @@ impl<R: RouteSelect> Switch<R> {
     /// rates. It still contains the caller's other choices, in case the next network needs them.
     pub(super) fn fit(
         &mut self,
-        info: &SetupInfo,
+        info: SetupInfo,
         from: PortNo,
         to: PortNo,
     ) -> Result<SetupInfo, Cause> {
         // If the caller cannot be told which offer was taken, only the first offer counts.
         let offered = match info.fallback() {
-            Some(_) if self.speaks_40(from) => info.clone(),
+            Some(_) if self.speaks_40(from) => info,
             _ => info.settled(),
         };
         if self.has_room(offered.qos, from, to) {
@@ -114,7 +114,7 @@ impl<R: RouteSelect> Switch<R> {
         };
         let (root, offered) = (call.root, &call.info);
         let taken = match told {
-            None => offered.settled(),
+            None => offered.clone().settled(),
             Some(traffic) if offered.allows(&traffic) => offered.with_traffic(&traffic).settled(),
             Some(_) => return Err(BAD_ELEMENT),
         };

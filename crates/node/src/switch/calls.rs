@@ -2,8 +2,8 @@
 
 use aerostat_proto::uni::{ConnectInfo, Indication, Reason, Request, Restart, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Trace};
-use aerostat_wire::Vc;
 use aerostat_wire::q2931::Element;
+use aerostat_wire::{AtmAddress, Vc};
 
 use super::held::{Next, What};
 use super::{Branch, Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
@@ -123,7 +123,7 @@ impl<R: RouteSelect> Switch<R> {
         });
         match done {
             Ok(()) => self.find_way(key, info, party, true, now),
-            Err(cause) => self.refuse(key, &info, cause, now),
+            Err(cause) => self.refuse(key, &info.called, cause, now),
         }
     }
 
@@ -136,13 +136,14 @@ impl<R: RouteSelect> Switch<R> {
         new: bool,
         now: Instant,
     ) {
+        let called = info.called;
         let done = match self.route(&info, root.port) {
-            Ok(Next::Port(to)) => self.start_call(root, to, info.clone(), party, now),
-            Ok(Next::Wait) => self.put_aside(root, What::Call(party), info.clone()),
+            Ok(Next::Port(to)) => self.start_call(root, to, info, party, now),
+            Ok(Next::Wait) => self.put_aside(root, What::Call(party), info),
             Err(cause) => Err(cause),
         };
         match done {
-            Err(cause) => self.refuse(root, &info, cause, now),
+            Err(cause) => self.refuse(root, &called, cause, now),
             Ok(()) if new => {
                 let (call, vc) = (root.call, self.legs.get(&root).and_then(|leg| leg.vc));
                 // The interface refuses this if the caller has just given up.
@@ -152,9 +153,9 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    pub(super) fn refuse(&mut self, root: LegKey, info: &SetupInfo, cause: Cause, now: Instant) {
+    pub(super) fn refuse(&mut self, root: LegKey, called: &AtmAddress, cause: Cause, now: Instant) {
         self.counters.refused += 1;
-        let text = format!("call to {} refused: {cause}", info.called);
+        let text = format!("call to {called} refused: {cause}");
         self.trace(Trace::detail("switch.call.refused", text).with("port", root.port));
         self.release_leg(root, cause.into(), now);
     }
@@ -171,7 +172,7 @@ impl<R: RouteSelect> Switch<R> {
         self.next_call += 1;
         self.hand_on(root, to, &info.elements, now)?;
         let negotiable = info.fallback().is_some() && self.speaks_40(root.port);
-        let info = self.fit(&info, root.port, to)?;
+        let info = self.fit(info, root.port, to)?;
         // Traffic of the caller arrives at this port.
         self.reserve_leg(root, info.qos.reversed())?;
         let branch = self.set_up(id, to, &info, now)?;

@@ -151,7 +151,8 @@ impl<R: RouteSelect> Switch<R> {
         for held in core::mem::take(&mut self.held) {
             if let What::Call(_) = held.what {
                 self.answered(held.root.port);
-                self.refuse(held.root, &held.info, Cause::NETWORK_OUT_OF_ORDER, now);
+                let cause = Cause::NETWORK_OUT_OF_ORDER;
+                self.refuse(held.root, &held.info.called, cause, now);
             }
         }
     }

@@ -36,7 +36,8 @@ mod tests;
 
 use crate::uni::{self, CallId, Version};
 use crate::{Cause, ConnId, Duration, PartyId, saal, sscop};
-use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, Vc};
+use aerostat_wire::q2931::{Message, MessageType};
+use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, SscopPdu, Vc};
 
 /// Octets of the longest SDU of VPI 0 VCI 5: 4096 octets, pad and trailer of SSCOP.
 pub const SDU_MAX: usize = 4104;
@@ -239,6 +240,21 @@ pub enum FromSigd {
     Ending,
     /// The daemon was told to start anew, and has no state any more.
     Again,
+}
+
+/// True for the frame of a message of the network that asks for nothing and answers nothing: CALL PROCEEDING. Its
+/// daemon need not wake up for it, but may hear of it together with what comes next.
+///
+/// This is a look at the type of the message alone, and decides about time, not about the call: a frame that is taken
+/// for another one is a little late.
+#[must_use]
+pub fn may_rest(frame: &[u8]) -> bool {
+    // Number of the daemon, types of message and event, connection, length of the SDU.
+    let received = frame.split_first_chunk::<12>();
+    let Some(([_, _, 0, 1, 0, 8, ..], sdu)) = received else {
+        return false;
+    };
+    SscopPdu::is_data(sdu) && Message::kind_in(sdu) == Some(MessageType::CALL_PROCEEDING)
 }
 
 impl LinkInfo {

@@ -1,9 +1,12 @@
 //! Every message survives encoding and decoding; invalid octets do no harm.
 
 use super::*;
-use crate::AtmRequest;
 use crate::split::codec::Message as _;
 use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon, names};
+use crate::{AtmEvent, AtmRequest};
+use aerostat_wire::Seq24;
+use aerostat_wire::q2931::CallRef;
+use aerostat_wire::q2931::table::MESSAGES;
 
 type To = Numbered<ToDaemon<ToSigd>>;
 type From = Numbered<FromDaemon<FromSigd>>;
@@ -25,6 +28,37 @@ fn one_form_for_ever() {
     let message = frame(FromSigd::Released { call, cause });
     let expected = [0, 0, 0, 2, 0, 6, 0x80, 0, 0, 7, 41];
     assert_eq!(message.encode(), expected);
+}
+
+#[test]
+fn only_call_proceeding_may_rest() {
+    let conn = SIGNALLING;
+    let received = |sdu| {
+        let message = ToDaemon::<ToSigd>::Atm(AtmEvent::Received { conn, sdu });
+        Numbered { number: 0, message }.encode()
+    };
+    let s = Seq24::ZERO;
+    for definition in MESSAGES {
+        let kind = definition.kind;
+        let call = CallRef {
+            flag: true,
+            value: 7,
+        };
+        let info = Message::new(call, kind).encode();
+        let rests = kind == MessageType::CALL_PROCEEDING;
+        let data = SscopPdu::Data {
+            s,
+            info: info.clone(),
+        };
+        assert_eq!(may_rest(&received(data.encode())), rests, "{kind:?}");
+        assert!(!may_rest(&received(SscopPdu::UnitData { info }.encode())));
+    }
+    let poll = SscopPdu::Poll { ps: s, s };
+    assert!(!may_rest(&received(poll.encode())));
+    let frame = received(vec![9, 3, 0, 0, 1, 2]);
+    for length in 0..frame.len() {
+        assert!(!may_rest(&frame[..length]));
+    }
 }
 
 #[test]

@@ -21,7 +21,8 @@ pub const TEXT_MAX: usize = 1024;
 pub trait Message: Field {
     /// The frame.
     fn encode(&self) -> Vec<u8> {
-        let mut frame = Vec::new();
+        // Most messages of a call fit.
+        let mut frame = Vec::with_capacity(256);
         self.put(&mut frame);
         frame
     }
@@ -57,6 +58,44 @@ pub trait Field: Sized {
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError>;
     /// A random value: for tests of all messages, in any crate.
     fn sample(random: &mut Random) -> Self;
+    /// Appends values.
+    fn put_each(all: &[Self], to: &mut Vec<u8>) {
+        all.iter().for_each(|value| value.put(to));
+    }
+    /// Reads `count` values.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    fn take_each(
+        from: &mut Reader<'_>,
+        count: usize,
+        name: &'static str,
+    ) -> Result<Vec<Self>, DecodeError> {
+        (0..count).map(|_| Self::take(from, name)).collect()
+    }
+}
+
+/// Octets of SDUs are copied together.
+impl Field for u8 {
+    fn put(&self, to: &mut Vec<u8>) {
+        to.push(*self);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        from.u8(name)
+    }
+    fn sample(random: &mut Random) -> Self {
+        (random.number() >> 56) as Self
+    }
+    fn put_each(all: &[Self], to: &mut Vec<u8>) {
+        to.extend_from_slice(all);
+    }
+    fn take_each(
+        from: &mut Reader<'_>,
+        count: usize,
+        name: &'static str,
+    ) -> Result<Vec<Self>, DecodeError> {
+        from.take(name, count).map(<[Self]>::to_vec)
+    }
 }
 
 macro_rules! numbers {
@@ -74,7 +113,7 @@ macro_rules! numbers {
         }
     )+};
 }
-numbers!(u8 8, u16 16, u32 32, u64 64, i32 32);
+numbers!(u16 16, u32 32, u64 64, i32 32);
 
 impl Field for bool {
     fn put(&self, to: &mut Vec<u8>) {
@@ -290,14 +329,11 @@ impl<T: Field> Field for Box<T> {
 /// A word of the program: one of [`names`].
 impl Field for &'static str {
     fn put(&self, to: &mut Vec<u8>) {
-        names::known(self)
-            .unwrap_or(names::OTHER)
-            .to_owned()
-            .put(to);
+        put_text(names::known(self).unwrap_or(names::OTHER), to);
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         let at = from.offset();
-        names::known(&String::take(from, name)?).ok_or(DecodeError::value(name, at, 0))
+        names::known(take_text(from, name)?).ok_or(DecodeError::value(name, at, 0))
     }
     fn sample(random: &mut Random) -> Self {
         let all: Vec<&str> = names::all().collect();
@@ -335,11 +371,13 @@ fn take_ascending<T: Field, K: Ord>(
 /// At most 65 535 values; further values are left out.
 impl<T: Field> Field for Vec<T> {
     fn put(&self, to: &mut Vec<u8>) {
-        put_all(self.iter(), to, T::put);
+        let count = u16::try_from(self.len()).unwrap_or(u16::MAX);
+        count.put(to);
+        T::put_each(&self[..count.into()], to);
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         let count = from.u16(name)?;
-        (0..count).map(|_| T::take(from, name)).collect()
+        T::take_each(from, count.into(), name)
     }
     fn sample(random: &mut Random) -> Self {
         let count = random.number() % 5;
@@ -375,23 +413,33 @@ impl<A: Field, B: Field, C: Field> Field for (A, B, C) {
     }
 }
 
+/// A text of at most [`TEXT_MAX`] octets.
+fn put_text(text: &str, to: &mut Vec<u8>) {
+    (text.len() as u16).put(to);
+    to.extend_from_slice(text.as_bytes());
+}
+
+/// Reads such a text.
+fn take_text<'a>(from: &mut Reader<'a>, name: &'static str) -> Result<&'a str, DecodeError> {
+    let at = from.offset();
+    let length = from.u16(name)?;
+    if usize::from(length) > TEXT_MAX {
+        return Err(DecodeError::value(name, at, length.into()));
+    }
+    let octets = from.take(name, length.into())?;
+    str::from_utf8(octets).map_err(|_| DecodeError::value(name, at, 0))
+}
+
 impl Field for String {
     fn put(&self, to: &mut Vec<u8>) {
         let mut end = self.len().min(TEXT_MAX);
         while !self.is_char_boundary(end) {
             end -= 1;
         }
-        (end as u16).put(to);
-        to.extend(self.bytes().take(end));
+        put_text(&self[..end], to);
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
-        let at = from.offset();
-        let length = from.u16(name)?;
-        if usize::from(length) > TEXT_MAX {
-            return Err(DecodeError::value(name, at, length.into()));
-        }
-        let octets = from.take(name, length.into())?.to_vec();
-        Self::from_utf8(octets).map_err(|_| DecodeError::value(name, at, 0))
+        take_text(from, name).map(str::to_owned)
     }
     fn sample(random: &mut Random) -> Self {
         format!("{:x} é", random.number())
@@ -583,30 +631,32 @@ split_choice!(Greeting {
 impl Field for Trace {
     fn put(&self, to: &mut Vec<u8>) {
         let name = names::known(self.name).unwrap_or(names::OTHER);
-        let fields = self
-            .fields
-            .iter()
-            .filter(|(key, _)| names::known(key).is_some());
-        let fields: Vec<(String, String)> = fields
-            .map(|(key, value)| ((*key).to_owned(), value.clone()))
-            .collect();
-        name.to_owned().put(to);
+        let fields = self.fields.iter();
+        let fields = fields.filter_map(|(key, value)| Some((names::known(key)?, value)));
+        put_text(name, to);
         self.text.put(to);
-        fields.put(to);
+        (fields.clone().count() as u16).put(to);
+        for (key, value) in fields {
+            put_text(key, to);
+            value.put(to);
+        }
         self.milestone.put(to);
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         let at = from.offset();
-        let known = |text: String| names::known(&text).ok_or(DecodeError::value(name, at, 0));
-        let name = known(String::take(from, name)?)?;
+        let known = |text: &str| names::known(text).ok_or(DecodeError::value(name, at, 0));
+        let name = known(take_text(from, name)?)?;
         let text = String::take(from, "text")?;
-        let fields = Vec::<(String, String)>::take(from, "fields")?.into_iter();
+        let count = from.u16("fields")?;
+        let mut fields = Vec::new();
+        for _ in 0..count {
+            let key = known(take_text(from, "fields")?)?;
+            fields.push((key, String::take(from, "fields")?));
+        }
         Ok(Self {
             name,
             text,
-            fields: fields
-                .map(|(key, value)| Ok((known(key)?, value)))
-                .collect::<Result<_, _>>()?,
+            fields,
             milestone: bool::take(from, "milestone")?,
         })
     }

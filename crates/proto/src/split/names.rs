@@ -4,6 +4,9 @@
 //! field that is in no list is left out. So the list of a role must contain all its names; a test of the role checks
 //! this ([`strangers`]).
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 /// Replaces the name of a trace that is in no list.
 pub const OTHER: &str = "daemon.other";
 
@@ -169,7 +172,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static str> {
 /// The equal word of the program.
 #[must_use]
 pub fn known(name: &str) -> Option<&'static str> {
-    all().find(|known| *known == name)
+    static WORDS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| all().collect());
+    WORDS.get(name).copied()
 }
 
 /// For tests: the number of names of traces in the sources of a role (quoted text that begins with `prefix`), and the

@@ -76,11 +76,10 @@ impl SetupInfo {
 
     /// The same offer without alternatives.
     #[must_use]
-    pub fn settled(&self) -> Self {
-        let mut info = self.clone();
+    pub fn settled(mut self) -> Self {
         let choices = [id::ALTERNATIVE_TRAFFIC, id::MINIMUM_TRAFFIC];
-        info.elements.retain(|e| !choices.contains(&e.id));
-        info
+        self.elements.retain(|e| !choices.contains(&e.id));
+        self
     }
 
     /// The same offer with another traffic descriptor.

@@ -121,6 +121,7 @@ impl Uni {
         let first = info.multipoint.then(|| party.unwrap_or(PartyId(0)).0);
         let elements = self.setup_elements(MessageType::SETUP, info, vc, first);
         let setup = Message::new(key.reference(), MessageType::SETUP).with_elements(elements);
+        let setup = setup.encode();
         let parties = first.map(|p| (p, Party::new(PartyState::AddInitiated, info.called)));
         let call = Call {
             id,
@@ -131,7 +132,7 @@ impl Uni {
             blli: info.blli,
             multipoint: info.multipoint,
             inherited: Vec::new(),
-            setup: Some(setup.encode()),
+            setup: Some(setup.clone()),
             waiting: !self.up,
             resent: false,
             asked_again: false,
@@ -145,7 +146,7 @@ impl Uni {
         }
         self.calls.insert(key, call);
         if self.up {
-            self.send(setup);
+            self.send_octets(setup);
         } else {
             self.outputs.push_back(super::Output::SaalEstablish);
         }

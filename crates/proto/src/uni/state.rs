@@ -79,12 +79,18 @@ impl CallState {
     }
     /// The name in use: `U10`, `N6`.
     #[must_use]
-    pub fn name(self, side: Side) -> String {
-        let letter = match side {
-            Side::User => 'U',
-            Side::Network => 'N',
-        };
-        format!("{letter}{}", self.number(side))
+    pub const fn name(self, side: Side) -> &'static str {
+        const USER: [&str; 12] = [
+            "U0", "U1", "U2", "U3", "U4", "U5", "U6", "U7", "U8", "U9", "U10", "U11",
+        ];
+        const NETWORK: [&str; 13] = [
+            "N0", "N1", "N2", "N3", "N4", "N5", "N6", "N7", "N8", "N9", "N10", "N11", "N12",
+        ];
+        let number = self.number(side) as usize;
+        match side {
+            Side::User => USER[number],
+            Side::Network => NETWORK[number],
+        }
     }
     /// True while this end waits for the called side.
     pub(super) const fn is_offering(self) -> bool {

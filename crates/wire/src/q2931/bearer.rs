@@ -1,6 +1,8 @@
 //! Bearer capability, connection identifier, QoS parameter, cause: the small typed elements.
 
+use super::Contents;
 use crate::{DecodeError, Reader, Vc};
+use smallvec::smallvec;
 
 /// Broadband bearer capability. Source: Q.2931 §4.5.7; UNI 3.1 §5.4.5.7; UNI 4.0 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +55,10 @@ impl Bearer {
             multipoint: last & 3 == 1,
         })
     }
-    pub(super) fn encode(self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(3);
+    pub(super) fn encode(self) -> Contents {
+        let mut out = Contents::new();
         match self.atc {
-            Some(atc) => out.extend([self.class, atc | 0x80]),
+            Some(atc) => out.extend_from_slice(&[self.class, atc | 0x80]),
             None => out.push(self.class | 0x80),
         }
         out.push(0x80 | (self.clipping & 3) << 5 | u8::from(self.multipoint));
@@ -119,10 +121,11 @@ impl ConnectionId {
         r.finish("connection identifier")?;
         Ok(id)
     }
-    pub(super) fn encode(self) -> Vec<u8> {
-        let mut out = vec![0x80 | u8::from(self.explicit) << 3 | self.preference & 7];
-        out.extend(self.vpci.to_be_bytes());
-        out.extend(self.vci.to_be_bytes());
+    pub(super) fn encode(self) -> Contents {
+        let mut out: Contents =
+            smallvec![0x80 | u8::from(self.explicit) << 3 | self.preference & 7];
+        out.extend_from_slice(&self.vpci.to_be_bytes());
+        out.extend_from_slice(&self.vci.to_be_bytes());
         out
     }
 }
@@ -186,9 +189,9 @@ impl CauseIe {
             diagnostics: r.rest().to_vec(),
         })
     }
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![0x80 | self.location & 15, 0x80 | self.value & 0x7f];
-        out.extend(&self.diagnostics);
+    pub(super) fn encode(&self) -> Contents {
+        let mut out: Contents = smallvec![0x80 | self.location & 15, 0x80 | self.value & 0x7f];
+        out.extend_from_slice(&self.diagnostics);
         out
     }
 }

@@ -3,6 +3,10 @@
 use crate::Reader;
 
 use super::table;
+use smallvec::SmallVec;
+
+/// The contents of an element. Those of the elements of a usual SETUP and CONNECT need no memory of their own.
+pub type Contents = SmallVec<[u8; 24]>;
 
 /// One information element, kept as octets so that a switch relays it unchanged.
 ///
@@ -17,7 +21,7 @@ pub struct Element {
     /// Second octet: coding standard, flag and action, see [`Instruction`].
     pub instruction: Instruction,
     /// Octets behind the 4-octet header.
-    pub contents: Vec<u8>,
+    pub contents: Contents,
 }
 
 impl Element {
@@ -26,7 +30,7 @@ impl Element {
 
     /// An element with the coding standard that its identifier calls for and no explicit action.
     #[must_use]
-    pub fn new(id: u8, contents: Vec<u8>) -> Self {
+    pub fn new(id: u8, contents: impl Into<Contents>) -> Self {
         let forum = table::definition(id).is_some_and(|d| d.coding == table::Coding::Forum);
         Self {
             id,
@@ -35,7 +39,7 @@ impl Element {
             } else {
                 Instruction::ITU
             },
-            contents,
+            contents: contents.into(),
         }
     }
     /// Appends the element to a message; its length field is the length of the contents.
@@ -44,7 +48,7 @@ impl Element {
         let len = u16::try_from(self.contents.len()).unwrap_or(u16::MAX);
         out.extend([self.id, self.instruction.0]);
         out.extend(len.to_be_bytes());
-        out.extend(self.contents.iter().take(usize::from(len)));
+        out.extend_from_slice(self.contents.get(..len.into()).unwrap_or_default());
     }
     /// A cursor over the contents.
     #[must_use]

@@ -1,6 +1,8 @@
 //! Elements that are lists of "identifier, value" pairs of fixed widths: AAL parameters, traffic descriptors, QoS.
 
+use super::Contents;
 use crate::{DecodeError, Reader};
+use smallvec::SmallVec;
 
 /// Per identifier of a list, the number of octets of its value.
 pub type Widths = &'static [(u8, u8)];
@@ -68,13 +70,13 @@ pub const MINIMUM_RATE: Widths = &[(0x00, 3), (0x02, 3)];
 
 /// A list of identified values in the order of the wire. Each identifier comes at most once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fields(Vec<(u8, u32)>);
+pub struct Fields(SmallVec<[(u8, u32); 6]>);
 
 impl Fields {
     /// No fields.
     #[must_use]
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self(SmallVec::new_const())
     }
     /// The list with one more value; a value beyond its width loses its high octets on the wire.
     #[must_use]
@@ -138,14 +140,14 @@ impl Fields {
         Ok(fields)
     }
     /// Appends the fields; identifiers that `widths` does not have are left out.
-    pub fn encode_into(&self, out: &mut Vec<u8>, widths: Widths) {
+    pub fn encode_into(&self, out: &mut Contents, widths: Widths) {
         for (id, value) in &self.0 {
             let Some((_, width)) = widths.iter().find(|(have, _)| have == id) else {
                 continue;
             };
             out.push(*id);
             let skip = 4 - usize::from(*width);
-            out.extend(value.to_be_bytes().get(skip..).unwrap_or_default());
+            out.extend_from_slice(value.to_be_bytes().get(skip..).unwrap_or_default());
         }
     }
 }

@@ -4,8 +4,9 @@ use super::bearer::{Bearer, CauseIe, ConnectionId, QosClass};
 use super::fields::{self, Fields};
 use super::number::{Number, Subaddress};
 use super::table::id;
-use super::{Element, Instruction};
+use super::{Contents, Element, Instruction};
 use crate::{Blli, DecodeError, Reader};
+use smallvec::smallvec;
 
 /// Class of a restart. Source: Q.2931 §4.5.20.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -345,11 +346,11 @@ impl Ie {
     /// The element for this value.
     #[must_use]
     pub fn encode(&self) -> Element {
-        let (id, contents) = match self {
+        let (id, contents): (u8, Contents) = match self {
             Self::Raw(element) => return element.clone(),
             Self::Cause(v) => (id::CAUSE, v.encode()),
-            Self::CallState(v) => (id::CALL_STATE, vec![v & 0x3f]),
-            Self::Notification(v) => (id::NOTIFICATION, v.clone()),
+            Self::CallState(v) => (id::CALL_STATE, smallvec![v & 0x3f]),
+            Self::Notification(v) => (id::NOTIFICATION, Contents::from_slice(v)),
             Self::TransitDelay { fields, .. } => {
                 (id::TRANSIT_DELAY, list(&[], fields, fields::DELAY))
             }
@@ -359,33 +360,33 @@ impl Ie {
                 let word = value & 0x7fff | u16::from(*flag) << 15;
                 (id::ENDPOINT_REFERENCE, tagged(0, &word.to_be_bytes()))
             }
-            Self::EndpointState(v) => (id::ENDPOINT_STATE, vec![v & 0x3f]),
+            Self::EndpointState(v) => (id::ENDPOINT_STATE, smallvec![v & 0x3f]),
             Self::Aal(v) => (id::AAL_PARAMETERS, encode_aal(v)),
             Self::Traffic(v) => (id::TRAFFIC_DESCRIPTOR, list(&[], v, fields::TRAFFIC)),
             Self::ConnectionId(v) => (id::CONNECTION_ID, v.encode()),
-            Self::Qos(v) => (id::QOS_PARAMETER, vec![v.forward, v.backward]),
+            Self::Qos(v) => (id::QOS_PARAMETER, smallvec![v.forward, v.backward]),
             Self::Bhli { kind, info } => (id::BHLI, tagged(kind | 0x80, info)),
             Self::Bearer(v) => (id::BEARER_CAPABILITY, v.encode()),
-            Self::Blli(v) => (id::BLLI, v.octets().to_vec()),
-            Self::SendingComplete => (id::SENDING_COMPLETE, vec![0xa1]),
-            Self::Repeat(v) => (id::REPEAT_INDICATOR, vec![v | 0x80]),
+            Self::Blli(v) => (id::BLLI, Contents::from_slice(v.octets())),
+            Self::SendingComplete => (id::SENDING_COMPLETE, smallvec![0xa1]),
+            Self::Repeat(v) => (id::REPEAT_INDICATOR, smallvec![v | 0x80]),
             Self::CallingNumber(v) => (id::CALLING_NUMBER, v.encode()),
             Self::CallingSubaddress(v) => (id::CALLING_SUBADDRESS, tagged(v.kind, &v.octets)),
             Self::CalledNumber(v) => (id::CALLED_NUMBER, v.encode()),
             Self::CalledSubaddress(v) => (id::CALLED_SUBADDRESS, tagged(v.kind, &v.octets)),
             Self::TransitNetwork { kind, digits } => (id::TRANSIT_NETWORK, tagged(*kind, digits)),
-            Self::Restart(class) => (id::RESTART_INDICATOR, vec![0x80 | *class as u8]),
-            Self::UserUser(v) => (id::USER_USER, v.clone()),
-            Self::GenericIdentifier(v) => (id::GENERIC_IDENTIFIER, v.clone()),
+            Self::Restart(class) => (id::RESTART_INDICATOR, smallvec![0x80 | *class as u8]),
+            Self::UserUser(v) => (id::USER_USER, Contents::from_slice(v)),
+            Self::GenericIdentifier(v) => (id::GENERIC_IDENTIFIER, Contents::from_slice(v)),
             Self::MinimumTraffic(v) => (id::MINIMUM_TRAFFIC, list(&[], v, fields::TRAFFIC)),
             Self::AlternativeTraffic(v) => (id::ALTERNATIVE_TRAFFIC, list(&[], v, fields::TRAFFIC)),
             Self::AbrSetup(v) => (id::ABR_SETUP, list(&[], v, fields::ABR_SETUP)),
             Self::AbrAdditional(v) => (id::ABR_ADDITIONAL, list(&[], v, fields::ABR_ADDITIONAL)),
             Self::LijCallId(v) => (id::LIJ_CALL_ID, tagged(0x80, &v.to_be_bytes())),
-            Self::LijParameters(v) => (id::LIJ_PARAMETERS, vec![*v]),
-            Self::LeafSequence(v) => (id::LEAF_SEQUENCE, v.to_be_bytes().to_vec()),
+            Self::LijParameters(v) => (id::LIJ_PARAMETERS, smallvec![*v]),
+            Self::LeafSequence(v) => (id::LEAF_SEQUENCE, Contents::from_slice(&v.to_be_bytes())),
             Self::ConnectionScope { kind, scope } => {
-                (id::CONNECTION_SCOPE, vec![kind | 0x80, *scope])
+                (id::CONNECTION_SCOPE, smallvec![kind | 0x80, *scope])
             }
             Self::ExtendedQos { origin, fields } => (
                 id::EXTENDED_QOS,
@@ -407,19 +408,19 @@ impl Ie {
     }
 }
 
-fn tagged(first: u8, rest: &[u8]) -> Vec<u8> {
-    let mut out = vec![first];
-    out.extend(rest);
+fn tagged(first: u8, rest: &[u8]) -> Contents {
+    let mut out: Contents = smallvec![first];
+    out.extend_from_slice(rest);
     out
 }
 
-fn list(head: &[u8], fields: &Fields, widths: fields::Widths) -> Vec<u8> {
-    let mut out = head.to_vec();
+fn list(head: &[u8], fields: &Fields, widths: fields::Widths) -> Contents {
+    let mut out = Contents::from_slice(head);
     fields.encode_into(&mut out, widths);
     out
 }
 
-fn encode_aal(aal: &Aal) -> Vec<u8> {
+fn encode_aal(aal: &Aal) -> Contents {
     match aal {
         Aal::Aal1(f) => list(&[1], f, fields::AAL1),
         Aal::Aal34(f) => list(&[3], f, fields::AAL34),

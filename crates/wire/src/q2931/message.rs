@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::table::{MessageType, id};
-use super::{Element, Ie, Verdict, ie, table};
+use super::{Contents, Element, Ie, Verdict, ie, table};
 use crate::{DecodeError, Reader};
 
 /// Protocol discriminator of UNI signalling. Source: Q.2931 §4.2.
@@ -118,7 +118,12 @@ impl Message {
     /// The octets.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![PROTOCOL, 3];
+        let octets = self
+            .elements
+            .iter()
+            .map(|e| Element::HEADER + e.contents.len());
+        let mut out = Vec::with_capacity(HEADER + octets.sum::<usize>());
+        out.extend([PROTOCOL, 3]);
         let flag = if self.call.flag { 0x80_0000 } else { 0 };
         let reference = self.call.value & 0x7f_ffff | flag;
         out.extend(reference.to_be_bytes().get(1..).unwrap_or_default());
@@ -172,6 +177,14 @@ impl Message {
         Ok(decode_elements(message, body, length_error))
     }
 
+    /// The type in the header of a message, without a look at anything else; `None` for other octets.
+    #[must_use]
+    pub const fn kind_in(octets: &[u8]) -> Option<MessageType> {
+        match octets {
+            [PROTOCOL, 3, _, _, _, kind, ..] => Some(MessageType(*kind)),
+            _ => None,
+        }
+    }
     /// The first element with this identifier.
     #[must_use]
     pub fn find(&self, id: u8) -> Option<&Element> {
@@ -186,6 +199,10 @@ fn decode_elements(message: Message, body: &[u8], length_error: bool) -> Decoded
         tail: Vec::new(),
         length_error,
     };
+    // Most elements have about as many octets.
+    let about = (body.len() / 8).min(16);
+    decoded.message.elements.reserve(about);
+    decoded.verdicts.reserve(about);
     let mut r = Reader::new(body);
     while r.remaining() >= Element::HEADER {
         // The loop condition guarantees these four octets.
@@ -202,7 +219,7 @@ fn decode_elements(message: Message, body: &[u8], length_error: bool) -> Decoded
         let element = Element {
             id,
             instruction: super::Instruction(instruction),
-            contents: contents.to_vec(),
+            contents: Contents::from_slice(contents),
         };
         let verdict = if truncated {
             Verdict::Truncated { declared }
@@ -278,9 +295,9 @@ impl Decoded {
         let Some(definition) = self.message.kind.definition() else {
             return Vec::new();
         };
-        let mut missing: Vec<u8> = definition.mandatory.to_vec();
-        missing.retain(|id| self.message.find(*id).is_none());
         let none = |wanted| self.message.find(wanted).is_none();
+        let mandatory = definition.mandatory.iter().copied();
+        let mut missing: Vec<u8> = mandatory.filter(|id| none(*id)).collect();
         if definition.kind == MessageType::SETUP
             && none(id::QOS_PARAMETER)
             && none(id::EXTENDED_QOS)

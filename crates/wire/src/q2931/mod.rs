@@ -30,7 +30,7 @@ pub mod table;
 pub mod version;
 
 pub use bearer::{Bearer, CauseIe, ConnectionId, QosClass};
-pub use element::{Action, Element, Instruction, Verdict};
+pub use element::{Action, Contents, Element, Instruction, Verdict};
 pub use fields::Fields;
 pub use ie::{Aal, Ie, RestartClass};
 pub use message::{CallRef, Decoded, Message};

@@ -1,5 +1,6 @@
 //! Party numbers and subaddresses.
 
+use super::Contents;
 use crate::{AtmAddress, DecodeError, Reader};
 
 /// Called, calling or connected party number. Source: Q.2931 §4.5.11, §4.5.13; UNI 3.1 §5.4.5.11–13.
@@ -12,7 +13,7 @@ pub struct Number {
     /// Presentation and screening, of calling and connected numbers: 0x80 ‖ presentation ‖ screening.
     pub presentation: Option<u8>,
     /// The number: 20 octets of an AESA, or IA5 digits.
-    pub digits: Vec<u8>,
+    pub digits: Contents,
 }
 
 /// Screening indicator of a calling number. Source: Q.2931 §4.5.13, Q.951.3.
@@ -36,7 +37,7 @@ impl Number {
             ton: 0,
             plan: 2,
             presentation: None,
-            digits: address.0.to_vec(),
+            digits: Contents::from_slice(&address.0),
         }
     }
     /// An AESA as a calling number: presentation allowed, user provided, not screened.
@@ -93,7 +94,7 @@ impl Number {
             ton: first >> 4 & 7,
             plan: first & 15,
             presentation,
-            digits: r.rest().to_vec(),
+            digits: Contents::from_slice(r.rest()),
         };
         number.check()?;
         Ok(number)
@@ -110,14 +111,14 @@ impl Number {
         }
         Err(DecodeError::value("number", 1, len as u32))
     }
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Contents {
         let first = (self.ton & 7) << 4 | self.plan & 15;
-        let mut out = Vec::with_capacity(2 + self.digits.len());
+        let mut out = Contents::new();
         match self.presentation {
-            Some(octet) => out.extend([first, octet]),
+            Some(octet) => out.extend_from_slice(&[first, octet]),
             None => out.push(first | 0x80),
         }
-        out.extend(&self.digits);
+        out.extend_from_slice(&self.digits);
         out
     }
 }

@@ -139,7 +139,18 @@ definitions! {
 /// The definition of an element; `None` if the identifier is not defined.
 #[must_use]
 pub fn definition(id: u8) -> Option<&'static Definition> {
-    DEFINITIONS.iter().find(|d| d.id == id)
+    static PLACES: [u8; 256] = {
+        // One more than the place in the table; 0 is no definition. A SETUP asks for more than a hundred definitions.
+        let mut places = [0; 256];
+        let mut at = 0;
+        while at < DEFINITIONS.len() {
+            places[DEFINITIONS[at].id as usize] = at as u8 + 1;
+            at += 1;
+        }
+        places
+    };
+    let place = usize::from(PLACES[usize::from(id)]);
+    DEFINITIONS.get(place.checked_sub(1)?)
 }
 
 /// A message type.
@@ -240,7 +251,17 @@ impl MessageType {
     /// The definition of the type; `None` if the type is not defined.
     #[must_use]
     pub fn definition(self) -> Option<&'static MessageDefinition> {
-        MESSAGES.iter().find(|m| m.kind == self)
+        static PLACES: [u8; 256] = {
+            let mut places = [0; 256];
+            let mut at = 0;
+            while at < MESSAGES.len() {
+                places[MESSAGES[at].kind.0 as usize] = at as u8 + 1;
+                at += 1;
+            }
+            places
+        };
+        let place = usize::from(PLACES[usize::from(self.0)]);
+        MESSAGES.get(place.checked_sub(1)?)
     }
     /// Its name.
     #[must_use]

@@ -582,7 +582,7 @@ fn any_element() -> impl Strategy<Value = Element> {
         |(id, instruction, contents)| Element {
             id,
             instruction: Instruction(instruction),
-            contents,
+            contents: contents.into(),
         },
     )
 }

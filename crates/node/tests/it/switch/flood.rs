@@ -58,7 +58,7 @@ fn bad(net: &Bare, good: &[Element]) -> Vec<(u8, Vec<Element>)> {
         ton: 1,
         plan: 1,
         presentation: None,
-        digits: b"358401234".to_vec(),
+        digits: b"358401234"[..].into(),
     };
     let mut nowhere = net.address(SILENT);
     nowhere.0[1] = 0xee;
@@ -67,7 +67,7 @@ fn bad(net: &Bare, good: &[Element]) -> Vec<(u8, Vec<Element>)> {
     let bad_bearer = {
         let mut elements = good.to_vec();
         let bearer = elements.iter_mut().find(|e| e.id == id::BEARER_CAPABILITY);
-        bearer.expect("a bearer").contents = vec![0];
+        bearer.expect("a bearer").contents = vec![0].into();
         elements
     };
     vec![

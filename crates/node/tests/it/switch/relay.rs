@@ -17,7 +17,7 @@ fn nobodys(action: Option<Action>) -> Element {
     Element {
         id: NOBODYS,
         instruction: action.map_or(plain, |action| plain.with_action(action)),
-        contents: vec![1, 2, 3],
+        contents: vec![1, 2, 3].into(),
     }
 }
 fn user_user(text: &[u8]) -> Element {

@@ -45,7 +45,7 @@ fn the_screening_indicator_says_what_the_network_found() {
             ton: 1,
             plan: 1,
             presentation: None,
-            digits: b"358401234".to_vec(),
+            digits: b"358401234"[..].into(),
         };
         for ((calling_address, elements), screening, shown) in [
             ((Some(own), Vec::new()), Screening::Passed, 0),

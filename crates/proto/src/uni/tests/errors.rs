@@ -58,7 +58,7 @@ fn setup_with_a_bad_element() {
         let mut p = Pair::new(Version::Uni31);
         let mut setup = good_setup();
         let hit = setup.elements.iter_mut().find(|e| e.id == bad);
-        hit.expect("element").contents = vec![0];
+        hit.expect("element").contents = vec![0].into();
         let got = answer(&mut p, &setup).expect("an answer");
         assert_eq!((causes(&got), diagnostics(&got)), (vec![100], vec![bad]));
         let kind = if fatal {
@@ -120,7 +120,7 @@ fn setups_that_cannot_be_served() {
         ton: 1,
         plan: 1,
         presentation: None,
-        digits: b"358401234".to_vec(),
+        digits: b"358401234"[..].into(),
     };
     let vbr_and_best_effort = aerostat_wire::q2931::Fields::new()
         .with(0x84, 9)

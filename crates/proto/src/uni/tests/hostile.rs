@@ -14,7 +14,7 @@ fn element() -> impl Strategy<Value = Element> {
         .prop_map(|(id, instruction, contents)| Element {
             id,
             instruction: Instruction(instruction | 0x80),
-            contents,
+            contents: contents.into(),
         });
     let good = prop_oneof![
         (1..128_u8).prop_map(|c| Ie::Cause(CauseIe::new(0, c))),

@@ -570,7 +570,7 @@ fn leaves_that_join_by_themselves_are_refused() {
         (CallRef::DUMMY, vec![63])
     );
     let sequence = answer.find(id::LEAF_SEQUENCE).expect("sequence number");
-    assert_eq!(sequence.contents, [1, 2, 3, 4]);
+    assert_eq!(sequence.contents[..], [1, 2, 3, 4]);
     assert_eq!(p.ends[NET].uni.counters().leaf_requests, 1);
     // Without the identifier of the call the request is refused for that reason.
     let mut poor = whole();
@@ -605,6 +605,6 @@ fn an_enquiry_about_a_party_is_answered() {
             (MessageType::STATUS, vec![30])
         );
         let state = status.find(id::ENDPOINT_STATE).expect("a state");
-        assert_eq!(state.contents, [wanted], "party {party}");
+        assert_eq!(state.contents[..], [wanted], "party {party}");
     }
 }

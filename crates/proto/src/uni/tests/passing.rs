@@ -114,7 +114,7 @@ fn nobodys() -> impl Strategy<Value = Element> {
     (prop::sample::select(ids), any::<u8>(), contents).prop_map(|(id, octet, contents)| Element {
         id,
         instruction: Instruction(octet | 0x80),
-        contents,
+        contents: contents.into(),
     })
 }
 

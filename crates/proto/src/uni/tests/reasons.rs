@@ -93,5 +93,5 @@ fn an_acknowledgement_does_not_send_diagnostics_back() {
         Some(&Indication::Released { call: C1, cause })
     );
     let element = p.ends[USER].last().find(id::CAUSE).expect("a cause");
-    assert_eq!(element.contents, [0x80, 0x80 | 102]);
+    assert_eq!(element.contents[..], [0x80, 0x80 | 102]);
 }

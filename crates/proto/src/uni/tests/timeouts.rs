@@ -401,7 +401,7 @@ fn t317_limits_the_clearing_of_a_restart() {
     let odd = Message::new(message.call, MessageType::CONNECT);
     p.inject_message(NET, &odd);
     let state = p.ends[NET].last().find(id::CALL_STATE).expect("a state");
-    assert_eq!(state.contents, [0x3e]);
+    assert_eq!(state.contents[..], [0x3e]);
     p.run(S(89));
     assert_eq!(p.ends[NET].uni.counters().restarts_unfinished, 0);
     p.run(S(1));
@@ -460,5 +460,5 @@ fn the_state_of_our_own_restart() {
     let status = p.ends[NET].last();
     assert_eq!(causes(status), [101]);
     let state = status.find(id::CALL_STATE).expect("a state");
-    assert_eq!(state.contents, [0x3d]);
+    assert_eq!(state.contents[..], [0x3d]);
 }
