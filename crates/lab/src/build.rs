@@ -8,7 +8,7 @@ use crate::model::{
 use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
 use aerostat_node::host::sockets::{Role, Sockets};
-use aerostat_node::host::{Host, Ip, Segment, SegmentHost};
+use aerostat_node::host::{EthernetPort, Host, Ip, Segment, SegmentHost};
 use aerostat_node::interface;
 use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
@@ -495,7 +495,12 @@ impl<'a> Builder<'a> {
                 meter: Meter::new(&self.flows, host.ip),
             }
         });
-        Segment::new(model.ethernet, hosts.collect())
+        let hosts: Vec<SegmentHost> = hosts.collect();
+        let ports = match model.ports.is_empty() {
+            true => vec![EthernetPort::shared(model.ethernet, hosts.len())],
+            false => model.ports.clone(),
+        };
+        Segment::new(ports, hosts)
     }
 
     fn add_lec(&self, host: &mut Host, id: NodeId, model: &LecModel, life: u32) {

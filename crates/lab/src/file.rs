@@ -336,6 +336,24 @@ section! {
         rate: Option<At<EthernetRate>>,
         /// Each frame on the cable has a VLAN tag of 4 octets; default false.
         tag: Option<At<bool>>,
+        /// Ports of the bridge, each with a cable of its own; rate and tag above are then their defaults. Default: one
+        /// cable that all share.
+        ports: Option<Table<Name, PortFile>>,
+    }
+}
+section! {
+    /// An Ethernet port of a host that bridges.
+    PortFile {
+        /// The hosts of `bridge:` on its cable.
+        stations: Vec<At<String>>,
+        /// Rate, 10Mbps, 100Mbps or 1Gbps.
+        rate: Option<At<EthernetRate>>,
+        /// Each frame on the cable has a VLAN tag of 4 octets.
+        tag: Option<At<bool>>,
+        /// full: the two directions do not wait for each other; half; default: full with one station, half with more.
+        duplex: Option<At<Duplex>>,
+        /// Frames that wait for the cable at most, in each direction, 1 to 65536; default 512.
+        queue: Option<At<u64>>,
     }
 }
 section! {

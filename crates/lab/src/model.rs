@@ -22,7 +22,7 @@ mod tcp;
 mod timers;
 mod traffic;
 
-pub use aerostat_node::host::{Cable, Costs, CpuConfig, IntakeConfig, IntakeRate};
+pub use aerostat_node::host::{Cable, Costs, CpuConfig, EthernetPort, IntakeConfig, IntakeRate};
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use limits::Limits;
@@ -294,8 +294,10 @@ pub struct Host {
     pub sockets: Vec<Program>,
     /// Hosts on an Ethernet segment behind it. If there are any, it is a bridge, and its LANE client a proxy.
     pub bridge: Vec<SegmentHost>,
-    /// The cable of the segment.
+    /// The cable of the segment; with `ports`, only their default.
     pub ethernet: Cable,
+    /// Ethernet ports with cables of their own; if empty, all hosts of the segment share one cable.
+    pub ports: Vec<EthernetPort>,
 }
 
 /// An embedded host on the Ethernet segment behind a bridging host, in its subnet and with its default route.

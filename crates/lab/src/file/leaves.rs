@@ -108,6 +108,15 @@ scalar!(
     { "type": "string", "description": "10Mbps, 100Mbps or 1Gbps", "examples": ["10Mbps", "100Mbps", "1Gbps"] }
 );
 scalar!(
+    /// True for full duplex.
+    Duplex(bool), |text: &str| match text {
+        "full" => Ok(true),
+        "half" => Ok(false),
+        _ => Err("expected full or half".to_owned()),
+    },
+    { "enum": ["full", "half"] }
+);
+scalar!(
     /// How much may wait.
     QueueSize(aerostat_node::ip::router::QueueLimit), units::queue,
     { "type": ["string", "integer"], "description": "packets, cells, or octets", "examples": [100, "448cells", "64KiB"] }

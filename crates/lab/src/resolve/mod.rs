@@ -8,6 +8,7 @@ mod atm;
 mod clip;
 mod cpu;
 mod direct;
+mod ethernet;
 mod events;
 mod ip;
 pub(crate) mod lane;

@@ -1,14 +1,14 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, clip, cpu, direct, lane, mpoa, tcp};
+use super::{Class, Names, clip, cpu, direct, ethernet, lane, mpoa, tcp};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{
     HostFile, LabFile, LaneFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile,
 };
 use crate::model::{
-    Attachment, Cable, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId,
-    Node, NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch,
+    Attachment, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node,
+    NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch,
 };
 use crate::plan::{self, Kind};
 use aerostat_node::atm::CellRate;
@@ -463,7 +463,8 @@ impl Builder<'_> {
             kernel: host.kernel.as_ref().map(At::get),
             sockets: Vec::new(),
             bridge: Vec::new(),
-            ethernet: cable(host, d),
+            ethernet: ethernet::cable(host, d),
+            ports: ethernet::ports(host, d),
         }));
         self.bridge(number, host, elan, d);
     }
@@ -544,23 +545,5 @@ impl Builder<'_> {
             self.ips.insert(ip, (node.to_owned(), at));
         }
         ip
-    }
-}
-
-/// The cable of the segment behind a host.
-fn cable(host: &HostFile, d: &mut Diagnostics) -> Cable {
-    let Some(given) = &host.ethernet else {
-        return Cable::TEN;
-    };
-    if host.bridge.is_none() {
-        d.error(given.place, "there is no Ethernet segment behind this host")
-            .hint("for example: bridge: { phone: 10.1.0.11 }");
-    }
-    Cable {
-        rate: given
-            .rate
-            .as_ref()
-            .map_or(Cable::TEN.rate, |rate| rate.value.0),
-        tagged: given.tag.as_ref().is_some_and(At::get),
     }
 }

@@ -5,9 +5,9 @@ use super::{
     with_parameters, word,
 };
 use crate::model::{
-    Attachment, Cable, Costs, CpuConfig, Expect, Forwarding, Host, IntakeConfig, IntakeRate,
-    IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind, Outside, OutsideTrunk,
-    OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
+    Attachment, Cable, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host, IntakeConfig,
+    IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind, Outside,
+    OutsideTrunk, OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
 };
 use aerostat_node::host::Encapsulation;
 use aerostat_node::host::sockets::{Program, Role, Sending};
@@ -184,6 +184,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         sockets,
         bridge,
         ethernet: Cable { rate, tagged },
+        ports,
     } = host;
     let program = |(index, program): (usize, &Program)| {
         let expect = lab.sockets_expect.get(&(id, index)).copied();
@@ -191,6 +192,13 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
     };
     // The MAC addresses follow from the order of the file.
     let station = |SegmentHost { name, mac: _, ip }: &SegmentHost| (name.clone(), text(ip).into());
+    let mut ethernet = json!({ "rate_bps": rate, "tag": tagged });
+    if let Some(all) = ethernet.as_object_mut().filter(|_| !ports.is_empty()) {
+        let ports = ports
+            .iter()
+            .map(|port| (port.name.clone(), of_port(port, bridge)));
+        all.insert("ports".into(), named(ports).into());
+    }
     let mut all = json!({
         "kind": "host",
         "interfaces": [of_lec(lab, lec)],
@@ -204,7 +212,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         "kernel": kernel,
         "sockets": named(sockets.iter().enumerate().map(program)),
         "bridge": named(bridge.iter().map(station)),
-        "ethernet": { "rate_bps": rate, "tag": tagged },
+        "ethernet": ethernet,
     });
     if let (Some(cpu), Some(all)) = (cpu, all.as_object_mut()) {
         all.insert("cpu".into(), of_cpu(cpu));
@@ -240,6 +248,24 @@ fn of_cpu(cpu: &CpuConfig) -> Value {
         },
         "jitter_ppm": jitter,
         "queue_packets": queue,
+    })
+}
+
+fn of_port(port: &EthernetPort, bridge: &[SegmentHost]) -> Value {
+    let EthernetPort {
+        name: _,
+        cable: Cable { rate, tagged },
+        full_duplex,
+        queue,
+        stations,
+    } = port;
+    let names = stations.iter().filter_map(|station| bridge.get(*station));
+    json!({
+        "rate_bps": rate,
+        "tag": tagged,
+        "full_duplex": full_duplex,
+        "queue_frames": queue,
+        "stations": names.map(|host| &host.name).collect::<Vec<_>>(),
     })
 }
 

@@ -63,7 +63,7 @@ hosts:
     elan: b
     ip: 10.2.0.10
     sockets: [{ name: mouth, call: x/e1 }]
-  w: { on: s2, elan: b, ip: 10.2.0.12, bridge: { wt: 10.2.0.21 }, ethernet: {} }
+  w: { on: s2, elan: b, ip: 10.2.0.12, bridge: { wt: 10.2.0.21 }, ethernet: { ports: { e1: { stations: [wt] } } } }
   z: { on: s2, elan: f, ip: 10.6.0.10 }
   linux: { on: s1, elan: a, ip: 10.1.0.77, kernel: true, tcp: {} }
   p: { on: s1, elan: c, ip: 10.3.0.10, nhrp: { key: { spi: 4, secret: k } } }
@@ -229,6 +229,12 @@ HostFile.bridge || hosts.y.bridge={st: 10.2.0.20}
 HostFile.ethernet || hosts.w.ethernet={rate: 1Gbps}
 CableFile.rate || hosts.w.ethernet.rate=100Mbps
 CableFile.tag || hosts.w.ethernet.tag=true
+CableFile.ports || hosts.w.ethernet.ports={e2: {stations: [wt]}}
+PortFile.stations || hosts.w.bridge={wt: 10.2.0.21, wu: 10.2.0.22} hosts.w.ethernet.ports.e1.stations=[wt, wu]
+PortFile.rate || hosts.w.ethernet.ports.e1.rate=100Mbps
+PortFile.tag || hosts.w.ethernet.ports.e1.tag=true
+PortFile.duplex || hosts.w.ethernet.ports.e1.duplex=half
+PortFile.queue || hosts.w.ethernet.ports.e1.queue=9
 SocketFile.name || hosts.y.sockets.0.name=lips
 SocketFile.listen || hosts.x.sockets.1.listen=echo
 SocketFile.call || hosts.y.sockets.0.call=x/e2

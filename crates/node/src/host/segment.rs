@@ -1,8 +1,11 @@
 //! An Ethernet segment, with embedded hosts, behind a host that bridges between the segment and its ELAN.
 //!
-//! The segment is one cable. A frame occupies the cable for its transmission time while other frames wait; all stations
-//! receive the frame. There are no collisions, and the number of waiting frames is limited. The bridge learns the
-//! addresses of the segment from received frames and tells them to its LANE client, which answers for them as a proxy
+//! The segment is one cable, or one cable for each *port* of the bridge. A frame occupies the cable for its transmission
+//! time while other frames wait; all stations on the cable receive the frame. There are no collisions, and the number of
+//! waiting frames is limited. A cable with one station may be full duplex: its two directions do not wait for each
+//! other. The bridge learns the addresses of the segment, each with its port, from received frames. It forwards a frame
+//! to the port of its destination, to all other ports if the destination is a group or unknown, and tells the addresses
+//! to its LANE client, which answers for them as a proxy
 //! (LE_ARP for unregistered destinations, LE_NARP for a station that has moved). From the ELAN, and from shortcuts, the
 //! bridge forwards frames that are for the segment or whose destination is unknown. A station that sends from the ELAN,
 //! or that another proxy claims, is no longer on the segment.
@@ -12,11 +15,11 @@
 //! the kernel sends out of that port.
 //!
 //! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; LANE v2 §2.1.3 (proxy). **Not implemented** for
-//! embedded segments: spanning tree, several ports.
+//! embedded segments: spanning tree, VLANs (a port has tags on its cable, and the bridge forwards between all ports).
 
 use super::ip::cause_of;
 use super::{Host, HostOutput, Part, Sample};
-use crate::inspect::host::{Learned, SegmentHost as SegmentHostRow};
+use crate::inspect::host::{EthernetPort as PortRow, Learned, SegmentHost as SegmentHostRow};
 use crate::inspect::{Table, counters};
 use crate::ip::apps::{AppCommand, AppId, AppResult, Offer};
 use crate::ip::books::Cause;
@@ -28,8 +31,8 @@ use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
 use aerostat_wire::MacAddr;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Limit of frames that wait for the cable.
-const WAITING: usize = 512;
+/// Limit of frames that wait for a cable, if nothing else is said.
+pub const WAITING: usize = 512;
 /// Limit of addresses that the bridge remembers, and how long it remembers them.
 const LEARNED: usize = 1024;
 const AGEING: Duration = Duration::from_secs(300);
@@ -98,29 +101,161 @@ impl Cable {
     }
 }
 
-/// The segment.
-pub struct Segment {
-    wire: Cable,
-    hosts: Vec<SegmentHost>,
-    /// True if the cable and the bridge are the kernel's: then no frame passes here.
-    kernel: bool,
+/// One port of the bridge, with its cable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EthernetPort {
+    /// Its name; empty for the only cable of a bridge without ports.
+    pub name: String,
+    /// Rate and tags.
+    pub cable: Cable,
+    /// True if the two directions of the cable do not share it; only with one station.
+    pub full_duplex: bool,
+    /// Limit of frames that wait for the cable, in each direction if these do not share it.
+    pub queue: usize,
+    /// The stations on it, as indices into the segment's hosts.
+    pub stations: Vec<usize>,
+}
+
+impl EthernetPort {
+    /// The only cable of a bridge without ports: `stations` stations share it.
+    #[must_use]
+    pub fn shared(cable: Cable, stations: usize) -> Self {
+        Self {
+            name: String::new(),
+            cable,
+            full_duplex: false,
+            queue: WAITING,
+            stations: (0..stations).collect(),
+        }
+    }
+}
+
+/// Frames that wait for a cable, or for one direction of it.
+#[derive(Debug, Default)]
+struct Lane {
     free_at: Instant,
     /// Frames with the time of their end, in order.
-    cable: VecDeque<(Instant, From, Vec<u8>)>,
-    learned: BTreeMap<MacAddr, Instant>,
+    frames: VecDeque<(Instant, From, Vec<u8>)>,
+}
+
+/// What passed a port.
+#[derive(Clone, Copy, Debug, Default)]
+struct PortCounters {
+    frames_in: u64,
+    frames_out: u64,
+    octets_in: u64,
+    octets_out: u64,
+    dropped_in: u64,
+    dropped_out: u64,
+}
+
+/// A port and what is on its cable.
+#[derive(Debug)]
+struct Port {
+    config: EthernetPort,
+    /// From the bridge, or both directions; to the bridge.
+    lanes: [Lane; 2],
+    counters: PortCounters,
+}
+
+impl Port {
+    fn new(config: EthernetPort) -> Self {
+        Self {
+            config,
+            lanes: [Lane::default(), Lane::default()],
+            counters: PortCounters::default(),
+        }
+    }
+
+    /// Puts a frame on the cable; returns the frame if too many frames wait.
+    fn send(&mut self, from: From, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
+        let inward = matches!(from, From::Host(..));
+        let octets = frame.len() as u64;
+        let lane = &mut self.lanes[usize::from(inward && self.config.full_duplex)];
+        let counters = &mut self.counters;
+        let full = lane.frames.len() >= self.config.queue;
+        let (frames, all, dropped) = match inward {
+            true => (
+                &mut counters.frames_in,
+                &mut counters.octets_in,
+                &mut counters.dropped_in,
+            ),
+            false => (
+                &mut counters.frames_out,
+                &mut counters.octets_out,
+                &mut counters.dropped_out,
+            ),
+        };
+        if full {
+            *dropped += 1;
+            return Some(frame);
+        }
+        *frames += 1;
+        *all += octets;
+        let end = lane.free_at.max(now) + self.config.cable.time_of(frame.len());
+        lane.free_at = end;
+        lane.frames.push_back((end, from, frame));
+        None
+    }
+
+    /// The direction of the frame that ends next, and the end.
+    fn next(&self) -> Option<(Instant, usize)> {
+        let ends = self.lanes.iter().enumerate();
+        let ends = ends.filter_map(|(n, lane)| lane.frames.front().map(|(end, ..)| (*end, n)));
+        ends.min()
+    }
+
+    fn row(&self, addresses: usize) -> PortRow {
+        let EthernetPort {
+            name,
+            cable,
+            full_duplex,
+            stations,
+            ..
+        } = &self.config;
+        let counters = self.counters;
+        PortRow {
+            port: name.clone(),
+            rate_bps: cable.rate,
+            tag: cable.tagged,
+            full_duplex: *full_duplex,
+            stations: stations.len() as u64,
+            addresses: addresses as u64,
+            waiting: self.lanes.iter().map(|lane| lane.frames.len() as u64).sum(),
+            frames_in: counters.frames_in,
+            frames_out: counters.frames_out,
+            octets_in: counters.octets_in,
+            octets_out: counters.octets_out,
+            dropped_in: counters.dropped_in,
+            dropped_out: counters.dropped_out,
+        }
+    }
+}
+
+/// The segment.
+pub struct Segment {
+    hosts: Vec<SegmentHost>,
+    /// Its cables: at least one.
+    ports: Vec<Port>,
+    /// True if the cables and the bridge are the kernel's: then no frame passes here.
+    kernel: bool,
+    /// When an address was heard last, and at which port.
+    learned: BTreeMap<MacAddr, (Instant, usize)>,
     counters: SegmentCounters,
 }
 
 impl Segment {
-    /// A segment with this cable.
+    /// A segment with these cables; a station that is on none is on the first.
     #[must_use]
-    pub fn new(wire: Cable, hosts: Vec<SegmentHost>) -> Self {
+    pub fn new(ports: Vec<EthernetPort>, hosts: Vec<SegmentHost>) -> Self {
+        let mut ports: Vec<Port> = ports.into_iter().map(Port::new).collect();
+        if ports.is_empty() {
+            ports.push(Port::new(EthernetPort::shared(Cable::TEN, hosts.len())));
+        }
         Self {
-            wire,
             hosts,
+            ports,
             kernel: false,
-            free_at: Instant::ZERO,
-            cable: VecDeque::new(),
             learned: BTreeMap::new(),
             counters: SegmentCounters::default(),
         }
@@ -131,7 +266,7 @@ impl Segment {
     pub fn kernel() -> Self {
         Self {
             kernel: true,
-            ..Self::new(Cable::TEN, Vec::new())
+            ..Self::new(Vec::new(), Vec::new())
         }
     }
 
@@ -144,27 +279,62 @@ impl Segment {
         &self.hosts
     }
 
-    /// Puts a frame on the cable; returns the frame if too many frames wait.
-    fn send(&mut self, from: From, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
-        if self.cable.len() >= WAITING {
-            self.counters.dropped += 1;
-            return Some(frame);
+    /// Where a frame is lost for which a cable has no room.
+    fn place(&self) -> Cause {
+        match self.ports.iter().any(|port| port.config.name.is_empty()) {
+            true => Cause::Segment,
+            false => Cause::EthernetPort,
         }
-        let end = self.free_at.max(now) + self.wire.time_of(frame.len());
-        self.free_at = end;
-        self.counters.frames += 1;
-        self.counters.octets += frame.len() as u64;
-        self.cable.push_back((end, from, frame));
-        None
     }
 
-    /// Frames that wait for the cable, or are on the cable.
+    /// The port of a station.
+    fn port_of(&self, host: usize) -> usize {
+        let mut ports = self.ports.iter();
+        let found = ports.position(|port| port.config.stations.contains(&host));
+        found.unwrap_or(0)
+    }
+
+    /// Puts a frame on the cable of a port; returns the frame if too many frames wait.
+    fn send(&mut self, port: usize, from: From, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
+        let octets = frame.len() as u64;
+        let full = self.ports[port].send(from, frame, now);
+        match &full {
+            Some(_) => self.counters.dropped += 1,
+            None => {
+                self.counters.frames += 1;
+                self.counters.octets += octets;
+            }
+        }
+        full
+    }
+
+    /// The ports to which the bridge forwards a frame: that of its destination, or all but `came`.
+    fn ways(&self, frame: &[u8], came: Option<usize>) -> Vec<usize> {
+        let known = address(frame, 0).and_then(|to| self.learned.get(&to));
+        let all = 0..self.ports.len();
+        all.filter(|port| Some(*port) != came)
+            .filter(|port| known.is_none_or(|(_, near)| near == port))
+            .collect()
+    }
+
+    /// The frame that ends next: its port and direction.
+    fn due(&self) -> Option<(Instant, usize, usize)> {
+        let ports = self.ports.iter().enumerate();
+        let ends = ports.filter_map(|(n, port)| {
+            let (end, lane) = port.next()?;
+            Some((end, n, lane))
+        });
+        ends.min()
+    }
+
+    /// Frames that wait for a cable, or are on a cable.
     pub(super) fn held(&self) -> impl Iterator<Item = &[u8]> {
-        self.cable.iter().map(|(_, _, frame)| frame.as_slice())
+        let lanes = self.ports.iter().flat_map(|port| &port.lanes);
+        lanes.flat_map(|lane| lane.frames.iter().map(|(_, _, frame)| frame.as_slice()))
     }
 
-    /// Learns the source address of a frame; true if the address is new on this side.
-    fn learn(&mut self, frame: &[u8], now: Instant) -> bool {
+    /// Learns the source address of a frame that came from a port; true if the address is new on this side.
+    fn learn(&mut self, port: usize, frame: &[u8], now: Instant) -> bool {
         let Some(source) = address(frame, 6).filter(|mac| !mac.is_group()) else {
             return false;
         };
@@ -172,7 +342,7 @@ impl Segment {
             self.counters.not_learned += 1;
             return false;
         }
-        self.learned.insert(source, now).is_none()
+        self.learned.insert(source, (now, port)).is_none()
     }
 
     /// True if the destination of a frame on the segment is the bridging host (`own`) or another station here.
@@ -191,8 +361,9 @@ impl Segment {
     }
 
     fn next(&self) -> Option<Instant> {
-        let frame = self.cable.front().map(|(end, _, _)| *end);
-        let aged = self.learned.values().min().map(|heard| *heard + AGEING);
+        let frame = self.due().map(|(end, ..)| end);
+        let aged = self.learned.values().map(|(heard, _)| *heard).min();
+        let aged = aged.map(|heard| heard + AGEING);
         let hosts = self.hosts.iter();
         let hosts = hosts.filter_map(|host| host.stack.poll_timeout()).min();
         [frame, aged, hosts].into_iter().flatten().min()
@@ -208,15 +379,24 @@ impl Segment {
                 ip: config.address,
             }
         });
-        let learned = self.learned.iter().map(|(mac, heard)| Learned {
+        let learned = self.learned.iter().map(|(mac, (heard, _))| Learned {
             mac: *mac,
             heard_s: now.since(*heard).as_secs(),
         });
-        vec![
-            Table::of(hosts),
-            Table::of(learned),
-            Table::counters(&counters::SEGMENT, self.counters.rows()),
-        ]
+        let ports = self.ports.iter().enumerate();
+        let ports = ports.filter(|(_, port)| !port.config.name.is_empty());
+        let ports: Vec<PortRow> = ports
+            .map(|(n, port)| {
+                let near = self.learned.values().filter(|(_, at)| *at == n);
+                port.row(near.count())
+            })
+            .collect();
+        let mut tables = vec![Table::of(hosts), Table::of(learned)];
+        if !ports.is_empty() {
+            tables.push(Table::of(ports));
+        }
+        tables.push(Table::counters(&counters::SEGMENT, self.counters.rows()));
+        tables
     }
 }
 
@@ -270,7 +450,9 @@ impl Host {
             }
         }
         let known = segment.learned.len();
-        segment.learned.retain(|_, heard| *heard + AGEING > now);
+        segment
+            .learned
+            .retain(|_, (heard, _)| *heard + AGEING > now);
         if segment.learned.len() < known {
             self.tell_proxy(now);
         }
@@ -280,11 +462,11 @@ impl Host {
     /// Handles outputs of the segment until there are no more.
     pub(super) fn drain_segment(&mut self, now: Instant) {
         while let Some(segment) = &mut self.segment {
-            if let Some((end, _, _)) = segment.cable.front()
-                && *end <= now
-                && let Some((_, from, frame)) = segment.cable.pop_front()
+            if let Some((end, port, lane)) = segment.due()
+                && end <= now
+                && let Some((_, from, frame)) = segment.ports[port].lanes[lane].frames.pop_front()
             {
-                self.hear(from, frame, now);
+                self.hear(port, from, frame, now);
                 continue;
             }
             let mut hosts = segment.hosts.iter_mut().enumerate();
@@ -302,7 +484,8 @@ impl Host {
             match moved {
                 Some((n, Moved::Frame(frame))) => {
                     let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
-                    let full = segment.send(From::Host(n, sample), frame, now);
+                    let port = segment.port_of(n);
+                    let full = segment.send(port, From::Host(n, sample), frame, now);
                     // The packet leaves its host, and is lost on the way.
                     let sample = sample.filter(|_| full.is_some());
                     self.out.extend(sample.map(HostOutput::Sample));
@@ -327,15 +510,16 @@ impl Host {
         }
     }
 
-    /// Reports the loss of a frame for which the cable had no room.
+    /// Reports the loss of a station's frame for which the cable had no room.
     fn no_room(&mut self, frame: Option<Vec<u8>>) {
-        if let Some(frame) = frame {
-            self.lost(Cause::Segment, &frame[..]);
+        let place = self.segment.as_ref().map(Segment::place);
+        if let (Some(frame), Some(place)) = (frame, place) {
+            self.lost(place, &frame[..]);
         }
     }
 
-    /// A frame has passed the cable: all stations but the sender receive it.
-    fn hear(&mut self, from: From, frame: Vec<u8>, now: Instant) {
+    /// A frame has passed the cable of a port: all stations there but the sender receive it.
+    fn hear(&mut self, port: usize, from: From, frame: Vec<u8>, now: Instant) {
         let Some(segment) = &mut self.segment else {
             return;
         };
@@ -357,8 +541,9 @@ impl Host {
             }
             from => from,
         };
+        let stations = &segment.ports[port].config.stations;
         for (n, host) in segment.hosts.iter_mut().enumerate() {
-            if matches!(from, From::Host(sender, _) if sender == n) {
+            if matches!(from, From::Host(sender, _) if sender == n) || !stations.contains(&n) {
                 continue;
             }
             let to = address(&frame, 0);
@@ -379,12 +564,35 @@ impl Host {
             }
         }
         if let From::Host(_, sample) = from {
-            let new = segment.learn(&frame, now);
+            let new = segment.learn(port, &frame, now);
             if new {
                 self.station_came(&frame, now);
             }
+            let own = self.interfaces.first().map(|interface| interface.mac);
+            if address(&frame, 0) != own {
+                self.forward_to_ports(Some(port), Path::Lane, &frame, now);
+            }
             self.bridge_out(frame, sample, now);
         }
+    }
+
+    /// Forwards a frame to the ports where its destination may be, but not back to the port from which it `came`. A
+    /// frame for which a port has no room is lost there.
+    fn forward_to_ports(&mut self, came: Option<usize>, path: Path, frame: &[u8], now: Instant) {
+        let Some(segment) = &mut self.segment else {
+            return;
+        };
+        let mut full = Vec::new();
+        for port in segment.ways(frame, came) {
+            let from = From::Bridge(path);
+            full.extend(segment.send(port, from, frame.to_vec(), now));
+        }
+        let place = segment.place();
+        // If a copy passes another port, the books do not count the packet as lost.
+        for frame in full {
+            self.lost(place, &frame[..]);
+        }
+        self.touch(Part::Segment);
     }
 
     /// Handles a frame from the segment at the bridge: for the host itself, for the ELAN, or for neither.
@@ -420,9 +628,7 @@ impl Host {
         if let (Some(segment), Some(to)) = (&mut self.segment, to) {
             let near = segment.learned.contains_key(&to);
             if near || to.is_group() {
-                let full = segment.send(From::Bridge(Path::Lane), frame.clone(), now);
-                self.no_room(full);
-                self.touch(Part::Segment);
+                self.forward_to_ports(None, Path::Lane, &frame, now);
             }
             if near {
                 if let Some(sample) = self.meter.sent(&frame, Path::Lane, now) {
@@ -452,7 +658,7 @@ impl Host {
         if let Some(segment) = self.segment.as_mut().filter(|_| source != own) {
             segment.counters.frames += u64::from(frames);
             segment.counters.octets += octets as u64;
-            if segment.learn(frame, now) {
+            if segment.learn(0, frame, now) {
                 self.station_came(frame, now);
             }
         }
@@ -491,15 +697,13 @@ impl Host {
         if itf == 0 && path == Path::Lane {
             self.source_left(frame, now);
         }
-        let (0, Some(segment)) = (itf, &mut self.segment) else {
+        let (0, Some(segment)) = (itf, &self.segment) else {
             return true;
         };
         if to == own || segment.kernel {
             return true;
         }
-        let full = segment.send(From::Bridge(path), frame.to_vec(), now);
-        self.no_room(full);
-        self.touch(Part::Segment);
+        self.forward_to_ports(None, path, frame, now);
         to.is_some_and(|to| to.is_group())
     }
 

@@ -192,6 +192,36 @@ crate::rows! {
         pub cost_us: u64,
     }
 
+    /// One row for each Ethernet port of a bridging host with `ports:`.
+    pub struct EthernetPort: "bridge.ports" {
+        /// Its name.
+        pub port: String,
+        /// Rate of its cable, bit/s.
+        pub rate_bps: u64,
+        /// True if frames on the cable have VLAN tags.
+        pub tag: bool,
+        /// True if the two directions of the cable do not wait for each other.
+        pub full_duplex: bool,
+        /// Stations on it.
+        pub stations: u64,
+        /// MAC addresses that the bridge has learned there.
+        pub addresses: u64,
+        /// Frames that wait for the cable, or are on it.
+        pub waiting: u64,
+        /// Frames from its stations.
+        pub frames_in: u64,
+        /// Frames to its stations.
+        pub frames_out: u64,
+        /// Octets of these frames, without tag, preamble, check sequence and gap.
+        pub octets_in: u64,
+        /// Octets of these frames, as well.
+        pub octets_out: u64,
+        /// Frames of stations that found the queue of the cable full.
+        pub dropped_in: u64,
+        /// Frames to stations that found it full.
+        pub dropped_out: u64,
+    }
+
     /// One row for each MAC address that the bridge has heard on the segment.
     pub struct Learned: "bridge.learned" {
         /// MAC address.

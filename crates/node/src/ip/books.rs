@@ -59,6 +59,8 @@ pub enum Cause {
     Cpu,
     /// The receive path of an adapter had no free buffer.
     Intake,
+    /// The queue of an Ethernet port of a bridging host was full.
+    EthernetPort,
     /// No program of the receiving host listens at the port.
     Receiver,
 }
@@ -89,6 +91,7 @@ impl fmt::Display for Cause {
             Self::Segment => "Ethernet segment full",
             Self::Cpu => "CPU queue full",
             Self::Intake => "receive buffer full",
+            Self::EthernetPort => "Ethernet port full",
             Self::Receiver => "nobody listens",
         })
     }

@@ -21,6 +21,7 @@ mod nhrp;
 mod paces;
 mod places;
 mod policing;
+mod ports;
 mod random;
 mod rates;
 mod registering;

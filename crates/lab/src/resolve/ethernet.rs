@@ -1,0 +1,190 @@
+//! The Ethernet behind a host that bridges: one cable, or ports with cables of their own.
+
+use crate::diag::Diagnostics;
+use crate::field::At;
+use crate::file::{HostFile, Name, PortFile};
+use crate::model::{Cable, EthernetPort};
+use aerostat_node::host::WAITING;
+
+/// Limit of ports of a host.
+const MAX_PORTS: usize = 64;
+/// Largest queue of a port, frames.
+const MAX_QUEUE: u64 = 65_536;
+
+/// The cable of the segment behind a host.
+pub(super) fn cable(host: &HostFile, d: &mut Diagnostics) -> Cable {
+    let Some(given) = &host.ethernet else {
+        return Cable::TEN;
+    };
+    if host.bridge.is_none() {
+        d.error(given.place, "there is no Ethernet segment behind this host")
+            .hint("for example: bridge: { phone: 10.1.0.11 }");
+    }
+    Cable {
+        rate: given
+            .rate
+            .as_ref()
+            .map_or(Cable::TEN.rate, |rate| rate.value.0),
+        tagged: given.tag.as_ref().is_some_and(At::get),
+    }
+}
+
+/// The ports of the bridge, if the file gives any.
+pub(super) fn ports(host: &HostFile, d: &mut Diagnostics) -> Vec<EthernetPort> {
+    let Some(given) = &host.ethernet else {
+        return Vec::new();
+    };
+    let (Some(table), Some(stations)) = (&given.ports, &host.bridge) else {
+        return Vec::new();
+    };
+    let usual = cable(host, &mut d.empty());
+    if let Some((name, _)) = table.0.get(MAX_PORTS) {
+        d.error(
+            name.at,
+            format!("more than {MAX_PORTS} Ethernet ports on one host"),
+        );
+    }
+    let names: Vec<&str> = stations.0.iter().map(|(name, _)| &*name.value.0).collect();
+    let mut taken: Vec<Option<&str>> = vec![None; names.len()];
+    let mut ports = Vec::new();
+    for (name, port) in table.0.iter().take(MAX_PORTS) {
+        let mut on_it = Vec::new();
+        for station in &port.stations {
+            let Some(index) = names.iter().position(|known| *known == station.value) else {
+                let text = format!("there is no '{}' in 'bridge' of this host", station.value);
+                d.error(station.at, text)
+                    .suggest(&station.value, names.iter().copied())
+                    .rests_in(host.place, ["bridge", "bridge/."]);
+                continue;
+            };
+            if let Some(other) = taken[index].replace(&name.value.0) {
+                let text = format!("{} is on port {other} already", station.value);
+                d.error(station.at, text).hint("a station has one cable");
+                continue;
+            }
+            on_it.push(index);
+        }
+        ports.push(one(name, port, usual, on_it, d));
+    }
+    for ((name, _), on) in stations.0.iter().zip(taken) {
+        if on.is_none() {
+            let text = format!("{} is on none of the Ethernet ports", name.value.0);
+            d.error(name.at, text)
+                .hint("name it in 'stations' of a port")
+                .rests_in(given.place, ["ports", "ports/*/stations", "ports/."]);
+        }
+    }
+    ports
+}
+
+fn one(
+    name: &At<Name>,
+    port: &PortFile,
+    usual: Cable,
+    stations: Vec<usize>,
+    d: &mut Diagnostics,
+) -> EthernetPort {
+    let single = stations.len() <= 1;
+    let full_duplex = port.duplex.as_ref().map_or(single, |duplex| duplex.value.0);
+    if let Some(given) = port.duplex.as_ref().filter(|_| full_duplex && !single) {
+        d.error(
+            given.at,
+            "a cable that several stations share is half duplex",
+        )
+        .hint("give each station a port of its own")
+        .rests_in(port.place, ["stations"]);
+    }
+    let queue = port.queue.as_ref().map_or(WAITING as u64, At::get);
+    if let Some(given) = port
+        .queue
+        .as_ref()
+        .filter(|_| !(1..=MAX_QUEUE).contains(&queue))
+    {
+        let text = format!("the queue of an Ethernet port holds 1 to {MAX_QUEUE} frames");
+        d.error(given.at, text);
+    }
+    EthernetPort {
+        name: name.value.0.clone(),
+        cable: Cable {
+            rate: port.rate.as_ref().map_or(usual.rate, |rate| rate.value.0),
+            tagged: port.tag.as_ref().map_or(usual.tagged, At::get),
+        },
+        full_duplex,
+        queue: usize::try_from(queue).unwrap_or(WAITING),
+        stations,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{Cable, NodeKind};
+    use crate::resolve::tests::{SMALL, lab};
+
+    fn with(ethernet: &str) -> String {
+        let more = format!(
+            "ip: 10.1.0.10, bridge: {{ p: 10.1.0.20, q: 10.1.0.21 }}, ethernet: {{ {ethernet} }}"
+        );
+        SMALL.replace("ip: 10.1.0.10", &more)
+    }
+
+    #[test]
+    fn ports_have_cables_and_stations_of_their_own() {
+        let lab = lab(&with(
+            "rate: 100Mbps, ports: { e1: { stations: [q], rate: 10Mbps, queue: 7 }, up: { stations: [p], tag: true, duplex: half } }",
+        ));
+        let NodeKind::Host(host) = &lab.node(lab.find("x").expect("a host")).kind else {
+            panic!("a host");
+        };
+        let [one, up] = &host.ports[..] else {
+            panic!("{:?}", host.ports);
+        };
+        assert_eq!(
+            (one.cable, one.queue, one.full_duplex),
+            (Cable::TEN, 7, true)
+        );
+        assert_eq!((&one.stations[..], &up.stations[..]), (&[1][..], &[0][..]));
+        let fast = Cable {
+            rate: 100_000_000,
+            tagged: true,
+        };
+        assert_eq!((up.cable, up.queue, up.full_duplex), (fast, 512, false));
+    }
+
+    #[test]
+    fn mistakes() {
+        for (ethernet, says) in [
+            (
+                "ports: { e1: { stations: [p, x] } }",
+                "there is no 'x' in 'bridge' of this host",
+            ),
+            (
+                "ports: { e1: { stations: [p] } }",
+                "q is on none of the Ethernet ports",
+            ),
+            (
+                "ports: { e1: { stations: [p, q] }, e2: { stations: [p] } }",
+                "p is on port e1 already",
+            ),
+            (
+                "ports: { e1: { stations: [p, q], duplex: full } }",
+                "a cable that several stations share is half duplex",
+            ),
+            (
+                "ports: { e1: { stations: [p, q], duplex: both } }",
+                "expected full or half",
+            ),
+            (
+                "ports: { e1: { stations: [p, q], queue: 0 } }",
+                "the queue of an Ethernet port holds 1 to 65536 frames",
+            ),
+            (
+                "ports: { e1: { stations: [p, q], rate: 40Mbps } }",
+                "expected 10Mbps, 100Mbps or 1Gbps",
+            ),
+        ] {
+            let found = crate::parse("t.atm.yml", &with(ethernet), &[]);
+            let said = found.expect_err(ethernet).to_string();
+            assert!(said.contains(says), "{ethernet}: {said}");
+        }
+    }
+}
