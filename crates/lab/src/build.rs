@@ -3,7 +3,7 @@
 use crate::model::{
     Attachment, CpuConfig, ElanId, Host as HostModel, IntakeConfig, Lab, LaneServer,
     Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
-    NodeKind, Router as RouterModel, Scale, Side, Switch as SwitchModel,
+    NodeKind, Queues, Router as RouterModel, Scale, Side, Switch as SwitchModel,
 };
 use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
@@ -199,6 +199,10 @@ impl<'a> Builder<'a> {
             } else if outside.is_none() {
                 scale::widen_host_port(&mut config, &self.scale);
             }
+            let queues = Queues::at(model, link);
+            config.set_queues(&queues.params);
+            config.discipline = queues.scheduler.unwrap_or_default();
+            config.paths.clone_from(&link.tunnels);
             config.ilmi = managed.then(|| ilmi::Config {
                 detect: outside.is_some_and(|outside| outside.trunk.is_some()),
                 line_rate: rate.cells_per_second(),
@@ -225,6 +229,7 @@ impl<'a> Builder<'a> {
                     ends: [from, to],
                     qos: pvc.qos,
                     path: pvc.path,
+                    queue: pvc.queue,
                     // The connection's own word counts where the cells enter the network.
                     police: [n == 0, n + 1 == pvc.hops.len()]
                         .map(|edge| pvc.police.filter(|_| edge)),

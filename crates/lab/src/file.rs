@@ -7,6 +7,7 @@ mod limits;
 mod mpoa;
 mod nhrp;
 mod pseudowire;
+mod queues;
 mod timers;
 mod timing;
 
@@ -16,6 +17,7 @@ pub(crate) use limits::LimitsFile;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel};
+pub(crate) use queues::{PathId, QueuesFile, TunnelFile};
 pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile, UniTimersFile};
 pub(crate) use timing::{AdapterFile, CostsFile, CpuFile};
 
@@ -80,6 +82,8 @@ section! {
         /// It holds cells from end systems to their contracts: true, of CBR and VBR; all, also to the peak rate of best
         /// effort; default false. Links and permanent connections may differ.
         police: Option<At<PoliceText>>,
+        /// Queues of its ports; default: one for each connection, served round robin.
+        queues: Option<QueuesFile>,
     }
 }
 section! {
@@ -100,6 +104,10 @@ section! {
         police: Option<At<PoliceText>>,
         /// Tolerance of policers for contracts without one of their own; default 250us.
         cdvt: Option<At<Time>>,
+        /// Queues of its switches in front of it; default: as these say.
+        queues: Option<QueuesFile>,
+        /// Shaped paths by VPI, for permanent connections.
+        tunnels: Option<Table<PathId, TunnelFile>>,
     }
 }
 section! {
@@ -132,6 +140,10 @@ section! {
         police: Option<At<PoliceText>>,
         /// Tolerance of policers for contracts without one of their own; default 250ms.
         cdvt: Option<At<Time>>,
+        /// Queues in front of it; default: as the switch says.
+        queues: Option<QueuesFile>,
+        /// Shaped paths by VPI, for permanent connections.
+        tunnels: Option<Table<PathId, TunnelFile>>,
         /// Version of the UNI, whose network side the switch plays; default 3.1, or with ILMI what both ends speak.
         uni: Option<At<UniVersion>>,
     }

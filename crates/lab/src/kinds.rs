@@ -3,7 +3,7 @@
 use crate::diag::{Diagnostics, Span};
 
 /// The kinds of state that `aerostat inspect` shows.
-pub const INSPECT: [&str; 21] = [
+pub const INSPECT: [&str; 22] = [
     "vc",
     "call",
     "lec",
@@ -13,6 +13,7 @@ pub const INSPECT: [&str; 21] = [
     "mps",
     "nhrp",
     "port",
+    "queue",
     "route",
     "ilmi",
     "clip",

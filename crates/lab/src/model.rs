@@ -17,6 +17,7 @@ mod elan;
 mod limits;
 mod outside;
 mod pseudowire;
+mod queues;
 mod scale;
 mod tcp;
 mod timers;
@@ -28,14 +29,16 @@ pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use limits::Limits;
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use pseudowire::{CellWire, Gathering, L2tp, L2tpEnds, Labels, Mpls, Scope, SduWire};
+pub use queues::Queues;
 pub use scale::Scale;
 pub use tcp::{ByKernel, Congestion, Follows, GivenKey, KERNELS, KEYS, Tcp, TcpParams, TcpRanges};
 pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 
 use crate::units::IpNet;
-use aerostat_node::atm::{CellRate, Policing};
+use aerostat_node::atm::{CellRate, PathConfig, Policing};
 use aerostat_node::host::sockets::Program;
+use aerostat_node::switch::ConnectionQueue;
 use aerostat_proto::Duration;
 use aerostat_proto::mpoa::mps::MpsParams;
 use aerostat_proto::mpoa::params::MpcParams;
@@ -160,6 +163,8 @@ pub struct Switch {
     pub ports: Vec<Port>,
     /// Policing of what comes in from end systems, where their links do not say otherwise.
     pub police: Policing,
+    /// Queues of its ports, where their links do not say otherwise.
+    pub queues: Queues,
 }
 
 /// One port of a switch.
@@ -211,6 +216,10 @@ pub struct Pvc {
     pub path: bool,
     /// Policing where cells come in, at both ends; `None`: as at these ports.
     pub police: Option<Policing>,
+    /// Its queues at the switches on its way.
+    pub queue: ConnectionQueue,
+    /// The shaped path in which it is on links between switches.
+    pub tunnel: Option<u16>,
     /// True if IP packets have no LLC/SNAP header in it.
     pub mux: bool,
     /// IP address of an end outside the lab, if known.
@@ -407,6 +416,10 @@ pub struct Link {
     pub police: Option<Policing>,
     /// Cell delay variation tolerance there of contracts that do not give one; `None`: the default.
     pub cdvt: Option<Duration>,
+    /// Queues of its switches in front of it.
+    pub queues: Queues,
+    /// Paths that its switches shape.
+    pub tunnels: Vec<PathConfig>,
 }
 
 /// One end of a link.

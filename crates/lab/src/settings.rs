@@ -14,8 +14,9 @@ mod tests;
 mod timers;
 mod traffic;
 
-use crate::model::{Expect, Lab, Limits, Link, Pvc};
-use aerostat_node::atm::{CellRate, Policing};
+use crate::model::{Expect, Lab, Limits, Link, Pvc, Queues};
+use aerostat_node::atm::{CellRate, Discipline, PathConfig, Policing};
+use aerostat_node::switch::ConnectionQueue;
 use aerostat_proto::Duration;
 use aerostat_proto::parameters::{self, Parameter, Parameters};
 use serde_json::{Map, Value, json};
@@ -69,8 +70,10 @@ fn of_link(lab: &Lab, link: &Link) -> Value {
         bit_errors,
         police,
         cdvt,
+        queues,
+        tunnels,
     } = link;
-    json!({
+    let all = json!({
         "ends": ends.map(|end| lab.node(end.node).name.clone()),
         "rate_cps": cells_per_second(*rate),
         "delay_s": seconds(*delay),
@@ -78,7 +81,33 @@ fn of_link(lab: &Lab, link: &Link) -> Value {
         "bit_errors": bit_errors,
         "police": police.map(policing),
         "cdvt_s": cdvt.map(seconds),
-    })
+    });
+    let tunnel = |path: &PathConfig| {
+        let PathConfig { vpi, pcr, cdvt } = *path;
+        (
+            vpi.to_string(),
+            json!({ "pcr": pcr, "cdvt_s": seconds(cdvt) }),
+        )
+    };
+    let tunnels = named(tunnels.iter().map(tunnel));
+    let tunnels = (!tunnels.is_empty()).then(|| tunnels.into());
+    with(with(all, "queues", of_queues(queues)), "tunnels", tunnels)
+}
+
+/// Queues, if anything is given.
+fn of_queues(queues: &Queues) -> Option<Value> {
+    let Queues { params, scheduler } = queues;
+    let given = *queues != Queues::default();
+    let own = json!({ "scheduler": scheduler.map(Discipline::name) });
+    given.then(|| with_parameters(own, params))
+}
+
+/// Settings with one more, if it is given: those of a lab without it stay as they were.
+fn with(mut all: Value, key: &str, more: Option<Value>) -> Value {
+    if let (Some(all), Some(more)) = (all.as_object_mut(), more) {
+        all.insert(key.to_owned(), more);
+    }
+    all
 }
 
 fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {
@@ -88,11 +117,14 @@ fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {
         qos,
         path,
         police,
+        queue,
+        tunnel,
         mux,
         peer,
     } = pvc;
     let conformance = [qos.tx, qos.rx].map(|traffic| traffic.conformance().map(text));
-    json!({
+    let queue = (*queue != ConnectionQueue::DEFAULT).then(|| map_of(queue).into());
+    let all = json!({
         "ends": ends.map(|(node, vc)| format!("{}:{vc}", lab.node(node).name)),
         "qos": text(qos),
         "frame_discard": qos.tx.frame_discard,
@@ -102,7 +134,8 @@ fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {
         "mux": mux,
         "peer": peer.map(text),
         "switches": hops.iter().map(|hop| &lab.node(hop.switch).name).collect::<Vec<_>>(),
-    })
+    });
+    with(with(all, "queue", queue), "tunnel", tunnel.map(Value::from))
 }
 
 /// `true`, `false` or `all`, as in a lab file.

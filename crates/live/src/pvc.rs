@@ -8,7 +8,7 @@ use crate::driver::Driver;
 use aerostat_lab::model::{NodeId, NodeKind};
 use aerostat_node::atm::Policing;
 use aerostat_node::inspect::Table;
-use aerostat_node::switch::{Permanent, PermanentError, PortNo, Switch};
+use aerostat_node::switch::{ConnectionQueue, Permanent, PermanentError, PortNo, Switch};
 use aerostat_wire::{Qos, Vc};
 
 /// A requested connection; see [`crate::control::Request::PvcAdd`].
@@ -40,6 +40,7 @@ pub(crate) fn add(
         wanted.police.then_some(police)
     });
     let new = Permanent {
+        queue: ConnectionQueue::DEFAULT,
         ends,
         qos,
         path: wanted.path,

@@ -1,6 +1,7 @@
 //! Sections about Classical IP and permanent connections.
 
 use super::pseudowire::SduWireFile;
+use super::queues::{ConnectionQueueFile, PathId};
 use super::{AddressList, Ip, Label, Net, PoliceText, QosText, keys};
 use crate::field::{At, Table, section};
 
@@ -54,6 +55,10 @@ section! {
         police: Option<At<PoliceText>>,
         /// Full queues discard whole AAL5 frames; default: best effort yes, CBR and VBR no. False for other AALs.
         frame_discard: Option<At<bool>>,
+        /// Its queues at the switches on its way: weight, bounds, thresholds.
+        queue: Option<ConnectionQueueFile>,
+        /// On links between switches that have a tunnel with this VPI, it is inside.
+        tunnel: Option<At<PathId>>,
         /// Switch whole paths between two links out of the lab: the labels are VPI.0; default false.
         vp: Option<At<bool>>,
         /// Classical IP: packets without LLC/SNAP; default false.

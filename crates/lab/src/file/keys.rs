@@ -3,7 +3,7 @@
 use crate::model::TcpParams;
 use crate::parameter::Keys;
 use aerostat_node::ip::router::ArpParams;
-use aerostat_node::switch::PortParams;
+use aerostat_node::switch::{ConnectionQueue, PortParams, QueueParams};
 use aerostat_proto::lane::{LecParams, Quotas, ServerParams};
 use aerostat_proto::mpoa::mps::{self, MpsParams};
 use aerostat_proto::mpoa::params::{MpcParams, MpcRanges};
@@ -85,6 +85,30 @@ pub(crate) fn port_limits() -> Keys {
     Keys::of(&PortParams::DEFAULT)
 }
 
+pub(crate) fn queues() -> Keys {
+    Keys::of(&QueueParams::DEFAULT)
+        .default_is("buffer", "as `limits: port:` says")
+        .default_is("vc_buffer", "as `limits: port:` says")
+        .default_is("guaranteed_buffer", "as `limits: port:` says")
+        .default_is("guaranteed_vc_buffer", "as `limits: port:` says")
+        .default_is("epd", "three quarters of `buffer`")
+        .default_is("vc_epd", "three quarters of `vc_buffer`")
+        .default_is("clp", "half of `buffer`")
+        .default_is("vc_clp", "half of `vc_buffer`")
+        .default_is("guaranteed_clp", "all of `guaranteed_buffer`")
+        .default_is("guaranteed_vc_clp", "all of `guaranteed_vc_buffer`")
+        .default_is("efci", "never")
+        .default_is("vc_efci", "never")
+}
+
+pub(crate) fn connection_queue() -> Keys {
+    Keys::of(&ConnectionQueue::DEFAULT)
+        .default_is("buffer", "as the port says")
+        .default_is("epd", "as the port says, or three quarters of `buffer`")
+        .default_is("clp", "as the port says, or half of `buffer`")
+        .default_is("efci", "as the port says")
+}
+
 pub(crate) fn mps_limits() -> Keys {
     Keys::of(&mps::Limits::DEFAULT)
 }
@@ -110,7 +134,7 @@ pub(crate) mod tests {
         Section { name, path, keys }
     }
 
-    pub(crate) const SECTIONS: [Section; 13] = [
+    pub(crate) const SECTIONS: [Section; 15] = [
         section("MpoaParams", "mpoa", mpoa),
         section("NhrpFile", "nhrp", nhrp),
         section("LecTimersFile", "timers.lec", lec),
@@ -122,6 +146,8 @@ pub(crate) mod tests {
         section("QuotaFile", "lane.quota", quota),
         section("LisFile", "clip.NAME", clip),
         section("PortLimitsFile", "limits.port", port_limits),
+        section("QueuesFile", "links.NAME.queues", queues),
+        section("ConnectionQueueFile", "pvcs.0.queue", connection_queue),
         section("MpsLimitsFile", "limits.mps", mps_limits),
         section("NhrpLimitsFile", "limits.nhrp", nhrp_limits),
     ];

@@ -22,6 +22,7 @@ pub(crate) mod outside;
 mod permanent;
 mod ports;
 mod pseudowires;
+mod queues;
 pub(crate) mod sockets;
 mod tcp;
 mod timers;
@@ -235,6 +236,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     outside::build(file, &names, &mut lab, d);
     nodes::link_names(file, &lab, d);
     limits::clients(file, &lab, d);
+    queues::check(file, &lab, d);
     if wrong(d) {
         return None;
     }

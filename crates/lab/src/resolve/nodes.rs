@@ -1,6 +1,6 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, clip, cpu, direct, ethernet, lane, mpoa, tcp};
+use super::{Class, Names, clip, cpu, direct, ethernet, lane, mpoa, queues, tcp};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{
@@ -96,6 +96,7 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
                     .as_ref()
                     .map(|police| police.value.0)
                     .unwrap_or_default(),
+                queues: queues::of(switch.queues.as_ref()),
             }),
         });
     }
@@ -234,6 +235,8 @@ pub(super) fn connect(
         cdvt: options
             .and_then(|o| o.cdvt.as_ref())
             .map(|cdvt| cdvt.value.0),
+        queues: queues::of(options.and_then(|o| o.queues.as_ref())),
+        tunnels: queues::tunnels(options.and_then(|o| o.tunnels.as_ref())),
     });
     id
 }

@@ -1,7 +1,7 @@
 //! Links out of the lab, and nodes for their far ends.
 
 use super::nodes::connect;
-use super::{Class, Names, pseudowires};
+use super::{Class, Names, pseudowires, queues};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{
@@ -174,6 +174,8 @@ fn attach(
         }
         lab.links[id.0].police = link.options.police.as_ref().map(|what| what.value.0);
         lab.links[id.0].cdvt = link.options.cdvt.as_ref().map(|cdvt| cdvt.value.0);
+        lab.links[id.0].queues = queues::of(link.options.queues.as_ref());
+        lab.links[id.0].tunnels = queues::tunnels(link.options.tunnels.as_ref());
         if let NodeKind::Switch(switch) = &mut lab.nodes[on.0].kind
             && let Some(port) = switch.ports.get_mut(attachment.port)
         {

@@ -1,6 +1,6 @@
 //! Permanent connections and their way through the switches.
 
-use super::{Class, Names, atm, pseudowires};
+use super::{Class, Names, atm, pseudowires, queues};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, PvcFile};
@@ -8,9 +8,9 @@ use crate::model::{Attachment, Hop, Lab, Link, NodeId, NodeKind, Pvc, Side};
 use crate::plan;
 use aerostat_node::atm::Policing;
 use aerostat_node::atm::police::{DEFAULT_CDVT, Policer};
-use aerostat_node::switch::{Permanent, PortConfig, PortNo, guaranteed};
+use aerostat_node::switch::{ConnectionQueue, Permanent, PortConfig, PortNo, guaranteed};
 use aerostat_wire::{Qos, ServiceCategory, TrafficParams, Vc};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest SDU of permanent connections: the limit of AAL5. Their users have MTUs of their own.
 const MAX_SDU: u16 = u16::MAX;
@@ -21,6 +21,8 @@ const MAX_VPI: u16 = 255;
 
 /// The next free labels for permanent connections on links between switches.
 struct TrunkLabels {
+    /// VPIs of shaped paths, which are none of the next.
+    tunnels: BTreeSet<u16>,
     vci: u16,
     vpi: u16,
     /// By switch and destination: the port of the first link of the way. Many connections take the same way.
@@ -29,6 +31,9 @@ struct TrunkLabels {
 
 impl TrunkLabels {
     fn next(&mut self, path: bool) -> Option<Vc> {
+        while path && self.tunnels.contains(&self.vpi) {
+            self.vpi += 1;
+        }
         let label = if path {
             Vc::new(self.vpi, 0)
         } else {
@@ -63,17 +68,20 @@ impl TrunkLabels {
     }
 }
 
-/// Guarantees at a port, in cells per second: sent and received.
-type Guarantees = BTreeMap<(NodeId, PortNo), (u64, u64)>;
+/// Guarantees at a port, in cells per second: sent and received. Those in a shaped path have its VPI; all others are
+/// those of the link.
+type Guarantees = BTreeMap<(NodeId, PortNo, Option<u16>), (u64, u64)>;
 
 /// Routes the permanent connections, each on its own labels.
 pub(super) fn connections(lab_file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+    let tunnels = lab.links.iter().flat_map(|link| &link.tunnels);
     let mut labels = TrunkLabels {
+        tunnels: tunnels.map(|path| path.vpi).collect(),
         vci: FIRST_TRUNK_VCI,
         vpi: 1,
         ways: BTreeMap::new(),
     };
-    let mut reserved = Guarantees::new();
+    let mut reserved = of_tunnels(lab);
     for file in lab_file.pvcs.iter().flatten() {
         let wanted = [Class::Host, Class::Router, Class::Outside];
         let from = names.find(&file.from, &wanted, "an end system", d);
@@ -87,6 +95,7 @@ pub(super) fn connections(lab_file: &LabFile, names: &Names, lab: &mut Lab, d: &
         }
         if let Some(pvc) = connection(file, lab, [from, to], &mut labels, d) {
             odd(file, lab, &pvc, d);
+            queues::of_connection(file, &pvc, lab, d);
             pseudowires::of_connection(file, &pvc, lab_file, lab, d);
             if admit(file, lab, &pvc, &mut reserved, d) {
                 lab.pvcs.push(pvc);
@@ -243,6 +252,8 @@ fn connection(
     d: &mut Diagnostics,
 ) -> Option<Pvc> {
     let path = file.vp.as_ref().is_some_and(At::get);
+    let tunnel = file.tunnel.as_ref().map(|given| given.value.0);
+    let mut inside = false;
     let ends = ends(file, lab, nodes, d)?;
     let [a, b] = nodes.map(|id| lab.node(id).attachment());
     let (a, b) = (a?, b?);
@@ -257,10 +268,14 @@ fn connection(
                 .rests_on(atm::WAYS);
             return None;
         };
-        let Some(label) = labels.next(path) else {
+        let Some(mut label) = labels.next(path) else {
             d.error(file.place, TrunkLabels::used_up(path));
             return None;
         };
+        if let Some(vpi) = tunnel.filter(|vpi| has_tunnel(lab, at, port, *vpi)) {
+            label.vpi = vpi;
+            inside = true;
+        }
         hops.push(Hop {
             switch: at,
             from: came,
@@ -278,11 +293,29 @@ fn connection(
         from: came,
         to: (b.port, ends[1].1),
     });
+    if let Some(given) = file.tunnel.as_ref().filter(|_| path || !inside) {
+        let vpi = given.value.0;
+        let text = match path {
+            true => "a path cannot be inside a tunnel, which is a path".to_owned(),
+            false => format!("no link between switches on its way has a tunnel {vpi}"),
+        };
+        d.error(given.at, text)
+            .hint("'tunnels: { 5: { pcr: 20000 } }' at a link makes tunnel 5")
+            .rests_on(["links/*/2/tunnels"])
+            .rests_on(atm::WAYS);
+        return None;
+    }
     Some(made(file, ends, hops, d))
 }
 
 fn made(file: &PvcFile, ends: [(NodeId, Vc); 2], hops: Vec<Hop>, d: &mut Diagnostics) -> Pvc {
+    let mut queue = ConnectionQueue::DEFAULT;
+    if let Some(section) = &file.queue {
+        section.given.apply(&mut queue);
+    }
     Pvc {
+        queue,
+        tunnel: file.tunnel.as_ref().map(|given| given.value.0),
         ends,
         hops,
         qos: traffic(file, d),
@@ -302,6 +335,10 @@ fn direct(file: &PvcFile, lab: &Lab, ends: [(NodeId, Vc); 2], d: &mut Diagnostic
         d.error(file.to.at, text)
             .hint("a host without a switch reaches the other end of its link alone")
             .rests_on(WAYS_OF_ENDS);
+        return None;
+    }
+    if let Some(given) = &file.tunnel {
+        d.error(given.at, "a link without a switch has no tunnel");
         return None;
     }
     if one != other {
@@ -332,11 +369,15 @@ fn admit(
         return admit_direct(file, lab, (pvc, side), reserved, d);
     }
     let mut before = Guarantees::new();
+    let inside =
+        |switch, port: usize, vc: Vc| has_tunnel(lab, switch, port, vc.vpi).then_some(vc.vpi);
     for hop in &pvc.hops {
         let ends = [hop.from, hop.to].map(|(port, vc)| (PortNo(port as u16), vc));
-        for (port, tx, rx) in Permanent::channel(ends[0], ends[1], pvc.qos).reserves() {
-            let sum = reserved.entry((hop.switch, port)).or_default();
-            before.entry((hop.switch, port)).or_insert(*sum);
+        let reserves = Permanent::channel(ends[0], ends[1], pvc.qos).reserves();
+        for ((port, tx, rx), (_, vc)) in reserves.into_iter().zip(ends) {
+            let place = (hop.switch, port, inside(hop.switch, port.0.into(), vc));
+            let sum = reserved.entry(place).or_default();
+            before.entry(place).or_insert(*sum);
             *sum = (sum.0.saturating_add(tx), sum.1.saturating_add(rx));
         }
     }
@@ -344,12 +385,31 @@ fn admit(
         let NodeKind::Switch(switch) = &lab.node(hop.switch).kind else {
             continue;
         };
-        for (port, _) in [hop.from, hop.to] {
+        for (port, vc) in [hop.from, hop.to] {
             let Some(link) = switch.ports.get(port).map(|port| lab.link(port.link)) else {
                 continue;
             };
-            let sum = reserved.get(&(hop.switch, PortNo(port as u16)));
-            if !affordable(file, link, sum.copied().unwrap_or_default(), d) {
+            let path = inside(hop.switch, port, vc);
+            let sum = reserved.get(&(hop.switch, PortNo(port as u16), path));
+            let sum = sum.copied().unwrap_or_default();
+            let tunnel = link.tunnels.iter().find(|tunnel| Some(tunnel.vpi) == path);
+            if let Some(tunnel) = tunnel {
+                let (sum, pcr) = (sum.0.max(sum.1), tunnel.pcr);
+                if sum <= u64::from(pcr) {
+                    continue;
+                }
+                let text = format!(
+                    "tunnel {} of link {} cannot guarantee {sum} cells/s: its peak rate is {pcr}",
+                    tunnel.vpi, link.name
+                );
+                d.error(file.place, text)
+                    .hint("a tunnel is at least as wide as the guarantees of its connections together")
+                    .rests_on(["links/*/2/tunnels", "links/*/1/tunnels", "hosts/*/link"])
+                    .rests_on(atm::WAYS);
+                reserved.append(&mut before);
+                return false;
+            }
+            if !affordable(file, link, sum, d) {
                 reserved.append(&mut before);
                 return false;
             }
@@ -392,7 +452,7 @@ fn admit_direct(
     let Some(link) = lab.node(first).attachment().map(|at| lab.link(at.link)) else {
         return false;
     };
-    let sum = reserved.entry((first, PortNo(0))).or_default();
+    let sum = reserved.entry((first, PortNo(0), None)).or_default();
     let wanted = (
         sum.0.saturating_add(guaranteed(qos.tx)),
         sum.1.saturating_add(guaranteed(qos.rx)),
@@ -402,6 +462,30 @@ fn admit_direct(
         *sum = wanted;
     }
     fits
+}
+
+/// True if the link at a port of a switch has this shaped path.
+fn has_tunnel(lab: &Lab, switch: NodeId, port: usize, vpi: u16) -> bool {
+    let NodeKind::Switch(switch) = &lab.node(switch).kind else {
+        return false;
+    };
+    let link = switch.ports.get(port).map(|port| lab.link(port.link));
+    link.is_some_and(|link| link.tunnels.iter().any(|tunnel| tunnel.vpi == vpi))
+}
+
+/// What shaped paths take of their links.
+fn of_tunnels(lab: &Lab) -> Guarantees {
+    let mut all = Guarantees::new();
+    for (id, _, switch) in lab.switches() {
+        for (number, port) in (0..).zip(&switch.ports) {
+            let tunnels = lab.link(port.link).tunnels.iter();
+            let sum: u64 = tunnels.map(|tunnel| u64::from(tunnel.pcr)).sum();
+            if sum > 0 {
+                all.insert((id, PortNo(number), None), (sum, sum));
+            }
+        }
+    }
+    all
 }
 
 /// VPI and VCI; the connection decides which values are valid.

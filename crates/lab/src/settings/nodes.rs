@@ -1,8 +1,8 @@
 //! Nodes and what runs on them.
 
 use super::{
-    debug, expected, hex, map_of, named, policing, pseudowires, seconds, text, texts,
-    with_parameters, word,
+    debug, expected, hex, map_of, named, of_queues, policing, pseudowires, seconds, text, texts,
+    with, with_parameters, word,
 };
 use crate::model::{
     Attachment, Cable, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host, IntakeConfig,
@@ -44,8 +44,10 @@ fn of_switch(switch: &Switch) -> Value {
         prefix,
         ports,
         police,
+        queues,
     } = switch;
-    json!({ "kind": "switch", "prefix": hex(prefix), "ports": ports.len(), "police": policing(*police) })
+    let all = json!({ "kind": "switch", "prefix": hex(prefix), "ports": ports.len(), "police": policing(*police) });
+    with(all, "queues", of_queues(queues))
 }
 
 fn of_lane_server(lab: &Lab, server: &LaneServer) -> Value {

@@ -21,6 +21,7 @@ links:
   - [s1, s2, { name: other }]
   - [s2, { name: pe, mpls: { interface: eth6, peer: 02:00:00:00:00:01, outgoing: 1000, incoming: 2000 } }]
   - [s2, { name: tunnel, l2tp: { local: 10.0.0.1, peer: 10.0.0.2, session: 1, peer_session: 2, sublayer: atm } }]
+  - [s1, s2, { name: c, queues: {} }]
 lane:
   on: s1
   link: {}
@@ -35,7 +36,7 @@ clip:
   c: { subnet: 10.3.0.0/24, server: p, nhrp: true, next_hops: { 10.3.0.77: { address: 47.0005.80FFE1000000F21A26D8.0020EA0000C0.00 } } }
   d: { subnet: 10.4.0.0/24, server: q }
 pvcs:
-  - { from: x, vc: 0.100, to: y }
+  - { from: x, vc: 0.100, to: y, queue: {} }
   - { from: p, vc: 0.101, to: tcp }
   - { from: y, vc: 0.102, to: pe, pseudowire: { outgoing: 1001, incoming: 2001 } }
 mpoa: { start: 0s }
@@ -96,6 +97,7 @@ lab.faults || faults=[]
 lab.capture || capture=[s1-s2]
 SwitchFile.prefix || switches.s1.prefix=47.0091.8100.0000.0000.0000.0077
 SwitchFile.police || switches.s1.police=true
+SwitchFile.queues || switches.s1.queues={buffer: 99}
 LinkOptions.name || links.other.name=middle
 LinkOptions.rate || hosts.x.link.rate=ds3
 LinkOptions.delay || lane.link.delay=7ms
@@ -103,6 +105,11 @@ LinkOptions.loss || routers.r.link.loss=0.5
 LinkOptions.bit_errors || links.s1-s2.bit_errors=1e-6
 LinkOptions.police || hosts.x.link.police=all
 LinkOptions.cdvt || hosts.x.link.cdvt=1ms
+LinkOptions.queues || hosts.x.link.queues={efci: 99}
+LinkOptions.tunnels || links.s1-s2.tunnels={5: {pcr: 1000}}
+QueuesFile.scheduler || links.c.queues.scheduler=weighted
+TunnelFile.pcr | links.s1-s2.tunnels={5: {pcr: 1000}} | links.s1-s2.tunnels={5: {pcr: 1001}}
+TunnelFile.cdvt | links.s1-s2.tunnels={5: {pcr: 1000}} | links.s1-s2.tunnels={5: {pcr: 1000, cdvt: 1us}}
 OutsideOptions.atmtcp || links.1.atmtcp={connect: 10.0.0.1:2812}
 OutsideOptions.udp || links.2.udp={local: 127.0.0.1:7009, peer: 127.0.0.1:7002}
 OutsideOptions.ethernet || links.3.ethernet={interface: eth8, peer: 02:00:00:00:00:01}
@@ -115,6 +122,8 @@ OutsideOptions.rate || links.2.rate=25.6
 OutsideOptions.uni || links.1.uni=3.0
 OutsideOptions.police || links.1.police=true
 OutsideOptions.cdvt || links.1.cdvt=2ms
+OutsideOptions.queues || links.1.queues={efci: 99}
+OutsideOptions.tunnels || links.1.tunnels={5: {pcr: 1000}}
 AtmTcpFile.listen || links.1.atmtcp.listen=127.0.0.1:2813
 AtmTcpFile.connect | links.1.atmtcp={connect: a:1} | links.1.atmtcp={connect: b:1}
 AtmTcpFile.from || links.1.atmtcp.from=10.0.0.7
@@ -288,6 +297,8 @@ PvcFile.to_vc || pvcs.1.to_vc=0.112
 PvcFile.pcr || pvcs.1.pcr=99
 PvcFile.qos || pvcs.1.qos=cbr,aal5:pcr=99
 PvcFile.police || pvcs.1.police=true
+PvcFile.queue || pvcs.1.queue={weight: 3}
+PvcFile.tunnel | links.s1-s2.tunnels={5: {pcr: 1000}} | links.s1-s2.tunnels={5: {pcr: 1000}} pvcs.0.tunnel=5
 PvcFile.frame_discard || pvcs.1.frame_discard=false
 PvcFile.vp | pvcs.1={from: tcp, vc: 5.0, to: card, to_vc: 5.0, vp: true} | pvcs.1={from: tcp, vc: 6.0, to: card, to_vc: 6.0, vp: true}
 PvcFile.mux || pvcs.1.mux=true

@@ -245,6 +245,30 @@ impl Trains {
         id
     }
 
+    /// Like [`Self::open`], for cells that may belong to the same PDU as those of the train `before`, which ends: cells
+    /// between them were lost, or they differ in the mark of congestion. As their way is the same, their first cell does
+    /// not matter.
+    pub(super) fn open_after(
+        &mut self,
+        before: Option<u32>,
+        line: u32,
+        queue: u32,
+        run: CellRun,
+    ) -> u32 {
+        let before = before.and_then(|id| self.trains.get(id as usize));
+        let like = before.filter(|train| train.line == line).and_then(|train| {
+            let own = train.run.as_ref()?;
+            let same = own.pdu()?.is_same(run.pdu()?) && own.vc == run.vc;
+            same.then_some((train.bound, train.dense))
+        });
+        let id = self.open(line, queue, run);
+        if let Some((bound, dense)) = like {
+            self.trains[id as usize].dense = dense;
+            self.bind(id, bound);
+        }
+        id
+    }
+
     /// The next cell of a train has left: its transmission took from `start` to `finish`.
     #[inline]
     pub(super) fn emit(&mut self, id: u32, start: Instant, finish: Instant, end: bool) {
@@ -280,8 +304,10 @@ impl Trains {
     pub(super) fn goes_on(&self, id: u32, cell: &CellRun) -> bool {
         let train = self.trains.get(id as usize).filter(|train| !train.closed);
         let same = |train: &Train| {
-            let pdus = train.run.as_ref().and_then(CellRun::pdu).zip(cell.pdu());
-            pdus.is_some_and(|(one, other)| one.is_same(other))
+            let Some(run) = &train.run else { return false };
+            let pdus = run.pdu().zip(cell.pdu());
+            let alike = run.clp == cell.clp && run.congested == cell.congested;
+            alike && pdus.is_some_and(|(one, other)| one.is_same(other))
         };
         train.is_some_and(|train| train.expects == cell.first() && same(train))
     }

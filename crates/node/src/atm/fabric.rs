@@ -20,7 +20,7 @@ use self::policing::{Policed, police};
 use super::counters::{CellCounters, DropReason, UpcCounters};
 use super::pdu::{CellRun, Content, Pdu};
 use super::police::{DEFAULT_CDVT, Policer, Policing, Verdict};
-use super::port::{Admission, DroppedPdu, OutputPort, PortLimits, QueueConfig, QueueId};
+use super::port::{Admission, DroppedPdu, OutputPort, PortLimits, QueueConfig, QueueId, Tuning};
 use super::rate::CellRate;
 use super::table::VcTable;
 use super::timing::Timing;
@@ -252,6 +252,21 @@ impl Fabric {
     pub fn tolerate(&mut self, port: u16, tolerance: Duration) {
         if let Some(port) = self.ports.get_mut(usize::from(port)) {
             port.tolerance = tolerance;
+        }
+    }
+
+    /// Gives the queues of the connection from a label, through which no cell has gone yet, what it has for itself.
+    pub fn tune(&mut self, from: PortVc, tuning: &Tuning) {
+        let connection = self
+            .find(from)
+            .and_then(|index| self.connections.get(index));
+        let Some(Some(connection)) = connection else {
+            return;
+        };
+        for leaf in connection.leaves() {
+            if let Some(port) = self.ports.get_mut(usize::from(leaf.to.port)) {
+                port.output.tune(leaf.queue, &connection.traffic, tuning);
+            }
         }
     }
 

@@ -40,7 +40,8 @@ pub use nic::{Nic, NicDiscard, NicEvent, Written};
 pub use pdu::{CellRun, Content, Pdu};
 pub use police::Policing;
 pub use port::{
-    Admission, Departure, DroppedPdu, Limits, OutputPort, PortLimits, QueueConfig, QueueId,
+    Admission, Departure, Discipline, DroppedPdu, Limits, MAX_WEIGHT, OutputPort, PathConfig,
+    PathView, PortLimits, QueueConfig, QueueId, QueueView, Tuning,
 };
 pub use rate::{CellRate, Pacer};
 pub use raw::{RawCell, RawCells, RawPool};

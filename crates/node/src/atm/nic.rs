@@ -29,6 +29,8 @@ struct OpenVc {
     receiver: RunReassembler,
     /// Cells received, including OAM.
     cells: u64,
+    /// Of these, cells with the mark of congestion.
+    marked: u64,
     /// Transfer delays of last cells, where the driver knows them.
     transfer: Option<Box<Distribution>>,
 }
@@ -111,6 +113,8 @@ pub struct NicVcView {
     pub received: ReassemblyCounters,
     /// Cells received, including OAM.
     pub cells_received: u64,
+    /// Of these, cells with the mark of congestion (EFCI).
+    pub cells_marked: u64,
 }
 
 /// A host's adapter. See the documentation of this module.
@@ -167,6 +171,7 @@ impl Nic {
             queue,
             receiver: RunReassembler::new(max_sdu),
             cells: 0,
+            marked: 0,
             transfer: None,
         });
         let index = match self.free.pop() {
@@ -294,6 +299,9 @@ impl Nic {
             return NicEvent::Dropped(DropReason::UnknownVc);
         };
         open.cells += u64::from(run.count);
+        if run.congested {
+            open.marked += u64::from(run.count);
+        }
         if !run.is_user() {
             return self.oam(&run, now);
         }
@@ -377,6 +385,7 @@ impl Nic {
                 sends: queue.is_some(),
                 received: open.receiver.counters,
                 cells_received: open.cells,
+                cells_marked: open.marked,
             }
         })
     }

@@ -1,8 +1,11 @@
 //! An output port: per-VC queues, a scheduler and a transmitter with exact cell times.
 //!
 //! Service order: CBR, real-time VBR, other VBR, ABR and GFR, UBR; within a class round robin by VC, one turn per
-//! [`OutputPort::pop`]. A shaped VC takes part only when its shaper allows that. Two buffer pools keep best effort from
-//! taking the space of guaranteed traffic. In = out + dropped + queued, for every VC, always.
+//! [`OutputPort::pop`]. [`Discipline`] has the alternatives: by weight with minimum rates, and one queue per class
+//! (`port/schedule.rs`). A shaped VC takes part only when its shaper allows that, and so does a shaped path
+//! (`port/path.rs`). Two buffer pools keep best effort from taking the space of guaranteed traffic; each pool and each
+//! queue has thresholds for early discard, for cells with CLP 1, and for the mark of congestion ([`Limits`]).
+//! In = out + dropped + queued, for every VC, always.
 //!
 //! To drive the port: call `enqueue` whenever cells arrive. When [`OutputPort::next_departure`] has come, call `pop`,
 //! which also tells when the last cell has left. A driver that pops one cell at a time gets the exact interleaving. A
@@ -10,21 +13,29 @@
 //! turn; runs of shaped CBR and VBR queues then carry the times of their cells (`timing.rs`). A driver that moves cells
 //! as trains calls [`OutputPort::run`] instead of both: the port takes the cells of trains at their times, and its
 //! departures go into further trains (`port/trains.rs`).
-//!
-//! Deviations: no weighted fair service for ABR and GFR minimum rates, no EFCI marking.
 
+mod matter;
+mod path;
 mod room;
+mod schedule;
+mod special;
 mod trains;
 mod turns;
+mod view;
 
+use self::path::Path;
+pub use self::path::{PathConfig, PathView};
+use self::schedule::Schedule;
+pub(super) use self::schedule::Share;
+pub use self::schedule::{Discipline, MAX_WEIGHT};
 use self::turns::Most;
+pub use self::view::QueueView;
 use super::counters::{CellCounters, DropReason};
 use super::pdu::{CellRun, Pdu};
 use super::queue::VcQueue;
-pub use super::queue::{Admission, Limits};
+pub use super::queue::{Admission, Limits, Tuning};
 use super::rate::{CellRate, Pacer};
 use super::runs::RunStore;
-use super::shaper::Shaper;
 use super::table::VcTable;
 use aerostat_proto::Instant;
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc};
@@ -83,6 +94,8 @@ pub struct QueueConfig {
     pub whole_path: bool,
     /// Bounds; those of the port if `None`.
     pub limits: Option<Limits>,
+    /// Share of what the discipline by weight has left, 1 to [`MAX_WEIGHT`].
+    pub weight: u16,
 }
 
 impl QueueConfig {
@@ -95,6 +108,7 @@ impl QueueConfig {
             frame_discard: traffic.frame_discard.unwrap_or(!is_guaranteed(&traffic)),
             whole_path: false,
             limits: None,
+            weight: 1,
         }
     }
     /// An AAL5 VC at a host: shaped, whole frames only.
@@ -106,6 +120,7 @@ impl QueueConfig {
             frame_discard: true,
             whole_path: false,
             limits: None,
+            weight: 1,
         }
     }
 }
@@ -182,7 +197,7 @@ pub struct Departure {
 /// wait. An entry whose queue has gone is passed over; there are never many more of them than of others.
 type Turn = (u32, u32);
 
-/// Entries of closed queues that the scheduler keeps at least before it removes them all.
+/// Entries of closed queues that the heap of shapers keeps at least before it removes them all.
 const STALE: usize = 64;
 
 /// An output port. See the documentation of this module.
@@ -197,13 +212,11 @@ pub struct OutputPort {
     table: VcTable,
     limits: PortLimits,
     pools: [u32; 2],
-    /// Queues whose next cell may leave, by class.
-    ready: [VecDeque<Turn>; CLASSES],
-    /// Entries in `ready` whose queues are open.
-    ready_count: usize,
-    /// When `ready` last changed from empty to not empty.
-    ready_since: Instant,
-    /// Queues that their shapers hold back: time, order of arrival here, queue. The first entry's queue is open.
+    /// Queues and paths whose next cell may leave.
+    schedule: Schedule,
+    /// Shaped paths.
+    paths: Vec<Path>,
+    /// Queues and paths that their shapers hold back: time, order of arrival here, queue. The first entry's queue is open.
     waiting: BinaryHeap<Reverse<(Instant, u64, Turn)>>,
     waits: u64,
     /// Entries in `waiting` whose queues are open.
@@ -241,9 +254,8 @@ impl OutputPort {
             table: VcTable::default(),
             limits,
             pools: [0; 2],
-            ready: Default::default(),
-            ready_count: 0,
-            ready_since: Instant::ZERO,
+            schedule: Schedule::new(Discipline::RoundRobin),
+            paths: Vec::new(),
             waiting: BinaryHeap::new(),
             waits: 0,
             held_count: 0,
@@ -279,13 +291,11 @@ impl OutputPort {
         };
         let limits = config.limits.unwrap_or(limits);
         self.openings = self.openings.wrapping_add(1);
-        let mut queue = VcQueue::new(vc, class_of(&config.traffic), limits, self.openings);
+        let class = class_of(&config.traffic);
+        let frames = config.frame_discard;
+        let mut queue = VcQueue::new(vc, class, frames, limits, self.openings);
         queue.whole_path = config.whole_path;
-        queue.frame_discard = config.frame_discard;
-        if config.shaped {
-            queue.shaper = Shaper::new(&config.traffic).map(Box::new);
-            queue.shaped = queue.shaper.is_some();
-        }
+        self.make_special(&mut queue, &config);
         let index = match self.free.pop() {
             Some(index) => {
                 self.queues[index as usize] = Some(queue);
@@ -311,7 +321,7 @@ impl OutputPort {
         let waiting = (&queue, &self.runs);
         log_all(&mut self.drops, waiting, DropReason::Closed, self.told);
         if queue.cells > 0 {
-            self.unschedule(queue.held);
+            self.unschedule(&queue);
         }
         self.pools[queue.pool()] -= queue.flush(DropReason::Closed, &mut self.runs);
         if queue.whole_path {
@@ -325,45 +335,10 @@ impl OutputPort {
         Some(counters)
     }
 
-    /// The queue of an entry, unless it has gone.
-    fn of_turn(queues: &mut [Option<VcQueue>], (index, opened): Turn) -> Option<&mut VcQueue> {
-        let queue = queues.get_mut(index as usize)?.as_mut();
-        queue.filter(|queue| queue.opened == opened)
-    }
-
     /// Entries of the scheduler.
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
-        self.ready.iter().map(VecDeque::len).sum::<usize>() + self.waiting.len()
-    }
-
-    /// A queue with cells has been closed: its entry has gone, or is passed over later.
-    fn unschedule(&mut self, held: bool) {
-        let Self {
-            queues,
-            ready,
-            waiting,
-            ..
-        } = self;
-        let mut stays = |turn: Turn| Self::of_turn(queues, turn).is_some();
-        if held {
-            self.held_count -= 1;
-            while let Some(Reverse((_, _, turn))) = waiting.peek()
-                && !stays(*turn)
-            {
-                waiting.pop();
-            }
-            if waiting.len() > 2 * self.held_count + STALE {
-                waiting.retain(|Reverse((_, _, turn))| stays(*turn));
-            }
-            return;
-        }
-        self.ready_count -= 1;
-        if ready.iter().map(VecDeque::len).sum::<usize>() > 2 * self.ready_count + STALE {
-            for ring in ready {
-                ring.retain(|turn| stays(*turn));
-            }
-        }
+        self.schedule.len() + self.waiting.len()
     }
 
     /// The queue of a VC, or of its path.
@@ -382,43 +357,6 @@ impl OutputPort {
     #[must_use]
     pub const fn queued_total(&self) -> u32 {
         self.pools[0] + self.pools[1]
-    }
-
-    /// Counters of a queue.
-    #[must_use]
-    pub fn counters(&self, id: QueueId) -> Option<CellCounters> {
-        self.queue(id).map(VcQueue::counters)
-    }
-
-    /// Counters of the port: the sum over all open and closed queues.
-    #[must_use]
-    pub fn totals(&self) -> CellCounters {
-        let mut totals = self.closed;
-        for queue in self.queues.iter().flatten() {
-            totals.merge(&queue.counters());
-        }
-        totals
-    }
-
-    /// All open queues: number, VC, cells waiting, counters.
-    pub fn queues(&self) -> impl Iterator<Item = (QueueId, Vc, u32, CellCounters)> {
-        self.queues.iter().zip(0..).filter_map(|(queue, index)| {
-            let queue = queue.as_ref()?;
-            Some((QueueId(index), queue.vc, queue.cells, queue.counters()))
-        })
-    }
-
-    /// Scheduling class of a queue: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` (GFR too) or `ubr`.
-    #[must_use]
-    pub fn class_name(&self, id: QueueId) -> Option<&'static str> {
-        let class = self.queue(id)?.class;
-        CLASS_NAMES.get(usize::from(class)).copied()
-    }
-
-    /// Largest number of cells that a queue has ever held, and its limit.
-    #[must_use]
-    pub fn peak(&self, id: QueueId) -> Option<(u32, u32)> {
-        self.queue(id).map(|queue| (queue.peak, queue.limits.max))
     }
 
     fn queue(&self, id: QueueId) -> Option<&VcQueue> {
@@ -475,14 +413,16 @@ impl OutputPort {
         let was_empty = queue.cells == 0;
         let pool = queue.pool();
         let limits = [&self.limits.guaranteed, &self.limits.best_effort][pool];
+        let shared = special::shared(&self.schedule, queue, limits);
+        let limits = shared.as_ref().unwrap_or(limits);
         let admission = queue.push(slot, (self.pools[pool], limits), &mut self.runs)?;
         self.pools[pool] += u32::from(admission.accepted);
-        if was_empty && admission.accepted > 0 {
-            if queue.shaped {
-                self.wake(id, now);
-            } else {
+        if admission.accepted > 0 {
+            if queue.special {
+                self.came(id, was_empty, admission.accepted, now);
+            } else if was_empty {
                 let (class, turn) = (queue.class, (id.0, queue.opened));
-                self.make_ready(turn, class, now);
+                self.schedule.enter_ring(turn, class, now);
             }
         }
         Some(admission)
@@ -526,14 +466,6 @@ impl OutputPort {
         self.drops.get_or_insert_default();
     }
 
-    /// The PDUs with cells that wait here.
-    pub fn pdus(&self) -> impl Iterator<Item = &Pdu> {
-        let departed = self.departed.iter().filter_map(|gone| gone.run.pdu());
-        let queues = self.queues.iter().flatten();
-        let waiting = queues.flat_map(|queue| queue.waiting_pdus(&self.runs));
-        waiting.chain(departed)
-    }
-
     /// True if the log has entries.
     #[must_use]
     pub fn has_drops(&self) -> bool {
@@ -543,25 +475,6 @@ impl OutputPort {
     /// Takes the log. A PDU has one entry, however many cells it loses.
     pub fn take_drops(&mut self) -> Vec<DroppedPdu> {
         self.drops.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Its queue is held back if `at` is later than `now`.
-    fn wait_or_ready(&mut self, turn: Turn, class: u8, at: Instant, now: Instant) {
-        if at <= now {
-            return self.make_ready(turn, class, now);
-        }
-        self.waits += 1;
-        self.held_count += 1;
-        self.waiting.push(Reverse((at, self.waits, turn)));
-    }
-
-    #[inline]
-    fn make_ready(&mut self, turn: Turn, class: u8, at: Instant) {
-        if self.ready_count == 0 {
-            self.ready_since = at;
-        }
-        self.ready_count += 1;
-        self.ready[usize::from(class)].push_back(turn);
     }
 
     /// When the next cell may begin, or `None` if no cell waits. If the driver is late, this time may be in the past.
@@ -577,8 +490,8 @@ impl OutputPort {
     #[inline]
     fn next_start(&self) -> Option<Instant> {
         let free = self.line.at();
-        if self.ready_count > 0 {
-            return Some(free.max(self.ready_since));
+        if self.schedule.count > 0 {
+            return Some(free.max(self.schedule.since));
         }
         self.waiting.peek().map(|Reverse((at, _, _))| free.max(*at))
     }
@@ -623,16 +536,35 @@ impl OutputPort {
             .is_some()
     }
 
+    /// Records that cells of a queue leave from `start` on, and gives the queue its next turn.
+    #[inline]
+    fn sent(&mut self, turn: Turn, start: Instant, count: u16) {
+        let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {
+            return;
+        };
+        self.pools[queue.pool()] -= u32::from(count);
+        if queue.special {
+            return self.sent_special(turn, start, count);
+        }
+        if queue.cells > 0 {
+            let class = queue.class;
+            self.schedule.enter_ring(turn, class, start);
+        }
+    }
+
     /// Decides the next departure that is due at `now`; false if there is no departure.
     fn depart(&mut self, now: Instant, most: Most, to: &mut Departure) -> bool {
         let Some((turn, start)) = self.next_turn(now) else {
             return false;
         };
-        let max = match most {
+        let mut max = match most {
             Most::Cells(cells) => cells,
             Most::Turn => self.most_of_turn(turn, start, self.turns),
             Most::LongTurn => self.most_of_turn(turn, start, [self.turns[0]; 2]),
         };
+        if !self.schedule.is_plain() {
+            max = self.most_in_order(turn, max);
+        }
         let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {
             return false;
         };
@@ -645,13 +577,13 @@ impl OutputPort {
         let Some(count) = count else {
             return false;
         };
-        self.line.not_before(self.ready_since);
+        self.line.not_before(self.schedule.since);
         self.line.advance(count);
         queue.pop(count, &mut self.runs, &mut to.run);
         (to.queue, to.start, to.finish) = (QueueId(turn.0), start, self.line.at());
-        if queue.shaped {
+        if queue.special {
             if !matches!(most, Most::Cells(1))
-                && let Some(shaper) = &queue.shaper
+                && let Some(shaper) = self.shaper_of(turn)
             {
                 let timing = shaper.calendar(start, to.run.first());
                 to.run.timing = Some(Arc::new(timing));
@@ -662,7 +594,7 @@ impl OutputPort {
         let (more, class) = (queue.cells > 0, queue.class);
         self.pools[queue.pool()] -= u32::from(count);
         if more {
-            self.make_ready(turn, class, start);
+            self.schedule.enter_ring(turn, class, start);
         }
         true
     }
@@ -674,56 +606,8 @@ impl OutputPort {
         self.told = self.told.max(now);
         let start = self.next_start().filter(|start| *start <= now)?;
         self.release(start);
-        let turn = loop {
-            let ring = self.ready.iter_mut().find(|ring| !ring.is_empty())?;
-            let turn = ring.pop_front()?;
-            if Self::of_turn(&mut self.queues, turn).is_some() {
-                break turn;
-            }
-        };
-        self.ready_count -= 1;
+        let turn = self.choose(start)?;
         Some((turn, start))
-    }
-
-    /// Records that cells of a queue leave from `start` on, and gives the queue its next turn.
-    #[inline]
-    fn sent(&mut self, turn: Turn, start: Instant, count: u16) {
-        let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {
-            return;
-        };
-        self.pools[queue.pool()] -= u32::from(count);
-        let (more, class) = (queue.cells > 0, queue.class);
-        let eligible = queue.shaper.as_mut().map(|shaper| {
-            shaper.sent(start, count);
-            shaper.eligible()
-        });
-        if more {
-            match eligible {
-                Some(at) => {
-                    queue.held = at > start;
-                    self.wait_or_ready(turn, class, at, start);
-                }
-                None => self.make_ready(turn, class, start),
-            }
-        }
-    }
-
-    /// Queues whose shapers allow a cell by `start` become ready.
-    #[inline]
-    fn release(&mut self, start: Instant) {
-        while let Some(Reverse((at, _, turn))) = self.waiting.peek().copied() {
-            match Self::of_turn(&mut self.queues, turn) {
-                Some(queue) if at <= start => {
-                    queue.held = false;
-                    let class = queue.class;
-                    self.held_count -= 1;
-                    self.make_ready(turn, class, at);
-                }
-                Some(_) => return,
-                None => {}
-            }
-            self.waiting.pop();
-        }
     }
 
     /// Drops all waiting cells; the queues stay open.
@@ -733,12 +617,7 @@ impl OutputPort {
             log_all(&mut self.drops, (queue, &self.runs), reason, self.told);
             queue.flush(reason, &mut self.runs);
         }
-        for ring in &mut self.ready {
-            ring.clear();
-        }
-        self.waiting.clear();
-        self.held_count = 0;
-        self.ready_count = 0;
+        self.forget_order();
         self.pools = [0; 2];
     }
 }

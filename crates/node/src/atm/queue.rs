@@ -10,6 +10,7 @@
 use super::cell_trains::{NO_TRAIN, Next, Trains};
 use super::counters::{CellCounters, DropReason, Drops};
 use super::pdu::{CellRun, Content, Pdu};
+use super::port::Share;
 use super::runs::{RunList, RunStore};
 use super::shaper::Shaper;
 use aerostat_proto::Instant;
@@ -27,9 +28,15 @@ pub struct Limits {
     pub early: u32,
     /// At this level and above, cells with CLP 1 are discarded. At most `max`.
     pub low_priority: u32,
+    /// At this level and above, user cells that are queued get the mark of congestion (EFCI); [`Self::NEVER`]: no cell
+    /// does.
+    pub mark: u32,
 }
 
 impl Limits {
+    /// A threshold that no level reaches.
+    pub const NEVER: u32 = u32::MAX;
+
     /// `max` cells; early discard from three quarters of it, low priority from half of it.
     #[must_use]
     pub const fn of(max: u32) -> Self {
@@ -37,6 +44,7 @@ impl Limits {
             max,
             early: max - max / 4,
             low_priority: max - max / 2,
+            mark: Self::NEVER,
         }
     }
     /// `max` cells without lower thresholds.
@@ -46,7 +54,78 @@ impl Limits {
             max,
             early: max,
             low_priority: max,
+            mark: Self::NEVER,
         }
+    }
+    /// Cells at and above which a cell is judged by itself.
+    const fn first(&self, frames: bool, clp: bool) -> u32 {
+        let mut first = if self.mark < self.max {
+            self.mark
+        } else {
+            self.max
+        };
+        if clp && self.low_priority < first {
+            first = self.low_priority;
+        }
+        if frames && self.early < first {
+            first = self.early;
+        }
+        first
+    }
+}
+
+/// What a connection has for itself at the queues on its way. A number of 0 is not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Share of what the discipline by weight has left.
+    pub weight: u16,
+    /// True to delay cells to the rates of the contract.
+    pub shaped: bool,
+    /// Limit of cells; the other bounds follow it as usual, if they are not given.
+    pub max: u32,
+    /// See [`Limits::early`].
+    pub early: u32,
+    /// See [`Limits::low_priority`].
+    pub low_priority: u32,
+    /// See [`Limits::mark`].
+    pub mark: u32,
+}
+
+impl Tuning {
+    /// Nothing is given.
+    pub const DEFAULT: Self = Self {
+        weight: 1,
+        shaped: false,
+        max: 0,
+        early: 0,
+        low_priority: 0,
+        mark: 0,
+    };
+
+    /// The bounds of a queue or buffer that has these usually. A threshold above the limit counts as the limit.
+    #[must_use]
+    pub fn limits(&self, usual: Limits, guaranteed: bool) -> Limits {
+        let mut limits = match (self.max, guaranteed) {
+            (0, _) => usual,
+            (max, true) => Limits::plain(max),
+            (max, false) => Limits::of(max),
+        };
+        let max = limits.max;
+        let given = |value: u32, usual: u32| match value {
+            0 => usual,
+            value => value.min(max),
+        };
+        limits.early = given(self.early, limits.early);
+        limits.low_priority = given(self.low_priority, limits.low_priority);
+        limits.mark = given(
+            self.mark,
+            if self.max > 0 {
+                usual.mark
+            } else {
+                limits.mark
+            },
+        );
+        limits
     }
 }
 
@@ -82,49 +161,77 @@ pub(super) struct VcQueue {
     pub(super) whole_path: bool,
     pub(super) frame_discard: bool,
     frame: Frame,
-    pub(super) limits: Limits,
+    /// Cells at and above which a cell is judged by itself, with CLP 0 and with CLP 1.
+    alone: [u32; 2],
     pub(super) cells: u32,
     /// Largest number of cells so far.
     pub(super) peak: u32,
     /// User cells since the last end of a frame.
     since_end: u32,
     runs: RunList,
-    cells_out: u64,
-    pdus_out: u64,
     /// Number of this opening: a queue that is opened later with the same index is another queue.
     pub(super) opened: u32,
+    cells_out: u64,
+    pdus_out: u64,
     /// True if the shaper holds the queue back.
     pub(super) held: bool,
-    /// True if there is a shaper; so the cells of other queues need no look at it.
-    pub(super) shaped: bool,
+    /// True if the queue does not simply take its turns in the ring of its class: it has a shaper, or a share. So the
+    /// cells of other queues need no look at these.
+    pub(super) special: bool,
     pub(super) shaper: Option<Box<Shaper>>,
+    /// Its place in a schedule that needs more than a ring, or in a shaped path.
+    pub(super) share: Option<Box<Share>>,
+    pub(super) limits: Limits,
+    /// Cells that got the mark of congestion here.
+    pub(super) marked: u64,
     dropped: Option<Box<Drops>>,
     /// The PDU that was last recorded in the port's log of drops.
     pub(super) logged: Option<Pdu>,
 }
 
 impl VcQueue {
-    pub(super) const fn new(vc: Vc, class: u8, limits: Limits, opened: u32) -> Self {
+    pub(super) const fn new(
+        vc: Vc,
+        class: u8,
+        frame_discard: bool,
+        limits: Limits,
+        opened: u32,
+    ) -> Self {
         Self {
             vc,
             class,
             whole_path: false,
-            frame_discard: false,
+            frame_discard,
             frame: Frame::Between,
-            limits,
+            alone: [
+                limits.first(frame_discard, false),
+                limits.first(frame_discard, true),
+            ],
             cells: 0,
             peak: 0,
             since_end: 0,
             runs: RunList::EMPTY,
+            opened,
             cells_out: 0,
             pdus_out: 0,
-            opened,
             held: false,
-            shaped: false,
+            special: false,
             shaper: None,
+            share: None,
+            limits,
+            marked: 0,
             dropped: None,
             logged: None,
         }
+    }
+
+    /// Sets the bounds.
+    pub(super) const fn limit(&mut self, limits: Limits) {
+        self.alone = [
+            limits.first(self.frame_discard, false),
+            limits.first(self.frame_discard, true),
+        ];
+        self.limits = limits;
     }
 
     /// Index of the buffer pool of the port: 0 for guaranteed traffic, 1 for best effort.
@@ -175,8 +282,8 @@ impl VcQueue {
             run.count
         };
         let count = u32::from(at_once);
-        let below = self.cells + count <= self.threshold(&self.limits, run.clp)
-            && pool.0 + count <= self.threshold(pool.1, run.clp);
+        let below = self.cells + count <= self.alone[usize::from(run.clp)]
+            && pool.0 + count <= pool.1.first(self.frame_discard, run.clp);
         let train = run.train().is_some();
         // A shaper times the cells of one PDU at a time.
         let apart = train && self.shaper.is_some();
@@ -267,13 +374,16 @@ impl VcQueue {
     ) -> Admission {
         let mut total = Admission::default();
         loop {
-            let (cell, more) = match run.split_off_front(1) {
+            let (mut cell, more) = match run.split_off_front(1) {
                 Some(cell) => (cell, true),
                 None => (run.clone(), false),
             };
             let level = pool.0 + u32::from(total.accepted);
             match self.judge(&cell, (level, pool.1)) {
-                None => total.accepted += self.append_cell(cell, store),
+                None => {
+                    self.mark(&mut cell, level >= pool.1.mark);
+                    total.accepted += self.append_cell(cell, store);
+                }
                 Some(reason) => {
                     total.dropped += 1;
                     total.reason.get_or_insert(reason);
@@ -283,6 +393,15 @@ impl VcQueue {
             if !more {
                 return total;
             }
+        }
+    }
+
+    /// Marks a cell that finds congestion: in the buffer of the port, or in this queue. Source: Traffic Management 4.0
+    /// §5.6 (EFCI), from memory.
+    fn mark(&mut self, cell: &mut CellRun, congested: bool) {
+        if (congested || self.cells >= self.limits.mark) && cell.is_user() {
+            cell.congested = true;
+            self.marked += 1;
         }
     }
 
@@ -405,8 +524,8 @@ impl VcQueue {
             return false;
         };
         let first = run.first;
-        let below = self.cells < self.threshold(&self.limits, run.clp)
-            && pool.0 < self.threshold(pool.1, run.clp);
+        let below = self.cells < self.alone[usize::from(run.clp)]
+            && pool.0 < pool.1.first(self.frame_discard, run.clp);
         if !below || !matches!(self.frame, Frame::Between | Frame::Passing) {
             return false;
         }
@@ -436,17 +555,6 @@ impl VcQueue {
         true
     }
 
-    /// Cells at and above which a cell is judged by itself.
-    const fn threshold(&self, limits: &Limits, clp: bool) -> u32 {
-        let low = if clp { limits.low_priority } else { limits.max };
-        let early = if self.frame_discard {
-            limits.early
-        } else {
-            limits.max
-        };
-        if low < early { low } else { early }
-    }
-
     /// Moves the next cell into its train on `line`; its transmission takes from `start` to `finish`.
     #[inline]
     pub(super) fn pop_into(
@@ -456,17 +564,20 @@ impl VcQueue {
         (start, finish): (Instant, Instant),
         store: &mut RunStore,
     ) {
-        if let Some(over) = self.drop_empty(store) {
+        let over = self.drop_empty(store);
+        if let Some((run, joined)) = store.first(&self.runs)
+            && joined.out == NO_TRAIN
+        {
+            let mut cells = run.clone();
+            cells.vc = self.label(cells.vc);
+            joined.out = trains.open_after(over, line, index, cells);
+        }
+        if let Some(over) = over {
             trains.close(over);
         }
         let Some((run, joined)) = store.first(&self.runs) else {
             return;
         };
-        if joined.out == NO_TRAIN {
-            let mut cells = run.clone();
-            cells.vc = self.label(cells.vc);
-            joined.out = trains.open(line, index, cells);
-        }
         let (out, pdu) = (joined.out, run.pdu().is_some());
         let user = pdu || run.is_user();
         let (end, ends) = (run.count == 1 && run.ends_pdu(), run.begins_with_end());

@@ -8,7 +8,7 @@
 use super::police::{burst_tolerance, cdvt};
 use super::rate::{CellRate, Pacer};
 use super::timing::Timing;
-use aerostat_proto::Instant;
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{ServiceCategory, TrafficParams};
 
 /// Shaper of one VC.
@@ -26,11 +26,16 @@ impl Shaper {
     /// with CLP 0.
     #[must_use]
     pub fn new(traffic: &TrafficParams) -> Option<Self> {
+        Self::with_tolerance(traffic, cdvt(traffic))
+    }
+    /// The same, with this tolerance instead of that of the contract.
+    #[must_use]
+    pub fn with_tolerance(traffic: &TrafficParams, tolerance: Duration) -> Option<Self> {
         let pcr = match (traffic.peak(), traffic.pcr0) {
             (all, 0) => all?,
             (all, pcr0) => all.map_or(pcr0, |all| all.min(pcr0)),
         };
-        let nanos = |d: core::time::Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let vbr = matches!(
             traffic.category,
             Some(ServiceCategory::RtVbr | ServiceCategory::NrtVbr)
@@ -39,7 +44,7 @@ impl Shaper {
             peak: Pacer::new(CellRate::of_cells(pcr)),
             peak_rate: CellRate::of_cells(pcr),
             sustained_rate: CellRate::of_cells(traffic.scr),
-            slack: nanos(cdvt(traffic)) / 2,
+            slack: nanos(tolerance) / 2,
             sustained: (vbr && traffic.scr > 0).then(|| {
                 let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
                 (Pacer::new(CellRate::of_cells(traffic.scr)), nanos(burst))

@@ -4,6 +4,7 @@ mod closing;
 mod conformance;
 mod frames;
 mod policing;
+mod schedules;
 mod trains;
 mod turns;
 
@@ -11,6 +12,7 @@ use super::fabric::{FabricError, Switched};
 use super::police::Gcra;
 use super::*;
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::cell::Pti;
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -105,6 +107,7 @@ fn early_and_partial_discard_drop_frames_and_keep_last_cells() {
         max: 10,
         early: 8,
         low_priority: 8,
+        mark: Limits::NEVER,
     };
     let mut port = OutputPort::new(CellRate::OC3, PortLimits::SWITCH);
     let config = QueueConfig {
@@ -157,7 +160,7 @@ fn cells_without_frames_lose_a_bounded_number_after_an_overflow() {
     };
     assert!(config.frame_discard);
     let queue = port.open(vc(100), config).unwrap();
-    let cell = || CellRun::raw(vc(100), aerostat_wire::cell::Pti::USER, [0; 48]);
+    let cell = || CellRun::raw(vc(100), Pti::USER, [0; 48]);
     let offer = |port: &mut OutputPort| port.enqueue(queue, cell(), Instant::ZERO).dropped;
     let overflow: u16 = (0..20).map(|_| offer(&mut port)).sum();
     assert_eq!(overflow, 4);

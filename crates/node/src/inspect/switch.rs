@@ -68,6 +68,98 @@ crate::rows! {
         pub cells_tagged: u64,
     }
 
+    /// One row for each queue of the ports of a switch.
+    pub struct Queue: "queue.queues" {
+        /// The port.
+        pub port: u16,
+        /// What it leads to.
+        pub name: String,
+        /// VPI.VCI on the outgoing link.
+        pub vc: Vc,
+        /// Service class.
+        pub class: String,
+        /// Weight at a port that serves by weight.
+        pub weight: Option<u16>,
+        /// Cells per second that such a port gives it at least.
+        pub least_cps: Option<u32>,
+        /// Shaped path that it is in.
+        pub tunnel: Option<u16>,
+        /// `yes` if it is shaped to its contract.
+        pub shaped: bool,
+        /// Cells that wait.
+        pub waiting: u32,
+        /// Largest number of cells that waited at a time.
+        pub peak: u32,
+        /// Cells that it holds at most.
+        pub limit: u32,
+        /// Cells from which new frames are discarded; empty if it does not discard frames.
+        pub epd: Option<u32>,
+        /// Cells from which cells with CLP 1 are discarded.
+        pub clp: u32,
+        /// Cells from which user cells are marked; empty if they never are.
+        pub efci: Option<u32>,
+        /// Cells that came.
+        pub cells_in: u64,
+        /// Cells that left.
+        pub cells_out: u64,
+        /// Cells that were marked here.
+        pub marked: u64,
+        /// Cells for which the queue, or the buffer of the port, had no room.
+        pub overflow: u64,
+        /// Cells of frames that were discarded whole.
+        pub early: u64,
+        /// Further cells of frames that had lost a cell.
+        pub partial: u64,
+        /// Cells with CLP 1 that were discarded above the threshold.
+        pub low_priority: u64,
+        /// Cells that waited when the link failed.
+        pub link_down: u64,
+    }
+
+    /// One row for each of the two buffers that the queues of a port share.
+    pub struct Buffer: "queue.buffers" {
+        /// The port.
+        pub port: u16,
+        /// What it leads to.
+        pub name: String,
+        /// Order of service: `round-robin`, `weighted` or `per-class`.
+        pub scheduler: String,
+        /// `guaranteed` (CBR and VBR) or `best effort`.
+        pub buffer: String,
+        /// Cells that wait.
+        pub waiting: u32,
+        /// Cells that it holds at most.
+        pub limit: u32,
+        /// Cells from which new frames are discarded.
+        pub epd: u32,
+        /// Cells from which cells with CLP 1 are discarded.
+        pub clp: u32,
+        /// Cells from which user cells are marked; empty if they never are.
+        pub efci: Option<u32>,
+    }
+
+    /// One row for each shaped path of a port.
+    pub struct Tunnel: "queue.tunnels" {
+        /// The port.
+        pub port: u16,
+        /// What it leads to.
+        pub name: String,
+        /// VPI on the outgoing link.
+        pub vpi: u16,
+        /// Peak rate, cells per second.
+        pub pcr_cps: u32,
+        /// Tolerance, µs.
+        pub cdvt_us: u64,
+        /// Cells per second that its connections reserve towards the link.
+        pub reserved_cps: u64,
+        /// Queues in it.
+        pub queues: u32,
+        /// Cells that wait in them.
+        pub waiting: u32,
+        /// Cells that have left.
+        pub cells_out: u64,
+    }
+
     /// One row for each call of a switch.
     pub struct Call: "call.calls" {
         /// Number of the call (switches).

@@ -73,6 +73,8 @@ mod management;
 mod multipoint;
 pub mod permanent;
 pub mod port;
+mod queue_tables;
+mod queues;
 mod relay;
 pub mod route;
 mod tables;
@@ -94,6 +96,7 @@ pub use held::MAX_HELD;
 pub use inspect::{CallInfo, LegInfo, PortInfo};
 pub use permanent::{Permanent, PermanentError, PermanentInfo};
 pub use port::{PortConfig, PortKind, PortParams, PortRanges, guaranteed};
+pub use queues::{ConnectionQueue, ConnectionRanges, QueueParams, QueueRanges};
 pub use route::{RouteSelect, StaticRoutes, Way};
 
 use port::{Port, Reservation};
@@ -278,6 +281,12 @@ impl<R: RouteSelect> Switch<R> {
     /// Adds a port with its signalling channel.
     pub fn add_port(&mut self, config: PortConfig) -> PortNo {
         let port = self.fabric.add_port(config.rate, config.buffers);
+        if let Some(output) = self.fabric.output_mut(port) {
+            output.set_discipline(config.discipline);
+            for path in &config.paths {
+                output.shape_path(*path);
+            }
+        }
         let channel = PortVc::new(port, Vc::SIGNALLING);
         let opened = self.fabric.open_local(channel, SIGNALLING);
         debug_assert!(opened.is_ok(), "a new port has no labels in use");

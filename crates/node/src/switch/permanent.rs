@@ -10,6 +10,7 @@ use core::fmt;
 
 use aerostat_wire::{Qos, TrafficParams, Vc};
 
+use super::queues::ConnectionQueue;
 use super::{PortNo, RouteSelect, Switch};
 use crate::atm::Policing;
 use crate::atm::fabric::{FabricError, FabricOp, PortVc};
@@ -24,6 +25,8 @@ pub struct Permanent {
     pub qos: Qos,
     /// True to join whole paths instead of single channels.
     pub path: bool,
+    /// What its queues have for themselves.
+    pub queue: ConnectionQueue,
     /// Policing of the traffic that comes in at each end; `None`: as the port polices calls. Between switches this
     /// needs a tolerance for the queues on the way, which have changed the distances of cells.
     pub police: [Option<Policing>; 2],
@@ -37,6 +40,7 @@ impl Permanent {
             ends: [from, to],
             qos,
             path: false,
+            queue: ConnectionQueue::DEFAULT,
             police: [None; 2],
         }
     }
@@ -187,7 +191,11 @@ impl<R: RouteSelect> Switch<R> {
                 traffic,
                 police,
             }
-        })
+        })?;
+        if new.queue != ConnectionQueue::DEFAULT {
+            self.fabric.tune(from, &new.queue.tuning());
+        }
+        Ok(())
     }
 
     /// Removes the permanent connection with this end, and returns it.
@@ -242,7 +250,11 @@ impl<R: RouteSelect> Switch<R> {
         if !port.hold(vc, path) {
             return Err(PermanentError::Label(number, vc));
         }
-        if port.reserve(wanted).is_err() {
+        let reserved = port.reserve_inside(number, vc, wanted);
+        if reserved
+            .and_then(|rest| port.reserve(rest).map_err(|_| PermanentError::Rate(number)))
+            .is_err()
+        {
             port.let_go(vc, path);
             return Err(PermanentError::Rate(number));
         }
@@ -252,7 +264,8 @@ impl<R: RouteSelect> Switch<R> {
     fn let_go(&mut self, (port, vc): (PortNo, Vc), path: bool, held: Reservation) {
         if let Some(port) = self.port_mut(port) {
             port.let_go(vc, path);
-            port.unreserve(held);
+            let rest = port.unreserve_inside(vc, held);
+            port.unreserve(rest);
         }
     }
 }

@@ -8,7 +8,7 @@ use aerostat_proto::{Cause, Duration, Instant, Machine};
 use aerostat_wire::q2931::Screening;
 use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
 
-use crate::atm::{CellRate, Limits, Policing, PortLimits};
+use crate::atm::{CellRate, Discipline, Limits, PathConfig, Policing, PortLimits};
 use crate::interface::{self, Interface};
 
 /// The kind of system at the other end of a port.
@@ -55,6 +55,10 @@ pub struct PortConfig {
     pub rate: CellRate,
     /// Buffers of the transmitter.
     pub buffers: PortLimits,
+    /// Its order of service.
+    pub discipline: Discipline,
+    /// Its shaped paths, whose peak rates are reserved in both directions.
+    pub paths: Vec<PathConfig>,
 }
 
 aerostat_proto::parameters! {
@@ -114,6 +118,8 @@ impl PortConfig {
             police: Policing::Off,
             rate,
             buffers: PortLimits::SWITCH,
+            discipline: Discipline::RoundRobin,
+            paths: Vec::new(),
         }
     }
     /// Limit of unanswered calls among this number of calls.
@@ -206,6 +212,8 @@ pub(super) struct Port {
     labels: BTreeSet<Vc>,
     /// VPIs of permanent paths.
     paths: BTreeSet<u16>,
+    /// Shaped paths by VPI: peak rate, and what connections in them reserve.
+    pub(super) tunnels: BTreeMap<u16, (u32, Reservation)>,
     next_vci: u16,
     next_call: u32,
     told_full: bool,
@@ -217,7 +225,11 @@ impl Port {
 
     pub(super) fn new(mut config: PortConfig) -> Self {
         config.interface.uni.passes_along = true;
+        let tunnels = config.paths.iter();
+        let tunnels = tunnels.map(|path| (path.vpi, (path.pcr, Reservation::default())));
+        let rate = config.paths.iter().map(|path| u64::from(path.pcr)).sum();
         Self {
+            tunnels: tunnels.collect(),
             interface: Interface::new(config.interface),
             ilmi: config.ilmi.clone().map(match config.split {
                 true => Channel::split,
@@ -225,7 +237,7 @@ impl Port {
             }),
             config,
             addresses: Vec::new(),
-            reserved: Reservation::default(),
+            reserved: Reservation { tx: rate, rx: rate },
             held: 0,
             pending: 0,
             awaited: None,

@@ -19,6 +19,7 @@ impl Switch<StaticRoutes> {
                 Table::of(self.counter_rows()),
             ],
             "port" => vec![Table::of(self.port_rows())],
+            "queue" => self.queue_tables(),
             "route" => vec![Table::of(self.route_rows())],
             "saal" => {
                 let ends = || (self.ports.iter()).map(|port| (&port.interface, &port.config.name));

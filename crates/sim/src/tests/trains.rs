@@ -2,12 +2,16 @@
 
 use super::*;
 use aerostat_lab::plant::Driver as _;
-use aerostat_node::atm::DataUnit;
+use aerostat_node::atm::{DataUnit, Discipline, PathConfig, Tuning};
 use aerostat_node::ip::books::Place;
 
 /// A flow: source switch, switches to cross clockwise, contract, PDUs (gap in µs, octets), whether it is policed, and
 /// whether each switch on its way has the host there as a further leaf.
 type Flow = (usize, usize, u8, Vec<(u64, usize)>, bool, bool);
+
+/// The ports of the switches: discipline, whether a path is shaped and its tolerance in µs, and whether thresholds mark
+/// and discard single cells.
+type Ports = (u8, Option<u64>, bool);
 
 /// A ring: of each switch the rate and the delay (ns) of the link to the next one, and whether this link has errors.
 type Ring = Vec<(u8, u64, bool)>;
@@ -33,9 +37,13 @@ impl Observer<(Vc, usize)> for Heard {
 }
 
 fn contract(kind: u8) -> TrafficParams {
-    match kind % 4 {
+    match kind % 5 {
         0 | 1 => TrafficParams::ubr(0),
         2 => TrafficParams::cbr(30_000, 0),
+        3 => TrafficParams {
+            min_pcr: 40_000,
+            ..TrafficParams::ubr(0)
+        },
         _ => TrafficParams {
             max_pcr: Some(70_000),
             ..TrafficParams::ubr(0)
@@ -53,8 +61,25 @@ fn rate(kind: u8) -> CellRate {
     all[usize::from(kind) % all.len()]
 }
 
+/// The label of a flow at each of its links. Half of the flows are in the path that some ports shape.
 fn channel(flow: usize) -> Vc {
-    Vc::new(0, 50 + flow as u16)
+    Vc::new(7 * (flow as u16 % 2), 50 + flow as u16)
+}
+
+fn discipline(kind: u8) -> Discipline {
+    Discipline::ALL[usize::from(kind) % Discipline::ALL.len()]
+}
+
+/// What a connection has for itself.
+fn tuning(kind: u8, marks: bool) -> Tuning {
+    let kind = u32::from(kind);
+    Tuning {
+        weight: 1 + (kind / 5 % 7) as u16,
+        shaped: kind.is_multiple_of(11),
+        mark: if marks { 1 + kind % 40 } else { 0 },
+        early: if marks { 1 + kind % 60 } else { 0 },
+        ..Tuning::DEFAULT
+    }
 }
 
 fn host_of(at: usize, flows: &[Flow], size: usize) -> Script {
@@ -80,17 +105,29 @@ fn host_of(at: usize, flows: &[Flow], size: usize) -> Script {
 }
 
 /// Port 0 leads to the next switch, port 1 to the one before, port 2 to the host.
-fn switch_of(at: usize, flows: &[Flow], ring: &Ring) -> Script {
+fn switch_of(at: usize, flows: &[Flow], ring: &Ring, ports: Ports) -> Script {
     let size = ring.len();
     let mut fabric = Fabric::new([1; 16]);
+    let (kind, shaped, marks) = ports;
+    let mut buffer = Limits::of(120);
+    if marks {
+        (buffer.mark, buffer.early) = (70, 100);
+    }
     let tight = PortLimits {
-        best_effort: Limits::of(120),
+        best_effort: buffer,
         best_effort_vc: Limits::of(80),
         ..PortLimits::SWITCH
     };
     let before = ring[(at + size - 1) % size].0;
     for rate in [rate(ring[at].0), rate(before), CellRate::OC3] {
-        fabric.add_port(rate, tight);
+        let port = fabric.add_port(rate, tight);
+        let output = fabric.output_mut(port).unwrap();
+        output.set_discipline(discipline(kind));
+        if let Some(cdvt) = shaped.filter(|_| port != 1) {
+            let (vpi, pcr) = (7, 50_000);
+            let cdvt = Duration::from_micros(cdvt);
+            assert!(output.shape_path(PathConfig { vpi, pcr, cdvt }));
+        }
     }
     for (number, flow) in flows.iter().enumerate() {
         let hop = (at + size - flow.0) % size;
@@ -109,6 +146,7 @@ fn switch_of(at: usize, flows: &[Flow], ring: &Ring) -> Script {
             police: police.into(),
         };
         fabric.apply(connect).unwrap();
+        fabric.tune(from, &tuning(flow.2, marks));
         if flow.5 && hop > 0 && hop < flow.1 {
             let to = label(2);
             fabric.apply(FabricOp::AddLeaf { from, to }).unwrap();
@@ -118,7 +156,7 @@ fn switch_of(at: usize, flows: &[Flow], ring: &Ring) -> Script {
 }
 
 /// The cells that a world has moved, in the words of every counter that a result can show.
-fn story(ring: &Ring, flows: &[Flow], steps: &[Step], by_cell: bool) -> Vec<String> {
+fn story(ring: &Ring, flows: &[Flow], steps: &[Step], ports: Ports, by_cell: bool) -> Vec<String> {
     let mut world: World<Script> = World::new(5);
     if by_cell {
         world.cell_by_cell();
@@ -148,7 +186,7 @@ fn story(ring: &Ring, flows: &[Flow], steps: &[Step], by_cell: bool) -> Vec<Stri
         links.push(world.connect(&name("l", i), ends, LinkConfig::new(delay)));
     }
     let mut heard = Heard::default();
-    let machines = (0..size).map(|i| (switches[i], switch_of(i, flows, ring)));
+    let machines = (0..size).map(|i| (switches[i], switch_of(i, flows, ring, ports)));
     let stations = (0..size).map(|i| (hosts[i], host_of(i, flows, size)));
     world.power_on_all(machines.chain(stations).collect::<Vec<_>>(), &mut heard);
     for (time, what, which) in steps {
@@ -157,7 +195,10 @@ fn story(ring: &Ring, flows: &[Flow], steps: &[Step], by_cell: bool) -> Vec<Stri
         match what % 4 {
             0 => world.set_cut(links[which], true, &mut heard),
             1 => world.set_cut(links[which], false, &mut heard),
-            2 => world.power_on(switches[which], switch_of(which, flows, ring), &mut heard),
+            2 => {
+                let switch = switch_of(which, flows, ring, ports);
+                world.power_on(switches[which], switch, &mut heard);
+            }
             _ => {}
         }
     }
@@ -177,11 +218,10 @@ fn story(ring: &Ring, flows: &[Flow], steps: &[Step], by_cell: bool) -> Vec<Stri
         all.extend(fabric.connections().map(|c| format!("{c:?}")));
         for port in 0..3 {
             let output = fabric.output(port).unwrap();
-            let peaks: Vec<_> = output
-                .queues()
-                .map(|queue| (queue, output.peak(queue.0)))
-                .collect();
-            all.push(format!("{:?} {peaks:?}", fabric.input_counters(port)));
+            let views: Vec<_> = output.views().collect();
+            let paths: Vec<_> = output.paths().collect();
+            let input = fabric.input_counters(port);
+            all.push(format!("{input:?} {views:?} {paths:?}"));
         }
     }
     for host in &hosts {
@@ -202,7 +242,8 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
     /// Flows that cross in a ring of switches come out the same by trains as cell by cell: each arrival, counter,
-    /// delay and loss, whatever the rates, delays (0 too), contracts, errors, cuts and restarts.
+    /// delay and loss, whatever the rates, delays (0 too), contracts, errors, cuts and restarts, and the queues,
+    /// disciplines, thresholds and shaped paths of the ports.
     #[test]
     fn trains_equal_cells_in_a_ring(
         ring in proptest::collection::vec((any::<u8>(), prop_oneof![Just(0_u64), 1_u64..4000, Just(700_000)], prop::bool::weighted(0.15)), 3..5),
@@ -211,14 +252,15 @@ proptest! {
             proptest::collection::vec((0_u64..600, 1_usize..4_000), 0..20),
             prop::bool::weighted(0.2), prop::bool::weighted(0.2),
         ), 1..7),
+        ports in (any::<u8>(), proptest::option::of(prop_oneof![Just(0_u64), 1_u64..300]), any::<bool>()),
         mut steps in proptest::collection::vec((0_u64..9_000, any::<u8>(), 0_usize..4), 0..8),
     ) {
         let size = ring.len();
         let mut flows = flows;
         flows.iter_mut().for_each(|flow| flow.0 %= size);
         steps.sort_unstable();
-        let cells = story(&ring, &flows, &steps, true);
-        let trains = story(&ring, &flows, &steps, false);
+        let cells = story(&ring, &flows, &steps, ports, true);
+        let trains = story(&ring, &flows, &steps, ports, false);
         for (one, other) in trains.iter().zip(&cells) {
             prop_assert_eq!(one, other);
         }

@@ -2,7 +2,8 @@
 
 use super::super::cell_trains::{Key, Trains};
 use super::super::queue::VcQueue;
-use super::{OutputPort, QueueId};
+use super::OutputPort;
+use super::special::shared;
 use aerostat_proto::{Duration, Instant};
 use std::cmp::Reverse;
 
@@ -33,7 +34,7 @@ impl OutputPort {
                 self.catch_up(until);
             } else {
                 while let Some((turn, start)) = self.next_turn(until) {
-                    self.line.not_before(self.ready_since);
+                    self.line.not_before(self.schedule.since);
                     self.line.step();
                     let times = (start, self.line.at());
                     if let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) {
@@ -63,11 +64,15 @@ impl OutputPort {
             let known = known.filter(|id| trains.goes_on(*id, &cell.run));
             let goes_on = |id: &u32| trains.goes_on(*id, &cell.run);
             let front = queue.as_ref().and_then(|queue| queue.train(&self.runs));
-            let mut left = self.left.iter().filter(|left| left.0 == index);
+            let of_queue = |left: &&(u32, u32)| left.0 == index;
+            let mut left = self.left.iter().filter(of_queue);
+            let before = self.left.iter().rev().find(of_queue).map(|left| left.1);
+            let last = opened.iter().rev().find(|(queue, _)| *queue == index);
+            let before = last.map(|last| last.1).or(before).or(front);
             let known = known.or_else(|| front.filter(goes_on));
             let known = known.or_else(|| left.find(|left| goes_on(&left.1)).map(|left| left.1));
             let id = known.unwrap_or_else(|| {
-                let id = trains.open(line, index, cell.run.clone());
+                let id = trains.open_after(before, line, index, cell.run.clone());
                 opened.push((index, id));
                 id
             });
@@ -96,11 +101,16 @@ impl OutputPort {
         if let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) {
             let pool = queue.pool();
             let limits = [&self.limits.guaranteed, &self.limits.best_effort][pool];
-            let pool_level = (self.pools[pool], limits);
+            let shared = shared(&self.schedule, queue, limits);
+            let pool_level = (self.pools[pool], shared.as_ref().unwrap_or(limits));
             if queue.push_next(run, serial, pool_level, &mut self.runs) {
                 self.pools[pool] += 1;
-                if queue.cells == 1 {
-                    self.wake(id, now);
+                let was_empty = queue.cells == 1;
+                if queue.special {
+                    self.came(id, was_empty, 1, now);
+                } else if was_empty {
+                    let (class, turn) = (queue.class, (id.0, queue.opened));
+                    self.schedule.enter_ring(turn, class, now);
                 }
                 return;
             }
@@ -135,10 +145,13 @@ impl OutputPort {
     /// other queue gets a cell before that. `None` if no such cell waits.
     #[must_use]
     pub fn next_matter(&self, trains: &Trains, line: u32) -> Option<Instant> {
+        if !self.schedule.is_plain() || !self.paths.is_empty() {
+            return self.next_matter_of_more(trains, line);
+        }
         let mut best: Option<Instant> = None;
         let mut offer = |at: Instant| best = Some(best.map_or(at, |best| best.min(at)));
         let mut ahead = 0;
-        for ring in self.ready.iter().filter(|ring| !ring.is_empty()) {
+        for ring in self.schedule.rings().filter(|ring| !ring.is_empty()) {
             let turns: Vec<Place<'_>> = ring
                 .iter()
                 .take(LOOK)
@@ -188,17 +201,17 @@ impl OutputPort {
     }
 
     /// When the transmission of this many cells ends that follow each other now.
-    fn after_cells(&self, cells: u32) -> Instant {
+    pub(super) fn after_cells(&self, cells: u32) -> Instant {
         let mut line = self.line;
-        if self.ready_count > 0 {
-            line.not_before(self.ready_since);
+        if self.schedule.count > 0 {
+            line.not_before(self.schedule.since);
         }
         line.advance(cells.min(u16::MAX.into()) as u16);
         line.at()
     }
 
     /// When the transmission of a cell ends that begins at `start` or when the line is free.
-    fn after(&self, start: Instant) -> Instant {
+    pub(super) fn after(&self, start: Instant) -> Instant {
         let mut line = self.line;
         line.not_before(start);
         line.step();
@@ -221,23 +234,6 @@ impl OutputPort {
     #[must_use]
     pub fn cell_time(&self) -> Duration {
         Duration::from_nanos(self.line.step_floor())
-    }
-
-    /// A queue that was empty has got cells.
-    #[inline]
-    pub(super) fn wake(&mut self, id: QueueId, now: Instant) {
-        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
-            return;
-        };
-        let (class, turn) = (queue.class, (id.0, queue.opened));
-        match &mut queue.shaper {
-            Some(shaper) => {
-                let at = shaper.wake(now);
-                queue.held = at > now;
-                self.wait_or_ready(turn, class, at, now);
-            }
-            None => self.make_ready(turn, class, now),
-        }
     }
 }
 

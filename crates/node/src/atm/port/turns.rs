@@ -39,19 +39,18 @@ impl OutputPort {
     /// Limit of the cells of a turn that begins at `start`; the turns are those of [`Self::turns`].
     pub(super) fn most_of_turn(
         &self,
-        (index, _): Turn,
+        turn: Turn,
         start: Instant,
         [alone, shared]: [u16; 2],
     ) -> u16 {
         let held = self.waiting.peek().map(|Reverse((at, ..))| *at);
         let mut most = alone;
-        if self.ready_count > 0 {
+        if self.schedule.count > 0 || self.others_in_path(turn) {
             most = shared;
         } else if let Some(at) = held {
             most = shared.max(self.cells_before(at, most));
         }
-        let queue = self.queues.get(index as usize).and_then(Option::as_ref);
-        if let Some(shaper) = queue.and_then(|queue| queue.shaper.as_ref()) {
+        if let Some(shaper) = self.shaper_of(turn) {
             let end = start + TURN;
             let end = held.map_or(end, |at| at.min(end));
             most = shaper.most_before(end, most);
@@ -62,7 +61,7 @@ impl OutputPort {
     /// Number of cells, at most `most`, that begin before `at` if they follow each other now; at least 1.
     fn cells_before(&self, at: Instant, most: u16) -> u16 {
         let mut line = self.line;
-        line.not_before(self.ready_since);
+        line.not_before(self.schedule.since);
         let about = self.rate.cells_in(at.since(line.at()));
         // The exact times of cells are those of the line.
         let mut cells = about.saturating_sub(1).clamp(1, most.into()) as u16;

@@ -1,0 +1,44 @@
+//! Queues and schedulers of switches: `queues:` and `tunnels:` of a switch or a link, `queue:` of a connection.
+
+use super::{Time, keys};
+use crate::field::{At, scalar, section};
+use aerostat_node::atm::Discipline;
+
+section! {
+    /// Queues of the ports of a switch, or of those at a link. What a link says counts before what its switch says.
+    QueuesFile (keys::queues()) {
+        /// Order of service within a class: round-robin (default), weighted, or per-class.
+        scheduler: Option<At<SchedulerText>>,
+    }
+}
+section! {
+    /// A shaped path: the switches at the link keep the connections in it together to a peak rate.
+    TunnelFile {
+        /// Peak rate of all its connections together, cells per second, in each direction.
+        pcr: At<u64>,
+        /// Tolerance of who polices the path, at most 1s: a cell that was held up may be that much nearer to the one
+        /// before it; default 250us. 0us: cells are never nearer than 1/pcr.
+        cdvt: Option<At<Time>>,
+    }
+}
+section! {
+    /// The queues of one connection at the switches on its way.
+    ConnectionQueueFile (keys::connection_queue()) {}
+}
+scalar!(
+    /// Order of service.
+    SchedulerText(Discipline), |text: &str| Discipline::ALL
+        .into_iter()
+        .find(|one| one.name() == text)
+        .ok_or_else(|| "expected round-robin, weighted or per-class".to_owned()),
+    { "enum": ["round-robin", "weighted", "per-class"] }
+);
+scalar!(
+    /// A VPI that is not 0.
+    PathId(u16), |text: &str| text
+        .parse()
+        .ok()
+        .filter(|vpi| (1..=255).contains(vpi))
+        .ok_or_else(|| "a VPI of a tunnel is 1 to 255".to_owned()),
+    { "type": ["string", "integer"], "description": "VPI, 1 to 255" }
+);

@@ -1,0 +1,234 @@
+//! Queues, schedulers and shaped paths of switches.
+
+use crate::diag::{Diagnostics, Span};
+use crate::field::Table;
+use crate::file::{LabFile, LinkFile, LinkOptions, PathId, PvcFile, QueuesFile, TunnelFile};
+use crate::model::{Lab, LinkId, NodeKind, Pvc, Queues};
+use aerostat_node::atm::police::DEFAULT_CDVT;
+use aerostat_node::atm::{Discipline, PathConfig};
+use aerostat_node::switch::{PortConfig, QueueParams};
+use aerostat_proto::Duration;
+use aerostat_wire::ServiceCategory;
+use std::collections::BTreeSet;
+
+/// The longest tolerance of a shaped path.
+const MAX_CDVT: Duration = Duration::from_secs(1);
+
+/// What a section says.
+pub(super) fn of(section: Option<&QueuesFile>) -> Queues {
+    let mut queues = Queues::default();
+    if let Some(section) = section {
+        section.given.apply(&mut queues.params);
+        queues.scheduler = section.scheduler.as_ref().map(|text| text.value.0);
+    }
+    queues
+}
+
+/// The shaped paths of a link.
+pub(super) fn tunnels(table: Option<&Table<PathId, TunnelFile>>) -> Vec<PathConfig> {
+    let entries = table.map_or(&[][..], |table| &table.0);
+    let of = |(vpi, file): &(crate::field::At<PathId>, TunnelFile)| PathConfig {
+        vpi: vpi.value.0,
+        pcr: u32::try_from(file.pcr.value).unwrap_or(u32::MAX),
+        cdvt: file.cdvt.as_ref().map_or(DEFAULT_CDVT, |time| time.value.0),
+    };
+    entries.iter().map(of).collect()
+}
+
+type Tunnels = Table<PathId, TunnelFile>;
+
+/// The links with their sections.
+fn sections<'a>(
+    file: &'a LabFile,
+    lab: &Lab,
+) -> Vec<(LinkId, Option<&'a QueuesFile>, Option<&'a Tunnels>)> {
+    let mut all = Vec::new();
+    let mut add = |link: LinkId, options: Option<&'a LinkOptions>| {
+        if let Some(options) = options {
+            all.push((link, options.queues.as_ref(), options.tunnels.as_ref()));
+        }
+    };
+    let links = file.links.iter().flatten();
+    let trunks = links.clone().filter_map(|link| match link {
+        LinkFile::Trunk(link) => Some(link),
+        LinkFile::Outside(_) => None,
+    });
+    for (index, link) in trunks.enumerate() {
+        add(LinkId(index), link.options.as_ref());
+    }
+    let link_of = |name: &str| Some(lab.node(lab.find(name)?).attachment()?.link);
+    let hosts = file.hosts.0.iter();
+    let hosts = hosts.map(|(name, host)| (&name.value.0, host.link.as_ref()));
+    let routers = file.routers.iter().flat_map(|table| &table.0);
+    let routers = routers.map(|(name, router)| (&name.value.0, router.link.as_ref()));
+    for (name, options) in hosts.chain(routers) {
+        if let Some(link) = link_of(name) {
+            add(link, options);
+        }
+    }
+    let standby = file
+        .lane
+        .iter()
+        .flat_map(|lane| lane.standby.iter().flatten());
+    let first = file.lane.iter().map(|lane| lane.link.as_ref());
+    let servers = first.chain(standby.map(|one| one.link.as_ref()));
+    let nodes = lab.nodes().filter_map(|(_, node)| match &node.kind {
+        NodeKind::LaneServer(server) => Some(server.attachment.link),
+        _ => None,
+    });
+    nodes
+        .zip(servers)
+        .for_each(|(link, options)| add(link, options));
+    let outside = links.filter_map(|link| match link {
+        LinkFile::Outside(link) => Some(link),
+        LinkFile::Trunk(_) => None,
+    });
+    for ((_, node, _), link) in lab.outside().zip(outside) {
+        if let Some(at) = node.attachment() {
+            let options = &link.options;
+            all.push((at.link, options.queues.as_ref(), options.tunnels.as_ref()));
+        }
+    }
+    all
+}
+
+/// Thresholds of a port with their buffers: key, value, key of the buffer, size.
+const fn thresholds(
+    params: &QueueParams,
+    sizes: [u32; 4],
+) -> [(&'static str, u32, &'static str, u32); 8] {
+    let [buffer, vc, guaranteed, guaranteed_vc] = sizes;
+    [
+        ("epd", params.epd, "buffer", buffer),
+        ("clp", params.clp, "buffer", buffer),
+        ("efci", params.efci, "buffer", buffer),
+        ("vc_epd", params.vc_epd, "vc_buffer", vc),
+        ("vc_clp", params.vc_clp, "vc_buffer", vc),
+        ("vc_efci", params.vc_efci, "vc_buffer", vc),
+        (
+            "guaranteed_clp",
+            params.guaranteed_clp,
+            "guaranteed_buffer",
+            guaranteed,
+        ),
+        (
+            "guaranteed_vc_clp",
+            params.guaranteed_vc_clp,
+            "guaranteed_vc_buffer",
+            guaranteed_vc,
+        ),
+    ]
+}
+
+fn above(key: &str, value: u32, buffer: &str, size: u32) -> String {
+    format!("{key} of {value} cells is above the {buffer} of {size} cells")
+}
+
+/// Refuses thresholds that no level reaches, and shaped paths that their link cannot carry.
+pub(super) fn check(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let sections = sections(file, lab);
+    let own = |id: LinkId| {
+        let section = sections.iter().find(|section| section.0 == id);
+        section.and_then(|section| section.1)
+    };
+    let mut told: BTreeSet<(Span, &str)> = BTreeSet::new();
+    for ((_, _, switch), (_, of_switch)) in lab.switches().zip(&file.switches.0) {
+        for port in &switch.ports {
+            let queues = Queues::at(switch, lab.link(port.link));
+            let places = [own(port.link), of_switch.queues.as_ref()];
+            for (key, value, buffer, size) in thresholds(&queues.params, queues.buffers(lab)) {
+                let at = |key: &str| places.iter().flatten().find_map(|one| one.given.at(key));
+                if value > size
+                    && let Some(at) = at(key).or_else(|| at(buffer))
+                    && told.insert((at, key))
+                {
+                    d.error(at, above(key, value, buffer, size))
+                        .hint("a larger buffer, or a lower threshold");
+                }
+            }
+        }
+    }
+    for (id, _, tunnels) in &sections {
+        if let Some(tunnels) = tunnels {
+            carries(lab, *id, tunnels, d);
+        }
+    }
+}
+
+/// Refuses shaped paths that their link cannot carry.
+fn carries(lab: &Lab, id: LinkId, tunnels: &Tunnels, d: &mut Diagnostics) {
+    let link = lab.link(id);
+    let most = u64::from(PortConfig::admits(link.rate));
+    let mut sum: u64 = 0;
+    for (vpi, tunnel) in &tunnels.0 {
+        if tunnel.pcr.value == 0 {
+            d.error(tunnel.pcr.at, "a peak rate is at least 1 cell/s");
+        }
+        if let Some(cdvt) = tunnel.cdvt.as_ref().filter(|cdvt| cdvt.value.0 > MAX_CDVT) {
+            d.error(cdvt.at, "a tolerance is at most 1s");
+        }
+        let before = sum;
+        sum = sum.saturating_add(tunnel.pcr.value);
+        if sum > most && before <= most {
+            let text = format!(
+                "link {} cannot carry tunnel {}: the tunnels need {sum} cells/s of {most}",
+                link.name, vpi.value.0
+            );
+            d.error(tunnel.pcr.at, text)
+                .hint("guarantees may take 95 % of a link's rate");
+        }
+    }
+}
+
+/// Refuses what a connection has for itself, if it contradicts; warns of what has no effect.
+pub(super) fn of_connection(file: &PvcFile, pvc: &Pvc, lab: &Lab, d: &mut Diagnostics) {
+    let Some(section) = &file.queue else { return };
+    let ports: Vec<Queues> = queues_on(pvc, lab).collect();
+    let queue = &pvc.queue;
+    let class = pvc.qos.tx.category.or(pvc.qos.rx.category);
+    let guaranteed = matches!(
+        class,
+        Some(ServiceCategory::Cbr | ServiceCategory::RtVbr | ServiceCategory::NrtVbr)
+    );
+    let sizes = ports
+        .iter()
+        .map(|port| port.buffers(lab)[if guaranteed { 3 } else { 1 }]);
+    let size = match queue.buffer {
+        0 => sizes.min().unwrap_or(u32::MAX),
+        own => own,
+    };
+    for (key, value) in [("epd", queue.epd), ("clp", queue.clp), ("efci", queue.efci)] {
+        if value > size
+            && let Some(at) = section.given.at(key)
+        {
+            d.error(at, above(key, value, "buffer", size))
+                .hint("a larger buffer, or a lower threshold");
+        }
+    }
+    if let Some(at) = section.given.at("weight")
+        && (guaranteed
+            || !ports
+                .iter()
+                .any(|port| port.scheduler == Some(Discipline::Weighted)))
+    {
+        let text = match guaranteed {
+            true => "weight has no effect on CBR and VBR, which have their rates",
+            false => "weight has no effect: no port on the way serves by weight",
+        };
+        d.warning(at, text)
+            .hint("'queues: { scheduler: weighted }' at a switch or a link makes weights count");
+    }
+}
+
+/// The queues of the ports by which a connection leaves switches, in either direction.
+fn queues_on<'a>(pvc: &'a Pvc, lab: &'a Lab) -> impl Iterator<Item = Queues> + 'a {
+    pvc.hops.iter().flat_map(|hop| {
+        let ports = [hop.from.0, hop.to.0].into_iter();
+        ports.filter_map(|port| match &lab.node(hop.switch).kind {
+            NodeKind::Switch(switch) => {
+                Some(Queues::at(switch, lab.link(switch.ports.get(port)?.link)))
+            }
+            _ => None,
+        })
+    })
+}

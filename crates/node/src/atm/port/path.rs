@@ -1,0 +1,149 @@
+//! Shaped paths: a tunnel through a network that holds a virtual path to its peak rate, with channels inside.
+//!
+//! The cells of a path leave at its peak rate at most, whichever channels they belong to. Among the channels the
+//! schedule of the path decides, which has the discipline of the port: by class, and within a class by weight. In the
+//! schedule of the port the path is one member, of a class of its own; CBR, as a network sees a path with a peak rate.
+//!
+//! A cell that the line holds up does not delay those behind it by more than half the tolerance of the path
+//! ([`Shaper`]); with a tolerance of 0 no two cells are ever closer than 1/PCR, and such delays cost rate.
+//!
+//! Source: Traffic Management 4.0 §5.5 (traffic shaping) and §4.5 (UPC of VPCs), from memory.
+
+use super::schedule::{Discipline, Member, NO_PATH, Schedule, Share};
+use super::{OutputPort, Turn, class_of};
+use crate::atm::shaper::Shaper;
+use aerostat_proto::Duration;
+use aerostat_wire::{TrafficParams, Vc};
+
+/// A shaped path of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathConfig {
+    /// The VPI on the outgoing link.
+    pub vpi: u16,
+    /// Peak rate, cells/s.
+    pub pcr: u32,
+    /// Cell delay variation tolerance that the far end of the path allows.
+    pub cdvt: Duration,
+}
+
+/// A shaped path, for display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathView {
+    /// What was configured.
+    pub config: PathConfig,
+    /// Open queues in it.
+    pub queues: u32,
+    /// Cells that wait in it.
+    pub waiting: u32,
+    /// Cells that have left in it.
+    pub cells_out: u64,
+}
+
+/// The mark of a path in the index of a [`Turn`].
+const PATH: u32 = 1 << 31;
+
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) config: PathConfig,
+    /// Its entries in the schedule of the port have this number; earlier ones are stale.
+    pub(super) entered: u32,
+    pub(super) class: u8,
+    pub(super) shaper: Shaper,
+    pub(super) share: Share,
+    /// True if its shaper holds it back.
+    pub(super) held: bool,
+    pub(super) schedule: Schedule,
+    /// Cells that have left.
+    pub(super) cells_out: u64,
+}
+
+impl Path {
+    /// The path in the view of the schedule of the port.
+    pub(super) fn member(&mut self, turn: Turn) -> Member<'_> {
+        Member {
+            turn,
+            class: self.class,
+            waits: self.schedule.count > 0 && !self.held,
+            shaped: true,
+            share: Some(&mut self.share),
+        }
+    }
+}
+
+/// The path of an entry of a schedule.
+pub(super) const fn path_of(turn: Turn) -> Option<usize> {
+    if turn.0 >= PATH {
+        Some((turn.0 - PATH) as usize)
+    } else {
+        None
+    }
+}
+
+/// The entry of a path.
+pub(super) const fn turn_of(path: u32, entered: u32) -> Turn {
+    (PATH + path, entered)
+}
+
+impl OutputPort {
+    /// Makes a path shaped, before a queue is open in it. False if it is already.
+    pub fn shape_path(&mut self, config: PathConfig) -> bool {
+        if self.path_at(config.vpi).is_some() {
+            return false;
+        }
+        let traffic = TrafficParams::cbr(config.pcr, 0);
+        let Some(shaper) = Shaper::with_tolerance(&traffic, config.cdvt) else {
+            return false;
+        };
+        self.paths.push(Path {
+            config,
+            entered: 0,
+            class: class_of(&traffic),
+            shaper,
+            share: Share::new(1, 0, NO_PATH),
+            held: false,
+            schedule: Schedule::new(self.schedule.discipline()),
+            cells_out: 0,
+        });
+        true
+    }
+
+    /// The index of a shaped path.
+    pub(super) fn path_at(&self, vpi: u16) -> Option<u32> {
+        let mut paths = self.paths.iter().zip(0..);
+        paths.find_map(|(path, index)| (path.config.vpi == vpi).then_some(index))
+    }
+
+    /// The shaped paths, for display.
+    pub fn paths(&self) -> impl Iterator<Item = PathView> {
+        self.paths.iter().map(|path| {
+            let inside = self.queues.iter().flatten();
+            let inside = inside.filter(|queue| queue.vc.vpi == path.config.vpi);
+            let (queues, waiting) =
+                inside.fold((0, 0), |all, queue| (all.0 + 1, all.1 + queue.cells));
+            PathView {
+                config: path.config,
+                queues,
+                waiting,
+                cells_out: path.cells_out,
+            }
+        })
+    }
+
+    /// The VPI of the shaped path in which the queue of a VC is.
+    #[must_use]
+    pub fn path_of_vc(&self, vc: Vc) -> Option<u16> {
+        self.path_at(vc.vpi).map(|_| vc.vpi)
+    }
+
+    /// The discipline among queues of one class. To be set before a queue is open.
+    pub fn set_discipline(&mut self, discipline: Discipline) {
+        debug_assert!(self.queues.is_empty() && self.paths.is_empty());
+        self.schedule = Schedule::new(discipline);
+    }
+
+    /// See [`Self::set_discipline`].
+    #[must_use]
+    pub fn discipline(&self) -> Discipline {
+        self.schedule.discipline()
+    }
+}

@@ -1,0 +1,123 @@
+//! A port for display: its queues, their counters and thresholds.
+
+use super::super::counters::CellCounters;
+use super::super::pdu::Pdu;
+use super::super::queue::VcQueue;
+use super::{CLASS_NAMES, Limits, OutputPort, PortLimits, QueueId};
+use aerostat_wire::Vc;
+
+/// A queue, for display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueView {
+    /// Its VC on the outgoing link.
+    pub vc: Vc,
+    /// Scheduling class: see [`OutputPort::class_name`].
+    pub class: &'static str,
+    /// Its weight; `None` where weights have no meaning.
+    pub weight: Option<u16>,
+    /// Its minimum rate in the timed part of a schedule by weight, cells/s; 0 without one.
+    pub least: u32,
+    /// The shaped path that it is in.
+    pub path: Option<u16>,
+    /// True if its own contract shapes it.
+    pub shaped: bool,
+    /// True if it discards whole frames.
+    pub frame_discard: bool,
+    /// Cells that wait.
+    pub waiting: u32,
+    /// Largest number of cells that waited at a time.
+    pub peak: u32,
+    /// Its bounds.
+    pub limits: Limits,
+    /// Cells in, out and dropped.
+    pub counters: CellCounters,
+    /// Cells that got the mark of congestion.
+    pub marked: u64,
+}
+
+impl OutputPort {
+    /// Counters of a queue.
+    #[must_use]
+    pub fn counters(&self, id: QueueId) -> Option<CellCounters> {
+        self.queue(id).map(VcQueue::counters)
+    }
+
+    /// Counters of the port: the sum over all open and closed queues.
+    #[must_use]
+    pub fn totals(&self) -> CellCounters {
+        let mut totals = self.closed;
+        for queue in self.queues.iter().flatten() {
+            totals.merge(&queue.counters());
+        }
+        totals
+    }
+
+    /// All open queues: number, VC, cells waiting, counters.
+    pub fn queues(&self) -> impl Iterator<Item = (QueueId, Vc, u32, CellCounters)> {
+        self.queues.iter().zip(0..).filter_map(|(queue, index)| {
+            let queue = queue.as_ref()?;
+            Some((QueueId(index), queue.vc, queue.cells, queue.counters()))
+        })
+    }
+
+    /// Scheduling class of a queue: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` (GFR too) or `ubr`.
+    #[must_use]
+    pub fn class_name(&self, id: QueueId) -> Option<&'static str> {
+        let class = self.queue(id)?.class;
+        CLASS_NAMES.get(usize::from(class)).copied()
+    }
+
+    /// Largest number of cells that a queue has ever held, and its limit.
+    #[must_use]
+    pub fn peak(&self, id: QueueId) -> Option<(u32, u32)> {
+        self.queue(id).map(|queue| (queue.peak, queue.limits.max))
+    }
+
+    /// The PDUs with cells that wait here.
+    pub fn pdus(&self) -> impl Iterator<Item = &Pdu> {
+        let departed = self.departed.iter().filter_map(|gone| gone.run.pdu());
+        let queues = self.queues.iter().flatten();
+        let waiting = queues.flat_map(|queue| queue.waiting_pdus(&self.runs));
+        waiting.chain(departed)
+    }
+
+    /// All open queues.
+    pub fn views(&self) -> impl Iterator<Item = QueueView> {
+        self.queues.iter().flatten().map(|queue| {
+            let share = queue.share.as_deref();
+            let path = share.and_then(|share| self.paths.get(share.path as usize));
+            QueueView {
+                vc: queue.vc,
+                class: CLASS_NAMES
+                    .get(usize::from(queue.class))
+                    .copied()
+                    .unwrap_or_default(),
+                weight: share
+                    .map(|share| share.weight)
+                    .filter(|_| self.schedule.weighs()),
+                least: share
+                    .filter(|_| self.schedule.weighs())
+                    .map_or(0, |share| share.least_rate),
+                path: path.map(|path| path.config.vpi),
+                shaped: queue.shaper.is_some(),
+                frame_discard: queue.frame_discard,
+                waiting: queue.cells,
+                peak: queue.peak,
+                limits: queue.limits,
+                counters: queue.counters(),
+                marked: queue.marked,
+            }
+        })
+    }
+
+    /// The levels of the two buffers, in cells, and their bounds: guaranteed traffic, best effort.
+    #[must_use]
+    pub const fn buffers(&self) -> [(u32, Limits); 2] {
+        let PortLimits {
+            guaranteed,
+            best_effort,
+            ..
+        } = self.limits;
+        [(self.pools[0], guaranteed), (self.pools[1], best_effort)]
+    }
+}

@@ -1,0 +1,103 @@
+//! `inspect SWITCH queue`: queues, buffers and shaped paths. The rows are in [`inspect::switch`](crate::inspect::switch).
+
+use super::{PortNo, RouteSelect, Switch};
+use crate::atm::{DropReason, Limits, OutputPort, PathView, QueueView};
+use crate::inspect::{Table, switch as rows};
+
+/// A threshold, unless no level reaches it.
+fn reached(threshold: u32) -> Option<u32> {
+    (threshold != Limits::NEVER).then_some(threshold)
+}
+
+fn queue((port, name): (u16, &str), view: &QueueView) -> rows::Queue {
+    let Limits {
+        max,
+        early,
+        low_priority,
+        mark,
+    } = view.limits;
+    let dropped = |reason| view.counters.dropped.of(reason);
+    rows::Queue {
+        port,
+        name: name.to_owned(),
+        vc: view.vc,
+        class: view.class.to_owned(),
+        weight: view.weight,
+        least_cps: Some(view.least).filter(|rate| *rate > 0),
+        tunnel: view.path,
+        shaped: view.shaped,
+        waiting: view.waiting,
+        peak: view.peak,
+        limit: max,
+        epd: view.frame_discard.then_some(early),
+        clp: low_priority,
+        efci: reached(mark),
+        cells_in: view.counters.cells_in,
+        cells_out: view.counters.cells_out,
+        marked: view.marked,
+        overflow: dropped(DropReason::Overflow),
+        early: dropped(DropReason::EarlyDiscard),
+        partial: dropped(DropReason::PartialDiscard),
+        low_priority: dropped(DropReason::LowPriority),
+        link_down: dropped(DropReason::LinkDown),
+    }
+}
+
+fn buffers<'a>(
+    (port, name): (u16, &'a str),
+    output: &'a OutputPort,
+) -> impl Iterator<Item = rows::Buffer> + use<'a> {
+    let both = ["guaranteed", "best effort"]
+        .into_iter()
+        .zip(output.buffers());
+    both.map(move |(buffer, (waiting, limits))| rows::Buffer {
+        port,
+        name: name.to_owned(),
+        scheduler: output.discipline().name().to_owned(),
+        buffer: buffer.to_owned(),
+        waiting,
+        limit: limits.max,
+        epd: limits.early,
+        clp: limits.low_priority,
+        efci: reached(limits.mark),
+    })
+}
+
+impl<R: RouteSelect> Switch<R> {
+    pub(super) fn queue_tables(&self) -> Vec<Table> {
+        let ports = || {
+            let numbers = 0..self.fabric().ports();
+            numbers.filter_map(|port| {
+                let name = self.port(PortNo(port))?.config.name.as_str();
+                Some(((port, name), self.fabric().output(port)?))
+            })
+        };
+        let queues =
+            ports().flat_map(|(at, output)| output.views().map(move |view| queue(at, &view)));
+        let buffers = ports().flat_map(|(at, output)| buffers(at, output));
+        let tunnels = ports().flat_map(|((port, name), output)| {
+            output
+                .paths()
+                .map(move |view| self.tunnel((port, name), &view))
+        });
+        vec![Table::of(queues), Table::of(buffers), Table::of(tunnels)]
+    }
+
+    fn tunnel(&self, (port, name): (u16, &str), view: &PathView) -> rows::Tunnel {
+        let config = view.config;
+        let reserved = self
+            .port(PortNo(port))
+            .and_then(|port| port.tunnels.get(&config.vpi));
+        rows::Tunnel {
+            port,
+            name: name.to_owned(),
+            vpi: config.vpi,
+            pcr_cps: config.pcr,
+            cdvt_us: u64::try_from(config.cdvt.as_micros()).unwrap_or(u64::MAX),
+            reserved_cps: reserved.map_or(0, |(_, held)| held.tx),
+            queues: view.queues,
+            waiting: view.waiting,
+            cells_out: view.cells_out,
+        }
+    }
+}
