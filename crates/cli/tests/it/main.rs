@@ -28,6 +28,7 @@ mod promises;
 mod pseudowires;
 mod pvc;
 mod qos;
+mod queues;
 mod recordings;
 mod results;
 mod rfc1483;

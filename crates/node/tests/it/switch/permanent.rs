@@ -1,7 +1,7 @@
 //! Permanent connections through a switch.
 
 use aerostat_node::atm::{CellRun, Pdu};
-use aerostat_node::switch::{Input, Permanent, PermanentError, PortNo};
+use aerostat_node::switch::{ConnectionQueue, Input, Permanent, PermanentError, PortNo};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Machine};
 use aerostat_testing::switch::Net;
 use aerostat_wire::{Qos, TrafficParams, Vc};
@@ -144,6 +144,7 @@ fn admission_counts_both() {
 fn a_path_carries_every_channel_and_excludes_single_ones() {
     let mut net = net();
     let path = |net: &Net, a, b, police: bool| Permanent {
+        queue: ConnectionQueue::DEFAULT,
         ends: ends(net, Vc::new(a, 0), Vc::new(b, 0)),
         qos: Qos::cbr(1000, 0),
         path: true,

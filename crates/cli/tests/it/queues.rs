@@ -1,0 +1,213 @@
+//! Queues, schedulers and shaped paths: shares, departures in a capture, and what is wrong in a lab file.
+
+use crate::{lab_file, run};
+use aerostat_node::atm::police::Gcra;
+use aerostat_proto::Instant;
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+/// A lab of the directory `labs`.
+fn shipped(name: &str) -> String {
+    format!("{}/../../labs/{name}.atm.yml", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Cells that left the queues of a port of a switch, with VPI.VCI.
+fn left(results: &Value, node: &str, port: u64) -> Vec<(String, u64)> {
+    let rows = results["queues"].as_array().unwrap().iter();
+    let rows = rows.filter(|row| row["node"] == node && row["port"] == port);
+    let of = |row: &Value| {
+        let vc = row["vc"].as_str().unwrap().to_owned();
+        (vc, row["cells_out"].as_u64().unwrap())
+    };
+    rows.map(of).collect()
+}
+
+fn cells(all: &[(String, u64)], vc: &str) -> u64 {
+    all.iter()
+        .find(|one| one.0 == vc)
+        .unwrap_or_else(|| panic!("{all:?}"))
+        .1
+}
+
+#[test]
+fn greedy_connections_share_a_link_by_weight_within_a_hundredth() {
+    let ran = run(&["run", "-q", &shipped("shares"), "-o", "json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let results: Value = serde_json::from_str(&ran.out).unwrap();
+    let all = left(&results, "s", 4);
+    // From 10 ms on: the minimum rate of the fourth, and ten parts of what is left of 96 000 cells/s.
+    let time = 0.99;
+    let part = (96_000.0 - 16_000.0) * time / 10.0;
+    for (vc, want) in [
+        ("0.101", part),
+        ("0.102", 2.0 * part),
+        ("0.103", 5.0 * part),
+        ("0.104", 2.0 * part + 16_000.0 * time),
+    ] {
+        let got = cells(&all, vc) as f64;
+        assert!((got - want).abs() < want / 100.0, "{vc}: {got} of {want}");
+    }
+}
+
+/// Times (ns) and labels of the cells in a recording. Source: draft-ietf-opsawg-pcapng; ERF type ATM, whose time stamp
+/// is seconds and a binary fraction, so the packet block's own time is read.
+fn recorded(file: &Path) -> Vec<(u64, u16, u16)> {
+    let file = std::fs::read(file).unwrap();
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at < file.len() {
+        if word(at) == 6 {
+            let time = u64::from(word(at + 12)) << 32 | u64::from(word(at + 16));
+            let header = u32::from_be_bytes(file[at + 28 + 16..at + 28 + 20].try_into().unwrap());
+            all.push((
+                time,
+                (header >> 20 & 0xff) as u16,
+                (header >> 4 & 0xffff) as u16,
+            ));
+        }
+        at += word(at + 4) as usize;
+    }
+    all
+}
+
+#[test]
+fn a_shaped_path_never_exceeds_its_peak_rate() {
+    let directory = std::env::temp_dir().join(format!("aerostat-tunnel-{}", std::process::id()));
+    let into = directory.to_str().unwrap();
+    let text = std::fs::read_to_string(shipped("tunnel")).unwrap();
+    let text = text.replace("until: 500ms", "until: 200ms\ncapture: [s1-s2]");
+    for (cdvt, fewest) in [(0, 3500), (250, 3790)] {
+        let text = text.replace("cdvt: 250us", &format!("cdvt: {cdvt}us"));
+        let lab = lab_file("tunnel.atm.yml", &text);
+        let ran = run(&["run", "-q", &lab, "--cells", "--pcap", into, "-o", "json"]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let inside = recorded(&directory.join("tunnel.pcapng"));
+        let inside: Vec<_> = inside.into_iter().filter(|cell| cell.1 == 5).collect();
+        let mut upc = Gcra::new(20_000, Duration::from_micros(cdvt));
+        for (time, ..) in &inside {
+            assert!(upc.arrive(Instant::from_nanos(*time)), "{time} with {cdvt}");
+        }
+        assert!((fewest..=3801).contains(&inside.len()), "{}", inside.len());
+        let results: Value = serde_json::from_str(&ran.out).unwrap();
+        let all = left(&results, "s1", 0);
+        let share = inside.len() as f64 / 55.0;
+        for weight in 1..=10 {
+            let got = cells(&all, &format!("5.{}", 8191 + weight)) as f64;
+            let want = share * f64::from(weight);
+            assert!((got - want).abs() <= 1.5, "{weight}: {got} of {want}");
+        }
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn mistakes_in_queues_are_told_with_their_numbers() {
+    let lab = |switch: &str, link: &str, pvcs: &str| {
+        format!(
+            "switches: {{ s: {{ {switch} }}, t: {{}} }}\nlinks: [[s, t, {{ {link} }}]]\n\
+             clip: {{ n: {{ subnet: 10.0.0.0/24, server: a }} }}\npvcs: [{pvcs}]\n\
+             hosts: {{ a: {{ on: s, elan: n, ip: 10.0.0.1 }}, b: {{ on: t, elan: n, ip: 10.0.0.2 }} }}\n"
+        )
+    };
+    let tunnel = "tunnels: { 5: { pcr: 1000 } }";
+    let pvc = |more: &str| format!("{{ from: a, vc: 0.100, to: b, {more} }}");
+    for (switch, link, pvcs, says) in [
+        (
+            "queues: { epd: 9000 }",
+            "",
+            String::new(),
+            "epd of 9000 cells is above the buffer of 8192 cells",
+        ),
+        (
+            "queues: { buffer: 100 }",
+            "queues: { efci: 101 }",
+            String::new(),
+            "efci of 101 cells is above the buffer of 100",
+        ),
+        (
+            "queues: { scheduler: fair }",
+            "",
+            String::new(),
+            "round-robin, weighted or per-class",
+        ),
+        (
+            "",
+            "tunnels: { 0: { pcr: 1 } }",
+            String::new(),
+            "a VPI of a tunnel is 1 to 255",
+        ),
+        (
+            "",
+            "tunnels: { 5: { pcr: 0 } }",
+            String::new(),
+            "at least 1 cell/s",
+        ),
+        (
+            "",
+            "tunnels: { 5: { pcr: 300000 }, 6: { pcr: 50000 } }",
+            String::new(),
+            "the tunnels need 350000 cells/s of 335547",
+        ),
+        (
+            "",
+            tunnel,
+            pvc("tunnel: 6"),
+            "no link between switches on its way has a tunnel 6",
+        ),
+        (
+            "",
+            tunnel,
+            pvc("tunnel: 5, pcr: 1001"),
+            "tunnel 5 of link s-t cannot guarantee 1001 cells/s: its peak rate is 1000",
+        ),
+        (
+            "",
+            tunnel,
+            pvc("queue: { weight: 1001 }"),
+            "weight is 1 to 1000",
+        ),
+        (
+            "",
+            tunnel,
+            pvc("queue: { weight: 0 }"),
+            "weight is 1 to 1000",
+        ),
+        (
+            "",
+            tunnel,
+            pvc("queue: { buffer: 10, epd: 11 }"),
+            "epd of 11 cells is above the buffer of 10 cells",
+        ),
+        (
+            "",
+            tunnel,
+            pvc("queue: { clp: 4097 }"),
+            "clp of 4097 cells is above the buffer of 4096 cells",
+        ),
+        (
+            "",
+            tunnel,
+            pvc("tunnel: 5, queue: { weight: 3 }"),
+            "weight has no effect",
+        ),
+    ] {
+        let told = run(&[
+            "validate",
+            &lab_file("wrong-queues.atm.yml", &lab(switch, link, &pvcs)),
+        ]);
+        assert!(
+            told.code > 0 && told.err.contains(says),
+            "{says}: {}",
+            told.err
+        );
+    }
+    let good = lab(
+        "queues: { scheduler: weighted }",
+        tunnel,
+        &pvc("tunnel: 5, qos: 'ubr:mdcr=1000', queue: { weight: 3 }"),
+    );
+    let told = run(&["validate", &lab_file("good-queues.atm.yml", &good)]);
+    assert_eq!(told.code, 0, "{}", told.err);
+}
