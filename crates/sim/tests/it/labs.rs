@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 18] = [
+const LABS: [(&str, &[&str]); 20] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -25,6 +25,9 @@ const LABS: [(&str, &[&str]); 18] = [
     ("nhrp", &[]),
     // Tested in `sockets`.
     ("sockets", &[]),
+    // Tested in `queues` of the command.
+    ("shares", &[]),
+    ("tunnel", &[]),
     // Tested in `cuts`.
     ("ring", &[]),
     ("parallel-links", &[]),
