@@ -148,7 +148,7 @@ fn mistakes_in_queues_are_told_with_their_numbers() {
             "",
             "tunnels: { 5: { pcr: 300000 }, 6: { pcr: 50000 } }",
             String::new(),
-            "the tunnels need 350000 cells/s of 335547",
+            "the tunnels need 350000 cells/s of 335546",
         ),
         (
             "",
