@@ -352,7 +352,8 @@ impl<'a> Builder<'a> {
             Ip::Stack(Box::new(
                 Stack::new(config, now)
                     .expect("a resolved lab's addresses")
-                    .with_arp(self.arp()),
+                    .with_arp(self.arp())
+                    .with_clock(model.clock.unwrap_or_default()),
             ))
         };
         let mut host = Host::new(name, self.signalling(id, model.uni, life), ip);

@@ -19,7 +19,7 @@ pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel};
 pub(crate) use queues::{PathId, QueuesFile, TunnelFile};
 pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile, UniTimersFile};
-pub(crate) use timing::{AdapterFile, CostsFile, CpuFile};
+pub(crate) use timing::{AdapterFile, ClockFile, CostsFile, CpuFile};
 
 use crate::diag::Diagnostics;
 use crate::field::{At, FromTree, Table, section};
@@ -327,6 +327,8 @@ section! {
         cpu: Option<CpuFile>,
         /// Its adapter; default: as fast as its link.
         adapter: Option<AdapterFile>,
+        /// Its clock; default: that of the lab. It has no effect on a Linux kernel host.
+        clock: Option<ClockFile>,
         /// It knows only its ESI: it gets its addresses and that of the LECS from the switch by ILMI; default false.
         ilmi: Option<At<bool>>,
         /// Version of the UNI between it and its switch; default 3.1. Links between switches speak the highest of the lab.

@@ -24,6 +24,7 @@ mod timers;
 mod traffic;
 
 pub use aerostat_node::host::{Cable, Costs, CpuConfig, EthernetPort, IntakeConfig, IntakeRate};
+pub use aerostat_node::ip::clock::Clock;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use limits::Limits;
@@ -292,6 +293,8 @@ pub struct Host {
     pub cpu: Option<Box<CpuConfig>>,
     /// The receive path of its adapter; `None` if it is as fast as the link.
     pub intake: Option<IntakeConfig>,
+    /// Its clock; `None` if it is that of the lab.
+    pub clock: Option<Clock>,
     /// True if the node knows only its ESI, and registers its addresses by ILMI. The addresses given here are those
     /// that it will get.
     pub ilmi: bool,

@@ -2,6 +2,7 @@
 
 use aerostat_node::atm::CellRate;
 use aerostat_node::host::IntakeRate;
+use aerostat_node::ip::clock::Clock;
 use aerostat_node::ip::router::{Forwarding, QueueLimit};
 use aerostat_node::rate::PacketRate;
 use aerostat_node::server::Cost;
@@ -279,6 +280,19 @@ pub fn forwarding(text: &str) -> Result<Forwarding, String> {
     }
 }
 
+/// The error of a frequency in millionths: `50`, `-12.5`. Returns billionths.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn ppm(text: &str) -> Result<i32, String> {
+    let ppm = text.trim().parse::<f64>().ok();
+    let ppb = ppm.map(|ppm| ppm * 1000.0);
+    let ppb = ppb.filter(|ppb| ppb.abs() <= f64::from(Clock::MOST) && ppb.fract() == 0.0);
+    ppb.map(|ppb| ppb as i32).ok_or_else(|| {
+        "expected millionths between -1000 and 1000, with at most three decimals".to_owned()
+    })
+}
+
 /// Speed of an adapter's receive path: `400pdus/s`, `25000cells/s`.
 ///
 /// # Errors
@@ -517,6 +531,10 @@ mod tests {
         );
         for bad in ["fast", "0pps", "1.5pps", "2e9cells/s", "0us", "0Mbps", "7"] {
             assert!(forwarding(bad).is_err(), "{bad}");
+        }
+        assert_eq!((ppm("50"), ppm("-12.5")), (Ok(50_000), Ok(-12_500)));
+        for bad in ["", "1001", "-1000.1", "0.0001", "nan", "inf", "5ppm"] {
+            assert!(ppm(bad).is_err(), "{bad}");
         }
         assert_eq!(intake_rate("400pdus/s"), Ok(IntakeRate::Pdus(400)));
         assert_eq!(intake_rate("25000cells/s"), Ok(IntakeRate::Cells(25_000)));

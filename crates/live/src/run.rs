@@ -335,13 +335,15 @@ fn not_followed(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
                 (router.forwarding != Forwarding::Wire).then_some("forwarding"),
                 None,
                 None,
+                None,
             ],
             NodeKind::Host(host) => [
                 (host.tcp != Tcp::USUAL).then_some("tcp"),
                 (host.ethernet != Cable::TEN).then_some("ethernet"),
                 host.cpu.as_ref().map(|_| "cpu"),
+                host.clock.map(|_| "clock"),
             ],
-            NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => [None; 3],
+            NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => [None; 4],
         };
         let keys = keys.into_iter().flatten();
         keys.map(|key| format!("{key} of {}", node.name))

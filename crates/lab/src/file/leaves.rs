@@ -91,6 +91,11 @@ scalar!(
     { "type": "string", "description": "PDUs or cells per second", "examples": ["400pdus/s", "25000cells/s"] }
 );
 scalar!(
+    /// Error of a frequency in billionths.
+    Ppm(i32), units::ppm,
+    { "type": ["string", "number"], "description": "millionths, between -1000 and 1000", "examples": [50, -12.5] }
+);
+scalar!(
     /// Which packets a CPU takes first.
     CpuService(aerostat_node::server::Order), |text: &str| match text {
         "interrupt-first" => Ok(aerostat_node::server::Order::Class),

@@ -1,6 +1,6 @@
 //! Keys about the time that nodes take.
 
-use super::{CostText, CpuService, Probability, ReceiveRate};
+use super::{CostText, CpuService, Ppm, Probability, ReceiveRate, Time};
 use crate::field::{At, section};
 
 section! {
@@ -47,5 +47,14 @@ section! {
         receive: At<ReceiveRate>,
         /// PDUs that it can hold, with the one that it works on, 1 to 1000000; a PDU that finds no room is lost.
         buffer: At<u64>,
+    }
+}
+section! {
+    /// The clock of an embedded host, by which its programs and its TCP go.
+    ClockFile {
+        /// How late it is, 0s to 10s; its programs send as much later; default 0s.
+        phase: Option<At<Time>>,
+        /// How much faster it runs, in millionths, between -1000 and 1000; negative: slower; default 0.
+        ppm: Option<At<Ppm>>,
     }
 }

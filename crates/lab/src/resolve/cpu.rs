@@ -1,10 +1,31 @@
-//! The time that packets take in a host: its CPU, and the receive path of its adapter.
+//! The time that packets take in a host: its CPU, and the receive path of its adapter; its clock.
 
 use crate::diag::Diagnostics;
 use crate::field::At;
-use crate::file::{CostText, CostsFile, HostFile};
-use crate::model::{Costs, CpuConfig, IntakeConfig};
+use crate::file::{ClockFile, CostText, CostsFile, HostFile};
+use crate::model::{Clock, Costs, CpuConfig, IntakeConfig};
 use aerostat_node::server::{Cost, Order};
+use aerostat_proto::Duration;
+
+/// The clock of the host with this name; `None` if it is that of the lab.
+pub(super) fn clock(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Clock> {
+    const MOST: Duration = Duration::from_secs(10);
+    let ClockFile { phase, ppm, place } = host.clock.as_ref()?;
+    if let Some(phase) = phase.as_ref().filter(|phase| phase.value.0 > MOST) {
+        d.error(phase.at, "a clock is 0s to 10s late");
+    }
+    if host.kernel.as_ref().is_some_and(At::get) {
+        let text = format!("host {name} is a Linux kernel, which has the clock of this machine");
+        d.warning(*place, text)
+            .hint("clock: has an effect on embedded hosts only");
+    }
+    Some(Clock {
+        phase: phase
+            .as_ref()
+            .map_or(Duration::ZERO, |phase| phase.value.0.min(MOST)),
+        ppb: ppm.as_ref().map_or(0, |ppm| ppm.value.0),
+    })
+}
 
 /// The receive path of a host's adapter; `None` if it is as fast as the link.
 pub(super) fn intake(host: &HostFile, d: &mut Diagnostics) -> Option<IntakeConfig> {

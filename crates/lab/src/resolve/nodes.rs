@@ -461,6 +461,7 @@ impl Builder<'_> {
             tcp,
             cpu: cpu::of(text, host, d),
             intake: cpu::intake(host, d),
+            clock: cpu::clock(text, host, d),
             ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: host.kernel.as_ref().map(At::get),

@@ -5,9 +5,9 @@ use super::{
     with, with_parameters, word,
 };
 use crate::model::{
-    Attachment, Cable, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host, IntakeConfig,
-    IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind, Outside,
-    OutsideTrunk, OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
+    Attachment, Cable, Clock, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host,
+    IntakeConfig, IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind,
+    Outside, OutsideTrunk, OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
 };
 use aerostat_node::host::Encapsulation;
 use aerostat_node::host::sockets::{Program, Role, Sending};
@@ -180,6 +180,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         tcp,
         cpu,
         intake,
+        clock,
         ilmi,
         uni,
         kernel,
@@ -227,6 +228,10 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         let intake =
             json!({ "receive_pdus_s": pdus, "receive_cells_s": cells, "buffer_pdus": buffer });
         all.insert("adapter".into(), intake);
+    }
+    if let (Some(Clock { phase, ppb }), Some(all)) = (clock, all.as_object_mut()) {
+        let clock = json!({ "phase_s": phase.as_secs_f64(), "ppm": f64::from(*ppb) / 1e3 });
+        all.insert("clock".into(), clock);
     }
     all
 }

@@ -57,6 +57,7 @@ hosts:
     tcp: {}
     cpu: {}
     adapter: { receive: 400pdus/s, buffer: 2 }
+    clock: {}
     mpoa: { static_mps: [{ mac: 02:00:00:00:00:09, address: 47.0005.80FFE1000000F21A26D8.0020EA0000C0.00 }] }
     sockets: [{ vc: 0.100, listen: sink }, { name: ear, listen: sink, selector: e1 }]
   y:
@@ -227,6 +228,9 @@ CpuFile.queue || hosts.x.cpu.queue=7
 HostFile.adapter || hosts.y.adapter={receive: 400pdus/s, buffer: 3}
 AdapterFile.receive || hosts.x.adapter.receive=25000cells/s
 AdapterFile.buffer || hosts.x.adapter.buffer=3
+HostFile.clock || hosts.y.clock={ppm: 3}
+ClockFile.phase || hosts.x.clock.phase=3ms
+ClockFile.ppm || hosts.x.clock.ppm=-12.5
 CostsFile.send || hosts.x.cpu={lane: {send: 1us}}
 CostsFile.receive || hosts.x.cpu={lane: {receive: 1us}}
 CostsFile.ack || hosts.x.cpu={lane: {ack: 1us}}

@@ -3,6 +3,7 @@
 use super::{Encapsulation, Host, Ip, Service, ServiceKind, Station};
 use crate::inspect::words::{Aal, Direction, Reach};
 use crate::inspect::{self, Table, counters, host, linux, saal as links, why};
+use crate::ip::apps::AppResult;
 use crate::ip::neighbours::NeighbourCounters;
 use aerostat_proto::Instant;
 use aerostat_proto::lane::lec::LecSnapshot;
@@ -24,7 +25,11 @@ impl Station {
                 let port = Table::of([self.port_row()]);
                 Some([port, interfaces].into_iter().chain(intake).collect())
             }
-            "cpu" => Some(self.cpu()?.tables(now).into()),
+            "cpu" => {
+                let cpu = self.cpu().map(|cpu| cpu.tables(now));
+                let tables = cpu.into_iter().flatten().chain(self.host().measured());
+                Some(tables.collect()).filter(|tables: &Vec<_>| !tables.is_empty())
+            }
             "atmdiag" => Some(vec![Table::of(self.diag_rows())]),
             _ => self.host().inspect(what, now),
         }
@@ -140,6 +145,28 @@ impl Host {
             ServiceKind::Clip | ServiceKind::Nhc => Encapsulation::ClassicalIp,
             ServiceKind::Sockets => Encapsulation::Native,
         })
+    }
+
+    /// What receivers measure by the host's own clock; `None` if it is the clock of the lab.
+    fn measured(&self) -> Option<Table> {
+        let stack = self
+            .ip
+            .stack()
+            .filter(|stack| !stack.clock().is_the_labs())?;
+        let rows = stack.reports().filter_map(|(app, result)| {
+            let AppResult::UdpSink(sink) = result else {
+                return None;
+            };
+            let nanos = |micros: f64| (micros * 1e3).round() as u64;
+            Some(host::Measured {
+                flow: app.0 as usize / 2,
+                datagrams: sink.delay.count,
+                min_ns: nanos(sink.delay.min_us),
+                mean_ns: nanos(sink.delay.mean_us),
+                max_ns: nanos(sink.delay.max_us),
+            })
+        });
+        Some(Table::of(rows))
     }
 
     fn user_name(&self, slot: usize) -> Option<String> {

@@ -178,6 +178,21 @@ crate::rows! {
         pub receive_longest_wait_us: u64,
     }
 
+    /// One row for each program that receives datagrams on a host with a clock of its own (`clock:` in the lab file): the
+    /// one-way delay by that clock and the sender's stamps. A negative delay counts as 0.
+    pub struct Measured: "cpu.measured" {
+        /// Number of its flow in the lab file, from 0.
+        pub flow: usize,
+        /// Datagrams with stamps.
+        pub datagrams: u64,
+        /// Smallest delay.
+        pub min_ns: u64,
+        /// Mean delay.
+        pub mean_ns: u64,
+        /// Largest delay.
+        pub max_ns: u64,
+    }
+
     /// One row for each kind of work of such a CPU and each encapsulation that had packets, also those that still wait.
     pub struct CpuWork: "cpu.work" {
         /// `send`, `receive` or `acknowledgement` (a TCP segment without payload, either way).

@@ -10,6 +10,7 @@
 pub mod apps;
 mod arp;
 pub mod books;
+pub mod clock;
 pub mod emodel;
 pub mod flow_stats;
 pub mod meter;

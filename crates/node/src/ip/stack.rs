@@ -29,7 +29,9 @@ mod syn;
 pub use super::tcp::{AckDelay, Congestion, TcpOptions};
 pub use link::Place;
 
-use super::apps::{App, AppCommand, AppId, AppKind, AppResult, Net, Offer};
+use super::apps::{App, AppCommand, AppId, AppKind, AppResult, AppSpec, Net, Offer};
+use super::clock::Clock;
+use super::meter::FlowId;
 use super::neighbours::{ArpParams, NeighbourCounters, NeighbourView};
 use super::packet::ETHERNET_HEADER;
 use super::random;
@@ -146,6 +148,8 @@ pub struct Stack {
     queues: Queues,
     link: Link,
     apps: BTreeMap<AppId, App>,
+    /// The clock that everything here goes by.
+    clock: Clock,
     /// Sockets that their program has given up; they are removed once closed.
     retired: Vec<SocketHandle>,
     output: VecDeque<StackOutput>,
@@ -187,6 +191,7 @@ impl Stack {
             queues,
             link,
             apps: BTreeMap::new(),
+            clock: Clock::default(),
             retired: Vec::new(),
             output: VecDeque::new(),
             deadline: None,
@@ -199,6 +204,19 @@ impl Stack {
     pub fn with_arp(mut self, params: ArpParams) -> Self {
         self.link.set_arp(params);
         self
+    }
+
+    /// The same host with a clock of its own.
+    #[must_use]
+    pub const fn with_clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Its clock.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// The configuration.
@@ -279,6 +297,12 @@ impl Stack {
                     let writes = self.config.tcp.send_buffer / octets.max(1);
                     self.writes = self.writes.max(writes + 1);
                 }
+                // Senders go by the host's clock; receivers are there when the lab says so.
+                let start = match FlowId::of_sender(id) {
+                    Some(_) => self.clock.start(spec.start),
+                    None => self.clock.local(spec.start),
+                };
+                let spec = AppSpec { start, ..spec };
                 let app = App::new(spec, &self.config, now)?;
                 self.apps.insert(id, app);
             }
@@ -474,6 +498,7 @@ impl Machine for Stack {
     type Refusal = Refused;
 
     fn handle_input(&mut self, input: StackInput<'_>, now: Instant) -> Result<(), Refused> {
+        let now = self.clock.local(now);
         match input {
             StackInput::Frame(frame) => self.accept(frame, now),
             StackInput::App(command) => self.command(command, now)?,
@@ -483,6 +508,7 @@ impl Machine for Stack {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        let now = self.clock.local(now);
         if self.deadline.is_some_and(|at| at <= now) {
             self.run(now);
         }
@@ -493,7 +519,7 @@ impl Machine for Stack {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.deadline
+        self.deadline.map(|at| self.clock.of_lab(at))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::losses::{books, only_at, run};
 use aerostat_lab::model::Lab;
 use aerostat_lab::report::RunReport;
 use aerostat_node::inspect::host::ReceivePath;
+use aerostat_proto::Instant;
 use std::collections::BTreeMap;
 
 /// Two hosts of an ELAN at a switch, with these keys of their own.
@@ -310,4 +311,50 @@ fn an_adapter_loses_what_comes_faster_than_its_buffers_are_free() {
         );
         assert_eq!(rows[0].most_held_pdus, 2);
     }
+}
+
+/// What the receiver of the second flow measured with its own clock, and the first and the last time of the flow and its
+/// true mean delay; in microseconds.
+fn by_clock(a: &str, b: &str) -> ([f64; 2], [f64; 2], u64) {
+    let text = pair(a, b, "kind: udp, rate: 1000pps, size: 100, duration: 2s");
+    let (_, report) = run(&(text + "until: 8s\n"));
+    let flow = &report.flows[1];
+    let measured = cpu(&report, "b", "measured");
+    let measured = measured
+        .iter()
+        .find(|row| row["flow"] == "1")
+        .map(|row| number(row, "mean_ns") as f64 / 1e3);
+    let micros = |at: Option<Instant>| at.unwrap().as_nanos() as f64 / 1e3;
+    let path = &flow.paths[0];
+    let times = [micros(flow.first), micros(flow.last_offered)];
+    let delays = [measured.unwrap(), path.delay.mean_us];
+    (delays, times, path.received_packets)
+}
+
+#[test]
+fn a_late_or_fast_clock_moves_what_is_sent_and_what_the_receiver_measures() {
+    let ([measured, delay], [first, last], packets) = by_clock("tcp: {}", "clock: { phase: 1ns }");
+    assert!((measured - delay).abs() < 1.0 && packets == 2000);
+    assert_eq!((first, last), (4e6, 5.999e6));
+    // A sender that is 3 ms late sends 3 ms later, with stamps that are 3 ms too small.
+    let ([measured, delay], [first, _], packets) =
+        by_clock("clock: { phase: 3ms }", "clock: { phase: 1ns }");
+    assert!(
+        (measured - delay - 3000.0).abs() < 1.0,
+        "{measured} {delay}"
+    );
+    assert_eq!((first, packets), (4.003e6, 2000));
+    // A clock that is 1000 ppm fast makes two seconds of 2 s / 1.001. At 4 s it is 4 ms ahead, and then gains.
+    let ([measured, delay], [first, last], packets) = by_clock("tcp: {}", "clock: { ppm: 1000 }");
+    assert!(
+        (measured - delay - 4999.5).abs() < 2.0,
+        "{measured} {delay}"
+    );
+    assert_eq!((first, last, packets), (4e6, 5.999e6, 2000));
+    let (_, [first, last], packets) = by_clock("clock: { ppm: 1000 }", "clock: { phase: 1ns }");
+    assert!(
+        (last - first - 1_999_000.0 / 1.001).abs() < 1.0,
+        "{first} {last}"
+    );
+    assert_eq!(packets, 2000);
 }
