@@ -46,15 +46,25 @@ pub(super) fn ports(host: &HostFile, d: &mut Diagnostics) -> Vec<EthernetPort> {
     }
     let names: Vec<&str> = stations.0.iter().map(|(name, _)| &*name.value.0).collect();
     let mut taken: Vec<Option<&str>> = vec![None; names.len()];
-    let mut ports = Vec::new();
+    let listed = |name: &str| {
+        let mut all = table.0.iter().flat_map(|(_, port)| &port.stations);
+        all.any(|station| station.value == name)
+    };
+    // A station on no port may be the one that a wrong name stands for.
+    let (mut ports, mut sure) = (Vec::new(), true);
     for (name, port) in table.0.iter().take(MAX_PORTS) {
         let mut on_it = Vec::new();
         for station in &port.stations {
             let Some(index) = names.iter().position(|known| *known == station.value) else {
+                sure = false;
+                let mut free = names.iter().filter(|name| !listed(name));
+                let sample = free.next().map(|name| (*name).to_owned());
                 let text = format!("there is no '{}' in 'bridge' of this host", station.value);
-                d.error(station.at, text)
+                let found = d.error(station.at, text);
+                found.sample = sample;
+                found
                     .suggest(&station.value, names.iter().copied())
-                    .rests_in(host.place, ["bridge", "bridge/."]);
+                    .rests_in(host.place, ["bridge"]);
                 continue;
             };
             if let Some(other) = taken[index].replace(&name.value.0) {
@@ -67,11 +77,11 @@ pub(super) fn ports(host: &HostFile, d: &mut Diagnostics) -> Vec<EthernetPort> {
         ports.push(one(name, port, usual, on_it, d));
     }
     for ((name, _), on) in stations.0.iter().zip(taken) {
-        if on.is_none() {
+        if on.is_none() && sure {
             let text = format!("{} is on none of the Ethernet ports", name.value.0);
             d.error(name.at, text)
                 .hint("name it in 'stations' of a port")
-                .rests_in(given.place, ["ports", "ports/*/stations", "ports/."]);
+                .rests_in(given.place, ["ports"]);
         }
     }
     ports

@@ -66,7 +66,7 @@ pub(super) fn site(file: &LabFile, d: &mut Diagnostics) -> u8 {
 pub(super) fn no_switch(file: &LabFile, d: &mut Diagnostics) {
     d.error(file.place, "a lab needs at least one switch")
         .hint("for example: switches: { s1: {} }; two hosts do without: links: [[h1, h2]]")
-        .rests_on(["switches", "hosts/.", "routers/."]);
+        .rests_on(["switches", "hosts", "routers"]);
 }
 
 fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {

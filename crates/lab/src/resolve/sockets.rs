@@ -82,7 +82,10 @@ fn check(
             );
             d.error(section.place, text)
                 .hint("give one of them another selector, e0 to ff")
-                .rests_in(host, ["sockets/*/selector", "sockets/*/sap"]);
+                .rests_in(
+                    host,
+                    ["sockets/*/selector", "sockets/*/sap", "sockets/*/vc"],
+                );
         }
         if let (Role::Permanent { vc, .. }, Role::Permanent { vc: used, .. }) =
             (program.role, other.role)
