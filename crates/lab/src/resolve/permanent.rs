@@ -301,7 +301,7 @@ fn connection(
         };
         d.error(given.at, text)
             .hint("'tunnels: { 5: { pcr: 20000 } }' at a link makes tunnel 5")
-            .rests_on(["links/*/2/tunnels"])
+            .rests_on(["links/*/2/tunnels", "hosts/*/on", "routers/*/on"])
             .rests_on(atm::WAYS);
         return None;
     }
