@@ -294,6 +294,8 @@ section! {
         uni: Option<At<UniVersion>>,
         /// True: a Linux kernel router; false: an embedded one; default: as the command says.
         kernel: Option<At<bool>>,
+        /// False: its adapter does not shape, and sends every connection at the rate of its link; default true.
+        shape: Option<At<bool>>,
         /// Its link to the switch.
         link: Option<LinkOptions>,
     }
@@ -335,6 +337,8 @@ section! {
         uni: Option<At<UniVersion>>,
         /// True: a Linux kernel host; false: an embedded one; default: as the command says.
         kernel: Option<At<bool>>,
+        /// False: its adapter does not shape, and sends every connection at the rate of its link; default true.
+        shape: Option<At<bool>>,
         /// Programs that use the ATM service directly.
         sockets: Option<Vec<SocketFile>>,
         /// Hosts (name: address) on an Ethernet segment that it bridges to its ELAN: embedded ones, or stations of their own behind a kernel host.

@@ -302,6 +302,8 @@ pub struct Host {
     pub uni: Version,
     /// True or false if the file requires a Linux kernel host or an embedded one; with `None` the driver decides.
     pub kernel: Option<bool>,
+    /// False if its adapter sends every connection at the rate of its link, whatever the contract says.
+    pub shapes: bool,
     /// Programs that use the ATM service directly.
     pub sockets: Vec<Program>,
     /// Hosts on an Ethernet segment behind it. If there are any, it is a bridge, and its LANE client a proxy.
@@ -344,6 +346,8 @@ pub struct Router {
     pub uni: Version,
     /// As in [`Host::kernel`].
     pub kernel: Option<bool>,
+    /// As in [`Host::shapes`].
+    pub shapes: bool,
 }
 
 /// Parameters of an MPOA client. Source: MPOA 1.1 §4.1, parameters MPC-p1..p6.

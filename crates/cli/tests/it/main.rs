@@ -36,6 +36,7 @@ mod ring;
 mod running;
 mod schema;
 mod several;
+mod shaping;
 mod split;
 mod stuck;
 mod tidy;

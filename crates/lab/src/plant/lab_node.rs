@@ -113,6 +113,12 @@ impl LabNode {
                 if let Some(cpu) = builder.cpu(id, life) {
                     station = station.with_cpu(cpu, now);
                 }
+                let shapes = match &node.kind {
+                    NodeKind::Host(host) => host.shapes,
+                    NodeKind::Router(router) => router.shapes,
+                    _ => true,
+                };
+                station.nic_mut().set_shaping(shapes);
                 Some(Self::station(station))
             }
         }

@@ -415,6 +415,7 @@ impl Builder<'_> {
             ilmi: router.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: router.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: router.kernel.as_ref().map(At::get),
+            shapes: router.shape.as_ref().is_none_or(At::get),
         }));
     }
     fn host(
@@ -465,6 +466,7 @@ impl Builder<'_> {
             ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: host.kernel.as_ref().map(At::get),
+            shapes: host.shape.as_ref().is_none_or(At::get),
             sockets: Vec::new(),
             bridge: Vec::new(),
             ethernet: ethernet::cable(host, d),

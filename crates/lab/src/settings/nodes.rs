@@ -123,6 +123,7 @@ fn of_router(lab: &Lab, router: &Router) -> Value {
         ilmi,
         uni,
         kernel,
+        shapes,
     } = router;
     json!({
         "kind": "router",
@@ -160,6 +161,7 @@ fn of_router(lab: &Lab, router: &Router) -> Value {
         "ilmi": ilmi,
         "uni": text(uni),
         "kernel": kernel,
+        "shape": shapes,
     })
 }
 
@@ -184,6 +186,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         ilmi,
         uni,
         kernel,
+        shapes,
         sockets,
         bridge,
         ethernet: Cable { rate, tagged },
@@ -213,6 +216,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         "ilmi": ilmi,
         "uni": text(uni),
         "kernel": kernel,
+        "shape": shapes,
         "sockets": named(sockets.iter().enumerate().map(program)),
         "bridge": named(bridge.iter().map(station)),
         "ethernet": ethernet,

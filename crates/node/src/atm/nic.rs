@@ -129,6 +129,8 @@ pub struct Nic {
     /// Bad PDUs received, on all VCs that are or were open.
     pub pdus_bad: u64,
     up: bool,
+    /// False if cells leave at the rate of the link, whatever the contracts say.
+    shapes: bool,
     /// Log of PDUs that were lost here; `None` if it is not kept.
     discards: Option<VecDeque<(NicDiscard, Pdu)>>,
 }
@@ -145,12 +147,19 @@ impl Nic {
             counters: CellCounters::default(),
             pdus_bad: 0,
             up: true,
+            shapes: true,
             discards: None,
         };
         for vc in [Vc::SIGNALLING, Vc::ILMI] {
             nic.open(vc, TrafficParams::ubr(0), 0);
         }
         nic
+    }
+
+    /// Sets whether the adapter shapes the VCs that it opens from now on to their contracts; an adapter does, unless
+    /// told otherwise.
+    pub const fn set_shaping(&mut self, shapes: bool) {
+        self.shapes = shapes;
     }
 
     /// Opens a VC that sends with `traffic` (without a category: does not send) and receives SDUs of up to `max_sdu`
@@ -160,9 +169,11 @@ impl Nic {
             return false;
         }
         let sends = traffic.category.is_some();
-        let queue = sends
-            .then(|| self.output.open(vc, QueueConfig::host(traffic)))
-            .flatten();
+        let config = QueueConfig {
+            shaped: self.shapes,
+            ..QueueConfig::host(traffic)
+        };
+        let queue = sends.then(|| self.output.open(vc, config)).flatten();
         if sends && queue.is_none() {
             return false;
         }

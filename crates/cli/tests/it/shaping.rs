@@ -1,0 +1,154 @@
+//! Shaping at hosts: what leaves an adapter conforms to its contract, and what TCP gets with and without it.
+
+use super::root;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program that sends bursts of PDUs of 192 cells to `b` over the connections, whose contracts the test gives.
+const LAB: &str = "
+name: shaped
+switches: { s: {} }
+clip: { w: { subnet: 10.0.0.0/24, server: b } }
+hosts:
+  a: { on: s, elan: w, ip: 10.0.0.1, sockets: [SENDERS] }
+  b: { on: s, elan: w, ip: 10.0.0.2, sockets: [SINKS] }
+pvcs: [PVCS]
+capture: [a-s]
+until: 1500ms
+";
+
+/// Runs a lab with one connection for each contract, from VCI 100, and records the cells. The file of the recording.
+fn recorded(name: &str, contracts: &[&str]) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let each = |entry: &dyn Fn(usize, &str) -> String| -> String {
+        let entries = (100..).zip(contracts);
+        let entries: Vec<_> = entries.map(|(vci, qos)| entry(vci, qos)).collect();
+        entries.join(", ")
+    };
+    let senders =
+        |vci, _: &str| format!("{{ vc: 0.{vci}, size: 9180, pdus: 20, rate: 500pps, start: 1s }}");
+    let sinks = |vci, _: &str| format!("{{ vc: 0.{vci}, listen: sink }}");
+    let pvcs = |vci, qos: &str| format!("{{ from: a, vc: 0.{vci}, to: b, qos: '{qos}' }}");
+    let text = LAB
+        .replace("SENDERS", &each(&senders))
+        .replace("SINKS", &each(&sinks))
+        .replace("PVCS", &each(&pvcs));
+    let file = folder.join("shaped.atm.yml");
+    std::fs::write(&file, text).unwrap();
+    let done = Command::new(env!("CARGO_BIN_EXE_aerostat"))
+        .args(["run", "--quiet", "--cells", "--pcap"])
+        .args([&folder, &file])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(!errors.contains("error"), "{errors}");
+    folder.join("shaped.pcapng")
+}
+
+/// What the independent judge says: true if all cells conform, and its line. `None` where Python is missing.
+fn judged(file: &Path, arguments: &str) -> Option<(bool, String)> {
+    let done = Command::new("python3")
+        .arg(root().join("interop/gcra"))
+        .arg(file)
+        .args(arguments.split(' '))
+        .stdin(Stdio::null())
+        .output();
+    let Ok(done) = done else {
+        println!("skipped: python3 is not installed");
+        return None;
+    };
+    let line = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+    match done.status.code() {
+        Some(code @ (0 | 1)) => Some((code == 0, line)),
+        code => panic!("{code:?}: {line}"),
+    }
+}
+
+#[test]
+fn cells_of_an_adapter_conform_exactly_and_a_stricter_contract_shows_it() {
+    // (contract, judge of the same contract, judge of one that is a little stricter)
+    let alone = [
+        (
+            "cbr,aal5:pcr=66145",
+            "--pcr 66145",
+            "--pcr 66144",
+        ),
+        (
+            "nrt-vbr,aal5:pcr=100000,scr=30000,mbs=400",
+            "--pcr 100000 --scr 30000 --mbs 400",
+            "--pcr 100000 --scr 30000 --mbs 399",
+        ),
+        (
+            "rt-vbr,aal5:pcr=300000,scr=150000,mbs=800",
+            "--pcr 300000 --scr 150000 --mbs 800",
+            "--pcr 300000 --scr 149000 --mbs 800",
+        ),
+    ];
+    for (contract, same, stricter) in alone {
+        let file = recorded("shaped-alone", &[contract]);
+        let Some((conforms, line)) = judged(&file, &format!("--vc 0.100 {same}")) else {
+            return;
+        };
+        assert!(conforms && line.starts_with("cells 3840 "), "{contract}: {line}");
+        let (conforms, line) = judged(&file, &format!("--vc 0.100 {stricter}")).unwrap();
+        assert!(!conforms, "{contract}, {stricter}: {line}");
+    }
+}
+
+#[test]
+fn cells_that_wait_for_others_need_a_tolerance_of_one_cell_time_for_each_class_before_theirs() {
+    let contracts = [
+        "cbr,aal5:pcr=66145",
+        "nrt-vbr,aal5:pcr=100000,scr=30000,mbs=400",
+        "ubr",
+    ];
+    let file = recorded("shaped-beside", &contracts);
+    // A cell of an OC-3 takes 2831.2 ns. A CBR cell waits for one that has begun, a VBR cell also for a CBR cell.
+    let of_cbr = "--vc 0.100 --pcr 66145 --cdvt";
+    let of_vbr = "--vc 0.101 --pcr 100000 --scr 30000 --mbs 400 --cdvt";
+    let cases = [
+        (of_cbr, "0", false),
+        (of_cbr, "2832", true),
+        (of_vbr, "2832", false),
+        (of_vbr, "5664", true),
+    ];
+    for (which, tolerance, expected) in cases {
+        let Some((conforms, line)) = judged(&file, &format!("{which} {tolerance}")) else {
+            return;
+        };
+        assert_eq!(conforms, expected, "{which} {tolerance}: {line}");
+    }
+}
+
+/// Source: the Cray paper (SARA, 1995), Figures 1, 3 and 4; rates from cells are closed forms.
+#[test]
+fn a_policer_stops_tcp_that_is_too_fast_and_shaping_to_the_same_contract_does_not() {
+    let done = Command::new(env!("CARGO_BIN_EXE_aerostat"))
+        .args(["run", "--quiet", "-o", "json", "--until", "2s"])
+        .arg(root().join("labs/policed-tcp.atm.yml"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let results: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let flows = results["flows"].as_array().unwrap();
+    // From 1 s to 2 s, in Mb/s.
+    let rate = |name: &str| {
+        let flow = flows.iter().find(|flow| flow["name"] == name).unwrap();
+        flow["delivered_octets"].as_f64().unwrap() * 8.0 / 1e6
+    };
+    assert!((33.0..36.0).contains(&rate("free3")), "{}", rate("free3"));
+    assert!((rate("held3") - rate("free3")).abs() < 0.01);
+    assert!((rate("held4") - rate("free4")).abs() < 0.01);
+    assert!((62.0..66.1).contains(&rate("free6")), "{}", rate("free6"));
+    assert!(rate("held6") < 5.0, "{}", rate("held6"));
+    // The flow begins slowly, so it has a little less than the contract carries.
+    for (name, cells) in [("shaped", 150_000.0), ("slow", 25.4e6 / 384.0)] {
+        let bound = cells / 192.0 * 9136.0 * 8.0 / 1e6;
+        let share = rate(name) / bound;
+        assert!((0.94..=1.0).contains(&share), "{name}: {share}");
+    }
+}
