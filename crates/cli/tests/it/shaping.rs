@@ -83,9 +83,9 @@ fn cells_of_an_adapter_conform_exactly_and_a_stricter_contract_shows_it() {
             "--pcr 100000 --scr 30000 --mbs 399",
         ),
         (
-            "rt-vbr,aal5:pcr=300000,scr=150000,mbs=800",
-            "--pcr 300000 --scr 150000 --mbs 800",
-            "--pcr 300000 --scr 149000 --mbs 800",
+            "rt-vbr,aal5:pcr=300000,scr=60000,mbs=800",
+            "--pcr 300000 --scr 60000 --mbs 800",
+            "--pcr 300000 --scr 59000 --mbs 800",
         ),
     ];
     for (contract, same, stricter) in alone {
