@@ -72,11 +72,7 @@ fn judged(file: &Path, arguments: &str) -> Option<(bool, String)> {
 fn cells_of_an_adapter_conform_exactly_and_a_stricter_contract_shows_it() {
     // (contract, judge of the same contract, judge of one that is a little stricter)
     let alone = [
-        (
-            "cbr,aal5:pcr=66145",
-            "--pcr 66145",
-            "--pcr 66144",
-        ),
+        ("cbr,aal5:pcr=66145", "--pcr 66145", "--pcr 66144"),
         (
             "nrt-vbr,aal5:pcr=100000,scr=30000,mbs=400",
             "--pcr 100000 --scr 30000 --mbs 400",
@@ -93,7 +89,10 @@ fn cells_of_an_adapter_conform_exactly_and_a_stricter_contract_shows_it() {
         let Some((conforms, line)) = judged(&file, &format!("--vc 0.100 {same}")) else {
             return;
         };
-        assert!(conforms && line.starts_with("cells 3840 "), "{contract}: {line}");
+        assert!(
+            conforms && line.starts_with("cells 3840 "),
+            "{contract}: {line}"
+        );
         let (conforms, line) = judged(&file, &format!("--vc 0.100 {stricter}")).unwrap();
         assert!(!conforms, "{contract}, {stricter}: {line}");
     }
