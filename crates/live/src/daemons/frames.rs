@@ -108,7 +108,9 @@ impl Frames {
             match recv(&self.0, &mut *buffer, RecvFlags::TRUNC) {
                 Ok((_, length)) => break length,
                 Err(Errno::AGAIN) => return Got::Nothing,
-                Err(Errno::INTR) => {}
+                // The other end has closed the connection without having read everything. The kernel tells so once,
+                // before what was sent here: a daemon's farewell must not be lost with a frame that came too late.
+                Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(_) => return Got::End,
             }
         };
@@ -136,6 +138,23 @@ impl AsFd for Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A daemon that ends may have a question of the lab in its socket.
+    #[test]
+    fn the_last_frames_of_an_end_that_left_frames_unread_are_not_lost() {
+        let name = format!("aerostat-farewell-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let door = Door::open(&path).unwrap();
+        let daemon = Frames::connect(&path).unwrap();
+        let lab = door.accept().unwrap().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(daemon.send(b"farewell").unwrap());
+        assert!(lab.send(b"a question").unwrap());
+        drop(daemon);
+        let mut buffer = buffer();
+        assert_eq!(lab.receive(&mut buffer), Got::Frame(b"farewell"));
+        assert_eq!(lab.receive(&mut buffer), Got::End);
+    }
 
     #[test]
     fn all_daemons_of_a_lab_may_connect_before_the_first_is_accepted() {
