@@ -288,7 +288,7 @@ pub struct Host {
     /// Its NHRP client without MPOA.
     pub nhrp: Option<Nhc>,
     /// TCP settings of the embedded stack.
-    pub tcp: Tcp,
+    pub tcp: Box<Tcp>,
     /// What packets cost its CPU; `None` if nothing. Its seed is that of the run.
     pub cpu: Option<Box<CpuConfig>>,
     /// The receive path of its adapter; `None` if it is as fast as the link.

@@ -459,7 +459,7 @@ impl Builder<'_> {
                 .filter(|_| elan.is_none_or(|elan| self.lab.elan(elan).clip.is_none()))
                 .map(Box::new),
             nhrp: None,
-            tcp,
+            tcp: Box::new(tcp),
             cpu: cpu::of(text, host, d),
             intake: cpu::intake(host, d),
             clock: cpu::clock(text, host, d),

@@ -194,7 +194,7 @@ mod tests {
         let lab = checked.unwrap_or_else(|d| panic!("{d}")).lab;
         let id = lab.find("x").expect("x");
         match &lab.node(id).kind {
-            NodeKind::Host(host) => host.tcp.clone(),
+            NodeKind::Host(host) => Tcp::clone(&host.tcp),
             other => panic!("{other:?}"),
         }
     }
