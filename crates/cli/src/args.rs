@@ -396,6 +396,7 @@ Without WHAT it shows everything that the nodes have. WHAT is one of:
   ilmi   addresses that hosts register  clip   Classical IP: ATMARP table
   saal   signalling links, their errors by code
   sockets  programs with ATM sockets    qos    MPOA shortcuts with guaranteed traffic
+  tcp        keys tcp of hosts, and what of a kernel or of smoltcp follows them
   processes  daemons in processes of their own (up --split)
   bridge Ethernet segments behind hosts  arp    neighbours of embedded hosts, routers
   pvc    permanent connections of switches

@@ -3,7 +3,7 @@
 use crate::diag::{Diagnostics, Span};
 
 /// The kinds of state that `aerostat inspect` shows.
-pub const INSPECT: [&str; 22] = [
+pub const INSPECT: [&str; 23] = [
     "vc",
     "call",
     "lec",
@@ -23,6 +23,7 @@ pub const INSPECT: [&str; 22] = [
     "processes",
     "bridge",
     "cpu",
+    "tcp",
     "arp",
     "pvc",
     "lab",

@@ -5,6 +5,7 @@ use crate::control::{Answer, FaultAction, Reply, Request};
 use crate::daemons::Daemons;
 use crate::driver::Driver;
 use crate::graph;
+use crate::kernel::tcp;
 use crate::ladder::Wanted;
 use crate::names;
 use crate::outside;
@@ -12,7 +13,7 @@ use crate::programs;
 use crate::pvc;
 use crate::qos;
 use aerostat_lab::ladder;
-use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId};
+use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId, NodeKind};
 use aerostat_lab::plant::LabNode;
 use aerostat_node::host::Station;
 use aerostat_node::inspect::{Name, Table};
@@ -316,6 +317,16 @@ fn inspect(
         if node.is_none() && only.is_some() {
             return Err(Answer::error(format!("{name} is down"), ""));
         }
+        if what == "tcp" {
+            if let NodeKind::Host(host) = &driver.lab.node(id).kind
+                && !host.tcp.given.is_empty()
+            {
+                let kernel = driver.followed.get(&id.0).map(|all| &all[..]);
+                known = true;
+                all.push(in_json(name, &tcp::table(&host.tcp, kernel)));
+            }
+            continue;
+        }
         if what == "processes" {
             let daemons = driver.daemons.as_ref();
             let table = daemons.and_then(|daemons| daemons.table(id, now));
@@ -395,6 +406,7 @@ fn found(
         (false, None) => {
             let hint = match what {
                 "processes" => "'aerostat up --split' gives daemons processes of their own",
+                "tcp" => "hosts with a section 'tcp' in the lab file have",
                 _ => "",
             };
             let text = format!("no node of this lab has {what}");

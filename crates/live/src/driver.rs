@@ -23,6 +23,7 @@ use crate::detach::Ties;
 use crate::frames::FrameBuffers;
 use crate::helper::Helper;
 use crate::keepers::Keepers;
+use crate::kernel::tcp::Followed;
 use crate::namespace::NetNs;
 use crate::outside;
 use crate::programs::Commanded;
@@ -129,6 +130,8 @@ pub(crate) struct Driver<'a> {
     /// Routes of kernel routers.
     routes: Vec<(NodeId, KernelRoutes)>,
     pub(crate) namespaces: BTreeMap<usize, NetNs>,
+    /// The keys `tcp` that the kernels of hosts follow.
+    pub(crate) followed: BTreeMap<usize, Vec<Followed>>,
     /// Kernel hosts behind bridging hosts.
     pub(crate) stations: Stations,
     pub(crate) processes: Option<LabProcesses>,
@@ -190,8 +193,9 @@ impl<'a> Driver<'a> {
         let (processes, nodes, stations) = kernels.map_or_else(Default::default, |k| {
             (Some(k.processes), k.nodes, k.stations)
         });
-        let mut routes = Vec::new();
+        let (mut routes, mut followed) = (Vec::new(), BTreeMap::new());
         for (node, kernel) in nodes {
+            followed.insert(node.0, kernel.tcp);
             if let Some(watched) = kernel.routes {
                 let fd = watched.raw_fd();
                 registry.register(&mut SourceFd(&fd), ROUTES, Interest::READABLE)?;
@@ -256,6 +260,7 @@ impl<'a> Driver<'a> {
             daemons,
             routes,
             namespaces,
+            followed,
             stations,
             processes,
             confinement,

@@ -3,6 +3,8 @@
 //! A host that bridges has its address on a bridge of its kernel. Its TAP is a port of the bridge, and so is the far
 //! end of each station's cable (see [`crate::stations`]).
 
+pub(crate) mod tcp;
+
 use crate::namespace::{NetNs, ip};
 use crate::routes::{KernelRoutes, Lan};
 use crate::tap::{Tap, TapConfig};
@@ -21,6 +23,8 @@ pub(crate) struct KernelNode {
     pub(crate) taps: Vec<Tap>,
     /// A router's own routes.
     pub(crate) routes: Option<KernelRoutes>,
+    /// The keys `tcp` of a host that its kernel follows.
+    pub(crate) tcp: Vec<tcp::Followed>,
 }
 
 impl KernelNode {
@@ -33,6 +37,17 @@ impl KernelNode {
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", node.name));
         Self::make(lab, id).map_err(named)
+    }
+
+    /// Makes the host's kernel follow the keys `tcp` of the lab file.
+    ///
+    /// # Errors
+    /// What the kernel refuses, with the place of the key in the file.
+    pub(crate) fn follow(&mut self, lab: &Lab, id: NodeId) -> io::Result<()> {
+        if let NodeKind::Host(host) = &lab.node(id).kind {
+            self.tcp = tcp::follow(&self.namespace, &host.tcp)?;
+        }
+        Ok(())
     }
 
     fn make(lab: &Lab, id: NodeId) -> io::Result<Self> {
@@ -96,6 +111,7 @@ impl KernelNode {
             namespace,
             taps,
             routes,
+            tcp: Vec::new(),
         })
     }
 }

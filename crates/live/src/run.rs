@@ -14,7 +14,7 @@ use crate::daemons::Daemons;
 use crate::detach::Ties;
 use crate::driver::Driver;
 use crate::helper::{Helper, Owned};
-use crate::kernel::KernelNode;
+use crate::kernel::{self, KernelNode};
 use crate::namespace::{self, Unprivileged};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
 use crate::signals::Signals;
@@ -23,7 +23,7 @@ use crate::story::Step;
 use crate::supervisor::LabProcesses;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::Names;
-use aerostat_lab::model::{Forwarding, Lab, NodeId, NodeKind, Tcp};
+use aerostat_lab::model::{ByKernel, Forwarding, GivenKey, KEYS, Lab, NodeId, NodeKind};
 use aerostat_lab::report::RunReport;
 use aerostat_node::host::Cable;
 use aerostat_proto::{Duration, Instant};
@@ -97,6 +97,8 @@ pub enum UpError {
     NotReady(Vec<String>),
     /// A link out of the lab cannot be opened, with the reason.
     Link(io::Error),
+    /// A kernel host cannot follow a key of the lab file, with the place of the key and the reason.
+    Key(io::Error),
     /// The operating system refused an operation.
     Io(String, io::Error),
 }
@@ -120,7 +122,7 @@ impl std::fmt::Display for UpError {
                     some_of(missing)
                 )
             }
-            Self::Link(error) => error.fmt(f),
+            Self::Link(error) | Self::Key(error) => error.fmt(f),
             Self::Io(what, error) => write!(f, "{what}: {error}"),
         }
     }
@@ -136,7 +138,7 @@ impl UpError {
             Self::Link(error) | Self::Io(_, error) => {
                 error.kind() == io::ErrorKind::PermissionDenied
             }
-            Self::Running(_) | Self::NotReady(_) => false,
+            Self::Running(_) | Self::NotReady(_) | Self::Key(_) => false,
         }
     }
 }
@@ -206,7 +208,14 @@ pub fn run(
     if options.end_with_parent {
         crate::detach::end_with_parent();
     }
-    for note in [left_out(lab, &builder), not_followed(lab, &builder)].concat() {
+    let followed = kernels.iter().flat_map(|kernels| &kernels.nodes);
+    let followed = followed.map(|(id, made)| (lab.node(*id).name.as_str(), &made.tcp[..]));
+    let notes = [
+        left_out(lab, &builder),
+        not_followed(lab, &builder),
+        kernel::tcp::notes(followed),
+    ];
+    for note in notes.concat() {
         tell(Notice::Note(note));
     }
     let daemons = options.split.then(|| Daemons::new(lab, claim.directory()));
@@ -273,7 +282,8 @@ fn kernels(
     let processes = LabProcesses::start(&options.program).map_err(io)?;
     let (mut nodes, mut stations) = (Vec::new(), Stations::default());
     for id in wanted {
-        let made = KernelNode::create(lab, id).map_err(io)?;
+        let mut made = KernelNode::create(lab, id).map_err(io)?;
+        made.follow(lab, id).map_err(UpError::Key)?;
         stations.add(lab, id, &made.namespace).map_err(io)?;
         nodes.push((id, made));
     }
@@ -330,23 +340,31 @@ fn left_out(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
 fn not_followed(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
     let kernels = lab.nodes().filter(|(id, _)| builder.is_kernel(*id));
     let keys = kernels.flat_map(|(_, node)| {
+        let tcp: &[GivenKey] = match &node.kind {
+            NodeKind::Host(host) => &host.tcp.given,
+            _ => &[],
+        };
+        let never = KEYS
+            .iter()
+            .filter(|follows| matches!(follows.kernel, ByKernel::Never(_)));
+        let never = never.filter(|follows| tcp.iter().any(|given| given.name == follows.key));
+        let never = never.map(|follows| format!("tcp.{} of {}", follows.key, node.name));
         let keys = match &node.kind {
             NodeKind::Router(router) => [
                 (router.forwarding != Forwarding::Wire).then_some("forwarding"),
                 None,
                 None,
-                None,
             ],
             NodeKind::Host(host) => [
-                (host.tcp != Tcp::USUAL).then_some("tcp"),
                 (host.ethernet != Cable::TEN).then_some("ethernet"),
                 host.cpu.as_ref().map(|_| "cpu"),
                 host.clock.map(|_| "clock"),
             ],
-            NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => [None; 4],
+            NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => [None; 3],
         };
         let keys = keys.into_iter().flatten();
-        keys.map(|key| format!("{key} of {}", node.name))
+        let keys = keys.map(|key| format!("{key} of {}", node.name));
+        keys.chain(never).collect::<Vec<_>>()
     });
     let keys: Vec<String> = keys.collect();
     if keys.is_empty() {
@@ -369,7 +387,7 @@ switches: { s: {} }
 lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 }, b: { subnet: 10.2.0.0/24 } } }
 routers: { r: { on: s, elans: { a: 10.1.0.1, b: 10.2.0.1 }, kernel: true, forwarding: 10pps } }
 hosts:
-  x: { on: s, elan: a, ip: 10.1.0.10, tcp: { buffer: 4KiB } }
+  x: { on: s, elan: a, ip: 10.1.0.10, tcp: { buffer: 4KiB, delayed_ack: 200ms } }
   y: { on: s, elan: b, ip: 10.2.0.10, tcp: { buffer: 4KiB }, kernel: false }
 ";
         let checked = aerostat_lab::parse("k.atm.yml", text, &[]).unwrap();
@@ -380,8 +398,8 @@ hosts:
             panic!()
         };
         assert!(
-            note.ends_with(": forwarding of r, tcp of x")
-                || note.ends_with(": tcp of x, forwarding of r"),
+            note.ends_with(": forwarding of r, tcp.delayed_ack of x")
+                || note.ends_with(": tcp.delayed_ack of x, forwarding of r"),
             "{note}"
         );
     }

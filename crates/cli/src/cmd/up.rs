@@ -203,6 +203,8 @@ fn failure(error: &UpError, lab: &str) -> Failure {
             Failure::new(Exit::Privilege, text).hint("with --embedded the lab needs no privilege")
         }
         other if other.is_refusal() => Failure::new(Exit::Privilege, text),
-        UpError::NotReady(_) | UpError::Link(_) | UpError::Io(..) => Failure::failed(text),
+        UpError::NotReady(_) | UpError::Link(_) | UpError::Key(_) | UpError::Io(..) => {
+            Failure::failed(text)
+        }
     }
 }

@@ -13,6 +13,7 @@ mod floods;
 mod graph;
 mod hardened;
 mod joined;
+mod kernel_tcp;
 mod limits;
 mod linux_atm;
 mod live;

@@ -1,0 +1,95 @@
+//! Keys `tcp` of kernel hosts, with `ss` and `iperf3` as judges of what the kernels use.
+
+use crate::live::{Runtime, can_run, has};
+
+const LAB: &str = "labs/one-elan.atm.yml";
+
+#[test]
+fn connections_of_kernel_hosts_have_the_tcp_of_the_lab_file() {
+    if !can_run() || !has("iperf3") || !has("ss") {
+        return;
+    }
+    let runtime = Runtime::new("kernel-tcp");
+    let keys = "{congestion: reno, mss: 1024, timestamps: false, sack: false, window_scaling: false, \
+        receive_buffer: 16KiB, min_rto: 1s, ack_every: 1}";
+    let set: Vec<String> = ["urku", "sello"]
+        .iter()
+        .flat_map(|host| [("kernel", "true"), ("tcp", keys)].map(|(key, value)| (host, key, value)))
+        .map(|(host, key, value)| format!("hosts.{host}.{key}={value}"))
+        .collect();
+    let mut up = vec!["up", "-d"];
+    up.extend(set.iter().flat_map(|set| ["--set", set]));
+    up.push(LAB);
+    let ran = runtime.run(&up);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let told = format!("{}{}", ran.out, ran.err);
+    assert!(told.contains("TCP of the kernel of urku, sello:"), "{told}");
+    let shown = runtime.ok(&["inspect", "urku", "tcp", "-o", "csv"]);
+    for row in [
+        "congestion,net.ipv4.tcp_congestion_control,reno",
+        "receive_buffer,net.ipv4.tcp_rmem,4096 32768 32768",
+        "sack,net.ipv4.tcp_sack,0",
+        "min_rto,route rto_min,1000ms",
+    ] {
+        assert!(shown.contains(row), "{row}: {shown}");
+    }
+    runtime.ok(&["exec", "sello", "--", "iperf3", "-s", "-1", "-D"]);
+    let script = "iperf3 -c 10.1.0.20 -t 3 >/dev/null & sleep 2; ss -tino dst 10.1.0.20; wait";
+    let seen = runtime.ok(&["exec", "urku", "--", "sh", "-c", script]);
+    for part in [" reno ", " mss:1024 ", " advmss:1024 "] {
+        assert!(seen.contains(part), "{part}: {seen}");
+    }
+    for part in [" ts ", " sack ", " wscale:"] {
+        assert!(!seen.contains(part), "{part}: {seen}");
+    }
+    let word = |line: &str, key: &str| -> f64 {
+        let value = line
+            .split(key)
+            .nth(1)
+            .and_then(|rest| rest.split_whitespace().next());
+        value.and_then(|value| value.parse().ok()).unwrap_or(0.0)
+    };
+    for line in seen.lines().filter(|line| line.contains(" reno ")) {
+        // Linux adds the least time to the round trip.
+        assert!(word(line, " rto:") >= 1000.0, "{line}");
+        // The window follows from the buffer by the kernel's estimate of its bookkeeping: about half of it.
+        let window = word(line, " snd_wnd:");
+        assert!((8192.0..=32_768.0).contains(&window), "{line}");
+    }
+    runtime.ok(&["down"]);
+}
+
+#[test]
+fn a_key_that_the_kernel_refuses_is_told_with_its_place_and_nothing_is_left() {
+    if !can_run() {
+        return;
+    }
+    let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let known = known.unwrap_or_default();
+    let loadable = std::path::Path::new("/lib/modules").exists();
+    if loadable || known.split_whitespace().any(|name| name == "bic") {
+        println!("skipped: this kernel may have the algorithm");
+        return;
+    }
+    let runtime = Runtime::new("refused-tcp");
+    let set = [
+        "--set",
+        "hosts.urku.kernel=true",
+        "--set",
+        "hosts.urku.tcp={congestion: bic}",
+    ];
+    let ran = runtime.run(&[&["up", "-d", "-q"], &set[..], &[LAB]].concat());
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let said = "tcp.congestion: the kernel refuses the congestion control bic";
+    assert!(
+        ran.err.contains("--set") && ran.err.contains(said),
+        "{}",
+        ran.err
+    );
+    let left = runtime.run(&["ls"]);
+    assert!(
+        left.out.is_empty() || left.out.contains("no lab"),
+        "{}",
+        left.out
+    );
+}
