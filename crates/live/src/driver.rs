@@ -229,9 +229,7 @@ impl<'a> Driver<'a> {
         let keepers = Keepers::watch(first, second, registry, KEEPERS)?;
         let waker = Arc::new(Waker::new(registry, REQUESTS)?);
         let for_clients = Arc::clone(&waker);
-        let wake = move || {
-            let _ = for_clients.wake();
-        };
+        let wake = move || drop(for_clients.wake());
         let socket = |error| UpError::Io("the lab's control socket".into(), error);
         let listener = control::listen(&claim.socket()).map_err(socket)?;
         // All files are open; no thread runs yet, and no input from outside has been read.

@@ -34,7 +34,14 @@ fn connections_of_kernel_hosts_have_the_tcp_of_the_lab_file() {
         assert!(shown.contains(row), "{row}: {shown}");
     }
     runtime.ok(&["exec", "sello", "--", "iperf3", "-s", "-1", "-D"]);
-    let script = "iperf3 -c 10.1.0.20 -t 3 >/dev/null & sleep 2; ss -tino dst 10.1.0.20; wait";
+    // The server may not listen yet, and the machine may be slow: the client starts again until it is connected.
+    let script = r#"for n in $(seq 120); do
+        kill -0 "$p" 2>/dev/null || { iperf3 -c 10.1.0.20 -t 60 >/dev/null 2>&1 & p=$!; }
+        seen=$(ss -tino dst 10.1.0.20)
+        case "$seen" in *snd_wnd*) break;; esac
+        sleep 0.5
+    done
+    kill "$p"; echo "$seen""#;
     let seen = runtime.ok(&["exec", "urku", "--", "sh", "-c", script]);
     for part in [" reno ", " mss:1024 ", " advmss:1024 "] {
         assert!(seen.contains(part), "{part}: {seen}");
