@@ -4,10 +4,12 @@ mod groups;
 mod manage;
 mod measure;
 mod results;
+mod rfc2544;
 
 pub(crate) use manage::*;
 pub(crate) use measure::*;
 pub(crate) use results::*;
+pub(crate) use rfc2544::*;
 
 use crate::names;
 use crate::output::{Form, Format};
@@ -47,6 +49,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a lab in virtual time: no root, the same result every time
     Run(RunArgs),
+    /// What a path carries, by the size of frames (RFC 2544)
+    Rfc2544(Rfc2544Args),
     /// Start a lab in real time, with Linux hosts in network namespaces
     Up(UpArgs),
     /// Stop a running lab

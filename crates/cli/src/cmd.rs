@@ -18,6 +18,7 @@ mod mount;
 mod move_station;
 mod pvc;
 mod qos;
+mod rfc2544;
 pub(crate) mod run;
 mod trace;
 mod up;
@@ -31,6 +32,7 @@ use aerostat_live::daemons::Role;
 pub(crate) fn dispatch(cli: Cli) -> Outcome {
     match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Rfc2544(args) => rfc2544::run(&args),
         Command::Up(args) => up::run(&args),
         Command::Down(args) => down::run(&args),
         Command::Ls(args) => ls::run(&args),

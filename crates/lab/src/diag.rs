@@ -83,6 +83,13 @@ impl Diagnostics {
         diagnostics.add_source(name.to_owned(), text.to_owned());
         diagnostics
     }
+    /// The path of a file that is named relative to the lab file.
+    pub(crate) fn beside(&self, file: &str) -> std::path::PathBuf {
+        let lab = self.sources.first().map(|source| source.name.as_str());
+        let lab = std::path::Path::new(lab.unwrap_or_default());
+        lab.parent()
+            .map_or_else(|| file.into(), |directory| directory.join(file))
+    }
     /// Adds a text for spans to refer to, and returns its index.
     pub(crate) fn add_source(&mut self, name: String, text: String) -> usize {
         self.sources.push(Source { name, text });

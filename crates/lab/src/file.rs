@@ -4,6 +4,7 @@ mod clip;
 pub(crate) mod keys;
 mod leaves;
 mod limits;
+mod load;
 mod mpoa;
 mod nhrp;
 mod pseudowire;
@@ -14,6 +15,7 @@ mod timing;
 pub(crate) use clip::{LisFile, NextHopFile, PvcFile};
 pub(crate) use leaves::*;
 pub(crate) use limits::LimitsFile;
+pub(crate) use load::*;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel};
@@ -429,7 +431,7 @@ section! {
         from: At<String>,
         /// The host that receives.
         to: At<String>,
-        /// tcp (as fast as it can), udp, ping, rr (requests and responses), or voice (G.711, 50 packets per second of 172 octets).
+        /// tcp (as fast as it can), udp, ping, rr (requests and responses), voice (G.711, 50 packets per second of 172 octets), or load (UDP in per cent of a link).
         kind: At<TrafficKind>,
         /// How fast (udp, ping); default for ping: 1pps.
         rate: Option<At<FlowRate>>,
@@ -437,7 +439,25 @@ section! {
         poisson: Option<At<bool>>,
         /// Port of the receiver (udp, voice, tcp, rr), 1 to 65535; default: 5001 and the number of the flow in this list, from 0.
         port: Option<At<u64>>,
-        /// The sender's timer ticks so coarsely (udp): what has become due is sent at the next tick; default: it is exact.
+        /// Share of the link that a load fills in the mean.
+        load: Option<At<LoadShare>>,
+        /// The link of which the load is a share; default: that of the sender. With layer ethernet: a rate (10Mbps, 100Mbps, 1Gbps); default: the segment of the sender.
+        link: Option<At<String>>,
+        /// What is counted: cells, or octets of an Ethernet with preamble and gap; default: cells, behind a bridge ethernet.
+        layer: Option<At<LayerText>>,
+        /// Octets of the frames of a load, of an Ethernet with its check sequence: one size, or a ladder of them, of which each makes a flow; default: 64, 128, 256, 512, 1024, 1280, 1518.
+        frames: Option<FrameSizes>,
+        /// When frames of a load are sent: periodic, ticks, poisson, onoff or trace; default periodic.
+        arrivals: Option<At<ArrivalsText>>,
+        /// With onoff: mean length of a period with frames.
+        on: Option<At<Time>>,
+        /// With onoff: mean length of silence.
+        off: Option<At<Time>>,
+        /// With trace: a file beside the lab file with times and sizes.
+        trace: Option<At<TraceName>>,
+        /// The results tell how fairly flows of a group share (Jain's index); default: no group.
+        group: Option<At<Name>>,
+        /// The sender's timer ticks so coarsely (udp, load with ticks): what has become due is sent at the next tick; default: it is exact, with ticks 10ms.
         tick: Option<At<Time>>,
         /// With tick: time between datagrams of one tick; default 0s.
         spacing: Option<At<Time>>,

@@ -10,7 +10,7 @@
 //! | mistakes and warnings, with their place in the text | [`diag`] |
 //! | from a lab to machines, and the machines as a network, for both drivers | [`build`], [`routing`], [`starts`], [`plant`] |
 //! | the story, message by message and step by step | [`event`], [`ladder`] |
-//! | results | [`report`], [`circuits`], [`dialogues`], [`books`] |
+//! | results | [`report`], [`circuits`], [`dialogues`], [`books`], [`fairness`] |
 //!
 //! [`read`] (or [`parse`] for text in memory) gives a [`Checked`] lab or the [`Diagnostics`] that say what is
 //! wrong and where. The drivers, `aerostat-sim` and `aerostat-live`, build their nodes from [`model::Lab`] alone.
@@ -43,6 +43,7 @@ pub mod circuits;
 pub mod diag;
 pub mod dialogues;
 pub mod event;
+pub mod fairness;
 mod field;
 mod file;
 mod gather;
@@ -62,6 +63,7 @@ mod resolve;
 pub mod routing;
 pub mod settings;
 pub mod starts;
+mod trace;
 #[doc(hidden)]
 pub mod tree;
 pub mod units;

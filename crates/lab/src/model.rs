@@ -15,6 +15,7 @@
 
 mod elan;
 mod limits;
+mod load;
 mod outside;
 mod pseudowire;
 mod queues;
@@ -28,6 +29,7 @@ pub use aerostat_node::ip::clock::Clock;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use limits::Limits;
+pub use load::{Arrivals, Load, LoadOf, Share, Trace, least_frame, most_frame, payload_of};
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use pseudowire::{CellWire, Gathering, L2tp, L2tpEnds, Labels, Mpls, Scope, SduWire};
 pub use queues::Queues;

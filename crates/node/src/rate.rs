@@ -32,6 +32,24 @@ impl PacketRate {
         })
     }
 
+    /// `packets` packets in `nanos` nanoseconds; `None` if either is zero, or the rate is outside
+    /// [`LEAST`](Self::LEAST)..=[`MOST`](Self::MOST) per second.
+    #[must_use]
+    pub fn of_ratio(packets: u128, nanos: u128) -> Option<Self> {
+        let sane = packets > 0 && packets <= nanos && nanos / packets <= SECOND * 1_000_000;
+        sane.then_some(Self { packets, nanos })
+    }
+
+    /// This rate times `numerator / denominator`; `None` as for [`of_ratio`](Self::of_ratio), or if the fraction becomes
+    /// too long.
+    #[must_use]
+    pub fn scaled(self, numerator: u64, denominator: u64) -> Option<Self> {
+        let packets = self.packets.checked_mul(numerator.into())?;
+        let nanos = self.nanos.checked_mul(denominator.into())?;
+        let common = common_divisor(packets, nanos);
+        Self::of_ratio(packets.checked_div(common)?, nanos.checked_div(common)?)
+    }
+
     /// One packet per `interval`; `None` if `interval` is zero.
     #[must_use]
     pub const fn every(interval: Duration) -> Option<Self> {
@@ -96,6 +114,14 @@ impl PacketRate {
     pub fn mean_gap(self) -> f64 {
         self.nanos as f64 / self.packets as f64
     }
+}
+
+/// The greatest common divisor, by Euclid's algorithm.
+fn common_divisor(mut a: u128, mut b: u128) -> u128 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 #[cfg(test)]

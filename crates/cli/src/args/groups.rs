@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "First steps",
-        &["run", "up", "down", "ls", "validate", "graph", "doctor"],
+        &[
+            "run", "rfc2544", "up", "down", "ls", "validate", "graph", "doctor",
+        ],
     ),
     (
         "Look at a running lab",

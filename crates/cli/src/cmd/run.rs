@@ -50,7 +50,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     Ok(labs::exit(end, &checked.warnings))
 }
 
-fn refuse_outside(lab: &Lab) -> Result<(), Failure> {
+pub(super) fn refuse_outside(lab: &Lab) -> Result<(), Failure> {
     let Some((_, node, _)) = lab.outside().next() else {
         return Ok(());
     };

@@ -146,7 +146,7 @@ fn tell(notice: &Notice<'_>, args: &UpArgs) {
 fn results(report: &Report, checked: &Checked, args: &UpArgs) -> Results {
     let document = Document::new(checked, &args.lab.set, Time::Real, &report.run);
     Results {
-        short: write::short(&report.run, &checked.lab, &document).into(),
+        short: write::short(&report.run, &checked.lab, &document),
         document: Some(document),
         warnings: warnings(report, &checked.lab),
     }

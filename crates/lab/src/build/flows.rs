@@ -1,10 +1,11 @@
 //! The flows of a lab: the measured packets, and the programs that make them.
 
-use crate::model::{Flow, FlowKind, Lab, NodeId, SendRate, Ticks};
+use crate::model::{Arrivals, Flow, FlowKind, Lab, NodeId, SendRate, Ticks};
 use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
 use aerostat_node::ip::meter::{FlowSpec, Protocol};
 use aerostat_node::ip::source_ports::SourcePorts;
-use aerostat_proto::Instant;
+use aerostat_node::rate::PacketRate;
+use aerostat_proto::{Duration, Instant};
 use std::net::Ipv4Addr;
 
 /// First UDP or TCP port of a flow's receiver; flow N uses this plus N.
@@ -112,12 +113,8 @@ pub(crate) fn programs_of(lab: &Lab, index: usize) -> Option<(Placed, Option<Pla
                 to,
                 port: sink,
                 local_port,
-                rate,
-                pattern: match flow.ticks {
-                    Some(Ticks { tick, spacing }) => Pattern::Ticked { tick, spacing },
-                    None if poisson => Pattern::Poisson,
-                    None => Pattern::Constant,
-                },
+                rate: within_periods(flow, rate),
+                pattern: pattern(flow, poisson),
                 size,
             },
             Some(AppKind::UdpSink { port: sink }),
@@ -168,6 +165,28 @@ pub(crate) fn programs_of(lab: &Lab, index: usize) -> Option<(Placed, Option<Pla
         (flow.to, flow.segment[1], spec)
     });
     Some(((flow.from, flow.segment[0], sender), receiver))
+}
+
+/// When the datagrams of a flow are sent.
+fn pattern(flow: &Flow, poisson: bool) -> Pattern {
+    match (flow.load.as_ref().map(|load| &load.arrivals), flow.ticks) {
+        (Some(Arrivals::OnOff { on, off }), _) => Pattern::OnOff { on: *on, off: *off },
+        (Some(Arrivals::Trace(trace)), _) => Pattern::Trace(trace.list.clone()),
+        (_, Some(Ticks { tick, spacing })) => Pattern::Ticked { tick, spacing },
+        _ if poisson => Pattern::Poisson,
+        _ => Pattern::Constant,
+    }
+}
+
+/// The rate of a program whose flow has this mean rate: higher for one that is silent from time to time.
+fn within_periods(flow: &Flow, mean: PacketRate) -> PacketRate {
+    let arrivals = flow.load.as_ref().map(|load| &load.arrivals);
+    let Some(Arrivals::OnOff { on, off }) = arrivals else {
+        return mean;
+    };
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    // The lab file's times and shares fit; a load within periods is at most that of the link.
+    mean.scaled(nanos(*on + *off), nanos(*on)).unwrap_or(mean)
 }
 
 #[cfg(test)]

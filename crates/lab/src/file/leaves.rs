@@ -147,9 +147,10 @@ scalar!(
         "ping" => Ok(Kind::Ping),
         "rr" => Ok(Kind::Rr),
         "voice" => Ok(Kind::Voice),
-        _ => Err("expected tcp, udp, ping, rr or voice".to_owned()),
+        "load" => Ok(Kind::Load),
+        _ => Err("expected tcp, udp, ping, rr, voice or load".to_owned()),
     },
-    { "enum": ["tcp", "udp", "ping", "rr", "voice"] }
+    { "enum": ["tcp", "udp", "ping", "rr", "voice", "load"] }
 );
 
 scalar!(
@@ -319,6 +320,8 @@ pub(crate) enum Kind {
     Rr,
     /// One direction of a telephone call.
     Voice,
+    /// Load in per cent of a link.
+    Load,
 }
 
 /// The names of algorithms for congestion control.

@@ -279,7 +279,7 @@ fn a_mistake_hides_no_other_with_the_same_words_and_what_follows_from_it_is_not_
         (
             format!("{SMALL}traffic: [{{ from: x, to: y, kind: fax }}, {{ from: x, to: y, kind: udp }}]\n"),
             &[
-                "'fax': expected tcp, udp, ping, rr or voice",
+                "'fax': expected tcp, udp, ping, rr, voice or load",
                 "two flows with one name: 'x-y'",
                 "udp traffic needs a rate",
             ],

@@ -1,6 +1,6 @@
 //! Events in a lab: flows and faults.
 
-use super::{LinkId, NodeId};
+use super::{LinkId, Load, NodeId};
 use aerostat_node::host::ServiceKind;
 use aerostat_node::host::sockets::Role;
 use aerostat_node::rate::PacketRate;
@@ -29,6 +29,10 @@ pub struct Flow {
     pub write: Option<usize>,
     /// UDP: the coarse timer of the sender, if it has one.
     pub ticks: Option<Ticks>,
+    /// Load in per cent of a link, from which size and rate follow.
+    pub load: Option<Load>,
+    /// Flows of a group share something: the results tell how fairly.
+    pub group: Option<String>,
     /// True for one direction of a telephone call, which is rated.
     pub voice: bool,
     /// Earliest start time; see `waits`.
@@ -67,7 +71,7 @@ pub enum FlowKind {
     Tcp,
     /// UDP datagrams.
     Udp {
-        /// Octets of UDP payload, 24..=65507.
+        /// Octets of UDP payload, 24..=65507; of a load from 18.
         size: usize,
         /// Rate.
         rate: SendRate,

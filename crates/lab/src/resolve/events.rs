@@ -1,6 +1,6 @@
 //! Events of a run: traffic, faults, captures.
 
-use super::{Class, Names, Owners, ip, ports};
+use super::{Class, Names, Owners, ip, load, ports};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{FaultFile, Kind, LabFile, TrafficFile};
@@ -27,13 +27,18 @@ const HEADERS: usize = 28;
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     let owners = ip::owners(lab);
     let mut named: BTreeMap<String, Span> = BTreeMap::new();
+    let mut of = Vec::new();
     for section in file.traffic.iter().flatten() {
         let name = flow_name(section, &mut named, d);
         if let Some(flow) = flow(section, name, names, (lab, &owners), d) {
-            lab.traffic.push(flow);
+            let flows = load::spread(section, flow, lab, d);
+            of.resize(of.len() + flows.len(), section);
+            lab.traffic.extend(flows);
         }
     }
-    ports::collisions(file, lab, d);
+    load::limits(&of, lab, d);
+    load::names(&of, lab, d);
+    ports::collisions(&of, lab, d);
     let mut faults = Vec::new();
     for section in file.faults.iter().flatten() {
         if let Some(fault) = fault(section, names, lab, d) {
@@ -87,7 +92,9 @@ fn flow(
     let to = names.host(&section.to, d);
     let kind = kind(section, d);
     let port = ports::port(section, d);
-    let ticks = kind.and_then(|kind| ports::ticks(section, kind, d));
+    let of_load = section.kind.value.0 == Kind::Load;
+    let ticks = kind.filter(|_| !of_load);
+    let ticks = ticks.and_then(|kind| ports::ticks(section, kind, None, d));
     let (from, to) = (from?, to?);
     if from == to {
         d.error(section.to.at, "a flow from a host to itself");
@@ -103,7 +110,9 @@ fn flow(
         check_path(section, (lab, owners), [from, to], d);
     }
     let kind = kind?;
-    check_size(section, kind, lab, [(from, near), (to, far)], d);
+    if !of_load {
+        check_size(section, kind, lab, [(from, near), (to, far)], d);
+    }
     let start = section.start.as_ref().map_or(Duration::ZERO, |t| t.value.0);
     Some(Flow {
         name,
@@ -115,6 +124,8 @@ fn flow(
         port,
         write: write(section, lab, (from, near), d),
         ticks,
+        load: None,
+        group: section.group.as_ref().map(|name| name.value.0.clone()),
         voice: section.kind.value.0 == Kind::Voice,
         start,
         waits: section.start.is_none(),
@@ -132,6 +143,18 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
             d.error(at, "voice has a rate and a size of its own")
                 .hint("kind: udp takes any")
                 .rests_in(section.place, ["kind"]);
+        }
+    }
+    if kind == Kind::Load {
+        let size = section.size.as_ref().map(|given| given.at);
+        if let Some(at) = size.or(section.rate.as_ref().map(|given| given.at)) {
+            d.error(
+                at,
+                "a load has no rate and no size: it has 'load:' and 'frames:'",
+            )
+            .hint("for example: load: 50%, frames: 512")
+            .rests_in(section.place, ["kind"]);
+            return None;
         }
     }
     if let Some(rate) = &section.rate
@@ -152,7 +175,7 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
     let size = |default: usize| section.size.as_ref().map_or(default, |size| size.value.0);
     let (min, max) = match kind {
         // A measured datagram begins with its stamp: flow, number and time.
-        Kind::Udp | Kind::Voice => (apps::MIN_PAYLOAD, MAX_PAYLOAD),
+        Kind::Udp | Kind::Voice | Kind::Load => (apps::MIN_PAYLOAD, MAX_PAYLOAD),
         Kind::Ping => (0, MAX_PAYLOAD),
         Kind::Tcp | Kind::Rr => (1, MAX_MESSAGE),
     };
@@ -179,6 +202,12 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
     let rate = section.rate.as_ref().map(|rate| rate.value.0);
     Some(match kind {
         Kind::Tcp => FlowKind::Tcp,
+        // `load::spread` finds size and rate, which depend on the sender.
+        Kind::Load => FlowKind::Udp {
+            size: apps::SHORT_STAMP,
+            rate: send_rate(GivenRate::Packets(1.0), apps::SHORT_STAMP, at, d)?,
+            poisson: false,
+        },
         Kind::Rr => FlowKind::Rr { size: size(1) },
         Kind::Voice => FlowKind::Udp {
             size: emodel::PAYLOAD,
@@ -287,6 +316,17 @@ fn check_path(
     }
 }
 
+/// Largest IP packet at both ends.
+pub(super) fn mtu(lab: &Lab, ends: [(NodeId, Option<usize>); 2]) -> Option<u16> {
+    let mtu = ends.into_iter().filter_map(|(id, behind)| {
+        let lec = lab.node(id).lecs().first()?;
+        let mtu = lab.elan(lec.elan).ip_mtu();
+        // An Ethernet segment has its own frame size.
+        Some(behind.map_or(mtu, |_| mtu.min(1500)))
+    });
+    mtu.min()
+}
+
 /// Checks the packet size: embedded hosts do not fragment, kernels do.
 fn check_size(
     section: &TrafficFile,
@@ -302,13 +342,8 @@ fn check_size(
     if size > MAX_PAYLOAD {
         return;
     }
-    let mtu = ends.into_iter().filter_map(|(id, behind)| {
-        let lec = lab.node(id).lecs().first()?;
-        let mtu = lab.elan(lec.elan).ip_mtu();
-        // An Ethernet segment has its own frame size.
-        Some(behind.map_or(mtu, |_| mtu.min(1500)))
-    });
-    let Some(mtu) = mtu.min().filter(|mtu| size + HEADERS > (*mtu).into()) else {
+    let mtu = mtu(lab, ends);
+    let Some(mtu) = mtu.filter(|mtu| size + HEADERS > (*mtu).into()) else {
         return;
     };
     let at = section
@@ -453,7 +488,7 @@ fn victim(
     found.map(|service| (id, Some(*service)))
 }
 
-fn link(name: &At<String>, lab: &Lab, d: &mut Diagnostics) -> Option<LinkId> {
+pub(super) fn link(name: &At<String>, lab: &Lab, d: &mut Diagnostics) -> Option<LinkId> {
     // A link between two switches can be named from either end.
     let swapped = |link: &crate::model::Link| {
         let [a, b] = link.ends.map(|end| lab.node(end.node).name.as_str());

@@ -16,7 +16,7 @@ const MAX_NODES: usize = 12_000;
 /// bits.
 const MAX_LINKS: usize = 10_000;
 /// Limit of flows: each has a port of its own at either end.
-const MAX_FLOWS: usize = 10_000;
+pub(super) const MAX_FLOWS: usize = 10_000;
 /// Limit of permanent connections: each is admitted together with all others.
 const MAX_PVCS: usize = 2_000;
 /// Limit of faults.

@@ -13,6 +13,7 @@ mod events;
 mod ip;
 pub(crate) mod lane;
 mod limits;
+mod load;
 mod mpoa;
 mod neighbours;
 mod never;

@@ -3,7 +3,7 @@
 use crate::build::flow_ports;
 use crate::diag::Diagnostics;
 use crate::field::At;
-use crate::file::{Kind, LabFile, TrafficFile};
+use crate::file::{Kind, TrafficFile};
 use crate::model::{Flow, FlowKind, Lab, NodeId, Ticks};
 use aerostat_proto::Duration;
 use std::collections::BTreeMap;
@@ -24,8 +24,15 @@ pub(super) fn port(section: &TrafficFile, d: &mut Diagnostics) -> Option<u16> {
 }
 
 /// The sender's coarse timer, if it has one.
-pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) -> Option<Ticks> {
-    let Some(tick) = &section.tick else {
+/// `default` is the time between ticks of a sender that has a coarse timer in any case.
+pub(super) fn ticks(
+    section: &TrafficFile,
+    kind: FlowKind,
+    default: Option<Duration>,
+    d: &mut Diagnostics,
+) -> Option<Ticks> {
+    let given = section.tick.as_ref().map(|tick| (tick.value.0, tick.at));
+    let Some((tick, at)) = given.or(default.map(|tick| (tick, section.kind.at))) else {
         if let Some(spacing) = &section.spacing {
             d.error(spacing.at, "'spacing' is between datagrams of one 'tick:'")
                 .rests_in(section.place, ["tick"]);
@@ -33,12 +40,12 @@ pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) 
         return None;
     };
     let FlowKind::Udp { rate, poisson, .. } = kind else {
-        d.error(tick.at, "tick is for udp")
+        d.error(at, "tick is for udp")
             .rests_in(section.place, ["kind"]);
         return None;
     };
     if section.kind.value.0 == Kind::Voice || poisson {
-        d.error(tick.at, "tick is for udp at even distances")
+        d.error(at, "tick is for udp at even distances")
             .rests_in(section.place, ["kind", "poisson"]);
         return None;
     }
@@ -46,14 +53,11 @@ pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) 
         .spacing
         .as_ref()
         .map_or(Duration::ZERO, |t| t.value.0);
-    let ticks = Ticks {
-        tick: tick.value.0,
-        spacing,
-    };
+    let ticks = Ticks { tick, spacing };
     let seconds = ticks.tick.as_secs_f64();
     let most = seconds * 1e9 / rate.packets.mean_gap() + 1.0;
     if ticks.tick.is_zero() || spacing.as_secs_f64() * most > seconds {
-        d.error(tick.at, "the datagrams of a tick must fit before the next")
+        d.error(at, "the datagrams of a tick must fit before the next")
             .hint("a longer tick, a shorter spacing, or a lower rate")
             .rests_in(section.place, ["tick", "spacing", "size", "kind"]);
         return None;
@@ -62,11 +66,10 @@ pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) 
 }
 
 /// Refuses ports that two programs of one host would share.
-pub(super) fn collisions(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+/// `sections` are those of the flows.
+pub(super) fn collisions(sections: &[&TrafficFile], lab: &Lab, d: &mut Diagnostics) {
     type Place = (NodeId, Option<usize>, bool, u16);
     let mut taken: BTreeMap<Place, &Flow> = BTreeMap::new();
-    let sections = file.traffic.as_deref().unwrap_or_default();
-    // After a mistake in a flow, flows and sections do not correspond; the mistake was reported.
     for (index, flow) in lab.traffic.iter().enumerate() {
         let Some([source, sink]) = flow_ports(flow, index) else {
             continue;

@@ -282,6 +282,15 @@ TrafficFile.size || traffic.u.size=99
 TrafficFile.start || traffic.u.start=0s
 TrafficFile.duration || traffic.u.duration=9s
 TrafficFile.expect || traffic.u.expect=loss
+TrafficFile.group || traffic.u.group=g
+TrafficFile.load | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100} | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100} traffic.0.load=6%
+TrafficFile.link | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100} | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100} traffic.0.link=y-s2
+TrafficFile.layer | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100} | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100} traffic.0.layer=ethernet traffic.0.link=10Mbps
+TrafficFile.frames | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100} | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100} traffic.0.frames=101
+TrafficFile.arrivals | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100} | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100} traffic.0.arrivals=poisson
+TrafficFile.on | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100, arrivals: onoff, on: 5ms, off: 5ms} | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100, arrivals: onoff, on: 6ms, off: 5ms}
+TrafficFile.off | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100, arrivals: onoff, on: 5ms, off: 5ms} | traffic.0={name: u, from: x, to: y, kind: load, load: 5%, frames: 100, arrivals: onoff, on: 5ms, off: 6ms}
+TrafficFile.trace || traffic.0={name: u, from: x, to: y, kind: load, arrivals: trace, trace: tests/trace.txt}
 FaultFile.at || faults.0.at=6s
 FaultFile.crash || faults.0.crash=x/mpc
 FaultFile.restart | faults=[{at: 5s, crash: x},{at: 6s, restart: x}] | faults=[{at: 5s, crash: x/mpc},{at: 6s, restart: x/mpc}]

@@ -3,7 +3,8 @@
 use super::{expected, seconds, text};
 use crate::build::flow_ports;
 use crate::model::{
-    Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, NodeId, SendRate, Service, Ticks,
+    Arrivals, Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, Load, LoadOf, NodeId, SendRate,
+    Service, Share, Ticks,
 };
 use serde_json::{Value, json};
 
@@ -24,6 +25,8 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
         kind,
         write,
         ticks,
+        load,
+        group,
         voice,
         start,
         waits,
@@ -60,7 +63,47 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
     if let Some(octets) = write {
         all["write_octets"] = (*octets).into();
     }
+    // Flows without these keys have the settings that they have always had.
+    if let Some(load) = load {
+        all["kind"] = "load".into();
+        all["load"] = of_load(lab, load);
+    }
+    if let Some(group) = group {
+        all["group"] = group.as_str().into();
+    }
     all
+}
+
+fn of_load(lab: &Lab, load: &Load) -> Value {
+    let link = match load.of {
+        LoadOf::Cells { link, .. } => Some(&lab.link(link).name),
+        LoadOf::Ethernet { .. } => None,
+    };
+    let (on, off) = match load.arrivals {
+        Arrivals::OnOff { on, off } => (Some(seconds(on)), Some(seconds(off))),
+        _ => (None, None),
+    };
+    let trace = match &load.arrivals {
+        Arrivals::Trace(trace) => Some(trace),
+        _ => None,
+    };
+    json!({
+        "per_cent": load.share.map(Share::per_cent),
+        "layer": load.of.layer(),
+        "link": link,
+        "ethernet_bps": match load.of {
+            LoadOf::Ethernet { rate, .. } => Some(rate),
+            LoadOf::Cells { .. } => None,
+        },
+        "frame_octets": load.frame,
+        "units_per_frame": load.of.units(load.frame),
+        "arrivals": load.arrivals.name(),
+        "on_s": on,
+        "off_s": off,
+        "trace": trace.map(|trace| &trace.file),
+        "trace_sha256": trace.map(|trace| &trace.digest),
+        "trace_packets": trace.map(|trace| trace.list.len()),
+    })
 }
 
 pub(super) fn of_fault(lab: &Lab, fault: &Fault) -> Value {

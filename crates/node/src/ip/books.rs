@@ -4,7 +4,7 @@
 //! packet, a cell of a packet or a whole queue reports a [`Place`] and the packet. [`FlowIndex`] finds the flow of the
 //! packet, behind any encapsulation; [`super::flow_stats::FlowStats`] keeps the accounts.
 
-use super::apps::Stamp;
+use super::apps::{SHORT_STAMP, Stamp};
 use super::meter::{FlowId, FlowSpec, PacketKey, Protocol};
 use super::router;
 use super::source_ports::SourcePorts;
@@ -320,7 +320,7 @@ pub(super) fn look(packet: &[u8]) -> Option<Seen> {
         17 => {
             let checksum = u16_at(body, 6)?;
             seen.payload = octets.checked_sub(8)? as u32;
-            seen.key = match Stamp::decode(&body[8..]).filter(|_| seen.payload >= 24) {
+            seen.key = match stamp_of(&body[8..], seen.payload) {
                 Some(stamp) => PacketKey::Stamped {
                     sequence: stamp.sequence,
                 },
@@ -346,6 +346,12 @@ pub(super) fn look(packet: &[u8]) -> Option<Seen> {
         }
         _ => None,
     }
+}
+
+/// The stamp of a datagram with this many octets of payload, of which `data` may have fewer, or more (padding).
+fn stamp_of(data: &[u8], payload: u32) -> Option<Stamp> {
+    let payload = payload as usize;
+    Stamp::decode(data.get(..payload).unwrap_or(data)).filter(|_| payload >= SHORT_STAMP)
 }
 
 /// True if a TCP segment of one octet is a keep-alive probe, which repeats the last number of its stream with an octet

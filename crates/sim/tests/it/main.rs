@@ -16,6 +16,7 @@ mod joins;
 mod keys;
 mod labs;
 mod lane;
+mod load;
 mod losses;
 mod nhrp;
 mod paces;

@@ -4,6 +4,7 @@
 mod lab;
 mod nodes;
 
+pub(super) use lab::FAIRNESS;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 

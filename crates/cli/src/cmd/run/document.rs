@@ -1,6 +1,6 @@
 //! All results of a run, as named tables of objects under one head.
 
-use super::columns::flat_name;
+use super::columns::{FAIRNESS, flat_name};
 use super::{flows, network};
 use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, Override, settings};
@@ -56,6 +56,7 @@ impl Document {
             tables: vec![
                 table("flows", flows::objects(&report.flows, lab)),
                 table("flow_losses", flows::losses(&report.flows, lab)),
+                table(FAIRNESS, flows::fairness(&report.flows, lab)),
                 table(SHORTCUTS, shortcuts(report)),
                 table("programs", programs(report)),
                 table("vcs", network::vcs(lab, circuits)),
@@ -66,6 +67,14 @@ impl Document {
             ],
             nodes: nodes(report),
         }
+        .without_empty(FAIRNESS)
+    }
+
+    /// Without a table that most labs do not have, if it is empty.
+    fn without_empty(mut self, name: &str) -> Self {
+        self.tables
+            .retain(|table| table.0 != name || !table.1.is_empty());
+        self
     }
 
     /// Records whether the run was ended early.

@@ -144,6 +144,47 @@ pub(crate) fn losses(flows: &[FlowReport], lab: &Lab) -> Vec<Value> {
     rows
 }
 
+/// One object per group of flows, and one for all flows if there is a group.
+pub(crate) fn fairness(flows: &[FlowReport], lab: &Lab) -> Vec<Value> {
+    let rows = aerostat_lab::fairness::of(lab, flows);
+    rows.into_iter()
+        .map(|row| {
+            let [sum, least, most] = row.throughput_mbps;
+            json!({
+                "group": row.group,
+                "flows": row.flows,
+                "jain_index": row.index.map(|index| rounded(index, 6)),
+                "throughput_mbps": rounded(sum, 6),
+                "smallest_mbps": rounded(least, 6),
+                "largest_mbps": rounded(most, 6),
+            })
+        })
+        .collect()
+}
+
+/// The same for people; `None` if no flow has a group.
+pub(crate) fn fairness_rows(flows: &[FlowReport], lab: &Lab) -> Option<Rows> {
+    let objects = fairness(flows, lab);
+    let mut rows = Rows::new(&[
+        "group",
+        "flows",
+        "jain_index",
+        "throughput_mbps",
+        "smallest_mbps",
+        "largest_mbps",
+    ]);
+    rows.title = super::columns::FAIRNESS.into();
+    for object in &objects {
+        let field = |name: &String| object.get(name).cloned().unwrap_or(Value::Null);
+        let mut row: Vec<Value> = rows.columns.iter().map(field).collect();
+        if row[0].is_null() {
+            row[0] = "(all)".into();
+        }
+        rows.push(row);
+    }
+    (!objects.is_empty()).then_some(rows)
+}
+
 /// Places where packets were lost or refused, in words: `link a-s1: cell lost 12, refused (socket full) 3`.
 fn places(lab: &Lab, path: &PathReport) -> Option<String> {
     let lost = lab.lost_by(path).into_iter();

@@ -174,9 +174,11 @@ fn value_at(row: &Value, path: &[&str]) -> Value {
     }
 }
 
-/// The two tables for people.
-pub(crate) fn short(report: &RunReport, lab: &Lab, document: &Document) -> [Rows; 2] {
-    [flows::rows(&report.flows, lab), shortcut_rows(document)]
+/// The tables for people.
+pub(crate) fn short(report: &RunReport, lab: &Lab, document: &Document) -> Vec<Rows> {
+    let mut tables = vec![flows::rows(&report.flows, lab), shortcut_rows(document)];
+    tables.extend(flows::fairness_rows(&report.flows, lab));
+    tables
 }
 
 /// The shortcuts for people.
@@ -225,7 +227,11 @@ pub(super) fn schema() -> Value {
             }
         }
     }
-    let required: Vec<Value> = properties.keys().map(|key| key.as_str().into()).collect();
+    let required: Vec<Value> = properties
+        .keys()
+        .filter(|key| *key != columns::FAIRNESS)
+        .map(|key| key.as_str().into())
+        .collect();
     properties.insert(
         "nodes".into(),
         json!({

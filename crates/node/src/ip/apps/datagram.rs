@@ -8,15 +8,16 @@
 //! | AERO | flow | sequence     | sent (ns)    | zeros …      all big-endian
 //! +------+------+--------------+--------------+---------
 //! ```
+//!
+//! A payload of 18 to 23 octets, which the shortest Ethernet frame has room for, begins with a short form: `ae`, the low 16
+//! bits of the flow, the low 48 bits of the sequence, and the time.
 
+use super::pace::Pace;
 use super::{AppResult, Net, Offer, Program};
 use crate::ip::books::Refusal;
 use crate::ip::meter::PacketKey;
-use crate::ip::random;
 use crate::ip::stats::{Distribution, Summary};
-use crate::rate::PacketRate;
-use aerostat_proto::{Duration, Instant, Refused};
-use rand_pcg::Pcg32;
+use aerostat_proto::Instant;
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::udp;
 use smoltcp::wire::{IpAddress, IpEndpoint};
@@ -25,7 +26,10 @@ use std::net::Ipv4Addr;
 
 /// Octets of a [`Stamp`].
 pub const MIN_PAYLOAD: usize = 24;
+/// Octets of a [`Stamp`] in its short form: the payload of an Ethernet frame of 64 octets.
+pub const SHORT_STAMP: usize = 18;
 const MAGIC: [u8; 4] = *b"AERO";
+const SHORT_MAGIC: [u8; 2] = *b"ae";
 /// Limit of datagrams made at one instant. Only a driver that wakes late makes more than one.
 const MAX_BURST: usize = 64;
 /// Limit of datagrams that wait in a source's socket, for instance for ARP.
@@ -50,6 +54,9 @@ impl Stamp {
     /// The stamp of a payload, if the payload has one.
     #[must_use]
     pub fn decode(payload: &[u8]) -> Option<Self> {
+        if payload.len() < MIN_PAYLOAD {
+            return Self::decode_short(payload.first_chunk()?);
+        }
         let (magic, rest) = payload.split_first_chunk::<4>()?;
         let (flow, rest) = rest.split_first_chunk::<4>()?;
         let (sequence, rest) = rest.split_first_chunk::<8>()?;
@@ -61,6 +68,27 @@ impl Stamp {
         })
     }
 
+    fn decode_short(octets: &[u8; SHORT_STAMP]) -> Option<Self> {
+        let [m, n, f, g, a, b, c, d, e, h, sent @ ..] = *octets;
+        ([m, n] == SHORT_MAGIC).then(|| Self {
+            flow: u16::from_be_bytes([f, g]).into(),
+            sequence: u64::from_be_bytes([0, 0, a, b, c, d, e, h]),
+            sent: Instant::from_nanos(u64::from_be_bytes(sent)),
+        })
+    }
+
+    /// Writes the stamp at the beginning of a payload of at least [`SHORT_STAMP`] octets.
+    fn write(&self, payload: &mut [u8]) {
+        if let Some(place) = payload.first_chunk_mut() {
+            *place = self.encode();
+        } else if let Some(place) = payload.first_chunk_mut::<SHORT_STAMP>() {
+            place[..2].copy_from_slice(&SHORT_MAGIC);
+            place[2..4].copy_from_slice(&self.flow.to_be_bytes()[2..]);
+            place[4..10].copy_from_slice(&self.sequence.to_be_bytes()[2..]);
+            place[10..].copy_from_slice(&self.sent.as_nanos().to_be_bytes());
+        }
+    }
+
     /// The octets of the stamp.
     #[must_use]
     pub fn encode(&self) -> [u8; MIN_PAYLOAD] {
@@ -70,108 +98,6 @@ impl Stamp {
         octets[8..16].copy_from_slice(&self.sequence.to_be_bytes());
         octets[16..].copy_from_slice(&self.sent.as_nanos().to_be_bytes());
         octets
-    }
-}
-
-/// The distribution of datagrams over time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pattern {
-    /// At equal intervals.
-    #[default]
-    Constant,
-    /// At exponentially distributed intervals.
-    Poisson,
-    /// Like a program on a system with a coarse timer: all datagrams that have become due are sent at the next tick,
-    /// one right after the other. The thesis' mgen 3.0 on Linux 2.2 had a tick of 10 ms and sent datagrams 76 µs apart.
-    Ticked {
-        /// Time between ticks.
-        tick: Duration,
-        /// Time between datagrams within a tick.
-        spacing: Duration,
-    },
-}
-
-/// The times at which a source sends.
-pub(super) struct Pace {
-    rate: PacketRate,
-    pattern: Pattern,
-    rng: Pcg32,
-    start: Instant,
-    /// When the next datagram is due.
-    next: Instant,
-    /// Fraction of a nanosecond by which the next datagram of a Poisson process is due after `next`.
-    rest: f64,
-    /// Datagrams timed so far.
-    index: u64,
-    /// Tick of the last datagram, and the number of the datagram within that tick.
-    tick: u64,
-    place: u32,
-}
-
-impl Pace {
-    pub(super) fn new(rate: PacketRate, pattern: Pattern, rng: Pcg32) -> Result<Self, Refused> {
-        if let Pattern::Ticked { tick, spacing } = pattern {
-            let per_tick = tick.as_secs_f64() * 1e9 / rate.mean_gap() + 1.0;
-            if tick.is_zero() || spacing.as_secs_f64() * per_tick > tick.as_secs_f64() {
-                return Err(Refused("the datagrams of a tick must fit before the next"));
-            }
-        }
-        let (start, next) = (Instant::ZERO, Instant::ZERO);
-        Ok(Self {
-            rate,
-            pattern,
-            rng,
-            start,
-            next,
-            rest: 0.0,
-            index: 0,
-            tick: u64::MAX,
-            place: 0,
-        })
-    }
-
-    /// Begins at `now` for a source whose start time is `start`: the first datagram is the first one that is not due
-    /// before `now`.
-    fn begin(&mut self, start: Instant, now: Instant) {
-        (self.start, self.next) = (start, now);
-        self.index = self.rate.first_at(now - start);
-        self.plan();
-    }
-
-    /// The time of `index` intervals after the start, in nanoseconds; exact at every rate.
-    fn even(&self) -> u64 {
-        u64::try_from(self.rate.after(self.index).as_nanos()).unwrap_or(u64::MAX)
-    }
-
-    fn advance(&mut self) {
-        self.index += 1;
-        self.plan();
-    }
-
-    fn plan(&mut self) {
-        match self.pattern {
-            Pattern::Constant => self.next = self.start + Duration::from_nanos(self.even()),
-            Pattern::Poisson => self.draw(),
-            Pattern::Ticked { tick, spacing } => {
-                let tick_ns = u64::try_from(tick.as_nanos()).unwrap_or(u64::MAX);
-                let number = self.even().div_ceil(tick_ns);
-                self.place = if number == self.tick {
-                    self.place + 1
-                } else {
-                    0
-                };
-                self.tick = number;
-                self.next = self.start
-                    + Duration::from_nanos(number.saturating_mul(tick_ns))
-                    + spacing * self.place;
-            }
-        }
-    }
-
-    fn draw(&mut self) {
-        let ns = self.rest + random::exponential(&mut self.rng) * self.rate.mean_gap();
-        self.rest = ns.fract();
-        self.next += Duration::from_nanos(ns as u64);
     }
 }
 
@@ -233,8 +159,9 @@ impl Source {
             sequence: self.result.sent,
             sent: now,
         };
-        // The payload size is at least that of the stamp.
-        self.payload[..MIN_PAYLOAD].copy_from_slice(&stamp.encode());
+        let size = self.pace.size().unwrap_or(self.payload.len());
+        self.payload.resize(size, 0);
+        stamp.write(&mut self.payload);
         self.result.sent += 1;
         self.result.octets += self.payload.len() as u64;
         self.result.first.get_or_insert(now);
@@ -267,7 +194,7 @@ fn open(net: &mut Net<'_>, port: u16, packets: usize, octets: usize) -> SocketHa
 
 impl Program for Source {
     fn open(&mut self, net: &mut Net<'_>, now: Instant) {
-        let octets = SOCKET_PACKETS * self.payload.len();
+        let octets = SOCKET_PACKETS * self.pace.most().unwrap_or(self.payload.len());
         self.handle = Some(open(net, self.local_port, SOCKET_PACKETS, octets));
         self.pace.begin(self.resumed.unwrap_or(now), now);
     }
@@ -279,7 +206,11 @@ impl Program for Source {
         let socket = net.sockets.get_mut::<udp::Socket<'static>>(handle);
         let mut moved = false;
         let mut left = MAX_BURST;
-        while self.pace.next <= now && end.is_none_or(|end| self.pace.next < end) && left > 0 {
+        while left > 0
+            && let Some(due) = self.pace.next()
+            && due <= now
+            && end.is_none_or(|end| due < end)
+        {
             net.offers.push(self.send(socket, now));
             self.pace.advance();
             left -= 1;
@@ -294,7 +225,8 @@ impl Program for Source {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.handle.filter(|_| !self.ended).map(|_| self.pace.next)
+        self.handle.filter(|_| !self.ended)?;
+        self.pace.next()
     }
 
     fn is_done(&self) -> bool {
@@ -447,23 +379,6 @@ impl Program for Sink {
 mod tests {
     use super::*;
 
-    fn rate(packets: u32) -> PacketRate {
-        PacketRate::per_second(packets.into()).expect("sane")
-    }
-
-    fn times(packets: u32, pattern: Pattern, count: usize) -> Vec<u64> {
-        let rate = rate(packets);
-        let mut pace = Pace::new(rate, pattern, random::stream(1, "a", "b")).expect("sane");
-        pace.begin(Instant::ZERO, Instant::ZERO);
-        (0..count)
-            .map(|_| {
-                let at = pace.next.as_nanos();
-                pace.advance();
-                at
-            })
-            .collect()
-    }
-
     #[test]
     fn stamp_round_trip() {
         let stamp = Stamp {
@@ -474,57 +389,16 @@ mod tests {
         assert_eq!(Stamp::decode(&stamp.encode()), Some(stamp));
         assert_eq!(Stamp::decode(&stamp.encode()[..23]), None);
         assert_eq!(Stamp::decode(&[0; 24]), None);
-    }
-
-    #[test]
-    fn even_pace_does_not_drift() {
-        let times = times(450, Pattern::Constant, 4501);
-        assert_eq!(times[4500], 10_000_000_000);
-        assert_eq!(times[1], 2_222_222);
-    }
-
-    #[test]
-    fn ticked_pace_is_that_of_the_thesis() {
-        // Chapter 5.4.2. At 900 pps every ninth packet comes after more than nine milliseconds, the others 76 µs after
-        // the packet before. At 450 pps 2/9 of all packets are delayed longer.
-        let pattern = Pattern::Ticked {
-            tick: Duration::from_millis(10),
-            spacing: Duration::from_micros(76),
-        };
-        for (rate, long_share) in [(900, 1.0 / 9.0), (450, 2.0 / 9.0)] {
-            let times = times(rate, pattern, 9001);
-            let gaps: Vec<u64> = times.windows(2).map(|w| w[1] - w[0]).collect();
-            let long = gaps.iter().filter(|g| **g > 9_000_000).count();
-            assert!(
-                (long as f64 / gaps.len() as f64 - long_share).abs() < 0.002,
-                "{long}"
-            );
-            assert!(gaps.iter().all(|g| *g == 76_000 || *g > 9_000_000));
+        // The least Ethernet frame has room for 48 bits of the sequence.
+        for size in [18, 23, 24, 1472] {
+            let stamp = Stamp {
+                sequence: 0x1234_5678_9abc,
+                ..stamp
+            };
+            let mut payload = vec![0; size];
+            stamp.write(&mut payload);
+            assert_eq!(Stamp::decode(&payload), Some(stamp), "{size}");
         }
-        assert!(
-            Pace::new(
-                rate(200_000),
-                Pattern::Ticked {
-                    tick: Duration::from_millis(10),
-                    spacing: Duration::from_micros(76)
-                },
-                random::stream(1, "a", "b")
-            )
-            .is_err()
-        );
-    }
-
-    #[test]
-    fn poisson_pace_has_the_rate() {
-        // With gaps of two nanoseconds, no gap may lose its fraction of a nanosecond.
-        for rate in [1000, 700_000, 500_000_000] {
-            let times = times(rate, Pattern::Poisson, 20_001);
-            let mean = times[20_000] as f64 / 1e9 / 20_000.0 * f64::from(rate);
-            // Four standard deviations of the mean of 20000 exponential gaps.
-            assert!(
-                (mean - 1.0).abs() < 4.0 / 20_000_f64.sqrt(),
-                "{rate}: {mean}"
-            );
-        }
+        assert_eq!(Stamp::decode(&[b'a'; 17]), None);
     }
 }

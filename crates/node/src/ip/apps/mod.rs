@@ -9,11 +9,13 @@ mod bulk;
 mod caller;
 mod datagram;
 mod listener;
+mod pace;
 mod ping;
 mod transaction;
 
 pub use bulk::{TcpSinkResult, TcpSourceResult};
-pub use datagram::{MIN_PAYLOAD, Pattern, Stamp, UdpSinkResult, UdpSourceResult};
+pub use datagram::{MIN_PAYLOAD, SHORT_STAMP, Stamp, UdpSinkResult, UdpSourceResult};
+pub use pace::{Departure, Pattern};
 pub use ping::PingResult;
 pub use transaction::{TransactionClientResult, TransactionServerResult};
 
@@ -134,7 +136,7 @@ pub enum AppKind {
         rate: PacketRate,
         /// Distribution of the datagrams over time.
         pattern: Pattern,
-        /// Octets of payload, at least [`MIN_PAYLOAD`].
+        /// Octets of payload, at least [`SHORT_STAMP`]; those of the largest datagram if `pattern` has sizes of its own.
         size: usize,
     },
     /// Receives numbered datagrams (drec).
@@ -399,13 +401,16 @@ fn program(kind: AppKind, id: AppId, config: &StackConfig) -> Result<Box<dyn Pro
             pattern,
             size,
         } => {
-            if size < MIN_PAYLOAD || !fits(size) {
-                return Err(Refused("a datagram holds its stamp and fits the MTU"));
+            if size < SHORT_STAMP || pattern.least().is_some_and(|least| least < SHORT_STAMP) {
+                return Err(Refused("a datagram holds its stamp"));
+            }
+            if !fits(pattern.most().unwrap_or(size)) {
+                return Err(Refused("a datagram fits the MTU"));
             }
             let purpose = format!("udp-source-{}", id.0);
             let rng = random::stream(config.seed, &config.name, &purpose);
             let local = local(local_port, dynamic)?;
-            let pace = datagram::Pace::new(rate, pattern, rng)?;
+            let pace = pace::Pace::new(rate, pattern, rng)?;
             Ok(Box::new(datagram::Source::new(
                 remote(to, port)?,
                 local,

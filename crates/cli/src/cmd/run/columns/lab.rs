@@ -3,6 +3,9 @@
 use super::{Column, TableInfo, count, counts, flag, group, number, text};
 use std::borrow::Cow;
 
+/// The table that a lab has only if a flow has a group.
+pub(in crate::cmd::run) const FAIRNESS: &str = "fairness";
+
 /// Times of a distribution.
 const TIMES: &[Column] = &[
     number("min", "smallest").or_null(),
@@ -102,6 +105,20 @@ pub(super) const TABLES: &[TableInfo] = &[
             text("what", "`lost`, `refused` or `unexplained`"),
             text("place", "where packets were lost, or why they were refused; nothing if that is not known").or_null(),
             count("packets", "packets"),
+        ]),
+    },
+    TableInfo {
+        name: FAIRNESS,
+        what: Cow::Borrowed(
+            "One row for each `group:` of flows, and one for all flows of the lab; only if a flow has a group.",
+        ),
+        columns: Cow::Borrowed(&[
+            text("group", "the group; null: all flows").or_null(),
+            count("flows", "flows, also those that never sent"),
+            number("jain_index", "Jain's index of the throughputs, above 0 and at most 1; null if nothing was received").or_null(),
+            number("throughput_mbps", "sum of the throughputs of payload, each over the time from the first packet of the flow to its last one, Mbit/s"),
+            number("smallest_mbps", "smallest throughput of a flow"),
+            number("largest_mbps", "largest throughput of a flow"),
         ]),
     },
     TableInfo {
