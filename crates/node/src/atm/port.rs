@@ -32,8 +32,8 @@ use self::turns::Most;
 pub use self::view::QueueView;
 use super::counters::{CellCounters, DropReason};
 use super::pdu::{CellRun, Pdu};
-use super::queue::VcQueue;
 pub use super::queue::{Admission, Limits, Tuning};
+use super::queue::{Buffer, VcQueue};
 use super::rate::{CellRate, Pacer};
 use super::runs::RunStore;
 use super::table::VcTable;
@@ -211,11 +211,15 @@ pub struct OutputPort {
     openings: u32,
     table: VcTable,
     limits: PortLimits,
+    /// The two shared buffers, and their levels.
+    buffers: [Buffer; 2],
     pools: [u32; 2],
     /// Queues and paths whose next cell may leave.
     schedule: Schedule,
     /// Shaped paths.
     paths: Vec<Path>,
+    /// True if there are only rings, and no paths.
+    simple: bool,
     /// Queues and paths that their shapers hold back: time, order of arrival here, queue. The first entry's queue is open.
     waiting: BinaryHeap<Reverse<(Instant, u64, Turn)>>,
     waits: u64,
@@ -253,9 +257,11 @@ impl OutputPort {
             openings: 0,
             table: VcTable::default(),
             limits,
+            buffers: [limits.guaranteed, limits.best_effort].map(Buffer::new),
             pools: [0; 2],
             schedule: Schedule::new(Discipline::RoundRobin),
             paths: Vec::new(),
+            simple: true,
             waiting: BinaryHeap::new(),
             waits: 0,
             held_count: 0,
@@ -410,20 +416,17 @@ impl OutputPort {
     #[inline]
     fn enqueue_slot(&mut self, id: QueueId, slot: u32, now: Instant) -> Option<Admission> {
         let queue = self.queues.get_mut(id.0 as usize)?.as_mut()?;
+        if queue.special {
+            return self.enqueue_special(id, slot, now);
+        }
         let was_empty = queue.cells == 0;
         let pool = queue.pool();
-        let limits = [&self.limits.guaranteed, &self.limits.best_effort][pool];
-        let shared = special::shared(&self.schedule, queue, limits);
-        let limits = shared.as_ref().unwrap_or(limits);
-        let admission = queue.push(slot, (self.pools[pool], limits), &mut self.runs)?;
+        let level = (self.pools[pool], &self.buffers[pool]);
+        let admission = queue.push(slot, level, &mut self.runs)?;
         self.pools[pool] += u32::from(admission.accepted);
-        if admission.accepted > 0 {
-            if queue.special {
-                self.came(id, was_empty, admission.accepted, now);
-            } else if was_empty {
-                let (class, turn) = (queue.class, (id.0, queue.opened));
-                self.schedule.enter_ring(turn, class, now);
-            }
+        if was_empty && admission.accepted > 0 {
+            let (class, turn) = (queue.class, (id.0, queue.opened));
+            self.schedule.enter_ring(turn, class, now);
         }
         Some(admission)
     }
@@ -562,7 +565,7 @@ impl OutputPort {
             Most::Turn => self.most_of_turn(turn, start, self.turns),
             Most::LongTurn => self.most_of_turn(turn, start, [self.turns[0]; 2]),
         };
-        if !self.schedule.is_plain() {
+        if !self.simple {
             max = self.most_in_order(turn, max);
         }
         let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {

@@ -129,6 +129,30 @@ impl Tuning {
     }
 }
 
+/// A shared buffer: its bounds, and what follows from them for each cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffer {
+    pub(super) limits: Limits,
+    /// Cells at and above which a cell is judged by itself: without and with frame discard, with CLP 0 and 1.
+    alone: [[u32; 2]; 2],
+}
+
+impl Buffer {
+    pub(super) const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            alone: [
+                [limits.first(false, false), limits.first(false, true)],
+                [limits.first(true, false), limits.first(true, true)],
+            ],
+        }
+    }
+    #[inline(always)]
+    fn alone(&self, frames: bool, clp: bool) -> u32 {
+        self.alone[usize::from(frames)][usize::from(clp)]
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Frame {
@@ -270,7 +294,7 @@ impl VcQueue {
     pub(super) fn push(
         &mut self,
         slot: u32,
-        pool: (u32, &Limits),
+        pool: (u32, &Buffer),
         store: &mut RunStore,
     ) -> Option<Admission> {
         let run = store.parked(slot)?;
@@ -283,7 +307,7 @@ impl VcQueue {
         };
         let count = u32::from(at_once);
         let below = self.cells + count <= self.alone[usize::from(run.clp)]
-            && pool.0 + count <= pool.1.first(self.frame_discard, run.clp);
+            && pool.0 + count <= pool.1.alone(self.frame_discard, run.clp);
         let train = run.train().is_some();
         // A shaper times the cells of one PDU at a time.
         let apart = train && self.shaper.is_some();
@@ -323,7 +347,7 @@ impl VcQueue {
     fn push_singles(
         &mut self,
         run: CellRun,
-        pool: (u32, &Limits),
+        pool: (u32, &Buffer),
         store: &mut RunStore,
     ) -> Option<Admission> {
         let mut total = Admission::default();
@@ -369,7 +393,7 @@ impl VcQueue {
     fn push_cells(
         &mut self,
         mut run: CellRun,
-        pool: (u32, &Limits),
+        pool: (u32, &Buffer),
         store: &mut RunStore,
     ) -> Admission {
         let mut total = Admission::default();
@@ -379,9 +403,9 @@ impl VcQueue {
                 None => (run.clone(), false),
             };
             let level = pool.0 + u32::from(total.accepted);
-            match self.judge(&cell, (level, pool.1)) {
+            match self.judge(&cell, (level, &pool.1.limits)) {
                 None => {
-                    self.mark(&mut cell, level >= pool.1.mark);
+                    self.mark(&mut cell, level >= pool.1.limits.mark);
                     total.accepted += self.append_cell(cell, store);
                 }
                 Some(reason) => {
@@ -517,7 +541,7 @@ impl VcQueue {
         &mut self,
         run: &CellRun,
         input: u64,
-        pool: (u32, &Limits),
+        pool: (u32, &Buffer),
         store: &mut RunStore,
     ) -> bool {
         let Some(pdu) = run.pdu() else {
@@ -525,7 +549,7 @@ impl VcQueue {
         };
         let first = run.first;
         let below = self.cells < self.alone[usize::from(run.clp)]
-            && pool.0 < pool.1.first(self.frame_discard, run.clp);
+            && pool.0 < pool.1.alone(self.frame_discard, run.clp);
         if !below || !matches!(self.frame, Frame::Between | Frame::Passing) {
             return false;
         }

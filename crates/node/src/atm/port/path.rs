@@ -94,6 +94,7 @@ impl OutputPort {
         let Some(shaper) = Shaper::with_tolerance(&traffic, config.cdvt) else {
             return false;
         };
+        self.simple = false;
         self.paths.push(Path {
             config,
             entered: 0,
@@ -139,6 +140,7 @@ impl OutputPort {
     pub fn set_discipline(&mut self, discipline: Discipline) {
         debug_assert!(self.queues.is_empty() && self.paths.is_empty());
         self.schedule = Schedule::new(discipline);
+        self.simple = discipline == Discipline::RoundRobin;
     }
 
     /// See [`Self::set_discipline`].

@@ -317,15 +317,20 @@ impl Schedule {
     }
 
     /// The queue or path that is served next, at `start`. It has no place then until [`Self::served`].
-    #[inline(always)]
     pub(super) fn next(&mut self, start: Instant, members: &mut Members<'_>) -> Option<Turn> {
         if self.more.is_some() {
             return self.next_of_more(start, members);
         }
+        self.next_in_ring(|turn| members.stands(turn))
+    }
+
+    /// The same where rings are all that there is; `stands` tells which entries still mean something.
+    #[inline(always)]
+    pub(super) fn next_in_ring(&mut self, stands: impl Fn(Turn) -> bool) -> Option<Turn> {
         let turn = loop {
             let ring = self.rings.iter_mut().find(|ring| !ring.is_empty())?;
             let turn = ring.pop_front()?;
-            if members.stands(turn) {
+            if stands(turn) {
                 break turn;
             }
         };

@@ -3,7 +3,9 @@
 
 use super::path::{path_of, turn_of};
 use super::schedule::{BEST_EFFORT, MAX_WEIGHT, Member, Members, NO_PATH, Schedule, Share};
-use super::{Limits, OutputPort, QueueConfig, QueueId, STALE, Tuning, Turn, VcQueue};
+use super::{
+    Admission, Buffer, Limits, OutputPort, QueueConfig, QueueId, STALE, Tuning, Turn, VcQueue,
+};
 use crate::atm::shaper::Shaper;
 use aerostat_proto::Instant;
 use aerostat_wire::{ServiceCategory, TrafficParams};
@@ -12,9 +14,9 @@ use std::cmp::Reverse;
 /// The bounds of a buffer for a queue of a port that serves by weight: the queue's own cells count twice. So n greedy
 /// queues leave room for one more like them, and who sends too much does not take the buffer from the others. This is
 /// the dynamic threshold of Choudhury and Hahne (1998) with factor 1. `None`: those of the buffer.
-#[inline(always)]
-pub(super) fn shared(schedule: &Schedule, queue: &VcQueue, limits: &Limits) -> Option<Limits> {
-    (queue.special && schedule.weighs()).then(|| Limits {
+pub(super) fn shared(schedule: &Schedule, queue: &VcQueue, buffer: &Buffer) -> Option<Buffer> {
+    let limits = buffer.limits;
+    let own = || Limits {
         max: limits.max.saturating_sub(queue.cells),
         early: limits.early.saturating_sub(queue.cells),
         low_priority: limits.low_priority.saturating_sub(queue.cells),
@@ -22,7 +24,8 @@ pub(super) fn shared(schedule: &Schedule, queue: &VcQueue, limits: &Limits) -> O
             Limits::NEVER => Limits::NEVER,
             mark => mark.saturating_sub(queue.cells),
         },
-    })
+    };
+    schedule.weighs().then(|| Buffer::new(own()))
 }
 
 impl OutputPort {
@@ -96,6 +99,27 @@ impl OutputPort {
         schedule.most(turn, queue.class, most)
     }
 
+    /// Offers cells to a special queue.
+    #[inline(never)]
+    pub(super) fn enqueue_special(
+        &mut self,
+        id: QueueId,
+        slot: u32,
+        now: Instant,
+    ) -> Option<Admission> {
+        let queue = self.queues.get_mut(id.0 as usize)?.as_mut()?;
+        let was_empty = queue.cells == 0;
+        let pool = queue.pool();
+        let shared = shared(&self.schedule, queue, &self.buffers[pool]);
+        let buffer = shared.as_ref().unwrap_or(&self.buffers[pool]);
+        let admission = queue.push(slot, (self.pools[pool], buffer), &mut self.runs)?;
+        self.pools[pool] += u32::from(admission.accepted);
+        if admission.accepted > 0 {
+            self.came(id, was_empty, admission.accepted, now);
+        }
+        Some(admission)
+    }
+
     /// Cells have come to a special queue.
     #[inline(never)]
     pub(in crate::atm) fn came(&mut self, id: QueueId, was_empty: bool, cells: u16, now: Instant) {
@@ -165,6 +189,18 @@ impl OutputPort {
     /// The queue whose turn it is at `start`. It has no turn then until [`Self::sent`].
     #[inline(always)]
     pub(super) fn choose(&mut self, start: Instant) -> Option<Turn> {
+        if self.simple {
+            let queues = &self.queues[..];
+            return self.schedule.next_in_ring(|(index, opened)| {
+                let queue = queues.get(index as usize).and_then(Option::as_ref);
+                queue.is_some_and(|queue| queue.opened == opened)
+            });
+        }
+        self.choose_of_more(start)
+    }
+
+    #[inline(never)]
+    fn choose_of_more(&mut self, start: Instant) -> Option<Turn> {
         let (queues, paths) = (&mut self.queues[..], &mut self.paths[..]);
         let turn = self.schedule.next(start, &mut Members { queues, paths })?;
         match path_of(turn) {

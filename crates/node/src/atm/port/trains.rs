@@ -100,9 +100,12 @@ impl OutputPort {
         };
         if let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) {
             let pool = queue.pool();
-            let limits = [&self.limits.guaranteed, &self.limits.best_effort][pool];
-            let shared = shared(&self.schedule, queue, limits);
-            let pool_level = (self.pools[pool], shared.as_ref().unwrap_or(limits));
+            let buffer = &self.buffers[pool];
+            let own = match queue.special {
+                true => shared(&self.schedule, queue, buffer),
+                false => None,
+            };
+            let pool_level = (self.pools[pool], own.as_ref().unwrap_or(buffer));
             if queue.push_next(run, serial, pool_level, &mut self.runs) {
                 self.pools[pool] += 1;
                 let was_empty = queue.cells == 1;
