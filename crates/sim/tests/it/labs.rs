@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 20] = [
+const LABS: [(&str, &[&str]); 26] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -28,6 +28,32 @@ const LABS: [(&str, &[&str]); 20] = [
     // Tested in `queues` of the command.
     ("shares", &[]),
     ("tunnel", &[]),
+    // Tested in `shaping` of the command.
+    ("policed-tcp", &[]),
+    // Tested in `tcp` and `benchmark`.
+    ("tcp-windows", &[]),
+    ("rfc2544", &[]),
+    ("load", &[]),
+    (
+        "slow-receiver",
+        &[
+            "traffic.c98-indy2.duration=1s",
+            "traffic.c98-indy3.duration=1s",
+            "traffic.c98-indy4.duration=2s",
+            "traffic.c98-onyx4.duration=200ms",
+        ],
+    ),
+    (
+        "slow-hosts",
+        &[
+            "traffic.jaarli-urku.duration=200ms",
+            "traffic.basso-urku.duration=200ms",
+            "traffic.sello-basso.duration=200ms",
+            "traffic.urku-basso.duration=200ms",
+            "traffic.basso-sello.duration=200ms",
+            "traffic.jaarli-sello.duration=200ms",
+        ],
+    ),
     // Tested in `cuts`.
     ("ring", &[]),
     ("parallel-links", &[]),
@@ -185,6 +211,21 @@ fn the_list_of_labs_is_complete() {
             "{file} is not tested here"
         );
     }
+}
+
+#[test]
+fn load() {
+    examine("load");
+}
+
+#[test]
+fn slow_receiver() {
+    examine("slow-receiver");
+}
+
+#[test]
+fn slow_hosts() {
+    examine("slow-hosts");
 }
 
 #[test]
