@@ -105,7 +105,7 @@ impl Trial {
 /// The flows of a load with this name in the lab file: one for each size of its ladder.
 ///
 /// # Errors
-/// There is none, or its frames do not come at equal intervals.
+/// No flow of the lab belongs to such a load, or its frames do not come at equal intervals.
 pub fn sizes_of(lab: &Lab, name: &str) -> Result<Vec<usize>, Failure> {
     let own = |load: &Load| load.name == name;
     let of_load = lab.traffic.iter().enumerate();

@@ -249,7 +249,7 @@ fn needs_no_switch(end: &End<'_>, id: NodeId, peer: NodeId, lab: &Lab, d: &mut D
     if let Some(ilmi) = end.ilmi.filter(|ilmi| ilmi.value) {
         d.error(
             ilmi.at,
-            "a switch gives addresses by ILMI, and there is none here",
+            "a switch gives addresses by ILMI, and this link has no switch",
         )
         .hint("leave 'ilmi' out: the lab assigns the addresses");
     }

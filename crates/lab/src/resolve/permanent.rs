@@ -21,7 +21,7 @@ const MAX_VPI: u16 = 255;
 
 /// The next free labels for permanent connections on links between switches.
 struct TrunkLabels {
-    /// VPIs of shaped paths, which are none of the next.
+    /// VPIs of shaped paths: other connections do not get them.
     tunnels: BTreeSet<u16>,
     vci: u16,
     vpi: u16,

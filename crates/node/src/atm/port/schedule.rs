@@ -75,7 +75,7 @@ pub(in crate::atm) const NO_PATH: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(in crate::atm) struct Share {
     pub(super) weight: u16,
-    /// The minimum rate, cells/s; 0: there is none.
+    /// The minimum rate, cells/s; 0 if the contract has no minimum.
     pub(super) least_rate: u32,
     /// Start tag of the next cell.
     tag: u64,
