@@ -276,7 +276,7 @@ pub(super) fn names(sections: &[&TrafficFile], lab: &Lab, d: &mut Diagnostics) {
             );
             d.error(section.place, text)
                 .hint("give the other one another 'name:'")
-                .rests_on(["traffic/*/name"]);
+                .rests_on(["traffic/*/name", "traffic/*/frames"]);
         }
     }
 }
