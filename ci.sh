@@ -10,7 +10,7 @@ step() { printf '\n== %s\n' "$*"; }
 
 step "format";  cargo fmt --all -- --check
 step "lints";   cargo clippy --quiet --workspace --all-targets -- -D warnings
-step "tests";   cargo test --workspace
+step "tests";   cargo test --workspace --no-fail-fast
 step "docs";    RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
 if cargo deny --version > /dev/null 2>&1; then
     step "licences, bans and sources of dependencies"
