@@ -211,6 +211,16 @@ fn of_share(
     let mut flows = Vec::new();
     for (index, (size, at)) in (0_u16..).zip(&sizes) {
         let frame = usize::try_from(*size).unwrap_or(usize::MAX);
+        if sizes
+            .iter()
+            .take(index.into())
+            .any(|(before, _)| before == size)
+        {
+            d.error(*at, format!("the size {size} stands here twice"))
+                .hint("each size of a ladder is a flow with the name of the load and the size")
+                .rests_in(section.place, ["frames"]);
+            continue;
+        }
         if !fits_mtu(flow, frame, *at, lab, d) {
             continue;
         }
@@ -509,6 +519,11 @@ mod tests {
                 "kind: load, load: 50%, frames: [64, 1519], start: 1s, duration: 1s",
                 "1519",
                 "1518 octets are the most",
+            ),
+            (
+                "kind: load, load: 50%, frames: [64, 128, 64 ], start: 1s, duration: 1s",
+                "64 ]",
+                "the size 64 stands here twice",
             ),
             (
                 "kind: load, load: 50%, frames: 64, link: s9",
