@@ -97,7 +97,9 @@ impl Pvc {
     }
 }
 
-/// Type and parameters of a traffic descriptor. Source: af-ilmi-0065.000, traffic descriptor types of its MIB.
+/// Type and parameters of a traffic descriptor. VBR.1, VBR.2 and VBR.3 have types of their own; CBR.2 and CBR.3 are told
+/// by their peak rate of all cells, since types 4 and 5 are obsolete. Source: af-ilmi-0065.000, traffic descriptor types
+/// of its MIB.
 fn descriptor(traffic: &TrafficParams, line: u32) -> (u32, [u32; 5]) {
     let pcr = traffic.max_pcr.unwrap_or(line);
     // The objects have units of a tenth of a microsecond.
@@ -105,7 +107,12 @@ fn descriptor(traffic: &TrafficParams, line: u32) -> (u32, [u32; 5]) {
     match traffic.category {
         None => (mib::NO_DESCRIPTOR, [0; 5]),
         Some(ServiceCategory::RtVbr | ServiceCategory::NrtVbr) => {
-            (mib::NO_CLP_SCR, [pcr, traffic.scr, traffic.mbs, cdvt, 0])
+            let kind = match (traffic.clp0, traffic.tagging) {
+                (false, _) => mib::NO_CLP_SCR,
+                (true, false) => mib::CLP_NO_TAGGING_SCR,
+                (true, true) => mib::CLP_TAGGING_SCR,
+            };
+            (kind, [pcr, traffic.scr, traffic.mbs, cdvt, 0])
         }
         Some(ServiceCategory::Abr) => (mib::CLP_MCR, [pcr, cdvt, traffic.min_pcr, 0, 0]),
         Some(ServiceCategory::Cbr | ServiceCategory::Ubr | ServiceCategory::Gfr) => {

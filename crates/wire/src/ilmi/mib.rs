@@ -106,6 +106,10 @@ pub const NO_DESCRIPTOR: u32 = 1;
 pub const NO_CLP_NO_SCR: u32 = 3;
 /// `atmfNoClpScr`: peak rate, sustainable rate, burst, tolerance.
 pub const NO_CLP_SCR: u32 = 6;
+/// `atmfClpNoTaggingScr`: peak rate of all cells, sustainable rate and burst of cells with CLP 0, tolerance.
+pub const CLP_NO_TAGGING_SCR: u32 = 7;
+/// `atmfClpTaggingScr`: as [`CLP_NO_TAGGING_SCR`]; cells with CLP 0 above the sustainable rate are tagged.
+pub const CLP_TAGGING_SCR: u32 = 8;
 /// `atmfClpNoTaggingMcr`: peak rate, tolerance, minimum rate.
 pub const CLP_MCR: u32 = 9;
 

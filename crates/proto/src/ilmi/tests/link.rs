@@ -65,6 +65,51 @@ fn descriptor(end: &mut Ime, name: impl Fn(u32) -> Oid, column: u32) -> (Oid, Ve
     (kind, params.collect())
 }
 
+/// Types and parameters of VBR contracts. Source: af-ilmi-0065.000, `atmfTrafficDescrTypes` 6 (VBR.1), 7 (VBR.2) and 8
+/// (VBR.3): peak rate, sustainable rate, burst, tolerance in tenths of a microsecond.
+#[test]
+fn contracts_with_rates_of_cells_with_clp_0_have_their_types() {
+    let contract = |clp0, tagging| TrafficParams {
+        clp0,
+        tagging,
+        ..vbr()
+    };
+    for path in [false, true] {
+        let vc = if path { PATH } else { CHANNEL };
+        for (tx, rx, kinds) in [
+            (contract(false, false), contract(true, false), [6, 7]),
+            (contract(true, true), contract(false, false), [8, 6]),
+        ] {
+            let pvc = Pvc {
+                vc,
+                path,
+                tx,
+                rx,
+                status: PvcStatus::LocalUp,
+            };
+            let mut end = Ime::new(Config {
+                pvcs: vec![pvc],
+                ..network()
+            });
+            end.handle_input(Input::Start, Instant::ZERO).unwrap();
+            settle(&mut end, Instant::ZERO);
+            let name = |column| match path {
+                true => mib::vpc(column, vc.vpi),
+                false => mib::vcc(column, vc),
+            };
+            let columns = match path {
+                true => [mib::VPC_TX, mib::VPC_RX],
+                false => [mib::VCC_TX, mib::VCC_RX],
+            };
+            for (column, kind) in columns.into_iter().zip(kinds) {
+                let told = descriptor(&mut end, name, column);
+                let params = vec![2000, 500, 32, 2500, 0];
+                assert_eq!(told, (mib::traffic_descriptor(kind), params));
+            }
+        }
+    }
+}
+
 #[test]
 fn permanent_connections_can_be_read() {
     let mut end = Ime::new(Config {
