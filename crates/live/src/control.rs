@@ -62,8 +62,9 @@ pub enum Request {
         qos: String,
         /// True for a whole path.
         path: bool,
-        /// True to police the contract.
-        police: bool,
+        /// What its policers hold to the contract; `None`: what the ports police.
+        #[serde(default)]
+        police: Option<PvcPolice>,
     },
     /// Removes a permanent connection. The answer is its last table.
     PvcDel {
@@ -154,6 +155,18 @@ pub enum Request {
         /// True to continue until the client closes the connection.
         follow: bool,
     },
+}
+
+/// What the policers of a permanent connection hold to its contract, in the words of the key `police` of a lab file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PvcPolice {
+    /// Nothing, also where the port polices.
+    False,
+    /// CBR and VBR, and no less than the port polices.
+    True,
+    /// Best effort to its peak rate, too.
+    All,
 }
 
 /// An action on a node, a service or a link.

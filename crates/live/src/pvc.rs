@@ -3,7 +3,7 @@
 //! A request concerns one switch, as for operators of switches. Connections that are set up here are lost when the
 //! switch restarts; those of the lab file come back then.
 
-use crate::control::Answer;
+use crate::control::{Answer, PvcPolice};
 use crate::driver::Driver;
 use aerostat_lab::model::{NodeId, NodeKind};
 use aerostat_node::atm::Policing;
@@ -16,7 +16,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) ends: &'a [String; 2],
     pub(crate) qos: &'a str,
     pub(crate) path: bool,
-    pub(crate) police: bool,
+    pub(crate) police: Option<PvcPolice>,
 }
 
 /// Sets up a connection; returns its row.
@@ -36,8 +36,11 @@ pub(crate) fn add(
     })?;
     // Somebody who asks for a policer does not want less than the port has.
     let police = ends.map(|(port, _)| {
-        let police = switch.policing(port).max(Policing::Guaranteed);
-        wanted.police.then_some(police)
+        wanted.police.map(|police| match police {
+            PvcPolice::False => Policing::Off,
+            PvcPolice::True => switch.policing(port).max(Policing::Guaranteed),
+            PvcPolice::All => Policing::All,
+        })
     });
     let new = Permanent {
         queue: ConnectionQueue::DEFAULT,

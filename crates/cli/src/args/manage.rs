@@ -2,6 +2,7 @@
 
 use super::{OutputArgs, RunningLab};
 use crate::names;
+use aerostat_live::control::PvcPolice;
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Args)]
@@ -41,6 +42,7 @@ An end is PORT.VPI.VCI, or PORT.VPI with --vp; a port is a number or the name of
 Examples:
   aerostat pvc add sw1 urku.0.100 linux.0.120
   aerostat pvc add sw1 0.0.100 2.3.40 --qos cbr:tx:max_pcr=2000,rx:max_pcr=100 --police
+  aerostat pvc add sw1 urku.0.101 linux.0.121 --qos ubr:max_pcr=500 --police=all
   aerostat pvc add sw1 east.5 west.6 --vp")]
 pub(crate) struct PvcAddArgs {
     /// The switch
@@ -58,13 +60,35 @@ pub(crate) struct PvcAddArgs {
     /// Join whole paths: the VPI is translated, all VCIs pass
     #[arg(long)]
     pub(crate) vp: bool,
-    /// Discard what exceeds a CBR or VBR contract
-    #[arg(long)]
-    pub(crate) police: bool,
+    /// Discard what exceeds the contract of CBR and VBR (true), also of best effort (all), or nothing (false); without
+    /// this option, what the ports police
+    #[arg(long, value_name = "SCOPE", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) police: Option<PoliceArg>,
     #[command(flatten)]
     pub(crate) which: RunningLab,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// What the policers of a permanent connection hold to its contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PoliceArg {
+    /// CBR and VBR, and no less than the port polices
+    True,
+    /// Best effort to its peak rate, too
+    All,
+    /// Nothing, also where the port polices
+    False,
+}
+
+impl From<PoliceArg> for PvcPolice {
+    fn from(arg: PoliceArg) -> Self {
+        match arg {
+            PoliceArg::True => Self::True,
+            PoliceArg::All => Self::All,
+            PoliceArg::False => Self::False,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &PvcArgs) -> Outcome {
                 ends: [add.a.clone(), add.b.clone()],
                 qos: add.qos.clone(),
                 path: add.vp,
-                police: add.police,
+                police: add.police.map(Into::into),
             };
             (&add.which, &add.output, request)
         }

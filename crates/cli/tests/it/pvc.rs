@@ -162,6 +162,35 @@ fn permanent_connections_come_and_go() {
 }
 
 #[test]
+fn a_policer_has_the_scope_that_somebody_asks_for() {
+    let lab = Runtime::new("pvc-scope");
+    let file = lab_file("pvc-scope.atm.yml", LAB);
+    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    // Ports of this switch police nothing.
+    let (ubr, cbr) = ("ubr:max_pcr=100", "cbr:max_pcr=100");
+    for (vc, qos, police, policed) in [
+        ("300", ubr, &[][..], "no"),
+        ("301", ubr, &["--police"], "no"),
+        ("302", ubr, &["--police=true"], "no"),
+        ("303", ubr, &["--police=all"], "yes"),
+        ("304", cbr, &["--police"], "yes"),
+        ("305", cbr, &["--police=all"], "yes"),
+        ("306", cbr, &["--police=false"], "no"),
+    ] {
+        let ends = [format!("x.0.{vc}"), format!("y.0.{vc}")];
+        // The option may stand anywhere: it takes no word that follows it.
+        let add = [&["pvc", "add"][..], police, &["sw", &ends[0], &ends[1]]].concat();
+        let row = rows(&lab.ok(&[&add[..], &["--qos", qos, "-o", "json"]].concat()));
+        assert_eq!(row[0]["policed"], policed, "{qos} {police:?}");
+    }
+    let wrong = ["pvc", "add", "sw", "x.0.400", "y.0.400", "--police=some"];
+    let refused = lab.run(&wrong);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("true, all, false"), "{}", refused.err);
+    lab.ok(&["down"]);
+}
+
+#[test]
 fn a_policer_that_somebody_asks_for_is_no_weaker_than_that_of_the_port() {
     let lab = Runtime::new("pvc-all");
     let file = lab_file("pvc-all.atm.yml", LAB);
@@ -175,6 +204,9 @@ fn a_policer_that_somebody_asks_for_is_no_weaker_than_that_of_the_port() {
         let row = rows(&lab.ok(&[&add[..], &qos, police].concat()));
         assert_eq!(row[0]["policed"], policed, "{vc}");
     }
+    let add = ["pvc", "add", "sw", "x.0.302", "y.0.302", "--police=false"];
+    let row = rows(&lab.ok(&[&add[..], &qos].concat()));
+    assert_eq!(row[0]["policed"], "no", "whoever asks for none has none");
     // There is no rate to which a policer could hold it.
     let path = ["pvc", "add", "sw", "x.5", "y.6", "--vp", "--police"];
     let row = rows(&lab.ok(&[&path[..], &["-o", "json"]].concat()));
