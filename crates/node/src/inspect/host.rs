@@ -136,7 +136,7 @@ crate::rows! {
         pub ip: Ipv4Addr,
     }
 
-    /// One row for a host whose adapter takes time for received PDUs (`adapter:` in the lab file).
+    /// One row for each host whose adapter takes time for received PDUs (`adapter:` in the lab file).
     pub struct ReceivePath: "port.receive path" {
         /// PDUs that found a free buffer.
         pub pdus: u64,
