@@ -150,7 +150,7 @@ crate::rows! {
         pub utilisation_ppm: u64,
     }
 
-    /// One row for a host with a CPU that costs time (`cpu:` in the lab file).
+    /// One row for each host with a CPU that costs time (`cpu:` in the lab file).
     pub struct CpuLoad: "cpu.load" {
         /// `interrupt-first` or `fair`: which packets the CPU takes first.
         pub service: Name,
