@@ -214,6 +214,9 @@ fn pseudowires(seeds: &mut Seeds) {
     ] {
         seeds.add("l2tp", &[header, &cell].concat());
     }
+    for pdu in [&[0x80, 0, 0, 5, 7][..], &[0x40, 0, 0, 5]] {
+        seeds.add("atp", pdu);
+    }
 }
 
 /// Scripts that bring a machine to where things get interesting; see the targets for what the octets mean.

@@ -5,6 +5,7 @@
 
 use crate::feed::Feed;
 use aerostat_wire::aal5::{self, Reassembler, Segmenter};
+use aerostat_wire::atp;
 use aerostat_wire::cell::{Cell, CellHeader, HeaderForm, HecReceiver, HecVerdict, Pti};
 use aerostat_wire::ipv4::{self, Ipv4View};
 use aerostat_wire::l2tp::{self, Carrier, Cookie, Sublayer};
@@ -19,7 +20,7 @@ use aerostat_wire::q2931::{Element, Message, Version, convert, ie};
 use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, SscopPdu, TrafficParams};
 
 /// Names and decoders, in the order of the first octet.
-pub const DECODERS: [(&str, fn(&[u8])); 17] = [
+pub const DECODERS: [(&str, fn(&[u8])); 18] = [
     ("cell", cell),
     ("oam", oam),
     ("cells", cells),
@@ -37,6 +38,7 @@ pub const DECODERS: [(&str, fn(&[u8])); 17] = [
     ("mpls", mpls),
     ("pseudowire", pseudowire),
     ("l2tp", l2tp),
+    ("atp", atp),
 ];
 
 /// Runs one input.
@@ -403,5 +405,12 @@ fn l2tp(octets: &[u8]) {
         sublayer.encode(word, &mut again);
         assert_eq!(sublayer.decode(&again), Ok((word, &[][..])));
         let _ = pseudowire::cells(payload);
+    }
+}
+
+/// A PDU of ATP.
+fn atp(octets: &[u8]) {
+    if let Ok(pdu) = atp::Pdu::decode(octets) {
+        assert_eq!(pdu.encode(), octets);
     }
 }

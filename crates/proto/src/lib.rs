@@ -7,6 +7,7 @@
 //! | calls at the user-network interface | [`uni`] (Q.2931, Q.2971), [`ilmi`] for addresses |
 //! | the ATM service | [`atm`]: what users of connections ask for and are told |
 //! | users of the ATM service | [`lane`] (LEC, LES, BUS, LECS), [`clip`], [`nhrp`], [`mpoa`] (client and server) |
+//! | a transport protocol on such connections | [`atp`] |
 //! | parts of them in processes of their own | [`split`], [`sigd`] |
 //! | tools of all machines | [`machine`], [`parameters`](mod@parameters), [`time`], [`timers`], [`deadlines`], [`trace`], [`discard`] |
 //!
@@ -73,6 +74,7 @@
 //! implemented, deviations).
 
 pub mod atm;
+pub mod atp;
 pub mod clip;
 pub mod counters;
 pub mod deadlines;

@@ -11,6 +11,7 @@
 //! | signalling | [`sscop`], [`q2931`]; [`qos`], [`sap`], [`blli`] describe calls; [`ilmi`] registers addresses |
 //! | traffic contracts | [`qos`], [`contract`] |
 //! | LAN Emulation, Classical IP | [`lane`], [`atmarp`] |
+//! | a transport protocol for native ATM | [`atp`] |
 //! | NHRP and MPOA | [`nhrp`], [`mpoa`] |
 //! | IP, as far as shortcuts need it | [`ipv4`], [`ipv6`], [`prefix`] |
 //! | pseudowires | [`mpls`], [`pseudowire`], [`l2tp`] |
@@ -53,6 +54,7 @@
 pub mod aal5;
 pub mod addr;
 pub mod atmarp;
+pub mod atp;
 pub mod blli;
 pub mod cell;
 pub mod contract;
