@@ -25,6 +25,9 @@
 //! **Time.** A driver always wakes up a little late. Events that were due in the meantime happen in order and each at
 //! its own time, not at the driver's. So departures keep their spacing through every switch, and a late driver causes
 //! no bursts that would fill queues. Only a driver that is more than [`MAX_LAG`] behind loses the excess time for good.
+//! In a lab with links to the outside, shaped connections are the exception, because there such departures are a burst:
+//! a shaper is at most half its tolerance behind the driver's clock, and counts the time that it loses
+//! (`atm/shaper.rs`).
 //!
 //! **Policing.** A run carries the time at which its source sends each cell (`atm/timing.rs`), and policers use these
 //! times. So turns at a queue cost no conforming cell.
@@ -120,6 +123,10 @@ pub struct World {
     late_events: u64,
     /// True if the present event is.
     is_late: bool,
+    /// The driver's time when it handles the present event.
+    clock: Instant,
+    /// True if cells can leave the lab.
+    leaves: bool,
     /// Counters before the cells arrived that a node is getting.
     probe: Option<Probe>,
     /// The captures.
@@ -154,6 +161,8 @@ impl World {
             events: 0,
             late_events: 0,
             is_late: false,
+            clock: now,
+            leaves: lab.outside().next().is_some(),
             probe: None,
             captures: Captures::default(),
         }
@@ -183,6 +192,7 @@ impl World {
             self.plant.advance_to(due.max(oldest));
             self.events += 1;
             self.is_late = now.since(due) > LATE;
+            self.clock = now;
             self.late_events += u64::from(self.is_late);
             self.happen(source);
         }
@@ -394,6 +404,10 @@ impl Driver for World {
 
     fn is_late(&self) -> bool {
         self.is_late
+    }
+
+    fn clock(&self) -> Option<Instant> {
+        Some(self.clock).filter(|_| self.leaves)
     }
 
     fn plant(&self) -> &Plant<LabNode, RunLine> {

@@ -37,6 +37,12 @@ pub trait Driver: Sized {
         false
     }
 
+    /// What the driver's clock shows, if it may be ahead of the plant's time, as in real time. Shapers send no bursts to
+    /// catch up with it ([`OutputPort::set_clock`](aerostat_node::atm::OutputPort::set_clock)).
+    fn clock(&self) -> Option<Instant> {
+        None
+    }
+
     /// The plant.
     fn plant(&self) -> &Plant<Self::Node, Self::Medium>;
     /// The plant.
@@ -146,10 +152,11 @@ pub trait Driver: Sized {
         let key = self.plant().key;
         self.settle(line, key);
         let (from, now) = (self.plant().line(line).from, self.plant().now);
-        let late = self.is_late();
+        let (late, clock) = (self.is_late(), self.clock());
         while self.plant().trains.is_single(line.0)
             && let Some(departure) = (self.plant_mut().output(from)).and_then(|output| {
                 if Self::IN_TURNS {
+                    output.set_clock(clock.unwrap_or(now));
                     output.pop_turn(now, late)
                 } else {
                     output.pop(now, 1)

@@ -16,7 +16,7 @@ use super::reassembly::{Received, RunReassembler};
 use super::table::VcTable;
 use super::train::{PduTrain, TrainPart};
 use crate::ip::stats::Distribution;
-use aerostat_proto::Instant;
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal5::{PduError, ReassemblyCounters};
 use aerostat_wire::oam::{LoopbackPoint, Oam};
 use aerostat_wire::{TrafficParams, Vc};
@@ -105,6 +105,8 @@ pub struct NicVcView {
     pub vc: Vc,
     /// Cells that wait to be sent.
     pub queued: u32,
+    /// Sending time that its shaper lost because the driver was late; `None` if it is not shaped.
+    pub lost_time: Option<Duration>,
     /// Sending side.
     pub sent: CellCounters,
     /// True if the VC is open for sending.
@@ -390,6 +392,7 @@ impl Nic {
             NicVcView {
                 vc: open.vc,
                 queued: queue.map_or(0, |queue| self.output.queued(queue)),
+                lost_time: queue.and_then(|queue| self.output.lost_time(queue)),
                 sent: queue
                     .and_then(|queue| self.output.counters(queue))
                     .unwrap_or_default(),

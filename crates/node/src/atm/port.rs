@@ -238,6 +238,8 @@ pub struct OutputPort {
     told: Instant,
     /// True if the driver may be late: see [`OutputPort::allow_late`].
     late: bool,
+    /// What the driver's clock shows: see [`OutputPort::set_clock`].
+    clock: Instant,
     /// Departures that were due before the last cells were queued, and that the driver has not taken yet.
     departed: VecDeque<Departure>,
     /// Trains of queues that are closed or empty, to be ended.
@@ -272,6 +274,7 @@ impl OutputPort {
             drops: None,
             told: Instant::ZERO,
             late: false,
+            clock: Instant::ZERO,
             departed: VecDeque::new(),
             over: Vec::new(),
             left: Vec::new(),
@@ -436,6 +439,12 @@ impl OutputPort {
     /// driver has to be punctual only before [`Self::close`] and [`Self::flush`], which have no time argument.
     pub const fn allow_late(&mut self) {
         self.late = true;
+    }
+
+    /// Tells what the driver's clock shows, which may be later than the time of the departures that it takes next: a
+    /// driver in real time handles them late. Shapers do not catch up with it further than their tolerance allows.
+    pub fn set_clock(&mut self, clock: Instant) {
+        self.clock = clock;
     }
 
     fn catch_up(&mut self, now: Instant) {

@@ -4,6 +4,15 @@
 //! calendar by more than half the delay variation tolerance, so the mean rate holds and the output still
 //! conforms to GCRA(1/PCR, tolerance). A VC that was idle starts a new calendar: no credit is saved up.
 //! VBR adds a sustainable-rate bucket whose limit is the burst tolerance.
+//!
+//! **Real time.** A driver may handle a departure late, by its own clock. The cells that were due in the meantime then
+//! leave together, and outside the network they are a burst. So [`Shaper::sent`] takes the driver's clock, too, and the
+//! calendar is never more than half the tolerance behind that clock. Proof that the cells conform: let e be the time of
+//! a cell by the calendar, W >= e the clock when it leaves, T = 1/PCR, and s half the tolerance. If the theoretical
+//! arrival time of GCRA(T, 2 s) is at most e + s, the next one is at most max(e + s, W) + T = max(e, W - s) + T + s, and
+//! max(e, W - s) + T is the next time by the calendar. The other half of the tolerance is for the cells of one turn,
+//! which leave up to that much before their times ([`Shaper::slack`]). The time by which a stall moves the calendar is
+//! lost: [`Shaper::lost`].
 
 use super::police::{burst_tolerance, cdvt};
 use super::rate::{CellRate, Pacer};
@@ -19,6 +28,10 @@ pub struct Shaper {
     sustained_rate: CellRate,
     slack: u64,
     sustained: Option<(Pacer, u64)>,
+    /// Nanoseconds by which a late driver moved the calendar.
+    lost: u64,
+    /// Nanoseconds by which the last departure moved it: lost if the next cell could have left before.
+    moved: u64,
 }
 
 impl Shaper {
@@ -49,6 +62,8 @@ impl Shaper {
                 let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
                 (Pacer::new(CellRate::of_cells(traffic.scr)), nanos(burst))
             }),
+            lost: 0,
+            moved: 0,
         })
     }
     /// The rate of a queue that never runs empty: the sustainable rate of VBR, the peak rate of others.
@@ -61,8 +76,27 @@ impl Shaper {
     }
     /// Called when the VC was empty and gets a cell at `now`; returns when that cell may leave.
     pub fn wake(&mut self, now: Instant) -> Instant {
+        // A time in which no cell waited is not lost.
+        self.moved = self.moved.min(until(now, self.mean().at_floor()));
         self.peak.not_before(now);
         self.eligible()
+    }
+    /// The calendar of the mean rate: of the sustainable rate of VBR, of the peak rate of others.
+    fn mean(&self) -> &Pacer {
+        self.sustained.as_ref().map_or(&self.peak, |(tat, _)| tat)
+    }
+    /// How much earlier than by its calendar a cell may leave, and how far the calendar may be behind: half the
+    /// tolerance.
+    #[must_use]
+    pub const fn slack(&self) -> Duration {
+        Duration::from_nanos(self.slack)
+    }
+    /// Sending time that the VC lost because the driver was late by more than [`Self::slack`], or for VBR by more than
+    /// that and the burst tolerance, while cells waited. Multiplied by [`Self::mean_rate`] it is the cells that could
+    /// have left. The loss that the last departure caused counts when the next cell leaves. Always 0 in virtual time.
+    #[must_use]
+    pub const fn lost(&self) -> Duration {
+        Duration::from_nanos(self.lost)
     }
     /// When the next cell may leave.
     #[must_use]
@@ -110,16 +144,37 @@ impl Shaper {
             None => timing,
         }
     }
-    /// Records that `count` cells leave from `start` on.
-    pub fn sent(&mut self, start: Instant, count: u16) {
+    /// Records that `count` cells leave from `start` on, and that the clock of the driver shows `clock` then: in virtual
+    /// time `start`, in real time `start` or later.
+    pub fn sent(&mut self, start: Instant, clock: Instant, count: u16) {
+        self.lost = self.lost.saturating_add(core::mem::take(&mut self.moved));
         let earliest = start.as_nanos().saturating_sub(self.slack);
         self.peak.not_before(Instant::from_nanos(earliest));
-        self.peak.advance(count);
         if let Some((tat, _)) = &mut self.sustained {
             tat.not_before(start);
+        }
+        if clock > start {
+            self.stalled(clock);
+        }
+        self.peak.advance(count);
+        if let Some((tat, _)) = &mut self.sustained {
             tat.advance(count);
         }
     }
+    /// Moves a calendar that is more than the slack behind the driver's clock.
+    fn stalled(&mut self, clock: Instant) {
+        let latest = Instant::from_nanos(clock.as_nanos().saturating_sub(self.slack));
+        self.moved = until(self.mean().at_floor(), latest);
+        self.peak.not_before(latest);
+        if let Some((tat, _)) = &mut self.sustained {
+            tat.not_before(latest);
+        }
+    }
+}
+
+/// Nanoseconds from one time to a later one; 0 if it is not later.
+const fn until(from: Instant, to: Instant) -> u64 {
+    to.as_nanos().saturating_sub(from.as_nanos())
 }
 
 #[cfg(test)]
@@ -136,7 +191,7 @@ mod tests {
         let mut now = shaper.wake(Instant::from_secs(1));
         for _ in 0..1000 {
             assert_eq!(policer.police(false, now), Verdict::Pass);
-            shaper.sent(now, 1);
+            shaper.sent(now, now, 1);
             now = shaper.eligible();
         }
         // After a burst of 10 cells, cell n leaves n - 9 milliseconds after the first.
@@ -153,7 +208,7 @@ mod tests {
             // Other traffic delays every third cell by one slot.
             let start = Instant::from_nanos(now.as_nanos() + if cell % 3 == 0 { 2832 } else { 0 });
             assert!(upc.arrive(start));
-            shaper.sent(start, 1);
+            shaper.sent(start, start, 1);
             now = shaper.eligible();
         }
         assert_eq!(now, Instant::from_nanos(1_000_000_077));
@@ -174,7 +229,7 @@ mod tests {
         let mut now = shaper.wake(Instant::from_secs(1));
         for _ in 0..8 {
             times.push(now.as_nanos() / 1000 - 1_000_000);
-            shaper.sent(now, 1);
+            shaper.sent(now, now, 1);
             now = shaper.eligible();
         }
         assert_eq!(times, [0, 10, 20, 30, 40, 140, 240, 340]);

@@ -58,6 +58,9 @@ impl Station {
                 qos: call.map(|call| call.qos),
                 queued_cells: view.queued.into(),
                 cells_sent: view.sent.cells_out,
+                shaper_lost_ns: view
+                    .lost_time
+                    .map(|lost| u64::try_from(lost.as_nanos()).unwrap_or(u64::MAX)),
                 pdus_received: view.received.sdus,
                 pdus_lost: lost.crc + lost.length + lost.cpi + lost.too_long + lost.aborted,
             }

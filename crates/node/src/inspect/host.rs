@@ -70,6 +70,8 @@ crate::rows! {
         pub queued_cells: u64,
         /// Cells that the adapter has sent.
         pub cells_sent: u64,
+        /// Sending time that the shaper lost because the lab's process was late, in ns; empty without a shaper.
+        pub shaper_lost_ns: Option<u64>,
         /// PDUs received.
         pub pdus_received: u64,
         /// PDUs that came with cells missing or damaged.

@@ -228,7 +228,7 @@ impl OutputPort {
         };
         let more = queue.cells > 0;
         if let Some(shaper) = &mut queue.shaper {
-            shaper.sent(start, count);
+            shaper.sent(start, self.clock.max(start), count);
             let at = shaper.eligible();
             queue.held = more && at > start;
             let held = queue.held;
@@ -245,7 +245,8 @@ impl OutputPort {
         };
         path.schedule.served(Member::of(queue, turn), count, start);
         path.cells_out += u64::from(count);
-        path.shaper.sent(start, count);
+        // Times of a path are those of the network: a tolerance of 0 would let a late driver halve its rate.
+        path.shaper.sent(start, start, count);
         let at = path.shaper.eligible();
         path.held = path.schedule.count > 0 && at > start;
         let held = path.held;

@@ -4,6 +4,7 @@ use super::super::counters::CellCounters;
 use super::super::pdu::Pdu;
 use super::super::queue::VcQueue;
 use super::{CLASS_NAMES, Limits, OutputPort, PortLimits, QueueId};
+use aerostat_proto::Duration;
 use aerostat_wire::Vc;
 
 /// A queue, for display.
@@ -65,6 +66,13 @@ impl OutputPort {
     pub fn class_name(&self, id: QueueId) -> Option<&'static str> {
         let class = self.queue(id)?.class;
         CLASS_NAMES.get(usize::from(class)).copied()
+    }
+
+    /// Sending time that a shaped queue lost because the driver was late
+    /// ([`Shaper::lost`](crate::atm::shaper::Shaper::lost)); `None` if the queue has no shaper of its own.
+    #[must_use]
+    pub fn lost_time(&self, id: QueueId) -> Option<Duration> {
+        Some(self.queue(id)?.shaper.as_ref()?.lost())
     }
 
     /// Largest number of cells that a queue has ever held, and its limit.
