@@ -403,7 +403,8 @@ Without WHAT it shows everything that the nodes have. WHAT is one of:
   tcp        keys tcp of hosts, and what of a kernel or of smoltcp follows them
   processes  daemons in processes of their own (up --split)
   bridge Ethernet segments behind hosts  arp    neighbours of embedded hosts, routers
-  pvc    permanent connections of switches
+  pvc    permanent connections of switches  queue  queues, buffers and shaped paths of switches
+  cpu    what packets cost hosts; receive paths of adapters
   lab    the lab's own process: clients and what it had no room for
 
 Examples:

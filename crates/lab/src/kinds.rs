@@ -1,6 +1,6 @@
 //! The kinds of state that `aerostat inspect` shows. A node with such a name gets a warning.
 
-use crate::diag::{Diagnostics, Span};
+use crate::diag::{Diagnostics, Span, nearest};
 
 /// The kinds of state that `aerostat inspect` shows.
 pub const INSPECT: [&str; 23] = [
@@ -40,6 +40,12 @@ pub(crate) fn warn<'a>(names: impl Iterator<Item = (&'a str, Span)>, d: &mut Dia
         )
         .hint("give the node another name");
     }
+}
+
+/// The kind of state that somebody may have meant by a word that is nearly its name.
+#[must_use]
+pub fn meant(word: &str) -> Option<&'static str> {
+    nearest(word, &INSPECT)
 }
 
 #[cfg(test)]

@@ -316,6 +316,18 @@ pub struct Host {
     pub ports: Vec<EthernetPort>,
 }
 
+impl Host {
+    /// The cable on which a station of its segment sits: that of its port, if the bridge has ports.
+    #[must_use]
+    pub fn cable_of(&self, station: usize) -> Cable {
+        let port = self
+            .ports
+            .iter()
+            .find(|port| port.stations.contains(&station));
+        port.map_or(self.ethernet, |port| port.cable)
+    }
+}
+
 /// An embedded host on the Ethernet segment behind a bridging host, in its subnet and with its default route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SegmentHost {

@@ -122,10 +122,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "h" => 3600e9,
         "" if number == 0.0 => 1.0,
         "" => {
+            let number = text.trim();
             return Err(format!(
-                "a time needs a unit: {}s or {}ms?",
-                text.trim(),
-                text.trim()
+                "a time needs a unit: {number}s, {number}ms or {number}us?"
             ));
         }
         _ => {
@@ -208,6 +207,16 @@ pub fn link_rate(text: &str) -> Result<CellRate, String> {
         return Err("less than one cell (424 bits) per second".into());
     }
     Ok(CellRate::of_bits(bits))
+}
+
+/// Cells per second: `20000`, `20000cells/s`.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn cells_per_second(text: &str) -> Result<u64, String> {
+    let digits = text.trim().trim_end_matches("cells/s").trim_end();
+    let expected = || "expected cells per second, such as 20000 or 20000cells/s".to_owned();
+    digits.parse().map_err(|_| expected())
 }
 
 /// A cost: a time per packet, a time per octet, or both: `80us`, `78ns/octet`, `80.7us + 78ns/octet`.

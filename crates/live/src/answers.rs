@@ -12,6 +12,7 @@ use crate::outside;
 use crate::programs;
 use crate::pvc;
 use crate::qos;
+use aerostat_lab::kinds;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId, NodeKind};
 use aerostat_lab::plant::LabNode;
@@ -303,7 +304,14 @@ fn inspect(
     what: &str,
     now: Instant,
 ) -> Result<Answer, Answer> {
-    let only = node.map(|name| find(driver, name)).transpose()?;
+    let only = node.map(|name| match (find(driver, name), kinds::meant(name)) {
+        (Err(_), Some(kind)) => Err(Answer::error(
+            format!("there is no node '{name}', and no such kind of state"),
+            format!("did you mean '{kind}'?"),
+        )),
+        (found, _) => found,
+    });
+    let only = only.transpose()?;
     if what == "lab" {
         let tables = vec![whole_lab(driver, now), confinement(driver)];
         return Ok(Answer::Ok(tables.into()));

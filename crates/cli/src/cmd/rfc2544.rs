@@ -17,7 +17,7 @@ use std::thread;
 
 /// Name and version of the document.
 const SCHEMA: &str = "aerostat.rfc2544.v1";
-/// When trials send their first frame, unless the file says otherwise.
+/// When trials send their first frame: hosts have joined their subnets by then.
 const START: &str = "5s";
 const TESTS: [Rfc2544Test; 3] = [
     Rfc2544Test::Throughput,
@@ -87,13 +87,9 @@ pub(crate) fn run(args: &Rfc2544Args) -> Outcome {
 
 /// The name of the flow.
 fn name_of(args: &Rfc2544Args) -> Result<String, Failure> {
-    if let Some(name) = &args.traffic {
-        return Ok(name.clone());
-    }
     if args.lab.lab.as_os_str() == "-" {
-        return Err(Failure::usage(
-            "a lab on standard input needs --traffic NAME",
-        ));
+        let missing = || Failure::usage("a lab on standard input needs --traffic NAME");
+        return args.traffic.clone().ok_or_else(missing);
     }
     let lab = labs::read(&args.lab)?.lab;
     let mut names: Vec<&str> = lab
@@ -102,9 +98,18 @@ fn name_of(args: &Rfc2544Args) -> Result<String, Failure> {
         .filter_map(|flow| Some(flow.load.as_ref()?.name.as_str()))
         .collect();
     names.dedup();
-    match names[..] {
-        [only] => Ok(only.to_owned()),
-        [] => Err(Failure::usage("the lab has no traffic of kind load").hint(
+    if let Some(name) = &args.traffic
+        && !names.contains(&name.as_str())
+    {
+        return Err(
+            Failure::usage(format!("the lab has no traffic '{name}' of kind load"))
+                .hint(format!("of kind load: {}", names.join(", "))),
+        );
+    }
+    match (&args.traffic, &names[..]) {
+        (Some(name), _) => Ok(name.clone()),
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, []) => Err(Failure::usage("the lab has no traffic of kind load").hint(
             "for example: { name: test, from: a, to: b, kind: load, load: 100%, frames: 64 }",
         )),
         _ => Err(Failure::usage("the lab has several flows of kind load")
@@ -115,14 +120,18 @@ fn name_of(args: &Rfc2544Args) -> Result<String, Failure> {
 /// The options as changes of the file, so that they are checked and reported like it.
 fn overrides(args: &Rfc2544Args, name: &str) -> Vec<Override> {
     let mut overrides = args.lab.set.clone();
-    let mut set = |key: &str, value: String| {
-        overrides.push(Override::new("", format!("traffic.{name}.{key}={value}")));
+    let mut set = |option, key: &str, value: String| {
+        overrides.push(Override::new(
+            option,
+            format!("traffic.{name}.{key}={value}"),
+        ));
     };
-    set("duration", format!("{}ns", args.duration.as_nanos()));
-    set("start", START.to_owned());
+    let duration = format!("{}ns", args.duration.as_nanos());
+    set("--duration", "duration", duration);
+    set("--duration", "start", START.to_owned());
     if !args.frames.is_empty() {
         let sizes: Vec<String> = args.frames.iter().map(u64::to_string).collect();
-        set("frames", format!("[{}]", sizes.join(", ")));
+        set("--frames", "frames", format!("[{}]", sizes.join(", ")));
     }
     overrides
 }

@@ -35,9 +35,11 @@ fn connections_of_kernel_hosts_have_the_tcp_of_the_lab_file() {
     }
     runtime.ok(&["exec", "sello", "--", "iperf3", "-s", "-1", "-D"]);
     // The server may not listen yet, and the machine may be slow: the client starts again until it is connected.
+    // A slow trickle, and established connections only: the window that a receiver offers then is that of its empty
+    // buffer, however late the server reads.
     let script = r#"for n in $(seq 120); do
-        kill -0 "$p" 2>/dev/null || { iperf3 -c 10.1.0.20 -t 60 >/dev/null 2>&1 & p=$!; }
-        seen=$(ss -tino dst 10.1.0.20)
+        kill -0 "$p" 2>/dev/null || { iperf3 -c 10.1.0.20 -t 60 -b 32K -l 512 >/dev/null 2>&1 & p=$!; }
+        seen=$(ss -tinoH state established dst 10.1.0.20)
         case "$seen" in *snd_wnd*) break;; esac
         sleep 0.5
     done

@@ -436,6 +436,13 @@ fn embedded_hosts_need_no_privilege() {
         "{}",
         exec.err
     );
+    let wrong = lab.run(&["inspect", "urku", "queu"]);
+    let meant = "there is no node 'queu', and no such kind of state\n  hint: did you mean 'queue'?";
+    assert!(
+        wrong.code != 0 && wrong.err.contains(meant),
+        "{}",
+        wrong.err
+    );
     // The traffic of the lab file runs: ten pings in a second make a flow, and a flow gets its shortcut.
     wait_for("the shortcut of the lab's own traffic", || {
         lab.ok(&["events"])

@@ -178,6 +178,14 @@ fn wrong_usage_is_2() {
         missing.err
     );
     assert!(missing.out.is_empty());
+    let lab = ["rfc2544", "labs/rfc2544.atm.yml"];
+    let unknown = run(&[&lab[..], &["--traffic", "nope"]].concat());
+    assert_eq!(unknown.code, 2);
+    let says = "the lab has no traffic 'nope' of kind load\n  hint: of kind load: switch, router";
+    assert!(unknown.err.contains(says), "{}", unknown.err);
+    let short = run(&[&lab[..], &["--traffic", "switch", "--frames", "63"]].concat());
+    assert_ne!(short.code, 0);
+    assert!(short.err.contains("--frames"), "{}", short.err);
 }
 
 #[test]

@@ -192,6 +192,24 @@ fn mistakes_in_queues_are_told_with_their_numbers() {
             pvc("tunnel: 5, queue: { weight: 3 }"),
             "weight has no effect",
         ),
+        (
+            "queues: { scheduler: weighted }",
+            tunnel,
+            pvc("pcr: 100, queue: { weight: 3 }"),
+            "weights share what is left among ABR, GFR and UBR",
+        ),
+        (
+            "",
+            tunnel,
+            pvc("qos: 'ubr:mdcr=100', queue: { shape: true }"),
+            "shape has no effect: the contract has no rate to shape to",
+        ),
+        (
+            "",
+            "tunnels: { 5: { pcr: 20Mbps } }",
+            String::new(),
+            "expected cells per second, such as 20000 or 20000cells/s",
+        ),
     ] {
         let told = run(&[
             "validate",
@@ -203,9 +221,10 @@ fn mistakes_in_queues_are_told_with_their_numbers() {
             told.err
         );
     }
+    let unit = "tunnels: { 5: { pcr: 1000cells/s } }";
     let good = lab(
         "queues: { scheduler: weighted }",
-        tunnel,
+        unit,
         &pvc("tunnel: 5, qos: 'ubr:mdcr=1000', queue: { weight: 3 }"),
     );
     let told = run(&["validate", &lab_file("good-queues.atm.yml", &good)]);

@@ -2,7 +2,7 @@
 
 use super::pseudowire::SduWireFile;
 use super::queues::{ConnectionQueueFile, PathId};
-use super::{AddressList, Ip, Label, Net, PoliceText, QosText, keys};
+use super::{AddressList, CellsPerSecond, Ip, Label, Net, PoliceText, QosText, keys};
 use crate::field::{At, Table, section};
 
 section! {
@@ -47,7 +47,7 @@ section! {
         /// Its label there; default: the same.
         to_vc: Option<At<Label>>,
         /// Peak cell rate, cells per second both ways (CBR); default: best effort.
-        pcr: Option<At<u64>>,
+        pcr: Option<At<CellsPerSecond>>,
         /// Instead of pcr: traffic in the words of linux-atm's qos(7), tx from the first end to the second.
         qos: Option<At<QosText>>,
         /// The switches where cells come in hold them to the contract: true, of CBR and VBR; all, also to the peak rate of

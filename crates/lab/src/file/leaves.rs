@@ -81,6 +81,11 @@ scalar!(
     { "type": "string", "description": "wire; bits of IP packets, packets, or cells per second; or a cost per packet and per octet", "examples": ["wire", "35Mbps", "65000pps", "104000cells/s", "15us + 80ns/octet"] }
 );
 scalar!(
+    /// Cells per second of a contract.
+    CellsPerSecond(u64), units::cells_per_second,
+    { "type": ["string", "integer"], "description": "cells per second", "examples": [20000, "20000cells/s"] }
+);
+scalar!(
     /// What a packet costs.
     CostText(aerostat_node::server::Cost), units::cost,
     { "type": ["string", "integer"], "description": "a time per packet, a time per octet, or both", "examples": ["80us", "78ns/octet", "80.7us + 78ns/octet"] }

@@ -1,6 +1,6 @@
 //! Queues and schedulers of switches: `queues:` and `tunnels:` of a switch or a link, `queue:` of a connection.
 
-use super::{Time, keys};
+use super::{CellsPerSecond, Time, keys};
 use crate::field::{At, scalar, section};
 use aerostat_node::atm::Discipline;
 
@@ -15,7 +15,7 @@ section! {
     /// A shaped path: the switches at the link keep the connections in it together to a peak rate.
     TunnelFile {
         /// Peak rate of all its connections together, cells per second, in each direction.
-        pcr: At<u64>,
+        pcr: At<CellsPerSecond>,
         /// Tolerance of who polices the path, at most 1s: a cell that was held up may be that much nearer to the one
         /// before it; default 250us. 0us: cells are never nearer than 1/pcr.
         cdvt: Option<At<Time>>,

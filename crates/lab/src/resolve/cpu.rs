@@ -71,7 +71,7 @@ pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box
     if costs.iter().all(nothing) {
         d.warning(
             given.place,
-            format!("no packet costs the CPU of {name} any time"),
+            format!("packets cost the CPU of host {name} no time"),
         )
         .hint("for example: cpu: { send: 80us + 60ns/octet, receive: 100us + 60ns/octet }");
     }

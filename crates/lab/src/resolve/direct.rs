@@ -153,16 +153,18 @@ fn join(file: &LabFile, names: &Names, link: &TrunkFile, lab: &mut Lab, d: &mut 
     }
     let options = link.options.as_ref();
     let name = link_name(link, lab, d);
-    nothing_polices(options, d);
+    without_a_switch(options, d);
     let id = connect(lab, name, a_id, b_id, options);
     attach(lab, a_id, b_id, id);
     attach(lab, b_id, a_id, id);
     let [ours, theirs] = [a_id, b_id].map(|end| version(lab, end));
-    if ours != theirs {
+    if let (Some(ours), Some(theirs)) = (ours, theirs)
+        && ours != theirs
+    {
         d.error(
             b.at,
             format!(
-                "{} speaks UNI {ours:?} and {} {theirs:?}: one link has one version",
+                "{} speaks UNI {ours} and {} UNI {theirs}: one link has one version",
                 a.value, b.value
             ),
         )
@@ -195,21 +197,24 @@ fn find(file: &LabFile, names: &Names, end: &At<String>, d: &mut Diagnostics) ->
     None
 }
 
-fn nothing_polices(options: Option<&LinkOptions>, d: &mut Diagnostics) {
+fn without_a_switch(options: Option<&LinkOptions>, d: &mut Diagnostics) {
     let police = options.and_then(|options| options.police.as_ref());
     let police = police.filter(|given| !given.value.0.is_off());
     let cdvt = options.and_then(|options| options.cdvt.as_ref());
+    let queues = options.and_then(|options| options.queues.as_ref());
+    let tunnels = options.and_then(|options| options.tunnels.as_ref()?.0.first());
+    let policers = "policers stand where cells enter a switch";
+    let schedulers = "queues and shaped paths are those of switches";
     let keys = [
-        (police.map(|given| given.at), "police"),
-        (cdvt.map(|given| given.at), "cdvt"),
+        (police.map(|given| given.at), "police", policers),
+        (cdvt.map(|given| given.at), "cdvt", policers),
+        (queues.map(|given| given.place), "queues", schedulers),
+        (tunnels.map(|(vpi, _)| vpi.at), "tunnels", schedulers),
     ];
-    for (at, key) in keys {
+    for (at, key, hint) in keys {
         if let Some(at) = at {
-            d.warning(
-                at,
-                format!("'{key}' has no effect: this link has no switch"),
-            )
-            .hint("policers stand where cells enter a switch");
+            let text = format!("'{key}' has no effect: this link has no switch");
+            d.warning(at, text).hint(hint);
         }
     }
 }
@@ -358,6 +363,21 @@ hosts:
                 "police: true",
                 "'police' has no effect: this link has no switch",
             ),
+            (
+                "delay: 1us",
+                "queues: { buffer: 100 }",
+                "'queues' has no effect: this link has no switch",
+            ),
+            (
+                "delay: 1us",
+                "tunnels: { 5: { pcr: 1000 } }",
+                "'tunnels' has no effect: this link has no switch",
+            ),
+            (
+                "to: y, pcr",
+                "to: y, queue: { shape: true }, pcr",
+                "'queue' has no effect: this link has no switch",
+            ),
             ("[[x, y,", "[[x, x,", "a link from x to itself"),
             ("1us }]]", "1us }], [y, x]]", "y has a link already, to x"),
             (
@@ -373,7 +393,7 @@ hosts:
             (
                 "x: { elan",
                 "x: { uni: 4.0, elan",
-                "one link has one version",
+                "x speaks UNI 4.0 and y UNI 3.1: one link has one version",
             ),
             (
                 "to: y, pcr",

@@ -1,12 +1,12 @@
 //! Load in per cent of a link: one flow for each size of its ladder.
 
 use super::limits::MAX_FLOWS;
-use super::{events, ports};
+use super::{capacity, events, ports};
 use crate::diag::{Diagnostics, Span};
-use crate::file::{FrameSizes, Kind, Layer, Process, TrafficFile};
+use crate::file::{FrameSizes, Kind, Process, TrafficFile};
 use crate::model::{
-    Arrivals, Flow, FlowKind, GivenRate, Lab, Load, LoadOf, NodeKind, SendRate, Share, Trace,
-    least_frame, most_frame, payload_of,
+    Arrivals, Flow, FlowKind, GivenRate, Lab, Load, NodeId, SendRate, Share, Trace, least_frame,
+    most_frame, payload_of,
 };
 use crate::trace;
 use aerostat_node::rate::PacketRate;
@@ -157,7 +157,7 @@ fn of_trace(section: &TrafficFile, flow: Flow, lab: &Lab, d: &mut Diagnostics) -
     flow.load = Some(Load {
         name: flow.name.clone(),
         share: None,
-        of: of(section, &flow, lab, d)?,
+        of: capacity::of(section, &flow, lab, d)?,
         frame,
         arrivals: Arrivals::Trace(Trace {
             file: file.clone(),
@@ -207,8 +207,8 @@ fn of_share(
             return None;
         }
     };
-    let of = of(section, flow, lab, d)?;
-    let mut flows = Vec::new();
+    let of = capacity::of(section, flow, lab, d)?;
+    let (mut flows, mut told) = (Vec::new(), false);
     for (index, (size, at)) in (0_u16..).zip(&sizes) {
         let frame = usize::try_from(*size).unwrap_or(usize::MAX);
         if sizes
@@ -243,15 +243,17 @@ fn of_share(
         if process == Process::Ticks {
             one.ticks = Some(ports::ticks(section, one.kind, Some(TICK), d)?);
         }
-        let arrivals = arrivals.clone();
-        let share = Some(share.value.0);
-        one.load = Some(Load {
+        let load = Load {
             name: flow.name.clone(),
-            share,
+            share: Some(share.value.0),
             of,
             frame,
-            arrivals,
-        });
+            arrivals: arrivals.clone(),
+        };
+        if !told {
+            told = capacity::above_own_link(share.at, &load, flow, lab, d);
+        }
+        one.load = Some(load);
         flows.push(one);
     }
     Some(flows)
@@ -318,69 +320,6 @@ fn on_off(section: &TrafficFile, share: Share, d: &mut Diagnostics) -> Option<Ar
     })
 }
 
-/// What 100 % of the load are.
-fn of(section: &TrafficFile, flow: &Flow, lab: &Lab, d: &mut Diagnostics) -> Option<LoadOf> {
-    let cable = match (&lab.node(flow.from).kind, flow.segment[0]) {
-        (NodeKind::Host(host), Some(_)) => Some(host.ethernet),
-        _ => None,
-    };
-    let default = if cable.is_some() && section.link.is_none() {
-        Layer::Ethernet
-    } else {
-        Layer::Cells
-    };
-    match section
-        .layer
-        .as_ref()
-        .map_or(default, |layer| layer.value.0)
-    {
-        Layer::Ethernet => {
-            let rate = match (&section.link, cable) {
-                (None, Some(cable)) => Some((cable.rate, cable.tagged)),
-                (Some(link), _) => ethernet_rate(&link.value).map(|rate| (rate, false)),
-                (None, None) => None,
-            };
-            let Some((rate, tagged)) = rate else {
-                let at = section
-                    .link
-                    .as_ref()
-                    .map(|link| link.at)
-                    .or(section.layer.as_ref().map(|layer| layer.at));
-                d.error(at.unwrap_or(section.place), "there is no Ethernet with this name")
-                    .hint("layer: ethernet counts octets on the segment of the sender, or of link: 10Mbps, 100Mbps or 1Gbps")
-                    .rests_in(section.place, ["layer", "link", "from"]);
-                return None;
-            };
-            Some(LoadOf::Ethernet { rate, tagged })
-        }
-        Layer::Cells => {
-            let link = match &section.link {
-                Some(name) => events::link(name, lab, d)?,
-                None => lab
-                    .links
-                    .iter()
-                    .position(|link| {
-                        link.ends[0].node == flow.from || link.ends[1].node == flow.from
-                    })
-                    .map(crate::model::LinkId)?,
-            };
-            let elan = lab.node(flow.from).lecs().first()?.elan;
-            Some(LoadOf::Cells {
-                link,
-                rate: lab.link(link).rate,
-                overhead: lab.elan(elan).overhead(),
-            })
-        }
-    }
-}
-
-/// The rates that an Ethernet has.
-fn ethernet_rate(text: &str) -> Option<u64> {
-    crate::units::bit_rate(text)
-        .ok()
-        .filter(|rate| matches!(rate, 10_000_000 | 100_000_000 | 1_000_000_000))
-}
-
 fn udp(size: usize, packets: PacketRate, poisson: bool) -> FlowKind {
     let given = GivenRate::Packets(1e9 / packets.mean_gap());
     FlowKind::Udp {
@@ -398,13 +337,20 @@ fn fits_mtu(flow: &Flow, frame: usize, at: Span, lab: &Lab, d: &mut Diagnostics)
         return true;
     };
     let most = most_frame(mtu);
+    let classical = |(node, _): &(NodeId, _)| {
+        let elan = lab.node(*node).lecs().first().map(|lec| lab.elan(lec.elan));
+        elan.is_some_and(|elan| elan.clip.is_some())
+    };
+    let more = match ends {
+        [(_, Some(_)), _] | [_, (_, Some(_))] => "an Ethernet segment carries no larger ones",
+        ends if ends.iter().any(classical) => "'mtu:' of the Classical IP subnet allows more",
+        _ => "'mtu:' of the ELAN allows more",
+    };
     d.error(
         at,
         format!("a frame of {frame} octets does not fit the MTU of {mtu}"),
     )
-    .hint(format!(
-        "{most} octets are the most here; 'mtu:' of the ELAN allows more"
-    ))
+    .hint(format!("{most} octets are the most here; {more}"))
     .rests_on(["lane/elans/*/mtu", "clip/*/mtu"]);
     false
 }

@@ -5,6 +5,7 @@
 //! without it, so that a mistake is not reported twice.
 
 mod atm;
+mod capacity;
 mod clip;
 mod cpu;
 mod direct;

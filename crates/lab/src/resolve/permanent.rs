@@ -133,14 +133,14 @@ fn useless_policer(what: Policing, at: Span, qos: &Qos, d: &mut Diagnostics) {
     }
     let text = match qos.tx.category.or(qos.rx.category) {
         Some(ServiceCategory::Ubr) | None => {
-            "police has no effect on best effort, which has no contract"
+            "police has no effect on best effort without a peak rate"
         }
         _ => {
             "police has no effect on this contract: it has no peak rate, or its rate follows the network"
         }
     };
     d.warning(at, text)
-        .hint("pcr: 10000, or qos: 'cbr:max_pcr=10000', make one");
+        .hint("for example pcr: 10000, qos: 'cbr:max_pcr=10000', or qos: 'ubr:max_pcr=10000' with police: all");
 }
 
 /// True if the end system is attached to a switch, or to another end system.
@@ -201,7 +201,7 @@ fn ends(
 }
 
 fn traffic(file: &PvcFile, d: &mut Diagnostics) -> Qos {
-    if let Some(pcr) = file.pcr.as_ref().filter(|pcr| pcr.get() == 0) {
+    if let Some(pcr) = file.pcr.as_ref().filter(|pcr| pcr.value.0 == 0) {
         d.error(pcr.at, "a peak rate is at least 1 cell/s")
             .hint("leave pcr out for best effort");
     }
@@ -226,7 +226,7 @@ fn traffic(file: &PvcFile, d: &mut Diagnostics) -> Qos {
     }
     let mut qos = match (&file.pcr, &file.qos) {
         (None, None) => Qos::ubr(MAX_SDU),
-        (Some(pcr), None) => Qos::cbr(pcr.get().try_into().unwrap_or(u32::MAX), MAX_SDU),
+        (Some(pcr), None) => Qos::cbr(pcr.value.0.try_into().unwrap_or(u32::MAX), MAX_SDU),
         (None, Some(qos)) => qos.value.0,
         (Some(_), Some(qos)) => {
             d.error(qos.at, "one of 'pcr' and 'qos'");
@@ -349,6 +349,13 @@ fn direct(file: &PvcFile, lab: &Lab, ends: [(NodeId, Vc); 2], d: &mut Diagnostic
     }
     if let Some(police) = file.police.as_ref().filter(|given| !given.value.0.is_off()) {
         d.warning(police.at, "'police' has no effect: this link has no switch");
+    }
+    if let Some(queue) = &file.queue {
+        d.warning(
+            queue.place,
+            "'queue' has no effect: this link has no switch",
+        )
+        .hint("the adapters of hosts shape by the contract");
     }
     Some(made(file, ends, Vec::new(), d))
 }

@@ -5,6 +5,7 @@ use crate::field::Table;
 use crate::file::{LabFile, LinkFile, LinkOptions, PathId, PvcFile, QueuesFile, TunnelFile};
 use crate::model::{Lab, LinkId, NodeKind, Pvc, Queues};
 use aerostat_node::atm::police::DEFAULT_CDVT;
+use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::atm::{Discipline, PathConfig};
 use aerostat_node::switch::{PortConfig, QueueParams};
 use aerostat_proto::Duration;
@@ -29,7 +30,7 @@ pub(super) fn tunnels(table: Option<&Table<PathId, TunnelFile>>) -> Vec<PathConf
     let entries = table.map_or(&[][..], |table| &table.0);
     let of = |(vpi, file): &(crate::field::At<PathId>, TunnelFile)| PathConfig {
         vpi: vpi.value.0,
-        pcr: u32::try_from(file.pcr.value).unwrap_or(u32::MAX),
+        pcr: u32::try_from(file.pcr.value.0).unwrap_or(u32::MAX),
         cdvt: file.cdvt.as_ref().map_or(DEFAULT_CDVT, |time| time.value.0),
     };
     entries.iter().map(of).collect()
@@ -161,14 +162,14 @@ fn carries(lab: &Lab, id: LinkId, tunnels: &Tunnels, d: &mut Diagnostics) {
     let most = u64::from(PortConfig::admits(link.rate));
     let mut sum: u64 = 0;
     for (vpi, tunnel) in &tunnels.0 {
-        if tunnel.pcr.value == 0 {
+        if tunnel.pcr.value.0 == 0 {
             d.error(tunnel.pcr.at, "a peak rate is at least 1 cell/s");
         }
         if let Some(cdvt) = tunnel.cdvt.as_ref().filter(|cdvt| cdvt.value.0 > MAX_CDVT) {
             d.error(cdvt.at, "a tolerance is at most 1s");
         }
         let before = sum;
-        sum = sum.saturating_add(tunnel.pcr.value);
+        sum = sum.saturating_add(tunnel.pcr.value.0);
         if sum > most && before <= most {
             let text = format!(
                 "link {} cannot carry tunnel {}: the tunnels need {sum} cells/s of {most}",
@@ -211,12 +212,31 @@ pub(super) fn of_connection(file: &PvcFile, pvc: &Pvc, lab: &Lab, d: &mut Diagno
                 .iter()
                 .any(|port| port.scheduler == Some(Discipline::Weighted)))
     {
-        let text = match guaranteed {
-            true => "weight has no effect on CBR and VBR, which have their rates",
-            false => "weight has no effect: no port on the way serves by weight",
-        };
-        d.warning(at, text)
+        if guaranteed {
+            d.warning(
+                at,
+                "weight has no effect on CBR and VBR, which have their rates",
+            )
+            .hint("weights share what is left among ABR, GFR and UBR: leave it out here");
+        } else {
+            d.warning(
+                at,
+                "weight has no effect: no port on the way serves by weight",
+            )
             .hint("'queues: { scheduler: weighted }' at a switch or a link makes weights count");
+        }
+    }
+    let rate = |traffic| Shaper::new(traffic).is_some();
+    if queue.shape
+        && !rate(&pvc.qos.tx)
+        && !rate(&pvc.qos.rx)
+        && let Some(at) = section.given.at("shape")
+    {
+        d.warning(
+            at,
+            "shape has no effect: the contract has no rate to shape to",
+        )
+        .hint("for example qos: 'ubr:max_pcr=10000'");
     }
 }
 

@@ -231,7 +231,7 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("pdus_out", "AAL5 PDUs of which the last cell was sent"),
             count("cells_waiting", "cells that wait at the end"),
             count("cells_peak", "most cells that waited at a time"),
-            count("cells_limit", "most cells that the queue holds"),
+            count("cells_limit", "most cells that the queue holds, but for the last cell of a frame, which may be one more"),
             count("dropped_overflow", "cells dropped because the queue or the port's buffer was full"),
             count("dropped_early_discard", "cells of whole frames dropped because the queue was long when the frame began"),
             count("dropped_partial_discard", "the other cells of frames that had lost one"),
