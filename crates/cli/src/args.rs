@@ -473,7 +473,8 @@ impl InspectFormat {
 #[command(after_help = "\
 Every packet is recorded once, when it has entered the link; what the port in front of the link discards is not there. Its
 direction is seen from the link's first node. With --both-ends each end is an interface of its own: a packet that arrives is
-there twice, and what a switch or host discards on arrival can be seen.
+there twice, and what a switch or host discards on arrival can be seen. With --cells, cells from outside the lab have the
+times that policers use: those of a line of the link's rate.
 
 Examples:
   aerostat capture -w campus.pcapng

@@ -10,11 +10,13 @@
 //! cells, each with its own time on the line.
 //!
 //! **When.** The network in real time moves the cells of a turn as a run. The time of a PDU is when the first cell of
-//! its last run leaves the port.
+//! its last run leaves the port. Single cells of a run follow each other at the rate of the line. Single cells from
+//! outside the lab have the times at which the policer there counts them (`outside/bucket.rs`): many PDUs can come in
+//! one read, and a line of that rate brings their cells one after another. So a recording shows what a policer judged.
 //!
 //! Packets that a slow client does not take are left out, and an interface statistics block reports their number.
 
-use aerostat_lab::model::{Lab, LinkId};
+use aerostat_lab::model::{Lab, LinkId, NodeKind};
 use aerostat_lab::plant::LineId;
 use aerostat_node::atm::{CellRate, CellRun, DropReason, Pdu};
 use aerostat_proto::{Duration, Instant};
@@ -84,12 +86,25 @@ pub struct Form {
     pub cells: bool,
 }
 
+/// An interface of a capture.
+#[derive(Clone, Copy, Debug)]
+struct Tap {
+    end: End,
+    id: InterfaceId,
+    /// Rate of the link.
+    rate: CellRate,
+    /// Delay of the cable.
+    delay: Duration,
+    /// Whether each end of the link is outside the lab.
+    outside: [bool; 2],
+}
+
 #[derive(Debug)]
 struct Capture {
     file: PcapNg<Vec<u8>>,
     form: Form,
-    /// The interfaces. A link with one tap has one, for its first end. The rate is that of the link.
-    interfaces: Vec<(End, InterfaceId, CellRate)>,
+    /// The interfaces. A link with one tap has one, for its first end.
+    interfaces: Vec<Tap>,
     chunks: SyncSender<Vec<u8>>,
     epoch_ns: u64,
     dropped: u64,
@@ -117,7 +132,6 @@ impl Captures {
         };
         for &link in links {
             let model = lab.link(link);
-            let rate = model.rate;
             let sides: &[usize] = if form.both_ends { &[0, 1] } else { &[0] };
             for &side in sides {
                 let (here, there) = (model.ends[side], model.ends[1 - side]);
@@ -136,8 +150,17 @@ impl Captures {
                         ),
                     ),
                 };
-                let id = file.interface(kind, &called, &about)?;
-                interfaces.push((End { link, side }, id, rate));
+                let outside = model.ends.map(|end| {
+                    let kind = &lab.node(end.node).kind;
+                    matches!(kind, NodeKind::Outside(_))
+                });
+                interfaces.push(Tap {
+                    end: End { link, side },
+                    id: file.interface(kind, &called, &about)?,
+                    rate: model.rate,
+                    delay: model.delay,
+                    outside,
+                });
             }
         }
         let (chunks, receiver) = sync_channel(STREAM_DEPTH);
@@ -226,7 +249,8 @@ impl Captures {
     ) {
         let mut taps = self.running.iter();
         let tap = taps.find_map(|capture| capture.tap(end, direction));
-        let time = |cells: u16| tap.map_or(Duration::ZERO, |(.., rate)| rate.time_of(cells.into()));
+        let rate = tap.map(|(tap, _)| tap.rate);
+        let time = |cells: u16| rate.map_or(Duration::ZERO, |rate| rate.time_of(cells.into()));
         for single in run.clone().singles() {
             self.packet(end, direction, &single, dropped, now);
             now += time(single.count);
@@ -308,9 +332,33 @@ impl Captures {
     }
 }
 
+impl Tap {
+    /// The times of the cells of a run that passes `end`; the first one passes at `now`. Cells from outside the lab
+    /// have the times that policers use, shifted by the delay of the cable at its far end.
+    fn times(
+        &self,
+        end: End,
+        direction: Direction,
+        run: &CellRun,
+        now: Instant,
+    ) -> impl Iterator<Item = Instant> {
+        let (source, delay) = match direction {
+            Direction::Sent => (end.side, Duration::ZERO),
+            Direction::Received => (1 - end.side, self.delay),
+        };
+        let outside = self.outside.get(source) == Some(&true);
+        let given = run.times().filter(|_| outside);
+        let (first, rate) = (run.first(), self.rate);
+        (0..run.count).map(move |index| match &given {
+            Some(times) => times.of(first.saturating_add(index)) + delay,
+            None => now + rate.time_of(index.into()),
+        })
+    }
+}
+
 impl Capture {
     /// The interface that records packets at an end in a direction, with the direction as the interface sees it.
-    fn tap(&self, end: End, direction: Direction) -> Option<(InterfaceId, Direction, CellRate)> {
+    fn tap(&self, end: End, direction: Direction) -> Option<(&Tap, Direction)> {
         let (stands_for, seen) = match (self.form.both_ends, direction) {
             (true, _) => (end, direction),
             (false, Direction::Received) => return None,
@@ -318,8 +366,8 @@ impl Capture {
             (false, Direction::Sent) => (End { side: 0, ..end }, Direction::Received),
         };
         let mut taps = self.interfaces.iter();
-        let &(_, interface, rate) = taps.find(|(at, _, _)| *at == stands_for)?;
-        Some((interface, seen, rate))
+        let tap = taps.find(|tap| tap.end == stands_for)?;
+        Some((tap, seen))
     }
 
     /// Records the cells of a run; false if the client has closed the connection.
@@ -331,19 +379,19 @@ impl Capture {
         dropped: Option<DropReason>,
         now: Instant,
     ) -> bool {
-        let Some((interface, direction, rate)) = self.tap(end, direction) else {
+        let Some((&tap, seen)) = self.tap(end, direction) else {
             return true;
         };
-        let time_ns = self.epoch_ns + now.as_nanos();
+        let interface = tap.id;
         let dropped = dropped.map(|reason| reason.text());
-        self.tell_missing(interface, time_ns);
-        let after = |cells| u64::try_from(rate.time_of(cells).as_nanos()).unwrap_or(u64::MAX);
+        self.tell_missing(interface, self.epoch_ns + now.as_nanos());
         let cells = run.to_cells();
-        let written = cells.iter().zip(0..).try_for_each(|(cell, index)| {
+        let times = tap.times(end, direction, run, now);
+        let written = cells.iter().zip(times).try_for_each(|(cell, at)| {
             self.file.cell(&CapturedCell {
                 interface,
-                time_ns: time_ns.saturating_add(after(index)),
-                direction,
+                time_ns: self.epoch_ns.saturating_add(at.as_nanos()),
+                direction: seen,
                 cell,
                 dropped,
             })
@@ -359,7 +407,7 @@ impl Capture {
         (vc, done): (Vc, &Assembled<Option<DropReason>>),
         now: Instant,
     ) -> bool {
-        let Some((interface, direction, _)) = self.tap(end, direction) else {
+        let Some((&Tap { id: interface, .. }, direction)) = self.tap(end, direction) else {
             return true;
         };
         let time_ns = self.epoch_ns + now.as_nanos();

@@ -19,7 +19,7 @@ until: 6s
 ";
 
 /// For each packet of a pcapng file: whether the first end sent it, its time in nanoseconds, its octets.
-fn packets(file: &[u8]) -> Vec<(bool, u64, usize)> {
+pub(super) fn packets(file: &[u8]) -> Vec<(bool, u64, usize)> {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
     let (mut at, mut seen) = (0, Vec::new());
     while at < file.len() {

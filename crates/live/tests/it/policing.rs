@@ -1,8 +1,11 @@
 //! Policers in real time: conforming cells pass, however they are moved; other cells are lost as the contract says.
 
+use super::captures::packets;
 use super::{Run, seconds};
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
+use aerostat_lab::model::LinkId;
+use aerostat_live::capture::Form;
 use aerostat_node::atm::{Arrivals, CellRate, CellRun, Pdu};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::Vc;
@@ -106,4 +109,63 @@ fn a_peer_outside_that_does_not_shape_keeps_its_contract_on_the_average() {
     // A contract's own tolerance is used if given: of 20 cells in 54 us, 1 ms lets three pass.
     let text = OUTSIDE.replace("CONTRACT", "cbr:max_pcr=2000,max_cdv=1000");
     assert_eq!(from_outside(&text, 100, 950)[0], (4000, 3400));
+}
+
+/// The recorded cells of the link to `peer`, which sends PDUs of 1 to 41 cells, up to five of them together: whether
+/// the first end sent them, and the times. Then what the policers have counted.
+fn recorded(lab: &Lab, both_ends: bool) -> (Vec<(bool, u64)>, Vec<(u64, u64)>) {
+    let builder = Builder::new(lab, 7, Flavour::Embedded);
+    let mut run = Run::start(lab, &builder, Duration::ZERO);
+    let peer = lab.find("peer").unwrap();
+    run.world.outside_link(peer, true, run.now);
+    let form = Form {
+        both_ends,
+        cells: true,
+    };
+    let link = lab.links.iter().position(|link| link.name == "peer-s1");
+    let captures = &mut run.world.captures;
+    let chunks = captures.start(lab, &[LinkId(link.unwrap())], form, 0);
+    let chunks = chunks.unwrap();
+    let (mut line, mut file) = (Arrivals::new(CellRate::OC3), Vec::new());
+    for n in 0_u64..60 {
+        let at = Instant::from_nanos(n * 7_919_333 + n % 7 * 613_111);
+        run.until(at);
+        for pdu in 0..n % 5 + 1 {
+            let octets = vec![7; 40 + 480 * pdu as usize];
+            let cells = CellRun::whole(Pdu::new(octets), Vc::new(0, 100));
+            let timing = line.take(cells.count.into(), at);
+            run.world.outside_cells(peer, cells.timed(timing), at);
+        }
+        file.extend(chunks.try_iter().flatten());
+    }
+    run.until(seconds(1));
+    file.extend(chunks.try_iter().flatten());
+    assert_eq!(run.world.captures.dropped(), 0, "the recording is whole");
+    let cells = packets(&file).into_iter();
+    (cells.map(|cell| (cell.0, cell.1)).collect(), policed(&run))
+}
+
+/// Many PDUs come in one read, so a recording of their cells must have the times that the policer uses. The count is
+/// that of the continuous-state leaky bucket, in nanoseconds times the rate; the policer uses virtual scheduling.
+#[test]
+fn a_recording_of_cells_from_outside_shows_what_the_policer_judged() {
+    let rate = 20_000;
+    let lab = lab(&OUTSIDE.replace("CONTRACT", "cbr:max_pcr=20000,max_cdv=1000"));
+    let (cells, counted) = recorded(&lab, false);
+    let (mut level, mut last, mut came, mut above) = (0_u64, 0, 0, 0);
+    for &(_, time) in cells.iter().filter(|(sent, _)| *sent) {
+        came += 1;
+        let drained = level.saturating_sub((time - last) * rate);
+        if drained > 1_000_000 * rate {
+            above += 1;
+        } else {
+            (level, last) = (drained + 1_000_000_000, time);
+        }
+    }
+    assert_eq!(counted[0], (came, above));
+    assert!(above > 300 && came > above + 300, "{above} of {came}");
+    // With a tap at both ends the same cells arrive 5 µs later, by the same clock.
+    let arrivals: Vec<_> = recorded(&lab, true).0;
+    let arrive = |time: u64| arrivals.contains(&(false, time + 5000));
+    assert!(cells.iter().all(|(sent, time)| !sent || arrive(*time)));
 }
