@@ -7,30 +7,41 @@
 //! socket or a program of a lab. It has a sending half (`sender.rs`, with the window in `window.rs`) and a receiving
 //! half (`receiver.rs`) that know nothing of each other; ACK and NAK of one direction travel in the other. A message
 //! is accepted as a whole ([`Input::Send`]), cut into packets of at most the MTU, and given out as a whole
-//! ([`Atp::take`]). Message boundaries stay. What waits is bounded: [`Params::send_limit`] here,
-//! [`Params::receive_limit`] there, with one incomplete message of [`Params::max_message`] beside it.
+//! ([`Atp::take`]). Message boundaries stay.
 //!
-//! **States.** Open, closing (no new messages; what is accepted is still sent), closed ([`Event::Closed`] or
-//! [`Event::Failed`]). Complete messages can be read in each of them.
+//! **Limits.** [`Params::send_limit`] bounds what waits for its first transmission. Beside it the sender keeps the
+//! octets of the messages that are in its window: each of them until its last packet is acknowledged. The receiver
+//! takes no new message and no packet behind a gap once [`Params::receive_limit`] octets wait for its user; the
+//! message that has begun may grow to [`Params::max_message`] beside them, and the packet that all others wait for
+//! finds room always if the user reads. Packets are kept up to [`MAX_WINDOW`] ahead, and 64 missing ones are asked for
+//! at a time.
+//!
+//! **States.** Open, closing (no new messages; what is accepted is still sent), closed ([`Event::Closed`]), failed
+//! ([`Event::Failed`]). Complete messages can be read in each of them. A closed end acknowledges what it had received
+//! when the peer repeats it, for as long as the owner keeps the connection below.
 //!
 //! **Timers.** A retransmission timer for each packet (500 ms, fixed) or, in the adaptive profile, for the oldest one
-//! (from measured round trips, doubled after each expiry); the time that a close may take (ten timers). The adaptive
-//! receiver holds an ACK back for [`Params::ack_delay`] at most, and repeats NAKs.
+//! (from measured round trips, doubled after each expiry until a round trip is measured again); the time that a close
+//! waits for a new ACK (ten timers). The adaptive receiver holds an ACK back for [`Params::ack_delay`] at most, and
+//! repeats NAKs [`Params::retransmissions`] times.
 //!
 //! **Standards.** Z. Yang, *ATP Implementation and Performance*, report for a master's project, University of Hawaii,
 //! 1999. The report's basis (X. Hu and Z. Jia, *A Reliable Transport Protocol over ATM*, 1998) was not available. Wire
 //! format: [`aerostat_wire::atp`].
 //!
 //! **Not implemented.** Negotiation: both ends must have the same profile and MTU. Flow control on the wire: a
-//! receiver whose user does not read drops new messages without an ACK, and the sender's retransmissions end the
-//! connection.
+//! receiver whose user does not read drops new messages without an ACK, and the sender's timers end the connection.
+//! Restart of one end: nothing on the wire tells a new connection from an old one, so the owner begins both ends anew
+//! (a released call does this; at a permanent connection it is the user's duty).
 //!
 //! **Deviations.** The report says nothing about the following points; the choices are Aerostat's own. Numbers begin
-//! with 0 and wrap at 2³⁰. A NAK is for one packet and is repeated after the time of the retransmission timer at the
-//! earliest, and a packet is repeated once in half a round trip at most. A connection fails after ten retransmissions
-//! of one packet. Round trips of packets that were sent twice are not measured (Karn's rule). An expired timer takes
-//! an eighth from the window, once for each round trip. Quick start doubles the window for each round trip until a
-//! round trip is 1.5 times the shortest, or begins with half of what the contract's rate needs.
+//! with 0 and wrap at 2³⁰. A NAK is for one packet. It is repeated at the earliest after the time of the retransmission
+//! timer, with the next packet that comes; in the adaptive profile after two of the times that a NAK took to bring its
+//! packet. The first NAK of a packet is answered at once, others once in half a round trip. A connection fails when the
+//! timer of one packet has expired more than ten times. Round trips of packets that were sent twice are not measured
+//! (Karn's rule), and CARD decides nothing without a measurement. An expired timer takes an eighth from the window,
+//! once for each round trip. Quick start doubles the window for each round trip until a round trip is 1.5 times the
+//! shortest, or begins with half of what the contract's rate needs.
 
 mod params;
 mod receiver;
@@ -48,7 +59,7 @@ use receiver::Receiver;
 use sender::{Out, Sender};
 use std::collections::VecDeque;
 
-/// Retransmission timers that a close may take.
+/// Retransmission timers that a close waits for a new acknowledgement.
 const CLOSE_TIMERS: u32 = 10;
 
 /// Inputs of [`Atp`].
@@ -89,11 +100,11 @@ pub enum Event {
 /// Why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A packet was sent again so often.
+    /// The timer of a packet expired more often than this.
     Retransmissions(u32),
     /// The peer's message is longer than this limit, octets.
     TooLong(usize),
-    /// Not everything was acknowledged in the time that a close may take.
+    /// While the connection was closing, no new acknowledgement came in the time that may pass between two.
     Close,
     /// The connection below was released while messages were under way.
     Released,
@@ -104,7 +115,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Retransmissions(times) => write!(
                 f,
-                "a packet was sent again {times} times without an acknowledgement"
+                "a packet was sent again after {times} timers without an acknowledgement"
             ),
             Self::TooLong(limit) => {
                 write!(
@@ -114,7 +125,7 @@ impl fmt::Display for Failure {
             }
             Self::Close => write!(
                 f,
-                "the peer did not acknowledge everything before the close timed out"
+                "the peer acknowledged nothing new until the close timed out"
             ),
             Self::Released => write!(
                 f,
@@ -136,7 +147,7 @@ pub enum Refusal {
         /// Octets of the longest message.
         limit: usize,
     },
-    /// Too much waits already. The message may be sent again after [`Event::Drained`].
+    /// Too much waits already. The message will be taken when less waits, at the latest after [`Event::Drained`].
     Full {
         /// Octets that wait.
         waiting: usize,
@@ -207,6 +218,8 @@ crate::counters! {
         pub malformed: u64,
         /// SDUs that came after the end of the connection.
         pub late: u64,
+        /// Packets and numbers that were looked at: a measure of the work.
+        pub steps: u64,
     }
 }
 
@@ -217,7 +230,7 @@ pub struct Snapshot {
     pub window_eighths: u32,
     /// Packets that were sent and are not acknowledged.
     pub outstanding: u32,
-    /// Octets that wait for their first transmission.
+    /// Octets that wait for their first transmission. Each message counts 64 octets more.
     pub waiting: usize,
     /// Smoothed round trip.
     pub round_trip: crate::Duration,
@@ -226,14 +239,17 @@ pub struct Snapshot {
     /// Octets that the receiving half keeps: those messages, the incomplete one, packets behind gaps. Each message and
     /// packet counts 64 octets more.
     pub kept: usize,
+    /// Missing packets that the receiving half asks for.
+    pub asked: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// Until this time.
+    /// Until this time, unless a packet is acknowledged before.
     Closing(Instant),
     Closed,
+    Failed,
 }
 
 /// One end of a connection.
@@ -281,6 +297,7 @@ impl Atp {
             round_trip: self.sender.smoothed(),
             unread_messages,
             kept: unread + self.receiver.incomplete(),
+            asked: self.receiver.asked(),
         }
     }
 
@@ -301,7 +318,12 @@ impl Atp {
         };
         match pdu {
             Pdu::Data { seq, last, octets } => receiver.data((seq, last, octets), params, now, out),
-            Pdu::Ack(seq) => sender.acknowledged(seq, params, now, out),
+            Pdu::Ack(seq) => {
+                let new = sender.acknowledged(seq, params, now, out);
+                if let (State::Closing(until), true) = (&mut self.state, new) {
+                    *until = now + params.timer * CLOSE_TIMERS;
+                }
+            }
             Pdu::Nak(seq) => {
                 out.counters.naks_received += 1;
                 sender.asked_again(seq, params, now, out);
@@ -309,18 +331,37 @@ impl Atp {
         }
     }
 
+    /// An SDU after the end. The peer repeats a packet whose ACK was lost, and its connection would fail without need.
+    fn late(&mut self, sdu: &[u8]) {
+        let counters = &mut self.out.counters;
+        counters.late += 1;
+        if self.state == State::Closed
+            && sdu.len() <= self.params.mtu
+            && let Ok(Pdu::Data { seq, .. }) = Pdu::decode(sdu)
+            && let Some(ack) = self.receiver.answer(seq)
+        {
+            counters.acks_sent += 1;
+            self.out.sdus.push_back(ack.encode());
+        }
+    }
+
+    const fn ended(&self) -> bool {
+        matches!(self.state, State::Closed | State::Failed)
+    }
+
     /// Does what follows from a step: sends more, tells the user, ends the connection.
     fn go_on(&mut self, messages: u64, idle: bool, now: Instant) {
-        if self.state == State::Closed {
+        if self.ended() {
             return;
+        }
+        // What was complete before a failure can be read.
+        if self.out.counters.messages_received > messages {
+            self.events.push_back(Event::Readable);
         }
         if let Some(failure) = self.out.failed.take() {
             return self.end(Event::Failed(failure));
         }
         self.sender.send(&self.params, now, &mut self.out);
-        if self.out.counters.messages_received > messages {
-            self.events.push_back(Event::Readable);
-        }
         if self.sender.is_idle() {
             if !idle {
                 self.events.push_back(Event::Drained);
@@ -332,7 +373,10 @@ impl Atp {
     }
 
     fn end(&mut self, event: Event) {
-        self.state = State::Closed;
+        self.state = match event {
+            Event::Failed(_) => State::Failed,
+            _ => State::Closed,
+        };
         self.sender = Sender::new(&self.params);
         self.receiver.abandon();
         self.events.push_back(event);
@@ -352,7 +396,7 @@ impl Machine for Atp {
                 self.out.counters.messages_sent += 1;
             }
             (Input::Send(_), _) => return Err(Refusal::Closed),
-            (Input::Sdu(_), State::Closed) => self.out.counters.late += 1,
+            (Input::Sdu(sdu), State::Closed | State::Failed) => self.late(sdu),
             (Input::Sdu(sdu), _) => self.sdu(sdu, now),
             (Input::Close, State::Open) => {
                 self.state = State::Closing(now + self.params.timer * CLOSE_TIMERS);
@@ -368,7 +412,7 @@ impl Machine for Atp {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        if self.state == State::Closed {
+        if self.ended() {
             return;
         }
         let (messages, idle) = (self.out.counters.messages_received, self.sender.is_idle());
@@ -389,7 +433,7 @@ impl Machine for Atp {
         let own = match self.state {
             State::Open => None,
             State::Closing(until) => Some(until),
-            State::Closed => return None,
+            State::Closed | State::Failed => return None,
         };
         let halves = self
             .sender

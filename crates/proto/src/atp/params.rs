@@ -32,13 +32,14 @@ crate::parameters! {
         max_window: u32 = 256, 1..=MAX_WINDOW;
         /// Time after which an unacknowledged packet is sent again. The adaptive profile begins with it.
         timer: Duration = ms(500), ms(1)..=ms(60_000);
-        /// Retransmissions of one packet before the connection fails.
+        /// Expired timers of one packet before the connection fails; also NAKs for one packet.
         retransmissions: u32 = 10, 1..=1000;
         /// Round trip that is assumed before the first one is measured.
         initial_round_trip: Duration = ms(100), Duration::from_micros(1)..=ms(60_000);
-        /// Octets that the receiver keeps: messages that the user has not read, and packets behind a gap.
+        /// Octets of messages that the user has not read, and of packets behind a gap, beyond which the receiver
+        /// takes no new message and no packet behind a gap. A message that has begun is taken to its end.
         receive_limit: Octets = Octets(16 << 20), Octets(64 << 10)..=Octets(1 << 30);
-        /// Octets that may wait for their first transmission.
+        /// Octets that may wait for their first transmission; each message counts 64 octets more.
         send_limit: Octets = Octets(256 << 20), Octets(64 << 10)..=Octets(1 << 31);
         /// Octets of the longest message.
         max_message: Octets = Octets(128 << 20), Octets(1 << 10)..=Octets(1 << 31);
@@ -59,10 +60,20 @@ crate::parameters! {
     }
 }
 
-/// Largest window, packets. Comparisons of numbers and the receiver's memory depend on it.
-pub const MAX_WINDOW: u32 = 1 << 15;
+/// Largest window, packets. Comparisons of numbers, the receiver's memory and the longest burst depend on it: an ACK, or
+/// timers that were started at once, may let go of a whole window.
+pub const MAX_WINDOW: u32 = 1 << 12;
+
+/// What a message or a packet takes besides its octets. Without it, empty messages would take no room.
+pub(super) const OVERHEAD: usize = 64;
 
 impl Params {
+    /// Octets of the longest message that is taken for transmission: [`Self::max_message`], or what
+    /// [`Self::send_limit`] leaves for it.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        self.max_message.0.min(self.send_limit.0 - OVERHEAD)
+    }
     /// Octets of a message in a full packet.
     #[must_use]
     pub const fn data(&self) -> usize {

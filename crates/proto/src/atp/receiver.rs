@@ -1,18 +1,17 @@
 //! The receiving half of a connection: packets become messages, gaps are asked for.
+//!
+//! A packet far ahead opens a gap of thousands. Only the lowest missing numbers are asked for ([`MOST_ASKED`]); each
+//! that comes makes place for the next one. So a gap costs what was received, not what its numbers promise.
 
+use super::params::OVERHEAD;
 use super::sender::{BASE, Out, SPAN, number, wire};
 use super::{Failure, Params, Profile};
-use crate::{Duration, Instant};
+use crate::{Deadlines, Duration, Instant};
 use aerostat_wire::atp::{Pdu, Seq30};
 use std::collections::{BTreeMap, VecDeque};
 
-/// NAKs for one packet that comes: a packet far ahead may open a gap of thousands, and the next packets tell the rest.
-const MOST_NAKS: usize = 64;
-
-/// Adaptive profile: time between two such bursts of NAKs.
-const NAK_PAUSE: Duration = Duration::from_micros(100);
-/// What a message or a packet takes besides its octets. Without it, empty messages would take no room.
-const OVERHEAD: usize = 64;
+/// Missing packets that are asked for at a time.
+pub(super) const MOST_ASKED: usize = 64;
 
 /// The receiving half.
 #[derive(Debug)]
@@ -24,8 +23,12 @@ pub(super) struct Receiver {
     /// Packets behind a gap.
     ahead: BTreeMap<u64, (bool, Vec<u8>)>,
     ahead_octets: usize,
-    /// Numbers that are missing, with the time of the last NAK and the number of NAKs.
-    missing: BTreeMap<u64, Option<(Instant, u32)>>,
+    /// The lowest missing numbers, with the time of the last NAK and the number of NAKs.
+    asked: BTreeMap<u64, (Instant, u32)>,
+    /// Missing numbers from here on are not in [`Self::asked`].
+    sought: u64,
+    /// When their next NAKs are due. The report's profile sends them with the next packet that comes.
+    naks: Deadlines<u64>,
     /// The message that is not complete.
     assembly: Vec<u8>,
     /// False between the last packet of a message and the first of the next one.
@@ -38,8 +41,6 @@ pub(super) struct Receiver {
     ack_at: Option<Instant>,
     /// Adaptive profile: the time from a NAK to its packet.
     repair: Duration,
-    /// When the next NAK is due; the report's profile sends it with the next packet that comes.
-    nak_at: Option<Instant>,
     adaptive: bool,
 }
 
@@ -51,7 +52,9 @@ impl Receiver {
             end: first,
             ahead: BTreeMap::new(),
             ahead_octets: 0,
-            missing: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            sought: first,
+            naks: Deadlines::default(),
             assembly: Vec::new(),
             begun: false,
             ready: VecDeque::new(),
@@ -59,13 +62,12 @@ impl Receiver {
             held: 0,
             ack_at: None,
             repair: params.initial_round_trip,
-            nak_at: None,
             adaptive: params.profile == Profile::Adaptive,
         }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let nak_at = self.nak_at.filter(|_| self.adaptive);
+        let nak_at = self.naks.next().filter(|_| self.adaptive);
         self.ack_at.into_iter().chain(nak_at).min()
     }
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
@@ -80,12 +82,27 @@ impl Receiver {
     pub(super) fn incomplete(&self) -> usize {
         self.assembly.len() + self.ahead_octets
     }
+    /// Missing packets that are asked for now.
+    pub(super) fn asked(&self) -> usize {
+        self.asked.len()
+    }
     /// Forgets what can no longer become a message.
     pub(super) fn abandon(&mut self) {
         self.ahead.clear();
-        self.missing.clear();
+        self.asked.clear();
+        self.naks.clear();
         self.assembly = Vec::new();
-        (self.ahead_octets, self.ack_at, self.nak_at) = (0, None, None);
+        (self.ahead_octets, self.ack_at) = (0, None);
+    }
+
+    /// The connection has ended, and a data packet has come: the answer, if the packet was received before.
+    pub(super) fn answer(&self, seq: Seq30) -> Option<Pdu<'static>> {
+        let number = number(seq, self.expected);
+        let acknowledged = match self.adaptive {
+            true => self.expected - 1,
+            false => number,
+        };
+        (number < self.expected).then_some(Pdu::Ack(wire(acknowledged)))
     }
 
     /// A data packet has come.
@@ -105,27 +122,27 @@ impl Receiver {
             out.counters.out_of_window += 1;
             return;
         }
-        // A message that has begun goes on: only its end makes room.
-        let goes_on = number == self.expected && self.begun;
-        let kept = self.unread + self.ahead_octets + octets.len() + OVERHEAD;
-        if !goes_on && kept > params.receive_limit.0 {
+        // A message that has begun goes on: only its end makes room. The packet that all others wait for need not
+        // find room beside them: what is behind it is read only after it.
+        let next = number == self.expected;
+        let behind = if next { 0 } else { self.ahead_octets };
+        let kept = self.unread + behind + octets.len() + OVERHEAD;
+        if !(next && self.begun) && kept > params.receive_limit.0 {
             out.counters.no_room += 1;
             return;
         }
-        if let Some(Some((asked, 1))) = self.missing.remove(&number) {
-            self.repair = (self.repair * 7 + now.since(asked)) / 8;
+        if let Some((at, 1)) = self.asked.remove(&number) {
+            self.repair = (self.repair * 7 + now.since(at)) / 8;
         }
-        if self.end < number {
-            self.missing
-                .extend((self.end..number).map(|gap| (gap, None)));
-            self.nak_at = Some(now);
-        }
+        self.naks.set(number, None);
         self.end = self.end.max(number + 1);
         out.counters.packets_received += 1;
         let mut filled = false;
-        if number == self.expected {
+        if next {
             self.append(last, octets, params, out);
-            while let Some((last, octets)) = self.ahead.remove(&self.expected) {
+            while out.failed.is_none()
+                && let Some((last, octets)) = self.ahead.remove(&self.expected)
+            {
                 filled = true;
                 self.ahead_octets -= octets.len() + OVERHEAD;
                 self.append(last, &octets, params, out);
@@ -137,14 +154,10 @@ impl Receiver {
         if out.failed.is_some() {
             return;
         }
-        let at_once = last || filled || !self.missing.is_empty();
+        self.seek(now, out);
+        let at_once = last || filled || !self.asked.is_empty();
         self.acknowledge(number, at_once, params, now, out);
-        if self.missing.is_empty() {
-            self.nak_at = None;
-        }
-        if self.nak_at.is_some_and(|at| at <= now) {
-            self.ask(params, now, out);
-        }
+        self.ask(params, now, out);
     }
 
     /// Timers of the adaptive profile.
@@ -152,19 +165,22 @@ impl Receiver {
         if self.ack_at.is_some_and(|at| at <= now) {
             self.acknowledge(self.expected, true, params, now, out);
         }
-        if self.adaptive && self.nak_at.is_some_and(|at| at <= now) {
+        if self.adaptive {
             self.ask(params, now, out);
         }
     }
 
     /// The next packet in order.
     fn append(&mut self, last: bool, octets: &[u8], params: &Params, out: &mut Out) {
-        self.expected += 1;
-        self.begun = !last;
+        out.counters.steps += 1;
         if self.assembly.len() + octets.len() > params.max_message.0 {
             out.failed = Some(Failure::TooLong(params.max_message.0));
+            // What was cut is no message, whatever comes behind it.
+            self.assembly = Vec::new();
             return;
         }
+        self.expected += 1;
+        self.begun = !last;
         self.assembly.extend(octets);
         if last {
             let message = std::mem::take(&mut self.assembly);
@@ -198,24 +214,39 @@ impl Receiver {
         out.counters.acks_sent += 1;
     }
 
-    /// Asks for what is missing and was not asked for a while ago.
+    /// Puts the next missing numbers on the list of what is asked for. Each number is looked at once.
+    fn seek(&mut self, now: Instant, out: &mut Out) {
+        self.sought = self.sought.max(self.expected);
+        while self.asked.len() < MOST_ASKED && self.sought < self.end {
+            out.counters.steps += 1;
+            if !self.ahead.contains_key(&self.sought) {
+                self.asked.insert(self.sought, (now, 0));
+                self.naks.set(self.sought, Some(now));
+            }
+            self.sought += 1;
+        }
+    }
+
+    /// Sends the NAKs that are due. A packet is asked for no more often than a sender's timer repeats it: a sender that
+    /// lives has a timer of its own.
     fn ask(&mut self, params: &Params, now: Instant, out: &mut Out) {
         let wait = match params.profile {
             Profile::Report => params.timer,
-            Profile::Adaptive => (self.repair * 2).max(params.min_timer),
+            Profile::Adaptive => {
+                (self.repair * 2).clamp(params.min_timer, Params::RANGES.timer.max)
+            }
         };
-        let due = |asked: &Option<(Instant, u32)>| asked.is_none_or(|(at, _)| at + wait <= now);
-        let due = self.missing.iter_mut().filter(|(_, asked)| due(asked));
-        for (number, asked) in due.take(MOST_NAKS) {
-            out.sdus.push_back(Pdu::Nak(wire(*number)).encode());
+        for number in self.naks.due(now) {
+            out.counters.steps += 1;
+            let Some((at, times)) = self.asked.get_mut(&number) else {
+                self.naks.set(number, None);
+                continue;
+            };
+            (*at, *times) = (now, times.saturating_add(1));
+            let again = *times < params.retransmissions;
+            self.naks.set(number, again.then_some(now + wait));
+            out.sdus.push_back(Pdu::Nak(wire(number)).encode());
             out.counters.naks_sent += 1;
-            *asked = Some((now, asked.map_or(1, |(_, times)| times + 1)));
         }
-        let soon = now + NAK_PAUSE;
-        let next = self.missing.values().map(|asked| match asked {
-            Some((at, _)) => soon.max(*at + wait),
-            None => soon,
-        });
-        self.nak_at = next.min();
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The octets of a message are kept once, until its last packet is acknowledged. A packet is a range of them.
 
+use super::params::OVERHEAD;
 use super::window::Window;
 use super::{Counters, Failure, Params, Profile, Refusal};
 use crate::{Deadlines, Duration, Instant};
@@ -40,7 +41,10 @@ struct Packet {
     part: Range<usize>,
     /// When it was sent last.
     sent: Instant,
-    retransmissions: u32,
+    /// It was sent more than once.
+    repeated: bool,
+    /// Expired timers.
+    expiries: u32,
     acknowledged: bool,
 }
 
@@ -48,7 +52,7 @@ struct Packet {
 #[derive(Debug)]
 pub(super) struct Sender {
     messages: VecDeque<Message>,
-    /// Octets of messages that were not sent yet.
+    /// Octets of messages that were not sent yet; each message counts [`OVERHEAD`] more until its last packet is sent.
     waiting: usize,
     /// Packets from [`Self::oldest`] on.
     packets: VecDeque<Packet>,
@@ -101,16 +105,16 @@ impl Sender {
 
     /// Takes a message.
     pub(super) fn accept(&mut self, message: Vec<u8>, params: &Params) -> Result<(), Refusal> {
-        let octets = message.len();
-        if octets > params.max_message.0 {
-            let limit = params.max_message.0;
+        let (octets, limit) = (message.len(), params.longest());
+        if octets > limit {
             return Err(Refusal::TooLong { octets, limit });
         }
-        if self.waiting.saturating_add(octets) > params.send_limit.0 {
+        let more = octets + OVERHEAD;
+        if self.waiting.saturating_add(more) > params.send_limit.0 {
             let (waiting, limit) = (self.waiting, params.send_limit.0);
             return Err(Refusal::Full { waiting, limit });
         }
-        self.waiting += octets;
+        self.waiting += more;
         self.messages.push_back(Message {
             octets: message.into(),
             sent: 0,
@@ -132,11 +136,13 @@ impl Sender {
                 octets: message.octets.clone(),
                 part: start..end,
                 sent: now,
-                retransmissions: 0,
+                repeated: false,
+                expiries: 0,
                 acknowledged: false,
             };
             if end == packet.octets.len() {
                 self.messages.pop_front();
+                self.waiting -= OVERHEAD;
             }
             self.waiting -= end - start;
             let number = self.next();
@@ -151,18 +157,18 @@ impl Sender {
         }
     }
 
-    /// An ACK has come.
+    /// An ACK has come. True if it is for a packet that was not acknowledged before.
     pub(super) fn acknowledged(
         &mut self,
         seq: Seq30,
         params: &Params,
         now: Instant,
         out: &mut Out,
-    ) {
+    ) -> bool {
         let number = number(seq, self.oldest);
         if number < self.oldest || number >= self.next() {
             out.counters.acks_ignored += 1;
-            return;
+            return false;
         }
         let index = (number - self.oldest) as usize;
         let first = match params.profile {
@@ -173,8 +179,9 @@ impl Sender {
         let mut once = true;
         let mut new = false;
         for packet in self.packets.range_mut(first..=index) {
+            out.counters.steps += 1;
             new |= !packet.acknowledged;
-            once &= packet.retransmissions == 0;
+            once &= !packet.repeated;
             if !packet.acknowledged {
                 packet.acknowledged = true;
                 self.outstanding -= 1;
@@ -182,7 +189,7 @@ impl Sender {
         }
         if !new {
             out.counters.acks_ignored += 1;
-            return;
+            return false;
         }
         let sent = self.packets.get(index).map(|packet| packet.sent);
         let sample = sent.filter(|_| once).map(|sent| now.since(sent));
@@ -194,12 +201,16 @@ impl Sender {
         while self.packets.front().is_some_and(|first| first.acknowledged) {
             self.packets.pop_front();
             self.oldest += 1;
+            out.counters.steps += 1;
         }
         let next = self.next();
         self.window.acknowledged(number, sample, next);
         if params.profile == Profile::Adaptive {
             self.timers.clear();
-            self.round_trip.relax();
+            // Karn's rule again: a doubled timer stays until a round trip was measured with it.
+            if sample.is_some() {
+                self.round_trip.relax();
+            }
             if before < self.oldest && !self.packets.is_empty() {
                 let timer = self.round_trip.timer;
                 self.timers.set(self.oldest, Some(now + timer));
@@ -213,16 +224,17 @@ impl Sender {
                 }
             }
         }
+        true
     }
 
-    /// A NAK has come. A packet that was sent less than half a round trip ago is not sent again: its answer cannot have
-    /// come yet.
+    /// A NAK has come. The first NAK of a packet is answered at once. A packet that was sent again less than half a round
+    /// trip ago is not sent once more: its answer cannot have come yet.
     pub(super) fn asked_again(&mut self, seq: Seq30, params: &Params, now: Instant, out: &mut Out) {
         let number = number(seq, self.oldest);
         let index = number.checked_sub(self.oldest).map(|index| index as usize);
         let packet = index.and_then(|index| self.packets.get(index));
         let fresh = |packet: &&Packet| {
-            packet.retransmissions == 0 || now.since(packet.sent) >= self.round_trip.smoothed / 2
+            !packet.repeated || now.since(packet.sent) >= self.round_trip.smoothed / 2
         };
         match packet.filter(|packet| !packet.acknowledged).filter(fresh) {
             Some(_) => {
@@ -243,6 +255,16 @@ impl Sender {
                 self.recover = (self.next(), now);
                 self.round_trip.back_off();
             }
+            // NAKs do not count: a peer that asks is there.
+            let index = number.saturating_sub(self.oldest) as usize;
+            if let Some(packet) = self.packets.get_mut(index) {
+                packet.expiries += 1;
+                if packet.expiries > params.retransmissions {
+                    self.timers.clear();
+                    out.failed = Some(Failure::Retransmissions(params.retransmissions));
+                    return;
+                }
+            }
             self.repeat(number, params, now, out);
         }
     }
@@ -252,13 +274,8 @@ impl Sender {
         let Some(packet) = self.packets.get_mut(index) else {
             return self.timers.set(number, None);
         };
-        packet.retransmissions += 1;
-        if packet.retransmissions > params.retransmissions {
-            self.timers.clear();
-            out.failed = Some(Failure::Retransmissions(params.retransmissions));
-            return;
-        }
-        packet.sent = now;
+        (packet.repeated, packet.sent) = (true, now);
+        out.counters.steps += 1;
         out.emit(number, packet);
         out.counters.packets_repeated += 1;
         if params.profile == Profile::Report || number == self.oldest {

@@ -157,10 +157,13 @@ impl Window {
 
     /// One decision of CARD.
     fn card(&mut self) {
-        let delay = self.mean();
+        // Without a sample nothing is known: all packets of the round trip were sent twice.
+        let Some(delay) = self.mean() else {
+            return;
+        };
         let (before, now) = (self.old, self.size);
-        let smaller = match (before, delay) {
-            (Some((old, Some(old_delay))), Some(delay)) => {
+        let smaller = match before {
+            Some((old, Some(old_delay))) => {
                 let (grown, fallen) =
                     (delay > old_delay + self.tick, old_delay > delay + self.tick);
                 now > old && grown || now < old && fallen
@@ -171,7 +174,7 @@ impl Window {
             true => self.set(now - (now / 8).max(1)),
             false => self.set(now + PARTS),
         }
-        self.old = Some((now, delay));
+        self.old = Some((now, Some(delay)));
     }
 
     /// One decision by the packets that wait in queues.
@@ -226,6 +229,12 @@ mod tests {
             );
             assert_eq!(window.old, Some((now * PARTS, Some(us(delay)))));
         }
+        // Without a measurement there is no decision, and the next one goes by the last measurement.
+        let mut window = Window::new(&Params::DEFAULT, 0);
+        window.old = Some((72, Some(us(10))));
+        window.card();
+        assert_eq!(window.packets(), 10);
+        assert_eq!(window.old, Some((72, Some(us(10)))));
         // A clock that ticks tells no difference of a tick.
         let mut window = Window::new(&Params::DEFAULT, 0);
         window.old = Some((72, Some(us(10))));

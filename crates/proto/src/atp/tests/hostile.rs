@@ -42,7 +42,96 @@ fn a_packet_far_ahead_asks_for_a_bounded_number_of_packets() {
             []
         );
         assert_eq!(end.counters().out_of_window, 1);
+        assert_eq!(end.snapshot().asked, 64);
     }
+}
+
+#[test]
+fn a_gap_that_nobody_fills_is_asked_for_ten_times_and_then_left() {
+    let mut end = Atp::new(params(Profile::Adaptive));
+    give(&mut end, &data(MAX_WINDOW - 1, false, &[1]), Instant::ZERO);
+    let mut calls = 0;
+    while let Some(at) = end.poll_timeout() {
+        settle(&mut end, at);
+        calls += 1;
+        assert!(calls < 100, "timers without end");
+    }
+    let counters = *end.counters();
+    assert_eq!(counters.naks_sent, 64 * 10);
+    assert!(counters.steps < 64 * 12, "{} steps", counters.steps);
+    // Each one that comes makes place for the next.
+    for seq in 0..10 {
+        let out = give(&mut end, &data(seq, false, &[1]), Instant::from_secs(100));
+        let nak = Pdu::Nak(Seq30::new(64 + seq)).encode();
+        assert_eq!(out.last(), Some(&Output::Sdu(nak)));
+    }
+    assert_eq!(end.snapshot().asked, 64);
+}
+
+/// Each second packet opens a gap of its own.
+#[test]
+fn many_gaps_cost_no_more_than_their_packets() {
+    for profile in BOTH {
+        let mut end = Atp::new(params(profile));
+        let mut now = Instant::ZERO;
+        for seq in 0..MAX_WINDOW / 2 {
+            now += Duration::from_nanos(100);
+            give(&mut end, &data(2 * seq + 1, false, &[1]), now);
+        }
+        let counters = end.counters();
+        assert_eq!(counters.packets_received, u64::from(MAX_WINDOW) / 2);
+        assert_eq!(counters.naks_sent, 64, "{profile:?}");
+        // 64 NAKs, and the numbers up to the 64th gap.
+        assert!(counters.steps < 256, "{profile:?} {} steps", counters.steps);
+        // Now they are filled: each number is looked at once for a NAK, and once when it is in its turn.
+        for seq in 0..MAX_WINDOW / 2 {
+            give(&mut end, &data(2 * seq, false, &[1]), now);
+        }
+        let steps = end.counters().steps;
+        assert!(
+            steps < 3 * u64::from(MAX_WINDOW),
+            "{profile:?} {steps} steps"
+        );
+    }
+}
+
+/// Packets of one octet: an ACK, or timers that were started together, let go of the largest window at once.
+#[test]
+fn the_largest_window_is_within_the_law_of_bounded_output() {
+    let window = MAX_WINDOW as usize;
+    for profile in BOTH {
+        let mut end = Atp::new(Params {
+            mtu: 5,
+            initial_window: MAX_WINDOW,
+            max_window: MAX_WINDOW,
+            retransmissions: 1,
+            ..params(profile)
+        });
+        let taken = end.handle_input(Input::Send(vec![0; 3 * window]), Instant::ZERO);
+        assert_eq!(taken, Ok(()));
+        assert_eq!(settle(&mut end, Instant::ZERO).len(), window);
+        if profile == Profile::Report {
+            assert_eq!(settle(&mut end, Instant::from_millis(500)).len(), window);
+        } else {
+            let ack = Pdu::Ack(Seq30::new(MAX_WINDOW - 1)).encode();
+            assert_eq!(give(&mut end, &ack, Instant::from_millis(1)).len(), window);
+        }
+    }
+}
+
+#[test]
+fn naks_are_answered_for_as_long_as_the_peer_asks() {
+    let mut pair = Pair::new(params(Profile::Report));
+    pair.send(0, message(5, 1));
+    settle(&mut pair.ends[0], Instant::ZERO);
+    let nak = Pdu::Nak(Seq30::new(0)).encode();
+    for times in 1..=30 {
+        let now = Instant::from_millis(100 * times);
+        assert_eq!(give(&mut pair.ends[0], &nak, now).len(), 1);
+    }
+    let ack = Pdu::Ack(Seq30::new(0)).encode();
+    let out = give(&mut pair.ends[0], &ack, Instant::from_millis(3001));
+    assert_eq!(out, [Output::Event(Event::Drained)]);
 }
 
 #[test]
@@ -81,9 +170,38 @@ fn packets_behind_a_gap_count_as_well() {
         assert!(end.snapshot().kept <= 64 << 10);
     }
     assert_eq!(end.counters().packets_received, 7);
-    // The gap is filled all the same when the packet that is missing fits.
-    let limit = 1 << 20;
-    assert!(end.snapshot().kept < limit);
+    // The packet that all of them wait for finds room all the same: only it leads to a message that can be read.
+    let out = give(&mut end, &data(0, false, &[1; 9000]), Instant::ZERO);
+    assert_eq!(out, [Output::Sdu(Pdu::Ack(Seq30::new(0)).encode())]);
+    let out = give(&mut end, &data(8, true, &[1; 9000]), Instant::ZERO);
+    assert_eq!(out.last(), Some(&Output::Event(Event::Readable)));
+    assert_eq!(end.take(), Some(vec![1; 81_000]));
+}
+
+/// A message of 1500 octets at a limit of 1024, whose first packet comes last: what is behind the limit is no message.
+#[test]
+fn a_message_that_was_cut_is_not_given() {
+    for profile in BOTH {
+        let mut end = Atp::new(Params {
+            max_message: Octets(1 << 10),
+            ..params(profile)
+        });
+        let rest = [
+            data(1, false, &[1; 500]),
+            data(2, false, &[1; 500]),
+            data(3, false, &[1; 500]),
+            data(4, true, &[1; 10]),
+            data(5, true, &[2; 10]),
+        ];
+        for sdu in &rest {
+            give(&mut end, sdu, Instant::ZERO);
+        }
+        let out = give(&mut end, &data(0, true, &[0; 10]), Instant::ZERO);
+        let failed = Event::Failed(Failure::TooLong(1 << 10));
+        assert_eq!(out, [Event::Readable, failed].map(Output::Event));
+        assert_eq!(end.take(), Some(vec![0; 10]));
+        assert_eq!((end.take(), end.snapshot().kept), (None, 0));
+    }
 }
 
 #[test]
@@ -120,14 +238,42 @@ fn what_waits_for_transmission_has_a_limit_that_is_told() {
     assert_eq!(long, Err(Refusal::TooLong { octets, limit }));
     let text = long.unwrap_err().to_string();
     assert_eq!(text, "a message of 1025 octets: 1024 octets are the limit");
-    // The window of ten packets is sent, and 64 messages wait.
-    for _ in 0..74 {
+    // The window of ten packets is sent, and 60 messages of 1024 octets and 64 more wait.
+    for _ in 0..70 {
         let taken = end.handle_input(Input::Send(vec![0; 1024]), Instant::ZERO);
         assert_eq!(taken, Ok(()));
     }
-    let full = end.handle_input(Input::Send(vec![0; 1]), Instant::ZERO);
-    let (waiting, limit) = (64 << 10, 64 << 10);
+    let full = end.handle_input(Input::Send(vec![0; 200]), Instant::ZERO);
+    let (waiting, limit) = (60 * 1088, 64 << 10);
     assert_eq!(full, Err(Refusal::Full { waiting, limit }));
+}
+
+#[test]
+fn empty_messages_take_room_as_well() {
+    let mut end = Atp::new(Params {
+        send_limit: Octets(64 << 10),
+        ..Params::DEFAULT
+    });
+    let send = |end: &mut Atp| end.handle_input(Input::Send(Vec::new()), Instant::ZERO);
+    let taken = (0..5000).take_while(|_| send(&mut end).is_ok()).count();
+    // Ten are sent, and 64 KiB of 64 octets each wait.
+    assert_eq!(taken, 10 + 1024);
+    assert_eq!(end.snapshot().waiting, 64 << 10);
+}
+
+/// A message that never fits is not refused with a reason that asks for patience.
+#[test]
+fn a_message_beyond_the_send_limit_is_too_long_and_never_waits_for_room() {
+    let mut end = Atp::new(Params {
+        send_limit: Octets(64 << 10),
+        ..Params::DEFAULT
+    });
+    let limit = (64 << 10) - 64;
+    let long = end.handle_input(Input::Send(vec![0; limit + 1]), Instant::ZERO);
+    let octets = limit + 1;
+    assert_eq!(long, Err(Refusal::TooLong { octets, limit }));
+    let fits = end.handle_input(Input::Send(vec![0; limit]), Instant::ZERO);
+    assert_eq!(fits, Ok(()));
 }
 
 #[test]

@@ -118,6 +118,73 @@ fn a_close_waits_for_acknowledgements_and_not_for_ever() {
     assert_eq!(pair.now, Instant::from_secs(5));
 }
 
+/// A peer that is slow and not dead: five packets in a window of one, each acknowledged 4.9 s after it was sent.
+#[test]
+fn a_close_takes_as_long_as_new_acknowledgements_come() {
+    let mut end = Atp::new(Params {
+        retransmissions: 1000,
+        max_window: 1,
+        ..params(Profile::Report)
+    });
+    let taken = end.handle_input(Input::Send(message(5 * 9176, 1)), Instant::ZERO);
+    assert_eq!(taken, Ok(()));
+    assert_eq!(end.handle_input(Input::Close, Instant::ZERO), Ok(()));
+    let mut out = settle(&mut end, Instant::ZERO);
+    for seq in 0..5 {
+        let ack = Instant::from_millis(4900 * (u64::from(seq) + 1));
+        while let Some(at) = end.poll_timeout().filter(|at| *at < ack) {
+            settle(&mut end, at);
+        }
+        let sdu = Pdu::Ack(Seq30::new(seq)).encode();
+        assert_eq!(end.handle_input(Input::Sdu(&sdu), ack), Ok(()));
+        out = settle(&mut end, ack);
+    }
+    assert_eq!(out, [Event::Drained, Event::Closed].map(Output::Event));
+}
+
+/// The last ACK is lost, and the end that sent it has closed: it answers the repetition, so both ends agree.
+#[test]
+fn a_closed_end_acknowledges_what_the_peer_repeats() {
+    for profile in BOTH {
+        let mut pair = Pair::new(params(profile));
+        pair.send(0, message(5, 1));
+        pair.run(Instant::from_millis(1), |to, _, _| to == 0);
+        pair.close(1);
+        pair.run_all(|_, _, _| false);
+        assert_eq!(pair.events[1], [Event::Readable, Event::Closed]);
+        assert_eq!(pair.events[0], [Event::Drained], "{profile:?}");
+        assert_eq!(pair.ends[1].counters().late, 1);
+        // New data is not acknowledged: nobody will read it.
+        pair.send(0, message(5, 2));
+        pair.run_all(|_, _, _| false);
+        let failed = Event::Failed(Failure::Retransmissions(10));
+        assert_eq!(pair.events[0].last(), Some(&failed), "{profile:?}");
+    }
+}
+
+#[test]
+fn a_doubled_timer_stays_until_a_round_trip_is_measured() {
+    let mut end = Atp::new(Params {
+        max_window: 1,
+        ..params(Profile::Adaptive)
+    });
+    let ack = |end: &mut Atp, seq, now| {
+        let sdu = Pdu::Ack(Seq30::new(seq)).encode();
+        assert_eq!(end.handle_input(Input::Sdu(&sdu), now), Ok(()));
+        settle(end, now);
+    };
+    let taken = end.handle_input(Input::Send(message(3 * 9176, 1)), Instant::ZERO);
+    assert_eq!(taken, Ok(()));
+    settle(&mut end, Instant::ZERO);
+    settle(&mut end, Instant::from_millis(500));
+    // The answer to a packet that was sent twice tells nothing: the next packet has the doubled timer.
+    ack(&mut end, 0, Instant::from_millis(600));
+    assert_eq!(end.poll_timeout(), Some(Instant::from_millis(1600)));
+    // 30 ms: 30 + 4 × 15 + 5 ms.
+    ack(&mut end, 1, Instant::from_millis(630));
+    assert_eq!(end.poll_timeout(), Some(Instant::from_millis(725)));
+}
+
 #[test]
 fn what_was_complete_can_be_read_after_the_end() {
     let mut pair = Pair::new(params(Profile::Report));
