@@ -397,6 +397,9 @@ section! {
         calls: Option<At<u64>>,
         /// Traffic of a call, in the words of linux-atm's qos(7); default ubr,aal5:sdu=9180.
         qos: Option<At<QosText>>,
+        /// False: the adapter of its host does not shape its calls to their contracts, also those that it takes; true: it does.
+        /// Default: as the host says.
+        shape: Option<At<bool>>,
         /// When the call is made, or the first PDU is sent on a permanent connection; default 1s.
         start: Option<At<Time>>,
         /// PDUs that it sends; default 1, and none with both vc and listen.

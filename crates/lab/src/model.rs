@@ -39,7 +39,7 @@ pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 
 use crate::units::IpNet;
-use aerostat_node::atm::{CellRate, PathConfig, Policing};
+use aerostat_node::atm::{CellRate, NicConfig, PathConfig, Policing};
 use aerostat_node::host::sockets::Program;
 use aerostat_node::switch::ConnectionQueue;
 use aerostat_proto::Duration;
@@ -219,6 +219,8 @@ pub struct Pvc {
     pub path: bool,
     /// Policing where cells come in, at both ends; `None`: as at these ports.
     pub police: Option<Policing>,
+    /// Whether adapters at its ends shape it; `None`: as they do with others.
+    pub shape: Option<bool>,
     /// Its queues at the switches on its way.
     pub queue: ConnectionQueue,
     /// The shaped path in which it is on links between switches.
@@ -304,8 +306,8 @@ pub struct Host {
     pub uni: Version,
     /// True or false if the file requires a Linux kernel host or an embedded one; with `None` the driver decides.
     pub kernel: Option<bool>,
-    /// False if its adapter sends every connection at the rate of its link, whatever the contract says.
-    pub shapes: bool,
+    /// What its adapter does with connections.
+    pub nic: NicConfig,
     /// Programs that use the ATM service directly.
     pub sockets: Vec<Program>,
     /// Hosts on an Ethernet segment behind it. If there are any, it is a bridge, and its LANE client a proxy.
@@ -360,8 +362,8 @@ pub struct Router {
     pub uni: Version,
     /// As in [`Host::kernel`].
     pub kernel: Option<bool>,
-    /// As in [`Host::shapes`].
-    pub shapes: bool,
+    /// As in [`Host::nic`].
+    pub nic: NicConfig,
 }
 
 /// Parameters of an MPOA client. Source: MPOA 1.1 §4.1, parameters MPC-p1..p6.

@@ -117,6 +117,7 @@ fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {
         qos,
         path,
         police,
+        shape,
         queue,
         tunnel,
         mux,
@@ -135,7 +136,8 @@ fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {
         "peer": peer.map(text),
         "switches": hops.iter().map(|hop| &lab.node(hop.switch).name).collect::<Vec<_>>(),
     });
-    with(with(all, "queue", queue), "tunnel", tunnel.map(Value::from))
+    let all = with(with(all, "queue", queue), "tunnel", tunnel.map(Value::from));
+    with(all, "shape", shape.map(Value::from))
 }
 
 /// `true`, `false` or `all`, as in a lab file.

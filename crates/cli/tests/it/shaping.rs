@@ -20,9 +20,6 @@ until: 1500ms
 
 /// Runs a lab with one connection for each contract, from VCI 100, and records the cells. The file of the recording.
 fn recorded(name: &str, contracts: &[&str]) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
     let each = |entry: &dyn Fn(usize, &str) -> String| -> String {
         let entries = (100..).zip(contracts);
         let entries: Vec<_> = entries.map(|(vci, qos)| entry(vci, qos)).collect();
@@ -36,6 +33,14 @@ fn recorded(name: &str, contracts: &[&str]) -> PathBuf {
         .replace("SENDERS", &each(&senders))
         .replace("SINKS", &each(&sinks))
         .replace("PVCS", &each(&pvcs));
+    recording(name, &text)
+}
+
+/// Runs a lab and records the cells of its captured links. The file of the recording.
+fn recording(name: &str, text: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("shaped.atm.yml");
     std::fs::write(&file, text).unwrap();
     let done = Command::new(env!("CARGO_BIN_EXE_aerostat"))
@@ -120,6 +125,56 @@ fn cells_that_wait_for_others_need_a_tolerance_of_one_cell_time_for_each_class_b
             return;
         };
         assert_eq!(conforms, expected, "{which} {tolerance}: {line}");
+    }
+}
+
+/// What is said of a connection counts before what is said of its host, for permanent connections and for calls.
+#[test]
+fn a_connection_is_shaped_as_it_says_itself_whatever_its_host_does() {
+    let pvc = |of_host: &str, of_pvc: &str| {
+        LAB.replace("ip: 10.0.0.1,", &format!("ip: 10.0.0.1, {of_host}"))
+            .replace(
+                "SENDERS",
+                "{ vc: 0.100, size: 9180, pdus: 20, rate: 500pps, start: 1s }",
+            )
+            .replace("SINKS", "{ vc: 0.100, listen: sink }")
+            .replace(
+                "PVCS",
+                &format!("{{ from: a, vc: 0.100, to: b, pcr: 66145{of_pvc} }}"),
+            )
+    };
+    // Classical IP to the ATMARP server on b takes the first label of a.
+    let call = |of_host: &str, of_call: &str| {
+        let sender = format!(
+            "{{ call: b, qos: 'cbr,aal5:pcr=66145', size: 9180, pdus: 20, rate: 500pps, start: 1s{of_call} }}"
+        );
+        LAB.replace("ip: 10.0.0.1,", &format!("ip: 10.0.0.1, {of_host}"))
+            .replace("SENDERS", &sender)
+            .replace("SINKS", "{ listen: sink }")
+            .replace("pvcs: [PVCS]", "")
+    };
+    let cases = [
+        (pvc("", ""), "0.100", true),
+        (pvc("", ", shape: false"), "0.100", false),
+        (pvc("shape: false,", ""), "0.100", false),
+        (pvc("shape: false,", ", shape: true"), "0.100", true),
+        (call("", ""), "0.33", true),
+        (call("", ", shape: false"), "0.33", false),
+        (call("shape: false,", ", shape: true"), "0.33", true),
+    ];
+    for (lab, vc, conforms) in cases {
+        let file = recording("shaped-connection", &lab);
+        // A cell of signalling may hold up one of a call.
+        let judge = |pcr| judged(&file, &format!("--vc {vc} --pcr {pcr} --cdvt 2832"));
+        let Some((result, line)) = judge(66_145) else {
+            return;
+        };
+        assert!(line.starts_with("cells 3840 "), "{lab}: {line}");
+        assert_eq!(result, conforms, "{lab}: {line}");
+        // A cell of an OC-3 takes 2831.2 ns, so cells that are not shaped are that near to each other.
+        let (line_rate, line) = judge(353_208).unwrap();
+        let (slower, _) = judge(340_000).unwrap();
+        assert_eq!((line_rate, slower), (true, conforms), "{lab}: {line}");
     }
 }
 

@@ -53,6 +53,9 @@ section! {
         /// The switches where cells come in hold them to the contract: true, of CBR and VBR; all, also to the peak rate of
         /// best effort; false, not. Default: as the links of its ends say.
         police: Option<At<PoliceText>>,
+        /// False: the adapters at its ends do not shape it, and send it at the rate of their links; true: they do. Default: as
+        /// these hosts and routers say.
+        shape: Option<At<bool>>,
         /// Full queues discard whole AAL5 frames; default: best effort yes, CBR and VBR no. False for other AALs.
         frame_discard: Option<At<bool>>,
         /// Its queues at the switches on its way: weight, bounds, thresholds.

@@ -2,7 +2,7 @@
 
 use super::node::{Node, NodeOutput};
 use crate::build::Builder;
-use crate::model::{NodeId, NodeKind};
+use crate::model::{Host, NodeId, NodeKind, Router};
 use crate::routing::Routing;
 use aerostat_node::atm::{
     CellRun, DataUnit, DataUnitBuf, DroppedPdu, OutputPort, Pdu, PortVc, Through,
@@ -113,12 +113,11 @@ impl LabNode {
                 if let Some(cpu) = builder.cpu(id, life) {
                     station = station.with_cpu(cpu, now);
                 }
-                let shapes = match &node.kind {
-                    NodeKind::Host(host) => host.shapes,
-                    NodeKind::Router(router) => router.shapes,
-                    _ => true,
-                };
-                station.nic_mut().set_shaping(shapes);
+                if let NodeKind::Host(Host { nic, .. }) | NodeKind::Router(Router { nic, .. }) =
+                    &node.kind
+                {
+                    station.nic_mut().configure(nic.clone());
+                }
                 Some(Self::station(station))
             }
         }

@@ -4,6 +4,7 @@
 //! Each stage reports all mistakes it can find. A stage that needs a valid result of an earlier one does not start
 //! without it, so that a mistake is not reported twice.
 
+mod adapters;
 mod atm;
 mod capacity;
 mod clip;

@@ -1,6 +1,6 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, clip, cpu, direct, ethernet, lane, mpoa, queues, tcp};
+use super::{Class, Names, adapters, clip, cpu, direct, ethernet, lane, mpoa, queues, tcp};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{
@@ -415,7 +415,7 @@ impl Builder<'_> {
             ilmi: router.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: router.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: router.kernel.as_ref().map(At::get),
-            shapes: router.shape.as_ref().is_none_or(At::get),
+            nic: adapters::of_node(router.shape.as_ref()),
         }));
     }
     fn host(
@@ -466,7 +466,7 @@ impl Builder<'_> {
             ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: host.kernel.as_ref().map(At::get),
-            shapes: host.shape.as_ref().is_none_or(At::get),
+            nic: adapters::of_node(host.shape.as_ref()),
             sockets: Vec::new(),
             bridge: Vec::new(),
             ethernet: ethernet::cable(host, d),

@@ -1,6 +1,6 @@
 //! Permanent connections and their way through the switches.
 
-use super::{Class, Names, atm, pseudowires, queues};
+use super::{Class, Names, adapters, atm, pseudowires, queues};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, PvcFile};
@@ -98,6 +98,7 @@ pub(super) fn connections(lab_file: &LabFile, names: &Names, lab: &mut Lab, d: &
             queues::of_connection(file, &pvc, lab, d);
             pseudowires::of_connection(file, &pvc, lab_file, lab, d);
             if admit(file, lab, &pvc, &mut reserved, d) {
+                adapters::of_connection(&pvc, lab);
                 lab.pvcs.push(pvc);
             }
         }
@@ -118,6 +119,7 @@ fn odd(file: &PvcFile, lab: &Lab, pvc: &Pvc, d: &mut Diagnostics) {
     {
         useless_policer(given.value.0, given.at, &pvc.qos, d);
     }
+    adapters::useless_shape(file, lab, pvc, d);
 }
 
 /// Warns of a policer that lets every cell pass.
@@ -321,6 +323,7 @@ fn made(file: &PvcFile, ends: [(NodeId, Vc); 2], hops: Vec<Hop>, d: &mut Diagnos
         qos: traffic(file, d),
         path: file.vp.as_ref().is_some_and(At::get),
         police: file.police.as_ref().map(|police| police.value.0),
+        shape: file.shape.as_ref().map(At::get),
         mux: file.mux.as_ref().is_some_and(At::get),
         peer: file.peer.as_ref().map(|peer| peer.value.0),
     }

@@ -1,7 +1,7 @@
 //! Programs of hosts that use the ATM service directly.
 
 use super::events::send_rate;
-use super::{Class, Names, direct};
+use super::{Class, Names, adapters, direct};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, Label, QosText, SocketFile, Time};
@@ -116,6 +116,8 @@ fn program(
             None
         }
     };
+    let role = role?;
+    adapters::useless_shape_of(section, &role, d);
     let selector = section.selector.as_ref();
     Some(Program {
         name: section
@@ -124,7 +126,8 @@ fn program(
             .map_or_else(|| format!("{UNNAMED}{number}"), |name| name.value.0.clone()),
         local: own.with_selector(selector.map_or(plan::SELECTOR_SOCKET, |s| s.value.0)),
         sap: section.sap.as_ref().map_or(Sap::ANY, |sap| sap.value.0),
-        role: role?,
+        shape: section.shape.as_ref().map(At::get),
+        role,
     })
 }
 
@@ -167,6 +170,7 @@ fn foreign(section: &SocketFile, keys: &[&str], why: &str, d: &mut Diagnostics) 
         "max_sdu" => section.max_sdu.as_ref().map(|at| at.at),
         "calls" => section.calls.as_ref().map(|at| at.at),
         "qos" => section.qos.as_ref().map(|at| at.at),
+        "shape" => section.shape.as_ref().map(|at| at.at),
         "start" => section.start.as_ref().map(|at| at.at),
         "pdus" => section.pdus.as_ref().map(|at| at.at),
         "size" => section.size.as_ref().map(|at| at.at),
@@ -310,7 +314,7 @@ fn permanent(
     d: &mut Diagnostics,
 ) -> Option<Role> {
     let keys = [
-        "selector", "sap", "max_sdu", "calls", "qos", "hold", "every",
+        "selector", "sap", "max_sdu", "calls", "qos", "shape", "hold", "every",
     ];
     let why = "is for calls: a permanent connection has its traffic in 'pvcs'";
     foreign(section, &keys, why, d);

@@ -123,7 +123,7 @@ fn of_router(lab: &Lab, router: &Router) -> Value {
         ilmi,
         uni,
         kernel,
-        shapes,
+        nic,
     } = router;
     json!({
         "kind": "router",
@@ -161,7 +161,7 @@ fn of_router(lab: &Lab, router: &Router) -> Value {
         "ilmi": ilmi,
         "uni": text(uni),
         "kernel": kernel,
-        "shape": shapes,
+        "shape": nic.shapes,
     })
 }
 
@@ -186,7 +186,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         ilmi,
         uni,
         kernel,
-        shapes,
+        nic,
         sockets,
         bridge,
         ethernet: Cable { rate, tagged },
@@ -216,7 +216,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         "ilmi": ilmi,
         "uni": text(uni),
         "kernel": kernel,
-        "shape": shapes,
+        "shape": nic.shapes,
         "sockets": named(sockets.iter().enumerate().map(program)),
         "bridge": named(bridge.iter().map(station)),
         "ethernet": ethernet,
@@ -371,6 +371,7 @@ fn of_program(program: &Program, expect: Option<Expect>) -> Value {
         name: _,
         local,
         sap,
+        shape,
         role,
     } = program;
     let mut all = match role {
@@ -414,6 +415,9 @@ fn of_program(program: &Program, expect: Option<Expect>) -> Value {
     };
     if let Some(all) = all.as_object_mut() {
         all.insert("expect".into(), expected(expect).into());
+        if let Some(shape) = shape {
+            all.insert("shape".into(), (*shape).into());
+        }
     }
     all
 }

@@ -259,6 +259,7 @@ SocketFile.sap || hosts.x.sockets.1.sap=ttcp
 SocketFile.max_sdu || hosts.x.sockets.1.max_sdu=500
 SocketFile.calls || hosts.x.sockets.1.calls=3
 SocketFile.qos || hosts.y.sockets.0.qos=ubr,aal5:sdu=5000
+SocketFile.shape || hosts.y.sockets.0.shape=false
 SocketFile.start || hosts.y.sockets.0.start=3s
 SocketFile.pdus || hosts.y.sockets.0.pdus=9
 SocketFile.size || hosts.y.sockets.0.size=99
@@ -312,6 +313,7 @@ PvcFile.to_vc || pvcs.1.to_vc=0.112
 PvcFile.pcr || pvcs.1.pcr=99
 PvcFile.qos || pvcs.1.qos=cbr,aal5:pcr=99
 PvcFile.police || pvcs.1.police=true
+PvcFile.shape || pvcs.0.shape=false
 PvcFile.queue || pvcs.1.queue={weight: 3}
 PvcFile.tunnel | links.s1-s2.tunnels={5: {pcr: 1000}} | links.s1-s2.tunnels={5: {pcr: 1000}} pvcs.0.tunnel=5
 PvcFile.frame_discard || pvcs.1.frame_discard=false

@@ -36,7 +36,7 @@ pub use cell_trains::{Bound, Key, Trains};
 pub use counters::{CellCounters, DropReason, Drops, UpcCounters, UpcReason};
 pub use fabric::{Fabric, FabricOp, Passage, PortVc, Through};
 pub use mark::{DataUnit, DataUnitBuf, Mark, SocketId};
-pub use nic::{Nic, NicDiscard, NicEvent, Written};
+pub use nic::{Nic, NicConfig, NicDiscard, NicEvent, Written};
 pub use pdu::{CellRun, Content, Pdu};
 pub use police::Policing;
 pub use port::{

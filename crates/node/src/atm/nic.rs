@@ -20,7 +20,7 @@ use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal5::{PduError, ReassemblyCounters};
 use aerostat_wire::oam::{LoopbackPoint, Oam};
 use aerostat_wire::{TrafficParams, Vc};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug)]
 struct OpenVc {
@@ -119,6 +119,33 @@ pub struct NicVcView {
     pub cells_marked: u64,
 }
 
+/// What an adapter does with VCs beside what their contracts say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NicConfig {
+    /// True: VCs are shaped to their contracts. False: cells leave at the rate of the link.
+    pub shapes: bool,
+    /// The same for single labels, which differ from `shapes`.
+    pub shapes_of: BTreeMap<Vc, bool>,
+}
+
+impl Default for NicConfig {
+    fn default() -> Self {
+        Self {
+            shapes: true,
+            shapes_of: BTreeMap::new(),
+        }
+    }
+}
+
+impl NicConfig {
+    /// True if a VC is shaped: what its user says counts, then what is said of its label, then what is said of the
+    /// adapter.
+    fn shapes_vc(&self, vc: Vc, of_user: Option<bool>) -> bool {
+        let of_label = || self.shapes_of.get(&vc).copied();
+        of_user.or_else(of_label).unwrap_or(self.shapes)
+    }
+}
+
 /// A host's adapter. See the documentation of this module.
 #[derive(Debug)]
 pub struct Nic {
@@ -131,8 +158,7 @@ pub struct Nic {
     /// Bad PDUs received, on all VCs that are or were open.
     pub pdus_bad: u64,
     up: bool,
-    /// False if cells leave at the rate of the link, whatever the contracts say.
-    shapes: bool,
+    config: NicConfig,
     /// Log of PDUs that were lost here; `None` if it is not kept.
     discards: Option<VecDeque<(NicDiscard, Pdu)>>,
 }
@@ -149,7 +175,7 @@ impl Nic {
             counters: CellCounters::default(),
             pdus_bad: 0,
             up: true,
-            shapes: true,
+            config: NicConfig::default(),
             discards: None,
         };
         for vc in [Vc::SIGNALLING, Vc::ILMI] {
@@ -158,21 +184,31 @@ impl Nic {
         nic
     }
 
-    /// Sets whether the adapter shapes the VCs that it opens from now on to their contracts; an adapter does, unless
-    /// told otherwise.
-    pub const fn set_shaping(&mut self, shapes: bool) {
-        self.shapes = shapes;
+    /// Sets what the adapter does with the VCs that it opens from now on.
+    pub fn configure(&mut self, config: NicConfig) {
+        self.config = config;
     }
 
     /// Opens a VC that sends with `traffic` (without a category: does not send) and receives SDUs of up to `max_sdu`
     /// octets (0: any size). False if the VC is open already, or if no further VC is possible.
     pub fn open(&mut self, vc: Vc, traffic: TrafficParams, max_sdu: u16) -> bool {
+        self.open_as(vc, traffic, max_sdu, None)
+    }
+
+    /// As [`Self::open`]; `shaped` says whether the VC is shaped to its contract, where its user has said so.
+    pub fn open_as(
+        &mut self,
+        vc: Vc,
+        traffic: TrafficParams,
+        max_sdu: u16,
+        shaped: Option<bool>,
+    ) -> bool {
         if self.table.get(vc).is_some() {
             return false;
         }
         let sends = traffic.category.is_some();
         let config = QueueConfig {
-            shaped: self.shapes,
+            shaped: self.config.shapes_vc(vc, shaped),
             ..QueueConfig::host(traffic)
         };
         let queue = sends.then(|| self.output.open(vc, config)).flatten();

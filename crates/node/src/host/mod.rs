@@ -182,6 +182,8 @@ pub enum HostOutput {
         vc: Vc,
         /// Traffic from this host.
         traffic: TrafficParams,
+        /// Whether the adapter shapes it; `None`: as the adapter is configured.
+        shaped: Option<bool>,
     },
     /// A connection was closed.
     CloseVc {

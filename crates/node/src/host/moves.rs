@@ -471,7 +471,12 @@ impl Host {
                     self.out.push_back(HostOutput::Send { vc, sdu });
                 }
                 Out::OpenVc { vc, tx, .. } => {
-                    self.out.push_back(HostOutput::OpenVc { vc, traffic: tx });
+                    let shaped = self.shapes(vc);
+                    self.out.push_back(HostOutput::OpenVc {
+                        vc,
+                        traffic: tx,
+                        shaped,
+                    });
                 }
                 Out::CloseVc { vc } => self.out.push_back(HostOutput::CloseVc { vc }),
                 Out::Trace(trace) => self.trace(trace),

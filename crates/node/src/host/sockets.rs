@@ -152,6 +152,8 @@ pub struct Program {
     pub local: AtmAddress,
     /// The SAP that a listener listens for, or that the caller puts in its call; unused for a permanent connection.
     pub sap: Sap,
+    /// Whether the adapter shapes its calls to their contracts; `None`: as the adapter does with others.
+    pub shape: Option<bool>,
     /// What it does.
     pub role: Role,
 }
@@ -430,6 +432,12 @@ impl Sockets {
     /// The program that reads on this connection.
     pub(super) fn reader(&self, conn: ConnId) -> Option<usize> {
         self.calls.get(&conn).map(|call| call.program)
+    }
+
+    /// Whether the adapter shapes this connection, where its program says so.
+    pub(super) fn shapes(&self, conn: ConnId) -> Option<bool> {
+        let program = self.calls.get(&conn)?.program;
+        self.programs.get(program)?.shape
     }
 
     fn call(&mut self, program: usize, now: Instant) {

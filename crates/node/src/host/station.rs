@@ -358,8 +358,12 @@ impl Station {
                     self.writers.flush(vc, &mut self.nic, now);
                     continue;
                 }
-                HostOutput::OpenVc { vc, traffic } => {
-                    self.nic.open(vc, traffic, 0);
+                HostOutput::OpenVc {
+                    vc,
+                    traffic,
+                    shaped,
+                } => {
+                    self.nic.open_as(vc, traffic, 0, shaped);
                     continue;
                 }
                 HostOutput::CloseVc { vc } => {

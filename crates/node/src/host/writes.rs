@@ -14,6 +14,15 @@ impl Host {
         (user == moves::user_of(self.sockets?.slot())).then_some(conn)
     }
 
+    /// Whether the program that has opened this label wants its calls shaped; `None` if it has not said.
+    pub(super) fn shapes(&self, vc: Vc) -> Option<bool> {
+        let sockets = self.sockets?;
+        let (user, conn) = self.signalling.owner(vc)?;
+        let programs =
+            (user == moves::user_of(sockets.slot())).then(|| self.machine(sockets))??;
+        programs.shapes(conn)
+    }
+
     /// True if a program uses this label.
     #[must_use]
     pub fn is_written(&self, vc: Vc) -> bool {

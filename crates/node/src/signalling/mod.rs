@@ -333,6 +333,11 @@ impl Signalling {
             daemon_counters: DaemonCounters::default(),
         }
     }
+    /// The user of a label that is open, also before the connection is up.
+    #[must_use]
+    pub fn owner(&self, vc: Vc) -> Option<(UserId, ConnId)> {
+        self.conns.get(self.labels.get(&vc)?)?.owner
+    }
     /// The user that receives the SDUs on `vc`; `None` before the connection is up: see [`Self::hold`].
     #[must_use]
     pub fn receiver(&self, vc: Vc) -> Option<(UserId, ConnId)> {

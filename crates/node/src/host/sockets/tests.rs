@@ -11,6 +11,7 @@ fn listener(answer: Answer, calls: usize) -> Program {
         name: "l".into(),
         local: OWN,
         sap: Sap::LLC,
+        shape: None,
         role: Role::Listen {
             answer,
             max_sdu: 1000,
@@ -23,6 +24,7 @@ fn caller(pdus: u64) -> Program {
         name: "c".into(),
         local: OWN,
         sap: Sap::LLC,
+        shape: None,
         role: Role::Call {
             to: PEER,
             qos: Qos::ubr(1000),

@@ -1,0 +1,170 @@
+//! What the adapters of hosts and routers do with connections: whether they shape them.
+
+use crate::diag::Diagnostics;
+use crate::field::At;
+use crate::file::{PvcFile, SocketFile};
+use crate::model::{Host, Lab, NodeId, NodeKind, Pvc, Router};
+use aerostat_node::atm::NicConfig;
+use aerostat_node::atm::shaper::Shaper;
+use aerostat_node::host::sockets::Role;
+use aerostat_wire::TrafficParams;
+
+/// The adapter of a host or router, as its key `shape` says.
+pub(super) fn of_node(shape: Option<&At<bool>>) -> NicConfig {
+    NicConfig {
+        shapes: shape.is_none_or(At::get),
+        ..NicConfig::default()
+    }
+}
+
+/// The adapter of a node of the lab; `None` if the node has none that a file configures.
+fn adapter(lab: &mut Lab, id: NodeId) -> Option<&mut NicConfig> {
+    match &mut lab.nodes[id.0].kind {
+        NodeKind::Host(Host { nic, .. }) | NodeKind::Router(Router { nic, .. }) => Some(nic),
+        _ => None,
+    }
+}
+
+/// Tells the adapters at both ends what a permanent connection asks of them.
+pub(super) fn of_connection(pvc: &Pvc, lab: &mut Lab) {
+    let Some(shape) = pvc.shape else {
+        return;
+    };
+    for (id, vc) in pvc.ends {
+        if let Some(nic) = adapter(lab, id) {
+            nic.shapes_of.insert(vc, shape);
+        }
+    }
+}
+
+/// True if an adapter could shape such traffic.
+fn has_rate(traffic: &TrafficParams) -> bool {
+    Shaper::new(traffic).is_some()
+}
+
+/// Warns of a key `shape` of a permanent connection that changes nothing.
+pub(super) fn useless_shape(file: &PvcFile, lab: &Lab, pvc: &Pvc, d: &mut Diagnostics) {
+    let Some(given) = &file.shape else {
+        return;
+    };
+    let sent = pvc.ends.iter().zip([pvc.qos.tx, pvc.qos.rx]);
+    let mut of_lab =
+        sent.filter(|((id, _), _)| !matches!(lab.node(*id).kind, NodeKind::Outside(_)));
+    let (text, hint) = match of_lab.clone().next() {
+        None => (
+            "'shape' has no effect: both ends are out of the lab",
+            "queue: { shape: true } makes switches shape it",
+        ),
+        Some(_) if !of_lab.any(|(_, traffic)| has_rate(&traffic)) => (
+            "'shape' has no effect: what its ends send has no rate in the contract",
+            "pcr: 10000, or qos: 'cbr:max_pcr=10000', gives it one",
+        ),
+        Some(_) => return,
+    };
+    d.warning(given.at, text).hint(hint);
+}
+
+/// Warns of a key `shape` of a program whose calls have no rate.
+pub(super) fn useless_shape_of(file: &SocketFile, role: &Role, d: &mut Diagnostics) {
+    let (Some(given), Role::Call { qos, .. }) = (&file.shape, role) else {
+        return;
+    };
+    if !has_rate(&qos.tx) {
+        let text = "'shape' has no effect: what the caller sends has no rate in the contract";
+        d.warning(given.at, text)
+            .hint("qos: 'cbr,aal5:pcr=10000' gives it one");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{Lab, NodeKind};
+    use crate::resolve::tests::{SMALL, lab};
+    use aerostat_wire::Vc;
+
+    fn with(hosts: &str, rest: &str) -> String {
+        let text = match hosts {
+            "" => SMALL.to_owned(),
+            hosts => SMALL.replacen("ip: 10.1.0.10", &format!("ip: 10.1.0.10, {hosts}"), 1),
+        };
+        assert!(
+            hosts.is_empty() || text != SMALL,
+            "no such place in {SMALL}"
+        );
+        format!("{text}{rest}\n")
+    }
+
+    fn told(text: &str) -> String {
+        match crate::parse("t.atm.yml", text, &[]) {
+            Ok(parsed) => parsed.warnings.to_string(),
+            Err(errors) => errors.to_string(),
+        }
+    }
+
+    fn shapes(lab: &Lab, name: &str) -> Vec<(Vc, bool)> {
+        let node = lab.node(lab.find(name).unwrap());
+        let NodeKind::Host(host) = &node.kind else {
+            panic!("{name} is a host");
+        };
+        host.nic
+            .shapes_of
+            .iter()
+            .map(|(vc, shapes)| (*vc, *shapes))
+            .collect()
+    }
+
+    #[test]
+    fn both_adapters_know_what_a_connection_says_by_their_own_labels() {
+        let text = with(
+            "",
+            "pvcs: [{ from: x, vc: 0.40, to: y, to_vc: 0.41, pcr: 9, shape: false }, { from: x, vc: 0.42, to: y, pcr: 9 }]",
+        );
+        let lab = lab(&text);
+        assert_eq!(shapes(&lab, "x"), [(Vc::new(0, 40), false)]);
+        assert_eq!(shapes(&lab, "y"), [(Vc::new(0, 41), false)]);
+    }
+
+    #[test]
+    fn a_key_without_effect_is_told() {
+        let pvc = |pvc: &str| with("", &format!("pvcs: [{pvc}]"));
+        let program = |program: &str| with(&format!("sockets: [{program}]"), "");
+        for (text, says) in [
+            (
+                pvc("{ from: x, vc: 0.40, to: y, shape: false }"),
+                "'shape' has no effect: what its ends send has no rate",
+            ),
+            (
+                pvc("{ from: x, vc: 0.40, to: y, qos: 'ubr:tx:max_pcr=9', shape: false }"),
+                "",
+            ),
+            (
+                program("{ call: y, shape: false }"),
+                "'shape' has no effect: what the caller sends has no rate",
+            ),
+            (
+                program("{ call: y, qos: 'cbr,aal5:pcr=9', shape: false }"),
+                "",
+            ),
+            (program("{ listen: sink, shape: false }"), ""),
+        ] {
+            let told = told(&text);
+            match says {
+                "" => assert!(!told.contains("shape"), "{text}: {told}"),
+                says => assert!(told.contains(says), "{text}: {told}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_on_a_permanent_connection_is_told_where_the_key_stands() {
+        let text = with(
+            "sockets: [{ vc: 0.40, listen: sink, shape: false }]",
+            "pvcs: [{ from: x, vc: 0.40, to: y, pcr: 9 }]",
+        );
+        assert!(
+            told(&text).contains("'shape' is for calls"),
+            "{}",
+            told(&text)
+        );
+    }
+}
