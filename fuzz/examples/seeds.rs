@@ -1,11 +1,14 @@
 //! Writes the seeds: recorded and worked PDUs for `decode`, a few short scripts for the machines.
 //!
-//! `cargo run --example seeds` in this directory; the result is committed.
+//! `cargo run --example seeds` in this directory; the result is committed. A file of an earlier run that is not written
+//! again goes away: it has the name of a written one with other numbers at its end. All other files stay, because they
+//! were made by hand or found by a run.
 
 use aerostat_fuzz::decode::DECODERS;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/wire/tests/vectors");
 const SEEDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/seeds");
@@ -112,10 +115,44 @@ impl Seeds {
     }
 }
 
+/// What this run has written: target and name.
+static WRITTEN: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
+
 fn put(target: &str, name: &str, seed: &[u8]) {
     let folder = Path::new(SEEDS).join(target);
     fs::create_dir_all(&folder).expect("the folder of the seeds");
     fs::write(folder.join(name), seed).expect("a seed");
+    let mut written = WRITTEN.lock().expect("no thread panicked");
+    written.insert((target.to_owned(), name.to_owned()));
+}
+
+/// A name without the numbers at its end: `mixed` of `mixed-3-1`.
+fn stem(mut name: &str) -> &str {
+    while let Some((rest, number)) = name.rsplit_once('-')
+        && number.bytes().all(|digit| digit.is_ascii_digit())
+    {
+        name = rest;
+    }
+    name
+}
+
+/// Removes what an earlier run has written and this one has not.
+fn remove_old() {
+    let written = WRITTEN.lock().expect("no thread panicked");
+    let stems: BTreeSet<(&str, &str)> =
+        written.iter().map(|(t, name)| (&**t, stem(name))).collect();
+    let targets: BTreeSet<&str> = stems.iter().map(|(target, _)| *target).collect();
+    for target in targets {
+        let folder = Path::new(SEEDS).join(target);
+        for entry in fs::read_dir(&folder).expect("the folder of the seeds") {
+            let name = entry.expect("a seed").file_name();
+            let name = name.to_str().expect("names of seeds are ASCII");
+            let again = written.contains(&(target.to_owned(), name.to_owned()));
+            if !again && stems.contains(&(target, stem(name))) {
+                fs::remove_file(folder.join(name)).expect("an old seed");
+            }
+        }
+    }
 }
 
 fn decode() {
@@ -269,10 +306,32 @@ fn machines() {
         ];
         put("machine_lane", &format!("traffic-{mode}"), &calls);
     }
+    transport();
+}
+
+/// Messages both ways over ATP, calm, with loss and disorder, and with forged PDUs.
+fn transport() {
+    for mode in 0..8_u8 {
+        // The MTU less 5, the window less 1, the random number; then steps.
+        let head = [mode, 99, 9, 1, 2, 3, 4];
+        let calm = [0, 200, 0x81, 90, 3, 12, 10, 5, 15, 10, 200, 12, 0, 11, 250];
+        let rough = [
+            7, 0, 60, 7, 1, 20, 7, 2, 30, 0, 255, 0x80, 255, 3, 19, 11, 200, 9, 0, 0, 255, 11, 20,
+            9, 1, 14, 0, 0, 250, 11, 9, 0x8c, 0, 11, 90,
+        ];
+        let forged = [
+            0, 255, 10, 1, 4, 0, 130, 0, 0, 4, 0, 131, 2, 0, 4, 2, 90, 6, 5, 1, 2, 3, 4, 5, 0,
+            0x84, 3, 140, 7, 2, 8, 9, 0, 10, 90, 13, 0, 0x80, 99, 10, 200,
+        ];
+        for (name, steps) in [("calm", &calm[..]), ("rough", &rough), ("forged", &forged)] {
+            let seed = [&head[..], steps].concat();
+            put("machine_atp", &format!("{name}-{mode}"), &seed);
+        }
+    }
 }
 
 fn main() {
-    let _ = fs::remove_dir_all(SEEDS);
     decode();
     machines();
+    remove_old();
 }

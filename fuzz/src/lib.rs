@@ -3,6 +3,7 @@
 //! Each module has a function `run` that takes one input and panics if something is wrong. The targets in
 //! `fuzz_targets` only call it, so that any input can also be run, and debugged, by other means.
 
+pub mod atp;
 pub mod decode;
 pub mod feed;
 pub mod ilmi;
