@@ -39,7 +39,8 @@
 //! timer, with the next packet that comes; in the adaptive profile after two of the times that a NAK took to bring its
 //! packet. The first NAK of a packet is answered at once, others once in half a round trip. A connection fails when the
 //! timer of one packet has expired more than ten times. Round trips of packets that were sent twice are not measured
-//! (Karn's rule), and CARD decides nothing without a measurement. An expired timer takes an eighth from the window,
+//! (Karn's rule), and CARD decides nothing without a measurement. A decision of CARD takes three round trips, not two
+//! (`window.rs` says why). An expired timer takes an eighth from the window,
 //! once for each round trip. Quick start doubles the window for each round trip until a round trip is 1.5 times the
 //! shortest, or begins with half of what the contract's rate needs.
 

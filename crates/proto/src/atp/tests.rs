@@ -9,6 +9,8 @@ use proptest::prelude::*;
 
 mod hostile;
 mod recovery;
+mod scenarios;
+mod theory;
 
 fn us(micros: u64) -> Duration {
     Duration::from_micros(micros)
@@ -20,7 +22,7 @@ fn ms(millis: u64) -> Duration {
 /// SDUs under way to an end, with their times of arrival.
 type Way = VecDeque<(Instant, Vec<u8>)>;
 
-/// Two ends, and a line between them that keeps the order.
+/// Two ends, and a line between them. It keeps the order unless there is jitter.
 struct Pair {
     ends: [Atp; 2],
     /// Ways to end 0 and to end 1.
@@ -31,6 +33,9 @@ struct Pair {
     delay: Duration,
     /// Time of an octet on the line.
     octet: Duration,
+    /// SDUs come later by up to this time.
+    jitter: Duration,
+    random: u32,
     events: [Vec<Event>; 2],
     got: [Vec<Vec<u8>>; 2],
     /// Packets of all kinds that were sent to each end.
@@ -47,6 +52,8 @@ impl Pair {
             now: Instant::ZERO,
             delay: us(100),
             octet: Duration::from_nanos(60),
+            jitter: Duration::ZERO,
+            random: 1,
             events: Default::default(),
             got: Default::default(),
             sent: [0; 2],
@@ -61,6 +68,14 @@ impl Pair {
         let closed = self.ends[end].handle_input(Input::Close, self.now);
         assert_eq!(closed, Ok(()));
     }
+    /// A number below `n`.
+    fn draw(&mut self, n: u32) -> u32 {
+        self.random = self
+            .random
+            .wrapping_mul(1_664_525)
+            .wrapping_add(1_013_904_223);
+        (self.random >> 16) % n
+    }
     /// Takes outputs; `lose` says which SDU (end to which it goes, its number, its octets) is lost.
     fn drain(&mut self, lose: &mut impl FnMut(usize, u64, &[u8]) -> bool) {
         for end in 0..2 {
@@ -74,7 +89,10 @@ impl Pair {
                         let end = start + self.octet * sdu.len() as u32;
                         self.free[to] = end;
                         if !lose(to, number, &sdu) {
-                            self.ways[to].push_back((end + self.delay, sdu));
+                            let late = self.jitter * self.draw(1000) / 1000;
+                            let at = end + self.delay + late;
+                            let place = self.ways[to].partition_point(|(other, _)| *other <= at);
+                            self.ways[to].insert(place, (at, sdu));
                         }
                     }
                     Output::Event(event) => {
