@@ -16,12 +16,13 @@ use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
 use aerostat_node::host::sockets::{Program, Role, State};
 use aerostat_node::ip::flow_stats::{Census, FlowStats};
-use aerostat_proto::Cause;
+use aerostat_node::ip::stats::Summary;
+use aerostat_proto::{Cause, Duration};
 use past::Tally;
 use std::collections::BTreeMap;
 
 /// One direction of a connection between two programs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Dialogue {
     /// The node and the program that writes.
     pub from: (String, String),
@@ -44,6 +45,15 @@ pub struct Dialogue {
     pub delivered: Option<u64>,
     /// PDUs that are still in queues and on links.
     pub under_way: u64,
+    /// Octets of the PDUs that reached a program.
+    pub delivered_octets: u64,
+    /// Time from the first to the last PDU that the adapter took; the sum over all lives.
+    pub duration: Duration,
+    /// `delivered_octets` over the time from the first PDU that the adapter took to the last one taken or delivered,
+    /// 10⁶ bit/s; of a permanent connection with several lives, in the last life with PDUs. 0 for less than two PDUs.
+    pub throughput_mbps: f64,
+    /// Time from the adapter of the writer to the reading program; as `throughput_mbps` for several lives.
+    pub delay: Summary,
     /// Lost PDUs by place, as for flows.
     pub lost_by: BTreeMap<String, u64>,
     /// How the connection was cut off before the program had begun to write its last PDU.
@@ -177,6 +187,11 @@ impl Dialogue {
             .zip(later.delivered)
             .map(|(before, after)| before + after);
         self.under_way += later.under_way;
+        self.delivered_octets += later.delivered_octets;
+        self.duration += later.duration;
+        if later.sent > 0 {
+            (self.throughput_mbps, self.delay) = (later.throughput_mbps, later.delay);
+        }
         // The program writes all of its PDUs in each life.
         self.cut = later.cut;
         for (place, pdus) in later.lost_by {
@@ -219,6 +234,10 @@ impl<N: Network> Reader<'_, N> {
             sent: tally.sent,
             delivered: (left == 0).then(|| figures.map_or(0, |found| found.received_packets)),
             under_way: figures.map_or(0, |found| found.in_flight),
+            delivered_octets: figures.map_or(0, |found| found.received_octets),
+            duration: figures.map_or(Duration::ZERO, |found| found.duration),
+            throughput_mbps: figures.map_or(0.0, |found| found.throughput_mbps),
+            delay: figures.map_or_else(Summary::default, |found| found.delay),
             lost_by: figures.map_or_else(BTreeMap::new, |found| lab.lost_by(found)),
             cut: (tally.state == State::Ended && tally.unwritten > 0).then_some(Cut {
                 unwritten: tally.unwritten,

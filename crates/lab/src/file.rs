@@ -406,8 +406,8 @@ section! {
         pdus: Option<At<u64>>,
         /// Octets of each; default 1000.
         size: Option<At<Octets>>,
-        /// How fast; default 100pps.
-        rate: Option<At<FlowRate>>,
+        /// How fast; line: the next PDU as soon as the adapter has taken the one before; default 100pps.
+        rate: Option<At<ProgramRate>>,
         /// How long the caller waits after its last PDU before it releases the call; default 1s.
         hold: Option<At<Time>>,
         /// Time from the end of a call to the next call; default: one call, which is repeated while it fails with a temporary cause.

@@ -593,8 +593,11 @@ impl Lab {
             .iter()
             .filter_map(|flow| Some(flow.start + flow.duration?));
         let faults = self.faults.iter().map(|fault| fault.at);
-        let sockets = self.hosts().flat_map(|(_, _, host)| &host.sockets);
-        let calls = sockets.filter_map(|program| traffic::call_end(&program.role));
+        let calls = self.hosts().flat_map(|(_, _, host)| {
+            let rate = self.link(host.attachment.link).rate;
+            let programs = host.sockets.iter();
+            programs.filter_map(move |program| traffic::call_end(&program.role, rate))
+        });
         self.until.unwrap_or_else(|| {
             flows
                 .chain(faults)

@@ -81,6 +81,16 @@ scalar!(
     { "type": "string", "description": "wire; bits of IP packets, packets, or cells per second; or a cost per packet and per octet", "examples": ["wire", "35Mbps", "65000pps", "104000cells/s", "15us + 80ns/octet"] }
 );
 scalar!(
+    /// Rate of a program with an ATM socket; nothing if it writes as fast as its adapter takes PDUs.
+    ProgramRate(Option<GivenRate>), |text: &str| match text.trim() {
+        "line" => Ok(None),
+        text => units::send_rate(text)
+            .map(Some)
+            .map_err(|why| why.replace("450pps or 2Mbps", "450pps or 2Mbps, or line")),
+    },
+    { "type": "string", "description": "PDUs or bits of payload per second; line: as fast as the adapter takes PDUs", "examples": ["450pps", "2Mbps", "line"] }
+);
+scalar!(
     /// Cells per second of a contract.
     CellsPerSecond(u64), units::cells_per_second,
     { "type": ["string", "integer"], "description": "cells per second", "examples": [20000, "20000cells/s"] }

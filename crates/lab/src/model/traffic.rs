@@ -1,10 +1,13 @@
 //! Events in a lab: flows and faults.
 
 use super::{LinkId, Load, NodeId};
+use aerostat_node::atm::CellRate;
+use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::host::ServiceKind;
-use aerostat_node::host::sockets::Role;
+use aerostat_node::host::sockets::{Pace, Role};
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::aal5::cells_for;
 use std::net::Ipv4Addr;
 
 /// Traffic between two hosts (or routers).
@@ -179,14 +182,23 @@ impl Service {
     }
 }
 
-/// When the call of a socket program is released, counted from the start, if the call is set up at once. For a
-/// permanent connection: when the last PDU is sent.
-pub(super) fn call_end(role: &Role) -> Option<Duration> {
-    let (send, hold) = match *role {
-        Role::Call { send, hold, .. } => (send, hold),
-        Role::Permanent { send, .. } if send.pdus > 0 => (send, Duration::ZERO),
+/// When the call of a socket program is released, counted from the start, if the call is set up at once and the link of
+/// its host, with this rate, is free. For a permanent connection: when the last PDU is sent.
+pub(super) fn call_end(role: &Role, link: CellRate) -> Option<Duration> {
+    let (send, tx, hold) = match role {
+        Role::Call {
+            send, qos, hold, ..
+        } => (send, &qos.tx, *hold),
+        Role::Permanent { send, qos, .. } if send.pdus > 0 => (send, &qos.tx, Duration::ZERO),
         Role::Listen { .. } | Role::Permanent { .. } => return None,
     };
-    let sending = send.rate.after(send.pdus.saturating_sub(1));
+    let sending = match send.pace {
+        Pace::At(rate) => rate.after(send.pdus.saturating_sub(1)),
+        Pace::Line => {
+            let cells = send.pdus.saturating_mul(cells_for(send.size.into()) as u64);
+            let contract = Shaper::new(tx).map(|shaper| shaper.mean_rate().time_of(cells));
+            contract.unwrap_or_default().max(link.time_of(cells))
+        }
+    };
     Some(send.start.since(Instant::ZERO) + sending + hold)
 }

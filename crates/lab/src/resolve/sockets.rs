@@ -7,7 +7,7 @@ use crate::field::At;
 use crate::file::{LabFile, Label, QosText, SocketFile, Time};
 use crate::model::{GivenRate, Lab, NodeId, NodeKind};
 use crate::plan;
-use aerostat_node::host::sockets::{Program, Role, Sending};
+use aerostat_node::host::sockets::{Pace, Program, Role, Sending};
 use aerostat_node::switch::{PortConfig, guaranteed};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::q2931::{Version, convert};
@@ -371,13 +371,16 @@ fn sending(section: &SocketFile, qos: &Qos, pdus: u64, d: &mut Diagnostics) -> O
     }
     let rate = section.rate.as_ref();
     let at = rate.map_or(section.place, |rate| rate.at);
-    let rate = rate.map_or(GivenRate::Packets(100.0), |rate| rate.value.0);
-    let rate = send_rate(rate, size.into(), at, d)?.packets;
+    let rate = rate.map_or(Some(GivenRate::Packets(100.0)), |rate| rate.value.0);
+    let pace = match rate {
+        Some(rate) => Pace::At(send_rate(rate, size.into(), at, d)?.packets),
+        None => Pace::Line,
+    };
     Some(Sending {
         start: Instant::ZERO + time(&section.start),
         pdus,
         size,
-        rate,
+        pace,
     })
 }
 
@@ -446,7 +449,7 @@ fn called(to: &At<String>, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Opt
 #[cfg(test)]
 mod tests {
     use crate::resolve::tests::{SMALL, lab};
-    use aerostat_node::host::sockets::{Answer, Role, Sending};
+    use aerostat_node::host::sockets::{Answer, Pace, Role, Sending};
     use aerostat_proto::Duration;
     use aerostat_wire::{Bhli, Qos, Sap};
 
@@ -482,7 +485,12 @@ mod tests {
         let Role::Call {
             to,
             qos,
-            send: Sending { pdus, rate, .. },
+            send:
+                Sending {
+                    pdus,
+                    pace: Pace::At(rate),
+                    ..
+                },
             ..
         } = call.role
         else {
@@ -618,6 +626,10 @@ mod tests {
             (
                 "[{ name: a, listen: sink }, { name: a, call: y }]",
                 "one name",
+            ),
+            (
+                "[{ call: y, rate: fast }]",
+                "expected a rate such as 450pps or 2Mbps, or line",
             ),
             ("[{ listen: sink, pdus: 3 }]", "is for callers"),
             ("[{ call: z }]", "there is no end system 'z'"),

@@ -10,7 +10,7 @@ use crate::model::{
     Outside, OutsideTrunk, OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
 };
 use aerostat_node::host::Encapsulation;
-use aerostat_node::host::sockets::{Program, Role, Sending};
+use aerostat_node::host::sockets::{Pace, Program, Role, Sending};
 use aerostat_node::server::{Cost, Order};
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -427,13 +427,16 @@ fn of_sending(send: &Sending) -> Value {
         start,
         pdus,
         size,
-        rate,
+        pace,
     } = send;
     json!({
         "start_s": start.as_secs_f64(),
         "pdus": pdus,
         "size_octets": size,
-        "gap_s": seconds(rate.after(1)),
+        "gap_s": match pace {
+            Pace::At(rate) => json!(seconds(rate.after(1))),
+            Pace::Line => "line".into(),
+        },
     })
 }
 

@@ -46,10 +46,11 @@ impl Host {
     }
 
     /// Reports that a marked PDU has reached the user of its connection.
-    pub(super) fn heard(&mut self, mark: Option<Mark>, user: UserId, conn: ConnId) {
-        let Some(mark) = mark.filter(|_| self.books) else {
+    pub(super) fn heard(&mut self, unit: DataUnit<'_>, user: UserId, conn: ConnId) {
+        let Some(mark) = unit.mark.filter(|_| self.books) else {
             return;
         };
+        let octets = unit.octets.len() as u32;
         let slot = usize::from(user.0);
         let runs = self
             .slots
@@ -57,7 +58,11 @@ impl Host {
             .is_some_and(|slot| slot.service.is_some());
         let event = match self.running::<Sockets>(slot) {
             Some(sockets) => match sockets.reader(conn) {
-                Some(program) => SocketEvent::Received { mark, program },
+                Some(program) => SocketEvent::Received {
+                    mark,
+                    program,
+                    octets,
+                },
                 // The call has ended here.
                 None => return self.lose_marked(mark, Discard::Closed),
             },

@@ -184,7 +184,7 @@ impl Host {
         if vc == Vc::SIGNALLING {
             self.tell_signalling(signalling::Input::Signalling(sdu), now);
         } else if let Some((user, conn)) = self.signalling.receiver(vc) {
-            self.heard(unit.mark, user, conn);
+            self.heard(unit, user, conn);
             self.event(user.0.into(), AtmEvent::Received { conn, sdu }, now);
         } else if self.signalling.hold(vc, unit) {
             // The user gets the SDU once the connection is up.
@@ -483,7 +483,7 @@ impl Host {
                 Out::Daemon(message) => self.tell_process(Role::Sigd, 0, message),
                 Out::Event(user, event) => self.event(user.0.into(), event, now),
                 Out::Received { user, conn, sdu } => {
-                    self.heard(sdu.mark, user, conn);
+                    self.heard(sdu.view(), user, conn);
                     let event = AtmEvent::Received {
                         conn,
                         sdu: &sdu.octets[..],

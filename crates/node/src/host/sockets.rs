@@ -24,6 +24,9 @@
 //! sent    = left the adapter + unsent             unsent: dropped there, as the call ended or the link went down
 //! ```
 //!
+//! A program with [`Pace::Line`] has no times: it writes the next PDU as soon as the adapter has taken the one before,
+//! from memory to memory as `ttcp` does. Its adapter is always full, so its rate is that of the link or the contract.
+//!
 //! **Payload.** The printable pattern of `ttcp`: octet `i` of a PDU is `0x20 + i % 95`. For both directions there is a
 //! CRC-32 of IEEE 802.3 over all PDUs of the call in order, as `gzip` and `zlib.crc32` compute it.
 //!
@@ -83,8 +86,18 @@ pub struct Sending {
     pub pdus: u64,
     /// Octets of each.
     pub size: u16,
-    /// Rate.
-    pub rate: PacketRate,
+    /// How fast.
+    pub pace: Pace,
+}
+
+/// How fast a program writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// At this rate, while the adapter has room.
+    At(PacketRate),
+    /// The next PDU as soon as the adapter has taken the one before, as `ttcp` does: no PDU has a time of its own, so
+    /// none is late.
+    Line,
 }
 
 /// What a program does.

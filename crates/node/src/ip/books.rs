@@ -122,6 +122,8 @@ pub enum SocketEvent {
         mark: Mark,
         /// Index of the reading program at its node.
         program: usize,
+        /// Octets of its SDU.
+        octets: u32,
     },
     /// A PDU left the programs of the lab: it reached the far end of a link out of the lab, or a user of the ATM
     /// service that is no program.

@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 26] = [
+const LABS: [(&str, &[&str]); 27] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -25,6 +25,8 @@ const LABS: [(&str, &[&str]); 26] = [
     ("nhrp", &[]),
     // Tested in `sockets`.
     ("sockets", &[]),
+    // Tested in `theory::links`.
+    ("native", &[]),
     // Tested in `queues` of the command.
     ("shares", &[]),
     ("tunnel", &[]),

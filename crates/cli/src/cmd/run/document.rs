@@ -273,6 +273,12 @@ fn programs(report: &RunReport) -> Vec<Value> {
             "lost": known.map(|_| dialogue.lost()),
             "lost_by": dialogue.lost_by,
             "under_way": known.map(|_| dialogue.under_way),
+            "delivered_octets": known.map(|_| dialogue.delivered_octets),
+            "duration_s": dialogue.duration.as_secs_f64(),
+            "throughput_mbps": known
+                .filter(|_| !dialogue.duration.is_zero())
+                .map(|_| dialogue.throughput_mbps),
+            "delay_us": flows::summary(&dialogue.delay),
         })
     })
     .collect()

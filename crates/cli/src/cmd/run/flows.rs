@@ -356,7 +356,7 @@ fn object(lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) -> Valu
     object
 }
 
-fn summary(of: &Summary) -> Value {
+pub(super) fn summary(of: &Summary) -> Value {
     let value = |us: f64| (of.count > 0).then_some(us);
     json!({
         "min": value(of.min_us),

@@ -32,7 +32,7 @@ fn caller(pdus: u64) -> Program {
                 start: Instant::from_secs(1),
                 pdus,
                 size: 100,
-                rate: PacketRate::every(Duration::from_millis(10)).expect("not zero"),
+                pace: Pace::At(PacketRate::every(Duration::from_millis(10)).expect("not zero")),
             },
             hold: Duration::from_millis(500),
             every: None,
@@ -274,7 +274,11 @@ fn a_permanent_connection_is_read_and_written() {
 
 /// A caller of 5 PDUs that are 10 ms apart, open since the first second.
 fn open_caller() -> (Sockets, ConnId, Instant) {
-    let mut sockets = Sockets::new(vec![caller(5)]);
+    open(caller(5))
+}
+
+fn open(program: Program) -> (Sockets, ConnId, Instant) {
+    let mut sockets = Sockets::new(vec![program]);
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
     let now = Instant::from_secs(1);
     settle(&mut sockets, now);
@@ -312,6 +316,43 @@ fn a_write_waits_for_room_and_the_program_catches_up() {
     let row = sockets.calls().next().unwrap();
     assert_eq!((row.offered, row.late, row.sent.pdus), (4, 3, 4));
     assert_eq!(row.sent.crc32, crc32(0, &pattern(100).repeat(4)));
+}
+
+#[test]
+fn from_memory_to_memory_each_pdu_follows_the_one_before_and_none_is_late() {
+    let mut program = caller(150);
+    if let Role::Call { send, .. } = &mut program.role {
+        send.pace = Pace::Line;
+    }
+    let (mut sockets, conn, start) = open(program);
+    // The adapter takes all: after a burst others have their turn.
+    assert_eq!(fire(&mut sockets, start).len(), BURST as usize);
+    let next = sockets.poll_timeout().expect("it goes on");
+    assert_eq!(next, start + PAUSE);
+    assert_eq!(fire(&mut sockets, next).len(), BURST as usize);
+    // It has no room any more, and has it again a second later.
+    let last = next + PAUSE;
+    sockets.handle_timeout(last);
+    let asked = requests(settle(&mut sockets, last));
+    let [AtmRequest::Send { sdu, .. }] = &asked[..] else {
+        panic!("{asked:?}");
+    };
+    let written = Written::Full(sdu.clone());
+    let full = Input::Written { conn, written };
+    sockets.handle_input(full, last).unwrap();
+    assert_eq!(
+        sockets.poll_timeout(),
+        None,
+        "it waits for the adapter alone"
+    );
+    let later = last + Duration::from_secs(1);
+    sockets.handle_input(Input::Room { conn }, later).unwrap();
+    assert_eq!(
+        with_room(&mut sockets, later).len(),
+        150 - 2 * BURST as usize
+    );
+    let row = sockets.calls().next().unwrap();
+    assert_eq!((row.offered, row.late, row.sent.pdus), (150, 0, 150));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! How a program writes: one PDU at a time, with an answer of the adapter to each.
 
 use super::{BURST, ECHO_OCTETS, ECHO_PDUS, PAUSE};
-use super::{Output, Record, Role, Sending, Sockets, State, Sum, pattern, refusal};
+use super::{Output, Pace, Record, Role, Sending, Sockets, State, Sum, pattern, refusal};
 use crate::atm::Written;
 use aerostat_proto::{AtmRequest, Cause, ConnId, Instant, Trace};
 use aerostat_wire::Vc;
@@ -105,14 +105,22 @@ impl Record {
     /// The last PDU has been sent or refused: plans the next one. True if the last PDU was late.
     fn next_write(&mut self, role: Role, now: Instant) -> bool {
         self.writer.stand = Stand::Idle;
-        let (Some(Sending { pdus, rate, .. }), false) = (role.sending(), self.writer.back) else {
+        let (Some(Sending { pdus, pace, .. }), false) = (role.sending(), self.writer.back) else {
             return false;
         };
         let due = self.next.unwrap_or(now);
         let index = pdus.saturating_sub(self.left);
         self.left = self.left.saturating_sub(1);
-        self.next = (self.left > 0).then(|| due + (rate.after(index + 1) - rate.after(index)));
-        self.writer.begun > due
+        let more = self.left > 0;
+        let (next, late) = match pace {
+            Pace::At(rate) => {
+                let gap = rate.after(index + 1) - rate.after(index);
+                (due + gap, self.writer.begun > due)
+            }
+            Pace::Line => (now, false),
+        };
+        self.next = more.then_some(next);
+        late
     }
 }
 

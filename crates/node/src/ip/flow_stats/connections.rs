@@ -38,13 +38,18 @@ impl Connections {
                 let connection = self.0.entry(mark.socket).or_default();
                 connection.flow.sent(&sample(mark, Side::Sent, octets, at));
             }
-            SocketEvent::Received { mark, program } => {
-                if let Some(connection) = self.received(mark, at) {
+            SocketEvent::Received {
+                mark,
+                program,
+                octets,
+            } => {
+                if let Some(connection) = self.received(mark, octets, at) {
                     connection.reader = Some((node, program));
                 }
             }
             SocketEvent::Left(mark) => {
-                if let Some(connection) = self.received(mark, at) {
+                // The octets of a PDU that leaves the lab are not known to have arrived.
+                if let Some(connection) = self.received(mark, 0, at) {
                     connection.left += 1;
                 }
             }
@@ -52,9 +57,9 @@ impl Connections {
         }
     }
 
-    fn received(&mut self, mark: Mark, at: Instant) -> Option<&mut Connection> {
+    fn received(&mut self, mark: Mark, octets: u32, at: Instant) -> Option<&mut Connection> {
         let connection = self.0.get_mut(&mark.socket)?;
-        let sample = sample(mark, Side::Received, 0, at);
+        let sample = sample(mark, Side::Received, octets, at);
         connection.flow.received(&sample);
         Some(connection)
     }

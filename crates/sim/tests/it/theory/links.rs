@@ -1,6 +1,7 @@
-//! Links: throughput of a saturated link, and delays over several links.
+//! Links: throughput of a saturated link, of programs from memory to memory, and delays over several links.
 
 use super::{OC3_CELL, PROPAGATION, Probe, Section, cells};
+use crate::losses::run;
 
 const OC3_BITS: f64 = 149.76e6;
 /// Seconds of a cell on a link `25.6`: 59111 cells/s.
@@ -138,6 +139,46 @@ fn round_trips_over_three_switches_are_the_sum_of_their_parts() {
                 "µs",
                 [theory * 1e6, mean * 1e6],
             );
+        }
+    }
+    section.check();
+}
+
+/// Programs of `labs/native.atm.yml`, and transfers of the sizes that the report on ATP (1999) measured. The clock runs
+/// from the first PDU that the adapter took to the last one that reached the reader.
+#[test]
+fn programs_from_memory_to_memory_have_the_link_or_their_contract() {
+    const NATIVE: &str = include_str!("../../../../../labs/native.atm.yml");
+    const SIZE: f64 = 8192.0;
+    let cells_of_pdu = cells(8192) as f64;
+    let mut section = Section::new("native");
+    let cbr = |pdus: f64| {
+        // The last cell leaves by the contract, and crosses two links.
+        let spaced = (pdus * cells_of_pdu - 1.0) / 50_000.0;
+        pdus * SIZE * 8.0 / (spaced + 2.0 * (OC3_CELL + PROPAGATION)) / 1e6
+    };
+    let ubr = |pdus: f64| {
+        // The last cell crosses a further link. The cells of CONNECT ACKNOWLEDGE in front of the first PDU are left out.
+        let all = pdus * cells_of_pdu + 1.0;
+        pdus * SIZE * 8.0 / (all * OC3_CELL + 2.0 * PROPAGATION) / 1e6
+    };
+    for megabytes in [1_u32, 4, 16] {
+        let pdus = megabytes * 128;
+        let text = NATIVE.replace("pdus: 2048", &format!("pdus: {pdus}"));
+        let (_, report) = run(&text);
+        let carried = |program: &str| {
+            let mut all = report.dialogues.iter();
+            let one = all.find(|one| one.from.1 == program).expect("a row");
+            assert_eq!((one.lost(), one.late, one.refused), (0, 0, 0), "{program}");
+            one.throughput_mbps
+        };
+        let name = format!("best effort, {megabytes} MiB in PDUs of 8192 octets");
+        let both = [ubr(f64::from(pdus)), carried("bulk")];
+        section.exact(name, "goodput", "Mbit/s", both);
+        if megabytes == 1 {
+            let both = [cbr(256.0), carried("held")];
+            let name = "CBR of 50000 cells/s, 2 MiB in PDUs of 8192 octets".to_owned();
+            section.exact(name, "goodput", "Mbit/s", both);
         }
     }
     section.check();
