@@ -118,6 +118,8 @@ pub struct Circuit {
     pub sdus: u64,
     /// PDUs that the receiving adapter discarded.
     pub bad_pdus: u64,
+    /// Delivered cells of no SDU that was reassembled; `None` if the connection does not end at an adapter.
+    pub wasted: Option<u64>,
     /// Transfer delays of the last cells of PDUs: from the departure of the first bit at the sending adapter to the
     /// arrival of the last bit at the receiving one (I.356 §6.1, cell exit to cell entry).
     pub transfer: Distribution,
@@ -349,6 +351,7 @@ impl<'a, N: Network> Reader<'a, N> {
                 under_way: 0,
                 sdus: 0,
                 bad_pdus: 0,
+                wasted: None,
                 transfer: Distribution::default(),
             };
             self.follow(circuit, all);
@@ -439,6 +442,7 @@ impl<'a, N: Network> Reader<'a, N> {
         circuit.sdus = received.sdus;
         circuit.bad_pdus =
             received.crc + received.length + received.cpi + received.too_long + received.aborted;
+        circuit.wasted = Some(circuit.delivered.saturating_sub(received.whole));
         if let Some(transfer) = station.nic().transfer(view.vc) {
             circuit.transfer = transfer.clone();
         }

@@ -201,6 +201,8 @@ pub struct ReassemblyCounters {
     pub cells: u64,
     /// Good SDUs.
     pub sdus: u64,
+    /// Cells of good SDUs.
+    pub whole: u64,
     /// PDUs with a CRC-32 mismatch.
     pub crc: u64,
     /// PDUs whose length field does not fit.
@@ -307,6 +309,7 @@ impl Reassembler {
         let clp = self.clp;
         self.next_pdu();
         self.counters.sdus += 1;
+        self.counters.whole += (octets / PAYLOAD_LEN) as u64;
         Ok(Reassembled {
             sdu,
             uu,

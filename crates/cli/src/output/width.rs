@@ -49,6 +49,7 @@ pub(crate) const ORDERS: &[(&str, &[&str])] = &[
             "cells_under_way",
             "cells_offered",
             "cells_sent",
+            "cells_wasted",
         ],
     ),
     // Ingress cache of an MPOA client.

@@ -230,3 +230,82 @@ fn mistakes_in_queues_are_told_with_their_numbers() {
     let told = run(&["validate", &lab_file("good-queues.atm.yml", &good)]);
     assert_eq!(told.code, 0, "{}", told.err);
 }
+
+/// What ten TCP connections over one small buffer get, as shares of the line's cells: cells of the octets that the
+/// programs received, cells of PDUs that did not arrive whole, and cells that were sent.
+fn over_a_small_buffer(mtu: u32, way: &str) -> [f64; 3] {
+    let mut words = vec![
+        "run".into(),
+        "-q".into(),
+        shipped("early-discard"),
+        "-o".into(),
+        "json".into(),
+        format!("--set=clip.n.mtu={mtu}"),
+    ];
+    if way != "early" {
+        words.push("--set=switches.s.queues.epd=1000".into());
+    }
+    if way == "plain" {
+        words.extend((0..10).map(|n| format!("--set=pvcs.{n}.frame_discard=false")));
+    }
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let ran = run(&words);
+    assert!(matches!(ran.code, 0 | 3), "{}", ran.err);
+    let results: Value = serde_json::from_str(&ran.out).unwrap();
+    let table = |name: &str| results[name].as_array().unwrap().clone();
+    let count = |row: &Value, name: &str| row[name].as_u64().unwrap();
+    let line = table("links").into_iter().find(|row| row["to"] == "z");
+    let line = line.unwrap();
+    let room = line["rate_cps"].as_f64().unwrap() * 30.0;
+    let (mut arrived, mut wasted) = (0, 0);
+    let is_data = |row: &Value| row["to"] == "z" && row["user"] == "clip0";
+    for row in table("vcs").iter().filter(|row| is_data(row)) {
+        let [sent, lost, under_way] =
+            ["cells_sent", "cells_lost", "cells_under_way"].map(|name| count(row, name));
+        assert_eq!(
+            sent,
+            count(row, "cells_delivered") + lost + under_way,
+            "{row}"
+        );
+        arrived += count(row, "cells_delivered");
+        wasted += count(row, "cells_wasted");
+        // Each PDU that was thrown away has brought at least one cell, and no more than those of all PDUs that it was
+        // taken for.
+        assert!(
+            count(row, "cells_wasted") >= count(row, "pdus_bad"),
+            "{row}"
+        );
+    }
+    assert_eq!(table("vcs").iter().filter(|row| is_data(row)).count(), 10);
+    // Signalling of the host and ILMI have the rest of the line.
+    let others = count(&line, "cells_delivered") - arrived;
+    assert!(others < 100, "{others}");
+    let octets: u64 = table("flows")
+        .iter()
+        .map(|row| count(row, "delivered_octets"))
+        .sum();
+    let cells = f64::from((mtu + 8 + 8).div_ceil(48));
+    let effective = octets as f64 / f64::from(mtu - 40) * cells;
+    [effective, wasted as f64, count(&line, "cells_sent") as f64].map(|cells| cells / room)
+}
+
+/// Source of the order: Romanow and Floyd, Dynamics of TCP Traffic over ATM Networks, IEEE JSAC 13(4), 1995, abstract.
+#[test]
+fn early_discard_brings_more_than_partial_discard_and_this_more_than_single_cells() {
+    for mtu in [1500, 4352] {
+        let ways = ["early", "partial", "plain"];
+        let [early, partial, plain] = ways.map(|way| over_a_small_buffer(mtu, way));
+        let all = format!("{mtu}: {early:?} {partial:?} {plain:?}");
+        assert!(
+            early[0] > partial[0] + 0.01 && partial[0] > plain[0] + 0.01,
+            "{all}"
+        );
+        assert!(
+            early[1] < 0.01 && early[1] < partial[1] && partial[1] < plain[1],
+            "{all}"
+        );
+        for [effective, wasted, sent] in [early, partial, plain] {
+            assert!(sent <= 1.0 && effective + wasted <= sent, "{all}");
+        }
+    }
+}

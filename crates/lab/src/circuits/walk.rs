@@ -157,6 +157,7 @@ mod tests {
             under_way: 0,
             sdus: 0,
             bad_pdus: 0,
+            wasted: None,
             transfer: Distribution::default(),
         })
     }

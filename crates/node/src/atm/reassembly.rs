@@ -180,6 +180,7 @@ impl RunReassembler {
         }
         self.counters.cells += u64::from(cells);
         self.counters.sdus += u64::from(part.count());
+        self.counters.whole += u64::from(cells);
         if run.split_off_front(cells).is_none() {
             *rest = None;
         }
@@ -214,8 +215,9 @@ impl RunReassembler {
         if pdu.sdu().len() > self.max_sdu {
             return self.fail(PduError::TooLong);
         }
-        self.next_pdu();
         self.counters.sdus += 1;
+        self.counters.whole += self.cells as u64;
+        self.next_pdu();
         Ok(Received {
             pdu,
             clp,

@@ -30,6 +30,7 @@ pub(super) fn vcs(lab: &Lab, circuits: &Circuits) -> Vec<Value> {
             "clr": circuit.loss_ratio(),
             "pdus_delivered": circuit.sdus,
             "pdus_bad": circuit.bad_pdus,
+            "cells_wasted": circuit.wasted,
             "ctd_us": ctd(circuit),
             "cdv_us": cdv(circuit),
         })

@@ -200,6 +200,7 @@ pub(super) const TABLES: &[TableInfo] = &[
             number("clr", "cell loss ratio: lost / (lost + delivered)").or_null(),
             count("pdus_delivered", "AAL5 PDUs put together at the receiver"),
             count("pdus_bad", "AAL5 PDUs that it threw away, because cells were missing or damaged"),
+            count("cells_wasted", "of the delivered cells, those of no PDU that was put together: of a PDU that lost other cells, of a PDU that has not ended, or of OAM").or_null(),
             group("ctd_us", CTD, "cell transfer delay, µs: from the first bit's leaving the sending adapter to the last bit's arrival").or_null(),
             group("cdv_us", CDV, "cell delay variation, µs: the transfer delay less the smallest one").or_null(),
         ]),
