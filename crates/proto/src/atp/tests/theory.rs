@@ -88,6 +88,30 @@ fn both_windows_find_the_knee() {
     }
 }
 
+/// OC-3: 353 207 cells/s, 192 cells for 9180 octets. Native ATM carries 135.10 Mb/s of 9180 octets (report: 135.08 to
+/// 135.36), and ATP 135.04 Mb/s less its start and its last round trip. The report measured 109.19 Mb/s at most.
+#[test]
+fn the_ceiling_of_oc3() {
+    let rate = 353_207;
+    let packet = 192.0 / f64::from(rate);
+    let ceiling = 9176.0 * 8.0 / packet / 1e6;
+    assert_eq!((ceiling * 100.0).round(), 13_504.0);
+    assert_eq!((9180.0 * 8.0 / packet / 1e4).round(), 13_510.0);
+    for profile in BOTH {
+        let mut pair = Pair::new(params(profile));
+        (pair.cells, pair.delay) = (Some(rate), us(50));
+        pair.send(0, vec![0; 9176 * 1000]);
+        pair.run_all(|_, _, _| false);
+        let measured = 9.176 * 8.0 / pair.now.as_secs_f64();
+        let tail = 2.0 * 50e-6 + 1.0 / f64::from(rate);
+        let expected = ceiling * (1000.0 * packet) / (1000.0 * packet + tail);
+        assert!(
+            (measured / expected - 1.0).abs() < 1e-5,
+            "{profile:?} {measured} {expected}"
+        );
+    }
+}
+
 /// The report's correctness test, MTU 10: 912 345 octets in 130.4 s, 2 456 789 in 352.6 s. Six octets fit into a packet, so
 /// a packet took 858 and 861 µs: time goes with packets, as it does here behind a line of 857.6 µs for each packet.
 #[test]
