@@ -21,7 +21,7 @@ pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel};
 pub(crate) use queues::{PathId, QueuesFile, TunnelFile};
 pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile, UniTimersFile};
-pub(crate) use timing::{AdapterFile, ClockFile, CostsFile, CpuFile};
+pub(crate) use timing::{AdapterFile, ClockFile, CostsFile, CpuFile, ManagerFile};
 
 use crate::diag::Diagnostics;
 use crate::field::{At, FromTree, Table, section};
@@ -86,6 +86,8 @@ section! {
         police: Option<At<PoliceText>>,
         /// Queues of its ports; default: one for each connection, served round robin.
         queues: Option<QueuesFile>,
+        /// What messages of signalling cost it; default: nothing.
+        manager: Option<ManagerFile>,
     }
 }
 section! {
@@ -329,6 +331,8 @@ section! {
         tcp: Option<TcpFile>,
         /// What packets cost its CPU; default: nothing. It has no effect on a Linux kernel host.
         cpu: Option<CpuFile>,
+        /// What messages of signalling cost its CPU; default: nothing. It has no effect on a Linux kernel host.
+        manager: Option<ManagerFile>,
         /// Its adapter; default: as fast as its link.
         adapter: Option<AdapterFile>,
         /// Its clock; default: that of the lab. It has no effect on a Linux kernel host.

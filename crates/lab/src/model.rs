@@ -41,6 +41,7 @@ pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate,
 use crate::units::IpNet;
 use aerostat_node::atm::{CellRate, NicConfig, PathConfig, Policing};
 use aerostat_node::host::sockets::Program;
+use aerostat_node::manager::ManagerConfig;
 use aerostat_node::switch::ConnectionQueue;
 use aerostat_proto::Duration;
 use aerostat_proto::mpoa::mps::MpsParams;
@@ -168,6 +169,8 @@ pub struct Switch {
     pub police: Policing,
     /// Queues of its ports, where their links do not say otherwise.
     pub queues: Queues,
+    /// What messages of signalling cost it; `None`: nothing.
+    pub manager: Option<ManagerConfig>,
 }
 
 /// One port of a switch.

@@ -100,7 +100,7 @@ impl Met {
 pub fn nodes(lab: &Lab, network: &impl Network) -> Vec<NodeState> {
     let now = network.time();
     let tables = |id: NodeId, what: &str| match network.switch(id) {
-        Some(switch) => switch.inspect(what),
+        Some(switch) => switch.inspect(what, now),
         None => network.station(id)?.inspect(what, now),
     };
     let nodes = lab.nodes().map(|(id, node)| {

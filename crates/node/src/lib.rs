@@ -42,6 +42,7 @@ pub mod host;
 pub mod inspect;
 pub mod interface;
 pub mod ip;
+pub mod manager;
 pub mod rate;
 pub mod server;
 pub mod signalling;

@@ -41,6 +41,18 @@ section! {
     }
 }
 section! {
+    /// The signalling manager of an embedded host or a switch: a process that takes time for each message of call control.
+    ManagerFile {
+        /// What a message costs where it is read and where it is written; default 0s.
+        message: Option<At<CostText>>,
+        /// What it costs to pass a message from one process to another: from the kernel to the manager or back, and at a host
+        /// also from a user to the manager or back; default 0s.
+        hand_over: Option<At<CostText>>,
+        /// PDUs of a signalling channel that may wait, at a host and for each port of a switch, 1 to 1000000; default 300.
+        queue: Option<At<u64>>,
+    }
+}
+section! {
     /// An adapter that takes time for received PDUs of all connections.
     AdapterFile {
         /// How fast it puts PDUs together and passes them to the host: PDUs or cells per second.

@@ -101,7 +101,13 @@ impl LabNode {
         let lab = builder.lab();
         let node = lab.nodes.get(id.0)?;
         match &node.kind {
-            NodeKind::Switch(_) => builder.switch(id, life).map(Self::switch),
+            NodeKind::Switch(model) => {
+                let switch = builder.switch(id, life)?;
+                Some(Self::switch(match model.manager {
+                    Some(manager) => switch.with_manager(manager, now),
+                    None => switch,
+                }))
+            }
             NodeKind::Outside(_) => Some(Self::Outside(Box::default())),
             _ => {
                 let rate = lab.link(node.attachment()?.link).rate;
@@ -163,7 +169,7 @@ impl LabNode {
     pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
         match self {
             Self::Station(node) => node.station.inspect(what, now),
-            Self::Switch(switch) => switch.inspect(what),
+            Self::Switch(switch) => switch.inspect(what, now),
             Self::Outside(_) => None,
         }
     }

@@ -1,9 +1,10 @@
 //! The time that packets take in a host: its CPU, and the receive path of its adapter; its clock.
 
-use crate::diag::Diagnostics;
+use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{ClockFile, CostText, CostsFile, HostFile};
+use crate::file::{ClockFile, CostText, CostsFile, CpuFile, HostFile, ManagerFile};
 use crate::model::{Clock, Costs, CpuConfig, IntakeConfig};
+use aerostat_node::manager::{self, ManagerConfig};
 use aerostat_node::server::{Cost, Order};
 use aerostat_proto::Duration;
 
@@ -47,9 +48,60 @@ pub(super) fn intake(host: &HostFile, d: &mut Diagnostics) -> Option<IntakeConfi
 const QUEUE: usize = 300;
 const MOST_QUEUE: u64 = 1_000_000;
 
-/// The CPU of the host with this name; `None` if packets cost nothing.
+/// A signalling manager; `None` if messages cost nothing.
+pub(super) fn manager(given: Option<&ManagerFile>, d: &mut Diagnostics) -> Option<ManagerConfig> {
+    let given = given?;
+    let cost =
+        |cost: &Option<At<CostText>>| cost.as_ref().map_or(Cost::NOTHING, |cost| cost.value.0);
+    let (message, hand_over) = (cost(&given.message), cost(&given.hand_over));
+    if message.is_nothing() && hand_over.is_nothing() {
+        d.warning(given.place, "this manager takes no time")
+            .hint("for example: manager: { message: 2ms, hand_over: 300us }");
+    }
+    Some(ManagerConfig {
+        message,
+        hand_over,
+        queue: match &given.queue {
+            None => manager::QUEUE,
+            some => queue(some.as_ref(), d),
+        },
+    })
+}
+
+/// Warns of what a Linux kernel host does not have.
+fn not_of_kernels(what: &str, (name, host): (&str, &HostFile), at: Span, d: &mut Diagnostics) {
+    if host.kernel.as_ref().is_some_and(At::get) {
+        let text = format!("host {name} is a Linux kernel, which takes the time that it takes");
+        d.warning(at, text)
+            .hint(format!("{what}: has an effect on embedded hosts only"));
+    }
+}
+
+/// The CPU of the host with this name; `None` if packets and messages cost nothing.
 pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box<CpuConfig>> {
-    let given = host.cpu.as_ref()?;
+    let manager = manager(host.manager.as_ref(), d);
+    if let Some(given) = &host.manager {
+        not_of_kernels("manager", (name, host), given.place, d);
+    }
+    let cpu = match &host.cpu {
+        None => CpuConfig {
+            costs: [Costs::default(); 4],
+            order: Order::Class,
+            jitter: 0,
+            queue: QUEUE,
+            manager: Some(manager?),
+            seed: 0,
+        },
+        Some(given) => CpuConfig {
+            manager,
+            ..of_packets(given, (name, host), d)
+        },
+    };
+    Some(Box::new(cpu))
+}
+
+/// The CPU as its own section says.
+fn of_packets(given: &CpuFile, (name, host): (&str, &HostFile), d: &mut Diagnostics) -> CpuConfig {
     let cost = |cost: &Option<At<CostText>>| cost.as_ref().map(|cost| cost.value.0);
     let usual = Costs {
         send: cost(&given.send).unwrap_or(Cost::NOTHING),
@@ -68,19 +120,15 @@ pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box
         let all = [costs.send, costs.receive, costs.ack.unwrap_or_default()];
         all.into_iter().all(Cost::is_nothing)
     };
-    if costs.iter().all(nothing) {
+    if costs.iter().all(nothing) && host.manager.is_none() {
         d.warning(
             given.place,
             format!("packets cost the CPU of host {name} no time"),
         )
         .hint("for example: cpu: { send: 80us + 60ns/octet, receive: 100us + 60ns/octet }");
     }
-    if host.kernel.as_ref().is_some_and(At::get) {
-        let text = format!("host {name} is a Linux kernel, which takes the time that it takes");
-        d.warning(given.place, text)
-            .hint("cpu: has an effect on embedded hosts only");
-    }
-    Some(Box::new(CpuConfig {
+    not_of_kernels("cpu", (name, host), given.place, d);
+    CpuConfig {
         costs,
         order: given
             .service
@@ -92,8 +140,9 @@ pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box
             .as_ref()
             .map_or(0, |jitter| (jitter.value.0 * 1e6).round() as u32),
         queue: queue(given.queue.as_ref(), d),
+        manager: None,
         seed: 0,
-    }))
+    }
 }
 
 fn queue(given: Option<&At<u64>>, d: &mut Diagnostics) -> usize {
@@ -104,4 +153,80 @@ fn queue(given: Option<&At<u64>>, d: &mut Diagnostics) -> usize {
         d.error(given.at, "a queue holds 1 to 1000000 packets");
     }
     given.value.min(MOST_QUEUE) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::NodeKind;
+    use crate::resolve::tests::{SMALL, lab};
+    use aerostat_node::manager::QUEUE;
+
+    fn with(host: &str, switch: &str) -> String {
+        SMALL
+            .replacen("ip: 10.1.0.10", &format!("ip: 10.1.0.10{host}"), 1)
+            .replacen("s1: {}", &format!("s1: {{ {switch} }}"), 1)
+    }
+
+    #[test]
+    fn a_manager_makes_a_cpu_and_a_cpu_takes_a_manager() {
+        for (keys, sends, queue) in [
+            ("manager: { message: 1ms }", 0, QUEUE),
+            (
+                "manager: { message: 1ms, queue: 7 }, cpu: { send: 1us }",
+                1_000_000,
+                7,
+            ),
+        ] {
+            let lab = lab(&with(
+                &format!(", {keys}"),
+                "manager: { hand_over: 1us + 2ns/octet }",
+            ));
+            let NodeKind::Host(host) = &lab.node(lab.find("x").unwrap()).kind else {
+                panic!("a host");
+            };
+            let cpu = host.cpu.as_ref().unwrap();
+            let manager = cpu.manager.unwrap();
+            assert_eq!(
+                (manager.message.packet, manager.queue),
+                (1_000_000_000, queue)
+            );
+            assert_eq!(cpu.costs[0].send.packet, sends);
+            let NodeKind::Switch(switch) = &lab.node(lab.find("s1").unwrap()).kind else {
+                panic!("a switch");
+            };
+            let hand_over = switch.manager.unwrap().hand_over;
+            assert_eq!((hand_over.packet, hand_over.octet), (1_000_000, 2000));
+        }
+    }
+
+    #[test]
+    fn mistakes_and_what_has_no_effect() {
+        for (host, switch, says) in [
+            ("", "manager: {}", "this manager takes no time"),
+            (", manager: { queue: 5 }", "", "this manager takes no time"),
+            ("", "manager: { message: 11s }", "a cost is 0 to 10s"),
+            (
+                "",
+                "manager: { message: 1ms, queue: 0 }",
+                "a queue holds 1 to 1000000",
+            ),
+            ("", "manager: { mesage: 1ms }", "message"),
+            (
+                ", kernel: true, manager: { message: 1ms }",
+                "",
+                "manager: has an effect on embedded",
+            ),
+            (", cpu: {}, manager: { message: 1ms }", "", ""),
+        ] {
+            let text = with(host, switch);
+            let told = match crate::parse("t.atm.yml", &text, &[]) {
+                Ok(parsed) => parsed.warnings.to_string(),
+                Err(errors) => errors.to_string(),
+            };
+            match says {
+                "" => assert!(!told.contains("time"), "{told}"),
+                says => assert!(told.contains(says), "{host} {switch}: {told}"),
+            }
+        }
+    }
 }

@@ -11,6 +11,7 @@ use crate::model::{
 };
 use aerostat_node::host::Encapsulation;
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending};
+use aerostat_node::manager::ManagerConfig;
 use aerostat_node::server::{Cost, Order};
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -45,9 +46,14 @@ fn of_switch(switch: &Switch) -> Value {
         ports,
         police,
         queues,
+        manager,
     } = switch;
     let all = json!({ "kind": "switch", "prefix": hex(prefix), "ports": ports.len(), "police": policing(*police) });
-    with(all, "queues", of_queues(queues))
+    with(
+        with(all, "queues", of_queues(queues)),
+        "manager",
+        manager.map(of_manager),
+    )
 }
 
 fn of_lane_server(lab: &Lab, server: &LaneServer) -> Value {
@@ -246,12 +252,13 @@ fn of_cpu(cpu: &CpuConfig) -> Value {
         order,
         jitter,
         queue,
+        manager,
         // Part of the seed of the run.
         seed: _,
     } = cpu;
     let of = |Costs { send, receive, ack }: &Costs| json!({ "send": of_cost(*send), "receive": of_cost(*receive), "ack": ack.map(of_cost) });
     let costs = Encapsulation::ALL.iter().zip(costs);
-    json!({
+    let all = json!({
         "costs": named(costs.map(|(over, costs)| (over.name().to_owned(), of(costs)))),
         "service": match order {
             Order::Class => "interrupt-first",
@@ -259,7 +266,17 @@ fn of_cpu(cpu: &CpuConfig) -> Value {
         },
         "jitter_ppm": jitter,
         "queue_packets": queue,
-    })
+    });
+    with(all, "manager", manager.map(of_manager))
+}
+
+fn of_manager(manager: ManagerConfig) -> Value {
+    let ManagerConfig {
+        message,
+        hand_over,
+        queue,
+    } = manager;
+    json!({ "message": of_cost(message), "hand_over": of_cost(hand_over), "queue_pdus": queue })
 }
 
 fn of_port(port: &EthernetPort, bridge: &[SegmentHost]) -> Value {

@@ -216,6 +216,11 @@ HostFile.lec || hosts.x.lec.version=1
 HostFile.link || hosts.x.link.rate=ds3
 HostFile.tcp || hosts.x.tcp.congestion=reno
 HostFile.cpu || hosts.x.cpu={send: 80us}
+HostFile.manager || hosts.y.manager={message: 1ms}
+SwitchFile.manager || switches.s1.manager={message: 1ms}
+ManagerFile.message || switches.s1.manager={message: 2ms}
+ManagerFile.hand_over || hosts.y.manager={hand_over: 1ms}
+ManagerFile.queue | hosts.y.manager={hand_over: 1ms} | hosts.y.manager.queue=7
 CpuFile.send || hosts.x.cpu={send: 81us + 78.5ns/octet}
 CpuFile.receive || hosts.x.cpu={receive: 81us}
 CpuFile.ack || hosts.x.cpu={ack: 20us}

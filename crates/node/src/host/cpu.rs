@@ -15,15 +15,17 @@
 //! **Objects.** A packet is an SDU of a LANE client, an MPOA client, a member of a Classical IP subnet or a program
 //! (*native*), with its own cost for each encapsulation, to send, to receive, or as an *acknowledgement* (a TCP segment
 //! without payload, in either direction). The octets that count are those of the IP packet, or those of the SDU if it
-//! carries something else. Messages of signalling and ILMI cost nothing here. Those that arrive wait their turn among
-//! received packets, so that a RELEASE does not overtake data; those that the host sends do not wait.
+//! carries something else. Messages of signalling and ILMI cost nothing, unless the host has a signalling manager that
+//! takes time ([`crate::manager`]). Those that arrive wait their turn among received packets, so that a RELEASE does not
+//! overtake data; those that the host sends do not wait, except those of signalling at a host with such a manager.
 //!
 //! **Order.** [`Order::Class`] is *interrupt-first*: what was received goes before what is to be sent, as on a host that
 //! handles the adapter's interrupts first. [`Order::Arrival`] is *fair*. A packet in service is not interrupted. All
 //! SDUs of one direction leave in the order in which they came.
 //!
 //! **Bounds.** For each direction a number of packets may wait; a further one is lost, counted, and reported
-//! ([`Cause::Cpu`](crate::ip::books::Cause::Cpu)). As many messages of signalling and ILMI may wait beside them. A
+//! ([`Cause::Cpu`](crate::ip::books::Cause::Cpu)). As many messages of signalling and ILMI may wait beside them, or the
+//! number that the manager has; when the link goes down, those of a manager are dropped. A
 //! program waits for the CPU before it writes its next PDU, so none of its PDUs is lost here. SDUs of a connection that
 //! is closed are withdrawn.
 //!
@@ -35,11 +37,15 @@ use crate::inspect::Table;
 use crate::inspect::host::{CpuLoad, CpuWork};
 use crate::ip::books::packets_in;
 use crate::ip::random;
-use crate::server::{Cost, Order, Queues, Server};
+use crate::manager::{Counts, ManagerConfig, Seat};
+use crate::server::{Cost, Order, Queues, Server, Waits};
 use aerostat_proto::{Instant, Sdu};
 use aerostat_wire::Vc;
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
+
+/// A factor of 1, in millionths.
+const WHOLE: u128 = 1_000_000;
 
 /// Classes of the queues: the lower one goes first.
 const RECEIVED: usize = 0;
@@ -97,6 +103,8 @@ pub struct CpuConfig {
     pub jitter: u32,
     /// Limit of packets that wait, for each direction.
     pub queue: usize,
+    /// What messages of signalling cost; `None`: nothing.
+    pub manager: Option<ManagerConfig>,
     /// Seed of the jitter.
     pub seed: u64,
 }
@@ -138,6 +146,10 @@ impl Job {
 
     fn is_control(&self) -> bool {
         [Vc::SIGNALLING, Vc::ILMI].contains(&self.vc())
+    }
+
+    fn is_signalling(&self) -> bool {
+        self.vc() == Vc::SIGNALLING
     }
 
     const fn class(&self) -> usize {
@@ -192,8 +204,9 @@ pub(super) struct Cpu {
     /// Counts by encapsulation and kind of work.
     done: [[Done; 3]; 4],
     lost: Lost,
-    /// Messages of signalling and ILMI here.
-    control: usize,
+    /// Messages of signalling and ILMI here, by class.
+    control: [usize; 2],
+    messages: Counts,
     /// When the host was switched on.
     since: Instant,
 }
@@ -205,7 +218,8 @@ impl Cpu {
             jitter: random::stream(config.seed, "cpu", "jitter"),
             done: [[Done::default(); 3]; 4],
             lost: Lost::default(),
-            control: 0,
+            control: [0; 2],
+            messages: Counts::default(),
             since: now,
             config,
         }
@@ -222,23 +236,58 @@ impl Cpu {
             *full += 1;
             return Err(job);
         }
-        self.control += usize::from(job.is_control());
+        self.control[job.class()] += usize::from(job.is_control());
         let work = match job.is_control() {
-            true => 0,
+            true => self.message(&job),
             false => self.work(&job, over.unwrap_or(Encapsulation::Lane)),
         };
         self.queues.offer(job.class(), work, job, now);
         Ok(())
     }
 
+    /// True if messages of signalling that the host sends pass the CPU.
+    pub(super) const fn has_manager(&self) -> bool {
+        self.config.manager.is_some()
+    }
+
+    /// What a message of signalling or ILMI costs, in picoseconds. Counts it.
+    fn message(&mut self, job: &Job) -> u128 {
+        let manager = self.config.manager.filter(|_| job.is_signalling());
+        let work = manager.and_then(|manager| manager.work(job.octets(), Seat::Host));
+        let Some(work) = work else {
+            return 0;
+        };
+        let factor = self.factor();
+        let written = job.class() == SENT;
+        self.messages
+            .add(work, written, |picos| picos * factor / WHOLE)
+    }
+
+    /// The random factor of a cost, in millionths.
+    fn factor(&mut self) -> u128 {
+        if self.config.jitter == 0 {
+            return WHOLE;
+        }
+        let span = 2 * u64::from(self.config.jitter) + 1;
+        let draw = (u64::from(self.jitter.next_u32()) * span) >> 32;
+        WHOLE + u128::from(draw) - u128::from(self.config.jitter)
+    }
+
     /// The counter of losses, if there is no room for a packet.
     fn full(&mut self, job: &Job) -> Option<&mut u64> {
-        let most = self.config.queue;
-        let received = self.queues.waiting(RECEIVED).saturating_sub(self.control);
+        let mut most = self.config.queue;
+        let class = job.class();
+        let packets = self
+            .queues
+            .waiting(class)
+            .saturating_sub(self.control[class]);
         let (waiting, lost) = match job {
-            Job::Receive(..) if job.is_control() => (self.control, &mut self.lost.control),
-            Job::Receive(..) => (received, &mut self.lost.received),
-            Job::Send(..) => (self.queues.waiting(SENT), &mut self.lost.sent),
+            _ if job.is_control() => {
+                most = self.config.manager.map_or(most, |manager| manager.queue);
+                (self.control[class], &mut self.lost.control)
+            }
+            Job::Receive(..) => (packets, &mut self.lost.received),
+            Job::Send(..) => (packets, &mut self.lost.sent),
             // Each connection of a program has one PDU at most.
             Job::Write(..) => return None,
         };
@@ -260,13 +309,7 @@ impl Cpu {
             true => (Kind::Acknowledgement, costs.ack.unwrap_or(cost)),
             false => (kind, cost),
         };
-        let mut picos = cost.picos(octets);
-        if self.config.jitter > 0 {
-            let span = 2 * u64::from(self.config.jitter) + 1;
-            let draw = (u64::from(self.jitter.next_u32()) * span) >> 32;
-            let millionths = 1_000_000 + draw - u64::from(self.config.jitter);
-            picos = picos * u128::from(millionths) / 1_000_000;
-        }
+        let picos = cost.picos(octets) * self.factor() / WHOLE;
         let done = &mut self.done[over as usize][kind as usize];
         done.packets += 1;
         done.octets += octets as u64;
@@ -277,13 +320,19 @@ impl Cpu {
     /// The next packet that is through by `now`.
     pub(super) fn take(&mut self, now: Instant) -> Option<Job> {
         let job = self.queues.take(now)?;
-        self.control -= usize::from(job.is_control());
+        self.let_go(&job);
         Some(job)
+    }
+
+    fn let_go(&mut self, job: &Job) {
+        self.control[job.class()] -= usize::from(job.is_control());
     }
 
     /// Removes the packets of a label that was closed.
     pub(super) fn withdraw(&mut self, vc: Vc) -> Vec<Job> {
-        self.queues.withdraw(|job| job.vc() == vc)
+        let gone = self.queues.withdraw(|job| job.vc() == vc);
+        gone.iter().for_each(|job| self.let_go(job));
+        gone
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -310,31 +359,54 @@ impl Cpu {
             octets: done.octets,
             cost_us: (done.picos / 1_000_000) as u64,
         });
+        let work = work.chain(self.messages.rows());
         [Table::of([self.load(now)]), Table::of(work)]
     }
 
     fn load(&self, now: Instant) -> CpuLoad {
-        let busy = self.queues.busy(now);
         let since = now.since(self.since).as_nanos();
-        let [received, sent] = [RECEIVED, SENT].map(|class| self.queues.waits(class));
-        let mean =
-            |waits: crate::server::Waits| waits.sum.as_nanos() / u128::from(waits.jobs.max(1));
         CpuLoad {
-            service: match self.config.order {
+            send_lost: self.lost.sent,
+            receive_lost: self.lost.received,
+            control_lost: self.lost.control,
+            ..CpuLoad::of(
+                &self.queues,
+                (RECEIVED, SENT),
+                self.config.order,
+                (since, now),
+            )
+        }
+    }
+}
+
+impl CpuLoad {
+    /// The load of a server with queues for what is received and what is sent, without losses; `since` is how long it
+    /// is on, in nanoseconds.
+    pub(crate) fn of<J>(
+        queues: &Queues<J, 2>,
+        (received, sent): (usize, usize),
+        order: Order,
+        (since, now): (u128, Instant),
+    ) -> Self {
+        let busy = queues.busy(now);
+        let mean = |waits: Waits| (waits.sum.as_nanos() / u128::from(waits.jobs.max(1))) as u64;
+        let [receive, send] = [received, sent].map(|class| queues.waits(class));
+        Self {
+            service: match order {
                 Order::Class => "interrupt-first".into(),
                 Order::Arrival => "fair".into(),
             },
             utilisation_ppm: (busy.as_nanos() * 1_000_000 / since.max(1)) as u64,
             busy_us: busy.as_micros() as u64,
-            send_waiting: self.queues.waiting(SENT),
-            receive_waiting: self.queues.waiting(RECEIVED),
-            send_lost: self.lost.sent,
-            receive_lost: self.lost.received,
-            control_lost: self.lost.control,
-            send_wait_ns: mean(sent) as u64,
-            receive_wait_ns: mean(received) as u64,
-            send_longest_wait_us: sent.longest.as_micros() as u64,
-            receive_longest_wait_us: received.longest.as_micros() as u64,
+            send_waiting: queues.waiting(sent),
+            receive_waiting: queues.waiting(received),
+            send_lost: 0,
+            receive_lost: 0,
+            control_lost: 0,
+            send_wait_ns: mean(send),
+            receive_wait_ns: mean(receive),
+            send_longest_wait_us: send.longest.as_micros() as u64,
+            receive_longest_wait_us: receive.longest.as_micros() as u64,
         }
     }
 }

@@ -297,6 +297,9 @@ impl Station {
     /// The link went down or came up.
     pub fn set_link(&mut self, up: bool, now: Instant) {
         self.set_line(up, now);
+        if let Some(cpu) = self.cpu.as_mut().filter(|cpu| !up && cpu.has_manager()) {
+            cpu.withdraw(Vc::SIGNALLING);
+        }
         self.host.line(up, now);
         self.drain(now);
     }
@@ -393,7 +396,10 @@ impl Station {
 
     /// True if packets sent on this label pass the CPU.
     fn costs(&self, vc: Vc) -> bool {
-        self.cpu.is_some() && ![Vc::SIGNALLING, Vc::ILMI].contains(&vc)
+        self.cpu.as_ref().is_some_and(|cpu| match vc {
+            Vc::SIGNALLING => cpu.has_manager(),
+            vc => vc != Vc::ILMI,
+        })
     }
 
     fn send(&mut self, vc: Vc, pdu: Pdu, now: Instant) {

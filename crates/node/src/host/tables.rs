@@ -139,7 +139,7 @@ impl Station {
 impl Host {
     /// How packets on this label cross the network; `None` if the label has no user.
     pub(super) fn encapsulation(&self, vc: Vc) -> Option<Encapsulation> {
-        let (user, _) = self.signalling.receiver(vc)?;
+        let (user, _) = self.signalling.owner(vc)?;
         Some(match self.slots.get(usize::from(user.0))?.kind {
             ServiceKind::Lec | ServiceKind::Les | ServiceKind::Bus | ServiceKind::Lecs => {
                 Encapsulation::Lane

@@ -152,7 +152,8 @@ crate::rows! {
         pub utilisation_ppm: u64,
     }
 
-    /// One row for each host with a CPU that costs time (`cpu:` in the lab file).
+    /// One row for each host with a CPU that costs time (`cpu:` or `manager:` in the lab file), and for each switch whose
+    /// manager costs time (`manager:`): there the packets are those of the signalling channels.
     pub struct CpuLoad: "cpu.load" {
         /// `interrupt-first` or `fair`: which packets the CPU takes first.
         pub service: Name,
@@ -168,7 +169,7 @@ crate::rows! {
         pub send_lost: u64,
         /// Packets that were not received because too many waited.
         pub receive_lost: u64,
-        /// Messages of signalling and ILMI that were not received because too many waited.
+        /// Messages of signalling and ILMI that were lost because too many waited.
         pub control_lost: u64,
         /// Mean wait of a packet before the CPU began to send it.
         pub send_wait_ns: u64,
@@ -197,13 +198,14 @@ crate::rows! {
 
     /// One row for each kind of work of such a CPU and each encapsulation that had packets, also those that still wait.
     pub struct CpuWork: "cpu.work" {
-        /// `send`, `receive` or `acknowledgement` (a TCP segment without payload, either way).
+        /// `send`, `receive` or `acknowledgement` (a TCP segment without payload, either way); of a manager `send`, `receive`
+        /// or `hand-over` (a message passes from one process to another).
         pub work: Name,
-        /// `lane`, `mpoa`, `clip` (Classical IP) or `native` (programs).
+        /// `lane`, `mpoa`, `clip` (Classical IP), `native` (programs) or `signalling` (messages of a manager).
         pub encapsulation: Name,
-        /// Packets.
+        /// Packets; messages, or hand-overs of them.
         pub packets: u64,
-        /// Octets of their IP packets; of their SDUs if they carry something else.
+        /// Octets of their IP packets; of their SDUs if they carry something else; of messages.
         pub octets: u64,
         /// What they cost.
         pub cost_us: u64,

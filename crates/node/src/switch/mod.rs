@@ -40,6 +40,8 @@
 //! or a minimum (`admission.rs`): the offer for which there is room is forwarded, and the traffic of the final answer
 //! is what all legs reserve, police and shape.
 //!
+//! **Time** (`manager.rs`). Messages cost no time, unless the switch has a manager that takes some.
+//!
 //! **Standards.** Q.2931 and Q.2971 at the ports (see `aerostat_proto::uni`). Between switches the same protocols are
 //! used with static routes, as in IISP (ATM Forum af-pnni-0026): one end has the user side.
 //!
@@ -70,6 +72,7 @@ mod held;
 mod inspect;
 mod legs;
 mod management;
+mod manager;
 mod multipoint;
 pub mod permanent;
 pub mod port;
@@ -245,6 +248,8 @@ pub struct Switch<R = StaticRoutes> {
     next_call: u64,
     outputs: VecDeque<Output>,
     counters: Counters,
+    /// `None` if messages cost no time.
+    manager: Option<Box<manager::Manager>>,
 }
 
 /// The contract of a signalling channel inside the switch: served before best effort and after CBR.
@@ -276,6 +281,7 @@ impl<R: RouteSelect> Switch<R> {
             next_call: 0,
             outputs: VecDeque::new(),
             counters: Counters::default(),
+            manager: None,
         }
     }
     /// Adds a port with its signalling channel.
@@ -405,10 +411,7 @@ impl<R: RouteSelect> Switch<R> {
             None => {}
             Some(Err(_)) => self.counters.bad_sdus += 1,
             Some(Ok(received)) if vc == Vc::ILMI => self.manage(port, received.pdu.sdu(), now),
-            Some(Ok(received)) => {
-                let sdu = received.pdu.sdu();
-                self.tell(port, interface::Input::Lower(sdu), now);
-            }
+            Some(Ok(received)) => self.signalled(port, received.pdu.sdu(), now),
         }
     }
 
@@ -427,6 +430,7 @@ impl<R: RouteSelect> Switch<R> {
         if up {
             self.start_signalling(port, now);
         } else {
+            self.forget_messages(port);
             self.stop_waiting(port);
             self.tell_usable(port, false);
             self.tell(port, interface::Input::LinkDown, now);
@@ -461,8 +465,15 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Handles outputs of the interfaces until there are no more.
+    /// Handles outputs of the interfaces, and what the manager is through with, until there is nothing to do at `now`.
     fn drain(&mut self, now: Instant) {
+        self.drain_interfaces(now);
+        while self.finish_one(now) {
+            self.drain_interfaces(now);
+        }
+    }
+
+    fn drain_interfaces(&mut self, now: Instant) {
         while let Some(&port) = self.busy.first() {
             let output = self
                 .port_mut(port)
@@ -472,9 +483,7 @@ impl<R: RouteSelect> Switch<R> {
                     self.busy.remove(&port);
                     self.changed.insert(port);
                 }
-                Some(interface::Output::Lower(sdu)) => {
-                    self.transmit(port, Vc::SIGNALLING, sdu, now);
-                }
+                Some(interface::Output::Lower(sdu)) => self.signal(port, sdu, now),
                 Some(interface::Output::Indication(indication)) => {
                     self.indication(port, indication, now);
                 }
@@ -492,6 +501,9 @@ impl<R: RouteSelect> Machine for Switch<R> {
     type Refusal = Infallible;
 
     fn handle_input(&mut self, input: Input, now: Instant) -> Result<(), Infallible> {
+        if self.next_through().is_some_and(|at| at <= now) {
+            self.drain(now);
+        }
         match input {
             Input::Start => {
                 for port in (0..self.ports.len() as u16).map(PortNo) {
@@ -539,6 +551,7 @@ impl<R: RouteSelect> Machine for Switch<R> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.next()
+        let ports = self.deadlines.next();
+        ports.into_iter().chain(self.next_through()).min()
     }
 }

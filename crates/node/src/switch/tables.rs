@@ -5,12 +5,13 @@ use crate::atm::fabric::ConnectionView;
 use crate::atm::{OutputPort, UpcReason};
 use crate::inspect::words::Permanence;
 use crate::inspect::{Table, switch as rows};
+use aerostat_proto::Instant;
 use aerostat_wire::{AtmAddress, Vc};
 
 impl Switch<StaticRoutes> {
     /// The tables of kind `what`; `None` if a switch has no such state.
     #[must_use]
-    pub fn inspect(&self, what: &str) -> Option<Vec<Table>> {
+    pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
         Some(match what {
             "vc" => vec![Table::of(self.connection_rows())],
             "call" => vec![
@@ -29,6 +30,7 @@ impl Switch<StaticRoutes> {
             }
             "pvc" => vec![self.permanent_table(None)],
             "ilmi" => self.ilmi_tables(),
+            "cpu" => return self.manager_tables(now),
             _ => return None,
         })
     }

@@ -35,7 +35,9 @@ fn column(bench: &Bench, node: &str, (what, title, column): (&str, &str, &str)) 
     let (id, now) = (bench.node(node), bench.now());
     let tables = match bench.station(id) {
         Some(station) => station.inspect(what, now),
-        None => bench.switch(id).and_then(|switch| switch.inspect(what)),
+        None => bench
+            .switch(id)
+            .and_then(|switch| switch.inspect(what, now)),
     };
     let tables = tables.unwrap_or_default();
     let table = tables.iter().find(|table| table.title == title).unwrap();

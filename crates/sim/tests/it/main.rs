@@ -19,6 +19,7 @@ mod labs;
 mod lane;
 mod load;
 mod losses;
+mod managers;
 mod nhrp;
 mod paces;
 mod places;

@@ -22,7 +22,7 @@ fn traffic(bench: &mut Bench, what: &str, within: f64) {
 /// Number of addresses registered at the switches.
 fn registered(bench: &Bench) -> usize {
     let switches = bench.switches();
-    let tables = switches.filter_map(|(_, switch)| switch.inspect("ilmi"));
+    let tables = switches.filter_map(|(_, switch)| switch.inspect("ilmi", bench.now()));
     tables.map(|tables| tables[1].rows.len()).sum()
 }
 

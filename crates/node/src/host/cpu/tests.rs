@@ -72,6 +72,7 @@ fn config(order: Order, queue: usize) -> CpuConfig {
         order,
         jitter: 0,
         queue,
+        manager: None,
         seed: 1,
     }
 }
@@ -105,7 +106,7 @@ fn messages_of_signalling_keep_their_turn_cost_nothing_and_have_a_bound_of_their
     ];
     assert_eq!(out, expected);
     assert_eq!(
-        (cpu.lost.received, cpu.lost.control, cpu.control),
+        (cpu.lost.received, cpu.lost.control, cpu.control[RECEIVED]),
         (1, 1, 0)
     );
     // There is room again.

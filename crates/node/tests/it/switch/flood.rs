@@ -183,7 +183,9 @@ fn network() -> (Bare, Vec<Element>) {
 }
 
 fn counter(net: &Bare, name: &str) -> u64 {
-    let tables = net.switches[0].inspect("call").unwrap();
+    let tables = net.switches[0]
+        .inspect("call", aerostat_proto::Instant::ZERO)
+        .unwrap();
     let table = tables
         .iter()
         .find(|table| table.title == "signalling")

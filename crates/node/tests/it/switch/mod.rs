@@ -115,7 +115,9 @@ fn user_refuses() {
     let element = [0x08, 0x80, 0, 2, 0x80, 0x80 | Cause::BUSY.0];
     let sdus = &net.hosts[0].signalled;
     assert!(sdus.iter().any(|sdu| sdu.windows(6).any(|w| w == element)));
-    let tables = net.switches[0].inspect("call").unwrap();
+    let tables = net.switches[0]
+        .inspect("call", aerostat_proto::Instant::ZERO)
+        .unwrap();
     let causes = tables.iter().find(|table| table.title == "causes");
     assert_eq!(causes.unwrap().rows.len(), 2, "both ends of the call");
     assert!(
