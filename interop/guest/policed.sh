@@ -1,4 +1,4 @@
-# Three calls and a permanent connection with contracts, all at once. linux-atm hands every PDU to TCP when it is
+# Four calls and a permanent connection with contracts, all at once. linux-atm hands every PDU to TCP when it is
 # written, whatever the contract says. The connections stay open until the host has noted what it has counted.
 INSIDE=47.0091.8100.0000.02A700000200.02A703000100
 # sender N SIZE OPTIONS...: ttcp_atm, which sends a PDU for each SIZE octets that are written to descriptor N
@@ -10,19 +10,21 @@ sender 3 4096 -P cbr:pcr=10000 $INSIDE.e0
 sender 4 200 -P ubr:max_pcr=8000 $INSIDE.e0
 sender 5 40 -P cbr:pcr=2000 $INSIDE.e0
 sender 6 1000 -P cbr:pcr=20000 0.103
-calls() { host inspect sw1 call >/tmp/calls; [ $(grep -c "  yes *$" /tmp/calls) = 3 ]; }
-check "three calls with contracts" waitfor 15 calls
+nc $OUTSIDE $PROGRAM </dev/null >/tmp/answer; chmod +x /tmp/answer
+mkfifo /tmp/pipe7; /tmp/answer 1000 30000 </tmp/pipe7 >/tmp/ttcp7 2>&1 & pid7=$!; exec 7>/tmp/pipe7
+calls() { host inspect sw1 call >/tmp/calls; [ $(grep -c "  yes *$" /tmp/calls) = 4 ]; }
+check "four calls with contracts" waitfor 15 calls
 cat /tmp/calls /tmp/ttcp*
 # burst N SIZE COUNT: PDUs of lines of eight octets, each line different
 lines=1000000
 burst() { seq $lines $((lines+$2*$3/8)) | dd bs=$2 count=$3 iflag=fullblock >&$1 2>/dev/null; lines=$((lines+$2*$3/8)); }
 # Bursts, so that the buckets fill and drain.
-for n in 1 2 3 4 5 6; do burst 3 4096 12; burst 4 200 120; burst 5 40 300; burst 6 1000 60; usleep 150000; done
+for n in 1 2 3 4 5 6; do burst 3 4096 12; burst 4 200 120; burst 5 40 300; burst 6 1000 60; burst 7 1000 60; usleep 150000; done
 counted() { host inspect inside sockets -o json >/tmp/now; cmp -s /tmp/now /tmp/before; r=$?; cp /tmp/now /tmp/before; return $r; }
 check "no more PDUs arrive" waitfor 20 counted
 host note vcs inspect vc -o json >/dev/null
 host note sockets inspect inside sockets -o json >/dev/null
 # Killed, ttcp_atm says no goodbye.
-kill -9 $pid3 $pid4 $pid5 $pid6
+kill -9 $pid3 $pid4 $pid5 $pid6 $pid7
 gone() { host inspect sw1 call >/tmp/calls; ! grep -q "  yes *$" /tmp/calls; }
 check "the calls are released" waitfor 10 gone
