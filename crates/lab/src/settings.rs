@@ -82,14 +82,7 @@ fn of_link(lab: &Lab, link: &Link) -> Value {
         "police": police.map(policing),
         "cdvt_s": cdvt.map(seconds),
     });
-    let tunnel = |path: &PathConfig| {
-        let PathConfig { vpi, pcr, cdvt } = *path;
-        (
-            vpi.to_string(),
-            json!({ "pcr": pcr, "cdvt_s": seconds(cdvt) }),
-        )
-    };
-    let tunnels = named(tunnels.iter().map(tunnel));
+    let tunnels = named(tunnels.iter().map(of_path));
     let tunnels = (!tunnels.is_empty()).then(|| tunnels.into());
     with(with(all, "queues", of_queues(queues)), "tunnels", tunnels)
 }
@@ -108,6 +101,14 @@ fn with(mut all: Value, key: &str, more: Option<Value>) -> Value {
         all.insert(key.to_owned(), more);
     }
     all
+}
+
+fn of_path(path: &PathConfig) -> (String, Value) {
+    let PathConfig { vpi, pcr, cdvt } = *path;
+    (
+        vpi.to_string(),
+        json!({ "pcr": pcr, "cdvt_s": seconds(cdvt) }),
+    )
 }
 
 fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {

@@ -6,8 +6,8 @@ mod trains;
 use crate::*;
 use aerostat_node::atm::fabric::Switched;
 use aerostat_node::atm::{
-    CellCounters, CellRate, CellRun, Fabric, FabricOp, Limits, Nic, NicEvent, OutputPort, Pdu,
-    PortLimits, PortVc, QueueConfig, RunReassembler, Through,
+    CellCounters, CellRate, CellRun, Fabric, FabricOp, Limits, Nic, NicConfig, NicEvent,
+    OutputPort, Pdu, PortLimits, PortVc, QueueConfig, RunReassembler, Through,
 };
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal5::cells_for;
@@ -45,7 +45,11 @@ impl Script {
         }
     }
     fn host(rate: CellRate, open: &[(Vc, TrafficParams)]) -> Self {
+        Self::host_with(rate, NicConfig::default(), open)
+    }
+    fn host_with(rate: CellRate, config: NicConfig, open: &[(Vc, TrafficParams)]) -> Self {
         let mut nic = Nic::new(rate);
+        nic.configure(config);
         for (vc, traffic) in open {
             assert!(nic.open(*vc, *traffic, 0));
         }

@@ -178,6 +178,38 @@ fn a_connection_is_shaped_as_it_says_itself_whatever_its_host_does() {
     }
 }
 
+/// Three channels of one path: the path conforms with a tolerance of 0, and one that is shaped beside it does as well.
+#[test]
+fn a_path_of_an_adapter_never_exceeds_its_peak_rate_whatever_is_inside() {
+    let labels = ["7.100", "7.101", "7.102"];
+    let each = |entry: &dyn Fn(&str) -> String| labels.map(entry).join(", ");
+    let adapter = "adapter: { paths: { 7: { pcr: 50000, cdvt: 0us } } },";
+    let text = LAB
+        .replace("ip: 10.0.0.1,", &format!("ip: 10.0.0.1, {adapter}"))
+        .replace(
+            "SENDERS",
+            &each(&|vc| format!("{{ vc: {vc}, size: 9180, pdus: 20, rate: 500pps, start: 1s }}")),
+        )
+        .replace(
+            "SINKS",
+            &each(&|vc| format!("{{ vc: {vc}, listen: sink }}")),
+        )
+        .replace(
+            "PVCS",
+            &each(&|vc| format!("{{ from: a, vc: {vc}, to: b }}")),
+        )
+        .replace("1500ms", "3s");
+    let file = recording("shaped-path", &text);
+    let judge = |rest: &str| judged(&file, &format!("--vc 7.* {rest}"));
+    let Some((conforms, line)) = judge("--pcr 50000 --cdvt 0") else {
+        return;
+    };
+    assert!(conforms && line.starts_with("cells 11520 "), "{line}");
+    // All three wait all the time, so the path is full: it would not conform to one cell per second less.
+    let (conforms, line) = judge("--pcr 49999 --cdvt 0").unwrap();
+    assert!(!conforms, "{line}");
+}
+
 /// Source: the Cray paper (SARA, 1995), Figures 1, 3 and 4; rates from cells are closed forms.
 #[test]
 fn a_policer_stops_tcp_that_is_too_fast_and_shaping_to_the_same_contract_does_not() {

@@ -1,7 +1,7 @@
 //! Keys about the time that nodes take.
 
-use super::{CostText, CpuService, Ppm, Probability, ReceiveRate, Time};
-use crate::field::{At, section};
+use super::{CostText, CpuService, PathId, Ppm, Probability, ReceiveRate, Time, TunnelFile};
+use crate::field::{At, Table, section};
 
 section! {
     /// The CPU of an embedded host: one server for all packets that the host sends and receives. In virtual time, and in
@@ -53,12 +53,15 @@ section! {
     }
 }
 section! {
-    /// An adapter that takes time for received PDUs of all connections.
+    /// An adapter that takes time for received PDUs of all connections, or that shapes paths.
     AdapterFile {
-        /// How fast it puts PDUs together and passes them to the host: PDUs or cells per second.
-        receive: At<ReceiveRate>,
-        /// PDUs that it can hold, with the one that it works on, 1 to 1000000; a PDU that finds no room is lost.
-        buffer: At<u64>,
+        /// How fast it puts PDUs together and passes them to the host: PDUs or cells per second; needs buffer.
+        receive: Option<At<ReceiveRate>>,
+        /// PDUs that it can hold, with the one that it works on, 1 to 1000000; a PDU that finds no room is lost; needs
+        /// receive.
+        buffer: Option<At<u64>>,
+        /// Shaped paths by VPI: the cells of all permanent connections with this VPI here leave at the peak rate at most.
+        paths: Option<Table<PathId, TunnelFile>>,
     }
 }
 section! {

@@ -1,12 +1,14 @@
-//! What the adapters of hosts and routers do with connections: whether they shape them.
+//! What the adapters of hosts and routers do with connections: whether they shape them, alone or in paths.
 
+use super::queues;
 use crate::diag::Diagnostics;
 use crate::field::At;
-use crate::file::{PvcFile, SocketFile};
+use crate::file::{LabFile, PvcFile, SocketFile};
 use crate::model::{Host, Lab, NodeId, NodeKind, Pvc, Router};
 use aerostat_node::atm::NicConfig;
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::host::sockets::Role;
+use aerostat_node::switch::guaranteed;
 use aerostat_wire::TrafficParams;
 
 /// The adapter of a host or router, as its key `shape` says.
@@ -33,6 +35,49 @@ pub(super) fn of_connection(pvc: &Pvc, lab: &mut Lab) {
     for (id, vc) in pvc.ends {
         if let Some(nic) = adapter(lab, id) {
             nic.shapes_of.insert(vc, shape);
+        }
+    }
+}
+
+/// Checks the shaped paths of adapters: their links carry them, and they carry what their connections guarantee.
+pub(super) fn paths(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    for (name, host) in &file.hosts.0 {
+        let given = host.adapter.as_ref().and_then(|all| all.paths.as_ref());
+        let id = lab.find(&name.value.0);
+        let link = id.and_then(|id| Some(lab.node(id).attachment()?.link));
+        let (Some(given), Some(id), Some(link)) = (given, id, link) else {
+            continue;
+        };
+        queues::carries(lab, link, (given, "path"), d);
+        for (vpi, path) in &given.0 {
+            let ends = lab.pvcs.iter().flat_map(|pvc| {
+                let sent = [pvc.qos.tx, pvc.qos.rx];
+                pvc.ends.into_iter().zip(sent)
+            });
+            let mut inside = ends.filter(|((at, vc), _)| *at == id && vc.vpi == vpi.value.0);
+            let name = &name.value.0;
+            let Some((_, first)) = inside.next() else {
+                let text = format!("no permanent connection of {name} has VPI {}", vpi.value.0);
+                d.warning(vpi.at, text).hint(format!(
+                    "pvcs: [{{ from: {name}, vc: {}.100, to: NODE }}]",
+                    vpi.value.0
+                ));
+                continue;
+            };
+            let rest: u64 = inside.map(|(_, sent)| guaranteed(sent)).sum();
+            let sum = rest.saturating_add(guaranteed(first));
+            let pcr = path.pcr.value.0;
+            if sum > pcr {
+                let text = format!(
+                    "path {} of {name} cannot guarantee {sum} cells/s: its peak rate is {pcr}",
+                    vpi.value.0
+                );
+                d.error(path.pcr.at, text)
+                    .hint(
+                        "a path is at least as wide as the guarantees of its connections together",
+                    )
+                    .rests_on(["pvcs"]);
+            }
         }
     }
 }
@@ -151,6 +196,57 @@ mod tests {
             match says {
                 "" => assert!(!told.contains("shape"), "{text}: {told}"),
                 says => assert!(told.contains(says), "{text}: {told}"),
+            }
+        }
+    }
+
+    #[test]
+    fn paths_of_an_adapter() {
+        let pvc = "pvcs: [{ from: x, vc: 5.40, to: y, to_vc: 0.40, pcr: 900 }, { from: y, vc: 0.41, to: x, to_vc: 5.41, pcr: 200 }]";
+        for (adapter, rest, says) in [
+            ("{ paths: { 5: { pcr: 1100 } } }", pvc, ""),
+            (
+                "{ paths: { 5: { pcr: 1099 } } }",
+                pvc,
+                "path 5 of x cannot guarantee 1100 cells/s",
+            ),
+            (
+                "{ paths: { 5: { pcr: 0 } } }",
+                pvc,
+                "a peak rate is at least 1 cell/s",
+            ),
+            (
+                "{ paths: { 5: { pcr: 2000, cdvt: 2s } } }",
+                pvc,
+                "a tolerance is at most 1s",
+            ),
+            (
+                "{ paths: { 5: { pcr: 400000 } } }",
+                pvc,
+                "cannot carry path 5: the paths need 400000 cells/s",
+            ),
+            (
+                "{ paths: { 6: { pcr: 1000 } } }",
+                pvc,
+                "no permanent connection of x has VPI 6",
+            ),
+            ("{ paths: { 0: { pcr: 1000 } } }", pvc, "VPI"),
+            (
+                "{}",
+                pvc,
+                "an adapter has 'receive' and 'buffer', or 'paths'",
+            ),
+            (
+                "{ receive: 400pdus/s }",
+                pvc,
+                "an adapter has 'receive' and 'buffer'",
+            ),
+        ] {
+            let text = with(&format!("adapter: {adapter}"), rest);
+            let told = told(&text);
+            match says {
+                "" => assert!(!told.contains("path"), "{told}"),
+                says => assert!(told.contains(says), "{adapter}: {told}"),
             }
         }
     }

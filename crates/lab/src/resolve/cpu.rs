@@ -30,16 +30,26 @@ pub(super) fn clock(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<
 
 /// The receive path of a host's adapter; `None` if it is as fast as the link.
 pub(super) fn intake(host: &HostFile, d: &mut Diagnostics) -> Option<IntakeConfig> {
-    let given = host.adapter.as_ref()?;
-    let buffer = given.buffer.value;
+    let file = host.adapter.as_ref()?;
+    let (receive, given) = match (&file.receive, &file.buffer) {
+        (Some(receive), Some(buffer)) => (receive, buffer),
+        (None, None) if file.paths.is_some() => return None,
+        _ => {
+            d.error(
+                file.place,
+                "an adapter has 'receive' and 'buffer', or 'paths'",
+            )
+            .hint("for example: adapter: { receive: 25000cells/s, buffer: 8 }")
+            .rests_in(file.place, ["receive", "buffer", "paths"]);
+            return None;
+        }
+    };
+    let buffer = given.value;
     if !(1..=MOST_QUEUE).contains(&buffer) {
-        d.error(
-            given.buffer.at,
-            "an adapter has 1 to 1000000 buffers for PDUs",
-        );
+        d.error(given.at, "an adapter has 1 to 1000000 buffers for PDUs");
     }
     Some(IntakeConfig {
-        rate: given.receive.value.0,
+        rate: receive.value.0,
         buffer: buffer.clamp(1, MOST_QUEUE) as usize,
     })
 }

@@ -246,6 +246,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     lane::check_foreign(file, &lab, d);
     clip::members(file, &names, &mut lab, d);
     permanent::connections(file, &names, &mut lab, d);
+    adapters::paths(file, &lab, d);
     pseudowires::check(file, &lab, d);
     if wrong(d) {
         return None;

@@ -11,7 +11,7 @@ use crate::model::{
     NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch,
 };
 use crate::plan::{self, Kind};
-use aerostat_node::atm::CellRate;
+use aerostat_node::atm::{CellRate, NicConfig};
 use aerostat_proto::Duration;
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::collections::BTreeMap;
@@ -467,7 +467,10 @@ impl Builder<'_> {
             ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: host.kernel.as_ref().map(At::get),
-            nic: adapters::of_node(host.shape.as_ref()),
+            nic: NicConfig {
+                paths: queues::tunnels(host.adapter.as_ref().and_then(|all| all.paths.as_ref())),
+                ..adapters::of_node(host.shape.as_ref())
+            },
             sockets: Vec::new(),
             bridge: Vec::new(),
             ethernet: ethernet::cable(host, d),

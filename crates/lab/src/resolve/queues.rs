@@ -151,13 +151,18 @@ pub(super) fn check(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     }
     for (id, _, tunnels) in &sections {
         if let Some(tunnels) = tunnels {
-            carries(lab, *id, tunnels, d);
+            carries(lab, *id, (tunnels, "tunnel"), d);
         }
     }
 }
 
 /// Refuses shaped paths that their link cannot carry.
-fn carries(lab: &Lab, id: LinkId, tunnels: &Tunnels, d: &mut Diagnostics) {
+pub(super) fn carries(
+    lab: &Lab,
+    id: LinkId,
+    (tunnels, what): (&Tunnels, &str),
+    d: &mut Diagnostics,
+) {
     let link = lab.link(id);
     let most = u64::from(PortConfig::admits(link.rate));
     let mut sum: u64 = 0;
@@ -172,7 +177,7 @@ fn carries(lab: &Lab, id: LinkId, tunnels: &Tunnels, d: &mut Diagnostics) {
         sum = sum.saturating_add(tunnel.pcr.value.0);
         if sum > most && before <= most {
             let text = format!(
-                "link {} cannot carry tunnel {}: the tunnels need {sum} cells/s of {most}",
+                "link {} cannot carry {what} {}: the {what}s need {sum} cells/s of {most}",
                 link.name, vpi.value.0
             );
             d.error(tunnel.pcr.at, text)

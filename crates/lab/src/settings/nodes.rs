@@ -1,5 +1,6 @@
 //! Nodes and what runs on them.
 
+use super::of_path;
 use super::{
     debug, expected, hex, map_of, named, of_queues, policing, pseudowires, seconds, text, texts,
     with, with_parameters, word,
@@ -238,6 +239,9 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         let intake =
             json!({ "receive_pdus_s": pdus, "receive_cells_s": cells, "buffer_pdus": buffer });
         all.insert("adapter".into(), intake);
+    }
+    if let Some(all) = all.as_object_mut().filter(|_| !nic.paths.is_empty()) {
+        all.insert("paths".into(), named(nic.paths.iter().map(of_path)).into());
     }
     if let (Some(Clock { phase, ppb }), Some(all)) = (clock, all.as_object_mut()) {
         let clock = json!({ "phase_s": phase.as_secs_f64(), "ppm": f64::from(*ppb) / 1e3 });

@@ -234,6 +234,7 @@ CpuFile.queue || hosts.x.cpu.queue=7
 HostFile.adapter || hosts.y.adapter={receive: 400pdus/s, buffer: 3}
 AdapterFile.receive || hosts.x.adapter.receive=25000cells/s
 AdapterFile.buffer || hosts.x.adapter.buffer=3
+AdapterFile.paths || hosts.y.adapter={paths: {5: {pcr: 1000}}}
 HostFile.clock || hosts.y.clock={ppm: 3}
 ClockFile.phase || hosts.x.clock.phase=3ms
 ClockFile.ppm || hosts.x.clock.ppm=-12.5

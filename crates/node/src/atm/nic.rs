@@ -10,7 +10,7 @@ pub use write::Written;
 use super::counters::{CellCounters, DropReason};
 use super::fabric::{answer_loopback, loopback_request};
 use super::pdu::{CellRun, Pdu};
-use super::port::{Admission, OutputPort, PortLimits, QueueConfig, QueueId};
+use super::port::{Admission, OutputPort, PathConfig, PortLimits, QueueConfig, QueueId};
 use super::rate::CellRate;
 use super::reassembly::{Received, RunReassembler};
 use super::table::VcTable;
@@ -126,6 +126,8 @@ pub struct NicConfig {
     pub shapes: bool,
     /// The same for single labels, which differ from `shapes`.
     pub shapes_of: BTreeMap<Vc, bool>,
+    /// Shaped paths. VCs in them are not shaped by themselves.
+    pub paths: Vec<PathConfig>,
 }
 
 impl Default for NicConfig {
@@ -133,6 +135,7 @@ impl Default for NicConfig {
         Self {
             shapes: true,
             shapes_of: BTreeMap::new(),
+            paths: Vec::new(),
         }
     }
 }
@@ -184,8 +187,12 @@ impl Nic {
         nic
     }
 
-    /// Sets what the adapter does with the VCs that it opens from now on.
+    /// Sets what the adapter does with the VCs that it opens from now on. Its paths are new ones, with VPIs in which no
+    /// VC is open.
     pub fn configure(&mut self, config: NicConfig) {
+        for path in &config.paths {
+            self.output.shape_path(*path);
+        }
         self.config = config;
     }
 

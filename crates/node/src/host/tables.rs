@@ -2,7 +2,7 @@
 
 use super::{Encapsulation, Host, Ip, Service, ServiceKind, Station};
 use crate::inspect::words::{Aal, Direction, Reach};
-use crate::inspect::{self, Table, counters, host, linux, saal as links, why};
+use crate::inspect::{self, Table, counters, host, linux, saal as links, switch, why};
 use crate::ip::apps::AppResult;
 use crate::ip::neighbours::NeighbourCounters;
 use aerostat_proto::Instant;
@@ -29,6 +29,9 @@ impl Station {
                 let cpu = self.cpu().map(|cpu| cpu.tables(now));
                 let tables = cpu.into_iter().flatten().chain(self.host().measured());
                 Some(tables.collect()).filter(|tables: &Vec<_>| !tables.is_empty())
+            }
+            "queue" => {
+                Some(vec![Table::of(self.path_rows())]).filter(|tables| !tables[0].rows.is_empty())
             }
             "atmdiag" => Some(vec![Table::of(self.diag_rows())]),
             _ => self.host().inspect(what, now),
@@ -64,6 +67,22 @@ impl Station {
                 pdus_received: view.received.sdus,
                 pdus_lost: lost.crc + lost.length + lost.cpi + lost.too_long + lost.aborted,
             }
+        })
+    }
+
+    /// The shaped paths of the adapter.
+    fn path_rows(&self) -> impl Iterator<Item = switch::Tunnel> {
+        let output = self.nic().output();
+        output.paths().map(|view| switch::Tunnel {
+            port: 0,
+            name: "adapter".to_owned(),
+            vpi: view.config.vpi,
+            pcr_cps: view.config.pcr,
+            cdvt_us: u64::try_from(view.config.cdvt.as_micros()).unwrap_or(u64::MAX),
+            reserved_cps: 0,
+            queues: view.queues,
+            waiting: view.waiting,
+            cells_out: view.cells_out,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use aerostat_lab::plant::Driver as _;
-use aerostat_node::atm::{DataUnit, Discipline, PathConfig, Tuning};
+use aerostat_node::atm::{DataUnit, Discipline, NicConfig, PathConfig, Tuning};
 use aerostat_node::ip::books::Place;
 
 /// A flow: source switch, switches to cross clockwise, contract, PDUs (gap in µs, octets), whether it is policed, and
@@ -66,6 +66,15 @@ fn channel(flow: usize) -> Vc {
     Vc::new(7 * (flow as u16 % 2), 50 + flow as u16)
 }
 
+/// The shaped path, with this tolerance in µs.
+fn path_of(cdvt: u64) -> PathConfig {
+    PathConfig {
+        vpi: 7,
+        pcr: 50_000,
+        cdvt: Duration::from_micros(cdvt),
+    }
+}
+
 fn discipline(kind: u8) -> Discipline {
     Discipline::ALL[usize::from(kind) % Discipline::ALL.len()]
 }
@@ -82,7 +91,7 @@ fn tuning(kind: u8, marks: bool) -> Tuning {
     }
 }
 
-fn host_of(at: usize, flows: &[Flow], size: usize) -> Script {
+fn host_of(at: usize, flows: &[Flow], size: usize, shaped: Option<u64>) -> Script {
     let open = flows.iter().enumerate().filter_map(|(number, flow)| {
         let sends = flow.0 == at;
         let receives = (flow.0 + flow.1) % size == at || flow.5 && !sends;
@@ -90,7 +99,16 @@ fn host_of(at: usize, flows: &[Flow], size: usize) -> Script {
         let traffic = if sends { contract(flow.2) } else { none };
         (sends || receives).then_some((channel(number), traffic))
     });
-    let mut script = Script::host(CellRate::OC3, &open.collect::<Vec<_>>());
+    // Half of the hosts shape the path as well.
+    let config = NicConfig {
+        paths: shaped
+            .filter(|_| at.is_multiple_of(2))
+            .map(path_of)
+            .into_iter()
+            .collect(),
+        ..NicConfig::default()
+    };
+    let mut script = Script::host_with(CellRate::OC3, config, &open.collect::<Vec<_>>());
     let mut plan = Vec::new();
     for (number, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.0 == at) {
         let mut when = 0;
@@ -124,9 +142,7 @@ fn switch_of(at: usize, flows: &[Flow], ring: &Ring, ports: Ports) -> Script {
         let output = fabric.output_mut(port).unwrap();
         output.set_discipline(discipline(kind));
         if let Some(cdvt) = shaped.filter(|_| port != 1) {
-            let (vpi, pcr) = (7, 50_000);
-            let cdvt = Duration::from_micros(cdvt);
-            assert!(output.shape_path(PathConfig { vpi, pcr, cdvt }));
+            assert!(output.shape_path(path_of(cdvt)));
         }
     }
     for (number, flow) in flows.iter().enumerate() {
@@ -187,7 +203,7 @@ fn story(ring: &Ring, flows: &[Flow], steps: &[Step], ports: Ports, by_cell: boo
     }
     let mut heard = Heard::default();
     let machines = (0..size).map(|i| (switches[i], switch_of(i, flows, ring, ports)));
-    let stations = (0..size).map(|i| (hosts[i], host_of(i, flows, size)));
+    let stations = (0..size).map(|i| (hosts[i], host_of(i, flows, size, ports.1)));
     world.power_on_all(machines.chain(stations).collect::<Vec<_>>(), &mut heard);
     for (time, what, which) in steps {
         world.run_until(at(*time), &mut heard);
