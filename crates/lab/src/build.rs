@@ -384,8 +384,9 @@ impl<'a> Builder<'a> {
         }
         if !model.sockets.is_empty() {
             let programs = model.sockets.clone();
+            let clock = model.clock.unwrap_or_default();
             host.add_sockets(move |_| {
-                let sockets = Sockets::new(programs.clone());
+                let sockets = Sockets::new(programs.clone()).by(clock);
                 sockets.of(id.0 as u32, life)
             });
         }

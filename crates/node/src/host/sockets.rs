@@ -47,6 +47,7 @@ pub use payload::{crc32, pattern};
 
 use self::write::Writer;
 use crate::atm::{Mark, SocketId, Written};
+use crate::ip::clock::Clock;
 use crate::rate::PacketRate;
 use aerostat_proto::Trace;
 use aerostat_proto::{AtmEvent, AtmRequest, Backoff, Cause, ConnId, Duration, Instant, Machine};
@@ -350,6 +351,8 @@ pub struct Sockets {
     next_conn: u32,
     /// Id of the next call.
     next: SocketId,
+    /// The clock of the host. All times in here are those of this clock.
+    clock: Clock,
     out: VecDeque<Output>,
 }
 
@@ -371,6 +374,7 @@ impl Sockets {
                 life: 0,
                 number: 0,
             },
+            clock: Clock::default(),
             out: VecDeque::new(),
         }
     }
@@ -379,6 +383,12 @@ impl Sockets {
     pub const fn of(mut self, node: u32, life: u32) -> Self {
         self.next.node = node;
         self.next.life = life;
+        self
+    }
+    /// The same programs, which go by this clock.
+    #[must_use]
+    pub const fn by(mut self, clock: Clock) -> Self {
+        self.clock = clock;
         self
     }
     /// The programs.
@@ -414,7 +424,7 @@ impl Sockets {
                     sap,
                     max_sdu,
                 }),
-                Role::Call { send, .. } => self.starts[index] = Some(send.start),
+                Role::Call { send, .. } => self.starts[index] = Some(self.clock.start(send.start)),
                 Role::Permanent { vc, qos, .. } => {
                     let id = self.new_id();
                     let record = Record::new(id, index, State::Calling, None, qos, now);
@@ -525,7 +535,8 @@ impl Sockets {
                 ("socket.open", Some(now + wait), text)
             }
             Role::Permanent { send, .. } => {
-                let start = (send.pdus > 0).then(|| send.start.max(now));
+                let start = self.clock.start(send.start);
+                let start = (send.pdus > 0).then(|| start.max(now));
                 ("socket.bound", start, format!("bound to {vc}"))
             }
         };
@@ -661,6 +672,7 @@ impl Machine for Sockets {
     type Refusal = Infallible;
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
+        let now = self.clock.local(now);
         match input {
             Input::Start => self.start(now),
             Input::Atm(AtmEvent::Incoming {
@@ -701,6 +713,7 @@ impl Machine for Sockets {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        let now = self.clock.local(now);
         for index in 0..self.starts.len() {
             if self.starts[index].is_some_and(|at| at <= now) {
                 self.starts[index] = None;
@@ -722,7 +735,8 @@ impl Machine for Sockets {
     fn poll_timeout(&self) -> Option<Instant> {
         let starts = self.starts.iter().flatten().copied();
         let steps = self.calls.values().filter_map(Record::wake);
-        starts.chain(steps).min()
+        let first = starts.chain(steps).min();
+        first.map(|at| self.clock.of_lab(at))
     }
 }
 

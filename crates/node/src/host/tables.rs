@@ -66,6 +66,7 @@ impl Station {
                     .map(|lost| u64::try_from(lost.as_nanos()).unwrap_or(u64::MAX)),
                 pdus_received: view.received.sdus,
                 pdus_lost: lost.crc + lost.length + lost.cpi + lost.too_long + lost.aborted,
+                cells_marked: view.cells_marked,
             }
         })
     }

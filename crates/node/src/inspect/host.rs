@@ -76,6 +76,8 @@ crate::rows! {
         pub pdus_received: u64,
         /// PDUs that came with cells missing or damaged.
         pub pdus_lost: u64,
+        /// User cells received with the mark of congestion on their way (EFCI).
+        pub cells_marked: u64,
     }
 
     /// One row for each call of a switch or of an end system.

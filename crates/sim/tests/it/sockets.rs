@@ -1,6 +1,6 @@
 //! Programs with ATM sockets: their PDUs arrive undamaged, and refused calls have their cause at both ends.
 
-use crate::bench::{Bench, repository_lab};
+use crate::bench::{Bench, lab_of, repository_lab};
 use aerostat_proto::Duration;
 use std::collections::BTreeMap;
 
@@ -145,4 +145,35 @@ fn a_program_that_calls_once_calls_again_when_its_trunk_was_down_at_the_first_tr
         "{here:#?}"
     );
     assert_eq!(there["sink"][0]["received_pdus"], "5");
+}
+
+/// The receiver of a congested connection counts the marks that the switch has set.
+#[test]
+fn marks_of_congestion_are_counted_where_they_arrive() {
+    let text = "\
+switches: { s: { queues: { efci: 100 } } }
+clip: { n: { subnet: 10.1.0.0/24, server: a } }
+hosts:
+  a: { on: s, elan: n, ip: 10.1.0.1, sockets: [{ name: w, vc: 0.100, size: 4096, pdus: 20, rate: line }] }
+  b: { on: s, elan: n, ip: 10.1.0.2, link: { rate: 25.6 }, sockets: [{ name: r, vc: 0.100, listen: sink }] }
+pvcs: [{ from: a, vc: 0.100, to: b }]
+until: 2s
+";
+    let mut bench = Bench::new(lab_of("marks", text, &[]), 1);
+    bench.run(Duration::from_secs(2));
+    let sum = |node: &str, kind: &str, table: &str, column: &str| -> u64 {
+        let id = bench.lab.find(node).expect("a node of the lab");
+        let node = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
+        let tables = node.inspect(kind, bench.now()).expect("a kind of state");
+        let mut all = tables.iter().filter(|found| found.title == table);
+        let found = all.next().expect("a table");
+        let at = found.columns.iter().position(|name| *name == column);
+        let at = at.expect("a column");
+        let values = found.rows.iter().map(|row| row[at].to_string());
+        values.map(|value| value.parse::<u64>().unwrap_or(0)).sum()
+    };
+    let marked = sum("b", "vc", "connections", "cells_marked");
+    assert_eq!(marked, sum("s", "queue", "queues", "marked"));
+    // 20 PDUs of 86 cells; most find more than 100 cells before them.
+    assert!((1000..1720).contains(&marked), "{marked}");
 }

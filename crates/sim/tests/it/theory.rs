@@ -10,6 +10,7 @@
 mod contracts;
 mod detken;
 mod links;
+mod multiplex;
 mod queues;
 
 use crate::bench::lab_of;

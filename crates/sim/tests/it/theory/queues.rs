@@ -38,6 +38,17 @@ fn mean_wait(classes: &[(f64, f64)]) -> f64 {
     second / (2.0 * (1.0 - load))
 }
 
+/// The probability that a packet of an M/D/1 queue waits at most `time` service times (Crommelin). The terms alternate:
+/// beyond a `time` of about 15 doubles are not precise enough.
+fn waits_at_most(load: f64, time: f64) -> f64 {
+    let term = |k: f64| {
+        let exponent = -load * (time - k);
+        let factorial = (1..=k as u32).map(f64::from).product::<f64>();
+        exponent.powi(k as i32) / factorial * (-exponent).exp()
+    };
+    (1.0 - load) * (0..=time as u32).map(f64::from).map(term).sum::<f64>()
+}
+
 /// The wait of a packet that comes `gap` seconds after one that waited `before` and takes `previous` (Lindley).
 fn lindley(before: f64, previous: f64, gap: f64) -> f64 {
     (before + previous - gap).max(0.0)
@@ -124,6 +135,20 @@ fn an_adapter_with_poisson_packets_of_one_size_is_an_md1_queue() {
             of(second * 1e12),
             (of(measured), interval / (2.0 * of(measured))),
         );
+        for (limit, quantity) in [
+            (0.0, "share that waits"),
+            (1.0, "share that waits longer than S"),
+            (2.0, "share that waits longer than 2 S"),
+        ] {
+            // Less than two nanoseconds are none.
+            let above = waits.iter().map(|wait| {
+                let wait = wait * 1e-6 / service;
+                f64::from(u8::from(wait > limit + 1e-3))
+            });
+            let above: Vec<f64> = above.collect();
+            let theory = 1.0 - waits_at_most(load, limit);
+            section.mean(&case, quantity, "1", theory, batch_means(&above));
+        }
         // Poisson arrivals see time averages: the unfinished work is the wait; it includes half of the cell on the
         // line.
         section.mean(
