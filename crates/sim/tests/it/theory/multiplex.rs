@@ -29,7 +29,7 @@ impl Draws {
             .0
             .wrapping_mul(FACTOR)
             .wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 32) * u64::from(limit) >> 32) as u32
+        (((self.0 >> 32) * u64::from(limit)) >> 32) as u32
     }
 }
 
