@@ -34,6 +34,7 @@ mod clip;
 mod cpu;
 mod daemons;
 mod elans;
+mod filtering;
 mod intake;
 mod ip;
 mod management;

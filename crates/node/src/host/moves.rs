@@ -398,6 +398,9 @@ impl Host {
         self.interfaces[itf].up = false;
         self.tell_mpc(mpc::Input::LecDown { itf }, now);
         self.tell_link(itf, false, now);
+        if let Some(segment) = self.segment.as_mut().filter(|_| itf == 0) {
+            segment.forget_elan();
+        }
         // A client that has crashed will not answer its outstanding questions.
         let asked = self.owner_queries.keys().filter(|(at, _)| *at == itf);
         for (itf, mac) in asked.copied().collect::<Vec<_>>() {

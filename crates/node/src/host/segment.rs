@@ -3,9 +3,9 @@
 //! The segment is one cable, or one cable for each *port* of the bridge. A frame occupies the cable for its transmission
 //! time while other frames wait; all stations on the cable receive the frame. There are no collisions, and the number of
 //! waiting frames is limited. A cable with one station may be full duplex: its two directions do not wait for each
-//! other. The bridge learns the addresses of the segment, each with its port, from received frames. It forwards a frame
-//! to the port of its destination, to all other ports if the destination is a group or unknown, and tells the addresses
-//! to its LANE client, which answers for them as a proxy
+//! other. The bridge learns addresses from the frames of the segment and of the ELAN (`filtering.rs`). It forwards a
+//! frame to the port of its destination, or to all others if the destination is a group or unknown; the ELAN is such a
+//! port, too. The bridge tells the addresses of the segment to its LANE client, which answers for them as a proxy
 //! (LE_ARP for unregistered destinations, LE_NARP for a station that has moved). From the ELAN, and from shortcuts, the
 //! bridge forwards frames that are for the segment or whose destination is unknown. A station that sends from the ELAN,
 //! or that another proxy claims, is no longer on the segment.
@@ -17,9 +17,12 @@
 //! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; LANE v2 §2.1.3 (proxy). **Not implemented** for
 //! embedded segments: spanning tree, VLANs (a port has tags on its cable, and the bridge forwards between all ports).
 
+use super::filtering::{FilteringDatabase, Heard, Way};
 use super::ip::cause_of;
 use super::{Host, HostOutput, Part, Sample};
-use crate::inspect::host::{EthernetPort as PortRow, Learned, SegmentHost as SegmentHostRow};
+use crate::inspect::host::{
+    EthernetPort as PortRow, HeardFromElan, Learned, SegmentHost as SegmentHostRow,
+};
 use crate::inspect::{Table, counters};
 use crate::ip::apps::{AppCommand, AppId, AppResult, Offer};
 use crate::ip::books::Cause;
@@ -29,13 +32,10 @@ use aerostat_proto::lane::lec;
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
 use aerostat_wire::MacAddr;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Limit of frames that wait for a cable, if nothing else is said.
 pub const WAITING: usize = 512;
-/// Limit of addresses that the bridge remembers, and how long it remembers them.
-const LEARNED: usize = 1024;
-const AGEING: Duration = Duration::from_secs(300);
 /// Octets of preamble, check sequence and gap together; of a tag of IEEE 802.1Q; and of the shortest frame without
 /// check sequence.
 const AROUND: u64 = 8 + 4 + 12;
@@ -50,6 +50,17 @@ pub struct SegmentHost {
     pub stack: Box<Stack>,
     /// The measurements on this host.
     pub meter: Meter,
+}
+
+/// Where the bridge has a frame from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    /// An Ethernet port.
+    Port(usize),
+    /// The ELAN, or a shortcut.
+    Elan,
+    /// The bridging host itself.
+    Own,
 }
 
 /// The sender of a frame.
@@ -70,8 +81,14 @@ aerostat_proto::counters! {
         octets: u64,
         /// Frames that found no room in the queue of the cable.
         dropped: u64,
-        /// Addresses that the bridge did not learn because its table was full.
+        /// Times that an address of the segment was not learned because 1024 were known.
         not_learned: u64,
+        /// Times that an address of the ELAN was not learned because 8192 were known.
+        elan_not_learned: u64,
+        /// Frames for one station that went to all ports because its address was unknown.
+        flooded: u64,
+        /// Frames from the ELAN for a station that the bridge knows to be there: the bridge forwards them to no port.
+        filtered: u64,
     }
 }
 
@@ -239,8 +256,7 @@ pub struct Segment {
     ports: Vec<Port>,
     /// True if the cables and the bridge are the kernel's: then no frame passes here.
     kernel: bool,
-    /// When an address was heard last, and at which port.
-    learned: BTreeMap<MacAddr, (Instant, usize)>,
+    learned: FilteringDatabase,
     counters: SegmentCounters,
 }
 
@@ -256,7 +272,7 @@ impl Segment {
             hosts,
             ports,
             kernel: false,
-            learned: BTreeMap::new(),
+            learned: FilteringDatabase::default(),
             counters: SegmentCounters::default(),
         }
     }
@@ -308,12 +324,16 @@ impl Segment {
         full
     }
 
-    /// The ports to which the bridge forwards a frame: that of its destination, or all but `came`.
-    fn ways(&self, frame: &[u8], came: Option<usize>) -> Vec<usize> {
-        let known = address(frame, 0).and_then(|to| self.learned.get(&to));
+    /// The Ethernet ports to which the bridge forwards a frame: that of its destination, or all but where it `came` from.
+    fn ways(&mut self, frame: &[u8], came: Came, now: Instant) -> Vec<usize> {
+        let to = address(frame, 0);
+        let way = to.map_or(Way::All, |to| self.learned.way(to, now));
+        let single = to.is_some_and(|to| !to.is_group());
+        self.counters.flooded += u64::from(way == Way::All && single);
+        self.counters.filtered += u64::from(way == Way::Elan && came == Came::Elan);
         let all = 0..self.ports.len();
-        all.filter(|port| Some(*port) != came)
-            .filter(|port| known.is_none_or(|(_, near)| near == port))
+        all.filter(|port| Came::Port(*port) != came)
+            .filter(|port| way == Way::All || way == Way::Port(*port))
             .collect()
     }
 
@@ -338,11 +358,22 @@ impl Segment {
         let Some(source) = address(frame, 6).filter(|mac| !mac.is_group()) else {
             return false;
         };
-        if self.learned.len() >= LEARNED && !self.learned.contains_key(&source) {
-            self.counters.not_learned += 1;
-            return false;
+        let heard = self.learned.hear_port(source, port, now);
+        self.counters.not_learned += u64::from(heard == Heard::Full);
+        heard == Heard::New
+    }
+
+    /// Learns the source address of a frame that came from the ELAN.
+    fn learn_from_elan(&mut self, frame: &[u8], now: Instant) {
+        if let Some(source) = address(frame, 6).filter(|mac| !mac.is_group()) {
+            let heard = self.learned.hear_elan(source, now);
+            self.counters.elan_not_learned += u64::from(heard == Heard::Full);
         }
-        self.learned.insert(source, (now, port)).is_none()
+    }
+
+    /// Forgets what the bridge has learned from the ELAN, which the LANE client has left.
+    pub(super) fn forget_elan(&mut self) {
+        self.learned.forget_elan();
     }
 
     /// True if the destination of a frame on the segment is the bridging host (`own`) or another station here.
@@ -350,20 +381,19 @@ impl Segment {
         address(frame, 0).is_some_and(|to| {
             let mut here = self.hosts.iter();
             to == own
-                || self.learned.contains_key(&to)
+                || self.learned.is_near(to)
                 || here.any(|host| MacAddr(host.stack.config().mac) == to)
         })
     }
 
     /// Forgets an address; true if the address was on this side until now.
     fn forget(&mut self, mac: Option<MacAddr>) -> bool {
-        mac.is_some_and(|mac| self.learned.remove(&mac).is_some())
+        mac.is_some_and(|mac| self.learned.forget(mac))
     }
 
     fn next(&self) -> Option<Instant> {
         let frame = self.due().map(|(end, ..)| end);
-        let aged = self.learned.values().map(|(heard, _)| *heard).min();
-        let aged = aged.map(|heard| heard + AGEING);
+        let aged = self.learned.deadline();
         let hosts = self.hosts.iter();
         let hosts = hosts.filter_map(|host| host.stack.poll_timeout()).min();
         [frame, aged, hosts].into_iter().flatten().min()
@@ -379,19 +409,24 @@ impl Segment {
                 ip: config.address,
             }
         });
-        let learned = self.learned.iter().map(|(mac, (heard, _))| Learned {
-            mac: *mac,
-            heard_s: now.since(*heard).as_secs(),
+        let learned = self.learned.near().map(|(mac, heard, port)| Learned {
+            mac,
+            heard_s: now.since(heard).as_secs(),
+            port: self.ports[port].config.name.clone(),
+        });
+        let far = self.learned.far(now).map(|(mac, heard)| HeardFromElan {
+            mac,
+            heard_s: now.since(heard).as_secs(),
         });
         let ports = self.ports.iter().enumerate();
         let ports = ports.filter(|(_, port)| !port.config.name.is_empty());
         let ports: Vec<PortRow> = ports
             .map(|(n, port)| {
-                let near = self.learned.values().filter(|(_, at)| *at == n);
+                let near = self.learned.near().filter(|(.., at)| *at == n);
                 port.row(near.count())
             })
             .collect();
-        let mut tables = vec![Table::of(hosts), Table::of(learned)];
+        let mut tables = vec![Table::of(hosts), Table::of(learned), Table::of(far)];
         if !ports.is_empty() {
             tables.push(Table::of(ports));
         }
@@ -449,11 +484,7 @@ impl Host {
                 host.stack.handle_timeout(now);
             }
         }
-        let known = segment.learned.len();
-        segment
-            .learned
-            .retain(|_, (heard, _)| *heard + AGEING > now);
-        if segment.learned.len() < known {
+        if segment.learned.age(now) {
             self.tell_proxy(now);
         }
         self.touch(Part::Segment);
@@ -570,20 +601,20 @@ impl Host {
             }
             let own = self.interfaces.first().map(|interface| interface.mac);
             if address(&frame, 0) != own {
-                self.forward_to_ports(Some(port), Path::Lane, &frame, now);
+                self.forward_to_ports(Came::Port(port), Path::Lane, &frame, now);
             }
             self.bridge_out(frame, sample, now);
         }
     }
 
-    /// Forwards a frame to the ports where its destination may be, but not back to the port from which it `came`. A
+    /// Forwards a frame to the ports where its destination may be, but not back to where it `came` from. A
     /// frame for which a port has no room is lost there.
-    fn forward_to_ports(&mut self, came: Option<usize>, path: Path, frame: &[u8], now: Instant) {
+    fn forward_to_ports(&mut self, came: Came, path: Path, frame: &[u8], now: Instant) {
         let Some(segment) = &mut self.segment else {
             return;
         };
         let mut full = Vec::new();
-        for port in segment.ways(frame, came) {
+        for port in segment.ways(frame, came, now) {
             let from = From::Bridge(path);
             full.extend(segment.send(port, from, frame.to_vec(), now));
         }
@@ -601,7 +632,7 @@ impl Host {
         else {
             return;
         };
-        let near = (self.segment.as_ref()).is_some_and(|segment| segment.learned.contains_key(&to));
+        let near = (self.segment.as_ref()).is_some_and(|segment| segment.learned.is_near(to));
         if to == own || to.is_group() {
             let copy = frame.clone();
             if let Some(sample) = self.meter.received(&copy, Path::Lane, now) {
@@ -626,10 +657,8 @@ impl Host {
             return self.send_bridged(frame, now);
         }
         if let (Some(segment), Some(to)) = (&mut self.segment, to) {
-            let near = segment.learned.contains_key(&to);
-            if near || to.is_group() {
-                self.forward_to_ports(None, Path::Lane, &frame, now);
-            }
+            let near = segment.learned.is_near(to);
+            self.forward_to_ports(Came::Own, Path::Lane, &frame, now);
             if near {
                 if let Some(sample) = self.meter.sent(&frame, Path::Lane, now) {
                     self.out.push_back(HostOutput::Sample(sample));
@@ -666,9 +695,13 @@ impl Host {
         self.station_left(to, now);
     }
 
-    /// The source of a frame from the ELAN is not on the segment any more.
+    /// The source of a frame from the ELAN is not on the segment any more. The bridge learns where it is; a kernel's
+    /// bridge does so itself.
     pub(super) fn source_left(&mut self, frame: &[u8], now: Instant) {
         self.station_left(address(frame, 6), now);
+        if let Some(segment) = self.segment.as_mut().filter(|segment| !segment.kernel) {
+            segment.learn_from_elan(frame, now);
+        }
     }
 
     fn station_came(&mut self, frame: &[u8], now: Instant) {
@@ -703,42 +736,18 @@ impl Host {
         if to == own || segment.kernel {
             return true;
         }
-        self.forward_to_ports(None, path, frame, now);
+        self.forward_to_ports(Came::Elan, path, frame, now);
         to.is_some_and(|to| to.is_group())
     }
 
     /// Tells the LANE client the addresses of the segment, for which it is a proxy.
     pub(super) fn tell_proxy(&mut self, now: Instant) {
         if let (Some(segment), Some(lec)) = (&self.segment, self.lec_of(0)) {
-            let all: Vec<MacAddr> = segment.learned.keys().copied().collect();
+            let all: Vec<MacAddr> = segment.learned.near().map(|(mac, ..)| mac).collect();
             self.tell(lec, lec::Input::SetRemote(all), now);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The frame rates of RFC 2544 Appendix B and RFC 5180, for frames with check sequence.
-    #[test]
-    fn a_cable_carries_the_frames_a_second_that_the_standards_name() {
-        for (rate, tagged, octets, frames) in [
-            (10_000_000, false, 64, 14_880),
-            (10_000_000, false, 1518, 812),
-            (100_000_000, false, 64, 148_809),
-            (100_000_000, false, 128, 84_459),
-            (100_000_000, false, 1518, 8127),
-            (1_000_000_000, false, 64, 1_488_095),
-            (1_000_000_000, false, 1518, 81_274),
-            // A tag makes 1522 octets of 1518: 0.26 % fewer frames.
-            (100_000_000, true, 1518, 8106),
-            (100_000_000, true, 64, 142_045),
-        ] {
-            let time = Cable { rate, tagged }.time_of(octets - 4);
-            assert_eq!(1_000_000_000 / time.as_nanos(), frames, "{rate} {octets}");
-        }
-        // Padding: a shorter frame takes the time of the shortest.
-        assert_eq!(Cable::TEN.time_of(14), Cable::TEN.time_of(60));
-    }
-}
+mod tests;

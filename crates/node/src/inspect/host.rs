@@ -249,6 +249,17 @@ crate::rows! {
         pub mac: MacAddr,
         /// Seconds since it was heard.
         pub heard_s: u64,
+        /// Its Ethernet port; empty if the bridge has no `ports:`.
+        pub port: String,
+    }
+
+    /// One row for each MAC address that the bridge has heard from its ELAN in the last 300 s. A bridge of a kernel
+    /// host has no rows.
+    pub struct HeardFromElan: "bridge.elan" {
+        /// MAC address.
+        pub mac: MacAddr,
+        /// Seconds since it was heard.
+        pub heard_s: u64,
     }
 }
 

@@ -4,7 +4,8 @@ use crate::bench::{Bench, lab_of};
 use crate::bridges::rows;
 use crate::losses::{books, only_at};
 use aerostat_node::ip::meter::Path;
-use aerostat_proto::Duration;
+use aerostat_proto::{Duration, Instant};
+use aerostat_sim::NodeId;
 use aerostat_testing::labs::check;
 
 /// An edge device with a slow port, a fast one, and one that two stations share; a second edge device, and a host.
@@ -59,6 +60,10 @@ const PAIRS: [(&str, &str); 8] = [
     ("fast", "phone"),
 ];
 
+fn node(bench: &Bench, name: &str) -> NodeId {
+    NodeId(bench.lab.find(name).expect("a node of the lab").0)
+}
+
 fn all_pings(bench: &Bench) {
     for (from, to) in PAIRS {
         let flow = bench.flow(&format!("{from}-{to}"));
@@ -108,16 +113,18 @@ fn stations_of_all_ports_reach_each_other_the_elan_and_shortcuts() {
 #[test]
 fn a_restart_of_the_edge_device_costs_what_passed_it() {
     let flows = PAIRS.map(|(from, to)| ping(from, to));
+    let mut bench = Bench::new(lab_of("ports.atm.yml", &lab("", &flows), &[]), 1);
+    bench.run(Duration::from_secs(5));
+    let edge = node(&bench, "edge");
+    bench.power_off(edge);
+    bench.run(Duration::from_secs(1));
+    bench.power_on(edge);
+    bench.run(Duration::from_secs(6));
+    all_pings(&bench);
     let text = lab(
-        "faults: [{ at: 5s, crash: edge }, { at: 6s, restart: edge }]",
+        "faults: [{ at: 9500ms, crash: edge }, { at: 9700ms, restart: edge }]",
         &flows,
     );
-    let mut bench = Bench::new(lab_of("ports.atm.yml", &text, &[]), 1);
-    bench.run(Duration::from_secs(12));
-    all_pings(&bench);
-    let text = text
-        .replace("at: 5s", "at: 9500ms")
-        .replace("at: 6s", "at: 9700ms");
     // Stations are part of the device: they are off, too. What was on its way from elsewhere is lost there.
     let books = books(&text, 6);
     let lost: u64 = books.lost.values().sum();
@@ -181,4 +188,78 @@ fn a_full_duplex_cable_has_two_directions() {
         (lost as f64 - (2.0 * 3657.0 - passed)).abs() < 20.0,
         "{lost}"
     );
+}
+
+/// Two edge devices of one ELAN. After one exchange the bridge knows who is behind ATM, and a restart of the device, or
+/// of the LANE services, makes it learn again.
+#[test]
+fn after_one_exchange_frames_for_a_station_behind_atm_reach_no_other_port() {
+    let lab = "
+switches: { s: {} }
+lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts:
+  e:
+    on: s
+    elan: a
+    ip: 10.1.0.10
+    bridge: { p1: 10.1.0.20, p2: 10.1.0.21, p3: 10.1.0.22 }
+    ethernet: { rate: 100Mbps, ports: { e1: { stations: [p1], rate: 10Mbps }, e2: { stations: [p2] }, e3: { stations: [p3] } } }
+  g: { on: s, elan: a, ip: 10.1.0.11, bridge: { q1: 10.1.0.30 }, ethernet: { rate: 100Mbps, ports: { e1: { stations: [q1] } } } }
+traffic:
+  - { name: before, from: q1, to: p2, kind: ping, rate: 10pps, start: 3s, duration: 1s }
+  - { name: stream, from: p2, to: q1, kind: udp, size: 1472, rate: 1000pps, start: 5s, duration: 500ms }
+  - { name: hello, from: q1, to: p2, kind: ping, rate: 10pps, start: 58s, duration: 1s }
+  - { name: again, from: p2, to: q1, kind: udp, size: 1472, rate: 1000pps, start: 60s, duration: 500ms }
+";
+    let out = |bench: &Bench, port: usize| -> u64 {
+        let ports = rows(bench, "e", "bridge", "ports");
+        ports[port]["frames_out"].parse().expect("a number")
+    };
+    let behind = |bench: &Bench| rows(bench, "e", "bridge", "elan").len();
+    for off in [None, Some("e"), Some("lane")] {
+        let mut bench = Bench::new(lab_of("learning.atm.yml", lab, &[]), 1);
+        bench.run(Duration::from_millis(4900));
+        let before = [out(&bench, 0), out(&bench, 2)];
+        bench.run(Duration::from_millis(2100));
+        // The stream is 500 frames. An ARP request is for everybody, and its answer teaches.
+        for (port, before) in [0, 2].into_iter().zip(before) {
+            let more = out(&bench, port) - before;
+            assert!(more <= 2, "{off:?} {port}: {more}");
+        }
+        assert_eq!(behind(&bench), 1, "{off:?}");
+        if let Some(name) = off {
+            let node = node(&bench, name);
+            bench.power_off(node);
+            bench.run(Duration::from_secs(20));
+            if name == "lane" {
+                // The client has left its ELAN.
+                assert_eq!(behind(&bench), 0);
+            }
+            bench.power_on(node);
+        }
+        while bench.now() < Instant::from_millis(59_500) {
+            bench.run(Duration::from_millis(500));
+        }
+        let before = [out(&bench, 0), out(&bench, 2)];
+        while bench.now() < Instant::from_secs(62) {
+            bench.run(Duration::from_secs(1));
+        }
+        for (port, before) in [0, 2].into_iter().zip(before) {
+            let more = out(&bench, port) - before;
+            assert!(more <= 2, "{off:?} {port}: {more}");
+        }
+        assert_eq!(behind(&bench), 1, "{off:?}");
+        check::order(&bench).unwrap_or_else(|why| bench.fail(&why));
+        check::cells(&bench).unwrap_or_else(|why| bench.fail(&why));
+        // Nobody speaks for five minutes.
+        bench.run(Duration::from_secs(900));
+        assert_eq!(behind(&bench), 0, "{off:?}");
+    }
+    for flow in [1, 3] {
+        let books = books(lab, flow);
+        assert_eq!(
+            (books.sent, books.delivered, books.lost.len()),
+            (500, 500, 0)
+        );
+    }
 }
