@@ -111,9 +111,12 @@ fn a_peer_outside_that_does_not_shape_keeps_its_contract_on_the_average() {
     assert_eq!(from_outside(&text, 100, 950)[0], (4000, 3400));
 }
 
+/// Recorded cells: whether the first end of their link sent them, and their times in nanoseconds.
+type Recorded = Vec<(bool, u64)>;
+
 /// The recorded cells of the link to `peer`, which sends PDUs of 1 to 41 cells, up to five of them together: whether
 /// the first end sent them, and the times. Then what the policers have counted.
-fn recorded(lab: &Lab, both_ends: bool) -> (Vec<(bool, u64)>, Vec<(u64, u64)>) {
+fn recorded(lab: &Lab, both_ends: bool) -> (Recorded, Vec<(u64, u64)>) {
     let builder = Builder::new(lab, 7, Flavour::Embedded);
     let mut run = Run::start(lab, &builder, Duration::ZERO);
     let peer = lab.find("peer").unwrap();
