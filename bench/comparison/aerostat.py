@@ -13,9 +13,9 @@ LABS = ROOT / "bench" / "labs"
 
 
 class Lab:
-    """A lab that runs until the processes of this run end."""
+    """A lab that runs until the processes of this run end, in a network namespace if one is given."""
 
-    def __init__(self, context, lab, *options, text=None):
+    def __init__(self, context, lab, *options, text=None, inside=None):
         self.program = context.aerostat
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="lab.", dir=context.scratch))
         self.environment = dict(os.environ, XDG_RUNTIME_DIR=str(self.folder))
@@ -25,6 +25,8 @@ class Lab:
             path.write_text(text, encoding="utf-8")
         self.processes = context.processes
         command = [self.program, "up", *options, path]
+        if inside is not None:
+            command = inside.inside(command)
         # SIGTERM lets the lab take its namespaces and daemons down.
         self.process = context.processes.serve(command, "ready\n", seconds=90, last_signal=signal.SIGTERM,
                                                stderr=subprocess.STDOUT, env=self.environment, cwd=self.folder)

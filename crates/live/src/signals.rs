@@ -4,6 +4,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// Signals that come together are one request: `timeout` of the coreutils passes a signal to its child and to its process
+/// group, so the child gets it twice. Nobody types that fast.
+const TOGETHER: Duration = Duration::from_millis(200);
 
 /// Received signals. They are caught before the lab leaves anything on disk, so that even an early one ends the lab in
 /// order.
@@ -12,7 +17,10 @@ pub(crate) struct Signals {
     octets: UnixStream,
     /// True if octets may be waiting: a call of the system in each turn of the loop would cost more than the flag.
     readable: bool,
+    /// Requests to stop.
     come: usize,
+    /// When the last one came.
+    last: Option<Instant>,
 }
 
 impl Signals {
@@ -26,19 +34,34 @@ impl Signals {
             octets,
             readable: true,
             come: 0,
+            last: None,
         })
     }
 
-    /// Number of signals received. The second one ends the lab without waiting.
+    /// Number of requests to stop; signals within [`TOGETHER`] are one. The second one ends the lab without waiting.
     pub(crate) fn come(&mut self) -> usize {
         if !std::mem::take(&mut self.readable) {
             return self.come;
         }
         let mut octets = [0; 16];
-        while let Ok(count @ 1..) = self.octets.read(&mut octets) {
-            self.come += count;
+        let mut any = false;
+        while let Ok(1..) = self.octets.read(&mut octets) {
+            any = true;
+        }
+        if any {
+            self.heard(Instant::now());
         }
         self.come
+    }
+
+    /// A signal has come at this time, or several have.
+    fn heard(&mut self, at: Instant) {
+        let again = self
+            .last
+            .is_none_or(|last| at.saturating_duration_since(last) >= TOGETHER);
+        if again {
+            (self.come, self.last) = (self.come + 1, Some(at));
+        }
     }
 
     /// The poller has reported the descriptor.
@@ -73,4 +96,24 @@ pub fn hangup() -> Option<i32> {
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     let ignored = mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1);
     (!ignored).then_some(SIGHUP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_that_come_together_are_one_request() {
+        let mut signals = Signals {
+            octets: pipe([]).unwrap(),
+            readable: false,
+            come: 0,
+            last: None,
+        };
+        let first = Instant::now();
+        for (at, come) in [(0, 1), (1, 1), (199, 1), (200, 2), (399, 2), (5000, 3)] {
+            signals.heard(first + Duration::from_millis(at));
+            assert_eq!(signals.come(), come, "after {at} ms");
+        }
+    }
 }

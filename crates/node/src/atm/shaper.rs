@@ -7,18 +7,26 @@
 //!
 //! **Real time.** A driver may handle a departure late, by its own clock. The cells that were due in the meantime then
 //! leave together, and outside the network they are a burst. So [`Shaper::sent`] takes the driver's clock, too, and the
-//! calendar is never more than half the tolerance behind that clock. Proof that the cells conform: let e be the time of
-//! a cell by the calendar, W >= e the clock when it leaves, T = 1/PCR, and s half the tolerance. If the theoretical
-//! arrival time of GCRA(T, 2 s) is at most e + s, the next one is at most max(e + s, W) + T = max(e, W - s) + T + s, and
-//! max(e, W - s) + T is the next time by the calendar. The other half of the tolerance is for the cells of one turn,
-//! which leave up to that much before their times ([`Shaper::slack`]). The time by which a stall moves the calendar is
-//! lost: [`Shaper::lost`].
+//! calendar is never more than the *credit* behind that clock. Proof that the cells conform: let e be the time of a
+//! cell by the calendar, W >= e the clock when it leaves, T = 1/PCR, and c the credit. If the theoretical arrival time
+//! of GCRA(T, L) is at most e + c, the next one is at most max(e + c, W) + T, which is max(e, W - c) + T + c, and
+//! max(e, W - c) + T is the next time by the calendar. The cells of one turn leave up to [`Shaper::early`] before their
+//! times, so L is the sum of both: the tolerance of the contract, or [`LATE_CDVT`] if the contract gives none. The time
+//! by which a stall moves the calendar is lost: [`Shaper::lost`].
 
 use super::police::{burst_tolerance, cdvt};
 use super::rate::{CellRate, Pacer};
 use super::timing::Timing;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{ServiceCategory, TrafficParams};
+
+/// What the cells of a contract without a tolerance need at a link out of the lab in real time. An operating system that
+/// is not for real time lets a process wait for longer than the 250 µs that such contracts have elsewhere, and each such
+/// wait would cost rate (docs/traffic.md, "Shaping in real time").
+pub const LATE_CDVT: Duration = Duration::from_millis(1);
+
+/// The longest time that the cells of a turn take at the rate of a shaper.
+const EARLY: Duration = Duration::from_micros(50);
 
 /// Shaper of one VC.
 #[derive(Clone, Debug)]
@@ -27,6 +35,10 @@ pub struct Shaper {
     peak_rate: CellRate,
     sustained_rate: CellRate,
     slack: u64,
+    /// Nanoseconds by which cells of a turn may leave before their times, and by which the calendar may be behind the
+    /// clock of a late driver.
+    early: u64,
+    credit: u64,
     sustained: Option<(Pacer, u64)>,
     /// Nanoseconds by which a late driver moved the calendar.
     lost: u64,
@@ -53,11 +65,18 @@ impl Shaper {
             traffic.category,
             Some(ServiceCategory::RtVbr | ServiceCategory::NrtVbr)
         );
+        let late = nanos(match traffic.max_cdv {
+            0 => tolerance.max(LATE_CDVT),
+            _ => tolerance,
+        });
+        let early = nanos(EARLY).min(nanos(tolerance) / 2);
         Some(Self {
             peak: Pacer::new(CellRate::of_cells(pcr)),
             peak_rate: CellRate::of_cells(pcr),
             sustained_rate: CellRate::of_cells(traffic.scr),
             slack: nanos(tolerance) / 2,
+            early,
+            credit: late - early,
             sustained: (vbr && traffic.scr > 0).then(|| {
                 let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
                 (Pacer::new(CellRate::of_cells(traffic.scr)), nanos(burst))
@@ -85,13 +104,19 @@ impl Shaper {
     fn mean(&self) -> &Pacer {
         self.sustained.as_ref().map_or(&self.peak, |(tat, _)| tat)
     }
-    /// How much earlier than by its calendar a cell may leave, and how far the calendar may be behind: half the
-    /// tolerance.
+    /// How much earlier than by its calendar a cell may leave together with others of its turn: 50 µs, or half the
+    /// tolerance if that is less.
     #[must_use]
-    pub const fn slack(&self) -> Duration {
-        Duration::from_nanos(self.slack)
+    pub const fn early(&self) -> Duration {
+        Duration::from_nanos(self.early)
     }
-    /// Sending time that the VC lost because the driver was late by more than [`Self::slack`], or for VBR by more than
+    /// How far the calendar may be behind the clock of a late driver: the tolerance of the contract, or [`LATE_CDVT`], less
+    /// [`Self::early`]. A stall that is not longer costs nothing.
+    #[must_use]
+    pub const fn credit(&self) -> Duration {
+        Duration::from_nanos(self.credit)
+    }
+    /// Sending time that the VC lost because the driver was late by more than [`Self::credit`], or for VBR by more than
     /// that and the burst tolerance, while cells waited. Multiplied by [`Self::mean_rate`] it is the cells that could
     /// have left. The loss that the last departure caused counts when the next cell leaves. Always 0 in virtual time.
     #[must_use]
@@ -161,9 +186,9 @@ impl Shaper {
             tat.advance(count);
         }
     }
-    /// Moves a calendar that is more than the slack behind the driver's clock.
+    /// Moves a calendar that is more than the credit behind the driver's clock.
     fn stalled(&mut self, clock: Instant) {
-        let latest = Instant::from_nanos(clock.as_nanos().saturating_sub(self.slack));
+        let latest = Instant::from_nanos(clock.as_nanos().saturating_sub(self.credit));
         self.moved = until(self.mean().at_floor(), latest);
         self.peak.not_before(latest);
         if let Some((tat, _)) = &mut self.sustained {

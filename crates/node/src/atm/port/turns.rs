@@ -55,7 +55,7 @@ impl OutputPort {
             let own = self
                 .queue(QueueId(turn.0))
                 .is_some_and(|queue| queue.shaper.is_some());
-            let end = start + if own { TURN.min(shaper.slack()) } else { TURN };
+            let end = start + if own { shaper.early() } else { TURN };
             let end = held.map_or(end, |at| at.min(end));
             most = shaper.most_before(end, most);
         }

@@ -3,7 +3,8 @@
 //! The driver's clock is a number here, so nothing depends on the time that a test takes.
 
 use super::*;
-use crate::atm::police::{DEFAULT_CDVT, Policer, Policing, Verdict};
+use crate::atm::police::{Policer, Policing, Verdict};
+use crate::atm::shaper::{LATE_CDVT, Shaper};
 
 /// PCR of 2, 25.4, 35, 100 and 149 Mb/s of cells, in cells/s.
 const RATES: [u32; 5] = [4716, 59_905, 82_547, 235_849, 351_415];
@@ -27,6 +28,9 @@ fn vbr() -> TrafficParams {
     }
 }
 
+/// The tolerance of the contracts here that give none, less what a turn may be early.
+const CREDIT: Duration = Duration::from_micros(950);
+
 /// A port with one shaped VC, and a policer that sees its cells when the driver hands them over.
 struct Late {
     port: OutputPort,
@@ -43,7 +47,7 @@ impl Late {
         Self {
             port,
             queue,
-            policer: Policer::new(traffic, Policing::Guaranteed, DEFAULT_CDVT).unwrap(),
+            policer: Policer::new(traffic, Policing::Guaranteed, LATE_CDVT).unwrap(),
             sent: 0,
             refused: 0,
         }
@@ -81,13 +85,13 @@ impl Late {
     }
 }
 
-/// A driver that is late once, by `stall`. It loses the stall but for half the tolerance, and no more leaves at once
-/// than that half and the cell that was due.
+/// A driver that is late once, by `stall`. It loses the stall but for the credit, and no more leaves at once than the
+/// credit, a turn, and the cell that was due.
 #[test]
-fn a_stall_costs_its_time_but_for_half_the_tolerance() {
+fn a_stall_costs_its_time_but_for_the_credit() {
     for (pcr, stall_us) in RATES
         .into_iter()
-        .flat_map(|pcr| [100, 125, 1000, 30_000, 400_000].map(|stall| (pcr, stall)))
+        .flat_map(|pcr| [100, 900, 950, 3000, 30_000, 400_000].map(|stall| (pcr, stall)))
     {
         let mut late = Late::new(&cbr(pcr, 0));
         let stall = Duration::from_micros(stall_us);
@@ -96,11 +100,10 @@ fn a_stall_costs_its_time_but_for_half_the_tolerance() {
         let (due, before) = (late.port.next_departure().unwrap(), late.sent);
         late.fill(due);
         late.come(due + stall);
-        let half = DEFAULT_CDVT / 2;
-        let burst = CellRate::of_cells(pcr).cells_in(half + Duration::from_micros(50)) + 2;
+        let burst = CellRate::of_cells(pcr).cells_in(LATE_CDVT) + 2;
         assert!(late.sent - before <= burst, "{pcr} cells/s, {stall:?}");
         late.settle();
-        let expected = stall.saturating_sub(half).as_nanos() as u64;
+        let expected = stall.saturating_sub(CREDIT).as_nanos() as u64;
         assert!(
             late.lost().abs_diff(expected) <= 1,
             "{pcr}, {stall:?}: {}",
@@ -110,11 +113,30 @@ fn a_stall_costs_its_time_but_for_half_the_tolerance() {
     }
 }
 
+/// A contract's own tolerance bounds the credit, and a turn: half of a tolerance that is shorter than two turns.
+#[test]
+fn the_tolerance_of_the_contract_bounds_the_credit() {
+    for (cdvt_us, early, credit) in [(250, 50, 200), (60, 30, 30), (5000, 50, 4950)] {
+        let mut late = Late::new(&cbr(100_000, cdvt_us));
+        let stall = Duration::from_millis(20);
+        late.fill(Instant::ZERO);
+        (0..100).for_each(|_| late.settle());
+        let due = late.port.next_departure().unwrap();
+        late.come(due + stall);
+        late.settle();
+        let expected = stall - Duration::from_micros(credit);
+        assert!(late.lost().abs_diff(expected.as_nanos() as u64) <= 1);
+        let shaper = Shaper::new(&cbr(100_000, cdvt_us)).unwrap();
+        assert_eq!(shaper.early(), Duration::from_micros(early));
+        assert_eq!(late.refused, 0);
+    }
+}
+
 /// The burst tolerance is a credit of the contract: a stall that is not longer costs VBR nothing.
 #[test]
 fn a_stall_within_the_burst_tolerance_costs_vbr_nothing() {
     // (MBS - 1)(1/SCR - 1/PCR) = 49 * 40 us.
-    let credit = Duration::from_micros(1960) + DEFAULT_CDVT / 2;
+    let credit = Duration::from_micros(1960) + CREDIT;
     for (stall_us, lost) in [(1000, false), (1900, false), (50_000, true)] {
         let mut late = Late::new(&vbr());
         let stall = Duration::from_micros(stall_us);
