@@ -44,7 +44,7 @@ class Wire:
 
     def receiver(self):
         command = self.far.inside(["python3", self.script, "receive", THERE, PORT, VCI, self.record])
-        process = self.context.processes.serve(command, "ready")
+        process = self.context.processes.serve(command, "ready\n")
         process.stdout.close()
         pin([process.pid], {cpus()[0]})
         return process
@@ -101,34 +101,41 @@ def shaper(lab):
 
 
 def judged(times, pcr):
-    """What a recording shows: errors of the rate in %, tolerances in us.
+    """What a recording shows: errors of the rate in %, tolerances in µs.
 
     Between stalls: a stall is a gap longer than the credit makes up for. Each piece between two stalls is a line through
-    number and time of its cells, all with the same slope, by least squares.
+    number and time of its cells, all with the same slope, by least squares. It begins when the cells that the credit lets
+    through after the stall have gone.
     """
     if len(times) < 1000:
         raise Died(f"only {len(times)} cells have come")
     step, credit = 1e9 / pcr, TOLERANCE * 1e9
-    early, expected = [], float(times[0])
+    # A float counts nanoseconds exactly from the first cell on, and not from 1970 on.
+    origin = times[0]
+    times = [at - origin for at in times]
+    early, expected = [], 0.0
     up = across = stalls = 0
-    count = at = ats = numbers = squares = products = 0
-    begin = previous = times[0]
-    for now in [*times, None]:
+    count = ats = numbers = squares = products = 0
+    begin, first, previous = 0, 0, 0
+    for number, now in enumerate([*times, None]):
         if now is None or now - previous > step + credit:
             # The sums of a piece: deviations from its own means.
-            up += products - numbers * ats / max(count, 1)
-            across += squares - numbers * numbers / max(count, 1)
+            if count > 1:
+                up += products - numbers * ats / count
+                across += squares - numbers * numbers / count
             count = ats = numbers = squares = products = 0
-            begin = now
-            stalls += 1
+            begin, first = now, number
             if now is None:
                 break
+            stalls += 1
         at = now - begin
-        ats += at
-        numbers += count
-        squares += count * count
-        products += count * at
-        count += 1
+        if at >= credit or not stalls:
+            place = number - first
+            count += 1
+            ats += at
+            numbers += place
+            squares += place * place
+            products += place * at
         previous = now
         early.append(expected - now)
         expected = max(expected, now) + step
@@ -138,7 +145,7 @@ def judged(times, pcr):
         "total": 100 * ((len(times) - 1) * step / (times[-1] - times[0]) - 1),
         "most": max(0, early[int(0.999 * len(early))]) / 1e3,
         "all": max(0, early[-1]) / 1e3,
-        "stalls": stalls - 1,
+        "stalls": stalls,
     }
 
 
