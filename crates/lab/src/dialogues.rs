@@ -15,7 +15,7 @@ pub use past::{Life, Past};
 use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
 use aerostat_node::host::sockets::{Program, Role, State};
-use aerostat_node::ip::flow_stats::{Census, FlowStats};
+use aerostat_node::ip::flow_stats::{Census, FlowStats, PathReport};
 use aerostat_node::ip::stats::Summary;
 use aerostat_proto::{Cause, Duration};
 use past::Tally;
@@ -50,7 +50,7 @@ pub struct Dialogue {
     /// Time from the first to the last PDU that the adapter took; the sum over all lives.
     pub duration: Duration,
     /// `delivered_octets` over the time from the first PDU that the adapter took to the last one taken or delivered,
-    /// 10⁶ bit/s; of a permanent connection with several lives, in the last life with PDUs. 0 for less than two PDUs.
+    /// 10⁶ bit/s; of a permanent connection with several lives, in the last life with PDUs. 0 if fewer than two came.
     pub throughput_mbps: f64,
     /// Time from the adapter of the writer to the reading program; as `throughput_mbps` for several lives.
     pub delay: Summary,
@@ -236,7 +236,7 @@ impl<N: Network> Reader<'_, N> {
             under_way: figures.map_or(0, |found| found.in_flight),
             delivered_octets: figures.map_or(0, |found| found.received_octets),
             duration: figures.map_or(Duration::ZERO, |found| found.duration),
-            throughput_mbps: figures.map_or(0.0, |found| found.throughput_mbps),
+            throughput_mbps: figures.map_or(0.0, throughput),
             delay: figures.map_or_else(Summary::default, |found| found.delay),
             lost_by: figures.map_or_else(BTreeMap::new, |found| lab.lost_by(found)),
             cut: (tally.state == State::Ended && tally.unwritten > 0).then_some(Cut {
@@ -249,6 +249,16 @@ impl<N: Network> Reader<'_, N> {
                 .copied(),
         }
     }
+}
+
+/// Octets of payload delivered over the time that this took, 10⁶ bit/s. An adapter may take all PDUs at one instant, so
+/// other than for flows the time until the last PDU has arrived is enough; a single PDU has no rate.
+fn throughput(found: &PathReport) -> f64 {
+    let seconds = found.busy.as_secs_f64();
+    if found.received_packets < 2 || seconds <= 0.0 {
+        return 0.0;
+    }
+    found.received_octets as f64 * 8.0 / seconds / 1e6
 }
 
 fn programs_of(lab: &Lab, node: NodeId) -> &[Program] {

@@ -321,7 +321,7 @@ impl Record {
     /// PDUs of its own that the program has not begun to write yet. They are never written if the call has ended.
     #[must_use]
     pub const fn unwritten(&self) -> u64 {
-        self.left
+        self.left.saturating_sub(self.writer.has_own() as u64)
     }
 }
 

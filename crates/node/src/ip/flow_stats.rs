@@ -78,7 +78,9 @@ pub struct PathReport {
     pub received_octets: u64,
     /// Time from the first to the last packet offered while the flow used this path; the sum of all periods.
     pub duration: Duration,
-    /// `received_octets` over the time until the last packet offered or received, 10⁶ bit/s; 0 if `duration` is zero.
+    /// Time from the first packet offered to the last one offered or received, as `duration`.
+    pub busy: Duration,
+    /// `received_octets` over `busy`, 10⁶ bit/s; 0 if `duration` is zero.
     pub throughput_mbps: f64,
     /// Packets lost, including those of `unexplained`.
     pub lost: u64,

@@ -1,6 +1,7 @@
 //! Programs with ATM sockets: their PDUs arrive undamaged, and refused calls have their cause at both ends.
 
 use crate::bench::{Bench, lab_of, repository_lab};
+use crate::losses;
 use aerostat_proto::Duration;
 use std::collections::BTreeMap;
 
@@ -145,6 +146,37 @@ fn a_program_that_calls_once_calls_again_when_its_trunk_was_down_at_the_first_tr
         "{here:#?}"
     );
     assert_eq!(there["sink"][0]["received_pdus"], "5");
+}
+
+/// The adapter may take a whole transfer at one instant: its rate is still that of the contract. A call that its far end
+/// cuts off names how much was left.
+#[test]
+fn a_transfer_that_the_adapter_takes_at_once_has_a_rate_and_a_cut_one_names_what_was_left() {
+    let lab = |program: &str, rest: &str| {
+        format!(
+            "switches: {{ s: {{}} }}\nclip: {{ n: {{ subnet: 10.1.0.0/24, server: a }} }}\nhosts:\n\
+             \x20 a: {{ on: s, elan: n, ip: 10.1.0.1, sockets: [{{ name: w, call: b, {program} }}] }}\n\
+             \x20 b: {{ on: s, elan: n, ip: 10.1.0.2, sockets: [{{ name: r, listen: sink }}] }}\n{rest}"
+        )
+    };
+    let slow = "qos: 'cbr:pcr=1000', size: 8192, pdus: 20, rate: line";
+    let (_, report) = losses::run(&lab(slow, ""));
+    let [books] = &report.dialogues[..] else {
+        panic!("{:?}", report.dialogues);
+    };
+    assert_eq!((books.sent, books.delivered), (20, Some(20)));
+    // 20 PDUs of 171 cells.
+    let theory = 20.0 * 8192.0 * 8.0 / (20.0 * 171.0 / 1000.0) / 1e6;
+    let error = books.throughput_mbps / theory - 1.0;
+    assert!(error.abs() < 0.001, "{} {theory}", books.throughput_mbps);
+    for rate in ["line", "2000pps"] {
+        let cut = format!("qos: ubr, size: 8192, pdus: 2000, rate: {rate}");
+        let faults = "until: 3s\nfaults: [{ at: 1200ms, crash: b }]\n";
+        let (_, report) = losses::run(&lab(&cut, faults));
+        let books = &report.dialogues[0];
+        let left = books.cut.expect("a call that ended early").unwritten;
+        assert_eq!(books.offered + left, 2000, "{rate}: {books:?}");
+    }
 }
 
 /// The receiver of a congested connection counts the marks that the switch has set.

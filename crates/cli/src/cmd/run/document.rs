@@ -276,7 +276,7 @@ fn programs(report: &RunReport) -> Vec<Value> {
             "delivered_octets": known.map(|_| dialogue.delivered_octets),
             "duration_s": dialogue.duration.as_secs_f64(),
             "throughput_mbps": known
-                .filter(|_| !dialogue.duration.is_zero())
+                .filter(|came| *came > 1)
                 .map(|_| dialogue.throughput_mbps),
             "delay_us": flows::summary(&dialogue.delay),
         })

@@ -381,6 +381,7 @@ fn a_release_gives_up_what_waits_and_names_what_the_adapter_dropped() {
     let row = sockets.calls().next().unwrap();
     let books = (row.offered, row.sent.pdus, row.refused, row.waiting());
     assert_eq!((books, row.unsent), ((2, 1, 1, 0), 1));
+    assert_eq!(row.unwritten(), 3, "the program had begun two of five");
 }
 
 #[test]

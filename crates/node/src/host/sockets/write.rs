@@ -46,6 +46,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
+    /// True if the program has begun to write a PDU of its own, and the adapter has not taken it yet.
+    pub(super) const fn has_own(&self) -> bool {
+        !self.back && matches!(self.stand, Stand::Asked(_) | Stand::Blocked(_))
+    }
+
     /// True if one more PDU may be written at this instant.
     fn may_go_on(&mut self, now: Instant) -> bool {
         if self.burst.0 != now {
@@ -89,6 +94,7 @@ impl Record {
 
     /// The call is over: PDUs that wait in the program are never sent.
     pub(super) fn give_up(&mut self) {
+        self.left = self.unwritten();
         self.refused += self.waiting();
         self.writer = Writer::default();
     }

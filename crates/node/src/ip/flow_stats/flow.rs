@@ -427,6 +427,7 @@ impl Flow {
             received_packets: figures.received_packets,
             received_octets: figures.received_octets,
             duration,
+            busy,
             throughput_mbps,
             lost,
             lost_by: figures.lost_by,

@@ -172,7 +172,7 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("under_way", "PDUs that are in queues, on links or in hosts at the end").or_null(),
             count("delivered_octets", "octets of the PDUs delivered; nothing if `delivered` is nothing").or_null(),
             number("duration_s", "time from the first to the last PDU that the adapter took; of a permanent connection the sum over all lives of its host"),
-            number("throughput_mbps", "`delivered_octets` over the time from the first PDU that the adapter took to the last one taken or delivered, Mbit/s, in the last life of the host with PDUs; null if `delivered` is nothing, or if `duration_s` is 0, because one PDU has no rate").or_null(),
+            number("throughput_mbps", "`delivered_octets` over the time from the first PDU that the adapter took to the last one taken or delivered, Mbit/s, in the last life of the host with PDUs; null if fewer than two PDUs were delivered, because one PDU has no rate").or_null(),
             group("delay_us", TIMES, "time from the writer's adapter to the reading program, in the last life of the host with PDUs; its values are null if no PDU was delivered"),
         ]),
     },
