@@ -282,7 +282,9 @@ fn needs_no_switch(end: &End<'_>, id: NodeId, peer: NodeId, lab: &Lab, d: &mut D
             let text = format!("{name} cannot reach {} of subnet {}", third.name, elan.name);
             d.error(end.name.at, text)
                 .hint(format!("without a switch, {name} reaches {other} alone"))
-                .rests_in(end.place, ["elan", "elans"]);
+                .rests_in(end.place, ["elan", "elans"])
+                // The third node may be a member of the subnet that a wrong entry stands for.
+                .rests_on(["clip/*/subnet", "clip/."]);
         }
     }
 }

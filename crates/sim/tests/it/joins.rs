@@ -16,13 +16,15 @@ const DELAYS: [Duration; 4] = [
     Duration::from_millis(250),
 ];
 
-/// Names of all labs of the repository that can run in virtual time.
+/// All labs of the repository that can run in virtual time, but the one whose signalling takes time by itself: `bounds`
+/// knows the delays of links only, and the `managers` test its times.
 fn labs() -> Vec<(String, Lab)> {
     let directory = format!("{}/../../labs", env!("CARGO_MANIFEST_DIR"));
     let mut names: Vec<_> = std::fs::read_dir(directory)
         .expect("the labs of the repository")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter_map(|name| name.strip_suffix(".atm.yml").map(str::to_owned))
+        .filter(|name| name != "managers")
         .collect();
     names.sort();
     names
