@@ -4,12 +4,15 @@
 //! most nine behind the point, and the octets of the Ethernet frame with its check sequence. Empty lines and what follows
 //! `#` do not count. Times never go back. This is our own format.
 //!
-//! **Bounds.** [`MAX_OCTETS`] octets and [`MAX_PACKETS`] packets. A mistake is told with its line and field, and never
-//! with words of the file: it may be another file than the one that was meant.
+//! **Bounds.** [`MAX_OCTETS`] octets and [`MAX_PACKETS`] packets of a file, and [`MAX_OF_LAB`] packets of all files of a
+//! lab; each file is read once ([`Traces`]). A mistake is told with its line and field, and never with words of the file:
+//! it may be another file than the one that was meant.
 
-use crate::model::{least_frame, payload_of};
+use crate::model::{Trace, least_frame, payload_of};
 use aerostat_node::ip::apps::Departure;
 use aerostat_proto::Duration;
+use sha2::Digest as _;
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -17,15 +20,60 @@ use std::path::Path;
 pub(crate) const MAX_OCTETS: u64 = 32 << 20;
 /// Most packets of a file.
 pub(crate) const MAX_PACKETS: usize = 1_000_000;
+/// Most packets of all files of a lab: some 100 MB.
+pub(crate) const MAX_OF_LAB: usize = 4_000_000;
 /// Largest IPv4 packet and the header and check sequence of its frame, octets.
 const MAX_FRAME: usize = 65_535 + 18;
 
+/// The traces of a lab: flows with one file share its packets.
+#[derive(Debug, Default)]
+pub(crate) struct Traces {
+    /// By name in the lab file; the error is a sentence.
+    files: BTreeMap<String, Result<Trace, String>>,
+    /// Packets of all of them.
+    packets: usize,
+}
+
+impl Traces {
+    /// The trace in this file, whose name in the lab file is `name`.
+    pub(crate) fn of(&mut self, name: &str, path: &Path) -> Result<Trace, String> {
+        if let Some(known) = self.files.get(name) {
+            return known.clone();
+        }
+        let trace = self.load(name, path);
+        self.files.insert(name.to_owned(), trace.clone());
+        trace
+    }
+
+    fn load(&mut self, name: &str, path: &Path) -> Result<Trace, String> {
+        let text = read(path)?;
+        let list = parse(&text)?;
+        let packets = self.packets + list.len();
+        if packets > MAX_OF_LAB {
+            return Err(format!(
+                "with this trace the lab has {packets} packets in traces, and {MAX_OF_LAB} are the most"
+            ));
+        }
+        self.packets = packets;
+        Ok(Trace {
+            file: name.to_owned(),
+            digest: sha2::Sha256::digest(&text)
+                .iter()
+                .map(|octet| format!("{octet:02x}"))
+                .collect(),
+            list: list.into(),
+        })
+    }
+}
+
 /// Reads a file; the error is a sentence.
-pub(crate) fn read(path: &Path) -> Result<String, String> {
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    if !file.metadata().is_ok_and(|about| about.is_file()) {
+fn read(path: &Path) -> Result<String, String> {
+    // To open a FIFO would wait for a writer.
+    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !about.is_file() {
         return Err("this is no regular file".to_owned());
     }
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
     let taken = file.take(MAX_OCTETS + 1).read_to_string(&mut text);
     match taken.map_err(|error| error.to_string())? as u64 > MAX_OCTETS {
@@ -37,7 +85,7 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
 }
 
 /// The packets of a file; the error names line and field.
-pub(crate) fn parse(text: &str) -> Result<Vec<Departure>, String> {
+fn parse(text: &str) -> Result<Vec<Departure>, String> {
     let mut list: Vec<Departure> = Vec::new();
     for (line, number) in text.lines().zip(1_usize..) {
         let line = line.split('#').next().unwrap_or_default();
@@ -134,6 +182,44 @@ mod tests {
         }
         let many = "0 64\n".repeat(MAX_PACKETS + 1);
         assert!(parse(&many).unwrap_err().starts_with("line 1000001, "));
+    }
+
+    /// A file of this test process.
+    fn scratch(name: &str) -> std::path::PathBuf {
+        std::env::temp_dir().join(format!("aerostat-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn a_fifo_is_no_trace_and_does_not_wait_for_a_writer() {
+        let pipe = scratch("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|made| made.success()), "mkfifo");
+        let said = read(&pipe).unwrap_err();
+        std::fs::remove_file(&pipe).expect("removed");
+        assert_eq!(said, "this is no regular file");
+    }
+
+    #[test]
+    fn a_file_is_read_once_and_all_files_together_have_a_limit() {
+        let path = scratch("trace");
+        let mut traces = Traces::default();
+        std::fs::write(&path, "0 64\n".repeat(MAX_PACKETS)).expect("written");
+        let first = traces.of("a", &path).expect("a trace");
+        // The same name is not read again.
+        let again = traces.of("a", Path::new("/nowhere")).expect("known");
+        assert!(std::sync::Arc::ptr_eq(&first.list, &again.list));
+        for name in ["b", "c", "d"] {
+            traces.of(name, &path).expect("within the limit");
+        }
+        let said = traces.of("e", &path).unwrap_err();
+        assert!(
+            said.contains("5000000 packets in traces, and 4000000 are"),
+            "{said}"
+        );
+        std::fs::write(&path, "0 64\n").expect("written");
+        let more = traces.of("f", &path);
+        std::fs::remove_file(&path).expect("removed");
+        assert!(more.is_err(), "one more than the limit");
     }
 
     proptest::proptest! {

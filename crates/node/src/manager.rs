@@ -21,7 +21,7 @@
 //! interrupted by packets.
 
 use crate::server::Cost;
-use aerostat_wire::q2931::MessageType;
+use aerostat_wire::q2931::{Message, MessageType};
 use aerostat_wire::sscop::SscopPdu;
 
 /// Default of [`ManagerConfig::queue`].
@@ -75,7 +75,7 @@ impl ManagerConfig {
         let Ok(SscopPdu::Data { info, .. }) = SscopPdu::decode(pdu) else {
             return None;
         };
-        let of_user = message_type(&info).is_some_and(|kind| OF_USERS.contains(&kind));
+        let of_user = Message::kind_in(&info).is_some_and(|kind| OF_USERS.contains(&kind));
         let hand_overs = if seat == Seat::Host && of_user { 2 } else { 1 };
         let hand_over = self.hand_over.picos(info.len());
         Some(Work {
@@ -87,13 +87,6 @@ impl ManagerConfig {
             ],
         })
     }
-}
-
-/// The type of a message. Source: Q.2931 §4.2 to §4.4: protocol discriminator, length and value of the call reference,
-/// message type.
-fn message_type(message: &[u8]) -> Option<MessageType> {
-    let references = usize::from(*message.get(1)? & 15);
-    message.get(2 + references).copied().map(MessageType)
 }
 
 /// Work that a manager has had, for display.

@@ -144,6 +144,10 @@ fn told(why: benchmark::Failure) -> Failure {
             Failure::failed("the hosts of the load did not reach each other before a trial")
                 .hint("'aerostat run' of the lab with a ping between them tells why")
         }
+        benchmark::Failure::Short { sent, planned } => {
+            Failure::failed(format!("a trial sent {sent} frames instead of {planned}"))
+                .hint("the sender has to run for the whole trial: no fault of the lab may stop it")
+        }
     }
 }
 

@@ -124,7 +124,7 @@ pub(super) fn useless_shape_of(file: &SocketFile, role: &Role, d: &mut Diagnosti
 #[cfg(test)]
 mod tests {
     use crate::model::{Lab, NodeKind};
-    use crate::resolve::tests::{SMALL, lab};
+    use crate::resolve::tests::{SMALL, lab, told};
     use aerostat_wire::Vc;
 
     fn with(hosts: &str, rest: &str) -> String {
@@ -137,13 +137,6 @@ mod tests {
             "no such place in {SMALL}"
         );
         format!("{text}{rest}\n")
-    }
-
-    fn told(text: &str) -> String {
-        match crate::parse("t.atm.yml", text, &[]) {
-            Ok(parsed) => parsed.warnings.to_string(),
-            Err(errors) => errors.to_string(),
-        }
     }
 
     fn shapes(lab: &Lab, name: &str) -> Vec<(Vc, bool)> {

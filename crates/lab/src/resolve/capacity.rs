@@ -34,13 +34,15 @@ pub(super) fn of(
                 (None, None) => None,
             };
             let Some((rate, tagged)) = rate else {
-                let at = section
-                    .link
-                    .as_ref()
-                    .map(|link| link.at)
-                    .or(section.layer.as_ref().map(|layer| layer.at));
-                d.error(at.unwrap_or(section.place), "there is no Ethernet with this name")
-                    .hint("layer: ethernet counts octets on the segment of the sender, or of link: 10Mbps, 100Mbps or 1Gbps")
+                let (at, text) = match (&section.link, &section.layer) {
+                    (Some(link), _) => (link.at, "there is no Ethernet with this rate"),
+                    (None, layer) => (
+                        layer.as_ref().map_or(section.place, |layer| layer.at),
+                        "the sender is at no Ethernet whose share this load could be",
+                    ),
+                };
+                d.error(at, text)
+                    .hint("layer: ethernet counts octets on the segment of a sender behind a bridge, or of link: 10Mbps, 100Mbps or 1Gbps")
                     .rests_in(section.place, ["layer", "link", "from"]);
                 return None;
             };

@@ -168,7 +168,7 @@ fn queue(given: Option<&At<u64>>, d: &mut Diagnostics) -> usize {
 #[cfg(test)]
 mod tests {
     use crate::model::NodeKind;
-    use crate::resolve::tests::{SMALL, lab};
+    use crate::resolve::tests::{SMALL, lab, told};
     use aerostat_node::manager::QUEUE;
 
     fn with(host: &str, switch: &str) -> String {
@@ -228,11 +228,7 @@ mod tests {
             ),
             (", cpu: {}, manager: { message: 1ms }", "", ""),
         ] {
-            let text = with(host, switch);
-            let told = match crate::parse("t.atm.yml", &text, &[]) {
-                Ok(parsed) => parsed.warnings.to_string(),
-                Err(errors) => errors.to_string(),
-            };
+            let told = told(&with(host, switch));
             match says {
                 "" => assert!(!told.contains("time"), "{told}"),
                 says => assert!(told.contains(says), "{host} {switch}: {told}"),

@@ -322,7 +322,7 @@ pub(super) fn reaches(
 #[cfg(test)]
 mod tests {
     use crate::model::Side;
-    use crate::resolve::tests::lab;
+    use crate::resolve::tests::{lab, told};
     use aerostat_wire::Vc;
 
     const TWO: &str = "
@@ -416,11 +416,7 @@ hosts:
                 "z is attached to nothing",
             ),
         ] {
-            let text = TWO.replacen(was, is, 1);
-            let said = match crate::parse("t.atm.yml", &text, &[]) {
-                Err(found) => found.to_string(),
-                Ok(checked) => checked.warnings.to_string(),
-            };
+            let said = told(&TWO.replacen(was, is, 1));
             assert!(said.contains(says), "{is}: {said}");
         }
         let other = TWO
@@ -431,9 +427,7 @@ hosts:
                 "  x:",
                 "  z: { elan: more, ip: 10.2.0.3 }\n  w: { elan: more, ip: 10.2.0.4 }\n  x:",
             );
-        let said = crate::parse("t.atm.yml", &other, &[])
-            .expect_err("no link")
-            .to_string();
+        let said = told(&other);
         assert!(
             said.contains("x and z are not at the two ends of a link"),
             "{said}"

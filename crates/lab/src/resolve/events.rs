@@ -8,6 +8,7 @@ use crate::model::{
     Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, LinkId, Node, NodeId, NodeKind, SendRate,
     Service,
 };
+use crate::trace::Traces;
 use aerostat_node::ip::apps;
 use aerostat_node::ip::emodel;
 use aerostat_node::ip::tcp::TcpOptions;
@@ -27,11 +28,11 @@ const HEADERS: usize = 28;
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     let owners = ip::owners(lab);
     let mut named: BTreeMap<String, Span> = BTreeMap::new();
-    let mut of = Vec::new();
+    let (mut of, mut traces) = (Vec::new(), Traces::default());
     for section in file.traffic.iter().flatten() {
         let name = flow_name(section, &mut named, d);
         if let Some(flow) = flow(section, name, names, (lab, &owners), d) {
-            let flows = load::spread(section, flow, lab, d);
+            let flows = load::spread(section, flow, (lab, &mut traces), d);
             of.resize(of.len() + flows.len(), section);
             lab.traffic.extend(flows);
         }

@@ -5,17 +5,18 @@ use super::{capacity, events, ports};
 use crate::diag::{Diagnostics, Span};
 use crate::file::{FrameSizes, Kind, Process, TrafficFile};
 use crate::model::{
-    Arrivals, Flow, FlowKind, GivenRate, Lab, Load, NodeId, SendRate, Share, Trace, least_frame,
+    Arrivals, Flow, FlowKind, GivenRate, Lab, Load, NodeId, SendRate, Share, least_frame,
     most_frame, payload_of,
 };
-use crate::trace;
+use crate::trace::Traces;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::Duration;
-use sha2::Digest as _;
 use std::collections::BTreeMap;
 
 /// The tick of mgen 3.0 on Linux 2.2. Source: the thesis, chapter 5.4.
 const TICK: Duration = Duration::from_millis(10);
+/// Fewest frames of a period of [`Process::OnOff`] on average.
+const LEAST_OF_PERIOD: f64 = 0.01;
 /// Pause between two sizes of a ladder, so that queues are empty.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -23,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) fn spread(
     section: &TrafficFile,
     flow: Flow,
-    lab: &Lab,
+    (lab, traces): (&Lab, &mut Traces),
     d: &mut Diagnostics,
 ) -> Vec<Flow> {
     if section.kind.value.0 != Kind::Load {
@@ -38,7 +39,9 @@ pub(super) fn spread(
         return Vec::new();
     }
     match process {
-        Process::Trace => of_trace(section, flow, lab, d).into_iter().collect(),
+        Process::Trace => of_trace(section, flow, (lab, traces), d)
+            .into_iter()
+            .collect(),
         _ => of_share(section, process, &flow, lab, d).unwrap_or_default(),
     }
 }
@@ -129,18 +132,23 @@ fn fits(section: &TrafficFile, process: Process, d: &mut Diagnostics) -> bool {
 }
 
 /// One flow with the packets of a file.
-fn of_trace(section: &TrafficFile, flow: Flow, lab: &Lab, d: &mut Diagnostics) -> Option<Flow> {
+fn of_trace(
+    section: &TrafficFile,
+    flow: Flow,
+    (lab, traces): (&Lab, &mut Traces),
+    d: &mut Diagnostics,
+) -> Option<Flow> {
     let given = section.trace.as_ref()?;
     let file = &given.value.0;
-    let read = trace::read(&d.beside(file)).and_then(|text| Ok((trace::parse(&text)?, text)));
-    let (list, text) = match read {
-        Ok(read) => read,
+    let trace = match traces.of(file, &d.beside(file)) {
+        Ok(trace) => trace,
         Err(why) => {
             d.error(given.at, format!("{file}: {why}"))
                 .hint("each line has a time in seconds and the octets of an Ethernet frame, such as 0.25 1518");
             return None;
         }
     };
+    let list = &trace.list;
     let payload = list.iter().map(|one| one.size).max()?;
     let frame = payload + least_frame() - payload_of(least_frame());
     let last = list.last()?.at;
@@ -159,14 +167,7 @@ fn of_trace(section: &TrafficFile, flow: Flow, lab: &Lab, d: &mut Diagnostics) -
         share: None,
         of: capacity::of(section, &flow, lab, d)?,
         frame,
-        arrivals: Arrivals::Trace(Trace {
-            file: file.clone(),
-            digest: sha2::Sha256::digest(&text)
-                .iter()
-                .map(|octet| format!("{octet:02x}"))
-                .collect(),
-            list: list.into(),
-        }),
+        arrivals: Arrivals::Trace(trace),
     });
     Some(flow)
 }
@@ -233,6 +234,9 @@ fn of_share(
             );
             continue;
         };
+        if short_periods(section, &arrivals, (frame, rate), d) {
+            return None;
+        }
         let mut one = flow.clone();
         if sizes.len() > 1 {
             one.name = format!("{}-{frame}", flow.name);
@@ -320,6 +324,34 @@ fn on_off(section: &TrafficFile, share: Share, d: &mut Diagnostics) -> Option<Ar
     })
 }
 
+/// Tells periods that nearly never contain a frame; true if it did. Each period is drawn, so this bounds the work for a
+/// frame.
+fn short_periods(
+    section: &TrafficFile,
+    arrivals: &Arrivals,
+    (frame, mean): (usize, PacketRate),
+    d: &mut Diagnostics,
+) -> bool {
+    let (Arrivals::OnOff { on, off }, Some(given)) = (arrivals, &section.on) else {
+        return false;
+    };
+    // All frames are in periods, so a period has those of its own time and of the silence before it.
+    let frames = (*on + *off).as_nanos() as f64 / mean.mean_gap();
+    if frames >= LEAST_OF_PERIOD {
+        return false;
+    }
+    let text = format!(
+        "a period has {frames:.1e} frames of {frame} octets on average, and {LEAST_OF_PERIOD} are the least"
+    );
+    let least = (mean.mean_gap() * LEAST_OF_PERIOD).ceil();
+    d.error(given.at, text)
+        .hint(format!(
+            "at this load 'on:' and 'off:' are together at least {least}ns"
+        ))
+        .rests_in(section.place, ["load", "off", "frames"]);
+    true
+}
+
 fn udp(size: usize, packets: PacketRate, poisson: bool) -> FlowKind {
     let given = GivenRate::Packets(1e9 / packets.mean_gap());
     FlowKind::Udp {
@@ -359,7 +391,7 @@ fn fits_mtu(flow: &Flow, frame: usize, at: Span, lab: &Lab, d: &mut Diagnostics)
 mod tests {
     use crate::build::programs;
     use crate::model::{FlowKind, LoadOf};
-    use crate::resolve::tests::{SMALL, lab};
+    use crate::resolve::tests::{SMALL, lab, told};
     use aerostat_node::ip::apps::{AppKind, Pattern};
     use aerostat_proto::Duration;
 
@@ -428,6 +460,25 @@ mod tests {
         assert_eq!(rate.after(3_000_000), mean.packets.after(1_000_000));
         let (on, off) = (Duration::from_millis(1), Duration::from_millis(2));
         assert_eq!(pattern, Pattern::OnOff { on, off });
+    }
+
+    #[test]
+    fn periods_without_a_frame_are_told_with_their_numbers() {
+        let of = |on: &str, off: &str| {
+            let load = format!("load: 1%, frames: 64, arrivals: onoff, on: {on}, off: {off}");
+            told(&with(&format!("kind: load, {load}")))
+        };
+        // 72 octets of cells at 1 % of 155.52 Mb/s, half of the time: a frame each 272 us within periods.
+        for time in ["1ns", "1us"] {
+            let said = of(time, time);
+            assert!(
+                said.contains("frames of 64 octets on average, and 0.01 are"),
+                "{said}"
+            );
+            let least = said.split("together at least ").nth(1).expect("a hint");
+            let least = least.split_whitespace().next().expect("a time");
+            assert!(!of(least, time).contains("error"), "{least}");
+        }
     }
 
     #[test]

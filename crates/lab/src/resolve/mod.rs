@@ -322,6 +322,14 @@ hosts:
         }
     }
 
+    /// What is said of a lab file: its errors, or else its warnings.
+    pub(crate) fn told(text: &str) -> String {
+        match crate::parse("t.atm.yml", text, &[]) {
+            Ok(checked) => checked.warnings.to_string(),
+            Err(errors) => errors.to_string(),
+        }
+    }
+
     fn error(text: &str) -> String {
         let found = crate::parse("t.atm.yml", text, &[]);
         found.expect_err("an error").to_string()

@@ -10,7 +10,7 @@ use aerostat_node::atm::{Discipline, PathConfig};
 use aerostat_node::switch::{PortConfig, QueueParams};
 use aerostat_proto::Duration;
 use aerostat_wire::ServiceCategory;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest tolerance of a shaped path.
 const MAX_CDVT: Duration = Duration::from_secs(1);
@@ -128,10 +128,11 @@ fn above(key: &str, value: u32, buffer: &str, size: u32) -> String {
 /// Refuses thresholds that no level reaches, and shaped paths that their link cannot carry.
 pub(super) fn check(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let sections = sections(file, lab);
-    let own = |id: LinkId| {
-        let section = sections.iter().find(|section| section.0 == id);
-        section.and_then(|section| section.1)
-    };
+    let of_link: BTreeMap<LinkId, _> = sections
+        .iter()
+        .map(|section| (section.0, section.1))
+        .collect();
+    let own = |id: LinkId| of_link.get(&id).copied().flatten();
     let mut told: BTreeSet<(Span, &str)> = BTreeSet::new();
     for ((_, _, switch), (_, of_switch)) in lab.switches().zip(&file.switches.0) {
         for port in &switch.ports {

@@ -448,7 +448,7 @@ fn called(to: &At<String>, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use crate::resolve::tests::{SMALL, lab};
+    use crate::resolve::tests::{SMALL, lab, told};
     use aerostat_node::host::sockets::{Answer, Pace, Role, Sending};
     use aerostat_proto::Duration;
     use aerostat_wire::{Bhli, Qos, Sap};
@@ -577,10 +577,7 @@ mod tests {
             ("3.1", "ubr,aal5:min_pcr=9,frame_discard=true", 0, 2),
         ] {
             let count = |said: &str, word: &str| said.matches(word).count();
-            let said = match crate::parse("t.atm.yml", &text(uni, qos), &[]) {
-                Ok(checked) => checked.warnings.to_string(),
-                Err(said) => said.to_string(),
-            };
+            let said = told(&text(uni, qos));
             assert_eq!(
                 count(&said, "error: a call cannot ask for ABR before UNI 4.0"),
                 errors,

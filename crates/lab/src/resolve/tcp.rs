@@ -172,16 +172,13 @@ pub(super) fn fits(tcp: &Tcp, host: &HostFile, mtu: u16, d: &mut Diagnostics) {
 #[cfg(test)]
 mod tests {
     use crate::model::{NodeKind, Tcp};
-    use crate::resolve::tests::SMALL;
+    use crate::resolve::tests::{SMALL, told};
     use aerostat_node::ip::tcp::{AckDelay, Congestion};
     use aerostat_proto::Duration;
 
     /// What is said of a host with this section; errors stop at the first line.
     fn said(section: &str, kernel: &str) -> String {
-        match crate::parse("t.atm.yml", &lab(section, kernel), &[]) {
-            Ok(checked) => checked.warnings.to_string(),
-            Err(d) => d.to_string(),
-        }
+        told(&lab(section, kernel))
     }
 
     fn lab(section: &str, kernel: &str) -> String {

@@ -2,6 +2,7 @@
 
 use crate::bench::lab_of;
 use aerostat_lab::Lab;
+use aerostat_lab::model::Share;
 use aerostat_proto::Duration;
 use aerostat_sim::benchmark::{Bench, Failure, sizes_of};
 
@@ -102,4 +103,43 @@ fn what_cannot_be_tested_is_told() {
     );
     let bench = bench(&lab, "switch");
     assert_eq!(bench.throughput(&|_| true), Err(Failure::Interrupted));
+}
+
+#[test]
+fn a_trial_is_as_long_by_the_clock_of_its_sender() {
+    let by = |clock: &str| {
+        let text = TEXT.replace("frames: 512", "frames: 1518");
+        let text = text.replacen("  sender: {", &format!("  sender: {{ {clock}"), 1);
+        let lab = lab_of("rfc2544", &text, &[]);
+        let bench = bench(&lab, "switch");
+        bench.trial(Share::ALL, TRIAL, &|_| false).expect("a trial")
+    };
+    let known = by("");
+    assert!(known.offered > 100 && known.lost() > 0, "{known:?}");
+    for clock in [
+        "clock: { phase: 2100ms }, ",
+        "clock: { phase: 2900ms }, ",
+        "clock: { phase: 10s, ppm: -1000 }, ",
+    ] {
+        let found = by(clock);
+        assert_eq!(found.offered, known.offered, "{clock}");
+        // Other phases of the sender against the line, and 0.1 % less load.
+        let frames = found.delivered.abs_diff(known.delivered);
+        assert!(frames <= 1, "{clock}: {found:?} {known:?}");
+    }
+}
+
+#[test]
+fn a_trial_whose_sender_stops_is_no_result() {
+    let text = TEXT.replace("frames: 512", "frames: 1518");
+    let lab = lab_of("rfc2544", &text, &[]);
+    let start = lab.traffic[sizes_of(&lab, "switch").expect("a load")[0]].start;
+    let at = start.as_millis() + 50;
+    let fault = format!("{text}\nfaults: [{{ at: {at}ms, crash: sender }}]\n");
+    let lab = lab_of("rfc2544", &fault, &[]);
+    let found = bench(&lab, "switch").trial(Share::ALL, TRIAL, &|_| false);
+    assert!(
+        matches!(found, Err(Failure::Short { sent, planned }) if sent < planned),
+        "{found:?}"
+    );
 }

@@ -3,7 +3,8 @@
 //! smoltcp takes its maximum segment size from the MTU, and always offers window scaling and selective
 //! acknowledgements. A host that is to do without has them removed in both directions, so that neither end believes
 //! that the other one agreed. The checksum is changed by the difference (RFC 1624), so a segment that was damaged stays
-//! damaged.
+//! damaged. A SYN without the option of the MSS stays without it, so such a peer gets segments of 536 octets (RFC 9293
+//! §3.7.1) also from a host whose `mss` is less; every host of a lab sends the option.
 //!
 //! **Standards**: RFC 9293 §3.1 (options), 6691 (MSS), 7323 §2.2 (window scale), 2018 §2 (SACK permitted).
 

@@ -7,7 +7,6 @@ use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Reason, Request, Setu
 use aerostat_proto::{Cause, Instant, PartyId};
 use aerostat_wire::q2931::{Ie, convert, id, ie};
 use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
-use std::collections::BTreeSet;
 
 /// Service or option not available, unspecified. Source: Q.850.
 const NOT_AVAILABLE: Cause = Cause(63);
@@ -77,13 +76,14 @@ impl Sigd {
         if uni.params().side != Side::Network {
             return None;
         }
-        // Calls that were offered have a label that the interface does not know yet.
-        let given: BTreeSet<Vc> = self.calls.values().filter_map(|call| call.given).collect();
+        // Calls that were offered have a label that the interface does not know yet. Labels are given in turn, so the
+        // first one is nearly always free, and a set of all would cost more than this look.
+        let given = |vc| self.calls.values().any(|call| call.given == Some(vc));
         let mut vci = self.next_vci;
         for _ in FIRST_CALL_VCI..=u16::MAX {
             let vc = Vc::new(0, vci);
             vci = vci.checked_add(1).unwrap_or(FIRST_CALL_VCI);
-            if !uni.uses(vc) && !given.contains(&vc) {
+            if !uni.uses(vc) && !given(vc) {
                 self.next_vci = vci;
                 return Some(vc);
             }

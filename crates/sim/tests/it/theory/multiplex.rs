@@ -165,7 +165,7 @@ fn the_waits_of_cells_of_even_sources_have_the_distribution_of_sigma_d_d_1() {
         let all = waits(set, 1.0);
         let count = all.len() as f64;
         cells += all.len();
-        // Less than two nanoseconds are none.
+        // Times are rounded: a wait of less than two nanoseconds is no wait.
         let above = |limit: f64| all.iter().filter(|one| one.1 > limit + 1e-3).count() as f64;
         let sum: f64 = all.iter().map(|one| one.1).sum();
         let values = [sum, above(0.0), above(1.0), above(2.0)];

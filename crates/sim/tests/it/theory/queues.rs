@@ -140,7 +140,7 @@ fn an_adapter_with_poisson_packets_of_one_size_is_an_md1_queue() {
             (1.0, "share that waits longer than S"),
             (2.0, "share that waits longer than 2 S"),
         ] {
-            // Less than two nanoseconds are none.
+            // Times are rounded: a wait of less than two nanoseconds is no wait.
             let above = waits.iter().map(|wait| {
                 let wait = wait * 1e-6 / service;
                 f64::from(u8::from(wait > limit + 1e-3))
