@@ -34,10 +34,9 @@ pub struct Shaper {
     peak: Pacer,
     peak_rate: CellRate,
     sustained_rate: CellRate,
+    /// Nanoseconds by which a cell that other traffic held up may leave behind the calendar: half the tolerance.
     slack: u64,
-    /// Nanoseconds by which cells of a turn may leave before their times, and by which the calendar may be behind the
-    /// clock of a late driver.
-    early: u64,
+    /// Nanoseconds by which the calendar may be behind the clock of a late driver.
     credit: u64,
     sustained: Option<(Pacer, u64)>,
     /// Nanoseconds by which a late driver moved the calendar.
@@ -51,11 +50,20 @@ impl Shaper {
     /// with CLP 0.
     #[must_use]
     pub fn new(traffic: &TrafficParams) -> Option<Self> {
-        Self::with_tolerance(traffic, cdvt(traffic))
+        let tolerance = cdvt(traffic);
+        let late = match traffic.max_cdv {
+            0 => tolerance.max(LATE_CDVT),
+            _ => tolerance,
+        };
+        Self::of(traffic, tolerance, late)
     }
     /// The same, with this tolerance instead of that of the contract.
     #[must_use]
     pub fn with_tolerance(traffic: &TrafficParams, tolerance: Duration) -> Option<Self> {
+        Self::of(traffic, tolerance, tolerance)
+    }
+    /// A shaper with the tolerance that its cells keep, and with the one that they keep if the driver is late.
+    fn of(traffic: &TrafficParams, tolerance: Duration, late: Duration) -> Option<Self> {
         let pcr = match (traffic.peak(), traffic.pcr0) {
             (all, 0) => all?,
             (all, pcr0) => all.map_or(pcr0, |all| all.min(pcr0)),
@@ -65,18 +73,13 @@ impl Shaper {
             traffic.category,
             Some(ServiceCategory::RtVbr | ServiceCategory::NrtVbr)
         );
-        let late = nanos(match traffic.max_cdv {
-            0 => tolerance.max(LATE_CDVT),
-            _ => tolerance,
-        });
-        let early = nanos(EARLY).min(nanos(tolerance) / 2);
+        let slack = nanos(tolerance) / 2;
         Some(Self {
             peak: Pacer::new(CellRate::of_cells(pcr)),
             peak_rate: CellRate::of_cells(pcr),
             sustained_rate: CellRate::of_cells(traffic.scr),
-            slack: nanos(tolerance) / 2,
-            early,
-            credit: late - early,
+            slack,
+            credit: nanos(late).saturating_sub(nanos(EARLY.min(Duration::from_nanos(slack)))),
             sustained: (vbr && traffic.scr > 0).then(|| {
                 let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
                 (Pacer::new(CellRate::of_cells(traffic.scr)), nanos(burst))
@@ -107,8 +110,8 @@ impl Shaper {
     /// How much earlier than by its calendar a cell may leave together with others of its turn: 50 µs, or half the
     /// tolerance if that is less.
     #[must_use]
-    pub const fn early(&self) -> Duration {
-        Duration::from_nanos(self.early)
+    pub fn early(&self) -> Duration {
+        EARLY.min(Duration::from_nanos(self.slack))
     }
     /// How far the calendar may be behind the clock of a late driver: the tolerance of the contract, or [`LATE_CDVT`], less
     /// [`Self::early`]. A stall that is not longer costs nothing.

@@ -7,6 +7,11 @@
 //! A cell that the line holds up does not delay those behind it by more than half the tolerance of the path
 //! ([`Shaper`]); with a tolerance of 0 no two cells are ever closer than 1/PCR, and such delays cost rate.
 //!
+//! **Real time.** These are times of the network. At a link out of the lab the cells of a turn leave together, within
+//! the tolerance; but if the process was late, all cells that were due leave together, and so closer than the tolerance
+//! says. A single connection with a shaper gives up rate instead; with a path, whose tolerance may be 0, each delay of
+//! the process would cost rate.
+//!
 //! Source: Traffic Management 4.0 §5.5 (traffic shaping) and §4.5 (UPC of VPCs), from memory.
 
 use super::schedule::{Discipline, Member, NO_PATH, Schedule, Share};

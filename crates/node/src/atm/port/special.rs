@@ -11,9 +11,10 @@ use aerostat_proto::Instant;
 use aerostat_wire::{ServiceCategory, TrafficParams};
 use std::cmp::Reverse;
 
-/// The bounds of a buffer for a queue of a port that serves by weight: the queue's own cells count twice. So n greedy
-/// queues leave room for one more like them, and who sends too much does not take the buffer from the others. This is
-/// the dynamic threshold of Choudhury and Hahne (1998) with factor 1. `None`: those of the buffer.
+/// The bounds of a buffer for a queue that is served by weight: the queue's own cells count twice. So n greedy queues
+/// leave room for one more like them, and who sends too much does not take the buffer from the others. This is the
+/// dynamic threshold of Choudhury and Hahne (1998) with factor 1. `None`: those of the buffer, as for CBR and VBR, which
+/// no weight serves.
 pub(super) fn shared(schedule: &Schedule, queue: &VcQueue, buffer: &Buffer) -> Option<Buffer> {
     let limits = buffer.limits;
     let own = || Limits {
@@ -25,7 +26,7 @@ pub(super) fn shared(schedule: &Schedule, queue: &VcQueue, buffer: &Buffer) -> O
             mark => mark.saturating_sub(queue.cells),
         },
     };
-    schedule.weighs().then(|| Buffer::new(own()))
+    (schedule.weighs() && queue.class >= BEST_EFFORT).then(|| Buffer::new(own()))
 }
 
 impl OutputPort {

@@ -1,6 +1,6 @@
 //! Turns: how many cells leave a port at once for a driver in real time.
 
-use super::{CellRate, OutputPort, QueueId, Turn};
+use super::{CellRate, OutputPort, Turn};
 use aerostat_proto::{Duration, Instant};
 use core::cmp::Reverse;
 
@@ -51,11 +51,8 @@ impl OutputPort {
             most = shared.max(self.cells_before(at, most));
         }
         if let Some(shaper) = self.shaper_of(turn) {
-            // The cells of a turn leave together: the last ones no earlier than the tolerance of a VC allows.
-            let own = self
-                .queue(QueueId(turn.0))
-                .is_some_and(|queue| queue.shaper.is_some());
-            let end = start + if own { shaper.early() } else { TURN };
+            // The cells of a turn leave together: the last ones no earlier than the tolerance allows.
+            let end = start + shaper.early();
             let end = held.map_or(end, |at| at.min(end));
             most = shaper.most_before(end, most);
         }

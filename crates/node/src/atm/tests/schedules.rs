@@ -214,6 +214,55 @@ fn a_shaped_path_never_exceeds_its_peak_rate_and_serves_by_weight() {
     }
 }
 
+/// The cells of a turn leave together at a link out of the lab: they keep the tolerance of their path.
+#[test]
+fn the_turns_of_a_shaped_path_are_within_its_tolerance() {
+    for (micros, longest) in [(0, 1), (10, 1), (40, 2), (100, 4), (250, 4)] {
+        let cdvt = Duration::from_micros(micros);
+        let mut port = OutputPort::new(CellRate::OC3, PortLimits::SWITCH);
+        let (vpi, pcr) = (5, 100_000);
+        assert!(port.shape_path(PathConfig { vpi, pcr, cdvt }));
+        let config = QueueConfig::switch(TrafficParams::ubr(0));
+        let queue = port.open(Vc::new(5, 100), config).expect("room");
+        port.enqueue(queue, CellRun::whole(pdu(9180), vc(1)), Instant::ZERO);
+        let mut upc = Gcra::new(100_000, cdvt);
+        let (mut cells, mut most) = (0, 0);
+        while let Some(gone) = port.pop_turn(FOREVER, false) {
+            // All cells of the turn at the time of the first: by the line they cannot be closer than this.
+            assert!(
+                (0..gone.run.count).all(|_| upc.arrive(gone.start)),
+                "{micros} us"
+            );
+            cells += gone.run.count;
+            most = most.max(gone.run.count);
+        }
+        assert_eq!((cells, most), (192, longest), "{micros} us");
+    }
+}
+
+/// A queue's own cells count twice in the buffer of best effort, which weights serve, and once in that of CBR and VBR.
+#[test]
+fn weights_leave_the_buffer_of_guaranteed_traffic_whole() {
+    let [cbr, ubr] = [TrafficParams::cbr(1000, 0), TrafficParams::ubr(0)];
+    for (discipline, traffic, room) in [
+        (Discipline::RoundRobin, cbr, 1024),
+        (Discipline::Weighted, cbr, 1024),
+        // New PDUs find room up to three quarters of 8192 cells; 2 x 2048 cells and one share more are as many.
+        (Discipline::RoundRobin, ubr, 6144),
+        (Discipline::Weighted, ubr, 4096),
+    ] {
+        let (mut port, queues) = port_of(discipline, &[(traffic, 1), (traffic, 1)]);
+        let mut held = 0;
+        for _ in 0..room {
+            for queue in &queues {
+                let cell = CellRun::whole(Pdu::with(vec![0; 40], 0, false), vc(1));
+                held += u32::from(port.enqueue(*queue, cell, Instant::ZERO).accepted);
+            }
+        }
+        assert_eq!(held, room, "{discipline:?}");
+    }
+}
+
 /// A sender of eight times its share, thresholds at their bounds, and two that keep to theirs.
 #[test]
 fn who_sends_too_much_harms_nobody_else() {
