@@ -28,6 +28,10 @@ pub(crate) trait FromText: Sized {
     /// A value that can stand for a wrong one while the rest of the file is checked: another mistake in the same entry
     /// is then found, too.
     const SAMPLE: Option<&'static str> = None;
+    /// What is odd about a text that was read, as a warning.
+    fn doubt(_: &str) -> Option<String> {
+        None
+    }
     /// Parses the text. The error says what was expected, without the text itself.
     fn from_text(text: &str) -> Result<Self, String>;
 }
@@ -76,7 +80,12 @@ impl<T: FromText> FromTree for At<T> {
             }
         };
         match T::from_text(text) {
-            Ok(value) => Some(Self { value, at: tree.at }),
+            Ok(value) => {
+                if let Some(doubt) = T::doubt(text) {
+                    d.warning(tree.at, doubt);
+                }
+                Some(Self { value, at: tree.at })
+            }
             Err(expected) => {
                 let found = d.error(tree.at, format!("'{}': {expected}", start(text, QUOTED)));
                 found.sample = T::SAMPLE.map(str::to_owned);
@@ -354,14 +363,17 @@ macro_rules! section {
 pub(crate) use section;
 
 /// Defines a scalar with its own syntax: a wrapper, its parser and its JSON Schema. The value after `=` is its
-/// [`FromText::SAMPLE`].
+/// [`FromText::SAMPLE`], and the function after `?` is [`FromText::doubt`].
 macro_rules! scalar {
-    ($(#[$meta:meta])* $name:ident($type:ty) $(= $sample:literal)?, $parse:expr, $($schema:tt)+) => {
+    ($(#[$meta:meta])* $name:ident($type:ty) $(= $sample:literal)? $(? $doubt:path)?, $parse:expr, $($schema:tt)+) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) struct $name(pub(crate) $type);
         impl crate::field::FromText for $name {
             $(const SAMPLE: Option<&'static str> = Some($sample);)?
+            $(fn doubt(text: &str) -> Option<String> {
+                $doubt(text).map(|odd| odd.to_string())
+            })?
             fn from_text(text: &str) -> Result<Self, String> {
                 $parse(text).map(Self)
             }

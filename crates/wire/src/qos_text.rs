@@ -298,6 +298,38 @@ fn param(t: &mut TrafficParams, word: Word<'_>, peak_given: &mut bool) -> Result
     Ok(())
 }
 
+/// A parameter that a list of this text gives twice, of which the last one counts. Which text is a QoS, other functions
+/// tell.
+#[must_use]
+pub fn repeated(text: &str) -> Option<QosError> {
+    let text = text.to_ascii_lowercase();
+    let mut seen: Vec<&str> = Vec::new();
+    for word in split(&text, 0) {
+        // A colon begins a list.
+        let start = word.text.rfind(':').map_or(0, |colon| colon + 1);
+        if start > 0 {
+            seen.clear();
+        }
+        let Some((name, _)) = word.text[start..].split_once('=') else {
+            continue;
+        };
+        let name = match name {
+            "mdcr" => "min_pcr",
+            "cdvt" => "max_cdv",
+            "max_sdu" => "sdu",
+            name => name,
+        };
+        if seen.contains(&name) {
+            return Some(QosError {
+                at: word.at + start,
+                text: format!("{name} stands here twice: the last one counts"),
+            });
+        }
+        seen.push(name);
+    }
+    None
+}
+
 /// A list; `own_class` allows a class as its first word.
 fn list(t: &mut TrafficParams, words: &[Word<'_>], own_class: bool) -> Result<(), QosError> {
     let mut peak_given = false;
@@ -443,6 +475,27 @@ mod tests {
 
     fn parse(text: &str) -> Qos {
         text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    #[test]
+    fn a_parameter_that_stands_twice_in_a_list_is_found() {
+        for (text, found) in [
+            ("cbr:pcr=9,sdu=1,pcr=8", Some((16, "pcr"))),
+            ("cbr,aal5:tx:scr=1,rx:SDU=1,max_sdu=1", Some((27, "sdu"))),
+            ("ubr:max_cdv=1,CDVT=1", Some((14, "max_cdv"))),
+            ("ubr,aal5:sdu=1,tx:sdu=2,rx:sdu=3", None),
+            ("cbr:pcr=1,max_pcr=2", None),
+            ("ubr,ubr", None),
+        ] {
+            let odd = repeated(text);
+            assert_eq!(
+                odd.as_ref().map(|odd| odd.at),
+                found.map(|found| found.0),
+                "{text}"
+            );
+            let name = found.map_or("", |found| found.1);
+            assert!(odd.is_none_or(|odd| odd.text.starts_with(name)), "{text}");
+        }
     }
 
     /// Examples of `qos(7)`.

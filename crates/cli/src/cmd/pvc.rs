@@ -3,10 +3,11 @@
 use super::inspect::understood;
 use crate::args::{PvcArgs, PvcCommand};
 use crate::client;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{self, Exit, Failure, Outcome};
 use crate::output::{self, Rows};
 use aerostat_live::control::Request;
 use aerostat_wire::Qos;
+use aerostat_wire::qos_text::repeated;
 
 /// Sets up, removes or lists connections; the connections concerned are shown in one form.
 pub(crate) fn run(args: &PvcArgs) -> Outcome {
@@ -15,6 +16,9 @@ pub(crate) fn run(args: &PvcArgs) -> Outcome {
             if let Err(error) = Qos::from_request(&add.qos) {
                 let text = format!("--qos {}: {error}", add.qos);
                 return Err(Failure::usage(text).hint("for example --qos cbr:max_pcr=2000"));
+            }
+            if let Some(odd) = repeated(&add.qos) {
+                exit::say(format_args!("warning: --qos {}: {odd}", add.qos));
             }
             let request = Request::PvcAdd {
                 node: add.switch.clone(),

@@ -10,6 +10,7 @@ use aerostat_proto::Duration;
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
+use aerostat_wire::qos_text::repeated;
 use aerostat_wire::{AtmAddress, Bhli, MacAddr, Qos, Sap, Vc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -318,7 +319,7 @@ scalar!(
 );
 scalar!(
     /// Quality of service.
-    QosText(Qos), |text: &str| Qos::from_request(text).map_err(|error| error.to_string()),
+    QosText(Qos) ? repeated, |text: &str| Qos::from_request(text).map_err(|error| error.to_string()),
     { "type": "string", "description": "as in linux-atm's qos(7)", "examples": ["ubr,aal5:sdu=9180", "cbr,aal5:pcr=1000,sdu=4096"] }
 );
 

@@ -8,6 +8,7 @@ mod adapters;
 mod atm;
 mod capacity;
 mod clip;
+mod contracts;
 mod cpu;
 mod direct;
 mod ethernet;
@@ -268,6 +269,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         return None;
     }
     never::warn(file, &lab, d);
+    contracts::warn(file, &lab, d);
     crate::kinds::warn(names.places(), d);
     Some(lab)
 }

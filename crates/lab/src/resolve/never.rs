@@ -3,7 +3,7 @@
 use super::outside;
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{FaultFile, HostFile, LabFile, LinkFile, MpoaFile, Socket, Time};
+use crate::file::{FaultFile, HostFile, LabFile, MpoaFile, Socket, Time};
 use crate::model::{Elan, ElanId, Lab, NodeId, NodeKind};
 use aerostat_proto::Duration;
 use std::net::SocketAddr;
@@ -23,29 +23,6 @@ pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
         no_way(file, lab, (ElanId(n), elan), d);
     }
     one_port(file, d);
-    no_policer(file, d);
-}
-
-/// Looks for tolerances of links between switches that have no policer: there, only the link itself can ask for one.
-fn no_policer(file: &LabFile, d: &mut Diagnostics) {
-    let switch = |end: &At<String>| {
-        let mut names = file.switches.0.iter().map(|(name, _)| &name.value.0);
-        names.any(|name| *name == end.value)
-    };
-    let trunks = file.links.iter().flatten().filter_map(|link| match link {
-        LinkFile::Trunk(link) if link.ends.iter().all(switch) => link.options.as_ref(),
-        _ => None,
-    });
-    for options in trunks {
-        let polices = (options.police.as_ref()).is_some_and(|police| !police.value.0.is_off());
-        if let Some(cdvt) = options.cdvt.as_ref().filter(|_| !polices) {
-            d.warning(
-                cdvt.at,
-                "'cdvt' has no effect: nothing polices between these switches",
-            )
-            .hint("police: true beside it sets policers");
-        }
-    }
 }
 
 /// Places of `kernel: true`: a run in virtual time has no kernels.

@@ -213,10 +213,7 @@ pub(super) fn of_connection(file: &PvcFile, pvc: &Pvc, lab: &Lab, d: &mut Diagno
         }
     }
     if let Some(at) = section.given.at("weight")
-        && (guaranteed
-            || !ports
-                .iter()
-                .any(|port| port.scheduler == Some(Discipline::Weighted)))
+        && (guaranteed || !weighted(ports.iter().copied()))
     {
         if guaranteed {
             d.warning(
@@ -246,8 +243,13 @@ pub(super) fn of_connection(file: &PvcFile, pvc: &Pvc, lab: &Lab, d: &mut Diagno
     }
 }
 
+/// True if one of these ports serves by weight.
+pub(super) fn weighted(mut ports: impl Iterator<Item = Queues>) -> bool {
+    ports.any(|port| port.scheduler == Some(Discipline::Weighted))
+}
+
 /// The queues of the ports by which a connection leaves switches, in either direction.
-fn queues_on<'a>(pvc: &'a Pvc, lab: &'a Lab) -> impl Iterator<Item = Queues> + 'a {
+pub(super) fn queues_on<'a>(pvc: &'a Pvc, lab: &'a Lab) -> impl Iterator<Item = Queues> + 'a {
     pvc.hops.iter().flat_map(|hop| {
         let ports = [hop.from.0, hop.to.0].into_iter();
         ports.filter_map(|port| match &lab.node(hop.switch).kind {

@@ -1,0 +1,207 @@
+//! Warnings about contracts, and about what is set for them, without an effect.
+
+use super::{outside, queues};
+use crate::diag::{Diagnostics, Span};
+use crate::field::At;
+use crate::file::{LabFile, LinkFile, QosText};
+use crate::model::{Lab, NodeKind, Pvc, Queues};
+use aerostat_wire::{Qos, ServiceCategory};
+
+/// Looks for them in a valid lab.
+pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    no_policer(file, d);
+    no_policer_of_end_systems(file, lab, d);
+    minimum_for_nobody(file, lab, d);
+}
+
+/// Looks for tolerances of links between switches that have no policer: there, only the link itself can ask for one.
+fn no_policer(file: &LabFile, d: &mut Diagnostics) {
+    let switch = |end: &At<String>| {
+        let mut names = file.switches.0.iter().map(|(name, _)| &name.value.0);
+        names.any(|name| *name == end.value)
+    };
+    let trunks = file.links.iter().flatten().filter_map(|link| match link {
+        LinkFile::Trunk(link) if link.ends.iter().all(switch) => link.options.as_ref(),
+        _ => None,
+    });
+    for options in trunks {
+        let polices = (options.police.as_ref()).is_some_and(|police| !police.value.0.is_off());
+        if let Some(cdvt) = options.cdvt.as_ref().filter(|_| !polices) {
+            d.warning(
+                cdvt.at,
+                "'cdvt' has no effect: nothing polices between these switches",
+            )
+            .hint("police: true beside it sets policers");
+        }
+    }
+}
+
+/// Looks for tolerances of links to end systems and out of the lab whose switch polices nothing.
+fn no_policer_of_end_systems(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let hosts = file.hosts.0.iter().map(|(name, host)| (name, &host.link));
+    let routers = file.routers.iter().flat_map(|table| &table.0);
+    let routers = routers.map(|(name, router)| (name, &router.link));
+    let inside = hosts.chain(routers).filter_map(|(name, options)| {
+        let node = lab.find(&name.value.0)?;
+        Some((node, options.as_ref()?.cdvt.as_ref()?))
+    });
+    let outside = outside::links(file).zip(lab.outside());
+    let outside =
+        outside.filter_map(|(link, (node, ..))| Some((node, link.options.cdvt.as_ref()?)));
+    for (node, cdvt) in inside.chain(outside) {
+        let Some(at) = lab.node(node).attachment() else {
+            continue;
+        };
+        let NodeKind::Switch(switch) = &lab.node(at.switch).kind else {
+            continue;
+        };
+        let port = lab.link(at.link).police.unwrap_or(switch.police);
+        let own = |pvc: &Pvc| {
+            let here = pvc.ends.iter().any(|(end, _)| *end == node);
+            here && pvc.police.is_some_and(|police| !police.is_off())
+        };
+        if port.is_off() && !lab.pvcs.iter().any(own) {
+            d.warning(
+                cdvt.at,
+                "'cdvt' has no effect: nothing polices at this link",
+            )
+            .hint("police: true beside it, or at the switch, sets policers");
+        }
+    }
+}
+
+/// Looks for minimum rates of best effort that admission reserves, and that no scheduler serves.
+fn minimum_for_nobody(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let wanted = |qos: &Qos| {
+        [qos.tx, qos.rx].iter().any(|traffic| {
+            let best_effort = matches!(
+                traffic.category,
+                Some(ServiceCategory::Ubr | ServiceCategory::Abr | ServiceCategory::Gfr)
+            );
+            best_effort && traffic.min_pcr > 0
+        })
+    };
+    let given = |qos: &Option<At<QosText>>| {
+        qos.as_ref()
+            .filter(|given| wanted(&given.value.0))
+            .map(|given| given.at)
+    };
+    let mut tell = |at: Span| {
+        d.warning(
+            at,
+            "the minimum rate is reserved, and no scheduler on the way serves it",
+        )
+        .hint("'queues: { scheduler: weighted }' at a switch or a link does");
+    };
+    for (section, pvc) in file.pvcs.iter().flatten().zip(&lab.pvcs) {
+        if let Some(at) = given(&section.qos)
+            && !queues::weighted(queues::queues_on(pvc, lab))
+        {
+            tell(at);
+        }
+    }
+    // The way of a call is not known before it is made.
+    let mut ports = lab.switches().flat_map(|(_, _, switch)| {
+        let links = switch.ports.iter().map(|port| lab.link(port.link));
+        links.map(move |link| Queues::at(switch, link))
+    });
+    if queues::weighted(&mut ports) {
+        return;
+    }
+    let hosts = file.hosts.0.iter().map(|(_, host)| host);
+    for socket in hosts.flat_map(|host| host.sockets.iter().flatten()) {
+        if let Some(at) = given(&socket.qos) {
+            tell(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::resolve::tests::{SMALL, told};
+
+    #[test]
+    fn a_tolerance_where_nothing_polices_is_told() {
+        let nothing = "'cdvt' has no effect: nothing polices at this link";
+        let host = |link: &str, switch: &str, pvc: &str| {
+            let text = SMALL.replacen(
+                "ip: 10.1.0.10",
+                &format!("ip: 10.1.0.10, link: {{ {link} }}"),
+                1,
+            );
+            let text = text.replace("s1: {}", &format!("s1: {{ {switch} }}"));
+            format!("{text}pvcs: [{{ from: x, vc: 0.40, to: y, pcr: 9{pvc} }}]\n")
+        };
+        for (link, switch, pvc, says) in [
+            ("cdvt: 1ms", "", "", true),
+            ("cdvt: 1ms, police: false", "police: true", "", true),
+            ("cdvt: 1ms", "police: true", "", false),
+            ("cdvt: 1ms, police: all", "", "", false),
+            ("cdvt: 1ms", "", ", police: true", false),
+            ("delay: 1ms", "", "", false),
+        ] {
+            let said = told(&host(link, switch, pvc));
+            assert_eq!(
+                said.contains(nothing),
+                says,
+                "{link} {switch} {pvc}: {said}"
+            );
+        }
+        let outside = |police: &str| {
+            let udp = "udp: { local: '127.0.0.1:7', peer: '127.0.0.1:8' }";
+            let link = format!("[[s1, s2], [s2, {{ {udp}, cdvt: 1ms{police} }}]]");
+            SMALL.replace("[[s1, s2]]", &link)
+        };
+        assert!(told(&outside("")).contains(nothing));
+        assert!(!told(&outside(", police: true")).contains(nothing));
+    }
+
+    #[test]
+    fn a_minimum_rate_that_nobody_serves_is_told() {
+        let says = "the minimum rate is reserved, and no scheduler on the way serves it";
+        let weighted = "queues: { scheduler: weighted }";
+        let pvc = |qos: &str, switch: &str| {
+            let text = SMALL.replace("s2: {}", &format!("s2: {{ {switch} }}"));
+            format!("{text}pvcs: [{{ from: x, vc: 0.40, to: y, qos: '{qos}' }}]\n")
+        };
+        for (qos, switch, odd) in [
+            ("ubr:mdcr=9", "", true),
+            ("abr:tx:min_pcr=9", "", true),
+            ("ubr:mdcr=9", weighted, false),
+            ("ubr:pcr=9", "", false),
+            ("cbr:pcr=9,min_pcr=8", "", false),
+        ] {
+            let said = told(&pvc(qos, switch));
+            assert_eq!(said.contains(says), odd, "{qos} {switch}: {said}");
+            let call = format!("ip: 10.1.0.10, uni: 4.0, sockets: [{{ call: y, qos: '{qos}' }}]");
+            let text = SMALL.replace("s2: {}", &format!("s2: {{ {switch} }}"));
+            let said = told(&text.replacen("ip: 10.1.0.10", &call, 1));
+            assert_eq!(said.contains(says), odd, "call: {qos} {switch}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_stands_twice_is_told() {
+        for (qos, says) in [
+            (
+                "cbr:pcr=9,pcr=8",
+                "pcr stands here twice: the last one counts (character 11)",
+            ),
+            ("UBR:MDCR=1,min_pcr=2", "min_pcr stands here twice"),
+            ("cbr:pcr=9,max_pcr=8", ""),
+            ("cbr:pcr=9,tx:pcr=8,rx:pcr=7", ""),
+            (
+                "cbr:tx:pcr=9,sdu=8,rx:pcr=7,sdu=8,max_sdu=9",
+                "sdu stands here twice",
+            ),
+        ] {
+            let said = told(&format!(
+                "{SMALL}pvcs: [{{ from: x, vc: 0.40, to: y, qos: '{qos}' }}]\n"
+            ));
+            match says {
+                "" => assert!(!said.contains("twice"), "{qos}: {said}"),
+                says => assert!(said.contains(says), "{qos}: {said}"),
+            }
+        }
+    }
+}
