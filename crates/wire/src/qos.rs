@@ -74,6 +74,13 @@ impl TrafficParams {
             ..Self::ubr(max_sdu)
         }
     }
+    /// True if switches discard whole AAL5 frames: as [`Self::frame_discard`] says, or else for all but CBR and VBR.
+    #[must_use]
+    pub fn discards_frames(&self) -> bool {
+        use ServiceCategory::{Cbr, NrtVbr, RtVbr};
+        self.frame_discard
+            .unwrap_or(!matches!(self.category, Some(Cbr | RtVbr | NrtVbr)))
+    }
     /// A direction that carries nothing.
     #[must_use]
     pub const fn none() -> Self {

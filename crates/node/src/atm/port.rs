@@ -105,7 +105,7 @@ impl QueueConfig {
         Self {
             traffic,
             shaped: false,
-            frame_discard: traffic.frame_discard.unwrap_or(!is_guaranteed(&traffic)),
+            frame_discard: traffic.discards_frames(),
             whole_path: false,
             limits: None,
             weight: 1,

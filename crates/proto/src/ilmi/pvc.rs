@@ -90,6 +90,16 @@ impl Pvc {
         let best = self.name(mib::VCC_BEST_EFFORT, mib::VPC_BEST_EFFORT);
         let any = best_effort(&self.tx) || best_effort(&self.rx);
         objects.push(Binding::new(best, truth(any)));
+        if !self.path {
+            // A path has no frames: only `atmfVccTable` has these columns. A direction without traffic discards nothing.
+            for (column, traffic) in [
+                (mib::VCC_TX_FRAMES, &self.tx),
+                (mib::VCC_RX_FRAMES, &self.rx),
+            ] {
+                let frames = traffic.category.is_some() && traffic.discards_frames();
+                objects.push(Binding::new(mib::vcc(column, self.vc), truth(frames)));
+            }
+        }
         let category = self.name(mib::VCC_CATEGORY, mib::VPC_CATEGORY);
         let number = category_number(self.tx.category.or(self.rx.category));
         objects.push(Binding::new(category, Value::Integer(number)));

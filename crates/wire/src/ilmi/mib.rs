@@ -92,6 +92,10 @@ pub const VCC_TX: u32 = 5;
 pub const VCC_RX: u32 = 11;
 /// `atmfVccBestEffortIndicator`.
 pub const VCC_BEST_EFFORT: u32 = 20;
+/// `atmfVccTransmitFrameDiscard`: [`TRUE`] if the network treats the traffic as AAL5 frames, not as cells.
+pub const VCC_TX_FRAMES: u32 = 21;
+/// `atmfVccReceiveFrameDiscard`: as [`VCC_TX_FRAMES`].
+pub const VCC_RX_FRAMES: u32 = 22;
 /// `atmfVccServiceCategory`.
 pub const VCC_CATEGORY: u32 = 23;
 
