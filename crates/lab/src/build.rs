@@ -523,6 +523,7 @@ impl<'a> Builder<'a> {
         };
         let mut config = LecConfig::new(asked, model.address, model.mac);
         config.llc_mux = model.llc && model.v2;
+        config.data_traffic = model.data;
         scale::widen_lec(&mut config.limits, &self.scale);
         config.selective = model.groups.is_some();
         config.groups = model.groups.clone().unwrap_or_default();

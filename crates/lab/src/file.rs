@@ -247,6 +247,9 @@ section! {
         groups: Option<Vec<At<Group>>>,
         /// It names its ELAN to the LECS; default true. If not, the LECS assigns one by its policies.
         named: Option<At<bool>>,
+        /// Traffic of the data direct connections that it calls, the same in both directions, in the words of linux-atm's
+        /// qos(7); default: as the ELAN says.
+        qos: Option<At<QosText>>,
     }
 }
 section! {
@@ -264,12 +267,26 @@ section! {
         members: Option<Vec<At<CallPrefix>>>,
         /// MAC addresses of clients that belong here.
         macs: Option<Vec<At<Mac>>>,
+        /// Traffic of the data direct connections of its clients, the same in both directions, in the words of linux-atm's
+        /// qos(7); default: best effort.
+        qos: Option<At<QosText>>,
+        /// Rates of its clients' connections to the BUS (C24 to C26), which the LECS tells them; default: best effort.
+        multicast_send: Option<MulticastSendFile>,
         /// Servers outside the lab: ATM address of the LECS, or well-known.
         lecs: Option<At<LecsAddress>>,
         /// Servers outside the lab: ATM address of the LES; alone, no LECS is asked; with `lecs`, it is the last resort.
         les: Option<At<Atm>>,
         /// With servers outside: its name there, at most 32 octets; empty lets the LECS choose; default: the key.
         name: Option<At<String>>,
+    }
+}
+section! {
+    /// Rates of a connection to the BUS, the same in both directions.
+    MulticastSendFile {
+        /// C26: peak rate.
+        peak: At<CellsPerSecond>,
+        /// C25: average rate; default: the peak rate, which makes it a connection of constant rate.
+        average: Option<At<CellsPerSecond>>,
     }
 }
 section! {

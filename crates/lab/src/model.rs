@@ -49,7 +49,7 @@ use aerostat_proto::mpoa::params::MpcParams;
 use aerostat_proto::nhrp::{auth, client};
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::q2931::Version;
-use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -266,6 +266,31 @@ pub struct Lec {
     pub llc: bool,
     /// Groups whose frames the client receives, besides broadcast; `None` means all groups.
     pub groups: Option<Vec<MacAddr>>,
+    /// Traffic of data direct connections that it calls, in both directions; `None`: best effort.
+    pub data: Option<TrafficParams>,
+}
+
+impl Lec {
+    /// A client with the defaults of a lab file, with its MAC, ATM and IP addresses.
+    #[must_use]
+    pub const fn new(
+        index: u8,
+        elan: ElanId,
+        (mac, address, ip): (MacAddr, AtmAddress, Ipv4Addr),
+    ) -> Self {
+        Self {
+            index,
+            elan,
+            mac,
+            address,
+            ip,
+            v2: true,
+            named: true,
+            llc: false,
+            groups: None,
+            data: None,
+        }
+    }
 }
 
 /// An entry of an IP routing table. The subnets of the node's own interfaces are not listed.

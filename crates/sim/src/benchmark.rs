@@ -29,6 +29,7 @@ use aerostat_lab::Lab;
 use aerostat_lab::event::Event;
 use aerostat_lab::model::{Arrivals, Flow, FlowKind, GivenRate, Load, NodeKind, SendRate, Share};
 use aerostat_node::ip::clock::Clock;
+use aerostat_node::ip::flow_stats::FlowReport;
 use aerostat_node::ip::stats::Summary;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
@@ -179,13 +180,7 @@ impl Bench<'_> {
         flow.duration = Some(duration);
         (flow.waits, flow.expect) = (false, None);
         flow.start = flow.start.max(LEARNING * 2);
-        // The sender goes by its own clock.
-        let clock = match &lab.node(flow.from).kind {
-            NodeKind::Host(host) if flow.segment[0].is_none() => host.clock.unwrap_or_default(),
-            _ => Clock::default(),
-        };
-        let end = clock.of_lab(clock.start(Instant::ZERO + flow.start) + duration);
-        lab.until = Some(end - Instant::ZERO + REST);
+        lab.until = Some(end(&lab, &flow) - Instant::ZERO + REST);
         let learning = learning(&flow).ok_or(Failure::Unreachable)?;
         let planned = packets.first_at(duration);
         // Other loads, also other sizes of the ladder, are for trials of their own.
@@ -202,22 +197,13 @@ impl Bench<'_> {
         if learned.sum(|path| path.round_trip.count) == 0 {
             return Err(Failure::Unreachable);
         }
-        let mut lost_by: BTreeMap<String, u64> = BTreeMap::new();
-        for path in &flow.paths {
-            for (place, packets) in &path.lost_by {
-                *lost_by.entry(lab.place(place)).or_default() += packets;
-            }
-            for (why, packets) in &path.refused {
-                *lost_by.entry(format!("refused ({why})")).or_default() += packets;
-            }
-        }
         let most = flow.paths.iter().max_by_key(|path| path.received_packets);
         let trial = Trial {
             frame: load.frame,
             share,
             offered: flow.sum(|path| path.offered),
             delivered: flow.sum(|path| path.received_packets),
-            lost_by,
+            lost_by: lost_by(&lab, flow),
             delay: most.map(|path| path.delay).unwrap_or_default(),
         };
         if trial.offered != planned {
@@ -312,6 +298,30 @@ impl Bench<'_> {
             at_limit: false,
         })
     }
+}
+
+/// Packets of a flow that did not arrive, by place or by the reason for which the sender's stack refused them.
+fn lost_by(lab: &Lab, flow: &FlowReport) -> BTreeMap<String, u64> {
+    let mut lost_by: BTreeMap<String, u64> = BTreeMap::new();
+    for path in &flow.paths {
+        for (place, packets) in &path.lost_by {
+            *lost_by.entry(lab.place(place)).or_default() += packets;
+        }
+        for (why, packets) in &path.refused {
+            *lost_by.entry(format!("refused ({why})")).or_default() += packets;
+        }
+    }
+    lost_by
+}
+
+/// When a flow ends by the clock of the lab: its sender goes by its own clock.
+fn end(lab: &Lab, flow: &Flow) -> Instant {
+    let clock = match &lab.node(flow.from).kind {
+        NodeKind::Host(host) if flow.segment[0].is_none() => host.clock.unwrap_or_default(),
+        _ => Clock::default(),
+    };
+    let local = clock.start(Instant::ZERO + flow.start);
+    clock.of_lab(local + flow.duration.unwrap_or_default())
 }
 
 /// Echo requests between the ends of a flow before it starts.

@@ -2,6 +2,7 @@
 
 use super::scale::grown;
 use crate::model::{Elan, Lab, LaneServer, Scale};
+use aerostat_proto::lane::lec::contracts::{CONSTANT, VARIABLE};
 use aerostat_proto::lane::{BusConfig, LecsConfig, LesConfig, ServerParams, lecs};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::lane::{ElanName, Tlv, TlvType};
@@ -40,9 +41,23 @@ pub(super) fn configured(elan: &Elan) -> lecs::Elan {
         members: elan.members.iter().map(|octets| pattern(octets)).collect(),
         macs: elan.macs.clone(),
         max_frame: elan.max_frame,
-        tlvs: vec![Tlv::u32(TlvType::ELAN_ID, elan.id)],
+        tlvs: tlvs(elan),
         ..lecs::Elan::new(elan_name(elan), elan.les)
     }
+}
+
+/// What the LECS tells clients of this ELAN beside the configuration itself.
+fn tlvs(elan: &Elan) -> Vec<Tlv> {
+    let mut tlvs = vec![Tlv::u32(TlvType::ELAN_ID, elan.id)];
+    if let Some([average, peak]) = elan.multicast_send {
+        let kind = if average == peak { CONSTANT } else { VARIABLE };
+        tlvs.extend([
+            Tlv::u16(TlvType::MULTICAST_SEND_TYPE, kind),
+            Tlv::u32(TlvType::MULTICAST_SEND_AVERAGE, average),
+            Tlv::u32(TlvType::MULTICAST_SEND_PEAK, peak),
+        ]);
+    }
+    tlvs
 }
 
 /// ATM addresses that begin with these octets.

@@ -8,7 +8,7 @@ use aerostat_proto::lane::Quotas;
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
-use aerostat_wire::{AtmAddress, MacAddr, Qos};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams};
 use std::net::Ipv4Addr;
 
 /// A host of LANE services. The first has the LECS, and a LES and a BUS for every ELAN; the others have further LESs
@@ -75,6 +75,10 @@ pub struct Elan {
     pub members: Vec<Vec<u8>>,
     /// MAC addresses of clients that belong here.
     pub macs: Vec<MacAddr>,
+    /// Traffic of data direct connections of its clients, in both directions; `None`: best effort.
+    pub data: Option<TrafficParams>,
+    /// C25 and C26: average and peak rate of connections to the BUS, cells/s; `None`: best effort.
+    pub multicast_send: Option<[u32; 2]>,
     /// Servers outside the lab; with these, `les` and `bus` have no meaning.
     pub foreign: Option<ForeignServers>,
     /// Set for a Classical IP subnet, which is not an emulated LAN; frame size, LES and BUS have no meaning then.

@@ -50,6 +50,8 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             v2: false,
             members: Vec::new(),
             macs: Vec::new(),
+            data: None,
+            multicast_send: None,
             foreign: None,
             clip: Some(Lis {
                 mtu: mtu.try_into().unwrap_or(u16::MAX),

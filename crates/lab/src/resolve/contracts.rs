@@ -1,11 +1,99 @@
-//! Warnings about contracts, and about what is set for them, without an effect.
+//! Contracts of LANE; warnings about contracts, and about what is set for them, without an effect.
 
 use super::{outside, queues};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{LabFile, LinkFile, QosText};
-use crate::model::{Lab, NodeKind, Pvc, Queues};
-use aerostat_wire::{Qos, ServiceCategory};
+use crate::file::{ElanFile, LabFile, LecFile, LinkFile, QosText};
+use crate::model::{Elan, Lab, NodeKind, Pvc, Queues};
+use aerostat_wire::{Qos, ServiceCategory, TrafficParams};
+
+/// The highest rate that a TLV of the LECS can tell, cells/s.
+const MOST_CELLS: u64 = u32::MAX as u64;
+
+/// The traffic of data direct connections that this text asks for; `None` is best effort.
+pub(super) fn of_data_direct(
+    given: Option<&At<QosText>>,
+    d: &mut Diagnostics,
+) -> Option<TrafficParams> {
+    let given = given?;
+    let Qos { tx, rx } = given.value.0;
+    if tx != rx {
+        d.error(
+            given.at,
+            "a data direct connection has the same traffic in both directions",
+        )
+        .hint("without 'tx:' and 'rx:', for example qos: 'cbr:pcr=2000'");
+        return None;
+    }
+    let class = tx.category?;
+    if matches!(class, ServiceCategory::Abr | ServiceCategory::Gfr) {
+        d.error(
+            given.at,
+            format!("LANE has no data direct connections with {class}"),
+        )
+        .hint("cbr, rt-vbr, nrt-vbr, or ubr with a peak rate");
+        return None;
+    }
+    if tx.max_sdu > 0 {
+        d.warning(given.at, "sdu has no effect: the ELAN has a largest frame");
+    }
+    let traffic = TrafficParams { max_sdu: 0, ..tx };
+    Some(traffic).filter(|traffic| *traffic != TrafficParams::ubr(0))
+}
+
+/// The traffic of data direct connections of a client: its own, or that of its ELAN.
+pub(super) fn of_client(
+    section: Option<&LecFile>,
+    elan: Option<&Elan>,
+    d: &mut Diagnostics,
+) -> Option<TrafficParams> {
+    match section.and_then(|lec| lec.qos.as_ref()) {
+        Some(own) => of_data_direct(Some(own), d),
+        None => elan?.data,
+    }
+}
+
+/// Average and peak rate of connections to the BUS, cells/s.
+pub(super) fn of_multicast_send(
+    elan: &ElanFile,
+    foreign: bool,
+    d: &mut Diagnostics,
+) -> Option<[u32; 2]> {
+    let section = elan.multicast_send.as_ref()?;
+    if foreign {
+        d.error(
+            section.place,
+            "the servers of this ELAN are outside: they tell their own rates",
+        )
+        .rests_in(elan.place, ["lecs", "les"]);
+        return None;
+    }
+    let peak = section.peak.value.0;
+    let average = section
+        .average
+        .as_ref()
+        .map_or(peak, |average| average.value.0);
+    if average == 0 || average > peak {
+        let at = section
+            .average
+            .as_ref()
+            .map_or(section.peak.at, |average| average.at);
+        d.error(
+            at,
+            format!("an average rate is 1 cell/s to the peak rate of {peak} cells/s"),
+        )
+        .rests_in(section.place, ["peak"]);
+        return None;
+    }
+    if peak > MOST_CELLS {
+        d.error(
+            section.peak.at,
+            format!("{MOST_CELLS} cells/s are the most"),
+        );
+        return None;
+    }
+    Some([average, peak].map(|rate| u32::try_from(rate).unwrap_or(u32::MAX)))
+}
 
 /// Looks for them in a valid lab.
 pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
@@ -118,7 +206,57 @@ fn minimum_for_nobody(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
 
 #[cfg(test)]
 mod tests {
-    use crate::resolve::tests::{SMALL, told};
+    use crate::resolve::tests::{SMALL, lab, told};
+    use aerostat_wire::TrafficParams;
+
+    #[test]
+    fn a_client_has_the_contract_of_its_elan_or_its_own() {
+        let text = SMALL.replace(
+            "subnet: 10.1.0.0/24",
+            "subnet: 10.1.0.0/24, qos: 'cbr:pcr=9'",
+        );
+        let data = |lec: &str| {
+            let text = text.replacen("ip: 10.1.0.10", &format!("ip: 10.1.0.10{lec}"), 1);
+            let lab = lab(&text);
+            let x = lab.find("x").expect("x");
+            lab.node(x).lecs()[0].data
+        };
+        assert_eq!(data(""), Some(TrafficParams::cbr(9, 0)));
+        assert_eq!(
+            data(", lec: { qos: 'cbr:pcr=8' }"),
+            Some(TrafficParams::cbr(8, 0))
+        );
+        assert_eq!(data(", lec: { qos: ubr }"), None);
+        for (keys, says) in [
+            (
+                "qos: 'cbr:tx:pcr=9,rx:pcr=8'",
+                "the same traffic in both directions",
+            ),
+            (
+                "qos: 'abr:pcr=9'",
+                "LANE has no data direct connections with abr",
+            ),
+            ("qos: 'cbr:pcr=9,sdu=9'", "sdu has no effect"),
+            (
+                "multicast_send: { peak: 9cells/s, average: 10cells/s }",
+                "1 cell/s to the peak rate of 9 cells/s",
+            ),
+            (
+                "multicast_send: { peak: 9cells/s, average: 0cells/s }",
+                "1 cell/s",
+            ),
+            (
+                "les: 47.0005.80FFE1000000F21A26D8.0020EA0000E0.00, multicast_send: { peak: 9cells/s }",
+                "are outside",
+            ),
+        ] {
+            let said = told(&SMALL.replace(
+                "subnet: 10.1.0.0/24",
+                &format!("subnet: 10.1.0.0/24, {keys}"),
+            ));
+            assert!(said.contains(says), "{keys}: {said}");
+        }
+    }
 
     #[test]
     fn a_tolerance_where_nothing_polices_is_told() {

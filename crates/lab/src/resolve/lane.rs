@@ -1,6 +1,6 @@
 //! Emulated LANs, and their servers outside the lab.
 
-use super::{limits, outside};
+use super::{contracts, limits, outside};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{ElanFile, LabFile, LaneFile, LecFile, Name, StandbyFile};
@@ -226,6 +226,8 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                 .map(|prefix| prefix.value.octets().to_vec())
                 .collect(),
             macs: elan.macs.iter().flatten().map(|mac| mac.value.0).collect(),
+            data: contracts::of_data_direct(elan.qos.as_ref(), d),
+            multicast_send: contracts::of_multicast_send(elan, foreign.is_some(), d),
             foreign,
             clip: None,
         });

@@ -1,10 +1,12 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, adapters, clip, cpu, direct, ethernet, lane, mpoa, queues, tcp};
+use super::{
+    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, lane, mpoa, queues, tcp,
+};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{
-    HostFile, LabFile, LaneFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile,
+    HostFile, LabFile, LaneFile, LecFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile,
 };
 use crate::model::{
     Attachment, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node,
@@ -376,17 +378,10 @@ impl Builder<'_> {
             };
             let ip_value = self.ip(text, elan, ip.value.0, ip.at, d);
             let index = index as u8;
-            lecs.push(Lec {
-                index,
-                elan,
-                mac: plan::mac(self.site, Kind::Router, number, index),
-                address: address.with_selector(plan::SELECTOR_LEC + index),
-                ip: ip_value,
-                v2: lane::version(router.lec.as_ref()),
-                named: lane::named(router.lec.as_ref()),
-                llc: lane::llc(router.lec.as_ref()),
-                groups: lane::groups(router.lec.as_ref(), false, d),
-            });
+            let mac = plan::mac(self.site, Kind::Router, number, index);
+            let address = address.with_selector(plan::SELECTOR_LEC + index);
+            let lec = Lec::new(index, elan, (mac, address, ip_value));
+            lecs.push(self.client(lec, router.lec.as_ref(), false, d));
         }
         let clip = lecs
             .iter()
@@ -419,6 +414,24 @@ impl Builder<'_> {
             nic: adapters::of_node(router.shape.as_ref()),
         }));
     }
+    /// The client, as its section says.
+    fn client(
+        &self,
+        lec: Lec,
+        section: Option<&LecFile>,
+        bridge: bool,
+        d: &mut Diagnostics,
+    ) -> Lec {
+        Lec {
+            v2: lane::version(section),
+            named: lane::named(section),
+            llc: lane::llc(section),
+            groups: lane::groups(section, bridge, d),
+            data: contracts::of_client(section, self.lab.elans.get(lec.elan.0), d),
+            ..lec
+        }
+    }
+
     fn host(
         &mut self,
         file: &LabFile,
@@ -440,19 +453,12 @@ impl Builder<'_> {
         if let Some(elan) = elan {
             tcp::fits(&tcp, host, self.lab.elan(elan).ip_mtu(), d);
         }
+        let own = (mac, address.with_selector(plan::SELECTOR_LEC), ip);
+        let lec = Lec::new(0, elan.unwrap_or(ElanId(0)), own);
+        let lec = self.client(lec, host.lec.as_ref(), host.bridge.is_some(), d);
         self.finish(NodeKind::Host(Host {
             attachment,
-            lec: Lec {
-                index: 0,
-                elan: elan.unwrap_or(ElanId(0)),
-                mac,
-                address: address.with_selector(plan::SELECTOR_LEC),
-                ip,
-                v2: lane::version(host.lec.as_ref()),
-                named: lane::named(host.lec.as_ref()),
-                llc: lane::llc(host.lec.as_ref()),
-                groups: lane::groups(host.lec.as_ref(), host.bridge.is_some(), d),
-            },
+            lec,
             routes: Vec::new(),
             neighbours: Vec::new(),
             // MPOA needs LANE.

@@ -100,6 +100,7 @@ fn of_lec(lab: &Lab, lec: &Lec) -> Value {
         named,
         llc,
         groups,
+        data,
     } = lec;
     json!({
         "interface": lab.interface_name(lec),
@@ -111,6 +112,7 @@ fn of_lec(lab: &Lab, lec: &Lec) -> Value {
         "named": named,
         "llc": llc,
         "groups": groups.as_ref().map(texts),
+        "qos": data.map(text),
     })
 }
 

@@ -17,6 +17,9 @@ pub(super) fn of(lab: &Lab, elan: &Elan) -> Value {
         v2,
         members,
         macs,
+        // With the clients, which may differ.
+        data: _,
+        multicast_send,
         foreign,
         clip,
     } = elan;
@@ -41,6 +44,8 @@ pub(super) fn of(lab: &Lab, elan: &Elan) -> Value {
             "standby": standby.iter().map(|(les, bus)| json!({ "les": text(les), "bus": text(bus) })).collect::<Vec<_>>(),
             "members": members.iter().map(|octets| hex(octets)).collect::<Vec<_>>(),
             "macs": texts(macs),
+            "multicast_send_average": multicast_send.map(|rates| rates[0]),
+            "multicast_send_peak": multicast_send.map(|rates| rates[1]),
             "servers_outside": foreign.as_ref().map(of_foreign),
         }),
     };

@@ -182,6 +182,11 @@ LecFile.version || hosts.x.lec.version=1
 LecFile.llc || hosts.x.lec.llc=true
 LecFile.groups || hosts.x.lec.groups=[239.1.1.1]
 LecFile.named || routers.r.lec.named=false
+LecFile.qos || hosts.x.lec.qos=cbr:pcr=9
+ElanFile.qos || lane.elans.a.qos=cbr:pcr=9
+ElanFile.multicast_send || lane.elans.a.multicast_send={ peak: 9cells/s }
+MulticastSendFile.peak || lane.elans.b.multicast_send={ peak: 9cells/s }
+MulticastSendFile.average || lane.elans.b.multicast_send={ peak: 9cells/s, average: 8cells/s }
 ElanFile.subnet || lane.elans.f.subnet=10.6.0.0/25
 ElanFile.ip6 || lane.elans.a.ip6=2001:db8:1::/64
 ElanFile.mtu || lane.elans.a.mtu=4544

@@ -3,7 +3,7 @@
 use super::{Name, Table, counters, named, words::Direction};
 use aerostat_proto::lane::{bus, lec, les};
 use aerostat_proto::split::SeatCounters;
-use aerostat_wire::{AtmAddress, MacAddr, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
 
 crate::rows! {
     /// Tables about LAN emulation.
@@ -57,6 +57,8 @@ crate::rows! {
         pub direction: Direction,
         /// VPI.VCI.
         pub vc: Option<Vc>,
+        /// The contract of what the client sends, as in qos(7), if it is not best effort.
+        pub contract: Option<TrafficParams>,
     }
 
     /// One row for each group that a LANE client has selected; only clients that select groups have the table.
@@ -141,6 +143,7 @@ impl From<&lec::LecConnRow> for Connection {
             peer: seen.peer,
             direction: Direction::of(seen.outgoing),
             vc: seen.vc,
+            contract: seen.traffic,
         }
     }
 }

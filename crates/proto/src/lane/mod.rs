@@ -18,7 +18,7 @@
 //!
 //! **Not implemented**: token ring, sharing of LLC-multiplexed data direct connections, selective multicast servers
 //! apart from the BUS, several servers per ELAN (LNNI), the LECS connection on VPI 0 VCI 17, discovery of the LECS
-//! through ILMI (the address may be handed in), QoS of data direct connections.
+//! through ILMI (the address may be handed in).
 
 pub mod bus;
 pub mod lec;

@@ -7,7 +7,7 @@ use aerostat_proto::Duration;
 
 /// Two hosts on one ELAN, each with a flow to the other; servers on a third switch.
 const LAB: &str = "
-switches: { s1: {}, s2: {}, s3: {} }
+switches: { s1: { police: true }, s2: { police: true }, s3: {} }
 links: [[s1, s2], [s2, s3]]
 lane: { on: s3, SERVERS elans: { a: { subnet: 10.1.0.0/24, ELAN }, other: { subnet: 10.2.0.0/24 } } }
 hosts:
@@ -326,4 +326,72 @@ traffic:
     }
     assert!(of_bus(&bench, "directed") > 0);
     stop_lane(&mut bench);
+}
+
+/// The contract of a client's connection with this role.
+fn contract(bench: &Bench, node: &str, role: &str) -> String {
+    let station = bench.station(bench.node(node)).expect("a station");
+    let tables = station.inspect("lec", bench.now()).expect("a LEC");
+    let table = tables.iter().find(|known| known.title == "connections");
+    let mut rows = table.expect("connections").rows.iter();
+    let row = rows.find(|row| row[0].to_string() == role);
+    row.map_or(String::new(), |row| row[4].to_string())
+}
+
+/// Cells that the policers of a switch discarded.
+fn policed(bench: &Bench, switch: &str) -> u64 {
+    let switch = bench.switch(bench.node(switch)).expect("a switch");
+    let views = switch.fabric().connections();
+    views.map(|view| view.counters.dropped.total()).sum()
+}
+
+/// Frames of 22 cells, 30 a second with the answers to pings, on a data direct connection of 110 cells/s: five a second
+/// arrive, and the policer finds nothing to discard, because the client shapes. One that does not shape loses most.
+#[test]
+fn data_direct_connections_keep_the_contract_of_their_elan() {
+    for (x, arrive, discards) in [("", 30..=50, false), ("shape: false", 0..=20, true)] {
+        let mut bench = lab("", "qos: 'cbr:pcr=110'", x, "", 1000);
+        passes(&mut bench, "both flows", 10.0);
+        bench.run(Duration::from_secs(5));
+        let from = bench.now();
+        bench.run(Duration::from_secs(10));
+        let [there, _] = bench.received(0, from);
+        assert!(arrive.contains(&there), "{x}: {there}");
+        assert_eq!(policed(&bench, "s1") > 0, discards, "{x}");
+        for node in ["x", "y"] {
+            assert!(contract(&bench, node, "data direct").starts_with("cbr:max_pcr=110"));
+        }
+    }
+}
+
+/// The contract that no link can give is refused once, and the frames go on a connection of best effort.
+#[test]
+fn a_contract_that_the_network_refuses_costs_one_more_call() {
+    let mut bench = lab(
+        "",
+        "qos: 'cbr:pcr=350000'",
+        "lec: { qos: 'cbr:pcr=360000' }",
+        "lec: { qos: ubr }",
+        100,
+    );
+    passes(&mut bench, "both flows", 10.0);
+    assert_eq!(contract(&bench, "x", "data direct"), "-");
+    let station = bench.station(bench.node("x")).expect("a station");
+    let tables = station.inspect("lec", bench.now()).expect("a LEC");
+    let table = tables
+        .iter()
+        .find(|table| table.title == "control counters");
+    let mut rows = table.expect("counters").rows.iter();
+    let refused = rows.find(|row| row[0].to_string() == "contracts_refused");
+    assert_eq!(refused.map(|row| row[1].to_string()), Some("1".to_owned()));
+}
+
+#[test]
+fn the_lecs_of_a_lab_tells_the_rates_of_multicast_send() {
+    let rates = "multicast_send: { peak: 2000cells/s, average: 300cells/s }";
+    let mut bench = lab("", rates, "", "", 100);
+    passes(&mut bench, "both flows", 10.0);
+    let found = contract(&bench, "x", "multicast send");
+    assert_eq!(found, "nrt-vbr:max_pcr=2000,scr=300,mbs=32,sdu=1516");
+    assert_eq!(contract(&bench, "x", "data direct"), "-");
 }

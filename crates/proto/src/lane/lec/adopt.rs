@@ -24,12 +24,14 @@ impl KnownConn {
             outgoing: known.outgoing(),
             vc: known.vc(),
             mux: known.info.mux,
+            traffic: known.info.traffic,
             ready: known.info.ready,
         }
     }
     const fn known(&self, now: Instant) -> Conn {
         let link = Link {
             mux: self.mux,
+            traffic: self.traffic,
             ready: self.ready,
         };
         Conn::new((self.peer, self.role), self.outgoing, self.vc, link, now)

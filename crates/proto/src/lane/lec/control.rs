@@ -16,7 +16,7 @@ use aerostat_wire::lane::{
     TlvType,
 };
 use aerostat_wire::llc::LlcSnap;
-use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap};
+use aerostat_wire::{AtmAddress, MacAddr, Sap, TrafficParams};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Largest number of control distribute, and of multicast forward, connections at a time.
@@ -40,6 +40,10 @@ crate::counters! {
         pub calls_refused: u64,
         /// LE_ARP bindings not kept because the cache was full.
         pub cache_full: u64,
+        /// Contracts that the network refused; see [`contracts`](super::contracts).
+        pub contracts_refused: u64,
+        /// Calls to the BUS for which the LECS told a contract that contradicts itself.
+        pub bad_contracts: u64,
         /// How often the client joined.
         pub joins: u64,
         /// How often the client lost its membership.
@@ -71,6 +75,8 @@ pub enum Role {
 pub(super) struct Link {
     /// Data direct, LLC-multiplexed.
     pub(super) mux: bool,
+    /// What this end sends, if it is not best effort.
+    pub(super) traffic: Option<TrafficParams>,
     /// Data direct: frames may be sent.
     pub(super) ready: bool,
 }
@@ -127,6 +133,8 @@ pub(super) struct Control {
     pub(super) topology_change: bool,
     /// Peers that refused LLC-multiplexed calls.
     pub(super) plain: BTreeSet<AtmAddress>,
+    /// Peers with which the network refused a contract: until then they are called for best effort.
+    pub(super) best_effort: BTreeMap<AtmAddress, Instant>,
     pub(super) cache: Rows,
     /// Calls for which the LES is asked about the caller: transaction, call and caller.
     verify: BTreeMap<u32, (ConnId, AtmAddress)>,
@@ -155,6 +163,7 @@ impl Control {
             groups: Groups::new(&config),
             topology_change: false,
             plain: BTreeSet::new(),
+            best_effort: BTreeMap::new(),
             cache: Rows::default(),
             verify: BTreeMap::new(),
             deadline: None,
@@ -244,8 +253,12 @@ impl Control {
             // Each lost connection gets its own Released. Only the root handles leaves.
             AtmEvent::Down | AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {}
             AtmEvent::Incoming {
-                conn, calling, sap, ..
-            } => self.incoming(conn, calling, sap, now),
+                conn,
+                calling,
+                sap,
+                qos,
+                ..
+            } => self.incoming((conn, qos.tx), calling, sap, now),
             AtmEvent::Connected { conn, vc } => {
                 if let Some(role) = self.conns.opened(conn, vc, now) {
                     self.connected(conn, role, now);
@@ -307,6 +320,11 @@ impl Control {
                 }
             }
             Role::MulticastSend => {
+                let asked = !gone.is_open() && gone.info.traffic.is_some();
+                let whose = (gone.peer(), Role::MulticastSend);
+                if asked && self.contract_refused(whose, cause, now) {
+                    return self.call_bus(gone.peer(), now);
+                }
                 if let Some(member) = self.state.member_mut() {
                     (member.multicast_send, member.refused) = (None, Some(cause));
                 }
@@ -318,7 +336,13 @@ impl Control {
         }
     }
 
-    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, sap: Sap, now: Instant) {
+    fn incoming(
+        &mut self,
+        (conn, traffic): (ConnId, TrafficParams),
+        calling: Option<AtmAddress>,
+        sap: Sap,
+        now: Instant,
+    ) {
         let caller = calling.unwrap_or(AtmAddress::ZERO);
         let verdict = match sap {
             Sap::LANE_CONTROL => self.judge_distribute(caller),
@@ -329,8 +353,14 @@ impl Control {
         };
         match verdict {
             Verdict::Accept(role) => {
-                let mux = sap == Sap::LLC;
-                self.accept(conn, caller, (role, mux), now);
+                let nothing = traffic.category.is_none();
+                let nothing = nothing || traffic == TrafficParams::ubr(traffic.max_sdu);
+                let link = Link {
+                    mux: sap == Sap::LLC,
+                    traffic: Some(traffic).filter(|_| !nothing),
+                    ready: false,
+                };
+                self.accept(conn, (caller, role), link, now);
             }
             Verdict::Refuse(cause) => {
                 self.counters.calls_refused += 1;
@@ -342,9 +372,8 @@ impl Control {
         }
     }
 
-    fn accept(&mut self, conn: ConnId, peer: AtmAddress, (role, mux): (Role, bool), now: Instant) {
-        let link = Link { mux, ready: false };
-        let accept = self.conns.accept(conn, (peer, role), link, now);
+    fn accept(&mut self, conn: ConnId, whose: (AtmAddress, Role), link: Link, now: Instant) {
+        let accept = self.conns.accept(conn, whose, link, now);
         self.request(accept);
     }
 
@@ -391,7 +420,7 @@ impl Control {
             return;
         };
         if frame.status.0 == 0 && frame.target_atm == caller {
-            self.accept(conn, caller, (Role::MulticastForward, false), now);
+            self.accept(conn, (caller, Role::MulticastForward), Link::default(), now);
         } else {
             self.counters.calls_refused += 1;
             self.release(conn, Cause::REJECTED);
@@ -428,13 +457,18 @@ impl Control {
             }
             Role::DataDirect => (Sap::LANE_DATA_ETHERNET, self.max_sdu()),
         };
+        let (qos, contract) = self.qos_for((peer, role), sdu, now);
         let call = Call {
             calling: self.config.address,
             called,
             sap,
-            qos: Qos::ubr(sdu),
+            qos,
         };
-        let link = Link { mux, ready: false };
+        let link = Link {
+            mux,
+            traffic: contract.then_some(qos.tx),
+            ready: false,
+        };
         let (conn, connect) = self.conns.dial(call, (peer, role), link, now);
         self.request(connect);
         conn

@@ -125,9 +125,16 @@ impl Control {
     ) {
         let refused = gone.outgoing() && !gone.is_open();
         let peer = gone.peer();
-        let until = now + self.wait_to_call(peer, cause);
         let macs = self.cache.of(peer);
-        if refused {
+        // Only the contract was refused: the same call for best effort follows at once.
+        let again = refused
+            && gone.info.traffic.is_some()
+            && self.contract_refused((peer, Role::DataDirect), cause, now);
+        let until = match again {
+            true => now,
+            false => now + self.wait_to_call(peer, cause),
+        };
+        if refused && !again {
             if gone.info.mux && self.plain.len() < self.config.limits.cache {
                 self.plain.insert(peer);
             }
@@ -150,7 +157,10 @@ impl Control {
             if !hit {
                 continue;
             }
-            if refused {
+            if again {
+                entry.path = Path::None;
+                self.connect_path(mac, now);
+            } else if refused {
                 entry.path = Path::Refused(until);
                 let ask = entry.asking.is_none();
                 // The owner may have moved: a new LE_ARP answer will tell.

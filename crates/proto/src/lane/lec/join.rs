@@ -432,13 +432,16 @@ impl Control {
             return self.bus_lost(now);
         }
         self.note_missing(frame);
-        let bus = frame.target_atm;
+        self.call_bus(frame.target_atm, now);
+        let wait = self.params.control_timeout;
+        self.timers.start(Timer::Forward, now, wait);
+    }
+
+    pub(super) fn call_bus(&mut self, bus: AtmAddress, now: Instant) {
         let send = self.call(bus, Role::MulticastSend, now);
         if let Some(member) = self.state.member_mut() {
             (member.bus, member.multicast_send) = (bus, Some(send));
         }
-        let wait = self.params.control_timeout;
-        self.timers.start(Timer::Forward, now, wait);
     }
 
     /// A multicast connection came up.
@@ -564,6 +567,7 @@ impl Control {
         self.to_data.push_back(ToData::Reset);
         self.clear_cache();
         self.plain.clear();
+        self.best_effort.clear();
         self.refusals.clear();
         self.release_all();
         let before = core::mem::replace(&mut self.state, next);

@@ -45,6 +45,7 @@
 mod adopt;
 mod arp;
 mod conns;
+pub mod contracts;
 mod control;
 mod daemon;
 mod devices;
@@ -71,7 +72,7 @@ use crate::discard::Discard;
 use crate::split::{FromDaemon, ProcessEvent, Seat, ToDaemon};
 use crate::{AtmEvent, AtmRequest, ConnId, Instant, Machine, Refused, Several, Trace};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
-use aerostat_wire::{AtmAddress, MacAddr};
+use aerostat_wire::{AtmAddress, MacAddr, TrafficParams};
 use control::Control;
 use forward::Forwarder;
 use seat::ControlSeat;
@@ -98,6 +99,9 @@ pub struct LecConfig {
     pub v2: bool,
     /// C34: LLC-multiplexed data direct connections with clients that can, on an ELAN that has a number.
     pub llc_mux: bool,
+    /// Traffic that it asks for in both directions when it calls another client, whatever its SDU says; `None`: best
+    /// effort.
+    pub data_traffic: Option<TrafficParams>,
     /// C32: register the group addresses of `groups`, and receive frames of no other groups but broadcast. Not for a
     /// proxy.
     pub selective: bool,
@@ -132,6 +136,7 @@ impl LecConfig {
             max_frame: MaxFrameSize::UNSPECIFIED,
             v2: true,
             llc_mux: false,
+            data_traffic: None,
             selective: false,
             groups: Vec::new(),
             proxy: false,

@@ -113,6 +113,7 @@ mod tests {
             peer: BUS.parse().unwrap(),
             outgoing: role == "multicast send",
             vc: Some(Vc::new(0, vci)),
+            traffic: None,
         }
     }
 

@@ -16,7 +16,7 @@ use super::{Input, Lec, LecConfig, LecDaemon, Output};
 use crate::mix::Lives;
 use crate::split::{Handle, ProcessEvent, Rights, Seat, ToDaemon};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Refused};
-use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap};
+use aerostat_wire::{AtmAddress, MacAddr, Sap};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Messages that wait for a daemon.
@@ -110,8 +110,7 @@ impl Rights<Call> for LecConfig {
     }
     fn open(&self, connect: &AtmRequest, conns: &BTreeMap<ConnId, Handle<Call>>) -> Option<Call> {
         match connect {
-            // Best effort is all that a LANE client asks for.
-            AtmRequest::Connect { sap, qos, .. } if *qos == Qos::ubr(qos.tx.max_sdu) => {
+            AtmRequest::Connect { sap, qos, .. } if self.may_ask_for(*sap, qos) => {
                 self.has_room(conns).then(|| Call::new(*sap))
             }
             _ => None,

@@ -7,7 +7,7 @@ use super::{ControlCounters, DataCounters, LecConfig};
 use crate::ConnId;
 use crate::split::SeatCounters;
 use aerostat_wire::lane::{ElanName, MaxFrameSize, Tlv};
-use aerostat_wire::{AtmAddress, MacAddr, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
 use core::fmt;
 use std::collections::BTreeMap;
 
@@ -105,6 +105,8 @@ pub struct LecConnRow {
     pub outgoing: bool,
     /// Label, once connected.
     pub vc: Option<Vc>,
+    /// What this end sends, if it is not best effort.
+    pub traffic: Option<TrafficParams>,
 }
 
 /// A client, seen from outside.
@@ -205,6 +207,7 @@ pub(super) fn take(
         peer: conn.peer,
         outgoing: conn.outgoing,
         vc: conn.vc,
+        traffic: conn.traffic,
     });
     let registered = standing.groups.as_deref().unwrap_or_default();
     let groups = config.groups.iter();

@@ -1,6 +1,7 @@
 //! Whole ELANs in virtual time: clients and servers on the test network.
 
 mod answers;
+mod contracts;
 mod faults;
 mod groups;
 mod hostile;

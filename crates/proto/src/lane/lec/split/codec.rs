@@ -84,6 +84,7 @@ split_record!(LecConfig {
     max_frame,
     v2,
     llc_mux,
+    data_traffic,
     selective,
     groups,
     proxy,
@@ -116,6 +117,7 @@ split_record!(KnownConn {
     outgoing,
     vc,
     mux,
+    traffic,
     ready
 });
 split_record!(KnownEntry {

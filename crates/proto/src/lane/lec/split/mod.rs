@@ -53,7 +53,7 @@ use super::{ArpStatus, ControlCounters, LecConfig, LecState};
 use crate::lane::LecParams;
 use crate::{ConnId, Duration};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
-use aerostat_wire::{AtmAddress, MacAddr, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
 
 /// Largest number of MAC addresses in one message.
 pub const MACS: usize = 8192;
@@ -104,6 +104,8 @@ pub struct KnownConn {
     pub vc: Option<Vc>,
     /// LLC-multiplexed.
     pub mux: bool,
+    /// What this end sends, if it is not best effort.
+    pub traffic: Option<TrafficParams>,
     /// Data direct: frames may be sent.
     pub ready: bool,
 }
