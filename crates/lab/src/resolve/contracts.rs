@@ -1,6 +1,6 @@
 //! Contracts of LANE; warnings about contracts, and about what is set for them, without an effect.
 
-use super::{outside, queues};
+use super::{calls, outside, queues};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{ElanFile, LabFile, LecFile, LinkFile, QosText};
@@ -100,6 +100,7 @@ pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     no_policer(file, d);
     no_policer_of_end_systems(file, lab, d);
     minimum_for_nobody(file, lab, d);
+    calls::warn(file, lab, d);
 }
 
 /// Looks for tolerances of links between switches that have no policer: there, only the link itself can ask for one.

@@ -6,6 +6,7 @@
 
 mod adapters;
 mod atm;
+mod calls;
 mod capacity;
 mod clip;
 mod contracts;

@@ -3,7 +3,7 @@
 //! `mpoa: false` for the lab turns MPOA off everywhere except on nodes with `mpoa: true`; a node's block of parameters
 //! alone does not turn it on again. If the lab has no `mpoa:`, such a block does turn it on.
 
-use crate::diag::Diagnostics;
+use crate::diag::{Diagnostics, Span};
 use crate::file::{MpoaFile, MpoaParams};
 use crate::model::{Mpc, Mps};
 use crate::parameter::{Given, with};
@@ -102,9 +102,26 @@ fn qos(blocks: &[&MpoaParams], d: &mut Diagnostics) -> Vec<QosEntry> {
             d.error(entry.at, format!("a client takes {most} QoS entries"));
             break;
         }
+        if !told {
+            short_sdu(entry.at, &new, d);
+        }
         entries.push(new);
     }
     entries
+}
+
+/// Octets of the smallest packet of a shortcut: an IP header behind LLC/SNAP. Source: RFC 791, RFC 1483.
+const SMALLEST_SDU: u16 = 20 + 8;
+
+/// Warns of an entry whose SDU no packet fits into.
+fn short_sdu(at: Span, entry: &QosEntry, d: &mut Diagnostics) {
+    let sizes = [entry.qos.tx, entry.qos.rx].map(|traffic| traffic.max_sdu);
+    if let Some(size) = sizes.into_iter().find(|size| *size < SMALLEST_SDU) {
+        let text = format!("no packet fits into an SDU of {size} octets");
+        d.warning(at, text).hint(format!(
+            "the smallest IP packet has {SMALLEST_SDU} octets with LLC/SNAP, 32 with a tag"
+        ));
+    }
 }
 
 /// MPC-p1 to p6.

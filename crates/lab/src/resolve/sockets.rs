@@ -8,7 +8,6 @@ use crate::file::{LabFile, Label, QosText, SocketFile, Time};
 use crate::model::{GivenRate, Lab, NodeId, NodeKind};
 use crate::plan;
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending};
-use aerostat_node::switch::{PortConfig, guaranteed};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::q2931::{Version, convert};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
@@ -213,7 +212,6 @@ fn caller(
         .map_or(Qos::ubr(MAX_SDU), |q| q.value.0);
     if let Some(given) = &section.qos {
         speakable(given, &qos, lab, id, d);
-        affordable(given, &qos, lab, id, d);
     }
     let send = sending(section, &qos, 1, d)?;
     // Listeners of linux-atm need a size.
@@ -239,32 +237,6 @@ fn caller(
         hold: time(&section.hold),
         every: section.every.as_ref().map(|t| t.value.0.max(MIN_PAUSE)),
     })
-}
-
-/// Checks that the host's own link can give the guarantee.
-fn affordable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diagnostics) {
-    let Some(link) = lab.node(id).attachment().map(|at| lab.link(at.link)) else {
-        return;
-    };
-    let most = PortConfig::admits(link.rate);
-    let cells = [qos.tx, qos.rx].map(|traffic| match traffic.category {
-        // A call without a peak rate asks for what there is.
-        Some(ServiceCategory::Cbr | ServiceCategory::RtVbr) if traffic.max_pcr.is_none() => {
-            traffic.min_pcr.into()
-        }
-        Some(ServiceCategory::NrtVbr) if traffic.max_pcr.is_none() => traffic.scr.into(),
-        _ => guaranteed(traffic),
-    });
-    let wanted = cells[0].max(cells[1]);
-    if wanted > most.into() {
-        let text = format!(
-            "link {} cannot guarantee {wanted} cells/s: no switch accepts this call",
-            link.name
-        );
-        d.warning(given.at, text).hint(format!(
-            "guarantees may take 95 % of a link's rate: {most} cells/s here"
-        ));
-    }
 }
 
 /// Checks that signalling can express the contract in the host's version of the UNI.
