@@ -74,6 +74,19 @@ section! {
         faults: Option<Vec<FaultFile>>,
         /// Names of links to record.
         capture: Option<Vec<At<String>>>,
+        /// Levels of the buffers of switches over time, in the results.
+        occupancy: Option<OccupancyFile>,
+    }
+}
+section! {
+    /// Samples of the buffers of switches.
+    OccupancyFile {
+        /// Time between two samples, 1us or more.
+        every: At<Time>,
+        /// The first sample; default 0s.
+        from: Option<At<Time>>,
+        /// Names of links: the ports of switches in front of them.
+        links: Vec<At<String>>,
     }
 }
 section! {

@@ -10,7 +10,7 @@
 //! | mistakes and warnings, with their place in the text | [`diag`] |
 //! | from a lab to machines, and the machines as a network, for both drivers | [`build`], [`routing`], [`starts`], [`plant`] |
 //! | the story, message by message and step by step | [`event`], [`ladder`] |
-//! | results | [`report`], [`circuits`], [`dialogues`], [`books`], [`fairness`] |
+//! | results | [`report`], [`circuits`], [`dialogues`], [`books`], [`fairness`], [`occupancy`] |
 //!
 //! [`read`] (or [`parse`] for text in memory) gives a [`Checked`] lab or the [`Diagnostics`] that say what is
 //! wrong and where. The drivers, `aerostat-sim` and `aerostat-live`, build their nodes from [`model::Lab`] alone.
@@ -52,6 +52,7 @@ pub mod kinds;
 pub mod ladder;
 pub mod members;
 pub mod model;
+pub mod occupancy;
 mod overrides;
 mod parameter;
 pub mod picture;

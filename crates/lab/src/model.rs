@@ -38,6 +38,7 @@ pub use tcp::{ByKernel, Congestion, Follows, GivenKey, KERNELS, KEYS, Tcp, TcpPa
 pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 
+use crate::occupancy::Occupancy;
 use crate::units::IpNet;
 use aerostat_node::atm::{CellRate, NicConfig, PathConfig, Policing};
 use aerostat_node::host::sockets::Program;
@@ -97,6 +98,8 @@ pub struct Lab {
     pub limits: Limits,
     /// Links to record during the run; if empty, only those requested on the command line.
     pub capture: Vec<LinkId>,
+    /// Levels of buffers over time.
+    pub occupancy: Option<Occupancy>,
 }
 
 /// A node of the lab.

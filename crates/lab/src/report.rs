@@ -4,6 +4,7 @@ use crate::circuits::{Circuits, Network};
 use crate::dialogues::Dialogue;
 use crate::event::Names;
 use crate::model::{Lab, NodeId};
+use crate::occupancy::Sample;
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::FlowReport;
@@ -30,6 +31,8 @@ pub struct RunReport {
     pub dialogues: Vec<Dialogue>,
     /// Programs with ATM sockets that have never had a connection, in words: [`crate::dialogues::failed`].
     pub failed_programs: Vec<String>,
+    /// Levels of buffers over time, in the order of time.
+    pub occupancy: Vec<Sample>,
     /// Bounds that were met, in words, with the node; each once.
     pub limits: Vec<String>,
     /// Flows that cannot have results: in real time those whose start time has not come, and those of kernel hosts,

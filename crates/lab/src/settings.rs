@@ -14,7 +14,8 @@ mod tests;
 mod timers;
 mod traffic;
 
-use crate::model::{Expect, Lab, Limits, Link, Pvc, Queues};
+use crate::model::{Expect, Lab, Limits, Link, LinkId, Pvc, Queues};
+use crate::occupancy::Occupancy;
 use aerostat_node::atm::{CellRate, Discipline, PathConfig, Policing};
 use aerostat_node::switch::ConnectionQueue;
 use aerostat_proto::Duration;
@@ -42,9 +43,16 @@ pub fn settings(lab: &Lab) -> Value {
         timers,
         limits,
         capture,
+        occupancy,
     } = lab;
     let Limits { port, mps, nhrp } = limits;
     let flows = traffic.iter().enumerate();
+    let names = |links: &[LinkId]| -> Vec<String> {
+        links
+            .iter()
+            .map(|link| lab.link(*link).name.clone())
+            .collect()
+    };
     json!({
         "seed": seed,
         "until_s": seconds(lab.end()),
@@ -56,7 +64,12 @@ pub fn settings(lab: &Lab) -> Value {
         "faults": faults.iter().map(|fault| traffic::of_fault(lab, fault)).collect::<Vec<_>>(),
         "timers": timers::of(timers),
         "limits": { "port": map_of(port), "mps": map_of(mps), "nhrp": map_of(nhrp) },
-        "capture": capture.iter().map(|link| &lab.link(*link).name).collect::<Vec<_>>(),
+        "capture": names(capture),
+        "occupancy": occupancy.as_ref().map(|Occupancy { every, from, links }| json!({
+            "every_s": seconds(*every),
+            "from_s": seconds(*from),
+            "links": names(links),
+        })),
     })
 }
 

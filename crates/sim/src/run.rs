@@ -9,6 +9,7 @@ use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::FaultKind;
+use aerostat_lab::occupancy::{MOST, Sampler};
 use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::plant::ledger::Ledger;
 use aerostat_lab::plant::{Driver as _, LabEvent, LabNode, LinkId, NodeId, Operation};
@@ -63,6 +64,7 @@ pub struct LabRun<'a> {
     /// True if all links are tapped.
     tapped: bool,
     faults: Faults,
+    sampler: Sampler,
     seen: Seen<'a>,
 }
 
@@ -176,6 +178,7 @@ impl<'a> LabRun<'a> {
             world,
             tapped: false,
             faults: Faults::of(lab),
+            sampler: Sampler::new(lab),
             seen,
         };
         if traced {
@@ -308,8 +311,20 @@ impl<'a> LabRun<'a> {
         }
     }
 
-    /// Runs to `until`. Traffic that waits for its hosts starts at the moment when they have joined.
+    /// Runs to `until`, and takes the samples of buffers that are due by then, after everything of their moment.
     fn step(&mut self, until: Instant) {
+        while let Some(at) = self.sampler.next_at().filter(|at| *at <= until) {
+            self.run_to(at);
+            if self.seen.stop || self.world.exhausted() {
+                return;
+            }
+            self.sampler.take(self.world.plant());
+        }
+        self.run_to(until);
+    }
+
+    /// Runs to `until`. Traffic that waits for its hosts starts at the moment when they have joined.
+    fn run_to(&mut self, until: Instant) {
         loop {
             self.world.run_until(until, &mut self.seen);
             if self.seen.stop {
@@ -358,7 +373,14 @@ impl<'a> LabRun<'a> {
         self.observed().settle_books();
         let (lab, end) = (self.lab, self.world.now());
         let ledger = &self.seen.ledger;
-        let report = ledger.report(lab, self.world.plant_mut(), end, false);
+        let mut report = ledger.report(lab, self.world.plant_mut(), end, false);
+        let (samples, missed) = self.sampler.finish();
+        report.occupancy = samples;
+        if missed > 0 {
+            let text =
+                format!("occupancy: {MOST} samples are the most, and {missed} more were due");
+            report.limits.push(text);
+        }
         (report, captured)
     }
 }

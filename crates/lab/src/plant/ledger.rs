@@ -123,6 +123,7 @@ impl Ledger {
             nodes: report::nodes(lab, plant),
             began: self.starts.began(lab),
             not_joined: report::not_joined(lab, |id| self.starts.members().ever_joined(id)),
+            occupancy: Vec::new(),
             limits: self.met.texts(&Names::new(lab)),
             not_due: Vec::new(),
             programs: self.finished.clone(),

@@ -3,11 +3,12 @@
 use super::{Class, Names, Owners, ip, load, ports};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{FaultFile, Kind, LabFile, TrafficFile};
+use crate::file::{FaultFile, Kind, LabFile, OccupancyFile, TrafficFile};
 use crate::model::{
     Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, LinkId, Node, NodeId, NodeKind, SendRate,
     Service,
 };
+use crate::occupancy::{MOST, Occupancy};
 use crate::trace::Traces;
 use aerostat_node::ip::apps;
 use aerostat_node::ip::emodel;
@@ -55,6 +56,60 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             lab.capture.push(link);
         }
     }
+    lab.occupancy = file
+        .occupancy
+        .as_ref()
+        .and_then(|section| occupancy(section, lab, d));
+}
+
+/// Levels of buffers over time.
+fn occupancy(section: &OccupancyFile, lab: &Lab, d: &mut Diagnostics) -> Option<Occupancy> {
+    const LEAST: Duration = Duration::from_micros(1);
+    let mut links = Vec::new();
+    for name in &section.links {
+        let id = link(name, lab, d)?;
+        if links.contains(&id) {
+            d.error(name.at, "this link stands here twice");
+            return None;
+        }
+        links.push(id);
+    }
+    let all = Occupancy {
+        every: section.every.value.0,
+        from: section
+            .from
+            .as_ref()
+            .map_or(Duration::ZERO, |from| from.value.0),
+        links,
+    };
+    if all.every < LEAST {
+        d.error(section.every.at, "samples are at least 1us apart");
+        return None;
+    }
+    let ports = all.ports(lab).count() as u64;
+    if ports == 0 {
+        d.error(section.place, "no switch has a port at these links")
+            .hint("links: [s1-s2], or the link of a host at a switch, such as x-s1")
+            .rests_in(section.place, ["links"]);
+        return None;
+    }
+    let samples = all.samples(lab.end()).saturating_mul(ports);
+    if samples > MOST {
+        let text = format!("these are {samples} samples, and {MOST} are the most");
+        d.error(section.every.at, text)
+            .hint("a longer 'every:', a later 'from:', an earlier 'until:', or fewer links")
+            .rests_in(section.place, ["from", "links"])
+            .rests_on(["until"]);
+        return None;
+    }
+    if samples == 0 {
+        let at = section.from.as_ref().map_or(section.place, |from| from.at);
+        d.warning(
+            at,
+            "there are no samples: the run ends before the first one",
+        );
+    }
+    Some(all)
 }
 
 /// The name of a flow. It must differ from those before, which have their sections in `named`.
@@ -512,7 +567,52 @@ pub(super) fn link(name: &At<String>, lab: &Lab, d: &mut Diagnostics) -> Option<
 #[cfg(test)]
 mod tests {
     use crate::diag::Severity;
-    use crate::resolve::tests::SMALL;
+    use crate::resolve::tests::{SMALL, lab, told};
+    use aerostat_proto::Duration;
+
+    #[test]
+    fn samples_of_buffers_have_bounds() {
+        let of = |keys: &str| format!("{SMALL}until: 10s\noccupancy: {{ {keys} }}\n");
+        let found = lab(&of("every: 40us, links: [s1-s2]"));
+        let occupancy = found.occupancy.as_ref().expect("samples");
+        // Both switches have a port at the trunk.
+        assert_eq!(occupancy.ports(&found).count(), 2);
+        assert_eq!(occupancy.samples(Duration::from_secs(10)), 250_001);
+        for (keys, says) in [
+            ("every: 20us, links: [s1-s2], from: 20us", ""),
+            (
+                "every: 20us, links: [s1-s2]",
+                "these are 1000002 samples, and 1000000 are the most",
+            ),
+            (
+                "every: 1ns, links: [s1-s2]",
+                "samples are at least 1us apart",
+            ),
+            (
+                "every: 0s, links: [s1-s2]",
+                "samples are at least 1us apart",
+            ),
+            (
+                "every: 1s, links: []",
+                "no switch has a port at these links",
+            ),
+            (
+                "every: 1s, links: [s1-s2, s1-s2]",
+                "this link stands here twice",
+            ),
+            ("every: 1s, links: [s1-s9]", "no link 's1-s9'"),
+            (
+                "every: 1s, links: [s1-s2], from: 11s",
+                "there are no samples",
+            ),
+        ] {
+            let said = told(&of(keys));
+            match says {
+                "" => assert_eq!(said, "", "{keys}"),
+                says => assert!(said.contains(says), "{keys}: {said}"),
+            }
+        }
+    }
 
     fn findings(text: &str) -> (usize, String) {
         match crate::parse("t", text, &[]) {

@@ -234,6 +234,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         traffic: Vec::new(),
         faults: Vec::new(),
         capture: Vec::new(),
+        occupancy: None,
         timers: timers::timers(file, d),
         limits: limits::limits(file),
     };

@@ -21,6 +21,7 @@ mod load;
 mod losses;
 mod managers;
 mod nhrp;
+mod occupancy;
 mod paces;
 mod places;
 mod policing;

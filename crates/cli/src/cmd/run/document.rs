@@ -1,6 +1,6 @@
 //! All results of a run, as named tables of objects under one head.
 
-use super::columns::{FAIRNESS, flat_name};
+use super::columns::{FAIRNESS, OCCUPANCY, RARE, flat_name};
 use super::{flows, network};
 use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, Override, settings};
@@ -64,16 +64,17 @@ impl Document {
                 table("queues", network::queues(lab, circuits)),
                 table("policers", network::policers(lab, circuits)),
                 table("links", network::links(lab, circuits)),
+                table(OCCUPANCY, network::occupancy(lab, &report.occupancy)),
             ],
             nodes: nodes(report),
         }
-        .without_empty(FAIRNESS)
+        .without_empty()
     }
 
-    /// Without a table that most labs do not have, if it is empty.
-    fn without_empty(mut self, name: &str) -> Self {
+    /// Without the tables that not every lab has, if they are empty.
+    fn without_empty(mut self) -> Self {
         self.tables
-            .retain(|table| table.0 != name || !table.1.is_empty());
+            .retain(|table| !RARE.contains(&&*table.0) || !table.1.is_empty());
         self
     }
 

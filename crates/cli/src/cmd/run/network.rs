@@ -1,10 +1,68 @@
 //! The results of cells: connections end to end, losses, queues, policers and links.
 
+use super::columns::OCCUPANCY;
+use crate::cmd::run::rounded;
+use crate::output::Rows;
 use aerostat_lab::Lab;
 use aerostat_lab::circuits::{Circuit, Circuits, LinkWay, PolicerState, Queue};
 use aerostat_lab::model::NodeId;
+use aerostat_lab::occupancy::{Port, Sample};
 use aerostat_node::atm::{CellCounters, DropReason, UpcReason};
 use serde_json::{Value, json};
+
+/// One object per sample of a port's buffers.
+pub(super) fn occupancy(lab: &Lab, samples: &[Sample]) -> Vec<Value> {
+    let row = |Sample { at, port, cells }: &Sample| {
+        json!({
+            "time_s": at.as_nanos() as f64 / 1e9,
+            "node": name(lab, port.node),
+            "link": lab.link(port.link).name,
+            "guaranteed": cells[0],
+            "best_effort": cells[1],
+        })
+    };
+    samples.iter().map(row).collect()
+}
+
+/// A row for each port and buffer that ever held a cell, for people; `None` if there are no samples.
+pub(super) fn occupancy_rows(lab: &Lab, samples: &[Sample]) -> Option<Rows> {
+    const BUFFERS: [&str; 2] = ["guaranteed", "best effort"];
+    let mut rows = Rows::new(&[
+        "node",
+        "link",
+        "buffer",
+        "samples",
+        "mean_cells",
+        "most_cells",
+    ]);
+    rows.title = OCCUPANCY.into();
+    let mut ports: Vec<Port> = Vec::new();
+    for sample in samples {
+        if !ports.contains(&sample.port) {
+            ports.push(sample.port);
+        }
+    }
+    for port in ports {
+        for (pool, buffer) in BUFFERS.iter().enumerate() {
+            let levels = samples.iter().filter(|sample| sample.port == port);
+            let (count, sum, most) =
+                levels.fold((0_u64, 0_u64, 0), |(count, sum, most), sample| {
+                    let cells = sample.cells[pool];
+                    (count + 1, sum + u64::from(cells), cells.max(most))
+                });
+            let mean = sum as f64 / count.max(1) as f64;
+            rows.push(vec![
+                name(lab, port.node).into(),
+                lab.link(port.link).name.clone().into(),
+                (*buffer).into(),
+                count.into(),
+                rounded(mean, 3),
+                most.into(),
+            ]);
+        }
+    }
+    (!samples.is_empty()).then_some(rows)
+}
 
 /// One object per direction of a connection and receiver.
 pub(super) fn vcs(lab: &Lab, circuits: &Circuits) -> Vec<Value> {

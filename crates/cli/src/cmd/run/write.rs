@@ -178,6 +178,7 @@ fn value_at(row: &Value, path: &[&str]) -> Value {
 pub(crate) fn short(report: &RunReport, lab: &Lab, document: &Document) -> Vec<Rows> {
     let mut tables = vec![flows::rows(&report.flows, lab), shortcut_rows(document)];
     tables.extend(flows::fairness_rows(&report.flows, lab));
+    tables.extend(super::network::occupancy_rows(lab, &report.occupancy));
     tables
 }
 
@@ -229,7 +230,7 @@ pub(super) fn schema() -> Value {
     }
     let required: Vec<Value> = properties
         .keys()
-        .filter(|key| *key != columns::FAIRNESS)
+        .filter(|key| !columns::RARE.contains(&key.as_str()))
         .map(|key| key.as_str().into())
         .collect();
     properties.insert(

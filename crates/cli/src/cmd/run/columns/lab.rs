@@ -6,6 +6,12 @@ use std::borrow::Cow;
 /// The table that a lab has only if a flow has a group.
 pub(in crate::cmd::run) const FAIRNESS: &str = "fairness";
 
+/// The table that a lab has only if its file says so.
+pub(in crate::cmd::run) const OCCUPANCY: &str = "occupancy";
+
+/// The tables that not every lab has.
+pub(in crate::cmd::run) const RARE: [&str; 2] = [FAIRNESS, OCCUPANCY];
+
 /// Times of a distribution.
 const TIMES: &[Column] = &[
     number("min", "smallest").or_null(),
@@ -119,6 +125,19 @@ pub(super) const TABLES: &[TableInfo] = &[
             number("throughput_mbps", "sum of the throughputs of payload, each over the time from the first packet of the flow to its last one, Mbit/s"),
             number("smallest_mbps", "smallest throughput of a flow"),
             number("largest_mbps", "largest throughput of a flow"),
+        ]),
+    },
+    TableInfo {
+        name: OCCUPANCY,
+        what: Cow::Borrowed(
+            "One row for each sample of `occupancy:` and port of a switch in front of its links; only labs with that key have it. A cell that has begun to leave does not count.",
+        ),
+        columns: Cow::Borrowed(&[
+            number("time_s", "time of the sample"),
+            text("node", "the switch"),
+            text("link", "the link"),
+            count("guaranteed", "cells in the buffer of CBR and VBR"),
+            count("best_effort", "cells in the buffer of ABR, GFR and UBR"),
         ]),
     },
     TableInfo {

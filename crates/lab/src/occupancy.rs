@@ -1,0 +1,136 @@
+//! The levels of buffers over time: `occupancy:` of a lab file.
+//!
+//! A [`Sampler`] looks at the output ports of switches at equal intervals, and keeps what their two buffers hold. A
+//! sample at time t has all cells that came before or at t and that had not begun to leave then; the cell on the line
+//! does not count. A switch that is off has no samples.
+//!
+//! **Bounds.** At most [`MOST`] samples; what would be more is refused when the lab is read, and what comes all the same,
+//! because a run takes longer than the lab file says, is counted and told.
+
+use crate::circuits::Network;
+use crate::model::{Lab, LinkId, NodeId, NodeKind};
+use aerostat_proto::{Duration, Instant};
+
+/// Most samples of a run, over all ports.
+pub const MOST: u64 = 1_000_000;
+
+/// Which buffers are looked at, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Time between two samples, at least a microsecond.
+    pub every: Duration,
+    /// The first sample.
+    pub from: Duration,
+    /// Links; the ports of switches at either end are looked at.
+    pub links: Vec<LinkId>,
+}
+
+impl Occupancy {
+    /// The ports of switches, by link.
+    pub fn ports<'a>(&'a self, lab: &'a Lab) -> impl Iterator<Item = Port> + 'a {
+        self.links.iter().flat_map(|link| {
+            let ends = lab.link(*link).ends.iter();
+            let switches =
+                ends.filter(|end| matches!(lab.node(end.node).kind, NodeKind::Switch(_)));
+            switches.map(|end| Port {
+                link: *link,
+                node: end.node,
+                port: end.port,
+            })
+        })
+    }
+
+    /// Samples of a port in a run of this length.
+    #[must_use]
+    pub fn samples(&self, end: Duration) -> u64 {
+        match end.checked_sub(self.from) {
+            Some(time) => u64::try_from(time.as_nanos() / self.every.as_nanos().max(1))
+                .map_or(u64::MAX, |gaps| gaps.saturating_add(1)),
+            None => 0,
+        }
+    }
+}
+
+/// An output port of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Its link.
+    pub link: LinkId,
+    /// The switch.
+    pub node: NodeId,
+    /// The number of the port.
+    pub port: u16,
+}
+
+/// The levels of a port at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub at: Instant,
+    /// Which port.
+    pub port: Port,
+    /// Cells in the buffer of CBR and VBR, and in that of ABR, GFR and UBR.
+    pub cells: [u32; 2],
+}
+
+/// Takes the samples of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Sampler {
+    every: Duration,
+    next: Option<Instant>,
+    ports: Vec<Port>,
+    samples: Vec<Sample>,
+    missed: u64,
+}
+
+impl Sampler {
+    /// The sampler of a lab, which may have nothing to do.
+    #[must_use]
+    pub fn new(lab: &Lab) -> Self {
+        let Some(wanted) = &lab.occupancy else {
+            return Self::default();
+        };
+        Self {
+            every: wanted.every,
+            next: Some(Instant::ZERO + wanted.from),
+            ports: wanted.ports(lab).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// When the next samples are due; `None` if there are none.
+    #[must_use]
+    pub const fn next_at(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Takes the samples that are due by the time of the network, which has done everything up to it.
+    pub fn take(&mut self, network: &impl Network) {
+        let now = network.time();
+        let Some(due) = self.next.filter(|due| *due <= now) else {
+            return;
+        };
+        self.next = Some(due + self.every);
+        for port in &self.ports {
+            let switch = network.switch(port.node);
+            let Some(output) = switch.and_then(|switch| switch.fabric().output(port.port)) else {
+                continue;
+            };
+            if self.samples.len() as u64 >= MOST {
+                self.missed += 1;
+                continue;
+            }
+            self.samples.push(Sample {
+                at: now,
+                port: *port,
+                cells: output.buffers().map(|(cells, _)| cells),
+            });
+        }
+    }
+
+    /// The samples in the order of time, and how many more there would have been.
+    #[must_use]
+    pub fn finish(self) -> (Vec<Sample>, u64) {
+        (self.samples, self.missed)
+    }
+}
