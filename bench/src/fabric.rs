@@ -74,7 +74,7 @@ impl Crossing {
                 max_pcr: Some(line.cells_per_second() / 2),
                 scr: (line.cells_per_second() / vcs as u32 * 2).max(1),
                 mbs: 4 * u32::from(run),
-                max_cdv: 1000,
+                max_cdv: std::time::Duration::from_millis(1),
                 ..TrafficParams::none()
             },
         };

@@ -168,8 +168,7 @@ fn e164_text(octets: &[u8; 20]) -> String {
 fn qos_text(qos: Qos) -> String {
     let Qos { tx, rx } = qos;
     let simple = |t: &TrafficParams| {
-        let rates = [t.scr, t.mbs, t.max_cdv, t.pcr0];
-        rates == [0; 4] && !t.tagging
+        [t.scr, t.mbs, t.pcr0] == [0; 3] && t.tightest_cdv().is_zero() && !t.tagging
     };
     let class = match (tx.category, rx.category) {
         (Some(tx), Some(rx)) if tx != rx => return qos.to_string(),

@@ -102,7 +102,7 @@ impl TrafficParams {
     ///
     /// # Errors
     /// The first contradiction: a parameter that the category does not have, a rate above the peak rate, a burst size
-    /// without its rate, tagging without a rate of cells with CLP 0.
+    /// without its rate, a tolerance without its rate, tagging without a rate of cells with CLP 0.
     pub fn check(&self) -> Result<(), Contradiction> {
         let Some(category) = self.category else {
             return Ok(());
@@ -122,6 +122,10 @@ impl TrafficParams {
         let (burst, rate) = (self.mbs > 0, self.scr > 0);
         if burst && !(vbr && rate) && category != ServiceCategory::Gfr {
             return contradiction(&["mbs"], "a burst size needs a sustainable rate".into());
+        }
+        if !self.second_cdv.is_zero() && self.pcr0 == 0 && !rate {
+            let text = "this tolerance needs its rate: pcr0 (cbr), scr or scr0 (vbr)";
+            return contradiction(&["pcr0_cdvt", "scr_cdvt"], text.into());
         }
         let peak = self.max_pcr.unwrap_or(u32::MAX);
         for (names, what, rate) in [
@@ -258,6 +262,8 @@ mod tests {
             ),
             ("cbr:pcr=9,tagging=true", 10, "tagging needs"),
             ("vbr:pcr=9,scr=5,mbs=2,tagging=true", 22, "tagging needs"),
+            ("cbr:pcr=9,pcr0_cdvt=3", 10, "needs its rate"),
+            ("vbr:pcr=9,SCR_CDVT=0.5", 10, "needs its rate"),
             ("CBR:PCR=0", 4, "at least 1"),
             ("vbr:pcr=9,mbs=2,scr=3,mbs=0", 26, "at least 1"),
         ] {

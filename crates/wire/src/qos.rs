@@ -1,5 +1,7 @@
 //! Traffic parameters and quality of service of a connection.
 
+use core::time::Duration;
+
 /// ATM service category. Source: Traffic Management 4.0 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServiceCategory {
@@ -38,8 +40,12 @@ pub struct TrafficParams {
     /// True if a cell with CLP 0 may be tagged with CLP 1: where the contract has a rate of cells with CLP 0, instead
     /// of being discarded.
     pub tagging: bool,
-    /// Cell delay variation tolerance, microseconds; 0 means the default.
-    pub max_cdv: u32,
+    /// Cell delay variation tolerance, whole nanoseconds; 0 means the default.
+    pub max_cdv: Duration,
+    /// Tolerance of the second bucket, whole nanoseconds: of the sustainable rate besides the burst tolerance (VBR), or
+    /// of the peak rate of cells with CLP 0 (CBR); 0 means that of [`Self::max_cdv`]. Source: Traffic Management 4.0
+    /// §4.4 (from memory): each rate of a contract has a tolerance.
+    pub second_cdv: Duration,
     /// Largest AAL5 SDU, octets; 0 means unspecified.
     pub max_sdu: u16,
     /// True if switches may discard whole AAL5 frames, false if the cells do not belong to such frames. `None`: the
@@ -60,7 +66,8 @@ impl TrafficParams {
             mbs: 0,
             clp0: false,
             tagging: false,
-            max_cdv: 0,
+            max_cdv: Duration::ZERO,
+            second_cdv: Duration::ZERO,
             max_sdu,
             frame_discard: None,
         }
@@ -72,6 +79,16 @@ impl TrafficParams {
             category: Some(ServiceCategory::Cbr),
             max_pcr: Some(pcr),
             ..Self::ubr(max_sdu)
+        }
+    }
+    /// The smaller tolerance of the two that are given; zero if the contract gives no tolerance. Who keeps it conforms to
+    /// both buckets, if the tolerance that is not given is not smaller.
+    #[must_use]
+    pub fn tightest_cdv(&self) -> Duration {
+        match (self.max_cdv.is_zero(), self.second_cdv.is_zero()) {
+            (_, true) => self.max_cdv,
+            (true, false) => self.second_cdv,
+            (false, false) => self.max_cdv.min(self.second_cdv),
         }
     }
     /// True if switches discard whole AAL5 frames: as [`Self::frame_discard`] says, or else for all but CBR and VBR.

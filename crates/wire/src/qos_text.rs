@@ -3,16 +3,19 @@
 //! ```text
 //! qos   := class[,aal5][:list][,tx:list][,rx:list]       before the first list stands ':'
 //! list  := none | param{,param}
-//! param := pcr=R | max_pcr=R | pcr0=R | min_pcr=R | mdcr=R | scr=R | scr0=R | mbs=N | max_cdv=N | cdvt=N
+//! param := pcr=R | max_pcr=R | pcr0=R | min_pcr=R | mdcr=R | scr=R | scr0=R | mbs=N | max_cdv=T | cdvt=T
+//!        | scr_cdvt=T | pcr0_cdvt=T
 //!        | sdu=N | max_sdu=N | tagging=B | frame_discard=B
 //! B     := true | false
+//! T     := number[.fraction]                             microseconds, with up to three decimals
 //! R     := number[.fraction][[k|M|G](cps|bps)] | max      no unit: cells/s; 384 bit/s are one cell/s
 //! ```
 //!
 //! Case does not matter. Blanks are not allowed. Parameters before `tx:` hold for both directions. Peak and sustainable
 //! rates in bit/s are rounded down, minimum rates up. Extensions: the classes `rt-vbr`, `nrt-vbr` (also `vbr`) and
 //! `gfr`; `scr` and `mbs` (sustainable rate and burst size of all cells), `scr0` (of cells with CLP 0; `mbs` then,
-//! too), `pcr0` (peak rate of cells with CLP 0), `max_cdv` or `cdvt` (tolerance in microseconds), `mdcr` (`min_pcr` of
+//! too), `pcr0` (peak rate of cells with CLP 0), `max_cdv` or `cdvt` (tolerance in microseconds), `scr_cdvt` and
+//! `pcr0_cdvt` (tolerance of the sustainable rate, and of cells with CLP 0, if it is another one), `mdcr` (`min_pcr` of
 //! best effort), `tagging` and `frame_discard`; a class as first word of a `tx:` or `rx:` list, where the directions
 //! differ. Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given; `aal0` is
 //! refused, since connections carry AAL5. [`contract`](crate::contract) finds texts whose parameters contradict each
@@ -21,6 +24,7 @@
 use crate::{Qos, ServiceCategory, TrafficParams};
 use core::fmt;
 use core::str::FromStr;
+use core::time::Duration;
 
 /// Why a text is not a QoS: the fault and its offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,20 +82,42 @@ impl fmt::Display for ServiceCategory {
     }
 }
 
+/// A tolerance in microseconds, with as many decimals as it has: `250`, `0.5`.
+#[must_use]
+pub fn micros_text(tolerance: Duration) -> String {
+    let (whole, rest) = (tolerance.as_micros(), tolerance.subsec_nanos() % 1000);
+    match rest {
+        0 => whole.to_string(),
+        rest => format!("{whole}.{rest:03}")
+            .trim_end_matches('0')
+            .to_owned(),
+    }
+}
+
 /// The parameters of a list, without the class.
 fn list_text(t: &TrafficParams) -> String {
     if t.category.is_none() {
         return "none".into();
     }
-    let given = |value: u32| Some(value).filter(|value| *value != 0);
+    let number = |value: u32| {
+        Some(value)
+            .filter(|value| *value != 0)
+            .map(|v| v.to_string())
+    };
+    let micros = |time: Duration| (!time.is_zero()).then(|| micros_text(time));
+    let second = match t.category {
+        Some(ServiceCategory::Cbr) => "pcr0_cdvt",
+        _ => "scr_cdvt",
+    };
     let numbers = [
-        ("max_pcr", t.max_pcr),
-        ("pcr0", given(t.pcr0)),
-        ("min_pcr", given(t.min_pcr)),
-        (if t.clp0 { "scr0" } else { "scr" }, given(t.scr)),
-        ("mbs", given(t.mbs)),
-        ("max_cdv", given(t.max_cdv)),
-        ("sdu", given(t.max_sdu.into())),
+        ("max_pcr", t.max_pcr.map(|rate| rate.to_string())),
+        ("pcr0", number(t.pcr0)),
+        ("min_pcr", number(t.min_pcr)),
+        (if t.clp0 { "scr0" } else { "scr" }, number(t.scr)),
+        ("mbs", number(t.mbs)),
+        ("max_cdv", micros(t.max_cdv)),
+        (second, micros(t.second_cdv)),
+        ("sdu", number(t.max_sdu.into())),
     ];
     let answers = [
         ("tagging", t.tagging.then_some(true)),
@@ -99,7 +125,7 @@ fn list_text(t: &TrafficParams) -> String {
     ];
     let numbers = numbers
         .iter()
-        .filter_map(|(name, value)| value.map(|v| format!("{name}={v}")));
+        .filter_map(|(name, value)| value.as_ref().map(|v| format!("{name}={v}")));
     let answers = answers
         .iter()
         .filter_map(|(name, value)| value.map(|v| format!("{name}={v}")));
@@ -181,6 +207,27 @@ fn number(word: Word<'_>, most: u32, what: &str) -> Result<u32, QosError> {
             word.at,
             format!("'{}' is no {what} between 0 and {most}", word.text),
         ),
+    }
+}
+
+/// A tolerance in microseconds with up to three decimals, so whole nanoseconds.
+pub(crate) fn micros(at: usize, word: &str) -> Result<Duration, QosError> {
+    let (whole, fraction) = word.split_once('.').unwrap_or((word, "0"));
+    let bad = || {
+        let text = "microseconds with up to three decimals, such as 250 or 0.5";
+        error(at, format!("'{word}' is no time: {text}"))
+    };
+    let digits = |part: &str, most: usize| {
+        (1..=most).contains(&part.len()) && part.bytes().all(|c| c.is_ascii_digit())
+    };
+    if !digits(fraction, 3) {
+        return bad();
+    }
+    let most = u32::MAX - 1;
+    let whole = number(Word { at, text: whole }, most, "number of microseconds")?;
+    match format!("{fraction:0<3}").parse() {
+        Ok(nanos) => Ok(Duration::from_micros(whole.into()) + Duration::from_nanos(nanos)),
+        Err(_) => bad(),
     }
 }
 
@@ -288,7 +335,15 @@ fn param(t: &mut TrafficParams, word: Word<'_>, peak_given: &mut bool) -> Result
             t.mbs = above_zero(cells, value, "a burst size")?;
         }
         "max_cdv" | "cdvt" => {
-            t.max_cdv = number(value, u32::MAX - 1, "number of microseconds")?;
+            t.max_cdv = micros(value.at, value.text)?;
+        }
+        "pcr0_cdvt" | "scr_cdvt" => {
+            let cbr = t.category == Some(ServiceCategory::Cbr);
+            if cbr != (name == "pcr0_cdvt") {
+                let text = "cbr has pcr0_cdvt, beside pcr0; rt-vbr and nrt-vbr have scr_cdvt";
+                return error(word.at, text);
+            }
+            t.second_cdv = micros(value.at, value.text)?;
         }
         "tagging" => t.tagging = answer(value)?,
         "frame_discard" => t.frame_discard = Some(answer(value)?),
@@ -539,6 +594,8 @@ mod tests {
             "cbr,aal5:max_pcr=1000,pcr0=800,tagging=true",
             "rt-vbr,aal5:max_pcr=50000,scr0=10000,mbs=200,sdu=9188,tagging=true,frame_discard=false",
             "ubr,aal5:max_pcr=1000,min_pcr=100,frame_discard=true",
+            "cbr,aal5:max_pcr=1000,pcr0=800,max_cdv=0.5,pcr0_cdvt=12.125",
+            "nrt-vbr,aal5:max_pcr=1000,scr=800,mbs=2,max_cdv=250,scr_cdvt=0.001",
         ] {
             assert_eq!(parse(text).to_string(), text);
         }
@@ -580,6 +637,13 @@ mod tests {
             ("vbr:scr=9,scr0=5", 10),
             ("vbr:scr0=max", 9),
             ("cbr:tagging=yes", 12),
+            ("cbr:cdvt=0.1234", 9),
+            ("cbr:cdvt=1.", 9),
+            ("cbr:cdvt=.5", 9),
+            ("cbr:cdvt=1.x", 9),
+            ("cbr:cdvt=4294967295", 9),
+            ("cbr:pcr0=1,scr_cdvt=5", 11),
+            ("vbr:scr=1,pcr0_cdvt=5", 10),
             ("cbr:frame_discard=", 18),
         ] {
             assert_eq!(text.parse::<Qos>().unwrap_err().at, at, "{text}");
@@ -588,7 +652,8 @@ mod tests {
 
     fn direction() -> impl Strategy<Value = TrafficParams> {
         let rates = (proptest::option::of(0..900_000_u32), [0..9_u32, 0..9, 0..9]);
-        let sizes = (0..9_u32, 0..9_u32, any::<u16>());
+        let times = [0..9_000_u64, 0..9_000].map(|nanos| nanos.prop_map(Duration::from_nanos));
+        let sizes = (0..9_u32, times, any::<u16>());
         let words = (any::<[bool; 2]>(), any::<Option<bool>>());
         (0..7_usize, rates, sizes, words).prop_map(|(class, rates, sizes, words)| {
             let classes = ["cbr", "rt-vbr", "nrt-vbr", "abr", "gfr", "ubr", "none"];
@@ -596,7 +661,7 @@ mod tests {
                 return TrafficParams::none();
             };
             let (max_pcr, [pcr0, min_pcr, scr]) = rates;
-            let (mbs, max_cdv, max_sdu) = sizes;
+            let (mbs, [max_cdv, second_cdv], max_sdu) = sizes;
             let ([clp0, tagging], frame_discard) = words;
             TrafficParams {
                 category: Some(category),
@@ -609,6 +674,7 @@ mod tests {
                 clp0: clp0 && scr > 0,
                 tagging,
                 max_cdv,
+                second_cdv,
                 max_sdu,
                 frame_discard,
             }

@@ -119,6 +119,9 @@ fn cells_that_wait_for_others_need_a_tolerance_of_one_cell_time_for_each_class_b
         (of_cbr, "2832", true),
         (of_vbr, "2832", false),
         (of_vbr, "5664", true),
+        // Each bucket has its tolerance: that of the peak rate does not help the other one, nor the reverse.
+        (of_vbr, "5664 --scr-cdvt 5664", true),
+        (of_vbr, "2832 --scr-cdvt 5664", false),
     ];
     for (which, tolerance, expected) in cases {
         let Some((conforms, line)) = judged(&file, &format!("{which} {tolerance}")) else {

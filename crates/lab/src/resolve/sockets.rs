@@ -250,7 +250,7 @@ fn speakable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diag
         let text = "no version of the UNI can say frame_discard=false in a call";
         d.warning(given.at, text);
     }
-    if any(|t| t.max_cdv > 0) {
+    if any(|t| !t.tightest_cdv().is_zero()) {
         let text = "a call does not tell its tolerance: policers use 'cdvt' of the link";
         d.warning(given.at, text);
     }

@@ -141,13 +141,20 @@ pub fn burst_tolerance(pcr: u32, scr: u32, mbs: u32) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// The tolerance of a contract.
+/// The tolerances of a contract: of the peak rate, and of the second bucket. `unsaid` is used for the peak rate if the
+/// contract does not give its tolerance; the second bucket has that of the peak rate unless it has its own.
+#[must_use]
+pub fn tolerances(traffic: &TrafficParams, unsaid: Duration) -> [Duration; 2] {
+    let given = |own: Duration, usual| if own.is_zero() { usual } else { own };
+    let peak = given(traffic.max_cdv, unsaid);
+    [peak, given(traffic.second_cdv, peak)]
+}
+
+/// The tolerance that a sender keeps, which shapes to all rates of its contract: the smaller one.
 #[must_use]
 pub fn cdvt(traffic: &TrafficParams) -> Duration {
-    match traffic.max_cdv {
-        0 => DEFAULT_CDVT,
-        micros => Duration::from_micros(micros.into()),
-    }
+    let [peak, second] = tolerances(traffic, DEFAULT_CDVT);
+    peak.min(second)
 }
 
 /// What a switch polices.
@@ -207,17 +214,14 @@ pub struct Policer {
 impl Policer {
     /// A policer for a contract, after its [conformance definition](aerostat_wire::Conformance); `None` if there is
     /// nothing to police: no peak rate, no contract of CBR or VBR unless `what` is all, ABR, GFR. The cell delay
-    /// variation tolerance is that of the contract; `unsaid` is used if the contract does not give a tolerance.
+    /// variation tolerances are those of the contract, see [`tolerances`] for `unsaid`.
     ///
     /// UBR.2 permits the network to tag any cell. Here every cell that conforms to the peak rate is tagged.
     #[must_use]
     pub fn new(traffic: &TrafficParams, what: Policing, unsaid: Duration) -> Option<Self> {
         use Conformance::{Cbr1, Cbr2, Cbr3, Ubr1, Ubr2, Vbr1, Vbr2, Vbr3};
         let pcr = traffic.peak()?;
-        let tolerance = match traffic.max_cdv {
-            0 => unsaid,
-            _ => cdvt(traffic),
-        };
+        let [tolerance, of_second] = tolerances(traffic, unsaid);
         let conformance = traffic.conformance()?;
         let best_effort = matches!(conformance, Ubr1 | Ubr2);
         if what.is_off() || best_effort && what != Policing::All {
@@ -225,10 +229,10 @@ impl Policer {
         }
         let second = match conformance {
             Cbr1 | Ubr1 | Ubr2 => None,
-            Cbr2 | Cbr3 => Some(Gcra::new(traffic.pcr0, tolerance)),
+            Cbr2 | Cbr3 => Some(Gcra::new(traffic.pcr0, of_second)),
             Vbr1 | Vbr2 | Vbr3 => (traffic.scr > 0).then(|| {
                 let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
-                Gcra::new(traffic.scr, burst + tolerance)
+                Gcra::new(traffic.scr, burst + of_second)
             }),
         };
         Some(Self {
@@ -329,7 +333,7 @@ mod tests {
             max_pcr: Some(100_000),
             scr: 10_000,
             mbs: 5,
-            max_cdv: 1,
+            max_cdv: Duration::from_micros(1),
             ..TrafficParams::none()
         };
         let run = |tag| {

@@ -51,9 +51,9 @@ impl Shaper {
     #[must_use]
     pub fn new(traffic: &TrafficParams) -> Option<Self> {
         let tolerance = cdvt(traffic);
-        let late = match traffic.max_cdv {
-            0 => tolerance.max(LATE_CDVT),
-            _ => tolerance,
+        let late = match traffic.tightest_cdv().is_zero() {
+            true => tolerance.max(LATE_CDVT),
+            false => tolerance,
         };
         Self::of(traffic, tolerance, late)
     }

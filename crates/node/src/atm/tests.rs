@@ -359,7 +359,7 @@ fn local_labels_reach_the_control_plane_both_ways() {
 fn policing_discards_what_exceeds_the_contract() {
     let mut f = fabric(2);
     let traffic = TrafficParams {
-        max_cdv: 1,
+        max_cdv: Duration::from_micros(1),
         ..TrafficParams::cbr(10_000, 0)
     };
     let (from, to) = (PortVc::new(0, vc(60)), PortVc::new(1, vc(60)));

@@ -112,8 +112,10 @@ impl Pvc {
 /// of its MIB.
 fn descriptor(traffic: &TrafficParams, line: u32) -> (u32, [u32; 5]) {
     let pcr = traffic.max_pcr.unwrap_or(line);
-    // The objects have units of a tenth of a microsecond.
-    let cdvt = traffic.max_cdv.saturating_mul(10);
+    // The objects have units of a tenth of a microsecond, rounded down: who keeps the told tolerance conforms. A
+    // descriptor has one tolerance, so a contract with two tells the smaller one.
+    let nanos = traffic.tightest_cdv().as_nanos() / 100;
+    let cdvt = u32::try_from(nanos).unwrap_or(u32::MAX);
     match traffic.category {
         None => (mib::NO_DESCRIPTOR, [0; 5]),
         Some(ServiceCategory::RtVbr | ServiceCategory::NrtVbr) => {

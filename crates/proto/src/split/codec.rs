@@ -592,6 +592,7 @@ split_record!(TrafficParams {
     clp0,
     tagging,
     max_cdv,
+    second_cdv,
     max_sdu,
     frame_discard
 });

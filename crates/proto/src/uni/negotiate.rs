@@ -143,7 +143,7 @@ impl SetupInfo {
         let mut qos = convert::qos(traffic, bearer.as_ref(), None);
         for (new, old) in [(&mut qos.tx, &self.qos.tx), (&mut qos.rx, &self.qos.rx)] {
             new.max_sdu = old.max_sdu;
-            new.max_cdv = old.max_cdv;
+            (new.max_cdv, new.second_cdv) = (old.max_cdv, old.second_cdv);
             if new.category != Some(ServiceCategory::Abr) {
                 new.min_pcr = old.min_pcr;
             }

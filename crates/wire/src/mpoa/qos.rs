@@ -5,7 +5,7 @@
 //! entry    := filter tx=rates rx=rates|rx=tx
 //! filter   := [source[:port]] destination[:port] [protocol]
 //! protocol := udp | tcp | icmp | any | number            any and 0: any protocol
-//! rates    := pcr,sdu | pcr,max_cdv,sdu | contract        cells/s, microseconds, octets
+//! rates    := pcr,sdu | pcr,max_cdv,sdu | contract        cells/s, microseconds (0.5), octets
 //! contract := class:param{,param}                         as in qos(7): cbr, rt-vbr or nrt-vbr, with max_pcr and sdu
 //! ```
 //!
@@ -14,7 +14,7 @@
 //! (Tampere thesis, 1999), Figures 6.1 to 6.3, for the order of the fields.
 
 use crate::ipv4::{self, Ipv4View};
-use crate::qos_text::{QosError, error};
+use crate::qos_text::{QosError, error, micros, micros_text};
 use crate::{Qos, ServiceCategory, TrafficParams};
 use core::fmt;
 use core::net::Ipv4Addr;
@@ -160,7 +160,7 @@ impl fmt::Display for QosEntry {
                 ..TrafficParams::cbr(pcr, t.max_sdu)
             };
             match *t == plain {
-                true => format!("{pcr},{},{}", t.max_cdv, t.max_sdu),
+                true => format!("{pcr},{},{}", micros_text(t.max_cdv), t.max_sdu),
                 false => t.to_string(),
             }
         };
@@ -298,7 +298,7 @@ fn rates((at, list): Word<'_>) -> Result<TrafficParams, QosError> {
     let (pcr_at, sdu_at) = (pcr.0, sdu.0);
     let (pcr, cdv) = (
         number(pcr, MOST_CELLS, "rate in cells/s")?,
-        number(cdv, u32::MAX - 1, "number of microseconds")?,
+        micros(cdv.0, cdv.1)?,
     );
     let sdu = number(sdu, 65535, "number of octets")?;
     if pcr == 0 {
@@ -346,6 +346,7 @@ fn number((at, word): Word<'_>, most: u32, what: &str) -> Result<u32, QosError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::time::Duration;
     use proptest::prelude::*;
 
     fn entry(text: &str) -> QosEntry {
@@ -361,7 +362,10 @@ mod tests {
         assert_eq!(old.qos, Qos::cbr(80_000, 1600));
         assert_eq!(old.to_string(), "130.230.54.146 tx=80000,0,1600 rx=tx");
         let uneven = entry("10.0.0.9 tx=100,50,1600 rx=200,9192");
-        assert_eq!((uneven.qos.tx.max_cdv, uneven.qos.rx.max_cdv), (50, 0));
+        assert_eq!(
+            (uneven.qos.tx.max_cdv, uneven.qos.rx.max_cdv),
+            (Duration::from_micros(50), Duration::ZERO)
+        );
         assert_eq!(uneven.to_string(), "10.0.0.9 tx=100,50,1600 rx=200,0,9192");
     }
 
@@ -470,11 +474,11 @@ mod tests {
         fn round_trip(
             filter in any_filter(),
             pcr in 1..=MOST_CELLS,
-            cdv in 0..u32::MAX,
+            cdv in 0..u64::from(u32::MAX) * 1000,
             sdu in 1..=u16::MAX,
             even: bool,
         ) {
-            let tx = TrafficParams { max_cdv: cdv, ..TrafficParams::cbr(pcr, sdu) };
+            let tx = TrafficParams { max_cdv: Duration::from_nanos(cdv), ..TrafficParams::cbr(pcr, sdu) };
             let rx = if even { tx } else { TrafficParams::cbr(1, 48) };
             let entry = QosEntry { filter, qos: Qos { tx, rx } };
             prop_assert_eq!(entry.to_string().parse(), Ok(entry));

@@ -8,6 +8,7 @@ use super::fields::Fields;
 use super::ie::{Aal, Ie};
 use super::version::Version;
 use crate::qos::{Qos, ServiceCategory, TrafficParams};
+use core::time::Duration;
 
 /// Peak cell rate that stands for "line rate": OC-3, 353207 cells/s, as linux-atm announces it.
 pub const LINE_RATE: u32 = 353_207;
@@ -276,7 +277,8 @@ fn direction(f: &Fields, category: ServiceCategory, back: u8, max_sdu: u16) -> T
         mbs: either(0xb0, 0xa0).unwrap_or(0),
         clp0: scr > 0 && !f.has(0x90 + back),
         tagging: false,
-        max_cdv: 0,
+        max_cdv: Duration::ZERO,
+        second_cdv: Duration::ZERO,
         max_sdu,
         frame_discard: None,
     }

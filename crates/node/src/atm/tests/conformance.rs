@@ -129,15 +129,20 @@ struct Reference {
 impl Reference {
     fn new(traffic: &TrafficParams, conformance: Conformance) -> Self {
         use Conformance::{Cbr1, Cbr2, Cbr3, Ubr1, Ubr2, Vbr1, Vbr2, Vbr3};
-        let tolerance = i128::from(traffic.max_cdv) * 1000;
+        let nanos = |time: Duration| time.as_nanos() as i128;
+        let tolerance = nanos(traffic.max_cdv);
+        let of_second = match nanos(traffic.second_cdv) {
+            0 => tolerance,
+            own => own,
+        };
         let pcr = traffic.max_pcr.unwrap();
         let second = match conformance {
             Cbr1 | Ubr1 | Ubr2 => None,
-            Cbr2 | Cbr3 => Some(Bucket::new(traffic.pcr0, tolerance)),
+            Cbr2 | Cbr3 => Some(Bucket::new(traffic.pcr0, of_second)),
             Vbr1 | Vbr2 | Vbr3 => {
                 let [pcr, scr, mbs] = [pcr, traffic.scr, traffic.mbs].map(i128::from);
                 let burst = (mbs - 1) * 1_000_000_000 * (pcr - scr) / (pcr * scr);
-                Some(Bucket::new(traffic.scr, burst + tolerance))
+                Some(Bucket::new(traffic.scr, burst + of_second))
             }
         };
         Self {
@@ -176,10 +181,31 @@ impl Reference {
     }
 }
 
-fn contracts() -> [(TrafficParams, Conformance); 8] {
+/// The contracts of all conformance definitions, and those with two buckets once more with tolerances of their own:
+/// below that of the peak rate, above it, and both with a part of a microsecond.
+fn contracts() -> Vec<(TrafficParams, Conformance)> {
+    let mut all = one_tolerance().to_vec();
+    let two = one_tolerance()
+        .into_iter()
+        .filter(|(traffic, _)| traffic.pcr0 > 0 || traffic.scr > 0);
+    for (traffic, conformance) in two {
+        for (peak, second) in [(40_000, 7), (40_000, 61_003), (333, 250_999)] {
+            let [max_cdv, second_cdv] = [peak, second].map(Duration::from_nanos);
+            let own = TrafficParams {
+                max_cdv,
+                second_cdv,
+                ..traffic
+            };
+            all.push((own, conformance));
+        }
+    }
+    all
+}
+
+fn one_tolerance() -> [(TrafficParams, Conformance); 8] {
     use Conformance::{Cbr1, Cbr2, Cbr3, Ubr1, Ubr2, Vbr1, Vbr2, Vbr3};
     let cbr = TrafficParams {
-        max_cdv: 40,
+        max_cdv: Duration::from_micros(40),
         ..TrafficParams::cbr(90_000, 0)
     };
     let pair = TrafficParams {
@@ -323,7 +349,7 @@ fn a_refused_cell_fills_no_bucket() {
         category: Some(ServiceCategory::NrtVbr),
         scr: 1000,
         mbs: 1,
-        max_cdv: 1,
+        max_cdv: Duration::from_micros(1),
         ..TrafficParams::cbr(100_000, 0)
     };
     let mut policer = Policer::new(&contract, Policing::Guaranteed, Duration::ZERO).unwrap();

@@ -66,7 +66,7 @@ fn cells_at_line_rate_pass_as_often_as_the_algorithm_says() {
         (1, 1_000_000, 4096),
     ] {
         let contract = TrafficParams {
-            max_cdv: cdv,
+            max_cdv: Duration::from_micros(cdv),
             ..TrafficParams::cbr(pcr, 0)
         };
         let mut fabric = policed(contract, CellRate::OC3);
@@ -135,8 +135,13 @@ proptest! {
         arrivals in proptest::collection::vec((1_usize..20_000, 0_u64..30_000), 1..40),
         (noise, turns) in any::<(bool, bool)>(),
         late in 0_u64..5000,
+        second in 0_u64..3000,
     ) {
-        let contract = TrafficParams { max_cdv: 1, ..match burst {
+        let contract = TrafficParams {
+            max_cdv: Duration::from_micros(1),
+            // Below the tolerance of the peak rate, above it, or not given.
+            second_cdv: Duration::from_nanos(second),
+            ..match burst {
             Some((part, mbs)) => vbr(pcr, (pcr / part).max(1), mbs),
             None => TrafficParams::cbr(pcr, 0),
         }};
@@ -179,7 +184,7 @@ proptest! {
         cdv in 1_u32..500,
         pdus in proptest::collection::vec((1_usize..4000, 0_u64..3000), 1..20),
     ) {
-        let contract = TrafficParams { max_cdv: cdv, ..TrafficParams::cbr(pcr, 0) };
+        let contract = TrafficParams { max_cdv: Duration::from_micros(cdv.into()), ..TrafficParams::cbr(pcr, 0) };
         let mut whole = policed(contract, CellRate::OC3);
         let mut single = Policer::new(&contract, true.into(), DEFAULT_CDVT).unwrap();
         let mut line = Arrivals::new(CellRate::OC3);

@@ -13,7 +13,7 @@ fn cbr(pcr: u32, cdvt_us: u32) -> TrafficParams {
     TrafficParams {
         category: Some(ServiceCategory::Cbr),
         max_pcr: Some(pcr),
-        max_cdv: cdvt_us,
+        max_cdv: Duration::from_micros(cdvt_us.into()),
         ..TrafficParams::none()
     }
 }

@@ -148,7 +148,7 @@ fn a_policer_cuts_a_train_where_it_cuts_its_pdus() {
         run.timed(timing)
     });
     let traffic = TrafficParams {
-        max_cdv: 1,
+        max_cdv: Duration::from_micros(1),
         ..TrafficParams::cbr(5_000_000, 0)
     };
     let alone = passes(timed.collect(), traffic, true);

@@ -13,7 +13,7 @@ fn cbr(pcr: u32) -> TrafficParams {
     TrafficParams {
         category: Some(ServiceCategory::Cbr),
         max_pcr: Some(pcr),
-        max_cdv: 250,
+        max_cdv: Duration::from_micros(250),
         ..TrafficParams::ubr(0)
     }
 }

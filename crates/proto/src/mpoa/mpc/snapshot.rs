@@ -8,6 +8,7 @@ use super::ingress::{Binding, IngressState};
 use crate::split::SeatCounters;
 use crate::{Cause, Instant};
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
+use aerostat_wire::qos_text::micros_text;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
 use core::fmt::Write as _;
 use core::net::{IpAddr, Ipv4Addr};
@@ -358,6 +359,7 @@ fn qos_line(text: &mut String, traffic: &TrafficParams) {
         ..
     } = traffic;
     let max_pcr = max_pcr.unwrap_or(0);
+    let max_cdv = micros_text(*max_cdv);
     let _ = writeln!(
         text,
         "     {max_pcr:<7} {:<7} {min_pcr:<7} {max_cdv:<7} {max_sdu:<7}",

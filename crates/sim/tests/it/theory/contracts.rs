@@ -90,7 +90,7 @@ fn passed(increment_us: u32, cdvt_us: u32, gaps: impl Iterator<Item = Duration>)
         PortVc::new(1, Vc::new(0, 100)),
     );
     let mut traffic = TrafficParams::cbr(1_000_000 / increment_us, 0);
-    traffic.max_cdv = cdvt_us;
+    traffic.max_cdv = Duration::from_micros(cdvt_us.into());
     let connect = FabricOp::Connect {
         from,
         to,
