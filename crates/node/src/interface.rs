@@ -99,6 +99,7 @@ pub enum Phase {
 
 /// Inputs of [`Interface`].
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "lives on the stack for one move")]
 pub enum Input<'a> {
     /// Establish the link and keep it up.
     Start,

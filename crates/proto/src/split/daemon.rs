@@ -101,6 +101,7 @@ pub struct Numbered<M> {
 
 /// Input of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "lives on the stack for one move")]
 pub enum ProcessInput<M> {
     /// A frame of the lab's process.
     Frame(Numbered<ToDaemon<M>>),
@@ -110,6 +111,7 @@ pub enum ProcessInput<M> {
 
 /// Output of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "lives on the stack for one move")]
 pub enum ProcessOutput<M> {
     /// A frame for the lab's process.
     Frame(Numbered<FromDaemon<M>>),

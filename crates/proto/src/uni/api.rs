@@ -454,6 +454,7 @@ impl Restart {
 
 /// Inputs of [`super::Uni`].
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "lives on the stack for one move")]
 pub enum Input<'a> {
     /// The link delivered a message.
     SaalData(&'a [u8]),

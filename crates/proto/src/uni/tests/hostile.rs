@@ -123,6 +123,7 @@ fn request() -> impl Strategy<Value = Request> {
 }
 
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a few in a test")]
 enum Event {
     Peer(Vec<u8>),
     Owner(Request),
