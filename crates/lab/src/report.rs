@@ -3,7 +3,7 @@
 use crate::circuits::{Circuits, Network};
 use crate::dialogues::Dialogue;
 use crate::event::Names;
-use crate::model::{Lab, NodeId};
+use crate::model::{Lab, NodeId, NodeKind, Queues};
 use crate::occupancy::Sample;
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::AppResult;
@@ -44,10 +44,23 @@ pub struct RunReport {
 pub type NodeState = (String, Vec<(&'static str, Vec<Table>)>);
 
 /// Kinds of state that the report shows of each node.
-pub const SHOWN: [&str; 15] = [
+pub const SHOWN: [&str; 16] = [
     "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "qos", "mps", "clip", "nhrp",
-    "sockets", "bridge", "cpu",
+    "sockets", "bridge", "cpu", "queue",
 ];
+
+/// True if a kind of state belongs to the results of a node. Queues do at switches whose queues or paths the lab file
+/// sets, since every switch has queues, and many of them.
+fn belongs(lab: &Lab, id: NodeId, what: &str) -> bool {
+    let NodeKind::Switch(switch) = &lab.node(id).kind else {
+        return true;
+    };
+    what != "queue"
+        || switch.ports.iter().any(|port| {
+            let link = lab.link(port.link);
+            Queues::at(switch, link) != Queues::default() || !link.tunnels.is_empty()
+        })
+}
 
 /// Names of events about a bound that refuses something.
 const LIMITS: [&str; 5] = [
@@ -109,6 +122,7 @@ pub fn nodes(lab: &Lab, network: &impl Network) -> Vec<NodeState> {
     let nodes = lab.nodes().map(|(id, node)| {
         let known = SHOWN
             .iter()
+            .filter(|what| belongs(lab, id, what))
             .filter_map(|what| Some((*what, tables(id, what)?)));
         (node.name.clone(), known.collect())
     });

@@ -309,3 +309,28 @@ fn early_discard_brings_more_than_partial_discard_and_this_more_than_single_cell
         }
     }
 }
+
+/// A run has the queues, buffers and shaped paths of switches whose lab file sets them, and of no others.
+#[test]
+fn results_have_shaped_paths_and_shared_buffers() {
+    let nodes = |lab: &str| -> Value {
+        let args = ["-q", "-o", "json", "--until", "510ms"];
+        let ran = run(&[&["run", &shipped(lab)][..], &args].concat());
+        let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+        document["nodes"].clone()
+    };
+    let tunnel = nodes("tunnel");
+    let queue = &tunnel["s1"]["queue"];
+    let path = &queue["tunnels"][0];
+    assert_eq!(
+        (&path["vpi"], &path["pcr_cps"]),
+        (&5.into(), &20_000.into())
+    );
+    // Half a second at 20 000 cells/s.
+    let cells = path["cells_out"].as_u64().expect("a number");
+    assert!(cells.abs_diff(10_000) <= 3, "{path}");
+    assert_eq!(queue["buffers"][1]["buffer"], "best effort");
+    let usual = nodes("two-hosts");
+    let mut usual = usual.as_object().expect("nodes").values();
+    assert!(usual.len() > 2 && usual.all(|node| node.get("queue").is_none()));
+}
