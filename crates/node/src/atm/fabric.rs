@@ -148,6 +148,8 @@ struct Port {
     up: bool,
     /// Cell delay variation tolerance of contracts that do not give a tolerance.
     tolerance: Duration,
+    /// The same for all contracts: cells come from inside the network.
+    inside: bool,
 }
 
 /// The destination of cells that came in.
@@ -243,6 +245,7 @@ impl Fabric {
             counters: CellCounters::default(),
             up: true,
             tolerance: DEFAULT_CDVT,
+            inside: false,
         });
         self.ports.len() as u16 - 1
     }
@@ -252,6 +255,14 @@ impl Fabric {
     pub fn tolerate(&mut self, port: u16, tolerance: Duration) {
         if let Some(port) = self.ports.get_mut(usize::from(port)) {
             port.tolerance = tolerance;
+        }
+    }
+
+    /// Makes the tolerance of a port hold for all contracts of connections that are opened later: their own ones hold
+    /// where cells enter the network, and queues on the way to this port have changed the distances of cells.
+    pub fn inside(&mut self, port: u16) {
+        if let Some(port) = self.ports.get_mut(usize::from(port)) {
+            port.inside = true;
         }
     }
 
@@ -440,6 +451,12 @@ impl Fabric {
 
     fn policer(&self, from: PortVc, traffic: &TrafficParams, what: Policing) -> Option<Policer> {
         let port = self.ports.get(usize::from(from.port))?;
+        let own = TrafficParams {
+            max_cdv: Duration::ZERO,
+            second_cdv: Duration::ZERO,
+            ..*traffic
+        };
+        let traffic = if port.inside { &own } else { traffic };
         Policer::new(traffic, what, port.tolerance)
     }
 

@@ -293,6 +293,9 @@ impl<R: RouteSelect> Switch<R> {
                 output.shape_path(*path);
             }
         }
+        if config.kind == PortKind::Trunk {
+            self.fabric.inside(port);
+        }
         let channel = PortVc::new(port, Vc::SIGNALLING);
         let opened = self.fabric.open_local(channel, SIGNALLING);
         debug_assert!(opened.is_ok(), "a new port has no labels in use");

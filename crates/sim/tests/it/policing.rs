@@ -56,3 +56,55 @@ fn many_contracts_that_are_kept_lose_nothing_behind_any_number_of_switches() {
         }
     }
 }
+
+/// Three hosts' worth of contracts with no tolerance to speak of. They hold where cells enter the network; between the
+/// switches, where queues have changed the distances of cells, the tolerance of the link counts.
+#[test]
+fn the_tolerance_of_a_contract_holds_where_cells_enter_the_network() {
+    let text = |cdvt: &str| {
+        let mut text = format!(
+            "
+switches: {{ s1: {{ police: true }}, s2: {{}} }}
+links: [[s1, s2, {{ police: true, cdvt: {cdvt} }}]]
+clip: {{ w: {{ subnet: 10.7.0.0/24 }} }}
+hosts:
+  y: {{ on: s2, elan: w, ip: 10.7.0.9, sockets: [{{ vc: 0.50, listen: sink, name: a }}, {{ vc: 0.51, listen: sink, name: b }}, {{ vc: 0.52, listen: sink, name: c }}] }}
+"
+        );
+        let mut pvcs = String::from("pvcs:\n");
+        for n in 0..3 {
+            let (vc, rate) = (format!("0.{}", 50 + n), 100 + n);
+            text += &format!(
+                "  x{n}: {{ on: s1, elan: w, ip: 10.7.0.{}, sockets: [{{ vc: {vc}, name: p, size: 1000, pdus: 200, rate: {rate}pps, start: 1s }}] }}\n",
+                n + 1
+            );
+            pvcs += &format!(
+                "  - {{ from: x{n}, vc: {vc}, to: y, qos: 'cbr:pcr={},cdvt=0.1' }}\n",
+                30_000 + 1000 * n
+            );
+        }
+        format!("{text}{pvcs}until: 4s\n")
+    };
+    for (cdvt, discards) in [("10ms", false), ("0us", true)] {
+        let lab = aerostat_lab::parse("policing.atm.yml", &text(cdvt), &[]);
+        let lab = lab.unwrap_or_else(|wrong| panic!("{wrong}")).lab;
+        let end = lab.end();
+        let switches: Vec<_> = lab.switches().map(|(id, ..)| id).collect();
+        let mut bench = Bench::new(lab, 1);
+        bench.run(end);
+        let policed = switches.iter().map(|id| {
+            let node = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
+            let switch = node.as_switch().expect("a switch");
+            switch
+                .permanent()
+                .map(|info| info.policed[0] + info.policed[1])
+                .sum::<u64>()
+        });
+        let policed: Vec<u64> = policed.collect();
+        assert_eq!(
+            (policed[0], policed[1] > 0),
+            (0, discards),
+            "{cdvt}: {policed:?}"
+        );
+    }
+}
