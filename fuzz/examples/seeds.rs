@@ -229,7 +229,7 @@ fn decode() {
     seeds.write(16);
 }
 
-/// Packets of pseudowires in each mode, behind labels and behind headers of L2TPv3.
+/// Packets of pseudowires in each mode, behind labels and behind headers of L2TPv3; PDUs of ATP; tagged frames.
 fn pseudowires(seeds: &mut Seeds) {
     let cell = [&[0, 0, 6, 0x42][..], &[0x6a; 48]].concat();
     let short = [&[5, 9, 0, 7][..], b"Hello"].concat();
@@ -253,6 +253,14 @@ fn pseudowires(seeds: &mut Seeds) {
     }
     for pdu in [&[0x80, 0, 0, 5, 7][..], &[0x40, 0, 0, 5]] {
         seeds.add("atp", pdu);
+    }
+    // A tag, a priority tag in front of another tag, and a reserved VID.
+    for rest in [
+        &[0x81, 0, 0xb0, 0x14, 8, 0, 7][..],
+        &[0x81, 0, 0x60, 0, 0x81, 0, 0, 0x14, 8, 0],
+        &[0x81, 0, 0x0f, 0xff, 8, 0],
+    ] {
+        seeds.add("vlan", &[&[0xff; 12][..], rest].concat());
     }
 }
 

@@ -17,10 +17,11 @@ use aerostat_wire::nhrp::{self, Packet, ProtocolAddress};
 use aerostat_wire::oam::{self, LoopbackPoint, Oam, OamFlow};
 use aerostat_wire::pseudowire::{self, Aal5Packet, ControlWord};
 use aerostat_wire::q2931::{Element, Message, Version, convert, ie};
+use aerostat_wire::vlan as tags;
 use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, SscopPdu, TrafficParams};
 
 /// Names and decoders, in the order of the first octet.
-pub const DECODERS: [(&str, fn(&[u8])); 18] = [
+pub const DECODERS: [(&str, fn(&[u8])); 19] = [
     ("cell", cell),
     ("oam", oam),
     ("cells", cells),
@@ -39,6 +40,7 @@ pub const DECODERS: [(&str, fn(&[u8])); 18] = [
     ("pseudowire", pseudowire),
     ("l2tp", l2tp),
     ("atp", atp),
+    ("vlan", vlan),
 ];
 
 /// Runs one input.
@@ -349,6 +351,20 @@ fn text(octets: &[u8]) {
     }
     if let Ok(mac) = text.parse::<MacAddr>() {
         assert_eq!(mac.to_string().parse().ok(), Some(mac));
+    }
+}
+
+/// Tags of an Ethernet frame, from the outer one inwards: each goes back to where it was.
+fn vlan(octets: &[u8]) {
+    let mut frame = octets.to_vec();
+    let before = frame.clone();
+    if let Ok(Some(tag)) = tags::remove(&mut frame) {
+        let inner = frame.clone();
+        tag.insert(&mut frame);
+        assert_eq!(frame, before);
+        vlan(&inner);
+    } else {
+        assert_eq!(frame, before);
     }
 }
 

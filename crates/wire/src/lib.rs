@@ -11,6 +11,7 @@
 //! | signalling | [`sscop`], [`q2931`]; [`qos`], [`sap`], [`blli`] describe calls; [`ilmi`] registers addresses |
 //! | traffic contracts | [`qos`], [`contract`] |
 //! | LAN Emulation, Classical IP | [`lane`], [`atmarp`] |
+//! | Ethernet behind LAN Emulation | [`vlan`] |
 //! | a transport protocol for native ATM | [`atp`] |
 //! | NHRP and MPOA | [`nhrp`], [`mpoa`] |
 //! | IP, as far as shortcuts need it | [`ipv4`], [`ipv6`], [`prefix`] |
@@ -81,6 +82,7 @@ pub mod sap_text;
 pub mod sscop;
 pub mod summary;
 pub mod vc;
+pub mod vlan;
 
 pub use addr::{AtmAddress, MacAddr};
 pub use blli::Blli;

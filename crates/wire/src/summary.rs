@@ -14,7 +14,7 @@ use crate::llc::LlcSnap;
 use crate::mpoa::{self, Tag};
 use crate::nhrp::{self, Body, Packet, ProtocolAddress};
 use crate::q2931::{Decoded, Ie, Message, id};
-use crate::{DecodeError, MacAddr, Reader, SscopPdu, Vc};
+use crate::{DecodeError, MacAddr, Reader, SscopPdu, Vc, vlan};
 use core::fmt::{self, Write as _};
 
 /// The summary of an SDU.
@@ -355,20 +355,28 @@ fn protocol(address: &ProtocolAddress) -> String {
 /// An Ethernet frame without FCS.
 fn ethernet(frame: &[u8]) -> String {
     let mut reader = Reader::new(frame);
-    let mut header = || -> Result<(MacAddr, MacAddr, u16), DecodeError> {
+    let mut header = || -> Result<(MacAddr, MacAddr, Option<vlan::Tag>, u16), DecodeError> {
         let destination = MacAddr(reader.array("destination MAC")?);
         let source = MacAddr(reader.array("source MAC")?);
-        Ok((destination, source, reader.u16("type/length")?))
+        let tag = vlan::Tag::decode(frame)?;
+        if tag.is_some() {
+            reader.take("VLAN tag", vlan::TAG_LEN)?;
+        }
+        Ok((destination, source, tag, reader.u16("type/length")?))
     };
     match header() {
-        Ok((destination, source, kind)) => {
+        Ok((destination, source, tag, kind)) => {
             let payload = reader.rest();
             let inner = match kind {
                 0x0800 => ip(payload),
                 0x0806 => arp(payload),
                 _ => format!("type {kind:#06x} {} octets", payload.len()),
             };
-            format!("Ethernet {source} → {destination} {inner}")
+            let tag = match tag {
+                Some(tag) => format!("VLAN {} priority {} ", tag.vid, tag.pcp),
+                None => String::new(),
+            };
+            format!("Ethernet {source} → {destination} {tag}{inner}")
         }
         Err(error) => format!("bad: {error}"),
     }

@@ -127,6 +127,17 @@ fn lan_emulation() {
                 .into()
         )
     );
+    let tagged = arp.replacen("0806", "8100 a014 0806", 1);
+    assert_eq!(
+        line(DATA, &DataFrame::encode(3, &unhex(&tagged))).1,
+        "Ethernet 02:00:00:00:00:31 → ff:ff:ff:ff:ff:ff VLAN 20 priority 5 \
+         ARP who has 10.1.0.20, tell 10.1.0.10 (LECID 3)"
+    );
+    let reserved = arp.replacen("0806", "8100 0fff 0806", 1);
+    assert_eq!(
+        line(DATA, &DataFrame::encode(3, &unhex(&reserved))).1,
+        "bad: VID at offset 14: bad value 0xfff (LECID 3)"
+    );
 }
 
 /// A resolution and what follows. All packets of the file but the last are without LLC header.
