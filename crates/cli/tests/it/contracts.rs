@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Three calls of a host that shapes, each with another kind of contract.
 const CALLS: &str = "
-switches: { s: { police: true } }
+switches: { s: { police: true, queues: { scheduler: weighted } } }
 clip: { w: { subnet: 10.7.0.0/24, server: y } }
 hosts:
   x:
