@@ -14,7 +14,7 @@ pub use past::{Life, Past};
 
 use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
-use aerostat_node::host::sockets::{Program, Role, State};
+use aerostat_node::host::sockets::{Figures, Outcome, Program, Role, State};
 use aerostat_node::ip::flow_stats::{Census, FlowStats, PathReport};
 use aerostat_node::ip::stats::Summary;
 use aerostat_proto::{Cause, Duration};
@@ -58,6 +58,8 @@ pub struct Dialogue {
     pub lost_by: BTreeMap<String, u64>,
     /// How the connection was cut off before the program had begun to write its last PDU.
     pub cut: Option<Cut>,
+    /// ATP at the end that writes these PDUs.
+    pub atp: Option<Figures>,
     /// The expectation of the lab file.
     pub expect: Option<Expect>,
 }
@@ -97,6 +99,9 @@ impl Dialogue {
             }
             None => {}
         }
+        if let Some(atp) = &self.atp {
+            return complaint_of(atp).map(|text| format!("program {name}: ATP: {text}"));
+        }
         let counts = [
             (lost, "lost"),
             (self.refused, "refused"),
@@ -115,6 +120,25 @@ impl Dialogue {
         Some(format!(
             "program {name}: of {offered} PDUs {wrong}{why}{cut}"
         ))
+    }
+}
+
+/// A warning about ATP; lost PDUs that it has repaired are no reason for one.
+fn complaint_of(atp: &Figures) -> Option<String> {
+    let open = atp.outcome == Outcome::Open;
+    let done = atp.left == 0 && (atp.sent.messages == 0 || !atp.sent.time.is_zero());
+    match atp.outcome {
+        Outcome::Complete => None,
+        Outcome::Open if done => None,
+        outcome => {
+            let why = if open {
+                "the run ended before the transfer".to_owned()
+            } else {
+                outcome.text()
+            };
+            let (given, all) = (atp.sent.octets, atp.sent.octets + atp.left);
+            Some(format!("{why}; {given} of {all} octets were given to it"))
+        }
     }
 }
 
@@ -194,6 +218,7 @@ impl Dialogue {
         }
         // The program writes all of its PDUs in each life.
         self.cut = later.cut;
+        self.atp = later.atp;
         for (place, pdus) in later.lost_by {
             *self.lost_by.entry(place).or_default() += pdus;
         }
@@ -243,6 +268,7 @@ impl<N: Network> Reader<'_, N> {
                 unwritten: tally.unwritten,
                 cause: tally.cause,
             }),
+            atp: tally.atp,
             expect: lab
                 .sockets_expect
                 .get(&(tally.node, tally.program))

@@ -446,8 +446,21 @@ section! {
         hold: Option<At<Time>>,
         /// Time from the end of a call to the next call; default: one call, which is repeated while it fails with a temporary cause.
         every: Option<At<Time>>,
+        /// ATP on its connections, at both ends: messages instead of single PDUs, with retransmission and a window.
+        atp: Option<AtpFile>,
         /// The failure that this program is expected to show: loss (of PDUs that it writes; also refused or late PDUs) or nothing (no PDU arrives); the failure is then no warning.
         expect: Option<At<ExpectText>>,
+    }
+}
+section! {
+    /// ATP of a program with an ATM socket.
+    AtpFile (keys::atp()) {
+        /// report (an ACK for each packet, a fixed timer, a window by CARD) or adaptive (cumulative ACKs, a timer from measured round trips); the same at both ends; default report.
+        profile: Option<At<AtpProfile>>,
+        /// Octets that it sends in all, in messages; default 0.
+        bytes: Option<At<Octets>>,
+        /// Octets of each message; the last one may be shorter; default: all octets in one message, or 1MiB if they are more.
+        message: Option<At<Octets>>,
     }
 }
 section! {

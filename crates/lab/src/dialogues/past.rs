@@ -6,7 +6,7 @@
 use crate::model::NodeId;
 use aerostat_node::atm::SocketId;
 use aerostat_node::host::Station;
-use aerostat_node::host::sockets::{ENDED, Fate, Program, Record, Role, State};
+use aerostat_node::host::sockets::{ENDED, Fate, Figures, Outcome, Program, Record, Role, State};
 use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_proto::Cause;
 use aerostat_wire::AtmAddress;
@@ -30,6 +30,8 @@ pub(super) struct Tally {
     /// PDUs of its own that the program has not begun to write.
     pub(super) unwritten: u64,
     pub(super) cause: Option<Cause>,
+    /// ATP at this end.
+    pub(super) atp: Option<Figures>,
 }
 
 impl Tally {
@@ -49,6 +51,7 @@ impl Tally {
             sent: record.sent.pdus,
             unwritten: record.unwritten(),
             cause: record.cause,
+            atp: record.atp(),
         }
     }
 
@@ -56,6 +59,9 @@ impl Tally {
     fn end(&mut self) {
         self.state = State::Ended;
         self.refused += std::mem::take(&mut self.waiting);
+        if let Some(atp) = self.atp.as_mut().filter(|atp| atp.outcome == Outcome::Open) {
+            atp.outcome = Outcome::Off;
+        }
     }
 }
 
@@ -154,6 +160,7 @@ mod tests {
             sent: 3,
             unwritten: 0,
             cause: None,
+            atp: None,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::model::TcpParams;
 use crate::parameter::Keys;
 use aerostat_node::ip::router::ArpParams;
 use aerostat_node::switch::{ConnectionQueue, PortParams, QueueParams};
+use aerostat_proto::atp::Params as AtpParams;
 use aerostat_proto::lane::{LecParams, Quotas, ServerParams};
 use aerostat_proto::mpoa::mps::{self, MpsParams};
 use aerostat_proto::mpoa::params::{MpcParams, MpcRanges};
@@ -56,6 +57,12 @@ pub(crate) fn les() -> Keys {
 
 pub(crate) fn arp() -> Keys {
     Keys::of(&ArpParams::DEFAULT)
+}
+
+pub(crate) fn atp() -> Keys {
+    Keys::of(&AtpParams::DEFAULT)
+        .without(["initial_round_trip", "ack_delay", "min_timer"])
+        .default_is("mtu", "the largest SDU of the contract, at most 9180")
 }
 
 pub(crate) fn tcp() -> Keys {
@@ -134,13 +141,14 @@ pub(crate) mod tests {
         Section { name, path, keys }
     }
 
-    pub(crate) const SECTIONS: [Section; 15] = [
+    pub(crate) const SECTIONS: [Section; 16] = [
         section("MpoaParams", "mpoa", mpoa),
         section("NhrpFile", "nhrp", nhrp),
         section("LecTimersFile", "timers.lec", lec),
         section("LesTimersFile", "timers.les", les),
         section("ArpTimersFile", "timers.arp", arp),
         section("TcpFile", "hosts.NAME.tcp", tcp),
+        section("AtpFile", "hosts.NAME.sockets.0.atp", atp),
         section("SscopTimersFile", "timers.sscop", sscop),
         section("UniTimersFile", "timers.uni", uni),
         section("QuotaFile", "lane.quota", quota),

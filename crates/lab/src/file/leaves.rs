@@ -7,6 +7,7 @@ use crate::units::{self, IpNet};
 use aerostat_node::atm::{CellRate, Policing};
 use aerostat_node::host::sockets::Answer;
 use aerostat_proto::Duration;
+use aerostat_proto::atp::Profile;
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
@@ -293,6 +294,15 @@ scalar!(
         _ => Err("expected sink, echo or read".to_owned()),
     },
     { "enum": ["sink", "echo", "read"] }
+);
+scalar!(
+    /// Rules of ATP.
+    AtpProfile(Profile), |text: &str| match text {
+        "report" => Ok(Profile::Report),
+        "adaptive" => Ok(Profile::Adaptive),
+        _ => Err("expected report or adaptive".to_owned()),
+    },
+    { "enum": ["report", "adaptive"] }
 );
 scalar!(
     /// Selector of a socket's address.

@@ -6,6 +6,7 @@
 
 mod adapters;
 mod atm;
+mod atp;
 mod calls;
 mod capacity;
 mod clip;

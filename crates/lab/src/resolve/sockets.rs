@@ -1,7 +1,7 @@
 //! Programs of hosts that use the ATM service directly.
 
 use super::events::send_rate;
-use super::{Class, Names, adapters, direct};
+use super::{Class, Names, adapters, atp, direct};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, Label, QosText, SocketFile, Time};
@@ -57,6 +57,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             host.sockets = programs;
         }
     }
+    atp::pairs(file, lab, d);
 }
 
 /// Checks that names and listeners are unique.
@@ -116,6 +117,10 @@ fn program(
         }
     };
     let role = role?;
+    let atp = match &section.atp {
+        Some(given) => Some(atp::transfer(given, section, &role, d)?),
+        None => None,
+    };
     adapters::useless_shape_of(section, &role, d);
     let selector = section.selector.as_ref();
     Some(Program {
@@ -126,6 +131,7 @@ fn program(
         local: own.with_selector(selector.map_or(plan::SELECTOR_SOCKET, |s| s.value.0)),
         sap: section.sap.as_ref().map_or(Sap::ANY, |sap| sap.value.0),
         shape: section.shape.as_ref().map(At::get),
+        atp,
         role,
     })
 }
@@ -162,7 +168,7 @@ fn listener(section: &SocketFile, d: &mut Diagnostics) -> Option<Role> {
 }
 
 /// Refuses keys that have no meaning for this kind of program.
-fn foreign(section: &SocketFile, keys: &[&str], why: &str, d: &mut Diagnostics) {
+pub(super) fn foreign(section: &SocketFile, keys: &[&str], why: &str, d: &mut Diagnostics) {
     let at = |key: &str| match key {
         "selector" => section.selector.as_ref().map(|at| at.at),
         "sap" => section.sap.as_ref().map(|at| at.at),
@@ -319,6 +325,9 @@ fn permanent(
 /// The PDUs that a program sends; `pdus` is the default number.
 fn sending(section: &SocketFile, qos: &Qos, pdus: u64, d: &mut Diagnostics) -> Option<Sending> {
     let tx = qos.tx;
+    if let Some(atp) = &section.atp {
+        return Some(atp::sending(atp, qos, Instant::ZERO + time(&section.start)));
+    }
     let size = match &section.size {
         None => SIZE.min(match tx.max_sdu {
             0 => SIZE,

@@ -11,7 +11,7 @@ use crate::model::{
     Outside, OutsideTrunk, OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
 };
 use aerostat_node::host::Encapsulation;
-use aerostat_node::host::sockets::{Pace, Program, Role, Sending};
+use aerostat_node::host::sockets::{Pace, Program, Role, Sending, Transfer};
 use aerostat_node::manager::ManagerConfig;
 use aerostat_node::server::{Cost, Order};
 use aerostat_proto::lane::lecs::Criterion;
@@ -395,6 +395,7 @@ fn of_program(program: &Program, expect: Option<Expect>) -> Value {
         local,
         sap,
         shape,
+        atp,
         role,
     } = program;
     let mut all = match role {
@@ -441,8 +442,25 @@ fn of_program(program: &Program, expect: Option<Expect>) -> Value {
         if let Some(shape) = shape {
             all.insert("shape".into(), (*shape).into());
         }
+        if let Some(atp) = atp {
+            all.insert("atp".into(), of_transfer(atp));
+        }
     }
     all
+}
+
+fn of_transfer(atp: &Transfer) -> Value {
+    let Transfer {
+        octets,
+        message,
+        params,
+    } = atp;
+    let own = json!({
+        "profile": word(params.profile),
+        "octets": octets,
+        "message_octets": message,
+    });
+    with_parameters(own, params)
 }
 
 fn of_sending(send: &Sending) -> Value {

@@ -64,10 +64,10 @@ hosts:
     on: s2
     elan: b
     ip: 10.2.0.10
-    sockets: [{ name: mouth, call: x/e1 }]
+    sockets: [{ name: mouth, call: x/e1 }, { name: near, call: linux/e2, atp: { bytes: 3KiB } }]
   w: { on: s2, elan: b, ip: 10.2.0.12, bridge: { wt: 10.2.0.21 }, ethernet: { ports: { e1: { stations: [wt] } } } }
   z: { on: s2, elan: f, ip: 10.6.0.10 }
-  linux: { on: s1, elan: a, ip: 10.1.0.77, kernel: true, tcp: {} }
+  linux: { on: s1, elan: a, ip: 10.1.0.77, kernel: true, tcp: {}, sockets: [{ name: far, listen: sink, selector: e2, max_sdu: 9999, atp: {} }] }
   p: { on: s1, elan: c, ip: 10.3.0.10, nhrp: { key: { spi: 4, secret: k } } }
   q: { on: s1, elan: d, ip: 10.4.0.10 }
 traffic:
@@ -281,6 +281,10 @@ SocketFile.size || hosts.y.sockets.0.size=99
 SocketFile.rate || hosts.y.sockets.0.rate=9pps
 SocketFile.hold || hosts.y.sockets.0.hold=9s
 SocketFile.every || hosts.y.sockets.0.every=9s
+SocketFile.atp || hosts.x.sockets.1.atp={} hosts.y.sockets.0.atp={bytes: 1KiB}
+AtpFile.profile || hosts.linux.sockets.0.atp.profile=adaptive hosts.y.sockets.1.atp.profile=adaptive
+AtpFile.bytes || hosts.y.sockets.1.atp.bytes=5KiB
+AtpFile.message || hosts.y.sockets.1.atp.message=1KiB
 SocketFile.expect || hosts.y.sockets.0.expect=loss
 TcpFile.congestion || hosts.x.tcp.congestion=reno
 TcpFile.buffer || hosts.x.tcp.buffer=32KiB

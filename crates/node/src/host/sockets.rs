@@ -40,15 +40,18 @@
 //!
 //! **Deviations.** None known.
 
+mod atp;
 mod payload;
+mod program;
 mod write;
 
+pub use atp::{Amount, Figures, Outcome, Transfer};
 pub use payload::{crc32, pattern};
+pub use program::{Answer, Pace, Program, Role, Sending};
 
 use self::write::Writer;
 use crate::atm::{Mark, SocketId, Written};
 use crate::ip::clock::Clock;
-use crate::rate::PacketRate;
 use aerostat_proto::Trace;
 use aerostat_proto::{AtmEvent, AtmRequest, Backoff, Cause, ConnId, Duration, Instant, Machine};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -69,111 +72,6 @@ const ECHO_PDUS: usize = 4096;
 const TOLD: usize = 64;
 /// Longest wait between a failed call and the next attempt.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-
-/// What a program does with received PDUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Counts them.
-    Sink,
-    /// Sends them back.
-    Echo,
-    /// Counts them and reports their text.
-    Read,
-}
-
-/// PDUs that a program sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sending {
-    /// When sending begins, or when the call for it is made.
-    pub start: Instant,
-    /// Number of PDUs.
-    pub pdus: u64,
-    /// Octets of each.
-    pub size: u16,
-    /// How fast.
-    pub pace: Pace,
-}
-
-/// How fast a program writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// At this rate, while the adapter has room.
-    At(PacketRate),
-    /// The next PDU as soon as the adapter has taken the one before, as `ttcp` does: no PDU has a time of its own, so
-    /// none is late.
-    Line,
-}
-
-/// What a program does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Waits for calls.
-    Listen {
-        /// What the program does with PDUs.
-        answer: Answer,
-        /// Largest SDU that the program accepts, octets.
-        max_sdu: u16,
-        /// Limit of simultaneous calls; further calls are refused with cause 17.
-        calls: usize,
-    },
-    /// Makes one call, or calls one after another.
-    Call {
-        /// The other end.
-        to: AtmAddress,
-        /// Traffic, seen from here.
-        qos: Qos,
-        /// The PDUs to send.
-        send: Sending,
-        /// Time from the last PDU to the release.
-        hold: Duration,
-        /// Time from the end of a call to the next call, whatever the outcome. With `None` there is one call. It is
-        /// repeated, soon at first, while it fails with a temporary cause ([`Cause::is_temporary`]) and the other end
-        /// has not answered.
-        every: Option<Duration>,
-    },
-    /// Uses a permanent connection, as `aread` and `awrite` do.
-    Permanent {
-        /// Its label on this host's link.
-        vc: Vc,
-        /// Traffic, seen from here.
-        qos: Qos,
-        /// What the program does with PDUs, if it is there to read; other programs discard them.
-        answer: Option<Answer>,
-        /// The PDUs to send.
-        send: Sending,
-    },
-}
-
-impl Role {
-    const fn answer(&self) -> Option<Answer> {
-        match *self {
-            Self::Listen { answer, .. } => Some(answer),
-            Self::Permanent { answer, .. } => answer,
-            Self::Call { .. } => None,
-        }
-    }
-    const fn sending(&self) -> Option<Sending> {
-        match *self {
-            Self::Listen { .. } => None,
-            Self::Call { send, .. } | Self::Permanent { send, .. } => Some(send),
-        }
-    }
-}
-
-/// A program and its socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    /// Name, for people.
-    pub name: String,
-    /// Address of its socket; for a permanent connection, of its host.
-    pub local: AtmAddress,
-    /// The SAP that a listener listens for, or that the caller puts in its call; unused for a permanent connection.
-    pub sap: Sap,
-    /// Whether the adapter shapes its calls to their contracts; `None`: as the adapter does with others.
-    pub shape: Option<bool>,
-    /// What it does.
-    pub role: Role,
-}
 
 /// Inputs of [`Sockets`].
 #[derive(Debug)]
@@ -269,7 +167,7 @@ impl Sum {
 }
 
 /// One call of a program.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Record {
     /// Its id in the accounts of a run.
     pub id: SocketId,
@@ -310,6 +208,8 @@ pub struct Record {
     writer: Writer,
     /// True if the adapter has reported what it dropped when the label was closed.
     closed: bool,
+    /// ATP, if the program uses it.
+    atp: Option<Box<atp::End>>,
 }
 
 impl Record {
@@ -504,6 +404,8 @@ impl Sockets {
         };
         match refused {
             None => {
+                let program = &self.programs[record.program];
+                record.begin_atp(program.atp.as_ref(), program.role.answer(), None);
                 self.calls.insert(conn, record);
                 self.request(AtmRequest::Accept { conn });
             }
@@ -543,6 +445,10 @@ impl Sockets {
         call.next = next;
         call.left = program.role.sending().map_or(0, |send| send.pdus);
         call.state = State::Open;
+        if program.atp.is_some() {
+            let starts = call.next.take();
+            call.begin_atp(program.atp.as_ref(), program.role.answer(), starts);
+        }
         let micros = setup.as_micros();
         let text = format!("{}: {text}, set up in {micros} us", program.name);
         let trace = Trace::milestone(name, text)
@@ -557,6 +463,9 @@ impl Sockets {
             return;
         };
         call.received.add(sdu);
+        if call.atp.is_some() {
+            return self.atp(conn, Some(sdu), now);
+        }
         let answer = self.programs[call.program].role.answer();
         if answer == Some(Answer::Echo) {
             call.offer_back(sdu);
@@ -628,6 +537,7 @@ impl Sockets {
                 call.sent.pdus, call.sent.octets, call.received.pdus, call.received.octets
             ),
         };
+        call.end_atp(now);
         call.give_up();
         let text = format!("{text}{}", call.troubles());
         let event = match call.vc {
@@ -726,6 +636,12 @@ impl Machine for Sockets {
         for conn in due {
             self.write(conn, now);
         }
+        let due = self.calls.iter();
+        let due = due.filter(|(_, call)| call.atp_deadline().is_some_and(|at| at <= now));
+        let due: Vec<ConnId> = due.map(|(conn, _)| *conn).collect();
+        for conn in due {
+            self.atp(conn, None, now);
+        }
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -735,7 +651,8 @@ impl Machine for Sockets {
     fn poll_timeout(&self) -> Option<Instant> {
         let starts = self.starts.iter().flatten().copied();
         let steps = self.calls.values().filter_map(Record::wake);
-        let first = starts.chain(steps).min();
+        let atp = self.calls.values().filter_map(Record::atp_deadline);
+        let first = starts.chain(steps).chain(atp).min();
         first.map(|at| self.clock.of_lab(at))
     }
 }
@@ -773,6 +690,7 @@ impl Record {
             left: 0,
             writer: Writer::default(),
             closed: false,
+            atp: None,
         }
     }
 }

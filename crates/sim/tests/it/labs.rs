@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 29] = [
+const LABS: [(&str, &[&str]); 30] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -27,6 +27,8 @@ const LABS: [(&str, &[&str]); 29] = [
     ("sockets", &[]),
     // Tested in `theory::links`.
     ("native", &[]),
+    // Tested in `atp`.
+    ("atp", &[]),
     // Tested in `queues` of the command.
     ("early-discard", &[]),
     // Tested in `managers`.

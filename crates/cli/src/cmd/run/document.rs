@@ -1,9 +1,10 @@
 //! All results of a run, as named tables of objects under one head.
 
-use super::columns::{FAIRNESS, OCCUPANCY, RARE, flat_name};
+use super::columns::{ATP, FAIRNESS, OCCUPANCY, RARE, flat_name};
 use super::{flows, network};
 use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, Override, settings};
+use aerostat_node::host::sockets::Amount;
 use aerostat_node::inspect::mpoa::MpcIngress;
 use aerostat_node::inspect::nhrp::Way;
 use aerostat_node::inspect::{Row, Table};
@@ -59,6 +60,7 @@ impl Document {
                 table(FAIRNESS, flows::fairness(&report.flows, lab)),
                 table(SHORTCUTS, shortcuts(report)),
                 table("programs", programs(report)),
+                table(ATP, atp(report)),
                 table("vcs", network::vcs(lab, circuits)),
                 table("losses", network::losses(lab, circuits)),
                 table("queues", network::queues(lab, circuits)),
@@ -281,6 +283,53 @@ fn programs(report: &RunReport) -> Vec<Value> {
                 .map(|_| dialogue.throughput_mbps),
             "delay_us": flows::summary(&dialogue.delay),
         })
+    })
+    .collect()
+}
+
+/// One object per end of a connection with ATP.
+fn atp(report: &RunReport) -> Vec<Value> {
+    let packets = |eighths: u32| f64::from(eighths) / 8.0;
+    let rate = |amount: Amount| {
+        let seconds = amount.time.as_secs_f64();
+        (seconds > 0.0).then(|| amount.octets as f64 * 8.0 / seconds / 1e6)
+    };
+    let all = report.dialogues.iter();
+    all.filter_map(|dialogue| {
+        let seen = dialogue.atp?;
+        let counted = seen.counters;
+        let [least, most, last] = seen.window;
+        Some(json!({
+            "node": dialogue.from.0,
+            "program": dialogue.from.1,
+            "profile": format!("{:?}", seen.profile).to_lowercase(),
+            "outcome": seen.outcome.text(),
+            "left": seen.left,
+            "messages_sent": seen.sent.messages,
+            "octets_sent": seen.sent.octets,
+            "send_s": (!seen.sent.time.is_zero()).then_some(seen.sent.time.as_secs_f64()),
+            "send_mbps": rate(seen.sent),
+            "messages_received": seen.received.messages,
+            "octets_received": seen.received.octets,
+            "receive_s": seen.received.time.as_secs_f64(),
+            "receive_mbps": rate(seen.received),
+            "refused": seen.refused,
+            "packets_sent": counted.packets_sent,
+            "packets_repeated": counted.packets_repeated,
+            "packets_received": counted.packets_received,
+            "duplicates": counted.duplicates,
+            "no_room": counted.no_room,
+            "out_of_window": counted.out_of_window,
+            "malformed": counted.malformed,
+            "acks_sent": counted.acks_sent,
+            "naks_sent": counted.naks_sent,
+            "naks_received": counted.naks_received,
+            "timeouts": counted.timeouts,
+            "window_min": packets(least),
+            "window_max": packets(most),
+            "window_last": packets(last),
+            "round_trip_us": seen.round_trip.as_secs_f64() * 1e6,
+        }))
     })
     .collect()
 }

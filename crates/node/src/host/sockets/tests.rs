@@ -1,4 +1,5 @@
 use super::*;
+use crate::rate::PacketRate;
 use aerostat_proto::machine::settle;
 
 const OWN: AtmAddress = AtmAddress([0x47; 20]);
@@ -12,6 +13,7 @@ fn listener(answer: Answer, calls: usize) -> Program {
         local: OWN,
         sap: Sap::LLC,
         shape: None,
+        atp: None,
         role: Role::Listen {
             answer,
             max_sdu: 1000,
@@ -25,6 +27,7 @@ fn caller(pdus: u64) -> Program {
         local: OWN,
         sap: Sap::LLC,
         shape: None,
+        atp: None,
         role: Role::Call {
             to: PEER,
             qos: Qos::ubr(1000),

@@ -51,6 +51,16 @@ impl Writer {
         !self.back && matches!(self.stand, Stand::Asked(_) | Stand::Blocked(_))
     }
 
+    /// Queues a PDU behind the others; false if there are `most` already.
+    pub(super) fn add(&mut self, sdu: Vec<u8>, most: usize) -> bool {
+        let room = self.echo.len() < most;
+        if room {
+            self.echo_octets += sdu.len();
+            self.echo.push_back(sdu);
+        }
+        room
+    }
+
     /// True if one more PDU may be written at this instant.
     fn may_go_on(&mut self, now: Instant) -> bool {
         if self.burst.0 != now {

@@ -9,8 +9,11 @@ pub(in crate::cmd::run) const FAIRNESS: &str = "fairness";
 /// The table that a lab has only if its file says so.
 pub(in crate::cmd::run) const OCCUPANCY: &str = "occupancy";
 
+/// The table that a lab has only if a program uses ATP.
+pub(in crate::cmd::run) const ATP: &str = "atp";
+
 /// The tables that not every lab has.
-pub(in crate::cmd::run) const RARE: [&str; 2] = [FAIRNESS, OCCUPANCY];
+pub(in crate::cmd::run) const RARE: [&str; 3] = [FAIRNESS, OCCUPANCY, ATP];
 
 /// Times of a distribution.
 const TIMES: &[Column] = &[
@@ -193,6 +196,43 @@ pub(super) const TABLES: &[TableInfo] = &[
             number("duration_s", "time from the first to the last PDU that the adapter took; of a permanent connection the sum over all lives of its host"),
             number("throughput_mbps", "`delivered_octets` over the time from the first PDU that the adapter took to the last one taken or delivered, Mbit/s, in the last life of the host with PDUs; null if fewer than two PDUs were delivered, because one PDU has no rate").or_null(),
             group("delay_us", TIMES, "time from the writer's adapter to the reading program, in the last life of the host with PDUs; its values are null if no PDU was delivered"),
+        ]),
+    },
+    TableInfo {
+        name: ATP,
+        what: Cow::Borrowed(
+            "One row for each end of a connection whose programs use ATP, if PDUs were offered there; only in labs with such programs. The figures are those of the last life of the host.",
+        ),
+        columns: Cow::Borrowed(&[
+            text("node", "node of the program"),
+            text("program", "the program"),
+            text("profile", "rules: `report` or `adaptive`"),
+            text("outcome", "`open`, `complete`, or why it ended"),
+            count("left", "octets that the program had not given to ATP"),
+            count("messages_sent", "messages given to ATP"),
+            count("octets_sent", "octets of these"),
+            number("send_s", "time from the first message given until everything was acknowledged; nothing before").or_null(),
+            number("send_mbps", "`octets_sent` over `send_s`, Mbit/s").or_null(),
+            count("messages_received", "complete messages received"),
+            count("octets_received", "octets of these"),
+            number("receive_s", "time from the first PDU to the end of the last complete message"),
+            number("receive_mbps", "`octets_received` over `receive_s`, Mbit/s; nothing if that is 0").or_null(),
+            count("refused", "messages that an echo could not send back"),
+            count("packets_sent", "packets sent for the first time"),
+            count("packets_repeated", "packets sent again"),
+            count("packets_received", "packets received for the first time"),
+            count("duplicates", "packets received that were there already"),
+            count("no_room", "packets dropped: the user did not read"),
+            count("out_of_window", "packets dropped: their number was too far ahead"),
+            count("malformed", "SDUs that are no PDU of ATP, or are longer than the MTU"),
+            count("acks_sent", "ACKs sent"),
+            count("naks_sent", "NAKs sent"),
+            count("naks_received", "NAKs received"),
+            count("timeouts", "expired retransmission timers"),
+            number("window_min", "smallest window, packets"),
+            number("window_max", "largest window, packets"),
+            number("window_last", "last window, packets"),
+            number("round_trip_us", "smoothed round trip at the end"),
         ]),
     },
     TableInfo {

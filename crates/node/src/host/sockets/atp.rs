@@ -1,0 +1,332 @@
+//! ATP on a connection of a program.
+//!
+//! The program at each end of the connection gives its messages to a machine ([`Atp`]), and the PDUs of the machine go
+//! the way of echoed PDUs: they wait in the program while the adapter has no room, at most [`QUEUE`] of them. A caller
+//! gives the next message when every octet of the one before has had its first transmission, and releases the call
+//! `hold` after the last acknowledgement; until then it takes what the other end sends. When the machine fails, the
+//! program releases the call, with cause 102 if timers ended it. A permanent connection has no release: its machine keeps
+//! the failure, and a host that restarts begins with new numbers while the other end does not, so both ends have to begin
+//! anew.
+
+use super::{Answer, Output, Record, Role, Sockets, State, refusal};
+use aerostat_proto::atp::{Atp, Counters, Event, Failure, Input, Output as Told, Params, Profile};
+use aerostat_proto::{Cause, ConnId, Duration, Instant, Machine, Trace};
+
+/// Limit of PDUs of ATP that wait in the program: two largest windows. ATP repeats what is refused here.
+const QUEUE: usize = 8192;
+
+/// What a program sends by ATP, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Octets in all; 0 if it only receives.
+    pub octets: u64,
+    /// Octets of each message, at least 1; the last message may be shorter.
+    pub message: usize,
+    /// Parameters. Both ends need the same profile.
+    pub params: Params,
+}
+
+/// How ATP on a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Messages may still come or go.
+    Open,
+    /// All messages that this end sent were acknowledged, and no message was cut by the end of the connection.
+    Complete,
+    /// The connection ended in the middle of a message from the other end, or before this end had given all messages.
+    Cut,
+    /// The machine failed.
+    Failed(Failure),
+    /// The host was switched off.
+    Off,
+}
+
+impl Outcome {
+    /// The outcome in words.
+    #[must_use]
+    pub fn text(self) -> String {
+        match self {
+            Self::Open => "open".to_owned(),
+            Self::Complete => "complete".to_owned(),
+            Self::Cut => "the connection ended in the middle".to_owned(),
+            Self::Failed(failure) => failure.to_string(),
+            Self::Off => "its host was switched off".to_owned(),
+        }
+    }
+}
+
+/// Octets of messages, and the time that they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Messages.
+    pub messages: u64,
+    /// Their octets.
+    pub octets: u64,
+    /// Sent: from the first message given to the last acknowledgement. Received: from the first PDU to the last PDU
+    /// of the last complete message.
+    pub time: Duration,
+}
+
+/// Figures of one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// The rules that it follows.
+    pub profile: Profile,
+    /// Messages given to the machine; the time is that until all of them were acknowledged, zero before.
+    pub sent: Amount,
+    /// Octets that the program has not given to the machine.
+    pub left: u64,
+    /// Complete messages from the other end.
+    pub received: Amount,
+    /// Messages that an echo could not send back.
+    pub refused: u64,
+    /// Smallest, largest and last window, eighths of a packet.
+    pub window: [u32; 3],
+    /// Smoothed round trip when the figures were taken, or at the end.
+    pub round_trip: Duration,
+    /// Counters of the machine.
+    pub counters: Counters,
+    /// How it stands.
+    pub outcome: Outcome,
+}
+
+/// ATP at one end of a connection.
+#[derive(Debug)]
+pub(super) struct End {
+    machine: Atp,
+    message: usize,
+    answer: Option<Answer>,
+    /// When the program begins to send; `None` once it has begun.
+    starts: Option<Instant>,
+    begun: Instant,
+    /// When the first PDU came.
+    came: Option<Instant>,
+    figures: Figures,
+}
+
+impl End {
+    fn new(transfer: &Transfer, answer: Option<Answer>) -> Self {
+        let machine = Atp::new(transfer.params);
+        let window = machine.snapshot().window_eighths;
+        let none = Amount::default();
+        let figures = Figures {
+            profile: transfer.params.profile,
+            sent: none,
+            left: transfer.octets,
+            received: none,
+            refused: 0,
+            window: [window; 3],
+            round_trip: Duration::ZERO,
+            counters: *machine.counters(),
+            outcome: Outcome::Open,
+        };
+        Self {
+            machine,
+            message: transfer.message.max(1),
+            answer,
+            starts: None,
+            begun: Instant::ZERO,
+            came: None,
+            figures,
+        }
+    }
+
+    /// When there is work to do.
+    fn deadline(&self) -> Option<Instant> {
+        let starts = self.starts.into_iter();
+        starts.chain(self.machine.poll_timeout()).min()
+    }
+
+    /// Gives messages to the machine.
+    fn send(&mut self, now: Instant) {
+        if self.starts.is_some_and(|at| at <= now) {
+            self.starts = None;
+            self.begun = now;
+        }
+        if self.starts.is_some() || self.figures.left == 0 {
+            return;
+        }
+        while self.figures.left > 0 && self.machine.snapshot().waiting == 0 {
+            let octets = self.figures.left.min(self.message as u64);
+            let text = (0..octets as usize).map(|i| 0x20 + (i % 95) as u8);
+            let input = Input::Send(text.collect());
+            if self.machine.handle_input(input, now).is_err() {
+                return;
+            }
+            self.figures.left -= octets;
+            self.figures.sent.octets += octets;
+            self.figures.sent.messages += 1;
+        }
+    }
+
+    /// Takes a message, and sends it back if the program echoes; false if there is none.
+    fn receive(&mut self, now: Instant) -> bool {
+        let Some(message) = self.machine.take() else {
+            return false;
+        };
+        let octets = message.len() as u64;
+        let received = &mut self.figures.received;
+        received.messages += 1;
+        received.octets += octets;
+        received.time = now.since(self.came.unwrap_or(now));
+        if self.answer != Some(Answer::Echo) {
+            return true;
+        }
+        if self.figures.sent.messages == 0 {
+            self.begun = now;
+        }
+        match self.machine.handle_input(Input::Send(message), now) {
+            Ok(()) => {
+                self.figures.sent.messages += 1;
+                self.figures.sent.octets += octets;
+            }
+            Err(_) => self.figures.refused += 1,
+        }
+        true
+    }
+
+    fn measure(&mut self) {
+        let seen = self.machine.snapshot();
+        let figures = &mut self.figures;
+        figures.counters = *self.machine.counters();
+        if figures.outcome == Outcome::Open {
+            let [least, most, _] = figures.window;
+            let now = seen.window_eighths;
+            figures.window = [least.min(now), most.max(now), now];
+            figures.round_trip = seen.round_trip;
+        }
+    }
+
+    /// The connection is gone.
+    fn over(&mut self, now: Instant) {
+        if self.figures.outcome != Outcome::Open {
+            return;
+        }
+        self.measure();
+        let cut = self.figures.left > 0 || self.machine.snapshot().kept > 0;
+        let _ = self.machine.handle_input(Input::Released, now);
+        let mut outcome = if cut { Outcome::Cut } else { Outcome::Complete };
+        while let Some(told) = self.machine.poll_output() {
+            if let Told::Event(Event::Failed(failure)) = told {
+                outcome = Outcome::Failed(failure);
+            }
+        }
+        self.figures.outcome = outcome;
+    }
+}
+
+impl Record {
+    /// Figures of ATP, if the program uses it.
+    #[must_use]
+    pub fn atp(&self) -> Option<Figures> {
+        self.atp.as_ref().map(|end| end.figures)
+    }
+    /// When ATP has work to do.
+    pub(super) fn atp_deadline(&self) -> Option<Instant> {
+        self.atp.as_ref().and_then(|end| end.deadline())
+    }
+    /// The connection is gone: what was not acknowledged is not sent any more.
+    pub(super) fn end_atp(&mut self, now: Instant) {
+        if let Some(end) = &mut self.atp {
+            end.over(now);
+        }
+    }
+    /// The connection is open, or may get PDUs: ATP begins, if the program uses it. It sends from `starts` on.
+    pub(super) fn begin_atp(
+        &mut self,
+        transfer: Option<&Transfer>,
+        answer: Option<Answer>,
+        starts: Option<Instant>,
+    ) {
+        if let (Some(transfer), None) = (transfer, &self.atp) {
+            self.atp = Some(Box::new(End::new(transfer, answer)));
+        }
+        if let Some(end) = &mut self.atp {
+            end.starts = starts.filter(|_| end.figures.left > 0);
+            self.left = 0;
+        }
+    }
+}
+
+impl Sockets {
+    /// An SDU for ATP, or the time (`None`).
+    pub(super) fn atp(&mut self, conn: ConnId, sdu: Option<&[u8]>, now: Instant) {
+        let Some(call) = self.calls.get_mut(&conn) else {
+            return;
+        };
+        let role = self.programs[call.program].role;
+        let name = &self.programs[call.program].name;
+        let Some(mut end) = call.atp.take() else {
+            return;
+        };
+        match sdu {
+            Some(sdu) => {
+                end.came.get_or_insert(now);
+                let _ = end.machine.handle_input(Input::Sdu(sdu), now);
+            }
+            None => end.machine.handle_timeout(now),
+        }
+        let mut failed = None;
+        end.send(now);
+        while let Some(told) = end.machine.poll_output() {
+            match told {
+                Told::Sdu(sdu) => call.queue(sdu),
+                Told::Event(Event::Readable) => {
+                    // One event may stand for several messages: those behind a gap that is filled.
+                    while end.receive(now) {}
+                }
+                Told::Event(Event::Drained) => {
+                    end.figures.sent.time = now.since(end.begun);
+                    if let (Role::Call { hold, .. }, 0) = (role, end.figures.left) {
+                        call.next = Some(now + hold);
+                    }
+                }
+                // The machine is not closed: what the other end sends back must find it open.
+                Told::Event(Event::Closed) => {}
+                Told::Event(Event::Failed(failure)) => {
+                    end.measure();
+                    end.starts = None;
+                    end.figures.outcome = Outcome::Failed(failure);
+                    failed = Some(failure);
+                }
+            }
+        }
+        end.measure();
+        call.atp = Some(end);
+        if let Some(failure) = failed {
+            let text = format!("{name}: ATP failed: {failure}");
+            let trace = Trace::milestone("socket.atp", text).with("socket", name);
+            self.out.push_back(Output::Trace(trace));
+            if !matches!(role, Role::Permanent { .. }) {
+                return self.fail(conn, failure, now);
+            }
+        }
+        self.write(conn, now);
+    }
+
+    /// ATP has failed: the program releases the call.
+    fn fail(&mut self, conn: ConnId, failure: Failure, now: Instant) {
+        let cause = match failure {
+            Failure::Retransmissions(_) | Failure::Close => Cause::TIMER,
+            Failure::TooLong(_) | Failure::Released => Cause::TEMPORARY,
+        };
+        self.request(refusal(conn, cause));
+        if let Some(mut call) = self.calls.remove(&conn) {
+            call.by_us = true;
+            self.over(call, cause, now);
+        }
+    }
+}
+
+impl Record {
+    /// Queues a PDU of ATP.
+    fn queue(&mut self, sdu: Vec<u8>) {
+        let tx = self.qos.tx;
+        let fits = tx.max_sdu == 0 || sdu.len() <= usize::from(tx.max_sdu);
+        self.offered += 1;
+        let ended = self.state == State::Ended;
+        if ended || tx.category.is_none() || !fits || !self.writer.add(sdu, QUEUE) {
+            self.refused += 1;
+        }
+    }
+}
