@@ -98,7 +98,7 @@ impl Sampler {
         }
     }
 
-    /// When the next samples are due; `None` if there are none.
+    /// When the next samples are due; `None` if the lab wants no samples.
     #[must_use]
     pub const fn next_at(&self) -> Option<Instant> {
         self.next

@@ -8,7 +8,8 @@ use aerostat_node::host::sockets::{Pace, Program, Role, Sending, Transfer};
 use aerostat_proto::Instant;
 use aerostat_proto::atp::Params;
 use aerostat_wire::atp::{HEADER_LEN, MIN_MTU};
-use aerostat_wire::{Qos, TrafficParams};
+use aerostat_wire::{AtmAddress, Qos, Sap, TrafficParams};
+use std::collections::BTreeMap;
 
 /// Default size of a packet, header included, where the contract has no smaller one.
 const MTU: u16 = 9180;
@@ -131,6 +132,7 @@ pub(super) fn transfer(
 
 /// Checks that both ends of each connection follow the same rules: nothing on the wire tells them.
 pub(super) fn pairs(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let listeners = listeners(lab);
     for (name, host) in &file.hosts.0 {
         let Some(id) = lab.find(&name.value.0) else {
             continue;
@@ -142,10 +144,10 @@ pub(super) fn pairs(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
             continue;
         }
         for (section, program) in sections.zip(own) {
-            let Some((node, other)) = peer(lab, id, program) else {
+            let Some((node, other)) = peer(lab, &listeners, id, program) else {
                 continue;
             };
-            // An ATP section with a mistake is none, and has had its complaint.
+            // A section `atp` with a mistake counts as missing, and its complaint has been made.
             let theirs = format!("hosts/{}/sockets/*/atp", lab.node(node).name);
             let rests = [theirs.clone(), theirs + "/*"];
             let rests = [&*rests[0], &*rests[1]];
@@ -192,17 +194,28 @@ fn programs(lab: &Lab, id: NodeId) -> &[Program] {
     }
 }
 
+/// Programs that wait for calls, by address and SAP.
+type Listeners<'a> = BTreeMap<(AtmAddress, Sap), (NodeId, &'a Program)>;
+
+fn listeners(lab: &Lab) -> Listeners<'_> {
+    let all = lab.nodes().flat_map(|(node, _)| {
+        let own = programs(lab, node).iter();
+        let own = own.filter(|program| matches!(program.role, Role::Listen { .. }));
+        own.map(move |program| ((program.local, program.sap), (node, program)))
+    });
+    all.collect()
+}
+
 /// The program that a caller calls, or that has the other end of a permanent connection.
-fn peer<'a>(lab: &'a Lab, id: NodeId, program: &Program) -> Option<(NodeId, &'a Program)> {
+fn peer<'a>(
+    lab: &'a Lab,
+    listeners: &Listeners<'a>,
+    id: NodeId,
+    program: &Program,
+) -> Option<(NodeId, &'a Program)> {
     match program.role {
         Role::Listen { .. } => None,
-        Role::Call { to, .. } => lab.nodes().find_map(|(node, _)| {
-            let found = programs(lab, node).iter().find(|other| {
-                let listens = matches!(other.role, Role::Listen { .. });
-                listens && (other.local, other.sap) == (to, program.sap)
-            });
-            Some((node, found?))
-        }),
+        Role::Call { to, .. } => listeners.get(&(to, program.sap)).copied(),
         Role::Permanent { vc, .. } => {
             let mut ends = lab.pvcs.iter().filter(|pvc| !pvc.path).map(|pvc| pvc.ends);
             let own = (id, vc);

@@ -7,10 +7,12 @@ use aerostat_node::host::sockets::Role;
 use aerostat_node::switch::{PortConfig, guaranteed};
 use aerostat_wire::q2931::{Version, convert};
 use aerostat_wire::{AtmAddress, Qos, TrafficParams};
+use std::collections::BTreeMap;
 
 /// Looks for calls that nobody can accept: without a rate, above the rate of the link at either end, or with SDUs that
 /// their listener does not take. Calls that are there to fail (`expect: nothing`) are left out.
 pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let owners = owners(lab);
     for (name, section) in &file.hosts.0 {
         let node = lab.find(&name.value.0).map(|id| lab.node(id));
         let Some((node, NodeKind::Host(host))) = node.map(|node| (node, &node.kind)) else {
@@ -25,7 +27,7 @@ pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
             if meant {
                 continue;
             }
-            let callee = callee(lab, to);
+            let callee = owners.get(&to.with_selector(0)).copied();
             let at = section.qos.as_ref().map_or(section.place, |qos| qos.at);
             if !no_rate(at, &qos, host.uni, d) {
                 let links =
@@ -39,13 +41,11 @@ pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     }
 }
 
-/// The end system of the lab that has this address.
-fn callee(lab: &Lab, to: AtmAddress) -> Option<&Node> {
-    let own = |node: &&Node| {
-        let at = node.attachment();
-        at.is_some_and(|at| at.address.with_selector(0) == to.with_selector(0))
-    };
-    lab.nodes.iter().find(own)
+/// The end systems of the lab by address, without selectors.
+fn owners(lab: &Lab) -> BTreeMap<AtmAddress, &Node> {
+    let at = |node: &Node| Some(node.attachment()?.address.with_selector(0));
+    let all = lab.nodes.iter();
+    all.filter_map(|node| Some((at(node)?, node))).collect()
 }
 
 /// What a direction of a call must get to be accepted, cells/s. Only UNI 4.0 can lower the peak rate to the minimum.

@@ -159,7 +159,7 @@ impl End {
         }
     }
 
-    /// Takes a message, and sends it back if the program echoes; false if there is none.
+    /// Takes a message, and sends it back if the program echoes; false if no message is there.
     fn receive(&mut self, now: Instant) -> bool {
         let Some(message) = self.machine.take() else {
             return false;

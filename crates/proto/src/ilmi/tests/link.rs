@@ -87,12 +87,7 @@ fn contracts_with_rates_of_cells_with_clp_0_have_their_types() {
                 rx,
                 status: PvcStatus::LocalUp,
             };
-            let mut end = Ime::new(Config {
-                pvcs: vec![pvc],
-                ..network()
-            });
-            end.handle_input(Input::Start, Instant::ZERO).unwrap();
-            settle(&mut end, Instant::ZERO);
+            let mut end = started(vec![pvc]);
             let name = |column| match path {
                 true => mib::vpc(column, vc.vpi),
                 false => mib::vcc(column, vc),
@@ -108,6 +103,14 @@ fn contracts_with_rates_of_cells_with_clp_0_have_their_types() {
             }
         }
     }
+}
+
+/// The network's end of a link with these connections, which has started.
+fn started(pvcs: Vec<Pvc>) -> Ime {
+    let mut end = Ime::new(Config { pvcs, ..network() });
+    end.handle_input(Input::Start, Instant::ZERO).unwrap();
+    settle(&mut end, Instant::ZERO);
+    end
 }
 
 /// The indications of frame discard of a channel, as the contract says, or else for best effort; a path has no such
@@ -134,12 +137,7 @@ fn indications_of_frame_discard_are_told() {
             rx,
             status: PvcStatus::LocalUp,
         };
-        let mut end = Ime::new(Config {
-            pvcs: vec![pvc(CHANNEL, false), pvc(PATH, true)],
-            ..network()
-        });
-        end.handle_input(Input::Start, Instant::ZERO).unwrap();
-        settle(&mut end, Instant::ZERO);
+        let mut end = started(vec![pvc(CHANNEL, false), pvc(PATH, true)]);
         let columns = [mib::VCC_TX_FRAMES, mib::VCC_RX_FRAMES];
         let read = columns.map(|column| number(&mut end, mib::vcc(column, CHANNEL)));
         assert_eq!(read, told, "{tx} {rx}");

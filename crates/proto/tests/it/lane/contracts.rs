@@ -247,7 +247,7 @@ fn mistakes_name_the_tlv_and_its_place() {
 }
 
 proptest! {
-    /// Whatever a LECS sends, a contract is one that a switch can police.
+    /// Whatever a LECS sends, a switch can police the contract that comes of it.
     #[test]
     fn any_tlvs_are_a_contract_or_a_mistake(
         list in proptest::collection::vec((0x0b_u32..0x10, proptest::collection::vec(0_u8..4, 0..6)), 0..6),
