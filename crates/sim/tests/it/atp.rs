@@ -45,6 +45,10 @@ fn a_mebibyte_takes_the_time_of_its_cells_with_both_profiles() {
         // The last acknowledgement comes within the cells of two short PDUs and the delays of four links.
         let more = sent.sent.time.as_secs_f64() - line;
         assert!((0.0..100e-6).contains(&more), "{node}: {more}");
+        // The receiver's time has the cells behind the first packet, and so its octets: no rate is above the line's.
+        let behind = came.received.time.as_secs_f64() - (cells - 192.0) / 353_207.5;
+        assert!(behind.abs() < 1e-6, "{reader}: {behind}");
+        assert_eq!(came.received.before, 9176);
     }
     balanced(&report.dialogues);
 }

@@ -1,7 +1,7 @@
 //! All results of a run, as named tables of objects under one head.
 
 use super::columns::{ATP, FAIRNESS, OCCUPANCY, RARE, flat_name};
-use super::{flows, network};
+use super::{flows, network, rounded};
 use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, Override, settings};
 use aerostat_node::host::sockets::Amount;
@@ -292,7 +292,8 @@ fn atp(report: &RunReport) -> Vec<Value> {
     let packets = |eighths: u32| f64::from(eighths) / 8.0;
     let rate = |amount: Amount| {
         let seconds = amount.time.as_secs_f64();
-        (seconds > 0.0).then(|| amount.octets as f64 * 8.0 / seconds / 1e6)
+        let octets = amount.octets.saturating_sub(amount.before) as f64;
+        (seconds > 0.0).then(|| rounded(octets * 8.0 / seconds / 1e6, 6))
     };
     let all = report.dialogues.iter();
     all.filter_map(|dialogue| {

@@ -11,6 +11,7 @@
 use super::{Answer, Output, Record, Role, Sockets, State, refusal};
 use aerostat_proto::atp::{Atp, Counters, Event, Failure, Input, Output as Told, Params, Profile};
 use aerostat_proto::{Cause, ConnId, Duration, Instant, Machine, Trace};
+use aerostat_wire::atp::HEADER_LEN;
 
 /// Limit of PDUs of ATP that wait in the program: two largest windows. ATP repeats what is refused here.
 const QUEUE: usize = 8192;
@@ -62,9 +63,11 @@ pub struct Amount {
     pub messages: u64,
     /// Their octets.
     pub octets: u64,
-    /// Sent: from the first message given to the last acknowledgement. Received: from the first PDU to the last PDU
-    /// of the last complete message.
+    /// Sent: from the first message given to the last acknowledgement. Received: from the first packet to the last
+    /// packet of the last complete message.
     pub time: Duration,
+    /// Received: octets of the first packet, which came before that time.
+    pub before: u64,
 }
 
 /// Figures of one end.
@@ -99,7 +102,7 @@ pub(super) struct End {
     /// When the program begins to send; `None` once it has begun.
     starts: Option<Instant>,
     begun: Instant,
-    /// When the first PDU came.
+    /// When the first packet came.
     came: Option<Instant>,
     figures: Figures,
 }
@@ -261,8 +264,11 @@ impl Sockets {
         };
         match sdu {
             Some(sdu) => {
-                end.came.get_or_insert(now);
                 let _ = end.machine.handle_input(Input::Sdu(sdu), now);
+                if end.came.is_none() && end.machine.counters().packets_received > 0 {
+                    end.came = Some(now);
+                    end.figures.received.before = sdu.len().saturating_sub(HEADER_LEN) as u64;
+                }
             }
             None => end.machine.handle_timeout(now),
         }
