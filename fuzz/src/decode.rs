@@ -21,7 +21,7 @@ use aerostat_wire::vlan as tags;
 use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, SscopPdu, TrafficParams};
 
 /// Names and decoders, in the order of the first octet.
-pub const DECODERS: [(&str, fn(&[u8])); 19] = [
+pub const DECODERS: [(&str, fn(&[u8])); 20] = [
     ("cell", cell),
     ("oam", oam),
     ("cells", cells),
@@ -41,7 +41,20 @@ pub const DECODERS: [(&str, fn(&[u8])); 19] = [
     ("l2tp", l2tp),
     ("atp", atp),
     ("vlan", vlan),
+    ("socket", socket),
 ];
+
+/// Messages of the socket service: in both directions, and an offer.
+fn socket(octets: &[u8]) {
+    fn canonical<M: aerostat_proto::split::codec::Message>(octets: &[u8]) {
+        if let Ok(message) = M::decode(octets) {
+            assert_eq!(message.encode(), octets);
+        }
+    }
+    canonical::<aerostat_proto::split::Numbered<aerostat_proto::socket::Request>>(octets);
+    canonical::<aerostat_proto::split::Numbered<aerostat_proto::socket::Answer>>(octets);
+    canonical::<aerostat_proto::socket::Offer>(octets);
+}
 
 /// Runs one input.
 pub fn run(input: &[u8]) {

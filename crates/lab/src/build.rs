@@ -5,9 +5,10 @@ use crate::model::{
     Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
     NodeKind, Queues, Router as RouterModel, Scale, Side, Switch as SwitchModel,
 };
+use crate::plan;
 use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
-use aerostat_node::host::sockets::{Role, Sockets};
+use aerostat_node::host::sockets::Role;
 use aerostat_node::host::{EthernetPort, Host, Ip, Segment, SegmentHost};
 use aerostat_node::interface;
 use aerostat_node::ip::meter::{FlowSpec, Meter};
@@ -26,11 +27,14 @@ use aerostat_proto::{Instant, ilmi, uni};
 use aerostat_wire::lane::ElanName;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 mod flows;
 mod ip;
 mod lane;
+mod native;
 mod scale;
 
 use flows::flow_specs;
@@ -60,6 +64,8 @@ pub struct Builder<'a> {
     flavour: Flavour,
     flows: Vec<FlowSpec>,
     split: bool,
+    /// What programs of the machine may call by name; `None` without the socket service.
+    names: Option<Arc<BTreeMap<String, AtmAddress>>>,
     routing: Routing,
     scale: Scale,
 }
@@ -74,6 +80,7 @@ impl<'a> Builder<'a> {
             flavour,
             flows: Vec::new(),
             split: false,
+            names: None,
             routing: Routing::new(lab),
             scale: Scale::of(lab),
         };
@@ -289,9 +296,9 @@ impl<'a> Builder<'a> {
         match kind {
             NodeKind::Switch(_) => {
                 let all = self.lab.nodes.iter().filter_map(|node| of(&node.kind));
-                all.max().unwrap_or(crate::plan::UNI).max(crate::plan::UNI)
+                all.max().unwrap_or(plan::UNI).max(plan::UNI)
             }
-            kind => of(kind).unwrap_or(crate::plan::UNI),
+            kind => of(kind).unwrap_or(plan::UNI),
         }
     }
 
@@ -382,14 +389,7 @@ impl<'a> Builder<'a> {
         if let Some(mpc) = &mpc {
             self.add_mpc(&mut host, name, mpc, life);
         }
-        if !model.sockets.is_empty() {
-            let programs = model.sockets.clone();
-            let clock = model.clock.unwrap_or_default();
-            host.add_sockets(move |_| {
-                let sockets = Sockets::new(programs.clone()).by(clock);
-                sockets.of(id.0 as u32, life)
-            });
-        }
+        self.add_programs(&mut host, id, model, life);
         host
     }
 

@@ -12,6 +12,7 @@ use crate::outside;
 use crate::programs;
 use crate::pvc;
 use crate::qos;
+use crate::runtime_dir;
 use aerostat_lab::kinds;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId, NodeKind};
@@ -152,7 +153,9 @@ aerostat_node::rows! {
 fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
     let clients = driver.connections.counters();
     let daemons = driver.daemons.as_ref().map_or(0, Daemons::exhausted);
-    let rows: [(&str, u64); 16] = [
+    let (sessions, sockets) = driver.sockets.open_now();
+    let service = driver.sockets.counters;
+    let rows: [(&str, u64); 22] = [
         ("seconds up", now.as_secs_f64() as u64),
         ("calls", driver.world.calls() as u64),
         ("kernel nodes", driver.namespaces.len() as u64),
@@ -164,6 +167,12 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
         ("clients served without a place", clients.in_reserve),
         ("no descriptor for a client", clients.exhausted),
         ("no descriptor for a daemon", daemons),
+        ("programs with ATM sockets", sessions as u64),
+        ("programs with ATM sockets so far", service.sessions),
+        ("programs with ATM sockets refused", service.refused),
+        ("ATM sockets of programs", sockets as u64),
+        ("bad messages of programs with ATM sockets", service.bad),
+        ("no descriptor for ATM sockets", service.exhausted),
         ("frames with a bad offload header", driver.frames.bad),
         ("frames that the kernel refused", driver.frames.refused),
         (
@@ -479,7 +488,11 @@ fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
             .chain(driver.stations.names())
             .collect();
         let hint = if kernel.is_empty() {
-            "this lab runs with --embedded".to_owned()
+            let service = runtime_dir::atm_socket_of(&driver.lab.name, name);
+            let service = service.display();
+            format!(
+                "this lab runs with --embedded; programs with ATM sockets need only AEROSTAT_ATM={service}"
+            )
         } else {
             format!("kernel nodes: {}", kernel.join(", "))
         };

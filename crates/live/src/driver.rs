@@ -33,6 +33,7 @@ use crate::routes::KernelRoutes;
 use crate::run::{Kernels, Notice, Report, UpError};
 use crate::runtime_dir::Claim;
 use crate::signals::Signals;
+use crate::socket_service::SocketService;
 use crate::stations::Stations;
 use crate::story::{Step, Story};
 use crate::supervisor::LabProcesses;
@@ -82,6 +83,8 @@ const FIRST_TAP: usize = 3;
 const DAEMONS: Token = Token(usize::MAX / 2);
 const ROUTES: Token = Token(usize::MAX / 2 - 1);
 const KEEPERS: Token = Token(usize::MAX / 2 - 2);
+/// First token of the socket service.
+const SOCKETS: Token = Token(usize::MAX / 4);
 
 /// A trace event about a node.
 type Word = (NodeId, Trace);
@@ -127,6 +130,10 @@ pub(crate) struct Driver<'a> {
     pub(crate) commanded: Commanded,
     /// Daemons that are processes of their own.
     pub(crate) daemons: Option<Daemons>,
+    /// ATM sockets of programs of the machine.
+    pub(crate) sockets: SocketService,
+    /// What the socket service leaves out.
+    pub(crate) without_sockets: Option<String>,
     /// Routes of kernel routers.
     routes: Vec<(NodeId, KernelRoutes)>,
     pub(crate) namespaces: BTreeMap<usize, NetNs>,
@@ -189,31 +196,16 @@ impl<'a> Driver<'a> {
             SIGNALS,
             Interest::READABLE,
         )?;
-        let (mut taps, mut tap_of, mut namespaces) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         let (processes, nodes, stations) = kernels.map_or_else(Default::default, |k| {
             (Some(k.processes), k.nodes, k.stations)
         });
-        let (mut routes, mut followed) = (Vec::new(), BTreeMap::new());
-        for (node, kernel) in nodes {
-            followed.insert(node.0, kernel.tcp);
-            if let Some(watched) = kernel.routes {
-                let fd = watched.raw_fd();
-                registry.register(&mut SourceFd(&fd), ROUTES, Interest::READABLE)?;
-                routes.push((node, watched));
-            }
-            namespaces.insert(node.0, kernel.namespace);
-            for (itf, tap) in kernel.taps.into_iter().enumerate() {
-                let token = Token(FIRST_TAP + taps.len());
-                registry.register(&mut SourceFd(&tap.raw_fd()), token, Interest::READABLE)?;
-                tap_of.insert((node.0, itf), taps.len());
-                taps.push(TapPort {
-                    node,
-                    itf,
-                    tap,
-                    readable: true,
-                });
-            }
-        }
+        let taps::Opened {
+            taps,
+            tap_of,
+            namespaces,
+            routes,
+            followed,
+        } = taps::open(nodes, registry)?;
         let mut links = Vec::new();
         for (node, _, model) in lab.outside() {
             let token = FIRST_TAP + taps.len() + links.len() * outside::Link::TOKENS;
@@ -226,6 +218,8 @@ impl<'a> Driver<'a> {
             daemons.register(registry, DAEMONS)?;
         }
         let (first, second) = (processes.as_ref(), helper.as_deref());
+        let (sockets, note) = SocketService::open(lab, claim.directory(), registry, SOCKETS)
+            .map_err(|error| UpError::Io("the sockets for programs".into(), error))?;
         let keepers = Keepers::watch(first, second, registry, KEEPERS)?;
         let waker = Arc::new(Waker::new(registry, REQUESTS)?);
         let for_clients = Arc::clone(&waker);
@@ -256,6 +250,8 @@ impl<'a> Driver<'a> {
             inbox: outside::Inbox::new(clock),
             told: Vec::new(),
             daemons,
+            sockets,
+            without_sockets: note,
             routes,
             namespaces,
             followed,
@@ -335,7 +331,7 @@ impl<'a> Driver<'a> {
             // Unless the network lags behind, what comes now comes after all events that were due before.
             self.budget.look(self.world.events());
             let mut reading = self.read_taps(caught_up, now) | self.outside(now, tell);
-            reading |= self.daemons(now, tell);
+            reading |= self.daemons(now, tell) | self.serve_programs(now);
             if caught_up {
                 self.hurry(reading);
             }
@@ -346,6 +342,7 @@ impl<'a> Driver<'a> {
             }
             self.drain(now);
             self.flush(now, tell);
+            reading |= self.sockets.is_ready();
             tell(Notice::Served);
             reading |= self.recount_some(tell);
             reading |= self.answer(now, tell);
@@ -451,6 +448,12 @@ impl<'a> Driver<'a> {
                 if let Some(daemons) = &mut self.daemons {
                     daemons.ready(distance);
                 }
+                continue;
+            }
+            if let Some(distance) = event.token().0.checked_sub(SOCKETS.0)
+                && self.sockets.owns(distance)
+            {
+                self.sockets.ready(distance);
                 continue;
             }
             if event.token() == KEEPERS {
@@ -613,6 +616,11 @@ impl<'a> Driver<'a> {
                         daemons.send((node, role), frame);
                     }
                 }
+                Output::Program(node, what) => {
+                    let registry = self.poll.registry();
+                    self.sockets
+                        .take(registry, (node, what), &mut self.world, now);
+                }
                 Output::Trace(node, at, trace) => self.untold.push_back((node, at, trace)),
                 Output::Finished(node, flow) => {
                     let name = &self.lab.traffic[flow].name;
@@ -721,7 +729,7 @@ impl<'a> Driver<'a> {
 
     /// Starts the end: MPOA shuts down in order, then all calls are cleared.
     fn release(&mut self, now: Instant) {
-        const ALL: [ServiceKind; 9] = [
+        const ALL: [ServiceKind; 10] = [
             ServiceKind::Mpc,
             ServiceKind::Mps,
             ServiceKind::Lec,
@@ -731,6 +739,7 @@ impl<'a> Driver<'a> {
             ServiceKind::Clip,
             ServiceKind::Nhc,
             ServiceKind::Sockets,
+            ServiceKind::SocketLayer,
         ];
         self.stop_by = Some(now + RELEASE);
         self.clear_at = Some(now + CLEAR);

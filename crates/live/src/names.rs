@@ -76,7 +76,12 @@ pub struct Identity {
     pub hosts: String,
     /// A private directory of the user in which the file is written; the file is removed at once.
     pub scratch: PathBuf,
+    /// The socket service of the host; its path is in [`SOCKETS_VARIABLE`].
+    pub sockets: Option<PathBuf>,
 }
+
+/// The variable of a command inside a host that names the socket service of the host.
+pub const SOCKETS_VARIABLE: &str = "AEROSTAT_ATM";
 
 impl Identity {
     /// Gives the calling process the names. The process must have one thread and be in the lab's namespaces.

@@ -204,6 +204,7 @@ pub fn run(
         Flavour::Kernel
     };
     let builder = Builder::new(lab, lab.seed, flavour).split(options.split);
+    let builder = builder.with_programs();
     let mut kernels = kernels(lab, &builder, options)?;
     if options.end_with_parent {
         crate::detach::end_with_parent();
@@ -253,6 +254,9 @@ pub fn run(
         started,
     )?;
     for text in driver.confinement.missing() {
+        tell(Notice::Note(text));
+    }
+    if let Some(text) = driver.without_sockets.take() {
         tell(Notice::Note(text));
     }
     driver.ties = ties;

@@ -4,6 +4,7 @@
 //! $XDG_RUNTIME_DIR/aerostat/LAB/   (root: /run/aerostat/LAB, else /tmp/aerostat-UID/LAB), mode 0700
 //!     lock            held (flock) by the lab's process as long as it lives, however it ends
 //!     control.sock    see `control`
+//!     atm/HOST.sock   see `socket_service`
 //!     daemons.sock    see `daemons`; with `--split` only
 //!     state.json      who runs it, for `ls`
 //! ```
@@ -225,6 +226,13 @@ fn running_in(base: &Path) -> Vec<LabState> {
 #[must_use]
 pub fn socket_of(name: &str) -> PathBuf {
     base().join(name).join("control.sock")
+}
+
+/// The socket service of a host of a running lab.
+#[must_use]
+pub fn atm_socket_of(name: &str, host: &str) -> PathBuf {
+    let directory = base().join(name).join(crate::socket_service::DIRECTORY);
+    directory.join(format!("{host}.sock"))
 }
 
 #[cfg(test)]

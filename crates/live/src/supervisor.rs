@@ -12,7 +12,7 @@
 //! a namespace dies, the kernel kills every process in it; no other clean-up is needed.
 
 use crate::confine::drop_all;
-use crate::names::Identity;
+use crate::names::{Identity, SOCKETS_VARIABLE};
 use crate::namespace::{enter, unshare_pids_and_mounts};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal};
@@ -197,7 +197,7 @@ pub fn enter_and_run(
     argv: &[String],
 ) -> io::Result<i32> {
     enter_lab(lab, net, identity)?;
-    run_inside(argv)
+    run_inside(identity, argv)
 }
 
 /// Moves the calling process, and its later children, into a host of a lab. The caller must have one thread.
@@ -227,7 +227,7 @@ pub fn enter_lab(lab: &[OwnedFd], net: &OwnedFd, identity: &Identity) -> io::Res
     Ok(())
 }
 
-fn run_inside(argv: &[String]) -> io::Result<i32> {
+fn run_inside(identity: &Identity, argv: &[String]) -> io::Result<i32> {
     let [program, arguments @ ..] = argv else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -236,6 +236,9 @@ fn run_inside(argv: &[String]) -> io::Result<i32> {
     };
     let mut command = Command::new(program);
     command.args(arguments);
+    if let Some(service) = &identity.sockets {
+        command.env(SOCKETS_VARIABLE, service);
+    }
     let ignore = ignore_interrupts()?;
     let mut child = match command.spawn() {
         Ok(child) => child,

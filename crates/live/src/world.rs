@@ -50,12 +50,14 @@ use aerostat_lab::plant::{
 };
 use aerostat_lab::report::RunReport;
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason};
-use aerostat_node::host::{DaemonMessage, HostCommand, KernelTrain};
+use aerostat_node::host::socket_layer::{self, ToPrograms};
+use aerostat_node::host::{DaemonMessage, HostCommand, HostInput, KernelTrain};
 use aerostat_node::ip::books::Place;
 use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_node::ip::offload::SuperFrame;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::Switch;
+use aerostat_proto::socket::SocketRef;
 use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::Vc;
@@ -104,6 +106,8 @@ pub enum Output {
     Outside(NodeId, CellRun),
     /// A frame for a daemon of a node.
     Daemon(NodeId, Role, Vec<u8>),
+    /// For programs of the machine, from the socket service of a host.
+    Program(NodeId, ToPrograms),
     /// A trace event.
     Trace(NodeId, Instant, Trace),
 }
@@ -282,6 +286,29 @@ impl World {
         self.with_node(node, |node, now| node.daemon(role, event, now));
     }
 
+    /// Something of a program of the machine for the socket service of a host.
+    pub fn program(&mut self, node: NodeId, input: socket_layer::Input<'_>, now: Instant) {
+        self.meet(now);
+        self.with_node(node, |node, now| node.input(HostInput::Program(input), now));
+    }
+
+    /// True if a program may write a PDU now. If false, [`ToPrograms::Room`] will tell when it may.
+    pub fn asks_to_write(&mut self, node: NodeId, socket: SocketRef) -> bool {
+        let layer = self
+            .plant
+            .node_mut(node)
+            .and_then(LabNode::socket_layer_mut);
+        layer.is_none_or(|layer| layer.asks_to_write(socket))
+    }
+
+    /// True if a socket has, or had, a connection.
+    #[must_use]
+    pub fn is_open(&self, node: NodeId, socket: SocketRef) -> bool {
+        let station = self.node(node).and_then(LabNode::as_station);
+        let layer = station.and_then(|station| station.host().socket_layer());
+        layer.is_none_or(|(layer, _)| layer.is_open(socket))
+    }
+
     /// A switch, to change its permanent connections; `None` for another node, or while it is down.
     pub fn switch_mut(&mut self, node: NodeId) -> Option<&mut Switch> {
         self.plant.node_mut(node)?.as_switch_mut()
@@ -426,6 +453,7 @@ impl Driver for World {
             Some(LabEvent::Train { itf, frame }) => Output::Train { node, itf, frame },
             Some(LabEvent::Daemon(role, frame)) => Output::Daemon(node, role, frame),
             Some(LabEvent::Outside(run)) => Output::Outside(node, run),
+            Some(LabEvent::Program(what)) => Output::Program(node, what),
             Some(LabEvent::Finished(app, result)) => {
                 // Other programs were started by a client, which reads their report.
                 let Some(flow) = self.ledger.finished(&self.lab, app, result) else {

@@ -9,6 +9,7 @@
 //! | users of the ATM service | [`lane`] (LEC, LES, BUS, LECS), [`clip`], [`nhrp`], [`mpoa`] (client and server) |
 //! | a transport protocol on such connections | [`atp`] |
 //! | parts of them in processes of their own | [`split`], [`sigd`] |
+//! | programs of the machine | [`socket`]: the messages of the socket service |
 //! | tools of all machines | [`machine`], [`parameters`](mod@parameters), [`time`], [`timers`], [`deadlines`], [`trace`], [`discard`] |
 //!
 //! # The loop
@@ -90,6 +91,7 @@ pub mod requests;
 mod retry;
 pub mod saal;
 pub mod sigd;
+pub mod socket;
 pub mod split;
 pub mod sscop;
 pub mod time;

@@ -33,10 +33,12 @@ fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
         )));
     };
     let scratch = runtime_dir::socket_of(&lab).with_file_name("");
+    let sockets = runtime_dir::atm_socket_of(&lab, node);
     let identity = Identity {
         host: node.to_owned(),
         hosts: answer["hosts"].as_str().unwrap_or_default().to_owned(),
         scratch,
+        sockets: Some(sockets).filter(|path| path.exists()),
     };
     let code = enter_and_run(&descriptors, &net, &identity, argv)?;
     // The exit code of another command is passed on unchanged.

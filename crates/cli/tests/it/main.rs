@@ -1,6 +1,7 @@
 //! The command from the users' point of view: its outputs and exit codes.
 
 mod any_aal;
+mod atm_sockets;
 mod books;
 mod bridges;
 mod captures;

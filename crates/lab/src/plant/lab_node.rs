@@ -7,6 +7,7 @@ use crate::routing::Routing;
 use aerostat_node::atm::{
     CellRun, DataUnit, DataUnitBuf, DroppedPdu, OutputPort, Pdu, PortVc, Through,
 };
+use aerostat_node::host::socket_layer::{SocketLayer, ToPrograms};
 use aerostat_node::host::{
     DaemonMessage, HostCommand, HostInput, KernelTrain, Station, StationEvent,
 };
@@ -68,6 +69,8 @@ pub enum LabEvent {
     Daemon(Role, Vec<u8>),
     /// Cells for the far end of a link out of the lab.
     Outside(CellRun),
+    /// For programs of the machine. In virtual time there are no such programs.
+    Program(ToPrograms),
 }
 
 /// An end system.
@@ -203,6 +206,13 @@ impl LabNode {
             Self::Outside(_) => {}
         }
     }
+    /// The socket service of an end system, while it runs.
+    pub fn socket_layer_mut(&mut self) -> Option<&mut SocketLayer> {
+        match self {
+            Self::Station(node) => node.station.host_mut().socket_layer_mut(),
+            Self::Switch(_) | Self::Outside(_) => None,
+        }
+    }
     /// Passes a command to an end system, like [`Self::input`].
     pub fn command(&mut self, command: HostCommand, now: Instant) {
         self.input(HostInput::Command(command), now);
@@ -262,6 +272,7 @@ impl StationNode {
             StationEvent::Daemon(role, frame) => LabEvent::Daemon(role, frame),
             StationEvent::Sample(sample) => LabEvent::Sample(sample),
             StationEvent::Finished(app, result) => LabEvent::Finished(app, result),
+            StationEvent::Program(what) => LabEvent::Program(what),
             StationEvent::Lost(cause, head) => LabEvent::Lost(cause, head),
             StationEvent::Socket(event) => LabEvent::Socket(event),
             StationEvent::Joined { itf, joined } => LabEvent::Joined { itf, joined },

@@ -37,7 +37,6 @@
 
 mod batch;
 mod beat;
-mod frames;
 mod process;
 mod queue;
 mod seat;

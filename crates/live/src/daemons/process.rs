@@ -1,9 +1,9 @@
 //! A daemon's process: a socket, a clock, signals, and the machine.
 
-use super::frames::{Frames, Got, buffer};
 use super::{Action, Program, batch};
 use crate::clock::Clock;
 use crate::confine::confine_daemon;
+use crate::seqpacket::{Frames, Got, buffer};
 use crate::signals;
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{Greeting, Role, Signal as Sent, VERSION};

@@ -4,11 +4,11 @@
 mod tests;
 
 use super::beat::{Beat, SERVING, STARTING, Why};
-use super::frames::{Frames, Got};
 use super::queue::Queue;
 use super::seats::Event;
 use super::{RoleInfo, batch};
 use crate::helper::{Ended, Helper, Looked};
+use crate::seqpacket::{Frames, Got};
 use aerostat_lab::model::NodeId;
 use aerostat_node::host::DaemonMessage;
 use aerostat_node::inspect::{Name, named};

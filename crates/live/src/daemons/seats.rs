@@ -1,11 +1,11 @@
 //! The lab's side: which daemon has which role at which node, and the processes that were started for the roles.
 
 use super::beat::Round;
-use super::frames::{Door, Frames, Got, buffer};
 use super::seat::{Plan, Seat};
 use super::{RoleInfo, SOCKET};
 use crate::agenda::Agenda;
 use crate::helper::Helper;
+use crate::seqpacket::{Door, Frames, Got, buffer};
 use aerostat_lab::model::{Lab, NodeId, Service};
 use aerostat_node::host::DaemonMessage;
 use aerostat_node::inspect::Table;

@@ -2,9 +2,9 @@
 
 use super::batch;
 use super::beat::TICK;
-use super::frames::{Frames, Got, buffer};
 use super::seats::{Daemons, Event};
 use crate::helper::{Helper, Owned};
+use crate::seqpacket::{Frames, Got, buffer};
 use aerostat_lab::model::{Lab, NodeId, Service};
 use aerostat_node::host::DaemonMessage;
 use aerostat_proto::mpoa::split::{FromMpcd, ToMpcd};

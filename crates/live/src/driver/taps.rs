@@ -1,10 +1,17 @@
 //! The TAPs in the loop: frames from kernels and to kernels.
 
-use super::Driver;
+use super::{Driver, FIRST_TAP, ROUTES};
 use crate::frames::Got;
+use crate::kernel::KernelNode;
+use crate::kernel::tcp::Followed;
+use crate::namespace::NetNs;
+use crate::routes::KernelRoutes;
 use crate::tap::Tap;
 use aerostat_lab::model::NodeId;
 use aerostat_proto::Instant;
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use std::collections::BTreeMap;
 use std::io;
 
 /// Limit of frames taken from one TAP in one turn.
@@ -23,7 +30,53 @@ pub(super) struct TapPort {
     pub(super) readable: bool,
 }
 
+/// What the loop has of kernel nodes.
+#[derive(Default)]
+pub(super) struct Opened {
+    pub(super) taps: Vec<TapPort>,
+    /// TAPs by node and interface.
+    pub(super) tap_of: BTreeMap<(usize, usize), usize>,
+    pub(super) namespaces: BTreeMap<usize, NetNs>,
+    pub(super) routes: Vec<(NodeId, KernelRoutes)>,
+    pub(super) followed: BTreeMap<usize, Vec<Followed>>,
+}
+
+/// Registers what kernel nodes have.
+pub(super) fn open(nodes: Vec<(NodeId, KernelNode)>, registry: &Registry) -> io::Result<Opened> {
+    let mut all = Opened::default();
+    for (node, kernel) in nodes {
+        all.followed.insert(node.0, kernel.tcp);
+        if let Some(watched) = kernel.routes {
+            let fd = watched.raw_fd();
+            registry.register(&mut SourceFd(&fd), ROUTES, Interest::READABLE)?;
+            all.routes.push((node, watched));
+        }
+        all.namespaces.insert(node.0, kernel.namespace);
+        for (itf, tap) in kernel.taps.into_iter().enumerate() {
+            let token = Token(FIRST_TAP + all.taps.len());
+            registry.register(&mut SourceFd(&tap.raw_fd()), token, Interest::READABLE)?;
+            all.tap_of.insert((node.0, itf), all.taps.len());
+            all.taps.push(TapPort {
+                node,
+                itf,
+                tap,
+                readable: true,
+            });
+        }
+    }
+    Ok(all)
+}
+
 impl Driver<'_> {
+    /// Gives programs with ATM sockets their turn; true if more work could be done at once.
+    pub(super) fn serve_programs(&mut self, now: Instant) -> bool {
+        let more = self
+            .sockets
+            .turn(self.poll.registry(), &mut self.world, now);
+        self.drain(now);
+        more
+    }
+
     /// Takes frames from the kernel; true if more could be taken at once. While the network lags behind, the turns of
     /// TAPs are shorter, and the next TAP is the first in the next turn.
     pub(super) fn read_taps(&mut self, caught_up: bool, now: Instant) -> bool {

@@ -6,6 +6,7 @@ mod cells;
 mod clocks;
 mod lags;
 mod policing;
+mod programs;
 mod trains;
 
 use aerostat_lab::Lab;
@@ -81,7 +82,9 @@ impl<'a> Run<'a> {
                 }
                 // There is no peer outside.
                 Output::Outside(..) => {}
-                Output::Daemon(..) => panic!("nobody here has daemons"),
+                Output::Daemon(..) | Output::Program(..) => {
+                    panic!("nobody here has daemons or programs")
+                }
             }
         }
     }

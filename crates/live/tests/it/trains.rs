@@ -113,7 +113,7 @@ impl<'a> Net<'a> {
                         .extend(frames.into_iter().map(|frame| (node.0, frame)));
                 }
                 Output::Finished(..) | Output::Outside(..) | Output::Daemon(..) => {}
-                Output::Trace(..) => {}
+                Output::Program(..) | Output::Trace(..) => {}
             }
         }
     }

@@ -42,6 +42,7 @@ mod moves;
 mod programs;
 mod segment;
 mod service;
+pub mod socket_layer;
 pub mod sockets;
 mod station;
 mod tables;
@@ -61,6 +62,7 @@ pub use service::{Serves, Service, ServiceKind, Typed};
 pub use station::{Station, StationEvent};
 pub use tables::VcUser;
 pub use trains::KernelTrain;
+pub use writes::FromAdapter;
 
 use crate::atm::{DataUnit, DataUnitBuf, Mark};
 use crate::ip::apps::{AppCommand, AppId, AppResult};
@@ -80,6 +82,7 @@ use aerostat_wire::mpoa::FlowFilter;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
 use elans::Elan;
 use service::Factory;
+use socket_layer::SocketLayer;
 use sockets::Sockets;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -111,6 +114,8 @@ pub enum HostInput<'a> {
     },
     /// A command of the experimenter.
     Command(HostCommand),
+    /// From a program of the machine.
+    Program(socket_layer::Input<'a>),
     /// From or about the process of the daemons of this role.
     Daemon(Role, ProcessEvent<DaemonMessage>),
 }
@@ -211,6 +216,8 @@ pub enum HostOutput {
     Finished(AppId, AppResult),
     /// A frame for a daemon of this host that is a process of its own: an encoded message of its role.
     Daemon(Role, Vec<u8>),
+    /// For programs of the machine.
+    Program(socket_layer::ToPrograms),
     /// A packet, frame or SDU, or its head, was lost in this host.
     Lost(Cause, DataUnitBuf),
     /// A PDU of a program was sent or received, or a call of a program is forgotten.
@@ -345,6 +352,7 @@ pub struct Host {
     mps: Option<Typed<Mps>>,
     nhc: Option<Typed<Nhc>>,
     sockets: Option<Typed<Sockets>>,
+    layer: Option<Typed<SocketLayer>>,
     /// The LANE servers of this host, by ELAN.
     elans: Vec<Elan>,
     ip: Ip,
@@ -391,6 +399,7 @@ impl Host {
             mps: None,
             nhc: None,
             sockets: None,
+            layer: None,
             elans: Vec::new(),
             ip,
             ip_deadline: None,
@@ -435,6 +444,10 @@ impl Host {
     /// Adds the programs with ATM sockets.
     pub fn add_sockets(&mut self, make: impl Fn(u32) -> Sockets + Send + 'static) {
         self.sockets = Some(self.add(make));
+    }
+    /// Adds the socket service for programs of the machine.
+    pub fn add_socket_layer(&mut self, make: impl Fn(u32) -> SocketLayer + Send + 'static) {
+        self.layer = Some(self.add(make));
     }
     /// Adds a LANE server that works without the other servers of this host, such as a LECS.
     pub fn add_server(&mut self, make: impl Fn(u32) -> LaneServer + Send + 'static) {
@@ -516,6 +529,16 @@ impl Host {
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.iter()
     }
+    /// The socket service for programs of the machine, and how often it has started; `None` while it does not run.
+    #[must_use]
+    pub fn socket_layer(&self) -> Option<(&SocketLayer, u32)> {
+        let layer = self.layer?;
+        Some((self.machine(layer)?, self.slots.get(layer.slot())?.starts))
+    }
+    /// The socket service, to ask whether a PDU may be written.
+    pub fn socket_layer_mut(&mut self) -> Option<&mut SocketLayer> {
+        self.machine_mut(self.layer?)
+    }
     /// The conditions that its interfaces and its NHRP client wait for.
     #[must_use]
     pub fn waits(&self) -> Vec<Waits> {
@@ -554,6 +577,11 @@ impl Host {
             HostInput::Frame { itf, frame } => self.send_own(itf, frame, now),
             HostInput::SuperFrame { itf, frame } => self.send_super(itf, frame, now),
             HostInput::Command(command) => self.command(command, now),
+            HostInput::Program(input) => {
+                if let Some(layer) = self.layer {
+                    self.tell(layer, input, now);
+                }
+            }
             HostInput::Daemon(role, event) => self.tell_seats(role, event, now),
         }
         self.settle(now);

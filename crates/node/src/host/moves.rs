@@ -1,7 +1,9 @@
 //! The routing of outputs: from the machine that made an output to the machine that it concerns.
 
 use super::service::Output;
-use super::{Client, Host, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed, sockets};
+use super::{
+    Client, FromAdapter, Host, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed,
+};
 use crate::atm::{DataUnit, Written};
 use crate::ip::books::Cause;
 use crate::ip::router::RouterInput;
@@ -114,6 +116,7 @@ impl Host {
                 Output::Clip(output) => self.clip_output(slot, output, now),
                 Output::Nhc(output) => self.nhc_output(slot, output, now),
                 Output::Sockets(output) => self.sockets_output(slot, output, now),
+                Output::SocketLayer(output) => self.layer_output(slot, output, now),
             }
         }
     }
@@ -135,11 +138,10 @@ impl Host {
             self.drain_signalling(now);
         }
         let label = self.signalling.label(user_of(slot), conn, &sdu);
-        let programs = self.sockets.filter(|sockets| sockets.slot() == slot);
-        match (label, programs) {
+        match (label, self.writes(slot)) {
             (Ok(vc), None) => self.out.push_back(HostOutput::Send { vc, sdu }),
-            (Ok(vc), Some(sockets)) => {
-                let mark = self.machine(sockets).and_then(|all| all.mark(conn));
+            (Ok(vc), Some(writer)) => {
+                let mark = self.mark_of(writer, conn);
                 let sdu = sdu.into_vec();
                 self.out.push_back(HostOutput::Write { vc, sdu, mark });
             }
@@ -147,11 +149,11 @@ impl Host {
                 self.refused("signalling", refused);
                 self.lost_by_service(Discard::Closed, &sdu[..]);
             }
-            (Err(refused), Some(sockets)) => {
+            (Err(refused), Some(writer)) => {
                 self.refused("signalling", refused);
                 // The program waits for the answer.
                 let written = Written::Refused;
-                self.tell(sockets, sockets::Input::Written { conn, written }, now);
+                self.tell_slot(writer, FromAdapter::Written { conn, written }, now);
             }
         }
     }

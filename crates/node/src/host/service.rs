@@ -3,6 +3,7 @@
 //! A slot never changes the type of its machine. The host keeps each slot with this type ([`Typed`]), and can give only
 //! inputs of this machine to the slot. What all machines have in common goes through [`Service`].
 
+use super::socket_layer::{self, SocketLayer};
 use super::sockets::{self, Sockets};
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::discard::Discard;
@@ -36,6 +37,8 @@ pub enum ServiceKind {
     Nhc,
     /// Socket programs.
     Sockets,
+    /// Socket service for programs of the machine.
+    SocketLayer,
 }
 
 impl ServiceKind {
@@ -52,6 +55,7 @@ impl ServiceKind {
             Self::Clip => "clip",
             Self::Nhc => "nhc",
             Self::Sockets => "sockets",
+            Self::SocketLayer => "socket-layer",
         }
     }
 }
@@ -202,6 +206,8 @@ services! {
     Nhc: Nhc, client;
     /// Socket programs.
     Sockets: Sockets, sockets;
+    /// Socket service for programs of the machine.
+    SocketLayer: SocketLayer, socket_layer;
 }
 
 fn give<M: Machine>(machine: &mut M, input: M::Input<'_>, now: Instant) -> Result<(), Refused> {
@@ -220,6 +226,7 @@ impl Service {
             Self::Clip(_) => ServiceKind::Clip,
             Self::Nhc(_) => ServiceKind::Nhc,
             Self::Sockets(_) => ServiceKind::Sockets,
+            Self::SocketLayer(_) => ServiceKind::SocketLayer,
         }
     }
     /// Sets the host's place in the network, as learnt by ILMI. The prefix may change only before the service starts.
@@ -232,7 +239,7 @@ impl Service {
             // Servers and routers have addresses of their own, which others must know in advance.
             Self::LaneServer(_) | Self::Mps(_) => {}
             // Programs use the addresses of the lab file, which are those that ILMI assigns.
-            Self::Sockets(_) => {}
+            Self::Sockets(_) | Self::SocketLayer(_) => {}
         }
     }
 }

@@ -50,7 +50,8 @@ pub use payload::{crc32, pattern};
 pub use program::{Answer, Pace, Program, Role, Sending};
 
 use self::write::Writer;
-use crate::atm::{Mark, SocketId, Written};
+use super::writes::FromAdapter;
+use crate::atm::{Mark, SocketId};
 use crate::ip::clock::Clock;
 use aerostat_proto::Trace;
 use aerostat_proto::{AtmEvent, AtmRequest, Backoff, Cause, ConnId, Duration, Instant, Machine};
@@ -80,32 +81,8 @@ pub enum Input<'a> {
     Start,
     /// From the ATM service.
     Atm(AtmEvent<&'a [u8]>),
-    /// The result of the last PDU that was sent on this connection. The next PDU is sent only after this.
-    Written {
-        /// The connection.
-        conn: ConnId,
-        /// The result.
-        written: Written,
-    },
-    /// The adapter may have room again, or has sent everything ([`Output::Flush`]).
-    Room {
-        /// The connection.
-        conn: ConnId,
-    },
-    /// A PDU arrived with cells missing or damaged.
-    Damaged {
-        /// The connection.
-        conn: ConnId,
-    },
-    /// The adapter dropped PDUs that it had accepted.
-    Unsent {
-        /// The label.
-        vc: Vc,
-        /// Number of PDUs.
-        pdus: u64,
-        /// True if the label was closed, false if its link went down.
-        closed: bool,
-    },
+    /// From the adapter, about PDUs of the programs.
+    Adapter(FromAdapter),
 }
 
 /// Outputs of [`Sockets`].
@@ -115,7 +92,7 @@ pub enum Output {
     Atm(AtmRequest),
     /// The oldest ended call is no longer remembered.
     Forgotten(SocketId),
-    /// Requests [`Input::Room`] when no cell of this label waits in the adapter any more.
+    /// Requests [`FromAdapter::Room`] when no cell of this label waits in the adapter any more.
     Flush(Vc),
     /// A trace event.
     Trace(Trace),
@@ -603,14 +580,7 @@ impl Machine for Sockets {
             Input::Atm(AtmEvent::Connected { conn, vc }) => self.connected(conn, vc, now),
             Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu, now),
             Input::Atm(AtmEvent::Released { conn, cause }) => self.released(conn, cause, now),
-            Input::Written { conn, written } => self.written(conn, written, now),
-            Input::Room { conn } => self.room(conn, now),
-            Input::Damaged { conn } => {
-                if let Some(call) = self.calls.get_mut(&conn) {
-                    call.damaged += 1;
-                }
-            }
-            Input::Unsent { vc, pdus, closed } => self.unsent(vc, pdus, closed),
+            Input::Adapter(event) => self.adapter(event, now),
             // A call that is made while signalling is down waits in signalling.
             Input::Atm(
                 AtmEvent::Up

@@ -2,6 +2,7 @@
 
 use super::cpu::{Cpu, Job};
 use super::intake::Intake;
+use super::socket_layer::ToPrograms;
 use super::writers::Writers;
 use super::{CpuConfig, Host, HostInput, HostOutput, IntakeConfig, KernelTrain, Sample};
 use crate::atm::{
@@ -40,6 +41,8 @@ pub enum StationEvent {
     Finished(AppId, AppResult),
     /// A frame for a daemon of this host that is a process of its own.
     Daemon(Role, Vec<u8>),
+    /// For programs of the machine.
+    Program(ToPrograms),
     /// A packet, frame or SDU, or its head, was lost in this station.
     Lost(Cause, DataUnitBuf),
     /// A PDU of a program was sent or received, or a call of a program is forgotten.
@@ -112,6 +115,10 @@ impl Station {
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
+    }
+    /// The host, to ask its socket service.
+    pub fn host_mut(&mut self) -> &mut Host {
+        &mut self.host
     }
     /// The adapter.
     #[must_use]
@@ -382,6 +389,7 @@ impl Station {
                 HostOutput::Sample(sample) => StationEvent::Sample(sample),
                 HostOutput::Finished(app, result) => StationEvent::Finished(app, result),
                 HostOutput::Daemon(role, frame) => StationEvent::Daemon(role, frame),
+                HostOutput::Program(what) => StationEvent::Program(what),
                 HostOutput::Lost(cause, head) => StationEvent::Lost(cause, head),
                 HostOutput::Socket(event) => StationEvent::Socket(event),
                 HostOutput::Joined { itf, joined } => StationEvent::Joined { itf, joined },

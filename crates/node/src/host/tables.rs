@@ -166,7 +166,7 @@ impl Host {
             }
             ServiceKind::Mpc | ServiceKind::Mps => Encapsulation::Mpoa,
             ServiceKind::Clip | ServiceKind::Nhc => Encapsulation::ClassicalIp,
-            ServiceKind::Sockets => Encapsulation::Native,
+            ServiceKind::Sockets | ServiceKind::SocketLayer => Encapsulation::Native,
         })
     }
 
@@ -275,6 +275,7 @@ impl Host {
                     let itf = self.interface_of(slot);
                     tables.extend(inspect::clip::tables(itf, &m.snapshot(now)));
                 }
+                ("sockets", Service::SocketLayer(m)) => tables.extend(inspect::sockets::open(m)),
                 ("sockets", Service::Sockets(m)) => tables.extend(inspect::sockets::tables(m)),
                 ("nhrp", Service::Nhc(m)) => {
                     tables.extend(inspect::nhrp::client(&m.snapshot(), now));

@@ -1,17 +1,78 @@
 //! Writing by programs of a host: the answers of the adapter go back to the program.
+//!
+//! Two services write: the programs of the lab file ([`sockets`]), and the socket service for programs of the machine
+//! ([`socket_layer`]). Both give one PDU at a time, and wait for the answer of the adapter ([`FromAdapter`]).
 
-use super::sockets;
 use super::{Host, HostOutput, moves};
-use crate::atm::Written;
+use super::{socket_layer, sockets};
+use crate::atm::{Mark, Written};
 use crate::ip::books::SocketEvent;
 use aerostat_proto::{ConnId, Instant};
 use aerostat_wire::Vc;
 
+/// What the adapter tells a service that writes.
+#[derive(Debug)]
+pub enum FromAdapter {
+    /// The result of the last PDU that was sent on this connection. The next PDU is sent only after this.
+    Written {
+        /// The connection.
+        conn: ConnId,
+        /// The result.
+        written: Written,
+    },
+    /// The adapter may have room again, or has sent everything ([`HostOutput::Flush`]).
+    Room {
+        /// The connection.
+        conn: ConnId,
+    },
+    /// A PDU arrived with cells missing or damaged.
+    Damaged {
+        /// The connection.
+        conn: ConnId,
+    },
+    /// The adapter dropped PDUs that it had accepted.
+    Unsent {
+        /// The label.
+        vc: Vc,
+        /// Number of PDUs.
+        pdus: u64,
+        /// True if the label was closed, false if its link went down.
+        closed: bool,
+    },
+}
+
+/// A service that writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum WriterSlot {
+    /// The programs of the lab file.
+    Sockets,
+    /// The socket service.
+    Layer,
+}
+
 impl Host {
-    /// The program's connection with this label; `None` if no program uses the label.
-    pub(super) fn writer(&self, vc: Vc) -> Option<ConnId> {
+    /// The service in this slot, if it writes.
+    pub(super) fn writes(&self, slot: usize) -> Option<WriterSlot> {
+        let is = |at: Option<usize>| at == Some(slot);
+        if is(self.sockets.map(super::Typed::slot)) {
+            return Some(WriterSlot::Sockets);
+        }
+        is(self.layer.map(super::Typed::slot)).then_some(WriterSlot::Layer)
+    }
+
+    /// The service whose program's connection has this label; `None` if no program uses the label.
+    fn writer(&self, vc: Vc) -> Option<(WriterSlot, ConnId)> {
         let (user, conn) = self.signalling.receiver(vc)?;
-        (user == moves::user_of(self.sockets?.slot())).then_some(conn)
+        Some((self.writes(user.0.into())?, conn))
+    }
+
+    /// The mark of the PDU that a program writes on this connection, for the accounts. Programs of the machine count
+    /// for themselves.
+    pub(super) fn mark_of(&self, at: WriterSlot, conn: ConnId) -> Option<Mark> {
+        match at {
+            WriterSlot::Sockets => self.machine(self.sockets?)?.mark(conn),
+            WriterSlot::Layer => None,
+        }
     }
 
     /// Whether the program that has opened this label wants its calls shaped; `None` if it has not said.
@@ -31,42 +92,50 @@ impl Host {
 
     /// The adapter's answer to [`HostOutput::Write`].
     pub fn written(&mut self, vc: Vc, written: Written, now: Instant) {
-        self.tell_writer(vc, now, |conn| sockets::Input::Written { conn, written });
+        self.tell_writer(vc, now, |conn| FromAdapter::Written { conn, written });
     }
 
     /// The adapter may have room again for a program that writes on this label. If the program asked for that
     /// ([`HostOutput::Flush`]), the adapter has sent everything.
     pub fn room(&mut self, vc: Vc, now: Instant) {
-        self.tell_writer(vc, now, |conn| sockets::Input::Room { conn });
+        self.tell_writer(vc, now, |conn| FromAdapter::Room { conn });
     }
 
     /// A PDU for a program arrived with cells missing or damaged.
     pub fn damaged(&mut self, vc: Vc, now: Instant) {
-        self.tell_writer(vc, now, |conn| sockets::Input::Damaged { conn });
+        self.tell_writer(vc, now, |conn| FromAdapter::Damaged { conn });
     }
 
     /// The adapter dropped PDUs that it had accepted from a program, because the label was closed or its link went
     /// down.
     pub fn unsent(&mut self, vc: Vc, pdus: u64, closed: bool, now: Instant) {
-        self.tell_sockets(sockets::Input::Unsent { vc, pdus, closed }, now);
+        // The label may be closed already, so each service looks whether it had it.
+        for slot in [WriterSlot::Sockets, WriterSlot::Layer] {
+            self.tell_slot(slot, FromAdapter::Unsent { vc, pdus, closed }, now);
+        }
         self.settle(now);
     }
 
-    fn tell_writer<'a>(
-        &mut self,
-        vc: Vc,
-        now: Instant,
-        input: impl FnOnce(ConnId) -> sockets::Input<'a>,
-    ) {
-        if let Some(conn) = self.writer(vc) {
-            self.tell_sockets(input(conn), now);
+    fn tell_writer(&mut self, vc: Vc, now: Instant, event: impl FnOnce(ConnId) -> FromAdapter) {
+        if let Some((slot, conn)) = self.writer(vc) {
+            self.tell_slot(slot, event(conn), now);
             self.settle(now);
         }
     }
 
-    pub(super) fn tell_sockets(&mut self, input: sockets::Input<'_>, now: Instant) {
-        if let Some(sockets) = self.sockets {
-            self.tell(sockets, input, now);
+    /// Tells a service that writes.
+    pub(super) fn tell_slot(&mut self, slot: WriterSlot, event: FromAdapter, now: Instant) {
+        match slot {
+            WriterSlot::Sockets => {
+                if let Some(sockets) = self.sockets {
+                    self.tell(sockets, sockets::Input::Adapter(event), now);
+                }
+            }
+            WriterSlot::Layer => {
+                if let Some(layer) = self.layer {
+                    self.tell(layer, socket_layer::Input::Adapter(event), now);
+                }
+            }
         }
     }
 
@@ -81,6 +150,15 @@ impl Host {
             }
             sockets::Output::Flush(vc) => self.out.push_back(HostOutput::Flush { vc }),
             sockets::Output::Trace(trace) => self.trace(trace),
+        }
+    }
+
+    pub(super) fn layer_output(&mut self, slot: usize, output: socket_layer::Output, now: Instant) {
+        match output {
+            socket_layer::Output::Atm(request) => self.request(slot, request, now),
+            socket_layer::Output::Flush(vc) => self.out.push_back(HostOutput::Flush { vc }),
+            socket_layer::Output::Program(what) => self.out.push_back(HostOutput::Program(what)),
+            socket_layer::Output::Trace(trace) => self.trace(trace),
         }
     }
 }

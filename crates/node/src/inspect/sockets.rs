@@ -2,6 +2,7 @@
 
 use super::words::{Does, Releaser};
 use super::{Name, Table};
+use crate::host::socket_layer::{Socket, SocketLayer};
 use crate::host::sockets::{Answer, Program, Record, Role, Sockets, Sum};
 use aerostat_wire::{AtmAddress, Vc};
 
@@ -64,6 +65,86 @@ crate::rows! {
         pub cause: Option<u8>,
         /// Who released the call.
         pub released_by: Option<Releaser>,
+    }
+
+    /// One row for each ATM socket of a program of the machine.
+    pub struct OpenSocketRow: "sockets.open" {
+        /// Its reference: the index, and the number of its use.
+        pub socket: String,
+        /// `idle`, `bound`, `listening`, `connecting`, `accepting`, `connected`, `ending` or `ended`.
+        pub state: Name,
+        /// Own address.
+        pub local: String,
+        /// Address of the other end.
+        pub peer: String,
+        /// What the call is for.
+        pub sap: String,
+        /// The contract.
+        pub qos: String,
+        /// VPI.VCI.
+        pub vc: String,
+        /// Connections of programs to the service that may use the socket.
+        pub sessions: u64,
+        /// Offers that wait for an answer of the program.
+        pub offers: u64,
+        /// Calls for a listener that were refused for want of an answer or of room.
+        pub missed: u64,
+        /// PDUs that the adapter has taken.
+        pub sent_pdus: u64,
+        /// Octets of these.
+        pub sent_octets: u64,
+        /// PDUs that were refused: longer than the contract allows, or written after the end.
+        pub refused_pdus: u64,
+        /// Of the PDUs sent, those that the adapter dropped: the call ended, or the link went down, before they left.
+        pub unsent_pdus: u64,
+        /// PDUs received.
+        pub received_pdus: u64,
+        /// Octets of these.
+        pub received_octets: u64,
+        /// Of these, PDUs that were dropped because the program did not read.
+        pub unread_pdus: u64,
+        /// PDUs that came with cells missing or damaged.
+        pub damaged_pdus: u64,
+        /// Cause of the end, 0 before it.
+        pub cause: u8,
+    }
+}
+
+/// The table of the socket service; empty if no program uses it.
+#[must_use]
+pub fn open(layer: &SocketLayer) -> Option<Table> {
+    let rows = layer.sockets().map(|(at, socket)| {
+        let name = format!("{}/{}", at.index(), at.generation());
+        OpenSocketRow::of(name, socket)
+    });
+    let rows: Vec<OpenSocketRow> = rows.collect();
+    (!rows.is_empty()).then(|| Table::of(rows))
+}
+
+impl OpenSocketRow {
+    fn of(socket: String, seen: &Socket) -> Self {
+        let status = seen.status();
+        Self {
+            socket,
+            state: seen.state().name().into(),
+            local: status.local,
+            peer: status.peer,
+            sap: status.sap,
+            qos: status.qos,
+            vc: status.label,
+            sessions: seen.sessions() as u64,
+            offers: status.offers.into(),
+            missed: status.missed,
+            sent_pdus: status.sent.0,
+            sent_octets: status.sent.1,
+            refused_pdus: status.refused,
+            unsent_pdus: status.unsent,
+            received_pdus: status.received.0,
+            received_octets: status.received.1,
+            unread_pdus: status.unread,
+            damaged_pdus: status.damaged,
+            cause: status.cause,
+        }
     }
 }
 

@@ -32,7 +32,8 @@ impl Observer<LabEvent> for Log {
             | LabEvent::Frame { .. }
             | LabEvent::Train { .. }
             | LabEvent::Daemon(..)
-            | LabEvent::Outside(_) => {}
+            | LabEvent::Outside(_)
+            | LabEvent::Program(_) => {}
         }
     }
 }

@@ -63,6 +63,7 @@ impl Observer<LabEvent> for Log {
             | LabEvent::Frame { .. }
             | LabEvent::Train { .. }
             | LabEvent::Daemon(..)
+            | LabEvent::Program(_)
             | LabEvent::Outside(_) => {}
         }
     }

@@ -1,8 +1,8 @@
 //! The heartbeat of a process over the borders of its connection: before its greeting, and after a lost connection.
 
 use super::super::ROLES;
-use super::super::frames::Door;
 use super::*;
+use crate::seqpacket::Door;
 use mio::Poll;
 use std::path::Path;
 

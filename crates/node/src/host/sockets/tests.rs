@@ -1,4 +1,5 @@
 use super::*;
+use crate::atm::Written;
 use crate::rate::PacketRate;
 use aerostat_proto::machine::settle;
 
@@ -67,7 +68,7 @@ fn with_room(sockets: &mut Sockets, now: Instant) -> Vec<AtmRequest> {
             Output::Atm(request) => {
                 if let AtmRequest::Send { conn, .. } = request {
                     let written = Written::Taken;
-                    let answer = Input::Written { conn, written };
+                    let answer = Input::Adapter(FromAdapter::Written { conn, written });
                     sockets.handle_input(answer, now).unwrap();
                 }
                 asked.push(request);
@@ -75,7 +76,9 @@ fn with_room(sockets: &mut Sockets, now: Instant) -> Vec<AtmRequest> {
             Output::Flush(vc) => {
                 let conn = sockets.calls.iter().find(|(_, call)| call.vc == Some(vc));
                 let conn = *conn.expect("open").0;
-                sockets.handle_input(Input::Room { conn }, now).unwrap();
+                sockets
+                    .handle_input(Input::Adapter(FromAdapter::Room { conn }), now)
+                    .unwrap();
             }
             Output::Forgotten(_) | Output::Trace(_) => {}
         }
@@ -299,7 +302,7 @@ fn a_write_waits_for_room_and_the_program_catches_up() {
         panic!("{asked:?}");
     };
     let written = Written::Full(sdu.clone());
-    let answer = Input::Written { conn, written };
+    let answer = Input::Adapter(FromAdapter::Written { conn, written });
     sockets.handle_input(answer, now).unwrap();
     assert_eq!(
         sockets.poll_timeout(),
@@ -311,7 +314,9 @@ fn a_write_waits_for_room_and_the_program_catches_up() {
     // The adapter has room 25 ms later. The PDUs of 0, 10 and 20 ms leave then and are late; the others leave at their
     // time.
     let now = now + Duration::from_millis(25);
-    sockets.handle_input(Input::Room { conn }, now).unwrap();
+    sockets
+        .handle_input(Input::Adapter(FromAdapter::Room { conn }), now)
+        .unwrap();
     assert_eq!(with_room(&mut sockets, now).len(), 3);
     let next = sockets.poll_timeout().unwrap();
     assert_eq!(next, Instant::from_millis(1030));
@@ -341,7 +346,7 @@ fn from_memory_to_memory_each_pdu_follows_the_one_before_and_none_is_late() {
         panic!("{asked:?}");
     };
     let written = Written::Full(sdu.clone());
-    let full = Input::Written { conn, written };
+    let full = Input::Adapter(FromAdapter::Written { conn, written });
     sockets.handle_input(full, last).unwrap();
     assert_eq!(
         sockets.poll_timeout(),
@@ -349,7 +354,9 @@ fn from_memory_to_memory_each_pdu_follows_the_one_before_and_none_is_late() {
         "it waits for the adapter alone"
     );
     let later = last + Duration::from_secs(1);
-    sockets.handle_input(Input::Room { conn }, later).unwrap();
+    sockets
+        .handle_input(Input::Adapter(FromAdapter::Room { conn }), later)
+        .unwrap();
     assert_eq!(
         with_room(&mut sockets, later).len(),
         150 - 2 * BURST as usize
@@ -368,18 +375,18 @@ fn a_release_gives_up_what_waits_and_names_what_the_adapter_dropped() {
     let cause = Cause::NORMAL;
     let released = Input::Atm(AtmEvent::Released { conn, cause });
     sockets.handle_input(released, first).unwrap();
-    let unsent = Input::Unsent {
+    let unsent = Input::Adapter(FromAdapter::Unsent {
         vc: VC,
         pdus: 1,
         closed: true,
-    };
+    });
     sockets.handle_input(unsent, first).unwrap();
     // From now on the label belongs to another connection.
-    let unsent = Input::Unsent {
+    let unsent = Input::Adapter(FromAdapter::Unsent {
         vc: VC,
         pdus: 7,
         closed: true,
-    };
+    });
     sockets.handle_input(unsent, first).unwrap();
     let row = sockets.calls().next().unwrap();
     let books = (row.offered, row.sent.pdus, row.refused, row.waiting());

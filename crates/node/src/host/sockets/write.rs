@@ -3,6 +3,7 @@
 use super::{BURST, ECHO_OCTETS, ECHO_PDUS, PAUSE};
 use super::{Output, Pace, Record, Role, Sending, Sockets, State, Sum, pattern, refusal};
 use crate::atm::Written;
+use crate::host::writes::FromAdapter;
 use aerostat_proto::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::Vc;
 use std::collections::VecDeque;
@@ -196,8 +197,22 @@ impl Sockets {
         }
     }
 
+    /// The adapter has something about PDUs of a program.
+    pub(super) fn adapter(&mut self, event: FromAdapter, now: Instant) {
+        match event {
+            FromAdapter::Written { conn, written } => self.written(conn, written, now),
+            FromAdapter::Room { conn } => self.room(conn, now),
+            FromAdapter::Damaged { conn } => {
+                if let Some(call) = self.calls.get_mut(&conn) {
+                    call.damaged += 1;
+                }
+            }
+            FromAdapter::Unsent { vc, pdus, closed } => self.unsent(vc, pdus, closed),
+        }
+    }
+
     /// Handles the adapter's answer to a write.
-    pub(super) fn written(&mut self, conn: ConnId, written: Written, now: Instant) {
+    fn written(&mut self, conn: ConnId, written: Written, now: Instant) {
         let Some(call) = self.calls.get_mut(&conn) else {
             return;
         };
@@ -238,7 +253,7 @@ impl Sockets {
     }
 
     /// The adapter has room, so a blocked write is repeated; or the adapter has sent everything.
-    pub(super) fn room(&mut self, conn: ConnId, now: Instant) {
+    fn room(&mut self, conn: ConnId, now: Instant) {
         let Some(call) = self.calls.get_mut(&conn) else {
             return;
         };
@@ -254,7 +269,7 @@ impl Sockets {
     }
 
     /// The adapter dropped PDUs of a label.
-    pub(super) fn unsent(&mut self, vc: Vc, pdus: u64, closed: bool) {
+    fn unsent(&mut self, vc: Vc, pdus: u64, closed: bool) {
         let open = self.calls.values_mut().find(|call| call.vc == Some(vc));
         let call = match open {
             Some(open) => Some(open),

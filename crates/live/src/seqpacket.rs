@@ -15,7 +15,7 @@ use std::path::Path;
 const BACKLOG: i32 = 4096;
 
 /// Room for the longest frame; a longer one is invalid.
-pub(super) fn buffer() -> Vec<u8> {
+pub(crate) fn buffer() -> Vec<u8> {
     vec![0; FRAME_MAX]
 }
 
@@ -31,11 +31,11 @@ fn socket() -> io::Result<OwnedFd> {
 
 /// The socket to which daemons connect. It never blocks.
 #[derive(Debug)]
-pub(super) struct Door(OwnedFd);
+pub(crate) struct Door(OwnedFd);
 
 impl Door {
     /// Opens the socket at `path`, which must not exist.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let door = socket()?;
         bind(&door, &SocketAddrUnix::new(path)?)?;
         listen(&door, BACKLOG)?;
@@ -45,7 +45,7 @@ impl Door {
     ///
     /// # Errors
     /// If the operating system has no descriptor or memory for the connection: it still waits.
-    pub(super) fn accept(&self) -> io::Result<Option<Frames>> {
+    pub(crate) fn accept(&self) -> io::Result<Option<Frames>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
             return match accept_with(&self.0, flags) {
@@ -67,7 +67,7 @@ impl AsFd for Door {
 
 /// The result of receiving.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Got<'a> {
+pub(crate) enum Got<'a> {
     /// A frame.
     Frame(&'a [u8]),
     /// No frame has arrived yet.
@@ -78,11 +78,11 @@ pub(super) enum Got<'a> {
 
 /// One end of a connection. It never blocks.
 #[derive(Debug)]
-pub(super) struct Frames(OwnedFd);
+pub(crate) struct Frames(OwnedFd);
 
 impl Frames {
     /// Connects to the socket of a lab.
-    pub(super) fn connect(path: &Path) -> io::Result<Self> {
+    pub(crate) fn connect(path: &Path) -> io::Result<Self> {
         let frames = socket()?;
         connect(&frames, &SocketAddrUnix::new(path)?)?;
         Ok(Self(frames))
@@ -91,7 +91,7 @@ impl Frames {
     ///
     /// # Errors
     /// If the other end is gone.
-    pub(super) fn send(&self, frame: &[u8]) -> io::Result<bool> {
+    pub(crate) fn send(&self, frame: &[u8]) -> io::Result<bool> {
         loop {
             return match send(&self.0, frame, SendFlags::NOSIGNAL) {
                 Ok(_) => Ok(true),
@@ -102,7 +102,7 @@ impl Frames {
         }
     }
     /// The next frame, in `buffer`.
-    pub(super) fn receive<'a>(&self, buffer: &'a mut [u8]) -> Got<'a> {
+    pub(crate) fn receive<'a>(&self, buffer: &'a mut [u8]) -> Got<'a> {
         let length = loop {
             // With TRUNC the length is that of the frame, not of the part that fitted.
             match recv(&self.0, &mut *buffer, RecvFlags::TRUNC) {
@@ -121,7 +121,7 @@ impl Frames {
         }
     }
     /// The process at the other end, if it belongs to the same user.
-    pub(super) fn peer(&self) -> Option<u32> {
+    pub(crate) fn peer(&self) -> Option<u32> {
         let peer = rustix::net::sockopt::socket_peercred(&self.0).ok()?;
         // In a user namespace, the peer's uid is seen through the same map as our own.
         let same = peer.uid == rustix::process::geteuid();

@@ -1,0 +1,362 @@
+//! Programs of the machine with ATM sockets: a lab in real time, embedded, and the crate `aerostat-socket`.
+
+use crate::lab_file;
+use crate::live::Runtime;
+use aerostat_socket::{REJECTED, Service, Socket};
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const LAB: &str = "
+switches: { s: {}, t: {} }
+links: [ [s, t, { rate: oc3 }] ]
+lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts:
+  x: { on: s, elan: a, ip: 10.1.0.10 }
+  y: { on: t, elan: a, ip: 10.1.0.20 }
+pvcs:
+  - { from: x, vc: 0.100, to: y, to_vc: 0.101 }
+";
+
+/// How long anything may take on a machine with much to do.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Net {
+    runtime: Runtime,
+    name: String,
+}
+
+impl Net {
+    fn up(test: &str) -> Self {
+        let runtime = Runtime::new(test);
+        let file = lab_file(&format!("{test}.atm.yml"), LAB);
+        runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
+        let name = test.to_owned();
+        Self { runtime, name }
+    }
+    fn path(&self, host: &str) -> PathBuf {
+        let lab = self.runtime.directory.join("aerostat").join(&self.name);
+        lab.join(format!("atm/{host}.sock"))
+    }
+    fn service(&self, host: &str) -> Service {
+        Service::connect(&self.path(host)).unwrap()
+    }
+    /// A call from x to a listener of y.
+    fn pair(&self, qos: &str) -> (Socket, Socket) {
+        let listener = self.service("y").listen("").unwrap();
+        let address = listener.address().unwrap();
+        let accepts = thread::spawn(move || listener.accept().unwrap());
+        let caller = self.service("x").call(&address, "", qos).unwrap();
+        (caller, accepts.join().unwrap())
+    }
+}
+
+fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is() {
+        assert!(Instant::now() < end, "{what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn programs_call_accept_vet_and_refuse() {
+    let net = Net::up("vetting");
+    let (x, y) = (net.service("x"), net.service("y"));
+    assert_eq!((x.host(), y.host()), ("x", "y"));
+    let listener = y.listen("").unwrap();
+    let address = listener.address().unwrap();
+    // Best effort of x is accepted; everything else is refused.
+    let own = x.address().to_owned();
+    let server = thread::spawn(move || {
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            let offer = listener.offer().unwrap();
+            seen.push((offer.caller().to_owned(), offer.qos().to_owned()));
+            if offer.qos().starts_with("ubr") && offer.caller()[..38] == own[..38] {
+                let socket = offer.accept().unwrap();
+                let mut pdu = [0; 9180];
+                while let octets @ 1.. = socket.recv(&mut pdu).unwrap() {
+                    socket.send(&pdu[..octets]).unwrap();
+                }
+            } else {
+                offer.refuse(REJECTED).unwrap();
+            }
+        }
+        seen
+    });
+    let socket = x.call(&address, "", "ubr:sdu=9180").unwrap();
+    let mut pdu = [0; 9180];
+    for size in [1, 48, 9180] {
+        socket.send(&vec![7; size]).unwrap();
+        assert_eq!(socket.recv(&mut pdu).unwrap(), size);
+    }
+    // A PDU of no octets is no PDU; one that is too long is refused here, and the call goes on.
+    socket.send(&[]).unwrap();
+    let long = socket.send(&[0; 9181]).unwrap_err();
+    assert!(
+        long.to_string()
+            .contains("9181 octets: the contract allows 9180")
+    );
+    socket.send(b"still").unwrap();
+    assert_eq!(socket.recv(&mut pdu).unwrap(), 5);
+    let status = socket.status().unwrap();
+    assert_eq!(
+        (status.state.as_str(), status.peer.as_str()),
+        ("connected", address.as_str())
+    );
+    assert_eq!((status.sent.0, status.received.0), (4, 4));
+    drop(socket);
+    for (from, qos) in [(&x, "cbr:max_pcr=1Mbps"), (&y, "ubr")] {
+        let refused = from.call(&address, "", qos).unwrap_err();
+        assert_eq!(
+            (refused.errno(), refused.cause()),
+            (111, Some(REJECTED)),
+            "{refused}"
+        );
+    }
+    let seen = server.join().unwrap();
+    assert!(seen[1].1.starts_with("cbr"), "{seen:?}");
+    // What is wrong is named.
+    let wrong = x.call(&address, "", "ubr:pcr=fast").unwrap_err();
+    assert_eq!(wrong.field(), Some(("qos", 8)));
+    let nobody = x.call("y/ee", "", "ubr").unwrap_err();
+    assert_eq!(nobody.cause(), Some(88), "{nobody}");
+    let names = x.names().unwrap().0;
+    assert!(names.iter().any(|(name, _)| name == "y"));
+    net.runtime.ok(&["down"]);
+}
+
+#[test]
+fn what_was_written_before_a_close_arrives_and_both_ends_learn_the_cause() {
+    let net = Net::up("closing");
+    let (x, y) = net.pair("ubr:sdu=9180");
+    let reader = thread::spawn(move || {
+        let (mut pdu, mut octets) = (vec![0; 9180], 0);
+        while let got @ 1.. = y.recv(&mut pdu).unwrap() {
+            octets += got;
+        }
+        (octets, y)
+    });
+    for _ in 0..300 {
+        x.send(&[1; 9180]).unwrap();
+    }
+    let session = net.service("x");
+    drop(x);
+    let (octets, y) = reader.join().unwrap();
+    let status = y.status().unwrap();
+    // Nothing is lost but what the reader was too slow for, and that is counted.
+    assert_eq!(status.received.0, 300, "{status:?}");
+    assert_eq!(octets as u64, (300 - status.unread) * 9180);
+    assert_eq!((status.cause, status.state.as_str()), (16, "ended"));
+    // A permanent connection has no call.
+    let [here, there] = [(&session, "0.100"), (&net.service("y"), "0.101")].map(|(at, label)| {
+        let socket = at.socket().unwrap();
+        socket.open_permanent(label, "ubr:sdu=1000").unwrap();
+        socket
+    });
+    here.send(b"permanent").unwrap();
+    let mut pdu = [0; 1000];
+    assert_eq!(there.recv(&mut pdu).unwrap(), 9);
+    let busy = session.socket().unwrap();
+    let busy = busy.open_permanent("0.100", "ubr").unwrap_err();
+    assert_eq!(busy.cause(), Some(35), "{busy}");
+    net.runtime.ok(&["down"]);
+}
+
+#[test]
+fn a_descriptor_serves_another_session_and_its_last_copy_ends_the_call() {
+    let net = Net::up("passing");
+    let (x, y) = net.pair("ubr:sdu=1000");
+    // As after fork, or when a descriptor was passed to another process.
+    let copy = rustix_copy(&x);
+    let other = net.service("x").adopt(copy).unwrap();
+    drop(x);
+    other.send(b"from the copy").unwrap();
+    let mut pdu = [0; 100];
+    assert_eq!(y.recv(&mut pdu).unwrap(), 13);
+    // The contract is known to it, too.
+    assert!(other.send(&[0; 1001]).is_err());
+    // The service of another host does not know it.
+    let stranger = net.service("y").adopt(rustix_copy(&other)).unwrap_err();
+    assert_eq!(stranger.errno(), 9);
+    drop(other);
+    assert_eq!(y.recv(&mut pdu).unwrap(), 0);
+    net.runtime.ok(&["down"]);
+}
+
+fn rustix_copy(socket: &Socket) -> std::os::fd::OwnedFd {
+    use std::os::fd::AsFd as _;
+    socket.as_fd().try_clone_to_owned().unwrap()
+}
+
+#[test]
+fn a_host_that_fails_ends_its_sockets_and_serves_again() {
+    let net = Net::up("crashing");
+    let (x, y) = net.pair("ubr");
+    net.runtime.ok(&["fault", "crash", "y"]);
+    let mut pdu = [0; 10];
+    // The program of the host that is off sees the end; so does its peer.
+    assert_eq!(y.recv(&mut pdu).unwrap(), 0);
+    assert_eq!(x.recv(&mut pdu).unwrap(), 0);
+    assert_eq!(y.status().unwrap_err().errno(), 104);
+    let off = Service::connect(&net.path("y")).unwrap_err();
+    assert!(off.to_string().contains("the host is off"), "{off}");
+    net.runtime.ok(&["fault", "restart", "y"]);
+    until("the host serves again", || {
+        Service::connect(&net.path("y")).is_ok_and(|service| service.listen("").is_ok())
+    });
+    let (x, y) = net.pair("ubr");
+    x.send(b"again").unwrap();
+    assert_eq!(y.recv(&mut pdu).unwrap(), 5);
+    net.runtime.down_with_warnings();
+    assert_eq!(x.recv(&mut pdu).unwrap(), 0);
+}
+
+/// Garbage, foreign references, PDUs beyond the contract: refused and counted, and others are not harmed.
+#[test]
+fn hostile_programs_harm_themselves_only() {
+    let net = Net::up("hostile");
+    let (x, y) = net.pair("ubr:sdu=1000");
+    let python = "
+import socket, struct, sys, os
+path = sys.argv[1]
+def connect():
+    c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); c.connect(path); c.settimeout(10); return c
+# 16 messages that mean nothing: each is answered, then the session is closed.
+c = connect(); answers = 0
+for n in range(16):
+    try: c.send(os.urandom(n * 7 + 5)); answers += bool(c.recv(9000))
+    except (BrokenPipeError, ConnectionResetError): break
+try: end = c.recv(100) == b''
+except (BrokenPipeError, ConnectionResetError): end = True
+assert end and answers >= 10, answers
+# References of others.
+c = connect()
+for n in range(200):
+    c.send(struct.pack('>HHQ', n, 10, (1 << 32) + n)); a = c.recv(9000)
+    assert a[2:6] == b'\\x01\\x08\\x00\\x09', a
+# Requests without reading the answers.
+c = connect(); c.setblocking(False); sent = 0
+try:
+    while sent < 100000: c.send(struct.pack('>HH', 1, 12)); sent += 1
+except BlockingIOError: pass
+assert sent < 100000, sent
+# Half of a message, too long a message, a session that says nothing, and the end without a word.
+connect().send(b'\\0'); connect().send(bytes(9000)); idle = connect()
+print('done')
+";
+    let path = net.path("x");
+    let hostile = Command::new("python3")
+        .args(["-c", python])
+        .arg(&path)
+        .stdin(Stdio::null())
+        .output();
+    match hostile {
+        Ok(out) => assert!(
+            out.status.success(),
+            "{}",
+            String::from_utf8_lossy(&out.stderr)
+        ),
+        Err(error) => eprintln!("SKIPPED in part: python3: {error}"),
+    }
+    // A PDU beyond the contract, past the crate: the call ends with cause 111, protocol error.
+    let listener = net.service("y").listen("").unwrap();
+    let address = listener.address().unwrap();
+    let accepts = thread::spawn(move || listener.accept().unwrap());
+    let bad = net.service("x").call(&address, "", "ubr:sdu=100").unwrap();
+    let victim = accepts.join().unwrap();
+    let raw = std::os::unix::net::UnixDatagram::from(rustix_copy(&bad));
+    raw.send(&[0; 101]).unwrap();
+    let mut pdu = [0; 1000];
+    assert_eq!(victim.recv(&mut pdu).unwrap(), 0);
+    let (told, found) = (bad.status().unwrap(), victim.status().unwrap());
+    assert_eq!((told.cause, told.refused, found.cause), (111, 1, 111));
+    // The call beside all this goes on.
+    x.send(b"unharmed").unwrap();
+    assert_eq!(y.recv(&mut pdu).unwrap(), 8);
+    net.runtime.ok(&["down"]);
+}
+
+/// A lab with few descriptors: the next socket is an error with a sentence, and the lab lives.
+#[test]
+fn a_lab_without_descriptors_says_so_and_goes_on() {
+    let runtime = Runtime::new("fewfds");
+    let file = lab_file("fewfds.atm.yml", LAB);
+    let mut command = Command::new("sh");
+    let aerostat = env!("CARGO_BIN_EXE_aerostat");
+    let script = "ulimit -n 64; exec \"$0\" up -q --embedded \"$1\"";
+    command
+        .args(["-c", script, aerostat, &file])
+        .env("XDG_RUNTIME_DIR", &runtime.directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut lab = command.spawn().unwrap();
+    lab.stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut [0; 6])
+        .unwrap();
+    let path = runtime.directory.join("aerostat/fewfds/atm/x.sock");
+    let service = Service::connect(&path).unwrap();
+    let mut open = Vec::new();
+    let full = loop {
+        match service.socket() {
+            Ok(socket) => open.push(socket),
+            Err(error) => break error,
+        }
+        assert!(open.len() < 64);
+    };
+    assert_eq!(full.errno(), 24, "{full}");
+    assert!(full.to_string().contains("'ulimit -n'"), "{full}");
+    open.truncate(5);
+    until("descriptors are free again", || service.socket().is_ok());
+    runtime.ok(&["down"]);
+    assert!(lab.wait().unwrap().success());
+}
+
+/// The module of the repository, both sides of its echo.
+#[test]
+fn the_python_module_calls_and_is_called() {
+    let net = Net::up("python");
+    let python = |host: &str, arguments: &[&str]| {
+        let mut command = Command::new("python3");
+        command
+            .arg("python/echo.py")
+            .args(arguments)
+            .current_dir(crate::root())
+            .env("AEROSTAT_ATM", net.path(host))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        command
+    };
+    let mut server = match python("y", &[]).spawn() {
+        Ok(server) => server,
+        Err(error) => return eprintln!("SKIPPED: python3: {error}"),
+    };
+    let mut line = String::new();
+    let mut said = std::io::BufReader::new(server.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    let address = line.trim().rsplit(' ').next().unwrap().to_owned();
+    let client = python("x", &[&address, "hello", "world"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&client.stdout), "hello\nworld\n");
+    // Rust calls Python, and Python refuses what it does not want.
+    let refused = net
+        .service("x")
+        .call(&address, "", "cbr:max_pcr=64kbps")
+        .unwrap_err();
+    assert_eq!(refused.cause(), Some(REJECTED));
+    let inspect = net.runtime.ok(&["inspect", "y", "sockets", "-o", "json"]);
+    assert!(inspect.contains("\"listening\""), "{inspect}");
+    // A program that is killed leaves nothing.
+    server.kill().unwrap();
+    server.wait().unwrap();
+    until("the listener has gone", || {
+        let gone = net.service("x").call(&address, "", "ubr").unwrap_err();
+        gone.cause() == Some(88)
+    });
+    net.runtime.ok(&["down"]);
+}

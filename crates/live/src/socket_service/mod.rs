@@ -1,0 +1,393 @@
+//! The socket service: programs of the machine use the ATM service of hosts.
+//!
+//! **Purpose.** Each host of a running lab has a Unix socket, `RUNTIME/LAB/atm/HOST.sock`, to which programs connect.
+//! [`aerostat_proto::socket`] has the messages, [`aerostat_node::host::socket_layer`] decides about them. This module
+//! has what belongs to the operating system: connections, descriptors, and the moving of PDUs.
+//!
+//! **Objects and owners.** [`SocketService`] owns one [`Door`] for each host, one [`Session`] for each connection, and
+//! one [`Pipe`] for each ATM socket. A pipe is a pair of connected `SOCK_SEQPACKET` sockets: the program has one end,
+//! the lab has the other, and one packet is one PDU. So `read`, `write`, `poll`, `dup`, `fork` and the passing of
+//! descriptors are those of the kernel. The machine knows a pipe by the reference of its socket.
+//!
+//! **Order of a turn.** Connections are accepted, then requests are read, then PDUs: a bounded number from each
+//! descriptor, those with more in the next turn. PDUs are read only while the adapter takes them
+//! ([`SocketLayer::asks_to_write`](aerostat_node::host::socket_layer::SocketLayer::asks_to_write)); otherwise the
+//! program's `write` blocks.
+//!
+//! **Ends.** The lab closes its end of a pipe when the call has ended, after it has written what had arrived and read
+//! what the program had written, because a close with unread packets would cost the program the last PDUs. A program
+//! that does not read keeps at most [`KEPT_PDUS`] PDUs or [`KEPT_OCTETS`] octets here beyond what its descriptor holds;
+//! further PDUs are dropped and counted.
+//!
+//! **Trust.** A program is not trusted. A message that cannot be decoded is answered and counted; the session is closed
+//! after [`BAD`] of them. Answers that a program does not read stop the reading of its requests. A reference is used
+//! only by sessions that own it, which the machine checks.
+//!
+//! **Bounds.** [`HOSTS`] hosts with a socket, [`SESSIONS`] sessions, descriptors as the process may have; each limit is
+//! an error with its number.
+
+mod packets;
+mod pipe;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use crate::seqpacket::{Door, Frames};
+use crate::world::World;
+use aerostat_lab::model::{Lab, NodeId, NodeKind};
+use aerostat_node::host::socket_layer::{Input, ToPrograms};
+use aerostat_proto::Instant;
+use aerostat_proto::socket::SocketRef;
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use pipe::Pipe;
+use rustix::fd::{AsFd as _, AsRawFd as _};
+use session::Session;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+/// Limit of hosts whose service has a socket: each costs a descriptor.
+pub(crate) const HOSTS: usize = 1000;
+/// Limit of sessions of a lab.
+const SESSIONS: usize = 256;
+/// Connections accepted in one turn from one door.
+const TAKEN: usize = 16;
+/// Requests read in one turn from one session.
+const REQUESTS: usize = 64;
+/// PDUs read in one turn from one socket.
+const PDUS: usize = 64;
+/// Messages that cannot be decoded, after which a session is closed.
+const BAD: u32 = 16;
+/// PDUs that are kept for a program that does not read.
+const KEPT_PDUS: usize = 64;
+/// Octets of such PDUs.
+const KEPT_OCTETS: usize = 256 * 1024;
+/// Directory of the sockets in the lab's directory.
+pub(crate) const DIRECTORY: &str = "atm";
+
+/// The socket of a host.
+#[derive(Debug)]
+struct HostDoor {
+    node: NodeId,
+    door: Door,
+    /// How often the service of the host had started when the sessions began; `None` while it does not run.
+    life: Option<u32>,
+}
+
+/// What is behind a token of the poller.
+#[derive(Debug)]
+enum Source {
+    Session(Session),
+    Pipe(Pipe),
+}
+
+/// Counts of the service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Sessions that have begun.
+    pub(crate) sessions: u64,
+    /// Sessions that were refused, because there were too many.
+    pub(crate) refused: u64,
+    /// Messages that could not be decoded.
+    pub(crate) bad: u64,
+    /// How often the operating system had no descriptor.
+    pub(crate) exhausted: u64,
+}
+
+/// The socket service of all hosts of a lab. See the documentation of this module.
+#[derive(Debug)]
+pub(crate) struct SocketService {
+    doors: Vec<HostDoor>,
+    sources: Vec<Option<Source>>,
+    free: Vec<usize>,
+    /// Sources of sessions, by their number.
+    sessions: BTreeMap<u32, usize>,
+    next_session: u32,
+    /// Sources of pipes, by host and socket.
+    pipes: BTreeMap<(NodeId, SocketRef), usize>,
+    /// Sockets by the number of the open file of the program's end.
+    inodes: BTreeMap<u64, (NodeId, SocketRef)>,
+    /// Doors and sources that may have something.
+    knocked: BTreeSet<usize>,
+    ready: BTreeSet<usize>,
+    first_token: usize,
+    pub(crate) counters: Counters,
+    buffer: Vec<u8>,
+}
+
+impl SocketService {
+    /// Opens the sockets of all hosts in the lab's directory; the tokens begin with `first`. The second value tells
+    /// what is left out.
+    ///
+    /// # Errors
+    /// If a socket cannot be opened.
+    pub(crate) fn open(
+        lab: &Lab,
+        directory: &Path,
+        registry: &Registry,
+        first: Token,
+    ) -> io::Result<(Self, Option<String>)> {
+        let directory = directory.join(DIRECTORY);
+        let hosts = lab.nodes();
+        let hosts = hosts.filter(|(_, node)| matches!(node.kind, NodeKind::Host(_)));
+        let (mut doors, mut missing, mut why) = (Vec::new(), 0, String::new());
+        for (node, model) in hosts {
+            if doors.is_empty() {
+                let _ = std::fs::remove_dir_all(&directory);
+                std::fs::create_dir(&directory)?;
+            }
+            let path = directory.join(format!("{}.sock", model.name));
+            let door = match doors.len() < HOSTS {
+                true => Door::open(&path).map_err(|error| error.to_string()),
+                false => Err(format!("more than {HOSTS} hosts")),
+            };
+            match door {
+                Ok(door) => {
+                    let token = Token(first.0 + doors.len());
+                    let fd = door.as_fd().as_raw_fd();
+                    registry.register(&mut SourceFd(&fd), token, Interest::READABLE)?;
+                    doors.push(HostDoor {
+                        node,
+                        door,
+                        life: None,
+                    });
+                }
+                Err(error) => {
+                    missing += 1;
+                    why = error;
+                }
+            }
+        }
+        let note = (missing > 0)
+            .then(|| format!("{missing} hosts have no socket service for programs: {why}"));
+        let service = Self {
+            sources: Vec::new(),
+            free: Vec::new(),
+            sessions: BTreeMap::new(),
+            next_session: 0,
+            pipes: BTreeMap::new(),
+            inodes: BTreeMap::new(),
+            knocked: BTreeSet::new(),
+            ready: BTreeSet::new(),
+            first_token: first.0 + doors.len(),
+            counters: Counters::default(),
+            buffer: vec![0; 1 << 16],
+            doors,
+        };
+        Ok((service, note))
+    }
+
+    /// The poller has reported the token at this distance from the first one.
+    pub(crate) fn ready(&mut self, distance: usize) {
+        match distance.checked_sub(self.doors.len()) {
+            None => self.knocked.insert(distance),
+            Some(source) => self.ready.insert(source),
+        };
+    }
+
+    /// True if this distance from the first token can be one of the service.
+    pub(crate) fn owns(&self, distance: usize) -> bool {
+        distance < self.doors.len() + self.sources.len()
+    }
+
+    /// True if a turn has something to do.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.ready.is_empty() || !self.knocked.is_empty()
+    }
+
+    /// Open sessions, sockets.
+    pub(crate) fn open_now(&self) -> (usize, usize) {
+        (self.sessions.len(), self.pipes.len())
+    }
+
+    /// Moves everything that may be moved; true if more could be done at once.
+    pub(crate) fn turn(&mut self, registry: &Registry, world: &mut World, now: Instant) -> bool {
+        if !self.sources.is_empty() {
+            self.look_for_crashes(world);
+        }
+        let mut more = self.accept(registry, world);
+        let ready = std::mem::take(&mut self.ready);
+        for at in ready {
+            let again = match self.sources.get(at) {
+                Some(Some(Source::Session(_))) => self.serve(registry, at, world, now),
+                Some(Some(Source::Pipe(_))) => self.pump(registry, at, world, now),
+                _ => false,
+            };
+            if again {
+                self.ready.insert(at);
+            }
+            more |= again;
+        }
+        more
+    }
+
+    /// Hosts whose service has crashed, was restarted, or that are off: their descriptors are closed.
+    fn look_for_crashes(&mut self, world: &World) {
+        for place in 0..self.doors.len() {
+            let HostDoor { node, life, .. } = self.doors[place];
+            if life.is_some() && life != life_of(world, node) {
+                self.doors[place].life = None;
+                self.close_all(node);
+            }
+        }
+    }
+
+    fn close_all(&mut self, node: NodeId) {
+        for at in 0..self.sources.len() {
+            let of = match &self.sources[at] {
+                Some(Source::Session(session)) => session.node,
+                Some(Source::Pipe(pipe)) => pipe.node,
+                None => continue,
+            };
+            if of == node {
+                self.remove(at);
+            }
+        }
+    }
+
+    fn accept(&mut self, registry: &Registry, world: &World) -> bool {
+        let mut more = false;
+        for place in std::mem::take(&mut self.knocked) {
+            for taken in 0..=TAKEN {
+                if taken == TAKEN {
+                    self.knocked.insert(place);
+                    more = true;
+                    break;
+                }
+                match self.doors[place].door.accept() {
+                    Ok(Some(frames)) => self.begin(registry, place, frames, world),
+                    Ok(None) => break,
+                    Err(_) => {
+                        // The poller reports the door again with the next connection, or with a free descriptor's.
+                        self.counters.exhausted += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        more
+    }
+
+    /// A program has connected.
+    fn begin(&mut self, registry: &Registry, place: usize, frames: Frames, world: &World) {
+        let HostDoor { node, life, .. } = &mut self.doors[place];
+        let node = *node;
+        let running = life_of(world, node);
+        if running.is_none() || self.sessions.len() >= SESSIONS {
+            let why = match running {
+                None => "the host is off, or its socket service has crashed".to_owned(),
+                Some(_) => format!("the lab has {SESSIONS} sessions, which is its limit"),
+            };
+            self.counters.refused += 1;
+            return session::turn_away(&frames, why);
+        }
+        *life = running;
+        let number = self.next_session;
+        self.next_session = self.next_session.wrapping_add(1);
+        let fd = frames.as_fd().as_raw_fd();
+        let session = Session::new(number, node, frames);
+        let at = self.add(Source::Session(session));
+        if self.register(registry, at, fd).is_err() {
+            self.counters.exhausted += 1;
+            self.remove(at);
+            return;
+        }
+        self.counters.sessions += 1;
+        self.sessions.insert(number, at);
+        self.ready.insert(at);
+    }
+
+    fn register(&self, registry: &Registry, at: usize, fd: i32) -> io::Result<()> {
+        let token = Token(self.first_token + at);
+        registry.register(
+            &mut SourceFd(&fd),
+            token,
+            Interest::READABLE | Interest::WRITABLE,
+        )
+    }
+
+    fn add(&mut self, source: Source) -> usize {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.sources.push(None);
+            self.sources.len() - 1
+        });
+        self.sources[at] = Some(source);
+        at
+    }
+
+    /// Closes the descriptor of a source, and forgets it. A closed descriptor leaves the poller by itself.
+    fn remove(&mut self, at: usize) {
+        match self.sources.get_mut(at).and_then(Option::take) {
+            Some(Source::Session(session)) => {
+                self.sessions.remove(&session.number);
+            }
+            Some(Source::Pipe(pipe)) => {
+                self.pipes.remove(&(pipe.node, pipe.socket));
+                self.inodes.remove(&pipe.inode);
+            }
+            None => return,
+        }
+        self.ready.remove(&at);
+        self.free.push(at);
+    }
+
+    /// Handles what the machine of a host has for programs.
+    pub(crate) fn take(
+        &mut self,
+        registry: &Registry,
+        (node, what): (NodeId, ToPrograms),
+        world: &mut World,
+        now: Instant,
+    ) {
+        match what {
+            ToPrograms::Answer {
+                session,
+                number,
+                answer,
+                descriptor,
+            } => {
+                let with = descriptor.map(|socket| (node, socket));
+                self.answer(registry, (session, number), answer, with, world, now);
+            }
+            ToPrograms::Offer { socket, offer } => {
+                use aerostat_proto::split::codec::Message as _;
+                if let Some(pipe) = self.pipe((node, socket)) {
+                    // A program that does not read its offers lets them pass.
+                    let _ = packets::write(&pipe.ours, &offer.encode());
+                }
+            }
+            ToPrograms::Deliver { socket, sdu } => {
+                let lost = self
+                    .pipe((node, socket))
+                    .is_none_or(|pipe| !pipe.deliver(sdu));
+                if lost {
+                    let pdus = 1;
+                    world.program(node, Input::Unread { socket, pdus }, now);
+                }
+            }
+            ToPrograms::Room { socket } => {
+                self.ready.extend(self.pipes.get(&(node, socket)));
+            }
+            ToPrograms::End { socket } => {
+                if let Some(pipe) = self.pipe((node, socket)) {
+                    pipe.ends = true;
+                }
+                self.ready.extend(self.pipes.get(&(node, socket)));
+            }
+        }
+    }
+
+    fn pipe(&mut self, of: (NodeId, SocketRef)) -> Option<&mut Pipe> {
+        match self.sources.get_mut(*self.pipes.get(&of)?)? {
+            Some(Source::Pipe(pipe)) => Some(pipe),
+            _ => None,
+        }
+    }
+}
+
+/// How often the service of a host has started; `None` while it does not run.
+fn life_of(world: &World, node: NodeId) -> Option<u32> {
+    let station = world.node(node)?.as_station()?;
+    station.host().socket_layer().map(|(_, life)| life)
+}

@@ -1,0 +1,175 @@
+//! Pipes: the descriptors of ATM sockets, and the PDUs that go through them.
+
+use super::packets::{self, Read, Sent};
+use super::{KEPT_OCTETS, KEPT_PDUS, PDUS, SocketService, Source};
+use crate::world::World;
+use aerostat_lab::model::NodeId;
+use aerostat_node::host::socket_layer::Input;
+use aerostat_proto::Instant;
+use aerostat_proto::socket::SocketRef;
+use mio::Registry;
+use rustix::fd::OwnedFd;
+use std::collections::VecDeque;
+
+/// The lab's end of the descriptor of a socket.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    pub(super) node: NodeId,
+    pub(super) socket: SocketRef,
+    pub(super) ours: OwnedFd,
+    /// The number of the open file of the program's end.
+    pub(super) inode: u64,
+    /// PDUs that the descriptor had no room for.
+    kept: VecDeque<Vec<u8>>,
+    kept_octets: usize,
+    /// True if the call has ended.
+    pub(super) ends: bool,
+    /// True if the program writes no more.
+    no_more: bool,
+}
+
+impl Pipe {
+    pub(super) fn new((node, socket): (NodeId, SocketRef), ours: OwnedFd, inode: u64) -> Self {
+        Self {
+            node,
+            socket,
+            ours,
+            inode,
+            kept: VecDeque::new(),
+            kept_octets: 0,
+            ends: false,
+            no_more: false,
+        }
+    }
+
+    /// Gives a PDU to the program; false if it does not read.
+    pub(super) fn deliver(&mut self, sdu: Vec<u8>) -> bool {
+        if self.kept.is_empty() {
+            match packets::write(&self.ours, &sdu) {
+                Sent::Gone => return true,
+                Sent::Full => {}
+                Sent::Closed => return false,
+            }
+        }
+        let fits = self.kept.len() < KEPT_PDUS && self.kept_octets + sdu.len() <= KEPT_OCTETS;
+        if fits {
+            self.kept_octets += sdu.len();
+            self.kept.push_back(sdu);
+        }
+        fits
+    }
+
+    /// Writes what is kept; returns the number of PDUs that are lost because the program has gone.
+    fn go_on(&mut self) -> u64 {
+        while let Some(sdu) = self.kept.front() {
+            match packets::write(&self.ours, sdu) {
+                Sent::Gone => {
+                    self.kept_octets -= sdu.len();
+                    self.kept.pop_front();
+                }
+                Sent::Full => break,
+                Sent::Closed => {
+                    self.kept_octets = 0;
+                    return self.kept.drain(..).len() as u64;
+                }
+            }
+        }
+        0
+    }
+}
+
+/// What one step with a pipe has led to.
+enum Step {
+    /// Go on.
+    More,
+    /// There is nothing to do now.
+    Rest,
+    /// The program has closed its end.
+    Closed,
+}
+
+impl SocketService {
+    /// Moves PDUs of a pipe; true if it may have more.
+    pub(super) fn pump(
+        &mut self,
+        _registry: &Registry,
+        at: usize,
+        world: &mut World,
+        now: Instant,
+    ) -> bool {
+        let Some(Some(Source::Pipe(pipe))) = self.sources.get_mut(at) else {
+            return false;
+        };
+        let (node, socket) = (pipe.node, pipe.socket);
+        let pdus = pipe.go_on();
+        if pdus > 0 {
+            world.program(node, Input::Unread { socket, pdus }, now);
+        }
+        for _ in 0..PDUS {
+            match self.step(at, world, now) {
+                Step::More => {}
+                Step::Rest => return self.end_pipe(at),
+                Step::Closed => {
+                    self.remove(at);
+                    world.program(node, Input::Closed { socket }, now);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Reads one PDU of the program, if the adapter takes it.
+    fn step(&mut self, at: usize, world: &mut World, now: Instant) -> Step {
+        let Some(Some(Source::Pipe(pipe))) = self.sources.get_mut(at) else {
+            return Step::Rest;
+        };
+        let (node, socket) = (pipe.node, pipe.socket);
+        if !world.asks_to_write(node, socket) {
+            // A socket without a connection: what its program writes waits, but its end must be seen.
+            return match !world.is_open(node, socket) && packets::is_closed(&pipe.ours) {
+                true => Step::Closed,
+                false => Step::Rest,
+            };
+        }
+        if pipe.no_more {
+            return match packets::is_closed(&pipe.ours) {
+                true => Step::Closed,
+                false => Step::Rest,
+            };
+        }
+        match packets::read(&pipe.ours, &mut self.buffer) {
+            Read::Packet(length) => {
+                let sdu = match self.buffer.get(..length) {
+                    Some(octets) => octets.to_vec(),
+                    // Longer than any SDU: the machine refuses it by its length.
+                    None => vec![0; length],
+                };
+                world.program(node, Input::Write { socket, sdu }, now);
+                Step::More
+            }
+            Read::Empty => {
+                let sdu = Vec::new();
+                world.program(node, Input::Write { socket, sdu }, now);
+                Step::More
+            }
+            Read::Nothing => Step::Rest,
+            Read::NoMore => {
+                pipe.no_more = true;
+                Step::Rest
+            }
+            Read::End => Step::Closed,
+        }
+    }
+
+    /// Closes the lab's end if the call has ended and everything has been delivered and read; false.
+    fn end_pipe(&mut self, at: usize) -> bool {
+        if let Some(Some(Source::Pipe(pipe))) = self.sources.get(at)
+            && pipe.ends
+            && pipe.kept.is_empty()
+        {
+            self.remove(at);
+        }
+        false
+    }
+}

@@ -1,0 +1,255 @@
+//! Sessions: connections of programs, with their requests and answers.
+
+use super::packets::{self, Read, Sent};
+use super::{BAD, Pipe, REQUESTS, SocketService, Source};
+use crate::seqpacket::Frames;
+use crate::world::World;
+use aerostat_lab::model::NodeId;
+use aerostat_node::host::socket_layer::Input;
+use aerostat_proto::Instant;
+use aerostat_proto::socket::{Answer, Errno, Failure, MESSAGE_MAX, Request, SocketRef};
+use aerostat_proto::split::Numbered;
+use aerostat_proto::split::codec::Message as _;
+use aerostat_wire::DecodeError;
+use mio::Registry;
+use rustix::fd::{AsFd as _, OwnedFd};
+use std::collections::VecDeque;
+
+/// An answer that waits, with its descriptor.
+type Waiting = (Vec<u8>, Option<OwnedFd>);
+
+/// A connection of a program.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) number: u32,
+    pub(super) node: NodeId,
+    frames: Frames,
+    /// Answers for which there was no room. While there are any, no request is read.
+    answers: VecDeque<Waiting>,
+    /// Requests that have no answer yet.
+    open: usize,
+    bad: u32,
+}
+
+/// Requests of a session without an answer, above which no further request is read.
+const OPEN: usize = 1024;
+
+impl Session {
+    pub(super) fn new(number: u32, node: NodeId, frames: Frames) -> Self {
+        Self {
+            number,
+            node,
+            frames,
+            answers: VecDeque::new(),
+            open: 0,
+            bad: 0,
+        }
+    }
+
+    /// Sends an answer, or keeps it; false if the program has gone.
+    fn say(&mut self, packet: Vec<u8>, with: Option<OwnedFd>) -> bool {
+        self.answers.push_back((packet, with));
+        self.go_on()
+    }
+
+    /// Sends what waits; false if the program has gone.
+    fn go_on(&mut self) -> bool {
+        while let Some((packet, with)) = self.answers.front() {
+            let with = with.as_ref().map(OwnedFd::as_fd);
+            match packets::write_with(&self.frames, packet, with) {
+                Sent::Gone => drop(self.answers.pop_front()),
+                Sent::Full => break,
+                Sent::Closed => return false,
+            }
+        }
+        true
+    }
+}
+
+/// Tells a program that it cannot have a session.
+pub(super) fn turn_away(frames: &Frames, why: String) {
+    let failure = failed(Errno::TooManyFiles, "", 0, why);
+    let _ = packets::write(frames, &packet(0, failure));
+}
+
+fn packet(number: u16, message: Answer) -> Vec<u8> {
+    Numbered { number, message }.encode()
+}
+
+fn failed(errno: Errno, field: &str, offset: usize, text: impl Into<String>) -> Answer {
+    Answer::Failed(Failure {
+        errno: errno as u16,
+        cause: 0,
+        field: field.to_owned(),
+        offset: u16::try_from(offset).unwrap_or(u16::MAX),
+        text: text.into(),
+    })
+}
+
+/// The number of a message that cannot be decoded, as far as it has one.
+fn number_of(packet: &[u8]) -> u16 {
+    packet
+        .first_chunk()
+        .map_or(0, |octets| u16::from_be_bytes(*octets))
+}
+
+impl SocketService {
+    /// Reads requests of a session; true if it may have more.
+    pub(super) fn serve(
+        &mut self,
+        registry: &Registry,
+        at: usize,
+        world: &mut World,
+        now: Instant,
+    ) -> bool {
+        for _ in 0..REQUESTS {
+            let Some(Some(Source::Session(session))) = self.sources.get_mut(at) else {
+                return false;
+            };
+            if !session.go_on() {
+                self.end_session(at, world, now);
+                return false;
+            }
+            if !session.answers.is_empty() || session.open >= OPEN {
+                return false;
+            }
+            let (number, node) = (session.number, session.node);
+            let (read, shown) =
+                packets::read_with(&session.frames, &mut self.buffer[..=MESSAGE_MAX]);
+            let length = match read {
+                Read::Packet(length) => length,
+                Read::Nothing => return false,
+                Read::Empty | Read::NoMore | Read::End => {
+                    self.end_session(at, world, now);
+                    return false;
+                }
+            };
+            session.open += 1;
+            if !self.request(registry, at, (node, number), (length, shown), world, now) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Handles the request in the buffer; false if the session ends.
+    fn request(
+        &mut self,
+        registry: &Registry,
+        at: usize,
+        (node, session): (NodeId, u32),
+        (length, shown): (usize, Option<OwnedFd>),
+        world: &mut World,
+        now: Instant,
+    ) -> bool {
+        let got = self.buffer.get(..length.min(MESSAGE_MAX));
+        let got = got.unwrap_or_default();
+        let request = match length {
+            ..=MESSAGE_MAX => Numbered::<Request>::decode(got),
+            _ => Err(DecodeError::value("length", 0, length as u32)),
+        };
+        let error = match request {
+            Ok(Numbered { number, message }) => {
+                let shown = shown.and_then(packets::inode);
+                let shown = shown.and_then(|inode| self.inodes.get(&inode));
+                let shown = shown.filter(|(of, _)| *of == node);
+                let input = Input::Request {
+                    session,
+                    number,
+                    request: message,
+                    shown: shown.map(|(_, socket)| *socket),
+                };
+                world.program(node, input, now);
+                return true;
+            }
+            Err(error) => error,
+        };
+        let (tag, field, offset) = (number_of(got), error.field, error.offset);
+        let answer = failed(Errno::Invalid, field, offset, error.to_string());
+        self.counters.bad += 1;
+        self.answer(registry, (session, tag), answer, None, world, now);
+        let Some(Some(Source::Session(session))) = self.sources.get_mut(at) else {
+            return false;
+        };
+        session.bad += 1;
+        let ends = session.bad >= BAD;
+        if ends {
+            self.end_session(at, world, now);
+        }
+        !ends
+    }
+
+    fn end_session(&mut self, at: usize, world: &mut World, now: Instant) {
+        if let Some(Some(Source::Session(session))) = self.sources.get(at) {
+            let (node, session) = (session.node, session.number);
+            self.remove(at);
+            world.program(node, Input::Gone { session }, now);
+        }
+    }
+
+    /// Answers a request; `with` is the socket whose descriptor goes along.
+    pub(super) fn answer(
+        &mut self,
+        registry: &Registry,
+        (session, number): (u32, u16),
+        mut answer: Answer,
+        with: Option<(NodeId, SocketRef)>,
+        world: &mut World,
+        now: Instant,
+    ) {
+        let at = self.sessions.get(&session).copied();
+        let mut theirs = None;
+        if let Some((node, socket)) = with {
+            match at.map(|_| self.open_pipe(registry, node, socket)) {
+                Some(Ok(fd)) => theirs = Some(fd),
+                failure => {
+                    // There is no program to take the socket, or no descriptor for it.
+                    world.program(node, Input::Closed { socket }, now);
+                    if let Some(Err(error)) = failure {
+                        self.counters.exhausted += 1;
+                        let text = format!(
+                            "the lab's process has no descriptor left ({error}; 'ulimit -n' when it starts is the \
+                             limit; {} sockets are open)",
+                            self.pipes.len()
+                        );
+                        answer = failed(Errno::TooManyFiles, "", 0, text);
+                    }
+                }
+            }
+        }
+        let Some(at) = at else {
+            return;
+        };
+        let Some(Some(Source::Session(session))) = self.sources.get_mut(at) else {
+            return;
+        };
+        let was_full = session.open >= OPEN;
+        session.open = session.open.saturating_sub(1);
+        if !session.say(packet(number, answer), theirs) {
+            self.end_session(at, world, now);
+        } else if was_full {
+            self.ready.insert(at);
+        }
+    }
+
+    /// Makes the pipe of a socket; returns the program's end.
+    fn open_pipe(
+        &mut self,
+        registry: &Registry,
+        node: NodeId,
+        socket: SocketRef,
+    ) -> std::io::Result<OwnedFd> {
+        use rustix::fd::AsRawFd as _;
+        let (ours, theirs) = packets::pair()?;
+        let inode = packets::inode(&theirs).unwrap_or_default();
+        let fd = ours.as_raw_fd();
+        let at = self.add(Source::Pipe(Pipe::new((node, socket), ours, inode)));
+        self.register(registry, at, fd).inspect_err(|_| {
+            self.sources[at] = None;
+            self.free.push(at);
+        })?;
+        self.pipes.insert((node, socket), at);
+        self.inodes.insert(inode, (node, socket));
+        Ok(theirs)
+    }
+}

@@ -1,0 +1,553 @@
+//! Programs of the machine at the socket service, with the network in virtual time: every event of a call × every death.
+
+use aerostat_lab::Lab;
+use aerostat_lab::build::{Builder, Flavour};
+use aerostat_lab::model::{FaultKind, NodeId};
+use aerostat_live::world::{Output, World};
+use aerostat_node::host::socket_layer::{Input, OFFER, SocketLayer, State, ToPrograms};
+use aerostat_node::host::{HostCommand, ServiceKind};
+use aerostat_proto::socket::{Answer, Failure, Request, SocketRef};
+use aerostat_proto::{Duration, Instant};
+
+const LAB: &str = "
+switches: { s: {}, t: {} }
+links: [ [s, t, { rate: oc3 }] ]
+lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts:
+  x: { on: s, elan: a, ip: 10.1.0.10 }
+  y: { on: t, elan: a, ip: 10.1.0.20, sockets: [{ listen: sink, sap: ttcp }] }
+pvcs:
+  - { from: x, vc: 0.100, to: y, to_vc: 0.101 }
+";
+
+fn lab() -> Lab {
+    aerostat_lab::parse("p.atm.yml", LAB, &[]).unwrap().lab
+}
+
+struct Net<'a> {
+    world: World,
+    builder: &'a Builder<'a>,
+    now: Instant,
+    /// What programs were told, and when.
+    told: Vec<(Instant, NodeId, ToPrograms)>,
+}
+
+/// The session of each program has the number of its node.
+fn session(node: NodeId) -> u32 {
+    node.0 as u32
+}
+
+impl<'a> Net<'a> {
+    fn new(builder: &'a Builder<'a>) -> Self {
+        let mut net = Self {
+            world: World::new(builder, Instant::ZERO),
+            builder,
+            now: Instant::ZERO,
+            told: Vec::new(),
+        };
+        net.world.start(builder, Instant::ZERO);
+        net.until(Instant::from_secs(2));
+        net
+    }
+    fn node(&self, name: &str) -> NodeId {
+        self.builder.lab().find(name).unwrap()
+    }
+    fn drain(&mut self) {
+        while let Some(output) = self.world.poll_output() {
+            if let Output::Program(node, what) = output {
+                self.told.push((self.now, node, what));
+            }
+        }
+    }
+    /// The next event of the network, if there is one before `end`.
+    fn event(&mut self, end: Instant) -> bool {
+        self.drain();
+        let Some(next) = self.world.poll_timeout().filter(|at| *at <= end) else {
+            self.now = end;
+            return false;
+        };
+        self.now = self.now.max(next);
+        self.world.step(self.now, 1);
+        self.drain();
+        true
+    }
+    fn until(&mut self, end: Instant) {
+        while self.event(end) {}
+    }
+    fn give(&mut self, node: NodeId, input: Input<'_>) {
+        self.world.program(node, input, self.now);
+        self.drain();
+    }
+    fn ask(&mut self, node: NodeId, number: u16, request: Request) {
+        let input = Input::Request {
+            session: session(node),
+            number,
+            request,
+            shown: None,
+        };
+        self.give(node, input);
+    }
+    /// The answer to a request, if it has come.
+    fn answer(&self, node: NodeId, asked: u16) -> Option<&Answer> {
+        self.told.iter().find_map(|(_, at, what)| match what {
+            ToPrograms::Answer { number, answer, .. } if *at == node && *number == asked => {
+                Some(answer)
+            }
+            _ => None,
+        })
+    }
+    /// Asks, and has the answer at once.
+    fn done(&mut self, node: NodeId, number: u16, request: Request) -> Answer {
+        self.ask(node, number, request);
+        self.answer(node, number)
+            .cloned()
+            .expect("an answer at once")
+    }
+    fn open(&mut self, node: NodeId, number: u16) -> SocketRef {
+        match self.done(node, number, Request::Open) {
+            Answer::Opened { socket } => socket,
+            other => panic!("{other:?}"),
+        }
+    }
+    fn listener(&mut self, node: NodeId) -> (SocketRef, String) {
+        let socket = self.open(node, 100);
+        let (address, sap) = (String::new(), String::new());
+        let bind = Request::Bind {
+            socket,
+            address,
+            sap,
+        };
+        let Answer::Bound { address } = self.done(node, 101, bind) else {
+            panic!("no address")
+        };
+        let listen = Request::Listen {
+            socket,
+            backlog: 2,
+            max_sdu: 0,
+        };
+        assert_eq!(self.done(node, 102, listen), Answer::Done);
+        (socket, address)
+    }
+    fn connect(&mut self, node: NodeId, number: u16, called: &str, qos: &str) -> SocketRef {
+        let socket = self.open(node, number + 1000);
+        let request = Request::Connect {
+            socket,
+            called: called.into(),
+            sap: String::new(),
+            qos: qos.into(),
+            timeout: 20_000,
+        };
+        self.ask(node, number, request);
+        socket
+    }
+    /// Offers to a node that it has not been told before number `from`.
+    fn offer(&self, node: NodeId) -> Option<u32> {
+        self.told.iter().find_map(|(_, at, what)| match what {
+            ToPrograms::Offer { offer, .. } if *at == node => Some(offer.offer),
+            _ => None,
+        })
+    }
+    fn layer(&self, node: NodeId) -> Option<&SocketLayer> {
+        let station = self.world.node(node)?.as_station()?;
+        Some(station.host().socket_layer()?.0)
+    }
+    fn states(&self, node: NodeId) -> Vec<State> {
+        let all = self.layer(node).into_iter().flat_map(SocketLayer::sockets);
+        all.map(|(_, socket)| socket.state()).collect()
+    }
+    fn ended(&self, node: NodeId, of: SocketRef) -> Option<Instant> {
+        self.told.iter().find_map(|(at, from, what)| {
+            let is = *from == node && *what == ToPrograms::End { socket: of };
+            is.then_some(*at)
+        })
+    }
+    fn failure(&self, node: NodeId, number: u16) -> Option<(&Failure, Instant)> {
+        self.told.iter().find_map(|(at, from, what)| match what {
+            ToPrograms::Answer {
+                number: n,
+                answer: Answer::Failed(failure),
+                ..
+            } if *from == node && *n == number => Some((failure, *at)),
+            _ => None,
+        })
+    }
+}
+
+/// What dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Death {
+    Nobody,
+    Caller,
+    Callee,
+    CallersService,
+    CalleesService,
+    CallersHost,
+    CalleesHost,
+}
+
+const DEATHS: [Death; 6] = [
+    Death::Caller,
+    Death::Callee,
+    Death::CallersService,
+    Death::CalleesService,
+    Death::CallersHost,
+    Death::CalleesHost,
+];
+
+/// What a call has led to.
+struct Outcome {
+    events: usize,
+    received: usize,
+}
+
+/// A call with an accept, three PDUs and a release; after event `at` one of the parts dies. Checks what must hold then.
+fn call(builder: &Builder<'_>, death: Death, at: usize, others: usize) -> Outcome {
+    let mut net = Net::new(builder);
+    let (x, y) = (net.node("x"), net.node("y"));
+    let (listener, address) = net.listener(y);
+    let caller = net.connect(x, 1, &address, "ubr:sdu=1000");
+    let (mut accepted, mut written, mut released) = (false, 0, false);
+    let mut events = 0;
+    let mut died: Option<Instant> = None;
+    let end = net.now + Duration::from_secs(1);
+    loop {
+        if events == at && death != Death::Nobody {
+            die(&mut net, death, (x, caller), (y, listener));
+            died = Some(net.now);
+        }
+        let (x_lives, y_lives) = match (died, death) {
+            (None, _) => (true, true),
+            (_, Death::Caller | Death::CallersService | Death::CallersHost) => (false, true),
+            _ => (true, false),
+        };
+        if let Some(offer) = net.offer(y).filter(|_| !accepted && y_lives) {
+            accepted = true;
+            let socket = listener;
+            net.ask(y, 2, Request::Accept { socket, offer });
+        }
+        let open = matches!(net.answer(x, 1), Some(Answer::Connected { .. }));
+        if open && x_lives && written < 3 && net.world.asks_to_write(x, caller) {
+            written += 1;
+            let (socket, sdu) = (caller, vec![written as u8; 1000]);
+            net.give(x, Input::Write { socket, sdu });
+        } else if open && x_lives && written == 3 && !released {
+            released = true;
+            net.give(x, Input::Closed { socket: caller });
+        }
+        if !net.event(end) {
+            break;
+        }
+        events += 1;
+    }
+    check(&mut net, (x, caller), y, (death, died, at));
+    let calls = net.world.calls();
+    assert_eq!(calls, others, "{death:?} after event {at}: calls");
+    let received = net.told.iter();
+    let received = received.filter(|(_, node, what)| {
+        *node == y && matches!(what, ToPrograms::Deliver { sdu, .. } if sdu.len() == 1000)
+    });
+    Outcome {
+        events,
+        received: received.count(),
+    }
+}
+
+fn die(
+    net: &mut Net<'_>,
+    death: Death,
+    (x, caller): (NodeId, SocketRef),
+    (y, listener): (NodeId, SocketRef),
+) {
+    let now = net.now;
+    match death {
+        Death::Nobody => {}
+        // The kernel closes the descriptors of a process that dies.
+        Death::Caller => {
+            net.give(
+                x,
+                Input::Gone {
+                    session: session(x),
+                },
+            );
+            net.give(x, Input::Closed { socket: caller });
+        }
+        Death::Callee => {
+            let sockets: Vec<SocketRef> = net
+                .told
+                .iter()
+                .filter_map(|(_, node, what)| match what {
+                    ToPrograms::Answer {
+                        descriptor: Some(socket),
+                        ..
+                    } if *node == y => Some(*socket),
+                    _ => None,
+                })
+                .collect();
+            net.give(
+                y,
+                Input::Gone {
+                    session: session(y),
+                },
+            );
+            net.give(y, Input::Closed { socket: listener });
+            for socket in sockets {
+                net.give(y, Input::Closed { socket });
+            }
+        }
+        Death::CallersService | Death::CalleesService => {
+            let node = if death == Death::CallersService { x } else { y };
+            net.world
+                .command(node, HostCommand::Crash(ServiceKind::SocketLayer), now);
+        }
+        Death::CallersHost | Death::CalleesHost => {
+            let node = if death == Death::CallersHost { x } else { y };
+            net.world
+                .fault(net.builder, FaultKind::Crash(node, None), now);
+        }
+    }
+    net.drain();
+}
+
+/// Nothing is left, and the side that lives has been told within a second.
+fn check(
+    net: &mut Net<'_>,
+    (x, caller): (NodeId, SocketRef),
+    y: NodeId,
+    (death, died, at): (Death, Option<Instant>, usize),
+) {
+    let case = format!("{death:?} after event {at}");
+    let soon = died.unwrap_or(net.now) + Duration::from_secs(1);
+    let caller_lives = !matches!(
+        death,
+        Death::Caller | Death::CallersService | Death::CallersHost
+    );
+    let open = matches!(net.answer(x, 1), Some(Answer::Connected { .. }));
+    if caller_lives {
+        let told = match open {
+            true => net.ended(x, caller),
+            false => net.failure(x, 1).map(|(_, at)| at),
+        };
+        assert!(
+            told.is_some_and(|at| at <= soon),
+            "{case}: the caller is told"
+        );
+    }
+    let accepted = net.told.iter().find_map(|(_, node, what)| match what {
+        ToPrograms::Answer {
+            number: 2,
+            answer: Answer::Opened { socket },
+            ..
+        } if *node == y => Some(*socket),
+        _ => None,
+    });
+    let callee_lives = !matches!(
+        death,
+        Death::Callee | Death::CalleesService | Death::CalleesHost
+    );
+    if callee_lives {
+        let told = match (accepted, net.offer(y)) {
+            (Some(socket), _) => net.ended(y, socket).is_some_and(|at| at <= soon),
+            // The offer has been withdrawn: an answer to it fails.
+            (None, Some(_)) => net.failure(y, 2).is_some_and(|(_, at)| at <= soon),
+            (None, None) => true,
+        };
+        assert!(told, "{case}: the callee is told");
+    }
+    net.until(net.now + Duration::from_secs(20));
+    for node in [x, y] {
+        let mut left = net.states(node);
+        left.retain(|state| !matches!(state, State::Ended | State::Listening));
+        assert_eq!(left, [], "{case}: sockets of {node:?}");
+    }
+}
+
+/// The kill matrix: each event from the request to the end of the release × each part that can die.
+#[test]
+fn whatever_dies_in_a_call_leaves_nothing_and_the_other_side_is_told_within_a_second() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    // Calls of the LANE clients, which a host that is off does not have.
+    let others = |death| {
+        let mut net = Net::new(&builder);
+        let (x, y) = (net.node("x"), net.node("y"));
+        let nothing = SocketRef::of(0, 0);
+        die(&mut net, death, (x, nothing), (y, nothing));
+        net.until(net.now + Duration::from_secs(21));
+        net.world.calls()
+    };
+    let Outcome { events, received } = call(&builder, Death::Nobody, 0, others(Death::Nobody));
+    assert_eq!(received, 3);
+    // The messages of a call over three links and two switches, and three PDUs.
+    assert!((30..400).contains(&events), "{events}");
+    for death in DEATHS {
+        let others = others(death);
+        for at in 0..events {
+            call(&builder, death, at, others);
+        }
+    }
+}
+
+#[test]
+fn an_offer_that_nobody_answers_is_refused_and_a_listener_has_its_backlog() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    let mut net = Net::new(&builder);
+    let (x, y) = (net.node("x"), net.node("y"));
+    let (listener, address) = net.listener(y);
+    for number in 1..=3 {
+        net.connect(x, number, &address, "ubr");
+    }
+    net.until(net.now + Duration::from_millis(500));
+    // The backlog is 2: the third caller is told at once.
+    let (busy, _) = net.failure(x, 3).expect("the third call fails");
+    assert_eq!((busy.errno, busy.cause), (111, 17));
+    assert!(net.answer(x, 1).is_none() && net.answer(x, 2).is_none());
+    net.until(net.now + OFFER);
+    let (unanswered, _) = net.failure(x, 1).expect("the first call fails");
+    assert_eq!((unanswered.errno, unanswered.cause), (110, 18));
+    let Answer::Status(status) = net.done(y, 9, Request::Status { socket: listener }) else {
+        panic!("no status")
+    };
+    assert_eq!((status.missed, status.offers), (3, 0));
+    let late = net.done(
+        y,
+        10,
+        Request::Accept {
+            socket: listener,
+            offer: 1,
+        },
+    );
+    assert!(matches!(late, Answer::Failed(f) if f.errno == 9 && f.field == "offer"));
+}
+
+/// The adapter has room for some PDUs; the rest waits in the program, and nothing is lost.
+#[test]
+fn a_slow_contract_holds_the_program_and_a_permanent_connection_carries_on_without_calls() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    let mut net = Net::new(&builder);
+    let (x, y) = (net.node("x"), net.node("y"));
+    let mut ends = Vec::new();
+    for (node, label) in [(x, "0.100"), (y, "0.101")] {
+        let socket = net.open(node, 1);
+        let (label, qos) = (label.to_owned(), "ubr:sdu=9180".to_owned());
+        let open = Request::OpenPermanent { socket, label, qos };
+        let answer = net.done(node, 2, open);
+        assert!(matches!(answer, Answer::Connected { .. }), "{answer:?}");
+        ends.push(socket);
+    }
+    let mut written = 0;
+    let mut held = 0;
+    while written < 500 {
+        if net.world.asks_to_write(x, ends[0]) {
+            written += 1;
+            let (socket, sdu) = (ends[0], vec![7; 9180]);
+            net.give(x, Input::Write { socket, sdu });
+            continue;
+        }
+        held += 1;
+        let told = net.told.len();
+        while !net.told[told..]
+            .iter()
+            .any(|(_, node, what)| *node == x && *what == ToPrograms::Room { socket: ends[0] })
+        {
+            assert!(net.event(net.now + Duration::from_secs(1)), "no room");
+        }
+    }
+    assert!(held > 10, "the adapter never was full");
+    net.give(x, Input::Closed { socket: ends[0] });
+    net.until(net.now + Duration::from_secs(2));
+    let Answer::Status(status) = net.done(y, 9, Request::Status { socket: ends[1] }) else {
+        panic!("no status")
+    };
+    assert_eq!(status.received, (500, 500 * 9180));
+    let Answer::Status(status) = net.done(x, 9, Request::Status { socket: ends[0] }) else {
+        panic!("no status")
+    };
+    assert_eq!((status.sent.0, status.refused, status.unsent), (500, 0, 0));
+}
+
+#[test]
+fn requests_that_cannot_be_served_are_refused_with_their_field() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    let mut net = Net::new(&builder);
+    let (x, y) = (net.node("x"), net.node("y"));
+    let socket = net.open(x, 1);
+    let taken = format!("{}e0", "0".repeat(38));
+    let bind = |address: &str, sap: &str| Request::Bind {
+        socket,
+        address: address.into(),
+        sap: sap.into(),
+    };
+    let call = |called: &str, qos: &str| Request::Connect {
+        socket,
+        called: called.into(),
+        sap: String::new(),
+        qos: qos.into(),
+        timeout: 0,
+    };
+    let listen = Request::Listen {
+        socket,
+        backlog: 129,
+        max_sdu: 0,
+    };
+    let stranger = SocketRef::of(5, 1);
+    let cases = [
+        (bind(&taken, ""), 99, "address"),
+        (bind("xyz", ""), 22, "address"),
+        (bind("", "bhli"), 22, "sap"),
+        (call("nobody", "ubr"), 22, "called"),
+        (call("y/e", "ubr"), 22, "called"),
+        (call("y", "ubr:pcr=fast"), 22, "qos"),
+        (listen, 22, "backlog"),
+        (Request::Status { socket: stranger }, 9, "socket"),
+        (Request::Release { socket, cause: 16 }, 107, "socket"),
+        (Request::Release { socket, cause: 0 }, 22, "cause"),
+        (Request::Hello { version: 9 }, 95, "version"),
+        (Request::Adopt, 9, ""),
+    ];
+    for (number, (request, errno, field)) in (10..).zip(cases) {
+        match net.done(x, number, request.clone()) {
+            Answer::Failed(failure) => {
+                assert_eq!(
+                    (failure.errno, &*failure.field),
+                    (errno, field),
+                    "{request:?}"
+                );
+                assert!(!failure.text.is_empty());
+            }
+            other => panic!("{request:?}: {other:?}"),
+        }
+    }
+    // A reference of a session is of no use to another session, here that of `y` at host x.
+    let input = Input::Request {
+        session: session(y) + 100,
+        number: 99,
+        request: Request::Status { socket },
+        shown: None,
+    };
+    net.give(x, input);
+    assert!(matches!(net.answer(x, 99), Some(Answer::Failed(f)) if f.errno == 9));
+    assert_eq!(net.layer(x).unwrap().strangers(), 2);
+    // The program of the lab file listens for this already.
+    let address = net.builder.lab().node(y).attachment().unwrap().address;
+    let address = address.with_selector(0xe0).0;
+    let address: String = address.iter().map(|o| format!("{o:02x}")).collect();
+    let socket = net.open(y, 1);
+    let sap = "bhli:iso=010000".to_owned();
+    let ttcp = aerostat_wire::Sap {
+        bhli: Some(aerostat_wire::Bhli::TTCP),
+        ..Default::default()
+    };
+    let of_lab = Request::Bind {
+        socket,
+        address,
+        sap: ttcp.to_string(),
+    };
+    let answer = net.done(y, 2, of_lab);
+    assert!(
+        matches!(&answer, Answer::Failed(f) if f.errno == 98),
+        "{answer:?} {sap}"
+    );
+}

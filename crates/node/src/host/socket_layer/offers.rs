@@ -1,0 +1,151 @@
+//! Listeners, and the calls that they are offered.
+
+use super::{ACCEPT, Asked, OFFER, Socket, SocketLayer, SocketRef, State, Timed, ToPrograms, hex};
+use aerostat_proto::socket::Offer;
+use aerostat_proto::{AtmRequest, Cause, ConnId, Instant};
+use aerostat_wire::{AtmAddress, Qos, Sap};
+
+/// A call that waits for the answer of a program.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) listener: SocketRef,
+    pub(super) offer: u32,
+    caller: Option<AtmAddress>,
+    called: AtmAddress,
+    sap: Sap,
+    qos: Qos,
+}
+
+impl SocketLayer {
+    /// A call for one of the listeners.
+    pub(super) fn offered(
+        &mut self,
+        conn: ConnId,
+        (caller, called): (Option<AtmAddress>, AtmAddress),
+        (sap, qos): (Sap, Qos),
+        multipoint: bool,
+        now: Instant,
+    ) {
+        let listener = self.listeners.get(&(called, sap)).copied();
+        let socket = listener.and_then(|at| Some((at, self.get_mut(at)?)));
+        let Some((at, socket)) = socket.filter(|_| !multipoint) else {
+            let cause = Cause::INCOMPATIBLE;
+            return self.request(AtmRequest::Release { conn, cause });
+        };
+        if socket.offers.len() >= socket.backlog {
+            socket.missed += 1;
+            let cause = Cause::BUSY;
+            return self.request(AtmRequest::Release { conn, cause });
+        }
+        let offer = self.next_offer;
+        self.next_offer = self.next_offer.wrapping_add(1).max(1);
+        if let Some(socket) = self.get_mut(at) {
+            socket.offers.insert(offer, conn);
+        }
+        let waiting = Waiting {
+            listener: at,
+            offer,
+            caller,
+            called,
+            sap,
+            qos,
+        };
+        self.offers.insert(conn, waiting);
+        self.deadlines
+            .set(Timed::Offer(at, offer), Some(now + OFFER));
+        let offer = Offer {
+            offer,
+            caller: caller.map_or_else(String::new, hex),
+            called: hex(called),
+            sap: sap.to_string(),
+            qos: qos.to_string(),
+        };
+        self.tell(ToPrograms::Offer { socket: at, offer });
+    }
+
+    /// Takes an offer from its listener.
+    fn take_offer(&mut self, listener: SocketRef, offer: u32) -> Option<(ConnId, Waiting)> {
+        let conn = self.get_mut(listener)?.offers.remove(&offer)?;
+        self.deadlines.set(Timed::Offer(listener, offer), None);
+        Some((conn, self.offers.remove(&conn)?))
+    }
+
+    /// The program accepts an offer: false if there is no such offer.
+    pub(super) fn accept(
+        &mut self,
+        asked: Asked,
+        listener: SocketRef,
+        offer: u32,
+        now: Instant,
+    ) -> Result<bool, ()> {
+        let Some((conn, waiting)) = self.take_offer(listener, offer) else {
+            return Ok(false);
+        };
+        let socket = Socket {
+            state: State::Accepting,
+            local: Some(waiting.called),
+            peer: waiting.caller,
+            sap: waiting.sap,
+            qos: waiting.qos,
+            conn: Some(conn),
+            asked: Some(asked),
+            ..Socket::new(asked.session)
+        };
+        let Some(at) = self.add(socket) else {
+            let cause = Cause::RESOURCES;
+            self.request(AtmRequest::Release { conn, cause });
+            return Err(());
+        };
+        self.conns.insert(conn, at);
+        self.deadlines.set(Timed::Socket(at), Some(now + ACCEPT));
+        self.request(AtmRequest::Accept { conn });
+        Ok(true)
+    }
+
+    /// The program refuses an offer: false if there is no such offer.
+    pub(super) fn refuse(&mut self, listener: SocketRef, offer: u32, cause: Cause) -> bool {
+        let taken = self.take_offer(listener, offer);
+        if let Some((conn, _)) = &taken {
+            let conn = *conn;
+            self.request(AtmRequest::Release { conn, cause });
+        }
+        taken.is_some()
+    }
+
+    /// No answer came in time.
+    pub(super) fn unanswered(&mut self, listener: SocketRef, offer: u32) {
+        if self.refuse(listener, offer, Cause::NO_RESPONSE)
+            && let Some(socket) = self.get_mut(listener)
+        {
+            socket.missed += 1;
+        }
+    }
+
+    /// The caller has gone before the answer.
+    pub(super) fn withdrawn(&mut self, conn: ConnId) {
+        let at = self.offers.get(&conn).map(|one| (one.listener, one.offer));
+        if let Some((listener, offer)) = at {
+            self.take_offer(listener, offer);
+        }
+    }
+
+    /// The socket is no listener any more: its offers are refused.
+    pub(super) fn stop_listening(&mut self, at: SocketRef) {
+        let Some(socket) = self.get_mut(at) else {
+            return;
+        };
+        let (sap, listens) = (socket.sap, socket.state == State::Listening);
+        let offers: Vec<u32> = socket.offers.keys().copied().collect();
+        let address = socket.local.filter(|_| listens);
+        for offer in offers {
+            self.refuse(at, offer, Cause::NO_RESPONSE);
+        }
+        if let Some(address) = address {
+            self.request(AtmRequest::Unlisten { address, sap });
+        }
+        self.listeners.retain(|_, socket| *socket != at);
+        if let Some(socket) = self.get_mut(at) {
+            socket.state = State::Idle;
+        }
+    }
+}

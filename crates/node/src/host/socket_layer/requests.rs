@@ -1,0 +1,432 @@
+//! Requests of programs.
+
+use super::{
+    Asked, Errno, Failure, OFFERS, SESSIONS, SOCKETS, Socket, SocketLayer, SocketRef, State, Timed,
+    ToPrograms, hex,
+};
+use aerostat_proto::socket::{Answer, Request, VERSION};
+use aerostat_proto::{AtmRequest, Cause, Duration, Instant};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+
+/// Names in an answer.
+const NAMES: usize = 64;
+
+/// What a request leads to: an answer now, or `None` if the answer comes later.
+type Result = core::result::Result<Option<Answer>, Failure>;
+
+fn failure(errno: Errno, field: &str, text: impl Into<String>) -> Failure {
+    Failure {
+        errno: errno as u16,
+        cause: 0,
+        field: field.to_owned(),
+        offset: 0,
+        text: text.into(),
+    }
+}
+
+/// An error inside a text.
+fn at(offset: usize, mut failure: Failure) -> Failure {
+    failure.offset = u16::try_from(offset).unwrap_or(u16::MAX);
+    failure
+}
+
+fn sap_of(text: &str) -> core::result::Result<Sap, Failure> {
+    let parsed = match text {
+        "" => return Ok(Sap::default()),
+        text => text.parse::<Sap>(),
+    };
+    parsed.map_err(|error| at(error.at, failure(Errno::Invalid, "sap", error.text)))
+}
+
+fn qos_of(text: &str) -> core::result::Result<Qos, Failure> {
+    let parsed = text.parse::<Qos>();
+    let qos = parsed.map_err(|error| at(error.at, failure(Errno::Invalid, "qos", error.text)))?;
+    if qos.tx.category.is_none() && qos.rx.category.is_none() {
+        let text = "neither direction has a class: write, for example, ubr";
+        return Err(failure(Errno::Invalid, "qos", text));
+    }
+    Ok(qos)
+}
+
+fn cause_of(number: u8) -> core::result::Result<Cause, Failure> {
+    match number {
+        1..=127 => Ok(Cause(number)),
+        other => {
+            let text = format!("a cause is 1 to 127, not {other}");
+            Err(failure(Errno::Invalid, "cause", text))
+        }
+    }
+}
+
+fn label_of(text: &str) -> core::result::Result<Vc, Failure> {
+    let label = text.split_once('.').and_then(|(vpi, vci)| {
+        let (vpi, vci) = (vpi.parse::<u16>().ok()?, vci.parse::<u16>().ok()?);
+        // Labels of the user-network interface; those of signalling and of the network are not for programs.
+        (vpi <= 255 && vci >= Vc::FIRST_USER_VCI).then_some(Vc { vpi, vci })
+    });
+    label.ok_or_else(|| {
+        let text = "a label is VPI.VCI with a VPI up to 255 and a VCI of at least 32, as in 0.100";
+        failure(Errno::Invalid, "label", text)
+    })
+}
+
+impl SocketLayer {
+    /// A request of a program.
+    pub(super) fn asked(
+        &mut self,
+        asked: Asked,
+        request: Request,
+        shown: Option<SocketRef>,
+        now: Instant,
+    ) {
+        let done = match request {
+            Request::Hello { version } => self.hello(version),
+            Request::Open => self.open(asked),
+            Request::Adopt => self.adopt(asked, shown),
+            Request::Names => Ok(Some(self.names())),
+            Request::Bind {
+                socket,
+                address,
+                sap,
+            } => self.bind(asked, socket, &address, &sap),
+            Request::Listen {
+                socket,
+                backlog,
+                max_sdu,
+            } => self.listen(asked, socket, backlog, max_sdu),
+            Request::Connect {
+                socket,
+                called,
+                sap,
+                qos,
+                timeout,
+            } => self.connect(asked, socket, (&called, &sap, &qos), timeout, now),
+            Request::OpenPermanent { socket, label, qos } => {
+                self.open_permanent(asked, socket, &label, &qos)
+            }
+            Request::Accept { socket, offer } => self.accept_offer(asked, socket, offer, now),
+            Request::Refuse {
+                socket,
+                offer,
+                cause,
+            } => self.refuse_offer(asked, socket, offer, cause),
+            Request::Release { socket, cause } => self.release_socket(asked, socket, cause, now),
+            Request::Status { socket } => {
+                let found = self.own(asked, socket);
+                found.map(|socket| Some(Answer::Status(socket.status())))
+            }
+        };
+        match done {
+            Ok(None) => {}
+            Ok(Some(answer)) => self.answer(asked, answer),
+            Err(failure) => self.answer(asked, Answer::Failed(failure)),
+        }
+    }
+
+    /// A socket of this session.
+    fn own(&mut self, asked: Asked, at: SocketRef) -> core::result::Result<&mut Socket, Failure> {
+        let known = self
+            .get(at)
+            .is_some_and(|s| s.sessions.contains(&asked.session));
+        self.strangers += u64::from(!known);
+        let socket = self.get_mut(at).filter(|_| known);
+        socket.ok_or_else(|| {
+            failure(
+                Errno::BadDescriptor,
+                "socket",
+                "this session has no such socket",
+            )
+        })
+    }
+
+    /// A socket of this session that has no connection yet.
+    fn unused(
+        &mut self,
+        asked: Asked,
+        at: SocketRef,
+    ) -> core::result::Result<&mut Socket, Failure> {
+        let socket = self.own(asked, at)?;
+        match socket.state {
+            State::Idle | State::Bound => Ok(socket),
+            state => {
+                let text = format!("the socket is {} already", state.name());
+                Err(failure(Errno::IsConnected, "socket", text))
+            }
+        }
+    }
+
+    fn hello(&self, version: u16) -> Result {
+        if version != VERSION {
+            let text = format!("the service speaks version {VERSION}, the program {version}");
+            return Err(failure(Errno::NotSupported, "version", text));
+        }
+        Ok(Some(Answer::Welcome {
+            version: VERSION,
+            host: self.config.host.clone(),
+            address: hex(self.config.address),
+            sockets: SOCKETS as u32,
+        }))
+    }
+
+    fn names(&self) -> Answer {
+        let all = self.config.names.iter().take(NAMES);
+        Answer::Names {
+            names: all.map(|(name, at)| (name.clone(), hex(*at))).collect(),
+            more: self.config.names.len().saturating_sub(NAMES) as u32,
+        }
+    }
+
+    fn open(&mut self, asked: Asked) -> Result {
+        let Some(at) = self.add(Socket::new(asked.session)) else {
+            let text = format!("the host has {SOCKETS} sockets, which is its limit");
+            return Err(failure(Errno::NoMemory, "", text));
+        };
+        let Asked { session, number } = asked;
+        self.tell(ToPrograms::Answer {
+            session,
+            number,
+            answer: Answer::Opened { socket: at },
+            descriptor: Some(at),
+        });
+        Ok(None)
+    }
+
+    fn adopt(&mut self, asked: Asked, shown: Option<SocketRef>) -> Result {
+        let Some((at, socket)) = shown.and_then(|at| Some((at, self.get_mut(at)?))) else {
+            let text = "no descriptor of a socket of this host is attached";
+            return Err(failure(Errno::BadDescriptor, "", text));
+        };
+        if !socket.sessions.contains(&asked.session) {
+            if socket.sessions.len() >= SESSIONS {
+                let text = format!("{SESSIONS} sessions use this socket, which is the limit");
+                return Err(failure(Errno::NoMemory, "", text));
+            }
+            socket.sessions.push(asked.session);
+        }
+        Ok(Some(Answer::Opened { socket: at }))
+    }
+
+    fn bind(&mut self, asked: Asked, at: SocketRef, address: &str, sap: &str) -> Result {
+        let sap = sap_of(sap)?;
+        let state = self.unused(asked, at)?.state;
+        if state == State::Bound {
+            let text = "the socket has an address already";
+            return Err(failure(Errno::Invalid, "address", text));
+        }
+        let address = match address {
+            "" => self.free_address(sap)?,
+            given => self.own_address(given)?,
+        };
+        if self.is_listened(address, sap) {
+            let text = "another program listens for this address and sap";
+            return Err(failure(Errno::AddressInUse, "address", text));
+        }
+        let socket = self.own(asked, at)?;
+        socket.state = State::Bound;
+        socket.local = Some(address);
+        socket.sap = sap;
+        Ok(Some(Answer::Bound {
+            address: hex(address),
+        }))
+    }
+
+    /// True if a program of the machine or of the lab file listens for this.
+    fn is_listened(&self, address: AtmAddress, sap: Sap) -> bool {
+        let key = (address, sap);
+        self.listeners.contains_key(&key) || self.config.taken.contains(&key)
+    }
+
+    /// An address of this host that no socket of the service has.
+    fn free_address(&mut self, sap: Sap) -> core::result::Result<AtmAddress, Failure> {
+        let first = self.config.first_selector;
+        for _ in first..=u8::MAX {
+            let selector = self.next_selector;
+            self.next_selector = selector.checked_add(1).unwrap_or(first);
+            let address = self.config.address.with_selector(selector);
+            let live =
+                |socket: &Socket| socket.state != State::Ended && socket.local == Some(address);
+            let taken = self.config.taken.iter().any(|(taken, _)| *taken == address);
+            if !taken && !self.sockets().any(|(_, socket)| live(socket)) {
+                return Ok(address);
+            }
+        }
+        // All selectors are in use: the access points may still differ.
+        let all = (first..=u8::MAX).map(|selector| self.config.address.with_selector(selector));
+        let mut free = all.filter(|address| !self.is_listened(*address, sap));
+        free.next().ok_or_else(|| {
+            let text = format!("all selectors from {first:02x} to ff are in use");
+            failure(Errno::AddressInUse, "address", text)
+        })
+    }
+
+    fn own_address(&self, given: &str) -> core::result::Result<AtmAddress, Failure> {
+        let first = self.config.first_selector;
+        let parsed = given.parse::<AtmAddress>();
+        let address = parsed.map_err(|e| failure(Errno::Invalid, "address", e.to_string()))?;
+        if address.with_selector(0) != self.config.address {
+            let text = format!("not an address of {}", self.config.host);
+            return Err(failure(Errno::AddressNotAvailable, "address", text));
+        }
+        if address.selector() < first {
+            let text = format!("selectors of sockets are {first:02x} to ff");
+            return Err(failure(Errno::AddressNotAvailable, "address", text));
+        }
+        Ok(address)
+    }
+
+    fn listen(&mut self, asked: Asked, at: SocketRef, backlog: u16, max_sdu: u16) -> Result {
+        if !(1..=OFFERS).contains(&usize::from(backlog)) {
+            let text = format!("a backlog is 1 to {OFFERS}, not {backlog}");
+            return Err(failure(Errno::Invalid, "backlog", text));
+        }
+        let socket = self.unused(asked, at)?;
+        let Some(address) = socket.local else {
+            let text = "the socket has no address: bind it first";
+            return Err(failure(Errno::Invalid, "socket", text));
+        };
+        let sap = socket.sap;
+        if self.is_listened(address, sap) {
+            let text = "another program listens for this address and sap";
+            return Err(failure(Errno::AddressInUse, "socket", text));
+        }
+        if self.listeners.len() >= self.config.listeners {
+            let text = format!(
+                "the host has {} listeners, which is its limit",
+                self.config.listeners
+            );
+            return Err(failure(Errno::NoMemory, "", text));
+        }
+        if let Some(socket) = self.get_mut(at) {
+            socket.state = State::Listening;
+            socket.backlog = backlog.into();
+        }
+        self.listeners.insert((address, sap), at);
+        let max_sdu = match max_sdu {
+            0 => u16::MAX,
+            given => given,
+        };
+        self.request(AtmRequest::Listen {
+            address,
+            sap,
+            max_sdu,
+        });
+        Ok(Some(Answer::Done))
+    }
+
+    fn connect(
+        &mut self,
+        asked: Asked,
+        at: SocketRef,
+        (called, sap, qos): (&str, &str, &str),
+        timeout: u32,
+        now: Instant,
+    ) -> Result {
+        let (called, sap, qos) = (self.called(called)?, sap_of(sap)?, qos_of(qos)?);
+        let conn = self.new_conn();
+        let default = self
+            .config
+            .address
+            .with_selector(self.config.first_selector);
+        let socket = self.unused(asked, at)?;
+        let calling = *socket.local.get_or_insert(default);
+        socket.state = State::Connecting;
+        socket.peer = Some(called);
+        (socket.sap, socket.qos) = (sap, qos);
+        socket.conn = Some(conn);
+        socket.asked = Some(asked);
+        self.conns.insert(conn, at);
+        if timeout > 0 {
+            let until = now + Duration::from_millis(timeout.into());
+            self.deadlines.set(Timed::Socket(at), Some(until));
+        }
+        self.request(AtmRequest::Connect {
+            conn,
+            calling,
+            called,
+            sap,
+            qos,
+            multipoint: false,
+        });
+        Ok(None)
+    }
+
+    /// The address that a program calls: in hex digits, or a name with an optional selector.
+    fn called(&self, text: &str) -> core::result::Result<AtmAddress, Failure> {
+        if let Ok(address) = text.parse() {
+            return Ok(address);
+        }
+        let (name, selector) = match text.split_once('/') {
+            None => (text, None),
+            Some((name, selector)) => {
+                let offset = name.len() + 1;
+                let number = u8::from_str_radix(selector, 16).ok();
+                let number = number.filter(|_| selector.len() == 2).ok_or_else(|| {
+                    let text = "a selector has two hex digits";
+                    at(offset, failure(Errno::Invalid, "called", text))
+                })?;
+                (name, Some(number))
+            }
+        };
+        let Some(address) = self.config.names.get(name) else {
+            let text = "neither an ATM address of 40 hex digits nor a name of the lab";
+            return Err(failure(Errno::Invalid, "called", text));
+        };
+        Ok(selector.map_or(*address, |selector| address.with_selector(selector)))
+    }
+
+    fn open_permanent(&mut self, asked: Asked, at: SocketRef, label: &str, qos: &str) -> Result {
+        let qos = qos_of(qos)?;
+        let vc = label_of(label)?;
+        let conn = self.new_conn();
+        let socket = self.unused(asked, at)?;
+        socket.state = State::Connecting;
+        socket.qos = qos;
+        socket.conn = Some(conn);
+        socket.asked = Some(asked);
+        self.conns.insert(conn, at);
+        self.request(AtmRequest::OpenPermanent { conn, vc, qos });
+        Ok(None)
+    }
+
+    fn accept_offer(&mut self, asked: Asked, at: SocketRef, offer: u32, now: Instant) -> Result {
+        self.own(asked, at)?;
+        match self.accept(asked, at, offer, now) {
+            Ok(true) => Ok(None),
+            Ok(false) => Err(no_offer()),
+            Err(()) => {
+                let text = format!("the host has {SOCKETS} sockets, which is its limit");
+                Err(failure(Errno::NoMemory, "", text))
+            }
+        }
+    }
+
+    fn refuse_offer(&mut self, asked: Asked, at: SocketRef, offer: u32, cause: u8) -> Result {
+        let cause = cause_of(cause)?;
+        self.own(asked, at)?;
+        match self.refuse(at, offer, cause) {
+            true => Ok(Some(Answer::Done)),
+            false => Err(no_offer()),
+        }
+    }
+
+    fn release_socket(&mut self, asked: Asked, at: SocketRef, cause: u8, now: Instant) -> Result {
+        let cause = cause_of(cause)?;
+        let state = self.own(asked, at)?.state;
+        match state {
+            State::Connecting | State::Accepting | State::Connected => {
+                self.end(at, cause, now);
+                Ok(Some(Answer::Done))
+            }
+            State::Idle | State::Bound | State::Listening => {
+                let text = format!("the socket is {}: it has no call", state.name());
+                Err(failure(Errno::NotConnected, "socket", text))
+            }
+            State::Ending | State::Ended => Ok(Some(Answer::Done)),
+        }
+    }
+}
+
+fn no_offer() -> Failure {
+    let text = "no such offer: the caller has gone, or 5 s have passed";
+    failure(Errno::BadDescriptor, "offer", text)
+}

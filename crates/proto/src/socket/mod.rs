@@ -1,0 +1,371 @@
+//! Messages between programs and the socket service of a host.
+//!
+//! **Purpose.** A program of the machine uses the ATM service of a host of a running lab as it would use sockets of
+//! its kernel: it opens, binds, connects, listens and accepts. These messages ask for that. They go over a
+//! `SOCK_SEQPACKET` connection to the service, one message in one packet of at most [`MESSAGE_MAX`] octets. Data do
+//! not go here: each socket has a descriptor of its own, which the service hands over.
+//!
+//! **Objects and owners.** A *session* is one connection to the service. A *socket* is an ATM socket; its reference
+//! ([`SocketRef`]) is opaque, and is good only in sessions that opened the socket or showed its descriptor
+//! ([`Request::Adopt`]). An *offer* is a call that waits for the answer of a listener's program.
+//!
+//! **Order.** A request has a number of the program's choice. Its answer has the same number. An answer that waits for
+//! the network ([`Request::Connect`], [`Request::Accept`], [`Request::AddParty`]) does not hold up those of later
+//! requests. The service sends nothing else here: what happens later is seen at the descriptor of the socket (end of
+//! file: the call has ended; a packet at a listener: an [`Offer`]).
+//!
+//! **Form.** [`Numbered`](crate::split::Numbered) messages in the form of [`crate::split::codec`]: the number in two
+//! octets, the type in two octets, then the fields, big endian; a text is its length in two octets and UTF-8. Addresses,
+//! contracts and access points are texts in the syntax of linux-atm (`AtmAddress`, `qos(7)`, `sap(7)`), so a client
+//! needs no tables.
+//!
+//! **Trust.** Nothing in a message is trusted. [`Request`] bounds every text, and `tests.rs` and the fuzz target
+//! `decode` feed it with arbitrary octets.
+//!
+//! **Standards.** No standard. The model is the socket family with a connection manager in user space (Cambridge,
+//! 1993) and the sockets of linux-atm.
+//!
+//! **Not implemented.** An answer that changes the contract of an offer; user-user data; point-to-multipoint calls.
+//!
+//! **Deviations.** None known.
+
+use crate::{split_choice, split_messages, split_record};
+
+/// Version of these messages.
+pub const VERSION: u16 = 1;
+/// Octets of the longest message.
+pub const MESSAGE_MAX: usize = 8192;
+
+/// A reference to a socket: opaque for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SocketRef(pub u64);
+
+/// Requests of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// The first message of a session. Answer: [`Answer::Welcome`].
+    Hello {
+        /// [`VERSION`].
+        version: u16,
+    },
+    /// Opens a socket. Answer: [`Answer::Opened`] with its descriptor.
+    Open,
+    /// Gives a socket its own address. Answer: [`Answer::Bound`].
+    Bind {
+        /// The socket.
+        socket: SocketRef,
+        /// An address of this host in hex digits; empty: the service takes a free selector.
+        address: String,
+        /// The calls that a listener wants, as in `sap(7)`; empty: any call.
+        sap: String,
+    },
+    /// Makes a bound socket a listener. Offers come as packets at its descriptor. Answer: [`Answer::Done`].
+    Listen {
+        /// The socket.
+        socket: SocketRef,
+        /// Offers that may wait for an answer, 1 to 128.
+        backlog: u16,
+        /// Largest SDU that a caller may send, octets; 0: 65 535.
+        max_sdu: u16,
+    },
+    /// Makes a call. Answer, when it is known: [`Answer::Connected`] or [`Answer::Failed`].
+    Connect {
+        /// The socket.
+        socket: SocketRef,
+        /// Address of the other end in hex digits, or the name of a node of the lab with an optional selector
+        /// (`sello`, `sello/e1`).
+        called: String,
+        /// What the call is for, as in `sap(7)`; empty: nothing is said.
+        sap: String,
+        /// The contract, as in `qos(7)`.
+        qos: String,
+        /// Milliseconds until the call is given up; 0: when the timers of signalling end it.
+        timeout: u32,
+    },
+    /// Uses a permanent connection of this host. Answer: [`Answer::Connected`].
+    OpenPermanent {
+        /// The socket.
+        socket: SocketRef,
+        /// Its label on the link of the host: `VPI.VCI`.
+        label: String,
+        /// The contract, as in `qos(7)`.
+        qos: String,
+    },
+    /// Accepts an offer. Answer, when the call can be used: [`Answer::Opened`] with the descriptor of a new socket.
+    Accept {
+        /// The listener.
+        socket: SocketRef,
+        /// The offer.
+        offer: u32,
+    },
+    /// Refuses an offer. Answer: [`Answer::Done`].
+    Refuse {
+        /// The listener.
+        socket: SocketRef,
+        /// The offer.
+        offer: u32,
+        /// Cause of Q.850 for the caller, 1 to 127.
+        cause: u8,
+    },
+    /// Ends the call of a socket, once what its program has written has left. Answer: [`Answer::Done`].
+    Release {
+        /// The socket.
+        socket: SocketRef,
+        /// Cause of Q.850 for the other end, 1 to 127; 16 is normal.
+        cause: u8,
+    },
+    /// Asks for the state of a socket. Answer: [`Answer::Status`].
+    Status {
+        /// The socket.
+        socket: SocketRef,
+    },
+    /// Shows the descriptor of a socket, which is attached. Answer: [`Answer::Opened`] without a descriptor.
+    Adopt,
+    /// Asks for the names and addresses that can be called. Answer: [`Answer::Names`].
+    Names,
+}
+
+/// Answers of the service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The session has begun.
+    Welcome {
+        /// [`VERSION`].
+        version: u16,
+        /// Name of the host.
+        host: String,
+        /// Its address, with selector 00.
+        address: String,
+        /// Limit of sockets of the host.
+        sockets: u32,
+    },
+    /// A socket that this session may use from now on.
+    Opened {
+        /// Its reference.
+        socket: SocketRef,
+    },
+    /// The address of a socket.
+    Bound {
+        /// In hex digits.
+        address: String,
+    },
+    /// The request is done.
+    Done,
+    /// The connection can be used.
+    Connected {
+        /// Its label on the link of the host: `VPI.VCI`.
+        label: String,
+        /// The contract, as in `qos(7)`.
+        qos: String,
+    },
+    /// State of a socket.
+    Status(Status),
+    /// Names and addresses.
+    Names {
+        /// Names of nodes with their addresses, at most 64.
+        names: Vec<(String, String)>,
+        /// Number of names that were left out.
+        more: u32,
+    },
+    /// The request failed.
+    Failed(Failure),
+}
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The error number of Linux ([`Errno`]).
+    pub errno: u16,
+    /// The cause of Q.850, if the network or the other end refused; else 0.
+    pub cause: u8,
+    /// The field of the request; empty if no field is meant.
+    pub field: String,
+    /// Offset in the text of this field, from 0.
+    pub offset: u16,
+    /// The reason, in one sentence.
+    pub text: String,
+}
+
+/// State of a socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// `idle`, `bound`, `listening`, `connecting`, `accepting`, `connected`, `ending` or `ended`.
+    pub state: String,
+    /// Own address in hex digits; empty if the socket has no address.
+    pub local: String,
+    /// Address of the other end in hex digits; empty if it is not known.
+    pub peer: String,
+    /// What the call is for, as in `sap(7)`.
+    pub sap: String,
+    /// The contract, as in `qos(7)`.
+    pub qos: String,
+    /// Label on the link of the host; empty if there is no label.
+    pub label: String,
+    /// Cause of the end; 0 before the end.
+    pub cause: u8,
+    /// The end in words; empty before the end.
+    pub why: String,
+    /// PDUs that the adapter has taken, and their octets.
+    pub sent: (u64, u64),
+    /// PDUs that were refused: longer than the contract allows, or written after the end.
+    pub refused: u64,
+    /// PDUs of `sent` that the adapter dropped, because the call ended or the link went down.
+    pub unsent: u64,
+    /// PDUs that arrived, and their octets.
+    pub received: (u64, u64),
+    /// PDUs of `received` that were dropped, because the program did not read.
+    pub unread: u64,
+    /// PDUs that arrived with cells missing or damaged.
+    pub damaged: u64,
+    /// Offers that wait for an answer.
+    pub offers: u16,
+    /// Calls for this listener that were refused for want of an answer or of room.
+    pub missed: u64,
+}
+
+/// A call that waits for the answer of a listener's program: one packet at the listener's descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Its number, for [`Request::Accept`] and [`Request::Refuse`].
+    pub offer: u32,
+    /// Address of the caller in hex digits; empty if the caller gave none.
+    pub caller: String,
+    /// The address that was called.
+    pub called: String,
+    /// What the call is for, as in `sap(7)`.
+    pub sap: String,
+    /// The contract as this end sees it, as in `qos(7)`.
+    pub qos: String,
+}
+
+/// Error numbers of Linux, as far as the service uses them. Source: asm-generic/errno-base.h, asm-generic/errno.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Errno {
+    /// The reference or the offer does not exist, or is not this session's.
+    BadDescriptor = 9,
+    /// No room: too many sockets, or calls.
+    NoMemory = 12,
+    /// A text cannot be parsed, or a value is out of range.
+    Invalid = 22,
+    /// No descriptor is free.
+    TooManyFiles = 24,
+    /// The message is too long.
+    MessageSize = 90,
+    /// The service does not have this.
+    NotSupported = 95,
+    /// Another socket has this address and access point.
+    AddressInUse = 98,
+    /// The address is none of this host.
+    AddressNotAvailable = 99,
+    /// Signalling is out of order.
+    NetworkDown = 100,
+    /// There is no route to the address.
+    NetworkUnreachable = 101,
+    /// The call ended while it was made.
+    ConnectionReset = 104,
+    /// The socket is in use already.
+    IsConnected = 106,
+    /// The socket is in no state for this.
+    NotConnected = 107,
+    /// No answer in time.
+    TimedOut = 110,
+    /// The other end, or the network, refused.
+    Refused = 111,
+    /// The other end is off.
+    HostUnreachable = 113,
+}
+
+impl SocketRef {
+    /// For the entry `index` of a table, in its use number `generation`.
+    #[must_use]
+    pub const fn of(index: u32, generation: u32) -> Self {
+        Self((generation as u64) << 32 | index as u64)
+    }
+    /// The index of the entry.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        (self.0 & 0xffff_ffff) as usize
+    }
+    /// The number of the use.
+    #[must_use]
+    pub const fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+impl crate::split::codec::Field for SocketRef {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.0.put(to);
+    }
+    fn take(
+        from: &mut crate::split::codec::Reader<'_>,
+        name: &'static str,
+    ) -> Result<Self, crate::split::codec::DecodeError> {
+        u64::take(from, name).map(Self)
+    }
+    fn sample(random: &mut crate::split::Random) -> Self {
+        Self(random.number())
+    }
+}
+
+split_choice!(Request {
+    1 Hello { version };
+    2 Open;
+    3 Bind { socket, address, sap };
+    4 Listen { socket, backlog, max_sdu };
+    5 Connect { socket, called, sap, qos, timeout };
+    6 OpenPermanent { socket, label, qos };
+    7 Accept { socket, offer };
+    8 Refuse { socket, offer, cause };
+    9 Release { socket, cause };
+    10 Status { socket };
+    11 Adopt;
+    12 Names;
+});
+split_choice!(Answer {
+    0x101 Welcome { version, host, address, sockets };
+    0x102 Opened { socket };
+    0x103 Bound { address };
+    0x104 Done;
+    0x105 Connected { label, qos };
+    0x106 Status(status);
+    0x107 Names { names, more };
+    0x108 Failed(failure);
+});
+split_record!(Failure {
+    errno,
+    cause,
+    field,
+    offset,
+    text
+});
+split_record!(Status {
+    state,
+    local,
+    peer,
+    sap,
+    qos,
+    label,
+    cause,
+    why,
+    sent,
+    refused,
+    unsent,
+    received,
+    unread,
+    damaged,
+    offers,
+    missed
+});
+split_record!(Offer {
+    offer,
+    caller,
+    called,
+    sap,
+    qos
+});
+split_messages!(Offer);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Errors.
+
+use aerostat_proto::socket::Failure;
+use std::{fmt, io};
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Failure);
+
+impl Error {
+    pub(crate) fn new(errno: u16, text: impl Into<String>) -> Self {
+        Self(Failure {
+            errno,
+            cause: 0,
+            field: String::new(),
+            offset: 0,
+            text: text.into(),
+        })
+    }
+    pub(crate) fn gone() -> Self {
+        Self::new(104, "the lab has ended, or its host is off")
+    }
+    pub(crate) fn nonsense() -> Self {
+        Self::new(71, "the service does not answer what it was asked")
+    }
+    /// The error number of Linux.
+    #[must_use]
+    pub fn errno(&self) -> i32 {
+        self.0.errno.into()
+    }
+    /// The cause of Q.850, if the network or the other end refused.
+    #[must_use]
+    pub fn cause(&self) -> Option<u8> {
+        Some(self.0.cause).filter(|cause| *cause != 0)
+    }
+    /// The text that is wrong (`called`, `sap`, `qos`, ...), with the offset in it.
+    #[must_use]
+    pub fn field(&self) -> Option<(&str, usize)> {
+        let at = (&*self.0.field, self.0.offset.into());
+        Some(at).filter(|(field, _)| !field.is_empty())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field() {
+            Some((field, 0)) => write!(f, "{field}: {}", self.0.text),
+            Some((field, at)) => write!(f, "{field}, character {}: {}", at + 1, self.0.text),
+            None => f.write_str(&self.0.text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        Self(failure)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        let errno = error.raw_os_error().and_then(|n| u16::try_from(n).ok());
+        Self::new(errno.unwrap_or(5), error.to_string())
+    }
+}
+
+/// The kind is that of the error number; the text stays.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = Self::from_raw_os_error(error.errno()).kind();
+        Self::new(kind, error)
+    }
+}

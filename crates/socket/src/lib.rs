@@ -1,0 +1,509 @@
+//! ATM sockets for programs, on the socket service of a running lab.
+//!
+//! **Purpose.** A program makes and accepts ATM calls with a contract in each direction, uses permanent connections,
+//! and sends and receives AAL5 SDUs, as with the sockets of a kernel that has ATM. A lab that runs
+//! (`aerostat up LAB`) offers this for each of its hosts.
+//!
+//! ```no_run
+//! use aerostat_socket::Service;
+//!
+//! let service = Service::from_env()?;                       // AEROSTAT_ATM, or Service::connect(path)
+//! let socket = service.call("sello", "", "cbr:max_pcr=1Mbps,sdu=1000")?;
+//! socket.send(b"hello")?;
+//! let mut pdu = vec![0; 1000];
+//! let octets = socket.recv(&mut pdu)?;                      // 0: the call has ended
+//! println!("{octets} octets; {}", socket.status()?.why);
+//! # Ok::<(), aerostat_socket::Error>(())
+//! ```
+//!
+//! # Sockets are descriptors
+//!
+//! A [`Socket`] and a [`Listener`] are descriptors of the kernel ([`AsFd`]): one packet is one PDU. `poll`, `select`
+//! and `epoll` work, and so does tokio's `AsyncFd` with [`Socket::set_nonblocking`]. A descriptor may be duplicated,
+//! inherited and passed to other processes; the last one that closes it ends the call, once everything written has
+//! left. A full connection blocks the writer; a reader that is too slow loses PDUs, which [`Status::unread`] counts,
+//! because ATM has no flow control.
+//!
+//! # Texts
+//!
+//! Addresses are 40 hex digits, or names of nodes of the lab with an optional selector (`sello`, `sello/e1`).
+//! Contracts have the syntax of linux-atm's `qos(7)` (`ubr`, `cbr:max_pcr=64kbps,sdu=48`, different directions with
+//! `tx:` and `rx:`), access points that of `sap(7)`; an empty access point says nothing, and a listener without one gets any
+//! call without one.
+//!
+//! # Threads
+//!
+//! A [`Service`] may be cloned and used by many threads. A call that waits for the network does not hold up the
+//! requests of others.
+//!
+//! # Errors
+//!
+//! [`Error`] has the error number of Linux, the cause of Q.850 if the network or the other end refused, and the field and offset
+//! of a text that is wrong. It becomes an [`io::Error`] of the same number.
+
+mod error;
+mod session;
+
+pub use aerostat_proto::socket::Status;
+pub use error::Error;
+
+use aerostat_proto::socket::{Answer, Offer as Offered, Request, SocketRef};
+use aerostat_proto::split::codec::Message as _;
+use aerostat_wire::Qos;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use session::Session;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// The variable that names the service, inside `aerostat exec` and `aerostat shell`.
+pub const VARIABLE: &str = "AEROSTAT_ATM";
+/// Largest SDU of AAL5, octets.
+pub const LARGEST_SDU: usize = 65_535;
+/// Cause 16: normal call clearing.
+pub const NORMAL: u8 = 16;
+/// Cause 21: call rejected.
+pub const REJECTED: u8 = 21;
+
+/// A connection to the socket service of a host.
+#[derive(Clone, Debug)]
+pub struct Service {
+    session: Arc<Session>,
+    host: String,
+    address: String,
+}
+
+impl Service {
+    /// The service that [`VARIABLE`] names.
+    ///
+    /// # Errors
+    /// If the variable is not set, or as [`Self::connect`].
+    pub fn from_env() -> Result<Self, Error> {
+        let path = std::env::var_os(VARIABLE).ok_or_else(|| {
+            let text = format!(
+                "{VARIABLE} is not set: run the program by 'aerostat exec HOST -- PROGRAM', or set it to \
+                 RUNTIME/LAB/atm/HOST.sock"
+            );
+            Error::new(libc_errno::NOENT, text)
+        })?;
+        Self::connect(Path::new(&path))
+    }
+
+    /// The service at this path: `RUNTIME/LAB/atm/HOST.sock`.
+    ///
+    /// # Errors
+    /// If there is no such service, or it does not take this program.
+    pub fn connect(path: &Path) -> Result<Self, Error> {
+        let session = Session::connect(path)?;
+        let version = aerostat_proto::socket::VERSION;
+        match session.ask(&Request::Hello { version }, None)?.0 {
+            Answer::Welcome { host, address, .. } => Ok(Self {
+                session,
+                host,
+                address,
+            }),
+            _ => Err(Error::nonsense()),
+        }
+    }
+
+    /// Name of the host.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+    /// Its ATM address with selector 00, in hex digits.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Names that can be called, with their addresses, and the number of names that are left out.
+    ///
+    /// # Errors
+    /// If the service has gone.
+    pub fn names(&self) -> Result<(Vec<(String, String)>, u32), Error> {
+        match self.session.ask(&Request::Names, None)?.0 {
+            Answer::Names { names, more } => Ok((names, more)),
+            _ => Err(Error::nonsense()),
+        }
+    }
+
+    /// Opens a socket.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn socket(&self) -> Result<Socket, Error> {
+        self.opened(self.session.ask(&Request::Open, None)?)
+    }
+
+    fn opened(&self, answer: (Answer, Option<OwnedFd>)) -> Result<Socket, Error> {
+        match answer {
+            (Answer::Opened { socket }, Some(fd)) => Ok(Socket {
+                session: Arc::clone(&self.session),
+                service: self.clone(),
+                reference: socket,
+                fd,
+                most: AtomicUsize::new(0),
+            }),
+            _ => Err(Error::nonsense()),
+        }
+    }
+
+    /// Makes a call, and waits until it can be used; as long as signalling tries.
+    ///
+    /// # Errors
+    /// If a text is wrong, or the call fails.
+    pub fn call(&self, called: &str, sap: &str, qos: &str) -> Result<Socket, Error> {
+        let socket = self.socket()?;
+        socket.connect(called, sap, qos, None)?;
+        Ok(socket)
+    }
+
+    /// Listens for calls at a free address of the host, with a backlog of 16.
+    ///
+    /// # Errors
+    /// If the text is wrong, or there is no room.
+    pub fn listen(&self, sap: &str) -> Result<Listener, Error> {
+        let socket = self.socket()?;
+        socket.bind("", sap)?;
+        socket.listen(16)
+    }
+
+    /// The socket of a descriptor that this process has inherited or was given.
+    ///
+    /// # Errors
+    /// If it is no socket of this service.
+    pub fn adopt(&self, fd: OwnedFd) -> Result<Socket, Error> {
+        match self.session.ask(&Request::Adopt, Some(fd.as_fd()))?.0 {
+            Answer::Opened { socket } => {
+                let socket = Socket {
+                    session: Arc::clone(&self.session),
+                    service: self.clone(),
+                    reference: socket,
+                    fd,
+                    most: AtomicUsize::new(0),
+                };
+                socket.note_contract(&socket.status()?.qos);
+                Ok(socket)
+            }
+            _ => Err(Error::nonsense()),
+        }
+    }
+}
+
+/// Error numbers of Linux that this crate makes itself.
+mod libc_errno {
+    pub(crate) const NOENT: u16 = 2;
+    pub(crate) const MSGSIZE: u16 = 90;
+}
+
+/// An ATM socket.
+#[derive(Debug)]
+pub struct Socket {
+    session: Arc<Session>,
+    service: Service,
+    reference: SocketRef,
+    fd: OwnedFd,
+    /// Largest SDU that it may send, octets; 0: not known.
+    most: AtomicUsize,
+}
+
+impl Socket {
+    fn ask(&self, request: &Request) -> Result<Answer, Error> {
+        Ok(self.session.ask(request, None)?.0)
+    }
+
+    fn note_contract(&self, qos: &str) {
+        let most = qos.parse::<Qos>().map_or(0, |qos| qos.tx.max_sdu.into());
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    /// Gives the socket an address of its host and an access point; an empty address: a free one. Returns the address.
+    ///
+    /// # Errors
+    /// If a text is wrong, the address is none of this host, or another program has it.
+    pub fn bind(&self, address: &str, sap: &str) -> Result<String, Error> {
+        let request = Request::Bind {
+            socket: self.reference,
+            address: address.to_owned(),
+            sap: sap.to_owned(),
+        };
+        match self.ask(&request)? {
+            Answer::Bound { address } => Ok(address),
+            _ => Err(Error::nonsense()),
+        }
+    }
+
+    /// Waits for calls; at most `backlog` (1 to 128) of them wait for an answer at the same time.
+    ///
+    /// # Errors
+    /// If the socket has no address, or another program listens there.
+    pub fn listen(self, backlog: u16) -> Result<Listener, Error> {
+        let request = Request::Listen {
+            socket: self.reference,
+            backlog,
+            max_sdu: 0,
+        };
+        self.ask(&request)?;
+        Ok(Listener(self))
+    }
+
+    /// Makes a call, and waits until it can be used, at most for `timeout`. Returns the contract that was agreed.
+    ///
+    /// # Errors
+    /// If a text is wrong, or the call fails; with its cause then.
+    pub fn connect(
+        &self,
+        called: &str,
+        sap: &str,
+        qos: &str,
+        timeout: Option<Duration>,
+    ) -> Result<String, Error> {
+        let millis = timeout.map_or(0, |timeout| timeout.as_millis().max(1));
+        let request = Request::Connect {
+            socket: self.reference,
+            called: called.to_owned(),
+            sap: sap.to_owned(),
+            qos: qos.to_owned(),
+            timeout: u32::try_from(millis).unwrap_or(u32::MAX),
+        };
+        self.connected(&request)
+    }
+
+    /// Uses a permanent connection with this label (`VPI.VCI`) on the link of the host. Returns its contract.
+    ///
+    /// # Errors
+    /// If a text is wrong, or another program uses the label (cause 35).
+    pub fn open_permanent(&self, label: &str, qos: &str) -> Result<String, Error> {
+        let request = Request::OpenPermanent {
+            socket: self.reference,
+            label: label.to_owned(),
+            qos: qos.to_owned(),
+        };
+        self.connected(&request)
+    }
+
+    fn connected(&self, request: &Request) -> Result<String, Error> {
+        match self.ask(request)? {
+            Answer::Connected { qos, .. } => {
+                self.note_contract(&qos);
+                Ok(qos)
+            }
+            _ => Err(Error::nonsense()),
+        }
+    }
+
+    /// Sends a PDU. A PDU without octets is not sent. Waits while the connection is full, unless the socket is
+    /// non-blocking.
+    ///
+    /// # Errors
+    /// EMSGSIZE if it is longer than the contract allows, EPIPE if the call has ended, EAGAIN.
+    pub fn send(&self, pdu: &[u8]) -> io::Result<()> {
+        let most = match self.most.load(Ordering::Relaxed) {
+            0 => LARGEST_SDU,
+            most => most,
+        };
+        if pdu.len() > most {
+            let text = format!("a PDU of {} octets: the contract allows {most}", pdu.len());
+            return Err(Error::new(libc_errno::MSGSIZE, text).into());
+        }
+        if pdu.is_empty() {
+            return Ok(());
+        }
+        loop {
+            match send(&self.fd, pdu, SendFlags::NOSIGNAL) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => return Ok(other.map(drop)?),
+            }
+        }
+    }
+
+    /// Receives a PDU; returns its length, 0 if the call has ended. A PDU that is longer than the buffer is cut. Waits
+    /// for it, unless the socket is non-blocking.
+    ///
+    /// # Errors
+    /// EAGAIN.
+    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match recv(&self.fd, &mut *buffer, RecvFlags::empty()) {
+                Err(rustix::io::Errno::INTR) => {}
+                // The service has closed its end.
+                Err(rustix::io::Errno::CONNRESET) => return Ok(0),
+                Err(error) => return Err(error.into()),
+                Ok((octets, _)) => return Ok(octets),
+            }
+        }
+    }
+
+    /// State, addresses, contract, counts, and the cause of the end.
+    ///
+    /// # Errors
+    /// If the service has forgotten the socket, or has gone.
+    pub fn status(&self) -> Result<Status, Error> {
+        let socket = self.reference;
+        match self.ask(&Request::Status { socket })? {
+            Answer::Status(status) => Ok(status),
+            _ => Err(Error::nonsense()),
+        }
+    }
+
+    /// Ends the call with this cause of Q.850 (1 to 127), once what was written has left. Dropping the socket does the same with
+    /// cause 16.
+    ///
+    /// # Errors
+    /// If the socket has no call.
+    pub fn release(&self, cause: u8) -> Result<(), Error> {
+        let socket = self.reference;
+        self.ask(&Request::Release { socket, cause }).map(drop)
+    }
+
+    /// Makes [`Self::send`] and [`Self::recv`] return EAGAIN where they would wait.
+    ///
+    /// # Errors
+    /// As the kernel.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        Ok(rustix::io::ioctl_fionbio(&self.fd, nonblocking)?)
+    }
+
+    /// The descriptor, for another process ([`Service::adopt`]).
+    #[must_use]
+    pub fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// A socket that waits for calls. Its descriptor is readable if an offer waits.
+#[derive(Debug)]
+pub struct Listener(Socket);
+
+impl Listener {
+    /// Its address in hex digits.
+    ///
+    /// # Errors
+    /// If the service has gone.
+    pub fn address(&self) -> Result<String, Error> {
+        Ok(self.0.status()?.local)
+    }
+
+    /// State and counts.
+    ///
+    /// # Errors
+    /// If the service has gone.
+    pub fn status(&self) -> Result<Status, Error> {
+        self.0.status()
+    }
+
+    /// The next call that is offered. It waits for an answer for 5 s, and is refused then.
+    ///
+    /// # Errors
+    /// If the service has gone; EAGAIN if the listener is non-blocking.
+    pub fn offer(&self) -> Result<Offer<'_>, Error> {
+        let mut packet = vec![0; aerostat_proto::socket::MESSAGE_MAX];
+        let octets = self.0.recv(&mut packet)?;
+        let packet = packet.get(..octets).unwrap_or_default();
+        if packet.is_empty() {
+            return Err(Error::gone());
+        }
+        let offered = Offered::decode(packet).map_err(|_| Error::nonsense())?;
+        Ok(Offer {
+            listener: self,
+            offered,
+        })
+    }
+
+    /// Accepts the next call, whatever it is.
+    ///
+    /// # Errors
+    /// As [`Self::offer`] and [`Offer::accept`].
+    pub fn accept(&self) -> Result<Socket, Error> {
+        self.offer()?.accept()
+    }
+
+    /// As [`Socket::set_nonblocking`], for [`Self::offer`].
+    ///
+    /// # Errors
+    /// As the kernel.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.0.set_nonblocking(nonblocking)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A call that waits for an answer.
+#[derive(Debug)]
+pub struct Offer<'a> {
+    listener: &'a Listener,
+    offered: Offered,
+}
+
+impl Offer<'_> {
+    /// Address of the caller in hex digits; empty if the caller gave none.
+    #[must_use]
+    pub fn caller(&self) -> &str {
+        &self.offered.caller
+    }
+    /// The address that was called.
+    #[must_use]
+    pub fn called(&self) -> &str {
+        &self.offered.called
+    }
+    /// The access point, as in `sap(7)`.
+    #[must_use]
+    pub fn sap(&self) -> &str {
+        &self.offered.sap
+    }
+    /// The contract as this end sees it, as in `qos(7)`.
+    #[must_use]
+    pub fn qos(&self) -> &str {
+        &self.offered.qos
+    }
+
+    /// Accepts the call, and waits until it can be used.
+    ///
+    /// # Errors
+    /// If the caller has gone, or there is no room.
+    pub fn accept(self) -> Result<Socket, Error> {
+        let socket = &self.listener.0;
+        let request = Request::Accept {
+            socket: socket.reference,
+            offer: self.offered.offer,
+        };
+        let opened = socket.service.opened(socket.session.ask(&request, None)?)?;
+        opened.note_contract(&self.offered.qos);
+        Ok(opened)
+    }
+
+    /// Refuses the call with this cause of Q.850, 1 to 127; for example [`REJECTED`].
+    ///
+    /// # Errors
+    /// If the caller has gone.
+    pub fn refuse(self, cause: u8) -> Result<(), Error> {
+        let socket = &self.listener.0;
+        let request = Request::Refuse {
+            socket: socket.reference,
+            offer: self.offered.offer,
+            cause,
+        };
+        socket.ask(&request).map(drop)
+    }
+}
