@@ -434,6 +434,8 @@ section! {
         /// False: the adapter of its host does not shape its calls to their contracts, also those that it takes; true: it does.
         /// Default: as the host says.
         shape: Option<At<bool>>,
+        /// The rate queue of the adapter that shapes its calls with others, also those that it takes.
+        rate_queue: Option<At<String>>,
         /// When the call is made, or the first PDU is sent on a permanent connection; default 1s.
         start: Option<At<Time>>,
         /// PDUs that it sends; default 1, and none with both vc and listen.

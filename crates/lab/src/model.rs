@@ -227,6 +227,8 @@ pub struct Pvc {
     pub police: Option<Policing>,
     /// Whether adapters at its ends shape it; `None`: as they do with others.
     pub shape: Option<bool>,
+    /// The rate queue of adapters at its ends in which it is, where they have one of this name.
+    pub rate_queue: Option<String>,
     /// Its queues at the switches on its way.
     pub queue: ConnectionQueue,
     /// The shaped path in which it is on links between switches.

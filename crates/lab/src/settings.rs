@@ -132,6 +132,7 @@ fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {
         path,
         police,
         shape,
+        rate_queue,
         queue,
         tunnel,
         mux,
@@ -151,7 +152,8 @@ fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {
         "switches": hops.iter().map(|hop| &lab.node(hop.switch).name).collect::<Vec<_>>(),
     });
     let all = with(with(all, "queue", queue), "tunnel", tunnel.map(Value::from));
-    with(all, "shape", shape.map(Value::from))
+    let all = with(all, "shape", shape.map(Value::from));
+    with(all, "rate_queue", rate_queue.clone().map(Value::from))
 }
 
 /// `true`, `false` or `all`, as in a lab file.

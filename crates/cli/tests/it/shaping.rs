@@ -213,6 +213,74 @@ fn a_path_of_an_adapter_never_exceeds_its_peak_rate_whatever_is_inside() {
     assert!(!conforms, "{line}");
 }
 
+/// Two connections and a call of different paths and labels share a rate queue; what the contract of one of them says
+/// does not shape it by itself, and a fourth connection is not in the queue.
+#[test]
+fn connections_and_calls_in_a_rate_queue_leave_at_its_rate_together() {
+    let adapter = "adapter: { rate_queues: { fast: { pcr: 50000, cdvt: 0us } } },";
+    let traffic = "size: 9180, pdus: 20, rate: 500pps, start: 1s";
+    let of_pvcs = ["0.100", "7.101", "0.103"].map(|vc| format!("{{ vc: {vc}, {traffic} }}"));
+    let call = format!("{{ call: b, rate_queue: fast, {traffic} }}");
+    let text = LAB
+        .replace("ip: 10.0.0.1,", &format!("ip: 10.0.0.1, {adapter}"))
+        .replace("SENDERS", &format!("{}, {call}", of_pvcs.join(", ")))
+        .replace(
+            "SINKS",
+            "{ vc: 0.100, listen: sink }, { vc: 0.101, listen: sink }, { vc: 0.103, listen: sink }, { listen: sink }",
+        )
+        .replace(
+            "PVCS",
+            "{ from: a, vc: 0.100, to: b, rate_queue: fast }, \
+             { from: a, vc: 7.101, to: b, to_vc: 0.101, qos: 'nrt-vbr,aal5:pcr=20000,scr=10000,mbs=9', rate_queue: fast }, \
+             { from: a, vc: 0.103, to: b }",
+        )
+        .replace("1500ms", "3s");
+    let file = recording("rate-queue", &text);
+    // Classical IP to the ATMARP server on b has the first label of a, and the call the second.
+    let inside = "--vc 0.100 --vc 7.101 --vc 0.33";
+    let judge = |which: &str, rest: &str| judged(&file, &format!("{which} {rest}"));
+    let Some((conforms, line)) = judge(inside, "--pcr 50000 --cdvt 2832") else {
+        return;
+    };
+    assert!(conforms && line.starts_with("cells 11520 "), "{line}");
+    // The queue is full all the time: the cells would not conform to a rate that is a little lower.
+    let (conforms, line) = judge(inside, "--pcr 49990 --cdvt 2832").unwrap();
+    assert!(!conforms, "{line}");
+    let (conforms, line) = judge("--vc 0.103", "--pcr 50000 --cdvt 2832").unwrap();
+    assert!(!conforms && line.starts_with("cells 3840 "), "{line}");
+}
+
+/// The lab of the page: each rate queue has its rate over 1 s, and the connections in it share it by cells.
+#[test]
+fn rate_queues_have_their_rates_and_share_them_by_cells() {
+    let lab = root().join("labs/rate-queues.atm.yml");
+    let done = Command::new(env!("CARGO_BIN_EXE_aerostat"))
+        .args(["run", "--quiet", "-o", "json"])
+        .arg(lab)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let results: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let rows = results["nodes"]["x"]["queue"]["rate_queues"]
+        .as_array()
+        .unwrap();
+    let cells = |row: &Value| row["cells_out"].as_u64().unwrap();
+    // At most one cell more than the rate has in 1 s, and one less for the cell that the line sends just then. The call
+    // needs some ms to be set up.
+    assert!((19_999..=20_001).contains(&cells(&rows[0])), "{rows:?}");
+    assert!((4_900..=5_001).contains(&cells(&rows[1])), "{rows:?}");
+    let programs = results["programs"].as_array().unwrap();
+    let delivered = |name: &str| {
+        let mut named = programs.iter().filter(|row| row["program"] == name);
+        named.next().unwrap()["delivered"].as_u64().unwrap()
+    };
+    // 21 and 84 cells a PDU, and up to one PDU of each that is not complete.
+    let (one, other) = (delivered("one") * 21, delivered("other") * 84);
+    assert!(one.abs_diff(other) <= 84, "{one} {other}");
+    assert!((19_999 - 84 - 21..=20_001).contains(&(one + other)));
+}
+
 /// Source: the Cray paper (SARA, 1995), Figures 1, 3 and 4; rates from cells are closed forms.
 #[test]
 fn a_policer_stops_tcp_that_is_too_fast_and_shaping_to_the_same_contract_does_not() {

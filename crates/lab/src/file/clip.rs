@@ -56,6 +56,9 @@ section! {
         /// False: the adapters at its ends do not shape it, and send it at the rate of their links; true: they do. Default: as
         /// these hosts and routers say.
         shape: Option<At<bool>>,
+        /// The rate queue of the adapters at its ends that shapes it with others; an end without a rate queue of this name
+        /// does as without the key.
+        rate_queue: Option<At<String>>,
         /// Full queues discard whole AAL5 frames; default: best effort yes, CBR and VBR no. False for other AALs.
         frame_discard: Option<At<bool>>,
         /// Its queues at the switches on its way: weight, bounds, thresholds.

@@ -1,6 +1,6 @@
 //! Keys about the time that nodes take.
 
-use super::{CostText, CpuService, PathId, Ppm, Probability, ReceiveRate, Time, TunnelFile};
+use super::{CostText, CpuService, Name, PathId, Ppm, Probability, ReceiveRate, Time, TunnelFile};
 use crate::field::{At, Table, section};
 
 section! {
@@ -53,7 +53,7 @@ section! {
     }
 }
 section! {
-    /// An adapter that takes time for received PDUs of all connections, or that shapes paths.
+    /// An adapter that takes time for received PDUs of all connections, or that shapes paths or in rate queues.
     AdapterFile {
         /// How fast it puts PDUs together and passes them to the host: PDUs or cells per second; needs buffer.
         receive: Option<At<ReceiveRate>>,
@@ -62,6 +62,8 @@ section! {
         buffer: Option<At<u64>>,
         /// Shaped paths by VPI: the cells of all permanent connections with this VPI here leave at the peak rate at most.
         paths: Option<Table<PathId, TunnelFile>>,
+        /// Rate queues by name: the cells of all connections and calls with this rate_queue leave at the peak rate at most.
+        rate_queues: Option<Table<Name, TunnelFile>>,
     }
 }
 section! {

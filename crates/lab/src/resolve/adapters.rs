@@ -1,12 +1,13 @@
-//! What the adapters of hosts and routers do with connections: whether they shape them, alone or in paths.
+//! What the adapters of hosts and routers do with connections: whether they shape them, alone, in paths or in rate
+//! queues.
 
-use super::queues;
+use super::{queues, rate_queues};
 use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{LabFile, PvcFile, SocketFile};
 use crate::model::{Host, Lab, NodeId, NodeKind, Pvc, Router};
-use aerostat_node::atm::NicConfig;
 use aerostat_node::atm::shaper::Shaper;
+use aerostat_node::atm::{NicConfig, Shaping};
 use aerostat_node::host::sockets::Role;
 use aerostat_node::switch::guaranteed;
 use aerostat_wire::TrafficParams;
@@ -29,27 +30,42 @@ fn adapter(lab: &mut Lab, id: NodeId) -> Option<&mut NicConfig> {
 
 /// Tells the adapters at both ends what a permanent connection asks of them.
 pub(super) fn of_connection(pvc: &Pvc, lab: &mut Lab) {
-    let Some(shape) = pvc.shape else {
-        return;
-    };
     for (id, vc) in pvc.ends {
-        if let Some(nic) = adapter(lab, id) {
-            nic.shapes_of.insert(vc, shape);
+        let Some(nic) = adapter(lab, id) else {
+            continue;
+        };
+        let queue = pvc.rate_queue.as_ref();
+        let queue = queue.and_then(|name| nic.rate_queue(name));
+        let shaping = queue
+            .map(Shaping::RateQueue)
+            .or(pvc.shape.map(Shaping::by_contract));
+        if let Some(shaping) = shaping {
+            nic.shapes_of.insert(vc, shaping);
         }
     }
 }
 
-/// Checks the shaped paths of adapters: their links carry them, and they carry what their connections guarantee.
+/// Checks the shaped paths and the rate queues of adapters: their links carry them, and they carry what their
+/// connections guarantee.
 pub(super) fn paths(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     for (name, host) in &file.hosts.0 {
         let given = host.adapter.as_ref().and_then(|all| all.paths.as_ref());
         let id = lab.find(&name.value.0);
         let link = id.and_then(|id| Some(lab.node(id).attachment()?.link));
-        let (Some(given), Some(id), Some(link)) = (given, id, link) else {
+        let (Some(id), Some(link)) = (id, link) else {
             continue;
         };
-        queues::carries(lab, link, (given, "path"), d);
-        for (vpi, path) in &given.0 {
+        let mut shaped = given.map_or_else(Vec::new, |given| queues::named("path", given));
+        let all = match shaped[..] {
+            [] => "rate queues",
+            _ => "paths and rate queues",
+        };
+        let of_queue = |(name, file)| (format!("rate queue {name}"), all.to_owned(), file);
+        let rates = rate_queues::files(host).iter();
+        shaped.extend(rates.map(|(name, file)| of_queue((&name.value.0, file))));
+        queues::carries(lab, link, shaped, d);
+        rate_queues::check((&name.value.0, host), id, lab, d);
+        for (vpi, path) in given.iter().flat_map(|given| &given.0) {
             let ends = lab.pvcs.iter().flat_map(|pvc| {
                 let sent = [pvc.qos.tx, pvc.qos.rx];
                 pvc.ends.into_iter().zip(sent)
@@ -123,33 +139,9 @@ pub(super) fn useless_shape_of(file: &SocketFile, role: &Role, d: &mut Diagnosti
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{Lab, NodeKind};
-    use crate::resolve::tests::{SMALL, lab, told};
+    use crate::resolve::tests::{lab, shapings, told, with_x as with};
+    use aerostat_node::atm::Shaping;
     use aerostat_wire::Vc;
-
-    fn with(hosts: &str, rest: &str) -> String {
-        let text = match hosts {
-            "" => SMALL.to_owned(),
-            hosts => SMALL.replacen("ip: 10.1.0.10", &format!("ip: 10.1.0.10, {hosts}"), 1),
-        };
-        assert!(
-            hosts.is_empty() || text != SMALL,
-            "no such place in {SMALL}"
-        );
-        format!("{text}{rest}\n")
-    }
-
-    fn shapes(lab: &Lab, name: &str) -> Vec<(Vc, bool)> {
-        let node = lab.node(lab.find(name).unwrap());
-        let NodeKind::Host(host) = &node.kind else {
-            panic!("{name} is a host");
-        };
-        host.nic
-            .shapes_of
-            .iter()
-            .map(|(vc, shapes)| (*vc, *shapes))
-            .collect()
-    }
 
     #[test]
     fn both_adapters_know_what_a_connection_says_by_their_own_labels() {
@@ -158,8 +150,8 @@ mod tests {
             "pvcs: [{ from: x, vc: 0.40, to: y, to_vc: 0.41, pcr: 9, shape: false }, { from: x, vc: 0.42, to: y, pcr: 9 }]",
         );
         let lab = lab(&text);
-        assert_eq!(shapes(&lab, "x"), [(Vc::new(0, 40), false)]);
-        assert_eq!(shapes(&lab, "y"), [(Vc::new(0, 41), false)]);
+        assert_eq!(shapings(&lab, "x"), [(Vc::new(0, 40), Shaping::Line)]);
+        assert_eq!(shapings(&lab, "y"), [(Vc::new(0, 41), Shaping::Line)]);
     }
 
     #[test]
@@ -227,7 +219,7 @@ mod tests {
             (
                 "{}",
                 pvc,
-                "an adapter has 'receive' and 'buffer', or 'paths'",
+                "an adapter has 'receive' and 'buffer', or 'paths', or 'rate_queues'",
             ),
             (
                 "{ receive: 400pdus/s }",

@@ -33,14 +33,14 @@ pub(super) fn intake(host: &HostFile, d: &mut Diagnostics) -> Option<IntakeConfi
     let file = host.adapter.as_ref()?;
     let (receive, given) = match (&file.receive, &file.buffer) {
         (Some(receive), Some(buffer)) => (receive, buffer),
-        (None, None) if file.paths.is_some() => return None,
+        (None, None) if file.paths.is_some() || file.rate_queues.is_some() => return None,
         _ => {
             d.error(
                 file.place,
-                "an adapter has 'receive' and 'buffer', or 'paths'",
+                "an adapter has 'receive' and 'buffer', or 'paths', or 'rate_queues'",
             )
             .hint("for example: adapter: { receive: 25000cells/s, buffer: 8 }")
-            .rests_in(file.place, ["receive", "buffer", "paths"]);
+            .rests_in(file.place, ["receive", "buffer", "paths", "rate_queues"]);
             return None;
         }
     };

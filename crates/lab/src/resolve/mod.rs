@@ -29,6 +29,7 @@ mod permanent;
 mod ports;
 mod pseudowires;
 mod queues;
+mod rate_queues;
 pub(crate) mod sockets;
 mod tcp;
 mod timers;
@@ -297,6 +298,8 @@ fn name(file: &LabFile, default: &str, d: &mut Diagnostics) -> String {
 pub(crate) mod tests {
     use crate::model::{Lab, NodeId, NodeKind};
     use crate::routing::Routing;
+    use aerostat_node::atm::Shaping;
+    use aerostat_wire::Vc;
 
     /// Two switches, two ELANs, a router between them.
     pub(crate) const SMALL: &str = "
@@ -333,6 +336,32 @@ hosts:
             Ok(checked) => checked.warnings.to_string(),
             Err(errors) => errors.to_string(),
         }
+    }
+
+    /// The small lab with more keys of its host `x` and more sections.
+    pub(crate) fn with_x(hosts: &str, rest: &str) -> String {
+        let text = match hosts {
+            "" => SMALL.to_owned(),
+            hosts => SMALL.replacen("ip: 10.1.0.10", &format!("ip: 10.1.0.10, {hosts}"), 1),
+        };
+        assert!(
+            hosts.is_empty() || text != SMALL,
+            "no such place in {SMALL}"
+        );
+        format!("{text}{rest}\n")
+    }
+
+    /// What the adapter of a host does with single labels.
+    pub(crate) fn shapings(lab: &Lab, name: &str) -> Vec<(Vc, Shaping)> {
+        let node = lab.node(lab.find(name).unwrap());
+        let NodeKind::Host(host) = &node.kind else {
+            panic!("{name} is a host");
+        };
+        host.nic
+            .shapes_of
+            .iter()
+            .map(|(vc, shaping)| (*vc, *shaping))
+            .collect()
     }
 
     fn error(text: &str) -> String {

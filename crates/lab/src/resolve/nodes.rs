@@ -1,7 +1,8 @@
 //! Switches, end systems and the links between them, with their addresses.
 
 use super::{
-    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, lane, mpoa, queues, tcp,
+    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, lane, mpoa, queues,
+    rate_queues, tcp,
 };
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
@@ -475,6 +476,7 @@ impl Builder<'_> {
             kernel: host.kernel.as_ref().map(At::get),
             nic: NicConfig {
                 paths: queues::tunnels(host.adapter.as_ref().and_then(|all| all.paths.as_ref())),
+                rate_queues: rate_queues::of_host(host),
                 ..adapters::of_node(host.shape.as_ref())
             },
             sockets: Vec::new(),

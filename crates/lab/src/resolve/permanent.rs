@@ -1,6 +1,6 @@
 //! Permanent connections and their way through the switches.
 
-use super::{Class, Names, adapters, atm, pseudowires, queues};
+use super::{Class, Names, adapters, atm, pseudowires, queues, rate_queues};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, PvcFile};
@@ -120,6 +120,7 @@ fn odd(file: &PvcFile, lab: &Lab, pvc: &Pvc, d: &mut Diagnostics) {
         useless_policer(given.value.0, given.at, &pvc.qos, d);
     }
     adapters::useless_shape(file, lab, pvc, d);
+    rate_queues::of_connection(file, lab, pvc, d);
 }
 
 /// Warns of a policer that lets every cell pass.
@@ -324,6 +325,7 @@ fn made(file: &PvcFile, ends: [(NodeId, Vc); 2], hops: Vec<Hop>, d: &mut Diagnos
         path: file.vp.as_ref().is_some_and(At::get),
         police: file.police.as_ref().map(|police| police.value.0),
         shape: file.shape.as_ref().map(At::get),
+        rate_queue: file.rate_queue.as_ref().map(|name| name.value.clone()),
         mux: file.mux.as_ref().is_some_and(At::get),
         peer: file.peer.as_ref().map(|peer| peer.value.0),
     }

@@ -28,12 +28,19 @@ pub(super) fn of(section: Option<&QueuesFile>) -> Queues {
 /// The shaped paths of a link.
 pub(super) fn tunnels(table: Option<&Table<PathId, TunnelFile>>) -> Vec<PathConfig> {
     let entries = table.map_or(&[][..], |table| &table.0);
-    let of = |(vpi, file): &(crate::field::At<PathId>, TunnelFile)| PathConfig {
-        vpi: vpi.value.0,
-        pcr: u32::try_from(file.pcr.value.0).unwrap_or(u32::MAX),
-        cdvt: file.cdvt.as_ref().map_or(DEFAULT_CDVT, |time| time.value.0),
+    let of = |(vpi, file): &(crate::field::At<PathId>, TunnelFile)| {
+        let (pcr, cdvt) = rate(file);
+        let vpi = vpi.value.0;
+        PathConfig { vpi, pcr, cdvt }
     };
     entries.iter().map(of).collect()
+}
+
+/// Peak rate and tolerance of a shaped path.
+pub(super) fn rate(file: &TunnelFile) -> (u32, Duration) {
+    let pcr = u32::try_from(file.pcr.value.0).unwrap_or(u32::MAX);
+    let cdvt = file.cdvt.as_ref().map_or(DEFAULT_CDVT, |time| time.value.0);
+    (pcr, cdvt)
 }
 
 type Tunnels = Table<PathId, TunnelFile>;
@@ -152,22 +159,30 @@ pub(super) fn check(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     }
     for (id, _, tunnels) in &sections {
         if let Some(tunnels) = tunnels {
-            carries(lab, *id, (tunnels, "tunnel"), d);
+            carries(lab, *id, named("tunnel", tunnels), d);
         }
     }
 }
 
-/// Refuses shaped paths that their link cannot carry.
+/// Shaped paths with the words for them: `tunnel 5`, `tunnels`.
+pub(super) fn named<'a>(what: &str, tunnels: &'a Tunnels) -> Vec<(String, String, &'a TunnelFile)> {
+    let entries = tunnels.0.iter();
+    let of =
+        entries.map(|(vpi, file)| (format!("{what} {}", vpi.value.0), format!("{what}s"), file));
+    of.collect()
+}
+
+/// Refuses shaped paths that their link cannot carry, with their names and what they are called together.
 pub(super) fn carries(
     lab: &Lab,
     id: LinkId,
-    (tunnels, what): (&Tunnels, &str),
+    tunnels: Vec<(String, String, &TunnelFile)>,
     d: &mut Diagnostics,
 ) {
     let link = lab.link(id);
     let most = u64::from(PortConfig::admits(link.rate));
     let mut sum: u64 = 0;
-    for (vpi, tunnel) in &tunnels.0 {
+    for (name, all, tunnel) in tunnels {
         if tunnel.pcr.value.0 == 0 {
             d.error(tunnel.pcr.at, "a peak rate is at least 1 cell/s");
         }
@@ -178,8 +193,8 @@ pub(super) fn carries(
         sum = sum.saturating_add(tunnel.pcr.value.0);
         if sum > most && before <= most {
             let text = format!(
-                "link {} cannot carry {what} {}: the {what}s need {sum} cells/s of {most}",
-                link.name, vpi.value.0
+                "link {} cannot carry {name}: the {all} need {sum} cells/s of {most}",
+                link.name
             );
             d.error(tunnel.pcr.at, text)
                 .hint("guarantees may take 95 % of a link's rate");

@@ -1,7 +1,7 @@
 //! Programs of hosts that use the ATM service directly.
 
 use super::events::send_rate;
-use super::{Class, Names, adapters, atp, direct};
+use super::{Class, Names, adapters, atp, direct, rate_queues};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, Label, QosText, SocketFile, Time};
@@ -122,6 +122,7 @@ fn program(
         None => None,
     };
     adapters::useless_shape_of(section, &role, d);
+    let shaping = rate_queues::of_program(section, &role, (lab, id), d);
     let selector = section.selector.as_ref();
     Some(Program {
         name: section
@@ -130,7 +131,7 @@ fn program(
             .map_or_else(|| format!("{UNNAMED}{number}"), |name| name.value.0.clone()),
         local: own.with_selector(selector.map_or(plan::SELECTOR_SOCKET, |s| s.value.0)),
         sap: section.sap.as_ref().map_or(Sap::ANY, |sap| sap.value.0),
-        shape: section.shape.as_ref().map(At::get),
+        shaping,
         atp,
         role,
     })
@@ -176,6 +177,7 @@ pub(super) fn foreign(section: &SocketFile, keys: &[&str], why: &str, d: &mut Di
         "calls" => section.calls.as_ref().map(|at| at.at),
         "qos" => section.qos.as_ref().map(|at| at.at),
         "shape" => section.shape.as_ref().map(|at| at.at),
+        "rate_queue" => section.rate_queue.as_ref().map(|at| at.at),
         "start" => section.start.as_ref().map(|at| at.at),
         "pdus" => section.pdus.as_ref().map(|at| at.at),
         "size" => section.size.as_ref().map(|at| at.at),
@@ -292,7 +294,15 @@ fn permanent(
     d: &mut Diagnostics,
 ) -> Option<Role> {
     let keys = [
-        "selector", "sap", "max_sdu", "calls", "qos", "shape", "hold", "every",
+        "selector",
+        "sap",
+        "max_sdu",
+        "calls",
+        "qos",
+        "shape",
+        "rate_queue",
+        "hold",
+        "every",
     ];
     let why = "is for calls: a permanent connection has its traffic in 'pvcs'";
     foreign(section, &keys, why, d);

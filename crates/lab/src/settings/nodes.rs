@@ -10,6 +10,7 @@ use crate::model::{
     IntakeConfig, IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind,
     Outside, OutsideTrunk, OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
 };
+use aerostat_node::atm::{RateQueue, Shaping};
 use aerostat_node::host::Encapsulation;
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending, Transfer};
 use aerostat_node::manager::ManagerConfig;
@@ -203,7 +204,10 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
     } = host;
     let program = |(index, program): (usize, &Program)| {
         let expect = lab.sockets_expect.get(&(id, index)).copied();
-        (program.name.clone(), of_program(program, expect))
+        (
+            program.name.clone(),
+            of_program(program, &nic.rate_queues, expect),
+        )
     };
     // The MAC addresses follow from the order of the file.
     let station = |SegmentHost { name, mac: _, ip }: &SegmentHost| (name.clone(), text(ip).into());
@@ -244,6 +248,15 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
     }
     if let Some(all) = all.as_object_mut().filter(|_| !nic.paths.is_empty()) {
         all.insert("paths".into(), named(nic.paths.iter().map(of_path)).into());
+    }
+    if let Some(all) = all.as_object_mut().filter(|_| !nic.rate_queues.is_empty()) {
+        let of = |queue: &RateQueue| {
+            let RateQueue { name, pcr, cdvt } = queue;
+            let rate = json!({ "pcr": pcr, "cdvt_s": seconds(*cdvt) });
+            (name.clone(), rate)
+        };
+        let rate_queues = named(nic.rate_queues.iter().map(of));
+        all.insert("rate_queues".into(), rate_queues.into());
     }
     if let (Some(Clock { phase, ppb }), Some(all)) = (clock, all.as_object_mut()) {
         let clock = json!({ "phase_s": phase.as_secs_f64(), "ppm": f64::from(*ppb) / 1e3 });
@@ -389,12 +402,12 @@ fn of_nhc(nhc: &Nhc) -> Value {
     with_parameters(own, params)
 }
 
-fn of_program(program: &Program, expect: Option<Expect>) -> Value {
+fn of_program(program: &Program, rate_queues: &[RateQueue], expect: Option<Expect>) -> Value {
     let Program {
         name: _,
         local,
         sap,
-        shape,
+        shaping,
         atp,
         role,
     } = program;
@@ -439,9 +452,7 @@ fn of_program(program: &Program, expect: Option<Expect>) -> Value {
     };
     if let Some(all) = all.as_object_mut() {
         all.insert("expect".into(), expected(expect).into());
-        if let Some(shape) = shape {
-            all.insert("shape".into(), (*shape).into());
-        }
+        all.extend(shaping.map(|shaping| of_shaping(shaping, rate_queues)));
         if let Some(atp) = atp {
             all.insert("atp".into(), of_transfer(atp));
         }
@@ -461,6 +472,19 @@ fn of_transfer(atp: &Transfer) -> Value {
         "message_octets": message,
     });
     with_parameters(own, params)
+}
+
+/// The key that says how an adapter sends calls of a program, and its value.
+fn of_shaping(shaping: Shaping, rate_queues: &[RateQueue]) -> (String, Value) {
+    match shaping {
+        Shaping::Contract => ("shape".into(), true.into()),
+        Shaping::Line => ("shape".into(), false.into()),
+        Shaping::RateQueue(number) => {
+            let queue = rate_queues.get(usize::from(number));
+            let name = queue.map(|queue| queue.name.clone());
+            ("rate_queue".into(), name.into())
+        }
+    }
 }
 
 fn of_sending(send: &Sending) -> Value {

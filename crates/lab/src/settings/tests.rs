@@ -244,6 +244,7 @@ HostFile.adapter || hosts.y.adapter={receive: 400pdus/s, buffer: 3}
 AdapterFile.receive || hosts.x.adapter.receive=25000cells/s
 AdapterFile.buffer || hosts.x.adapter.buffer=3
 AdapterFile.paths || hosts.y.adapter={paths: {5: {pcr: 1000}}}
+AdapterFile.rate_queues || hosts.y.adapter={rate_queues: {fast: {pcr: 1000}}}
 HostFile.clock || hosts.y.clock={ppm: 3}
 ClockFile.phase || hosts.x.clock.phase=3ms
 ClockFile.ppm || hosts.x.clock.ppm=-12.5
@@ -275,6 +276,7 @@ SocketFile.max_sdu || hosts.x.sockets.1.max_sdu=500
 SocketFile.calls || hosts.x.sockets.1.calls=3
 SocketFile.qos || hosts.y.sockets.0.qos=ubr,aal5:sdu=5000
 SocketFile.shape || hosts.y.sockets.0.shape=false
+SocketFile.rate_queue | hosts.y.adapter={rate_queues: {fast: {pcr: 200000}}} | hosts.y.adapter={rate_queues: {fast: {pcr: 200000}}} hosts.y.sockets.0.rate_queue=fast
 SocketFile.start || hosts.y.sockets.0.start=3s
 SocketFile.pdus || hosts.y.sockets.0.pdus=9
 SocketFile.size || hosts.y.sockets.0.size=99
@@ -333,6 +335,7 @@ PvcFile.pcr || pvcs.1.pcr=99
 PvcFile.qos || pvcs.1.qos=cbr,aal5:pcr=99
 PvcFile.police || pvcs.1.police=true
 PvcFile.shape || pvcs.0.shape=false
+PvcFile.rate_queue | hosts.x.adapter={rate_queues: {fast: {pcr: 200000}}} | hosts.x.adapter={rate_queues: {fast: {pcr: 200000}}} pvcs.0.rate_queue=fast
 PvcFile.queue || pvcs.1.queue={weight: 3}
 PvcFile.tunnel | links.s1-s2.tunnels={5: {pcr: 1000}} | links.s1-s2.tunnels={5: {pcr: 1000}} pvcs.0.tunnel=5
 PvcFile.frame_discard || pvcs.1.frame_discard=false

@@ -36,12 +36,12 @@ pub use cell_trains::{Bound, Key, Trains};
 pub use counters::{CellCounters, DropReason, Drops, UpcCounters, UpcReason};
 pub use fabric::{Fabric, FabricOp, Passage, PortVc, Through};
 pub use mark::{DataUnit, DataUnitBuf, Mark, SocketId};
-pub use nic::{Nic, NicConfig, NicDiscard, NicEvent, Written};
+pub use nic::{Nic, NicConfig, NicDiscard, NicEvent, RateQueue, Shaping, Written};
 pub use pdu::{CellRun, Content, Pdu};
 pub use police::Policing;
 pub use port::{
     Admission, Departure, Discipline, DroppedPdu, Limits, MAX_WEIGHT, OutputPort, PathConfig,
-    PathView, PortLimits, QueueConfig, QueueId, QueueView, Tuning,
+    PathKey, PathView, PortLimits, QueueConfig, QueueId, QueueView, Tuning,
 };
 pub use rate::{CellRate, Pacer};
 pub use raw::{RawCell, RawCells, RawPool};

@@ -10,7 +10,7 @@ pub use write::Written;
 use super::counters::{CellCounters, DropReason};
 use super::fabric::{answer_loopback, loopback_request};
 use super::pdu::{CellRun, Pdu};
-use super::port::{Admission, OutputPort, PathConfig, PortLimits, QueueConfig, QueueId};
+use super::port::{Admission, OutputPort, PathConfig, PathKey, PortLimits, QueueConfig, QueueId};
 use super::rate::CellRate;
 use super::reassembly::{Received, RunReassembler};
 use super::table::VcTable;
@@ -119,15 +119,50 @@ pub struct NicVcView {
     pub cells_marked: u64,
 }
 
+/// How an adapter sends what a VC has to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shaping {
+    /// At the rates of its contract.
+    Contract,
+    /// At the rate of the link.
+    Line,
+    /// In this rate queue of the adapter, which has one rate for all its VCs together.
+    RateQueue(u16),
+}
+
+impl Shaping {
+    /// Shaping by the contract, or not.
+    #[must_use]
+    pub const fn by_contract(shapes: bool) -> Self {
+        match shapes {
+            true => Self::Contract,
+            false => Self::Line,
+        }
+    }
+}
+
+/// A rate queue of an adapter: VCs of any labels that leave at a peak rate together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateQueue {
+    /// Its name.
+    pub name: String,
+    /// Peak rate, cells/s.
+    pub pcr: u32,
+    /// Cell delay variation tolerance of who polices them together.
+    pub cdvt: Duration,
+}
+
 /// What an adapter does with VCs beside what their contracts say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NicConfig {
     /// True: VCs are shaped to their contracts. False: cells leave at the rate of the link.
     pub shapes: bool,
-    /// The same for single labels, which differ from `shapes`.
-    pub shapes_of: BTreeMap<Vc, bool>,
+    /// How single labels are sent, which differ from `shapes`.
+    pub shapes_of: BTreeMap<Vc, Shaping>,
     /// Shaped paths. VCs in them are not shaped by themselves.
     pub paths: Vec<PathConfig>,
+    /// Rate queues, by their numbers. VCs in them are not shaped by themselves.
+    pub rate_queues: Vec<RateQueue>,
 }
 
 impl Default for NicConfig {
@@ -136,16 +171,24 @@ impl Default for NicConfig {
             shapes: true,
             shapes_of: BTreeMap::new(),
             paths: Vec::new(),
+            rate_queues: Vec::new(),
         }
     }
 }
 
 impl NicConfig {
-    /// True if a VC is shaped: what its user says counts, then what is said of its label, then what is said of the
-    /// adapter.
-    fn shapes_vc(&self, vc: Vc, of_user: Option<bool>) -> bool {
+    /// How a VC is sent: what its user says counts, then what is said of its label, then what is said of the adapter.
+    fn shaping_of(&self, vc: Vc, of_user: Option<Shaping>) -> Shaping {
         let of_label = || self.shapes_of.get(&vc).copied();
-        of_user.or_else(of_label).unwrap_or(self.shapes)
+        let of_adapter = Shaping::by_contract(self.shapes);
+        of_user.or_else(of_label).unwrap_or(of_adapter)
+    }
+
+    /// The number of the rate queue of this name.
+    #[must_use]
+    pub fn rate_queue(&self, name: &str) -> Option<u16> {
+        let at = self.rate_queues.iter().position(|one| one.name == name)?;
+        u16::try_from(at).ok()
     }
 }
 
@@ -188,10 +231,14 @@ impl Nic {
     }
 
     /// Sets what the adapter does with the VCs that it opens from now on. Its paths are new ones, with VPIs in which no
-    /// VC is open.
+    /// VC is open, and so are its rate queues.
     pub fn configure(&mut self, config: NicConfig) {
         for path in &config.paths {
             self.output.shape_path(*path);
+        }
+        for (queue, number) in config.rate_queues.iter().zip(0..) {
+            let key = PathKey::RateQueue(number);
+            self.output.shape_queues(key, queue.pcr, queue.cdvt);
         }
         self.config = config;
     }
@@ -202,20 +249,25 @@ impl Nic {
         self.open_as(vc, traffic, max_sdu, None)
     }
 
-    /// As [`Self::open`]; `shaped` says whether the VC is shaped to its contract, where its user has said so.
+    /// As [`Self::open`]; `shaping` says how the VC is sent, where its user has said so.
     pub fn open_as(
         &mut self,
         vc: Vc,
         traffic: TrafficParams,
         max_sdu: u16,
-        shaped: Option<bool>,
+        shaping: Option<Shaping>,
     ) -> bool {
         if self.table.get(vc).is_some() {
             return false;
         }
         let sends = traffic.category.is_some();
+        let shaping = self.config.shaping_of(vc, shaping);
         let config = QueueConfig {
-            shaped: self.config.shapes_vc(vc, shaped),
+            shaped: shaping == Shaping::Contract,
+            rate_queue: match shaping {
+                Shaping::RateQueue(number) => Some(number),
+                Shaping::Contract | Shaping::Line => None,
+            },
             ..QueueConfig::host(traffic)
         };
         let queue = sends.then(|| self.output.open(vc, config)).flatten();
@@ -311,6 +363,12 @@ impl Nic {
         self.vc(vc)
             .and_then(|open| open.queue)
             .map_or(0, |queue| self.output.queued(queue))
+    }
+
+    /// What the adapter does with VCs.
+    #[must_use]
+    pub const fn config(&self) -> &NicConfig {
+        &self.config
     }
 
     /// The transmitter, for inspection.

@@ -24,7 +24,7 @@ mod turns;
 mod view;
 
 use self::path::Path;
-pub use self::path::{PathConfig, PathView};
+pub use self::path::{PathConfig, PathKey, PathView};
 use self::schedule::Schedule;
 pub(super) use self::schedule::Share;
 pub use self::schedule::{Discipline, MAX_WEIGHT};
@@ -96,6 +96,8 @@ pub struct QueueConfig {
     pub limits: Option<Limits>,
     /// Share of what the discipline by weight has left, 1 to [`MAX_WEIGHT`].
     pub weight: u16,
+    /// The rate queue that shapes it with others ([`PathKey::RateQueue`]), instead of `shaped`.
+    pub rate_queue: Option<u16>,
 }
 
 impl QueueConfig {
@@ -109,6 +111,7 @@ impl QueueConfig {
             whole_path: false,
             limits: None,
             weight: 1,
+            rate_queue: None,
         }
     }
     /// An AAL5 VC at a host: shaped, whole frames only.
@@ -121,6 +124,7 @@ impl QueueConfig {
             whole_path: false,
             limits: None,
             weight: 1,
+            rate_queue: None,
         }
     }
 }

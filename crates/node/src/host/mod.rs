@@ -64,7 +64,7 @@ pub use tables::VcUser;
 pub use trains::KernelTrain;
 pub use writes::FromAdapter;
 
-use crate::atm::{DataUnit, DataUnitBuf, Mark};
+use crate::atm::{DataUnit, DataUnitBuf, Mark, Shaping};
 use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::meter::{Meter, Path, Sample};
@@ -188,8 +188,8 @@ pub enum HostOutput {
         vc: Vc,
         /// Traffic from this host.
         traffic: TrafficParams,
-        /// Whether the adapter shapes it; `None`: as the adapter is configured.
-        shaped: Option<bool>,
+        /// How the adapter sends it; `None`: as the adapter is configured.
+        shaping: Option<Shaping>,
     },
     /// A connection was closed.
     CloseVc {

@@ -476,11 +476,11 @@ impl Host {
                     self.out.push_back(HostOutput::Send { vc, sdu });
                 }
                 Out::OpenVc { vc, tx, .. } => {
-                    let shaped = self.shapes(vc);
+                    let shaping = self.shaping(vc);
                     self.out.push_back(HostOutput::OpenVc {
                         vc,
                         traffic: tx,
-                        shaped,
+                        shaping,
                     });
                 }
                 Out::CloseVc { vc } => self.out.push_back(HostOutput::CloseVc { vc }),

@@ -51,7 +51,7 @@ pub use program::{Answer, Pace, Program, Role, Sending};
 
 use self::write::Writer;
 use super::writes::FromAdapter;
-use crate::atm::{Mark, SocketId};
+use crate::atm::{Mark, Shaping, SocketId};
 use crate::ip::clock::Clock;
 use aerostat_proto::Trace;
 use aerostat_proto::{AtmEvent, AtmRequest, Backoff, Cause, ConnId, Duration, Instant, Machine};
@@ -337,10 +337,10 @@ impl Sockets {
         self.calls.get(&conn).map(|call| call.program)
     }
 
-    /// Whether the adapter shapes this connection, where its program says so.
-    pub(super) fn shapes(&self, conn: ConnId) -> Option<bool> {
+    /// How the adapter sends on this connection, where its program says so.
+    pub(super) fn shaping(&self, conn: ConnId) -> Option<Shaping> {
         let program = self.calls.get(&conn)?.program;
-        self.programs.get(program)?.shape
+        self.programs.get(program)?.shaping
     }
 
     fn call(&mut self, program: usize, now: Instant) {

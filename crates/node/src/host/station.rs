@@ -371,9 +371,9 @@ impl Station {
                 HostOutput::OpenVc {
                     vc,
                     traffic,
-                    shaped,
+                    shaping,
                 } => {
-                    self.nic.open_as(vc, traffic, 0, shaped);
+                    self.nic.open_as(vc, traffic, 0, shaping);
                     continue;
                 }
                 HostOutput::CloseVc { vc } => {

@@ -1,13 +1,14 @@
 //! Tables of `inspect` about a host: which service has which rows. The rows are in [`inspect`](crate::inspect).
 
 use super::{Encapsulation, Host, Ip, Service, ServiceKind, Station};
+use crate::atm::PathKey;
 use crate::inspect::words::{Aal, Direction, Reach};
 use crate::inspect::{self, Table, counters, host, linux, saal as links, switch, why};
 use crate::ip::apps::AppResult;
 use crate::ip::neighbours::NeighbourCounters;
-use aerostat_proto::Instant;
 use aerostat_proto::lane::lec::LecSnapshot;
 use aerostat_proto::lane::server::ServerSnapshot;
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,9 +31,7 @@ impl Station {
                 let tables = cpu.into_iter().flatten().chain(self.host().measured());
                 Some(tables.collect()).filter(|tables: &Vec<_>| !tables.is_empty())
             }
-            "queue" => {
-                Some(vec![Table::of(self.path_rows())]).filter(|tables| !tables[0].rows.is_empty())
-            }
+            "queue" => self.queue_tables(),
             "atmdiag" => Some(vec![Table::of(self.diag_rows())]),
             _ => self.host().inspect(what, now),
         }
@@ -71,20 +70,42 @@ impl Station {
         })
     }
 
-    /// The shaped paths of the adapter.
-    fn path_rows(&self) -> impl Iterator<Item = switch::Tunnel> {
-        let output = self.nic().output();
-        output.paths().map(|view| switch::Tunnel {
-            port: 0,
-            name: "adapter".to_owned(),
-            vpi: view.config.vpi,
-            pcr_cps: view.config.pcr,
-            cdvt_us: u64::try_from(view.config.cdvt.as_micros()).unwrap_or(u64::MAX),
-            reserved_cps: 0,
-            queues: view.queues,
-            waiting: view.waiting,
-            cells_out: view.cells_out,
-        })
+    /// The shaped paths and the rate queues of the adapter; `None` if it has no paths and no rate queues.
+    fn queue_tables(&self) -> Option<Vec<Table>> {
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let (mut paths, mut rate_queues) = (Vec::new(), Vec::new());
+        for view in self.nic().output().paths() {
+            let (pcr_cps, cdvt_us) = (view.pcr, micros(view.cdvt));
+            let (queues, waiting, cells_out) = (view.queues, view.waiting, view.cells_out);
+            match view.key {
+                PathKey::Vpi(vpi) => paths.push(switch::Tunnel {
+                    port: 0,
+                    name: "adapter".to_owned(),
+                    vpi,
+                    pcr_cps,
+                    cdvt_us,
+                    reserved_cps: 0,
+                    queues,
+                    waiting,
+                    cells_out,
+                }),
+                PathKey::RateQueue(number) => {
+                    let queue = self.nic().config().rate_queues.get(usize::from(number));
+                    rate_queues.push(host::RateQueue {
+                        rate_queue: queue.map(|queue| queue.name.clone()).unwrap_or_default(),
+                        pcr_cps,
+                        cdvt_us,
+                        connections: queues,
+                        waiting,
+                        cells_out,
+                    });
+                }
+            }
+        }
+        let paths = (!paths.is_empty()).then(|| Table::of(paths));
+        let rate_queues = (!rate_queues.is_empty()).then(|| Table::of(rate_queues));
+        let all: Vec<_> = paths.into_iter().chain(rate_queues).collect();
+        (!all.is_empty()).then_some(all)
     }
 
     fn port_row(&self) -> host::Port {

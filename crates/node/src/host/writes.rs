@@ -5,7 +5,7 @@
 
 use super::{Host, HostOutput, moves};
 use super::{socket_layer, sockets};
-use crate::atm::{Mark, Written};
+use crate::atm::{Mark, Shaping, Written};
 use crate::ip::books::SocketEvent;
 use aerostat_proto::{ConnId, Instant};
 use aerostat_wire::Vc;
@@ -75,13 +75,13 @@ impl Host {
         }
     }
 
-    /// Whether the program that has opened this label wants its calls shaped; `None` if it has not said.
-    pub(super) fn shapes(&self, vc: Vc) -> Option<bool> {
+    /// How the program that has opened this label wants its calls sent; `None` if it has not said.
+    pub(super) fn shaping(&self, vc: Vc) -> Option<Shaping> {
         let sockets = self.sockets?;
         let (user, conn) = self.signalling.owner(vc)?;
         let programs =
             (user == moves::user_of(sockets.slot())).then(|| self.machine(sockets))??;
-        programs.shapes(conn)
+        programs.shaping(conn)
     }
 
     /// True if a program uses this label.

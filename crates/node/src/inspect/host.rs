@@ -80,6 +80,22 @@ crate::rows! {
         pub cells_marked: u64,
     }
 
+    /// One row for each rate queue of an adapter.
+    pub struct RateQueue: "queue.rate_queues" {
+        /// Its name.
+        pub rate_queue: String,
+        /// Peak rate of all its connections together, cells per second.
+        pub pcr_cps: u32,
+        /// Tolerance, µs.
+        pub cdvt_us: u64,
+        /// Open connections in it.
+        pub connections: u32,
+        /// Cells that wait in them.
+        pub waiting: u32,
+        /// Cells that have left.
+        pub cells_out: u64,
+    }
+
     /// One row for each call of a switch or of an end system.
     pub struct Call: "call.calls" {
         /// What uses the call (end systems).

@@ -1,7 +1,7 @@
 //! `inspect SWITCH queue`: queues, buffers and shaped paths. The rows are in [`inspect::switch`](crate::inspect::switch).
 
 use super::{PortNo, RouteSelect, Switch};
-use crate::atm::{DropReason, Limits, OutputPort, PathView, QueueView};
+use crate::atm::{DropReason, Limits, OutputPort, PathKey, PathView, QueueView};
 use crate::inspect::{Table, switch as rows};
 
 /// A threshold, unless no level reaches it.
@@ -78,26 +78,29 @@ impl<R: RouteSelect> Switch<R> {
         let tunnels = ports().flat_map(|((port, name), output)| {
             output
                 .paths()
-                .map(move |view| self.tunnel((port, name), &view))
+                .filter_map(move |view| self.tunnel((port, name), &view))
         });
         vec![Table::of(queues), Table::of(buffers), Table::of(tunnels)]
     }
 
-    fn tunnel(&self, (port, name): (u16, &str), view: &PathView) -> rows::Tunnel {
-        let config = view.config;
+    fn tunnel(&self, (port, name): (u16, &str), view: &PathView) -> Option<rows::Tunnel> {
+        // The paths of a switch are those of its links.
+        let PathKey::Vpi(vpi) = view.key else {
+            return None;
+        };
         let reserved = self
             .port(PortNo(port))
-            .and_then(|port| port.tunnels.get(&config.vpi));
-        rows::Tunnel {
+            .and_then(|port| port.tunnels.get(&vpi));
+        Some(rows::Tunnel {
             port,
             name: name.to_owned(),
-            vpi: config.vpi,
-            pcr_cps: config.pcr,
-            cdvt_us: u64::try_from(config.cdvt.as_micros()).unwrap_or(u64::MAX),
+            vpi,
+            pcr_cps: view.pcr,
+            cdvt_us: u64::try_from(view.cdvt.as_micros()).unwrap_or(u64::MAX),
             reserved_cps: reserved.map_or(0, |(_, held)| held.tx),
             queues: view.queues,
             waiting: view.waiting,
             cells_out: view.cells_out,
-        }
+        })
     }
 }

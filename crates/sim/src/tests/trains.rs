@@ -2,7 +2,7 @@
 
 use super::*;
 use aerostat_lab::plant::Driver as _;
-use aerostat_node::atm::{DataUnit, Discipline, NicConfig, PathConfig, Tuning};
+use aerostat_node::atm::{DataUnit, Discipline, NicConfig, PathConfig, RateQueue, Shaping, Tuning};
 use aerostat_node::ip::books::Place;
 
 /// A flow: source switch, switches to cross clockwise, contract, PDUs (gap in µs, octets), whether it is policed, and
@@ -99,8 +99,21 @@ fn host_of(at: usize, flows: &[Flow], size: usize, shaped: Option<u64>) -> Scrip
         let traffic = if sends { contract(flow.2) } else { none };
         (sends || receives).then_some((channel(number), traffic))
     });
-    // Half of the hosts shape the path as well.
+    // Half of the hosts shape the path as well, and the others have most of their flows in a rate queue.
+    let queue = shaped.filter(|_| !at.is_multiple_of(2)).map(path_of);
+    let queued = (0..flows.len()).filter(|number| queue.is_some() && number % 3 > 0);
     let config = NicConfig {
+        rate_queues: queue
+            .map(|PathConfig { pcr, cdvt, .. }| RateQueue {
+                name: "fast".into(),
+                pcr,
+                cdvt,
+            })
+            .into_iter()
+            .collect(),
+        shapes_of: queued
+            .map(|number| (channel(number), Shaping::RateQueue(0)))
+            .collect(),
         paths: shaped
             .filter(|_| at.is_multiple_of(2))
             .map(path_of)

@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 30] = [
+const LABS: [(&str, &[&str]); 31] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -38,6 +38,7 @@ const LABS: [(&str, &[&str]); 30] = [
     ("tunnel", &[]),
     // Tested in `shaping` of the command.
     ("policed-tcp", &[]),
+    ("rate-queues", &[]),
     // Tested in `tcp` and `benchmark`.
     ("tcp-windows", &[]),
     ("rfc2544", &[]),

@@ -1,4 +1,5 @@
-//! Shaped paths: a tunnel through a network that holds a virtual path to its peak rate, with channels inside.
+//! Shaped paths: a tunnel through a network that holds a virtual path to its peak rate, with channels inside. A rate
+//! queue of an adapter is the same for connections of any labels: [`PathKey`] says which queues are inside.
 //!
 //! The cells of a path leave at its peak rate at most, whichever channels they belong to. Among the channels the
 //! schedule of the path decides, which has the discipline of the port: by class, and within a class by weight. In the
@@ -18,7 +19,7 @@ use super::schedule::{Discipline, Member, NO_PATH, Schedule, Share};
 use super::{OutputPort, Turn, class_of};
 use crate::atm::shaper::Shaper;
 use aerostat_proto::Duration;
-use aerostat_wire::{TrafficParams, Vc};
+use aerostat_wire::TrafficParams;
 
 /// A shaped path of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +32,24 @@ pub struct PathConfig {
     pub cdvt: Duration,
 }
 
+/// Which queues are in a shaped path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKey {
+    /// Those with this VPI on the outgoing link, unless they are in a rate queue.
+    Vpi(u16),
+    /// Those that were opened for the rate queue of this number.
+    RateQueue(u16),
+}
+
 /// A shaped path, for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathView {
-    /// What was configured.
-    pub config: PathConfig,
+    /// Which queues are in it.
+    pub key: PathKey,
+    /// Peak rate, cells/s.
+    pub pcr: u32,
+    /// Cell delay variation tolerance that its cells keep.
+    pub cdvt: Duration,
     /// Open queues in it.
     pub queues: u32,
     /// Cells that wait in it.
@@ -49,7 +63,9 @@ const PATH: u32 = 1 << 31;
 
 #[derive(Debug)]
 pub(super) struct Path {
-    pub(super) config: PathConfig,
+    pub(super) key: PathKey,
+    pcr: u32,
+    cdvt: Duration,
     /// Its entries in the schedule of the port have this number; earlier ones are stale.
     pub(super) entered: u32,
     pub(super) class: u8,
@@ -92,16 +108,25 @@ pub(super) const fn turn_of(path: u32, entered: u32) -> Turn {
 impl OutputPort {
     /// Makes a path shaped, before a queue is open in it. False if it is already.
     pub fn shape_path(&mut self, config: PathConfig) -> bool {
-        if self.path_at(config.vpi).is_some() {
+        let PathConfig { vpi, pcr, cdvt } = config;
+        self.shape_queues(PathKey::Vpi(vpi), pcr, cdvt)
+    }
+
+    /// Shapes the queues of this key together, before a queue is open for it: `pcr` cells/s at most, with this
+    /// tolerance. False if they are shaped already, or if there is no such rate.
+    pub fn shape_queues(&mut self, key: PathKey, pcr: u32, cdvt: Duration) -> bool {
+        if self.path_at(key).is_some() {
             return false;
         }
-        let traffic = TrafficParams::cbr(config.pcr, 0);
-        let Some(shaper) = Shaper::with_tolerance(&traffic, config.cdvt) else {
+        let traffic = TrafficParams::cbr(pcr, 0);
+        let Some(shaper) = Shaper::with_tolerance(&traffic, cdvt) else {
             return false;
         };
         self.simple = false;
         self.paths.push(Path {
-            config,
+            key,
+            pcr,
+            cdvt,
             entered: 0,
             class: class_of(&traffic),
             shaper,
@@ -114,31 +139,28 @@ impl OutputPort {
     }
 
     /// The index of a shaped path.
-    pub(super) fn path_at(&self, vpi: u16) -> Option<u32> {
+    pub(super) fn path_at(&self, key: PathKey) -> Option<u32> {
         let mut paths = self.paths.iter().zip(0..);
-        paths.find_map(|(path, index)| (path.config.vpi == vpi).then_some(index))
+        paths.find_map(|(path, index)| (path.key == key).then_some(index))
     }
 
     /// The shaped paths, for display.
     pub fn paths(&self) -> impl Iterator<Item = PathView> {
-        self.paths.iter().map(|path| {
+        self.paths.iter().zip(0..).map(|(path, index)| {
+            let is_inside = |share: &Share| share.path == index;
             let inside = self.queues.iter().flatten();
-            let inside = inside.filter(|queue| queue.vc.vpi == path.config.vpi);
+            let inside = inside.filter(|queue| queue.share.as_deref().is_some_and(is_inside));
             let (queues, waiting) =
                 inside.fold((0, 0), |all, queue| (all.0 + 1, all.1 + queue.cells));
             PathView {
-                config: path.config,
+                key: path.key,
+                pcr: path.pcr,
+                cdvt: path.cdvt,
                 queues,
                 waiting,
                 cells_out: path.cells_out,
             }
         })
-    }
-
-    /// The VPI of the shaped path in which the queue of a VC is.
-    #[must_use]
-    pub fn path_of_vc(&self, vc: Vc) -> Option<u16> {
-        self.path_at(vc.vpi).map(|_| vc.vpi)
     }
 
     /// The discipline among queues of one class. To be set before a queue is open.

@@ -1,7 +1,7 @@
 //! What becomes of queues that do not simply take their turns in the ring of their class: shaped queues, queues in
 //! shaped paths, and all queues of a port with another discipline.
 
-use super::path::{path_of, turn_of};
+use super::path::{PathKey, path_of, turn_of};
 use super::schedule::{BEST_EFFORT, MAX_WEIGHT, Member, Members, NO_PATH, Schedule, Share};
 use super::{
     Admission, Buffer, Limits, OutputPort, QueueConfig, QueueId, STALE, Tuning, Turn, VcQueue,
@@ -32,7 +32,10 @@ pub(super) fn shared(schedule: &Schedule, queue: &VcQueue, buffer: &Buffer) -> O
 impl OutputPort {
     /// Gives a queue that is about to open a shaper or a share, if it needs one.
     pub(super) fn make_special(&self, queue: &mut VcQueue, config: &QueueConfig) {
-        let path = self.path_at(queue.vc.vpi);
+        let by_queue = config
+            .rate_queue
+            .and_then(|number| self.path_at(PathKey::RateQueue(number)));
+        let path = by_queue.or_else(|| self.path_at(PathKey::Vpi(queue.vc.vpi)));
         if config.shaped && path.is_none() {
             queue.shaper = Shaper::new(&config.traffic).map(Box::new);
         }

@@ -3,7 +3,7 @@
 use super::super::counters::CellCounters;
 use super::super::pdu::Pdu;
 use super::super::queue::VcQueue;
-use super::{CLASS_NAMES, Limits, OutputPort, PortLimits, QueueId};
+use super::{CLASS_NAMES, Limits, OutputPort, PathKey, PortLimits, QueueId};
 use aerostat_proto::Duration;
 use aerostat_wire::Vc;
 
@@ -106,7 +106,10 @@ impl OutputPort {
                 least: share
                     .filter(|_| self.schedule.weighs())
                     .map_or(0, |share| share.least_rate),
-                path: path.map(|path| path.config.vpi),
+                path: path.and_then(|path| match path.key {
+                    PathKey::Vpi(vpi) => Some(vpi),
+                    PathKey::RateQueue(_) => None,
+                }),
                 shaped: queue.shaper.is_some(),
                 frame_discard: queue.frame_discard,
                 waiting: queue.cells,

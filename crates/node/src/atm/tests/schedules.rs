@@ -180,6 +180,57 @@ fn path_of_ten(cdvt: Duration) -> Vec<(u64, Vc)> {
         .collect()
 }
 
+/// A rate queue and a shaped path with the same rate at one adapter, each with two of the labels, before and after a
+/// restart that drops what waits.
+#[test]
+fn a_rate_queue_is_shaped_apart_from_the_path_of_its_labels_also_after_a_restart() {
+    let rate_queue = RateQueue {
+        name: "fast".to_owned(),
+        pcr: 10_000,
+        cdvt: Duration::ZERO,
+    };
+    let path = PathConfig {
+        vpi: 5,
+        pcr: 10_000,
+        cdvt: Duration::ZERO,
+    };
+    let (queued, of_path) = (
+        [Vc::new(0, 40), Vc::new(5, 41)],
+        [Vc::new(5, 42), Vc::new(5, 43)],
+    );
+    let mut nic = Nic::new(CellRate::OC3);
+    nic.configure(NicConfig {
+        shapes_of: queued
+            .map(|vc| (vc, Shaping::RateQueue(0)))
+            .into_iter()
+            .collect(),
+        paths: vec![path],
+        rate_queues: vec![rate_queue],
+        ..NicConfig::default()
+    });
+    for start in [Instant::ZERO, Instant::from_secs(1)] {
+        for vc in queued.into_iter().chain(of_path) {
+            assert!(nic.open(vc, TrafficParams::cbr(300_000, 0), 0));
+            nic.send(vc, pdu(9180), start).unwrap();
+        }
+        let inside: Vec<u32> = nic.output().paths().map(|path| path.queues).collect();
+        assert_eq!(inside, [2, 2]);
+        // 192 cells of each label, 384 of each pair at 10 000 cells/s.
+        let half = start + Duration::from_millis(20);
+        let left = drain(nic.output_mut(), half);
+        for pair in [queued, of_path] {
+            let cells: Vec<_> = left.iter().filter(|cell| pair.contains(&cell.1)).collect();
+            let mut upc = Gcra::new(10_000, Duration::from_micros(3));
+            assert!(cells.iter().all(|cell| upc.arrive(cell.0)));
+            assert!((195..=201).contains(&cells.len()), "{}", cells.len());
+            let first = cells.iter().filter(|cell| cell.1 == pair[0]).count();
+            assert!((2 * first).abs_diff(cells.len()) <= 2, "in turns");
+        }
+        nic.reset();
+        assert!(nic.output().is_idle() && nic.output().paths().all(|path| path.queues == 0));
+    }
+}
+
 #[test]
 fn a_shaped_path_never_exceeds_its_peak_rate_and_serves_by_weight() {
     for cdvt in [Duration::ZERO, Duration::from_micros(250)] {

@@ -1,6 +1,7 @@
 //! What programs with ATM sockets do.
 
 use super::Transfer;
+use crate::atm::Shaping;
 use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -104,8 +105,8 @@ pub struct Program {
     pub local: AtmAddress,
     /// The SAP that a listener listens for, or that the caller puts in its call; unused for a permanent connection.
     pub sap: Sap,
-    /// Whether the adapter shapes its calls to their contracts; `None`: as the adapter does with others.
-    pub shape: Option<bool>,
+    /// How the adapter sends its calls; `None`: as the adapter does with others.
+    pub shaping: Option<Shaping>,
     /// What it sends and receives by ATP; `None`: PDUs without a protocol.
     pub atp: Option<Transfer>,
     /// What it does.

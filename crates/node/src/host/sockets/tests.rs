@@ -13,7 +13,7 @@ fn listener(answer: Answer, calls: usize) -> Program {
         name: "l".into(),
         local: OWN,
         sap: Sap::LLC,
-        shape: None,
+        shaping: None,
         atp: None,
         role: Role::Listen {
             answer,
@@ -27,7 +27,7 @@ fn caller(pdus: u64) -> Program {
         name: "c".into(),
         local: OWN,
         sap: Sap::LLC,
-        shape: None,
+        shaping: None,
         atp: None,
         role: Role::Call {
             to: PEER,
