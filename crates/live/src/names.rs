@@ -78,6 +78,8 @@ pub struct Identity {
     pub scratch: PathBuf,
     /// The socket service of the host; its path is in [`SOCKETS_VARIABLE`].
     pub sockets: Option<PathBuf>,
+    /// The library that gives ATM sockets to programs that expect them of the kernel.
+    pub preload: Option<PathBuf>,
 }
 
 /// The variable of a command inside a host that names the socket service of the host.

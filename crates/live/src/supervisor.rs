@@ -238,6 +238,16 @@ fn run_inside(identity: &Identity, argv: &[String]) -> io::Result<i32> {
     command.args(arguments);
     if let Some(service) = &identity.sockets {
         command.env(SOCKETS_VARIABLE, service);
+        if let Some(library) = &identity.preload {
+            // Libraries of the user come first.
+            let before = std::env::var_os("LD_PRELOAD").filter(|list| !list.is_empty());
+            let mut list = before.map_or_else(Default::default, |mut list| {
+                list.push(":");
+                list
+            });
+            list.push(library);
+            command.env("LD_PRELOAD", list);
+        }
     }
     let ignore = ignore_interrupts()?;
     let mut child = match command.spawn() {

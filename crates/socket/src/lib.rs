@@ -44,16 +44,17 @@
 mod error;
 mod session;
 
-pub use aerostat_proto::socket::Status;
 pub use error::Error;
 
-use aerostat_proto::socket::{Answer, Offer as Offered, Request, SocketRef};
+use aerostat_proto::socket::{Answer, Request, SocketRef};
+pub use aerostat_proto::socket::{Offer as Offered, Status};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_wire::Qos;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use session::Session;
 use std::io;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -136,20 +137,21 @@ impl Service {
     /// # Errors
     /// If there is no room for it.
     pub fn socket(&self) -> Result<Socket, Error> {
-        self.opened(self.session.ask(&Request::Open, None)?)
+        self.open().map(Socket::new)
     }
 
-    fn opened(&self, answer: (Answer, Option<OwnedFd>)) -> Result<Socket, Error> {
-        match answer {
-            (Answer::Opened { socket }, Some(fd)) => Ok(Socket {
-                session: Arc::clone(&self.session),
-                service: self.clone(),
-                reference: socket,
-                fd,
-                most: AtomicUsize::new(0),
-            }),
-            _ => Err(Error::nonsense()),
-        }
+    /// Opens a socket: its control side and its descriptor apart.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn open(&self) -> Result<(Control, OwnedFd), Error> {
+        let answer = self.session.ask(&Request::Open, None)?;
+        self.control(SocketRef(0)).opened(answer)
+    }
+
+    fn control(&self, reference: SocketRef) -> Control {
+        let session = Arc::clone(&self.session);
+        Control { session, reference }
     }
 
     /// Makes a call, and waits until it can be used; as long as signalling tries.
@@ -177,18 +179,18 @@ impl Service {
     /// # Errors
     /// If it is no socket of this service.
     pub fn adopt(&self, fd: OwnedFd) -> Result<Socket, Error> {
-        match self.session.ask(&Request::Adopt, Some(fd.as_fd()))?.0 {
-            Answer::Opened { socket } => {
-                let socket = Socket {
-                    session: Arc::clone(&self.session),
-                    service: self.clone(),
-                    reference: socket,
-                    fd,
-                    most: AtomicUsize::new(0),
-                };
-                socket.note_contract(&socket.status()?.qos);
-                Ok(socket)
-            }
+        let socket = Socket::new((self.control_of(fd.as_fd())?, fd));
+        socket.note_contract(&socket.status()?.qos);
+        Ok(socket)
+    }
+
+    /// The control side of such a descriptor.
+    ///
+    /// # Errors
+    /// If it is no socket of this service.
+    pub fn control_of(&self, fd: BorrowedFd<'_>) -> Result<Control, Error> {
+        match self.session.ask(&Request::Adopt, Some(fd))?.0 {
+            Answer::Opened { socket } => Ok(self.control(socket)),
             _ => Err(Error::nonsense()),
         }
     }
@@ -200,25 +202,16 @@ mod libc_errno {
     pub(crate) const MSGSIZE: u16 = 90;
 }
 
-/// An ATM socket.
-#[derive(Debug)]
-pub struct Socket {
+/// The control side of an ATM socket: its requests to the service, without its descriptor.
+#[derive(Clone, Debug)]
+pub struct Control {
     session: Arc<Session>,
-    service: Service,
     reference: SocketRef,
-    fd: OwnedFd,
-    /// Largest SDU that it may send, octets; 0: not known.
-    most: AtomicUsize,
 }
 
-impl Socket {
+impl Control {
     fn ask(&self, request: &Request) -> Result<Answer, Error> {
         Ok(self.session.ask(request, None)?.0)
-    }
-
-    fn note_contract(&self, qos: &str) {
-        let most = qos.parse::<Qos>().map_or(0, |qos| qos.tx.max_sdu.into());
-        self.most.store(most, Ordering::Relaxed);
     }
 
     /// Gives the socket an address of its host and an access point; an empty address: a free one. Returns the address.
@@ -237,18 +230,18 @@ impl Socket {
         }
     }
 
-    /// Waits for calls; at most `backlog` (1 to 128) of them wait for an answer at the same time.
+    /// Makes the socket a listener: at most `backlog` (1 to 128) calls wait for an answer at the same time, and a caller
+    /// sends SDUs of at most `max_sdu` octets (0: any). Offers come as packets at the descriptor ([`Self::offered`]).
     ///
     /// # Errors
     /// If the socket has no address, or another program listens there.
-    pub fn listen(self, backlog: u16) -> Result<Listener, Error> {
+    pub fn listen(&self, backlog: u16, max_sdu: u16) -> Result<(), Error> {
         let request = Request::Listen {
             socket: self.reference,
             backlog,
-            max_sdu: 0,
+            max_sdu,
         };
-        self.ask(&request)?;
-        Ok(Listener(self))
+        self.ask(&request).map(drop)
     }
 
     /// Makes a call, and waits until it can be used, at most for `timeout`. Returns the contract that was agreed.
@@ -288,12 +281,136 @@ impl Socket {
 
     fn connected(&self, request: &Request) -> Result<String, Error> {
         match self.ask(request)? {
-            Answer::Connected { qos, .. } => {
-                self.note_contract(&qos);
-                Ok(qos)
+            Answer::Connected { qos, .. } => Ok(qos),
+            _ => Err(Error::nonsense()),
+        }
+    }
+
+    /// State, addresses, contract, counts, and the cause of the end.
+    ///
+    /// # Errors
+    /// If the service has forgotten the socket, or has gone.
+    pub fn status(&self) -> Result<Status, Error> {
+        let socket = self.reference;
+        match self.ask(&Request::Status { socket })? {
+            Answer::Status(status) => Ok(status),
+            _ => Err(Error::nonsense()),
+        }
+    }
+
+    /// Ends the call with this cause of Q.850 (1 to 127), once what was written has left. The last copy of the
+    /// descriptor that is closed does the same with cause 16.
+    ///
+    /// # Errors
+    /// If the socket has no call.
+    pub fn release(&self, cause: u8) -> Result<(), Error> {
+        let socket = self.reference;
+        self.ask(&Request::Release { socket, cause }).map(drop)
+    }
+
+    /// Accepts an offer of this listener, and waits until the call can be used. Returns the new socket and its
+    /// descriptor.
+    ///
+    /// # Errors
+    /// If the caller has gone, or there is no room.
+    pub fn accept(&self, offer: u32) -> Result<(Self, OwnedFd), Error> {
+        let socket = self.reference;
+        self.opened(self.session.ask(&Request::Accept { socket, offer }, None)?)
+    }
+
+    /// Refuses an offer of this listener with this cause of Q.850, 1 to 127; for example [`REJECTED`].
+    ///
+    /// # Errors
+    /// If the caller has gone.
+    pub fn refuse(&self, offer: u32, cause: u8) -> Result<(), Error> {
+        let request = Request::Refuse {
+            socket: self.reference,
+            offer,
+            cause,
+        };
+        self.ask(&request).map(drop)
+    }
+
+    /// The offer in a packet that was read from a listener's descriptor.
+    ///
+    /// # Errors
+    /// If it is no offer.
+    pub fn offered(packet: &[u8]) -> Result<Offered, Error> {
+        Offered::decode(packet).map_err(|_| Error::nonsense())
+    }
+
+    fn opened(&self, (answer, fd): (Answer, Option<OwnedFd>)) -> Result<(Self, OwnedFd), Error> {
+        match (answer, fd) {
+            (Answer::Opened { socket }, Some(fd)) => {
+                let session = Arc::clone(&self.session);
+                let reference = socket;
+                Ok((Self { session, reference }, fd))
             }
             _ => Err(Error::nonsense()),
         }
+    }
+}
+
+/// An ATM socket: its control side, and its descriptor. The methods of [`Control`] are its own, too.
+#[derive(Debug)]
+pub struct Socket {
+    control: Control,
+    fd: OwnedFd,
+    /// Largest SDU that it may send, octets; 0: not known.
+    most: AtomicUsize,
+}
+
+impl Deref for Socket {
+    type Target = Control;
+    fn deref(&self) -> &Control {
+        &self.control
+    }
+}
+
+impl Socket {
+    fn new((control, fd): (Control, OwnedFd)) -> Self {
+        let most = AtomicUsize::new(0);
+        Self { control, fd, most }
+    }
+
+    fn note_contract(&self, qos: &str) {
+        let most = qos.parse::<Qos>().map_or(0, |qos| qos.tx.max_sdu.into());
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    /// As [`Control::connect`].
+    ///
+    /// # Errors
+    /// If a text is wrong, or the call fails; with its cause then.
+    pub fn connect(
+        &self,
+        called: &str,
+        sap: &str,
+        qos: &str,
+        timeout: Option<Duration>,
+    ) -> Result<String, Error> {
+        let agreed = self.control.connect(called, sap, qos, timeout)?;
+        self.note_contract(&agreed);
+        Ok(agreed)
+    }
+
+    /// As [`Control::open_permanent`].
+    ///
+    /// # Errors
+    /// If a text is wrong, or another program uses the label (cause 35).
+    pub fn open_permanent(&self, label: &str, qos: &str) -> Result<String, Error> {
+        let contract = self.control.open_permanent(label, qos)?;
+        self.note_contract(&contract);
+        Ok(contract)
+    }
+
+    /// Waits for calls; at most `backlog` (1 to 128) of them wait for an answer at the same time.
+    ///
+    /// # Errors
+    /// If the socket has no address, or another program listens there.
+    pub fn listen(self, backlog: u16) -> Result<Listener, Error> {
+        self.control.listen(backlog, 0)?;
+        Ok(Listener(self))
     }
 
     /// Sends a PDU. A PDU without octets is not sent. Waits while the connection is full, unless the socket is
@@ -336,28 +453,6 @@ impl Socket {
                 Ok((octets, _)) => return Ok(octets),
             }
         }
-    }
-
-    /// State, addresses, contract, counts, and the cause of the end.
-    ///
-    /// # Errors
-    /// If the service has forgotten the socket, or has gone.
-    pub fn status(&self) -> Result<Status, Error> {
-        let socket = self.reference;
-        match self.ask(&Request::Status { socket })? {
-            Answer::Status(status) => Ok(status),
-            _ => Err(Error::nonsense()),
-        }
-    }
-
-    /// Ends the call with this cause of Q.850 (1 to 127), once what was written has left. Dropping the socket does the same with
-    /// cause 16.
-    ///
-    /// # Errors
-    /// If the socket has no call.
-    pub fn release(&self, cause: u8) -> Result<(), Error> {
-        let socket = self.reference;
-        self.ask(&Request::Release { socket, cause }).map(drop)
     }
 
     /// Makes [`Self::send`] and [`Self::recv`] return EAGAIN where they would wait.
@@ -419,7 +514,7 @@ impl Listener {
         if packet.is_empty() {
             return Err(Error::gone());
         }
-        let offered = Offered::decode(packet).map_err(|_| Error::nonsense())?;
+        let offered = Control::offered(packet)?;
         Ok(Offer {
             listener: self,
             offered,
@@ -483,12 +578,7 @@ impl Offer<'_> {
     /// # Errors
     /// If the caller has gone, or there is no room.
     pub fn accept(self) -> Result<Socket, Error> {
-        let socket = &self.listener.0;
-        let request = Request::Accept {
-            socket: socket.reference,
-            offer: self.offered.offer,
-        };
-        let opened = socket.service.opened(socket.session.ask(&request, None)?)?;
+        let opened = Socket::new(self.listener.0.control.accept(self.offered.offer)?);
         opened.note_contract(&self.offered.qos);
         Ok(opened)
     }
@@ -498,12 +588,6 @@ impl Offer<'_> {
     /// # Errors
     /// If the caller has gone.
     pub fn refuse(self, cause: u8) -> Result<(), Error> {
-        let socket = &self.listener.0;
-        let request = Request::Refuse {
-            socket: socket.reference,
-            offer: self.offered.offer,
-            cause,
-        };
-        socket.ask(&request).map(drop)
+        self.listener.0.control.refuse(self.offered.offer, cause)
     }
 }

@@ -7,6 +7,10 @@ use aerostat_live::control::Request;
 use aerostat_live::names::Identity;
 use aerostat_live::runtime_dir;
 use aerostat_live::supervisor::enter_and_run;
+use std::path::PathBuf;
+
+/// File name of the library for programs with ATM sockets of Linux.
+const PRELOAD: &str = "libaerostat_preload.so";
 
 /// Runs a command in a host; the exit code is the command's own.
 pub(crate) fn run(args: &ExecArgs) -> Outcome {
@@ -17,6 +21,17 @@ pub(crate) fn run(args: &ExecArgs) -> Outcome {
 pub(crate) fn shell(args: &ShellArgs) -> Outcome {
     let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
     enter(&args.which, &args.node, &[shell])
+}
+
+/// The library for programs with ATM sockets of Linux, beside this command or where packages put libraries.
+fn preload() -> Option<PathBuf> {
+    let command = std::env::current_exe().ok()?;
+    let directory = command.parent()?;
+    let places = ["", "../lib/aerostat", "../lib"];
+    let mut paths = places
+        .map(|place| directory.join(place).join(PRELOAD))
+        .into_iter();
+    paths.find(|path| path.exists())
 }
 
 fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
@@ -38,6 +53,7 @@ fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
         host: node.to_owned(),
         hosts: answer["hosts"].as_str().unwrap_or_default().to_owned(),
         scratch,
+        preload: preload(),
         sockets: Some(sockets).filter(|path| path.exists()),
     };
     let code = enter_and_run(&descriptors, &net, &identity, argv)?;

@@ -23,24 +23,24 @@ pvcs:
 /// How long anything may take on a machine with much to do.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-struct Net {
-    runtime: Runtime,
+pub(crate) struct Net {
+    pub(crate) runtime: Runtime,
     name: String,
 }
 
 impl Net {
-    fn up(test: &str) -> Self {
+    pub(crate) fn up(test: &str) -> Self {
         let runtime = Runtime::new(test);
         let file = lab_file(&format!("{test}.atm.yml"), LAB);
         runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
         let name = test.to_owned();
         Self { runtime, name }
     }
-    fn path(&self, host: &str) -> PathBuf {
+    pub(crate) fn path(&self, host: &str) -> PathBuf {
         let lab = self.runtime.directory.join("aerostat").join(&self.name);
         lab.join(format!("atm/{host}.sock"))
     }
-    fn service(&self, host: &str) -> Service {
+    pub(crate) fn service(&self, host: &str) -> Service {
         Service::connect(&self.path(host)).unwrap()
     }
     /// A call from x to a listener of y.

@@ -25,6 +25,7 @@ mod nhrp;
 mod pages;
 mod partial;
 mod policing;
+mod preload;
 mod privileges;
 mod promises;
 mod pseudowires;

@@ -4,7 +4,7 @@ use crate::root;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// `wire ← proto ← node ← lab ← {sim, live} ← cli` and `proto ← socket`, and nothing else.
+/// `wire ← proto ← node ← lab ← {sim, live} ← cli` and `proto ← socket ← preload`, and nothing else.
 #[test]
 fn dependencies_point_one_way() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
@@ -26,6 +26,10 @@ fn dependencies_point_one_way() {
         ),
         // Programs are beside the lab: they know its messages only.
         ("aerostat-socket", &["aerostat-wire", "aerostat-proto"][..]),
+        (
+            "aerostat-preload",
+            &["aerostat-wire", "aerostat-socket"][..],
+        ),
         (
             "aerostat-live",
             &[

@@ -396,7 +396,6 @@ pub struct SocketLayer {
     deadlines: Deadlines<Timed>,
     next_conn: u32,
     next_offer: u32,
-    next_selector: u8,
     /// Requests that were refused because of their reference.
     strangers: u64,
     out: VecDeque<Output>,
@@ -407,7 +406,6 @@ impl SocketLayer {
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
-            next_selector: config.first_selector,
             config,
             entries: Vec::new(),
             free: Vec::new(),

@@ -7,6 +7,7 @@ use super::{
 use aerostat_proto::socket::{Answer, Request, VERSION};
 use aerostat_proto::{AtmRequest, Cause, Duration, Instant};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use std::collections::BTreeSet;
 
 /// Names in an answer.
 const NAMES: usize = 64;
@@ -236,25 +237,19 @@ impl SocketLayer {
         self.listeners.contains_key(&key) || self.config.taken.contains(&key)
     }
 
-    /// An address of this host that no socket of the service has.
-    fn free_address(&mut self, sap: Sap) -> core::result::Result<AtmAddress, Failure> {
+    /// The first address of this host at which no program has this access point.
+    fn free_address(&self, sap: Sap) -> core::result::Result<AtmAddress, Failure> {
         let first = self.config.first_selector;
-        for _ in first..=u8::MAX {
-            let selector = self.next_selector;
-            self.next_selector = selector.checked_add(1).unwrap_or(first);
-            let address = self.config.address.with_selector(selector);
-            let live =
-                |socket: &Socket| socket.state != State::Ended && socket.local == Some(address);
-            let taken = self.config.taken.iter().any(|(taken, _)| *taken == address);
-            if !taken && !self.sockets().any(|(_, socket)| live(socket)) {
-                return Ok(address);
-            }
-        }
-        // All selectors are in use: the access points may still differ.
-        let all = (first..=u8::MAX).map(|selector| self.config.address.with_selector(selector));
-        let mut free = all.filter(|address| !self.is_listened(*address, sap));
-        free.next().ok_or_else(|| {
-            let text = format!("all selectors from {first:02x} to ff are in use");
+        let used: BTreeSet<AtmAddress> = self
+            .sockets()
+            .filter(|(_, socket)| matches!(socket.state, State::Bound | State::Listening))
+            .filter(|(_, socket)| socket.sap == sap)
+            .filter_map(|(_, socket)| socket.local)
+            .collect();
+        let mut all = (first..=u8::MAX).map(|selector| self.config.address.with_selector(selector));
+        let free = all.find(|address| !used.contains(address) && !self.is_listened(*address, sap));
+        free.ok_or_else(|| {
+            let text = format!("all selectors from {first:02x} to ff are in use for this sap");
             failure(Errno::AddressInUse, "address", text)
         })
     }

@@ -1,0 +1,376 @@
+//! Unmodified programs for the ATM sockets of Linux, on a kernel that may have none: Debian's `atm-tools`, and programs
+//! in C that are compiled against the kernel's headers.
+
+use crate::atm_sockets::Net;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The library, which is built with this test.
+fn library() -> PathBuf {
+    let directory = Path::new(env!("CARGO_BIN_EXE_aerostat")).parent().unwrap();
+    let path = directory.join("deps/libaerostat_preload.so");
+    assert!(path.exists(), "{}", path.display());
+    path
+}
+
+fn on(net: &Net, host: &str, program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("AEROSTAT_ATM", net.path(host))
+        .env("LD_PRELOAD", library())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn has(program: &str) -> bool {
+    let found = Command::new(program)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if let Err(error) = &found {
+        eprintln!("SKIPPED: {program}: {error} (Debian's package atm-tools)");
+    }
+    found.is_ok()
+}
+
+/// Waits until a host has so many sockets in this state.
+fn until_there_are(net: &Net, host: &str, state: &str, count: usize) {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let shown = net.runtime.run(&["inspect", host, "sockets", "-o", "csv"]);
+        if shown.out.matches(state).count() >= count {
+            return;
+        }
+        assert!(Instant::now() < end, "{state}: {}{}", shown.out, shown.err);
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn output(child: Child) -> String {
+    let out = child.wait_with_output().unwrap();
+    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+    text(&out.stdout) + &text(&out.stderr)
+}
+
+/// The address of sockets of a host, in capitals as people write it.
+fn address(net: &Net, host: &str) -> String {
+    let address = net.service(host).address().to_uppercase();
+    format!("{}E0", &address[..38])
+}
+
+#[test]
+fn debians_ttcp_atm_carries_every_octet_over_a_call_and_over_a_permanent_connection() {
+    if !has("ttcp_atm") {
+        return;
+    }
+    let net = Net::up("ttcp");
+    let called = address(&net, "y");
+    for (to, at, state) in [
+        (called.as_str(), None, "listening"),
+        ("0.100", Some("0.101"), "connected"),
+    ] {
+        let receiver: Vec<&str> = ["-r", "-a", "-s"].into_iter().chain(at).collect();
+        let receiver = on(&net, "y", "ttcp_atm", &receiver).spawn().unwrap();
+        until_there_are(&net, "y", state, 1);
+        let sender = [
+            "-t",
+            "-a",
+            "-s",
+            "-n",
+            "50",
+            "-l",
+            "4096",
+            "-P",
+            "cbr:pcr=20000",
+            to,
+        ];
+        let sender = output(on(&net, "x", "ttcp_atm", &sender).spawn().unwrap());
+        assert!(sender.contains("204800 bytes in"), "{sender}");
+        let received = output(receiver);
+        assert!(received.contains("204800 bytes in"), "{received}");
+    }
+    net.runtime.ok(&["down"]);
+}
+
+#[test]
+fn debians_aread_awrite_svc_send_and_svc_recv_run_unmodified() {
+    if !has("svc_send") {
+        return;
+    }
+    let net = Net::up("tools");
+    // `aread` says what it reads when it ends, or line by line on a terminal.
+    let mut reader = on(&net, "y", "stdbuf", &["-oL", "aread", "0.101"]);
+    let mut reader = reader.spawn().unwrap();
+    until_there_are(&net, "y", "connected", 1);
+    let written = on(&net, "x", "awrite", &["0.100", "hello"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&written.stdout).trim(), "5");
+    let mut line = [0; 18];
+    reader
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut line)
+        .unwrap();
+    assert_eq!(&line, b"5:  68 65 6C 6C 6F");
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+    // Two services at one address: the access points tell them apart.
+    let receiver = on(&net, "y", "svc_recv", &[]).spawn().unwrap();
+    until_there_are(&net, "y", "listening", 1);
+    let other = on(&net, "y", "ttcp_atm", &["-r", "-a", "-s"])
+        .spawn()
+        .unwrap();
+    until_there_are(&net, "y", "listening", 2);
+    let mut sender = on(&net, "x", "svc_send", &[&address(&net, "y")])
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(300));
+    sender.kill().unwrap();
+    sender.wait().unwrap();
+    // It counts what it has read, once the call has ended.
+    let received = output(receiver);
+    assert!(received.contains("received "), "{received}");
+    let inspect = net.runtime.ok(&["inspect", "x", "sockets", "-o", "json"]);
+    let sent = received.split("received ").nth(1).unwrap();
+    let sent = sent.split(' ').next().unwrap();
+    assert!(
+        inspect.contains(&format!("\"sent_pdus\": {sent}")),
+        "{received}{inspect}"
+    );
+    let mut other = other;
+    other.kill().unwrap();
+    other.wait().unwrap();
+    net.runtime.ok(&["down"]);
+}
+
+const PROGRAM: &str = r#"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/atm.h>
+#include <linux/atmdev.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <linux/sockios.h>
+#ifndef SOL_ATM
+#define SOL_ATM 264
+#endif
+#define CHECK(what) do { if (!(what)) { fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #what, strerror(errno)); exit(1); } } while (0)
+
+static struct atm_qos contract(int sdu)
+{
+    struct atm_qos qos;
+    memset(&qos, 0, sizeof qos);
+    qos.aal = ATM_AAL5;
+    qos.txtp.traffic_class = qos.rxtp.traffic_class = ATM_UBR;
+    qos.txtp.max_sdu = qos.rxtp.max_sdu = sdu;
+    return qos;
+}
+
+/* The library has these numbers by heart. */
+static void layout(void)
+{
+    CHECK(sizeof(struct atm_qos) == 84 && sizeof(struct atm_trafprm) == 40 && sizeof(struct atm_sap) == 40);
+    CHECK(offsetof(struct atm_qos, rxtp) == 40 && offsetof(struct atm_qos, aal) == 80);
+    CHECK(offsetof(struct atm_trafprm, max_pcr) == 4 && offsetof(struct atm_trafprm, pcr) == 8);
+    CHECK(offsetof(struct atm_trafprm, max_cdv) == 16 && offsetof(struct atm_trafprm, max_sdu) == 20);
+    CHECK(offsetof(struct atm_sap, blli) == 10 && sizeof(struct atm_blli) == 10 && sizeof(struct atm_bhli) == 10);
+    CHECK(offsetof(struct atm_blli, l3_proto) == 3 && offsetof(struct atm_blli, l3) == 4);
+    CHECK(sizeof(struct sockaddr_atmpvc) == 12 && offsetof(struct sockaddr_atmpvc, sap_addr.vci) == 8);
+    CHECK(sizeof(struct sockaddr_atmsvc) == 44 && offsetof(struct sockaddr_atmsvc, sas_addr.prv) == 4);
+    CHECK(offsetof(struct sockaddr_atmsvc, sas_addr.pub) == 24 && SOL_ATM == 264);
+}
+
+static int opened(int family, int sdu)
+{
+    struct atm_qos qos = contract(sdu);
+    int s = socket(family, SOCK_DGRAM, 0);
+    CHECK(s >= 0);
+    CHECK(setsockopt(s, SOL_ATM, SO_ATMQOS, &qos, sizeof qos) == 0);
+    return s;
+}
+
+static void server(void)
+{
+    struct sockaddr_atmsvc own, peer;
+    struct sockaddr_atmpvc label;
+    struct atm_qos qos;
+    socklen_t size = sizeof own;
+    char pdu[10000];
+    struct timeval at = { 0, 0 };
+    int waiting = -1, s = opened(PF_ATMSVC, 2000), c, copy, status;
+    ssize_t got;
+    CHECK(listen(s, 3) == 0);
+    CHECK(getsockname(s, (struct sockaddr *) &own, &size) == 0 && size == sizeof own && own.sas_family == AF_ATMSVC);
+    for (int i = 0; i < 20; i++) printf("%02x", own.sas_addr.prv[i]);
+    puts(""); fflush(stdout);
+    size = sizeof peer;
+    c = accept(s, (struct sockaddr *) &peer, &size);
+    CHECK(c >= 0 && peer.sas_family == AF_ATMSVC && peer.sas_addr.prv[0] == 0x47);
+    /* The contract was the caller's. */
+    size = sizeof qos;
+    CHECK(getsockopt(c, SOL_ATM, SO_ATMQOS, &qos, &size) == 0 && size == sizeof qos);
+    CHECK(qos.aal == ATM_AAL5 && qos.rxtp.max_sdu == 1000 && qos.txtp.traffic_class == ATM_UBR);
+    size = sizeof label;
+    CHECK(getsockopt(c, SOL_ATM, SO_ATMPVC, &label, &size) == 0 && label.sap_family == AF_ATMPVC && label.sap_addr.vci >= 32);
+    CHECK((got = read(c, pdu, sizeof pdu)) == 5 && !memcmp(pdu, "hello", 5));
+    CHECK(ioctl(c, SIOCGSTAMP, &at) == 0 && at.tv_sec > 0);
+    { struct pollfd p = { c, POLLIN, 0 }; CHECK(poll(&p, 1, 10000) == 1); }
+    usleep(200000);
+    CHECK(ioctl(c, FIONREAD, &waiting) == 0 && waiting == 3);
+    CHECK(read(c, pdu, sizeof pdu) == 3 && read(c, pdu, sizeof pdu) == 700);
+    /* A copy, and a child, are the same socket; the child may ask about it, too. */
+    copy = dup(c); CHECK(copy >= 0 && close(c) == 0);
+    if (!fork()) {
+        size = sizeof peer;
+        CHECK(getpeername(copy, (struct sockaddr *) &peer, &size) == 0 && peer.sas_family == AF_ATMSVC);
+        CHECK(write(copy, "child", 5) == 5);
+        exit(0);
+    }
+    CHECK(wait(&status) > 0 && status == 0);
+    CHECK(write(copy, "parent", 6) == 6);
+    CHECK(read(copy, pdu, sizeof pdu) == 0);
+}
+
+static void client(const char *address)
+{
+    struct sockaddr_atmsvc to;
+    struct atm_qos qos;
+    socklen_t size = sizeof qos;
+    char pdu[10000];
+    int s = opened(PF_ATMSVC, 1000), bad, value = 1;
+    memset(&to, 0, sizeof to);
+    to.sas_family = AF_ATMSVC;
+    for (int i = 0; i < 20; i++) { unsigned octet; CHECK(sscanf(address + 2 * i, "%2x", &octet) == 1); to.sas_addr.prv[i] = octet; }
+    /* Without a contract there is no call; AAL0 and point-to-multipoint are not there. */
+    bad = socket(PF_ATMSVC, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    CHECK(connect(bad, (struct sockaddr *) &to, sizeof to) < 0 && errno == EBADFD);
+    qos = contract(52); qos.aal = ATM_AAL0;
+    CHECK(setsockopt(bad, SOL_ATM, SO_ATMQOS, &qos, sizeof qos) < 0 && errno == EINVAL);
+    CHECK(setsockopt(bad, SOL_ATM, SO_MULTIPOINT, &value, sizeof value) < 0 && errno == EOPNOTSUPP);
+    CHECK((fcntl(bad, F_GETFD) & FD_CLOEXEC) && !(fcntl(s, F_GETFD) & FD_CLOEXEC));
+    close(bad);
+    CHECK(connect(s, (struct sockaddr *) &to, sizeof to) == 0);
+    CHECK(getsockopt(s, SOL_ATM, SO_ATMQOS, &qos, &size) == 0 && qos.txtp.max_sdu == 1000 && qos.txtp.max_pcr == ATM_MAX_PCR);
+    CHECK(write(s, "hello", 5) == 5);
+    /* A PDU of no octets is not sent, one that is too long is refused. */
+    CHECK(write(s, "", 0) == 0);
+    CHECK(send(s, pdu, 1001, 0) < 0 && errno == EMSGSIZE);
+    CHECK(write(s, "two", 3) == 3 && send(s, pdu, 700, 0) == 700);
+    CHECK(read(s, pdu, sizeof pdu) == 5 && read(s, pdu, sizeof pdu) == 6);
+    CHECK(setsockopt(s, SOL_ATM, SO_ATMQOS, &qos, sizeof qos) < 0 && errno == EOPNOTSUPP);
+    close(s);
+    /* Nobody listens any more, or never did. */
+    s = opened(PF_ATMSVC, 1000); to.sas_addr.prv[19] = 0xee;
+    CHECK(connect(s, (struct sockaddr *) &to, sizeof to) < 0 && errno == ECONNREFUSED);
+    /* Other sockets and files are the kernel's. */
+    CHECK(socket(PF_UNIX, SOCK_STREAM, 0) >= 0 && write(1, "done\n", 5) == 5);
+}
+
+int main(int argc, char **argv)
+{
+    layout();
+    if (argc > 1) client(argv[1]); else server();
+    return 0;
+}
+"#;
+
+/// What no tool uses: contracts read back, labels, `dup`, `fork`, FIONREAD, errors; and the layout of the structures.
+#[test]
+fn a_program_in_c_compiled_against_the_kernels_headers() {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let (source, program) = (directory.join("atm.c"), directory.join("atm-sockets"));
+    std::fs::write(&source, PROGRAM).unwrap();
+    let built = Command::new("cc")
+        .arg("-o")
+        .arg(&program)
+        .arg(&source)
+        .output();
+    match built {
+        Err(error) => return eprintln!("SKIPPED: cc: {error}"),
+        Ok(out) if String::from_utf8_lossy(&out.stderr).contains("linux/atm") => {
+            return eprintln!("SKIPPED: the kernel's headers have no <linux/atm.h>");
+        }
+        Ok(out) => assert!(
+            out.status.success(),
+            "{}",
+            String::from_utf8_lossy(&out.stderr)
+        ),
+    }
+    let net = Net::up("cprogram");
+    let program = program.to_str().unwrap();
+    let mut server = on(&net, "y", program, &[]).spawn().unwrap();
+    let mut line = [0; 41];
+    let read = server.stdout.as_mut().unwrap().read_exact(&mut line);
+    assert!(read.is_ok(), "{}", output(server));
+    let called = str::from_utf8(&line[..40]).unwrap();
+    let client = output(on(&net, "x", program, &[called]).spawn().unwrap());
+    assert_eq!(client, "done\n");
+    assert_eq!(output(server), "");
+    // Without the variable the kernel answers.
+    let mut plain = Command::new(program);
+    plain
+        .env("LD_PRELOAD", library())
+        .env_remove("AEROSTAT_ATM");
+    let plain = plain.stdin(Stdio::null()).output().unwrap();
+    let told = String::from_utf8_lossy(&plain.stderr).into_owned();
+    assert!(told.contains("Address family not supported"), "{told}");
+    net.runtime.ok(&["down"]);
+}
+
+/// Inside kernel hosts `aerostat exec` names the service.
+#[test]
+fn exec_runs_debians_ttcp_atm_between_kernel_hosts() {
+    if !crate::live::can_run() || !has("ttcp_atm") {
+        return;
+    }
+    let runtime = crate::live::Runtime::new("execatm");
+    runtime.ok(&["up", "-d", "-q", "labs/two-hosts.atm.yml"]);
+    let exec = |host: &str, arguments: &[&str]| {
+        let arguments = [&["exec", host, "--", "ttcp_atm", "-a", "-s"], arguments].concat();
+        let mut command = runtime.command(&arguments);
+        command
+            .env("LD_PRELOAD", library())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let receiver = exec("sello", &["-r"]);
+    let service = runtime.directory.join("aerostat/two-hosts/atm/sello.sock");
+    let service = aerostat_socket::Service::connect(&service).unwrap();
+    let called = format!("{}E0", &service.address().to_uppercase()[..38]);
+    let end = Instant::now() + Duration::from_secs(20);
+    while !runtime
+        .run(&["inspect", "sello", "sockets"])
+        .out
+        .contains("listening")
+    {
+        assert!(Instant::now() < end, "no listener");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let sent = output(exec(
+        "urku",
+        &["-t", "-n", "20", "-P", "cbr:pcr=20000", &called],
+    ));
+    assert!(sent.contains("163840 bytes in"), "{sent}");
+    let received = output(receiver);
+    assert!(received.contains("163840 bytes in"), "{received}");
+    runtime.ok(&["down"]);
+}
