@@ -43,12 +43,14 @@ impl Builder<'_> {
             });
         }
         if let Some(names) = &self.names {
+            let limits = signalling::Limits::default();
             let config = socket_layer::Config {
                 host: host.name().to_owned(),
                 address: model.attachment.address.with_selector(0),
                 first_selector: plan::SELECTOR_SOCKET,
                 taken: model.sockets.iter().filter_map(listened).collect(),
-                listeners: signalling::Limits::default().listeners_per_user,
+                calls: limits.calls_per_user,
+                listeners: limits.listeners_per_user,
                 names: Arc::clone(names),
             };
             host.add_socket_layer(move |_| SocketLayer::new(config.clone()));

@@ -551,3 +551,43 @@ fn requests_that_cannot_be_served_are_refused_with_their_field() {
         "{answer:?} {sap}"
     );
 }
+
+/// The bound is that of signalling for one user; the error has its number, and the calls that are open go on.
+#[test]
+fn one_call_more_than_a_host_may_have_is_refused_with_the_number() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    let mut net = Net::new(&builder);
+    let (x, y) = (net.node("x"), net.node("y"));
+    let most = aerostat_node::signalling::Limits::default().calls_per_user;
+    for number in 0..most as u16 {
+        net.connect(x, number, "y/ee", "ubr");
+    }
+    let socket = net.open(x, 9000);
+    let request = Request::Connect {
+        socket,
+        called: "y".into(),
+        sap: String::new(),
+        qos: "ubr".into(),
+        timeout: 0,
+    };
+    let Answer::Failed(failure) = net.done(x, 9001, request) else {
+        panic!("one call too many")
+    };
+    assert_eq!(failure.errno, 12);
+    assert!(
+        failure.text.contains(&format!("{most} connections")),
+        "{}",
+        failure.text
+    );
+    // Nobody listens there: all of them fail with a cause, and none is left.
+    net.until(net.now + Duration::from_secs(5));
+    let told = (0..most as u16).filter(|number| net.failure(x, *number).is_some());
+    assert_eq!(told.count(), most);
+    assert!(
+        net.states(x)
+            .iter()
+            .all(|state| [State::Ended, State::Idle].contains(state))
+    );
+    assert_eq!(net.states(y), []);
+}

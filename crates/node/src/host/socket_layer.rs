@@ -372,6 +372,8 @@ pub struct Config {
     pub first_selector: u8,
     /// What programs of the lab file listen for on this host: sockets cannot have that.
     pub taken: BTreeSet<(AtmAddress, Sap)>,
+    /// Limit of calls, and of permanent connections in use.
+    pub calls: usize,
     /// Limit of listeners.
     pub listeners: usize,
     /// Nodes of the lab that can be called by name, with the address and the selector that stand for the name.

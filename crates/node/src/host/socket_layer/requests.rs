@@ -317,6 +317,7 @@ impl SocketLayer {
         now: Instant,
     ) -> Result {
         let (called, sap, qos) = (self.called(called)?, sap_of(sap)?, qos_of(qos)?);
+        self.has_room()?;
         let conn = self.new_conn();
         let default = self
             .config
@@ -343,6 +344,16 @@ impl SocketLayer {
             multipoint: false,
         });
         Ok(None)
+    }
+
+    /// Signalling bounds the connections of each of its users.
+    fn has_room(&self) -> core::result::Result<(), Failure> {
+        let most = self.config.calls;
+        if self.conns.len() + self.offers.len() < most {
+            return Ok(());
+        }
+        let text = format!("the sockets of the host have {most} connections, which is their limit");
+        Err(failure(Errno::NoMemory, "", text))
     }
 
     /// The address that a program calls: in hex digits, or a name with an optional selector.
@@ -372,6 +383,7 @@ impl SocketLayer {
     fn open_permanent(&mut self, asked: Asked, at: SocketRef, label: &str, qos: &str) -> Result {
         let qos = qos_of(qos)?;
         let vc = label_of(label)?;
+        self.has_room()?;
         let conn = self.new_conn();
         let socket = self.unused(asked, at)?;
         socket.state = State::Connecting;
