@@ -360,9 +360,11 @@ pub fn octets(text: &str) -> Result<usize, String> {
         "MB" => 1e6,
         "KiB" => 1024.0,
         "MiB" => 1024.0 * 1024.0,
+        "GB" => 1e9,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
         _ => {
             return Err(format!(
-                "'{unit}' is no unit of size; use B, kB, KiB, MB or MiB"
+                "'{unit}' is no unit of size; use B, kB, KiB, MB, MiB, GB or GiB"
             ));
         }
     };
@@ -571,7 +573,10 @@ mod tests {
     #[test]
     fn sizes_probabilities_rules() {
         assert_eq!(octets("64KiB"), Ok(65_536));
+        assert_eq!(octets("1.5GB"), Ok(1_500_000_000));
+        assert_eq!(octets("2GiB"), octets("2048MiB"));
         assert!(octets("1.5").is_err());
+        assert!(octets("1TiB").is_err());
         assert_eq!(probability("2%"), Ok(0.02));
         assert_eq!(probability("1e-6"), Ok(1e-6));
         assert!(probability("1.1").is_err());

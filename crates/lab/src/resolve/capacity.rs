@@ -1,10 +1,10 @@
 //! What 100 % of a load are, and loads that their sender cannot send.
 
-use super::events;
+use super::{atm, events};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{Layer, TrafficFile};
-use crate::model::{Cable, Flow, Lab, LinkId, Load, LoadOf, NodeId, NodeKind, Share};
+use crate::model::{Cable, FaultKind, Flow, Lab, LinkId, Load, LoadOf, NodeId, NodeKind, Share};
 
 /// What 100 % of the load are.
 pub(super) fn of(
@@ -80,6 +80,91 @@ fn elsewhere(name: &At<String>, link: LinkId, flow: &Flow, lab: &Lab, d: &mut Di
             .hint("the load of a link on the way, or without 'link:' that of the sender's own link")
             .rests_on(["traffic/*/from", "traffic/*/to"]);
     }
+}
+
+/// Warns of loads whose link leads to a router or a LANE server, or is a trunk, that their flow does not cross. The way
+/// is known between two hosts of one ELAN or subnet, where a connection leads from the one to the other: it takes the
+/// fewest links, unless the lab cuts links or switches.
+pub(super) fn off_the_way(sections: &[&TrafficFile], lab: &Lab, d: &mut Diagnostics) {
+    let mut told = None;
+    for (flow, section) in lab.traffic.iter().zip(sections) {
+        let link = match &flow.load {
+            Some(Load {
+                of: LoadOf::Cells { link, .. },
+                ..
+            }) => *link,
+            _ => continue,
+        };
+        // The sizes of a ladder have one way.
+        let Some(name) = section.link.as_ref().filter(|name| told != Some(name.at)) else {
+            continue;
+        };
+        let Some(text) = not_crossed(link, flow, lab) else {
+            continue;
+        };
+        told = Some(name.at);
+        d.warning(name.at, text)
+            .hint("the load of a link on the way, or without 'link:' that of the sender's own link")
+            .rests_on([
+                "traffic/*/from",
+                "traffic/*/to",
+                "hosts/*/on",
+                "hosts/*/elan",
+            ])
+            .rests_on(atm::WAYS);
+    }
+}
+
+/// Why the flow does not cross the link; `None` if it may.
+fn not_crossed(link: LinkId, flow: &Flow, lab: &Lab) -> Option<String> {
+    let elan = |node: NodeId| match lab.node(node).kind {
+        NodeKind::Host(_) => Some(lab.node(node).lecs().first()?.elan),
+        _ => None,
+    };
+    if elan(flow.from)? != elan(flow.to)? {
+        return None;
+    }
+    let ends = lab.link(link).ends.map(|end| end.node);
+    for end in ends {
+        let name = &lab.node(end).name;
+        match lab.node(end).kind {
+            NodeKind::Router(_) => {
+                return Some(format!(
+                    "this load is a share of a link of {name}, which a flow between hosts of one subnet does not cross"
+                ));
+            }
+            NodeKind::LaneServer(_) => {
+                return Some(format!(
+                    "this load is a share of a link of {name}, which frames cross only while the BUS forwards them"
+                ));
+            }
+            // Links of hosts are told where the load is read, and beyond a link out of the lab nothing is known.
+            NodeKind::Host(_) | NodeKind::Outside(_) => return None,
+            NodeKind::Switch(_) => {}
+        }
+    }
+    let cuts =
+        |what: &FaultKind| matches!(what, FaultKind::LinkDown(_) | FaultKind::Crash(_, None));
+    if lab.faults.iter().any(|fault| cuts(&fault.what)) {
+        return None;
+    }
+    let [from, to] = [flow.from, flow.to].map(|node| Some(lab.node(node).attachment()?.switch));
+    let (from, to) = (from?, to?);
+    let [before, after] = [from, to].map(|start| {
+        let ways = atm::ways(lab, start);
+        move |node: NodeId| match node == start {
+            true => Some(0),
+            false => ways.get(&node).map(|(_, hops)| *hops),
+        }
+    });
+    let fewest = before(to)?;
+    let [a, b] = ends;
+    let crosses = |near, far| Some(before(near)? + 1 + after(far)? == fewest);
+    let crossed = crosses(a, b)? || crosses(b, a)?;
+    let [one, other] = [flow.from, flow.to].map(|node| &lab.node(node).name);
+    (!crossed).then(|| {
+        format!("this load is a share of a trunk that the way from {one} to {other} does not cross")
+    })
 }
 
 /// Warns of a load that the sender's own link, or its cable, cannot carry; true if it did.
@@ -176,6 +261,64 @@ mod tests {
             let said = checked.warnings.to_string();
             assert_eq!(said.is_empty(), says.is_empty(), "{load}: {said}");
             assert!(said.contains(says), "{load}: {said}");
+        }
+    }
+    #[test]
+    fn trunks_and_links_of_others_off_the_way_are_warnings() {
+        // A ring of four switches, and a trunk that leads out of it.
+        let lab = |more: &str| {
+            format!(
+                "switches: {{ s1: {{}}, s2: {{}}, s3: {{}}, s4: {{}}, s5: {{}} }}\n\
+                 links: [[s1, s2], [s2, s3], [s3, s4], [s4, s1], [s3, s5]]\n\
+                 lane: {{ on: s5, elans: {{ a: {{ subnet: 10.1.0.0/24 }}, b: {{ subnet: 10.2.0.0/24 }} }} }}\n\
+                 routers: {{ r: {{ on: s4, elans: {{ a: 10.1.0.1, b: 10.2.0.1 }} }} }}\n\
+                 hosts:\n  x: {{ on: s1, elan: a, ip: 10.1.0.10 }}\n  y: {{ on: s2, elan: a, ip: 10.1.0.11 }}\n  \
+                 z: {{ on: s3, elan: a, ip: 10.1.0.12 }}\n  o: {{ on: s2, elan: b, ip: 10.2.0.10 }}\n{more}"
+            )
+        };
+        let off = |to: &str| format!("a trunk that the way from x to {to} does not cross");
+        for (to, link, faults, says) in [
+            ("y", "s1-s2", "", String::new()),
+            ("y", "s2-s3", "", off("y")),
+            ("y", "s3-s5", "", off("y")),
+            // Two ways have two links each.
+            ("z", "s2-s3", "", String::new()),
+            ("z", "s4-s1", "", String::new()),
+            ("z", "s3-s5", "", off("z")),
+            // After a cut the way may be a longer one.
+            (
+                "y",
+                "s2-s3",
+                "faults: [{ at: 1s, link_down: s1-s2 }]\n",
+                String::new(),
+            ),
+            // The way leads over the router.
+            ("o", "s4-s1", "", String::new()),
+            ("o", "r-s4", "", String::new()),
+            (
+                "y",
+                "r-s4",
+                "",
+                "a link of r, which a flow between hosts of one subnet".into(),
+            ),
+            (
+                "y",
+                "lane-s5",
+                "",
+                "a link of lane, which frames cross only while".into(),
+            ),
+        ] {
+            let flow = format!(
+                "to: {to}, kind: load, frames: [64, 128], start: 1s, duration: 1s, load: 1%, link: {link}"
+            );
+            let text = lab(&format!(
+                "until: 9s\n{faults}traffic: [{{ from: x, {flow} }}]\n"
+            ));
+            let checked = crate::parse("t.atm.yml", &text, &[]).unwrap_or_else(|d| panic!("{d}"));
+            let said = checked.warnings.to_string();
+            assert_eq!(said.is_empty(), says.is_empty(), "{to} {link}: {said}");
+            assert!(said.contains(&says), "{to} {link}: {said}");
+            assert!(said.matches("warning:").count() <= 1, "{to} {link}: {said}");
         }
     }
 }

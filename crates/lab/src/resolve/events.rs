@@ -1,6 +1,6 @@
 //! Events of a run: traffic, faults, captures.
 
-use super::{Class, Names, Owners, ip, load, ports};
+use super::{Class, Names, Owners, capacity, ip, load, ports};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{FaultFile, Kind, LabFile, OccupancyFile, TrafficFile};
@@ -51,6 +51,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     idle(&faults, lab, d);
     lab.faults
         .extend(faults.into_iter().map(|(fault, _)| fault));
+    capacity::off_the_way(&of, lab, d);
     for name in file.capture.iter().flatten() {
         if let Some(link) = link(name, lab, d) {
             lab.capture.push(link);
