@@ -4,11 +4,18 @@
 //! sample at time t has all cells that came before or at t and that had not begun to leave then; the cell on the line
 //! does not count. A switch that is off has no samples.
 //!
+//! **Clocks.** Runs in virtual time and labs in real time use the same sampler. It asks for the time of its next sample
+//! and takes it once the network has done everything up to that time. A network in real time may be late, for example
+//! when its process had to wait. Then the levels of a time that is over are not known: the sampler takes one sample at
+//! the time of the network, leaves out those before it, and counts them.
+//!
 //! **Bounds.** At most [`MOST`] samples; what would be more is refused when the lab is read, and what comes all the same,
-//! because a run takes longer than the lab file says, is counted and told.
+//! because a run takes longer than the lab file says, is counted and told. A lab in real time has no end, so its sampler
+//! stops then and tells when.
 
 use crate::circuits::Network;
 use crate::model::{Lab, LinkId, NodeId, NodeKind};
+use crate::report::RunReport;
 use aerostat_proto::{Duration, Instant};
 
 /// Most samples of a run, over all ports.
@@ -80,7 +87,13 @@ pub struct Sampler {
     next: Option<Instant>,
     ports: Vec<Port>,
     samples: Vec<Sample>,
+    /// Samples beyond the most.
     missed: u64,
+    /// Samples whose time was over before they were taken.
+    late: u64,
+    /// True if nobody needs the times beyond the most samples.
+    stops: bool,
+    stopped: Option<Instant>,
 }
 
 impl Sampler {
@@ -98,7 +111,16 @@ impl Sampler {
         }
     }
 
-    /// When the next samples are due; `None` if the lab wants no samples.
+    /// The sampler of a lab without an end: it stops at the most samples.
+    #[must_use]
+    pub fn endless(lab: &Lab) -> Self {
+        Self {
+            stops: true,
+            ..Self::new(lab)
+        }
+    }
+
+    /// When the next samples are due; `None` if the lab wants no samples, or no more.
     #[must_use]
     pub const fn next_at(&self) -> Option<Instant> {
         self.next
@@ -110,7 +132,14 @@ impl Sampler {
         let Some(due) = self.next.filter(|due| *due <= now) else {
             return;
         };
-        self.next = Some(due + self.every);
+        let over = now.since(due).as_nanos() / self.every.as_nanos().max(1);
+        let over = u32::try_from(over).unwrap_or(u32::MAX);
+        self.late += u64::from(over) * self.ports.len() as u64;
+        self.next = Some(due + self.every * over + self.every);
+        if self.stops && (self.samples.len() + self.ports.len()) as u64 > MOST {
+            (self.next, self.stopped) = (None, Some(now));
+            return;
+        }
         for port in &self.ports {
             let switch = network.switch(port.node);
             let Some(output) = switch.and_then(|switch| switch.fabric().output(port.port)) else {
@@ -128,9 +157,39 @@ impl Sampler {
         }
     }
 
-    /// The samples in the order of time, and how many more there would have been.
+    /// The samples so far in the order of time.
     #[must_use]
-    pub fn finish(self) -> (Vec<Sample>, u64) {
-        (self.samples, self.missed)
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// Adds the samples so far, and the limits that they met, to results.
+    pub fn report(&self, report: &mut RunReport) {
+        report.occupancy = self.samples.clone();
+        report.limits.extend(self.limits());
+    }
+
+    /// What the samples do not show: a sentence for each limit that they met.
+    #[must_use]
+    pub fn limits(&self) -> Vec<String> {
+        let mut limits = Vec::new();
+        if self.missed > 0 {
+            limits.push(format!(
+                "occupancy: {MOST} samples are the most, and {} more were due",
+                self.missed
+            ));
+        }
+        if let Some(at) = self.stopped {
+            limits.push(format!(
+                "occupancy: {MOST} samples are the most, and there are no more from {at} on"
+            ));
+        }
+        if self.late > 0 {
+            limits.push(format!(
+                "occupancy: {} samples were left out, because the lab was behind its time",
+                self.late
+            ));
+        }
+        limits
     }
 }

@@ -44,6 +44,7 @@ use crate::capture::{Captures, End};
 use aerostat_lab::build::Builder;
 use aerostat_lab::circuits::LinkCounters;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId};
+use aerostat_lab::occupancy::Sampler;
 use aerostat_lab::plant::ledger::Ledger;
 use aerostat_lab::plant::{
     Driver, LabEvent, LabNode, LineId, LinkConfig, LinkEnd, Operation, Plant,
@@ -118,6 +119,7 @@ pub struct World {
     lab: Arc<Lab>,
     /// The accounts of the traffic.
     ledger: Ledger,
+    sampler: Sampler,
     /// Nodes whose IP stack is a Linux kernel.
     kernels: BTreeSet<NodeId>,
     out: VecDeque<Output>,
@@ -160,6 +162,7 @@ impl World {
             plant,
             lab: Arc::new(lab.clone()),
             ledger: Ledger::new(builder, PROGRAMS),
+            sampler: Sampler::endless(lab),
             kernels: kernels.filter(|id| builder.is_kernel(*id)).collect(),
             out: VecDeque::new(),
             events: 0,
@@ -189,8 +192,11 @@ impl World {
                 let lab = Arc::clone(&self.lab);
                 self.start_ready(&lab);
             }
-            let next = self.plant.next_event();
-            let Some((due, source)) = next.filter(|(due, _)| *due <= now) else {
+            let next = self.plant.next_event().filter(|(due, _)| *due <= now);
+            if self.sample(next.map_or(now, |(due, _)| due), next.is_some(), oldest) {
+                continue;
+            }
+            let Some((due, source)) = next else {
                 return true;
             };
             self.plant.advance_to(due.max(oldest));
@@ -201,6 +207,19 @@ impl World {
             self.happen(source);
         }
         false
+    }
+
+    /// Takes the samples of buffers that are due before the next event, or by `until` if no event is; false if no sample
+    /// is due.
+    fn sample(&mut self, until: Instant, event: bool, oldest: Instant) -> bool {
+        let due = self.sampler.next_at();
+        // Everything of the moment of a sample comes before it.
+        let Some(at) = due.filter(|at| *at < until || (!event && *at == until)) else {
+            return false;
+        };
+        self.plant.advance_to(at.max(oldest));
+        self.sampler.take(&self.plant);
+        true
     }
 
     /// Number of events that were more than [`LATE`] behind the driver's time.
@@ -219,6 +238,7 @@ impl World {
     fn meet(&mut self, now: Instant) -> Instant {
         let lags = self.plant.next_event().is_some_and(|(due, _)| due <= now);
         let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
+        while !lags && self.sample(now, false, oldest) {}
         self.plant.advance_to(if lags { oldest } else { now })
     }
 
@@ -228,7 +248,8 @@ impl World {
         if self.ledger.starts.has_news() {
             return Some(self.plant.now());
         }
-        self.plant.next_event().map(|(at, _)| at)
+        let event = self.plant.next_event().map(|(at, _)| at);
+        [event, self.sampler.next_at()].into_iter().flatten().min()
     }
 
     /// The next output for the driver.
@@ -420,7 +441,9 @@ impl World {
     #[must_use]
     pub fn report(&mut self, now: Instant, elsewhere: bool) -> RunReport {
         let (lab, plant) = (&self.lab, &mut self.plant);
-        self.ledger.report(lab, plant, now, elsewhere)
+        let mut report = self.ledger.report(lab, plant, now, elsewhere);
+        self.sampler.report(&mut report);
+        report
     }
 }
 

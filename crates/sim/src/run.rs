@@ -9,7 +9,7 @@ use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::FaultKind;
-use aerostat_lab::occupancy::{MOST, Sampler};
+use aerostat_lab::occupancy::Sampler;
 use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::plant::ledger::Ledger;
 use aerostat_lab::plant::{Driver as _, LabEvent, LabNode, LinkId, NodeId, Operation};
@@ -374,13 +374,7 @@ impl<'a> LabRun<'a> {
         let (lab, end) = (self.lab, self.world.now());
         let ledger = &self.seen.ledger;
         let mut report = ledger.report(lab, self.world.plant_mut(), end, false);
-        let (samples, missed) = self.sampler.finish();
-        report.occupancy = samples;
-        if missed > 0 {
-            let text =
-                format!("occupancy: {MOST} samples are the most, and {missed} more were due");
-            report.limits.push(text);
-        }
+        self.sampler.report(&mut report);
         (report, captured)
     }
 }

@@ -36,11 +36,6 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
             "warning: 'until: {until}s' ends runs in virtual time only; 'aerostat down' ends this lab"
         ));
     }
-    if checked.lab.occupancy.is_some() {
-        say(format_args!(
-            "warning: 'occupancy:' is for runs in virtual time; 'aerostat inspect SWITCH queue' shows the present levels"
-        ));
-    }
     let options = Options {
         split: args.split,
         file: args.lab.lab.display().to_string(),

@@ -5,6 +5,7 @@ mod captures;
 mod cells;
 mod clocks;
 mod lags;
+mod occupancy;
 mod policing;
 mod programs;
 mod trains;

@@ -100,3 +100,92 @@ fn a_switch_that_is_off_has_no_samples() {
     assert_eq!(found.len(), 301 - 100);
     assert!(found.iter().all(|sample| sample.cells == [0, 0]));
 }
+
+/// Nanoseconds of a cell on the line to the sink of [`even`].
+const SLOT: u64 = 25_000;
+/// When the first source of [`even`] starts.
+const START: u64 = 1_000_000_000;
+/// From a cell of a source to its next one.
+const PERIOD: u64 = 6 * SLOT;
+/// Nanoseconds of a cell on the lines of the sources.
+const CELL: u64 = 12_500;
+/// When each source starts, after the first one. Two cells come at one time.
+const PHASES: [u64; 5] = [0, 7_000, 7_000, 31_000, 90_000];
+/// Most cells that wait.
+const MOST: usize = 2;
+/// Cells of each source.
+const CELLS: u64 = 2_000;
+
+/// Five programs on hosts of their own send a cell every six slots of the line to the sink: a pattern of ΣDi/D/1.
+fn even() -> String {
+    let mut text =
+        String::from("switches: { s: {} }\nclip: { w: { subnet: 10.7.0.0/24 } }\nhosts:\n");
+    let mut sinks = String::new();
+    let mut pvcs = String::from("pvcs:\n");
+    let rate = 1_000_000_000.0 / PERIOD as f64;
+    let (number, gap) = (CELLS, format!("{rate:.9}pps"));
+    for (source, phase) in PHASES.iter().enumerate() {
+        let (ip, start) = (source + 1, START + phase);
+        text += &format!(
+            "  x{source}: {{ on: s, elan: w, ip: 10.7.0.{ip}, link: {{ rate: 80000cells/s, delay: 0s }}, \
+             sockets: [{{ name: w, vc: 0.50, size: 40, pdus: {number}, rate: {gap}, start: {start}ns }}] }}\n"
+        );
+        sinks += &format!(
+            "{{ name: r{source}, vc: 0.{}, listen: sink }}, ",
+            60 + source
+        );
+        pvcs += &format!(
+            "  - {{ from: x{source}, vc: 0.50, to: y, to_vc: 0.{}, qos: ubr }}\n",
+            60 + source
+        );
+    }
+    text += &format!(
+        "  y: {{ on: s, elan: w, ip: 10.7.0.100, link: {{ rate: 40000cells/s }}, sockets: [{sinks}] }}\n{pvcs}\
+         until: 1400ms\noccupancy: {{ every: 3us, from: 990ms, links: [y-s] }}\n"
+    );
+    text
+}
+
+/// The cells that wait at a time for which all cells before it are known, by Lindley's recursion.
+struct Line {
+    /// When the cells come, in order.
+    come: Vec<u64>,
+    /// When the line begins with each of them.
+    begun: Vec<u64>,
+}
+
+impl Line {
+    fn new(mut come: Vec<u64>) -> Self {
+        come.sort_unstable();
+        let mut free = 0;
+        let begin = |come: &u64| {
+            let begin = free.max(*come);
+            free = begin + SLOT;
+            begin
+        };
+        let begun = come.iter().map(begin).collect();
+        Self { come, begun }
+    }
+    /// Cells that came before or at this time, without those that had begun to leave.
+    fn waiting(&self, at: u64) -> usize {
+        let by = |times: &[u64]| times.partition_point(|time| *time <= at);
+        by(&self.come) - by(&self.begun)
+    }
+}
+
+/// Each sample, and so the mean and the distribution, is that of the pattern.
+#[test]
+fn even_sources_have_exactly_the_levels_of_their_pattern() {
+    let found = samples(&even(), false);
+    let all = PHASES
+        .iter()
+        .flat_map(|phase| (0..CELLS).map(move |number| START + phase + number * PERIOD + CELL));
+    let line = Line::new(all.collect());
+    let mut most = 0;
+    for sample in &found {
+        let waiting = line.waiting(sample.at.as_nanos());
+        assert_eq!(sample.cells, [0, waiting as u32], "{}", sample.at);
+        most = most.max(waiting);
+    }
+    assert_eq!((found.len(), most), (136_667, MOST));
+}

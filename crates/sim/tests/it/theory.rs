@@ -9,6 +9,7 @@
 
 mod contracts;
 mod detken;
+mod levels;
 mod links;
 mod multiplex;
 mod queues;
