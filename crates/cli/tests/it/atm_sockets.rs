@@ -360,3 +360,32 @@ fn the_python_module_calls_and_is_called() {
     });
     net.runtime.ok(&["down"]);
 }
+
+/// The doors of hosts leave most descriptors to others, and what is left out is told.
+#[test]
+fn a_lab_with_more_hosts_than_descriptors_says_which_have_no_service() {
+    let mut lab = String::from(
+        "switches: { s: {} }\nlane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }\nhosts:\n",
+    );
+    for n in 1..=30 {
+        lab += &format!("  h{n}: {{ on: s, elan: a, ip: 10.1.0.{n} }}\n");
+    }
+    let runtime = Runtime::new("doors");
+    let file = lab_file("doors.atm.yml", &lab);
+    let script = "ulimit -n 80; exec \"$0\" up --embedded -d \"$1\"";
+    let up = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_aerostat"), &file])
+        .env("XDG_RUNTIME_DIR", &runtime.directory)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&up.stdout) + String::from_utf8_lossy(&up.stderr);
+    assert!(up.status.success(), "{told}");
+    assert!(
+        told.contains("10 hosts have no socket service for programs: 20 have one"),
+        "{told}"
+    );
+    let first = runtime.directory.join("aerostat/doors/atm/h1.sock");
+    assert!(Service::connect(&first).unwrap().listen("").is_ok());
+    runtime.ok(&["down"]);
+}

@@ -42,6 +42,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use pipe::Pipe;
 use rustix::fd::{AsFd as _, AsRawFd as _};
+use rustix::process::{Resource, getrlimit};
 use session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -128,39 +129,7 @@ impl SocketService {
         registry: &Registry,
         first: Token,
     ) -> io::Result<(Self, Option<String>)> {
-        let directory = directory.join(DIRECTORY);
-        let hosts = lab.nodes();
-        let hosts = hosts.filter(|(_, node)| matches!(node.kind, NodeKind::Host(_)));
-        let (mut doors, mut missing, mut why) = (Vec::new(), 0, String::new());
-        for (node, model) in hosts {
-            if doors.is_empty() {
-                let _ = std::fs::remove_dir_all(&directory);
-                std::fs::create_dir(&directory)?;
-            }
-            let path = directory.join(format!("{}.sock", model.name));
-            let door = match doors.len() < HOSTS {
-                true => Door::open(&path).map_err(|error| error.to_string()),
-                false => Err(format!("more than {HOSTS} hosts")),
-            };
-            match door {
-                Ok(door) => {
-                    let token = Token(first.0 + doors.len());
-                    let fd = door.as_fd().as_raw_fd();
-                    registry.register(&mut SourceFd(&fd), token, Interest::READABLE)?;
-                    doors.push(HostDoor {
-                        node,
-                        door,
-                        life: None,
-                    });
-                }
-                Err(error) => {
-                    missing += 1;
-                    why = error;
-                }
-            }
-        }
-        let note = (missing > 0)
-            .then(|| format!("{missing} hosts have no socket service for programs: {why}"));
+        let (doors, note) = open_doors(lab, &directory.join(DIRECTORY), registry, first)?;
         let service = Self {
             sources: Vec::new(),
             free: Vec::new(),
@@ -384,6 +353,54 @@ impl SocketService {
             _ => None,
         }
     }
+}
+
+/// Opens the doors of as many hosts as may have one, and tells how many have none.
+fn open_doors(
+    lab: &Lab,
+    directory: &Path,
+    registry: &Registry,
+    first: Token,
+) -> io::Result<(Vec<HostDoor>, Option<String>)> {
+    let hosts = lab.nodes();
+    let hosts = hosts.filter(|(_, node)| matches!(node.kind, NodeKind::Host(_)));
+    let (mut doors, mut missing, mut why) = (Vec::new(), 0, String::new());
+    // Most descriptors are for the sockets of programs, and for the lab's other clients.
+    let descriptors = getrlimit(Resource::Nofile).current;
+    let descriptors = descriptors.and_then(|most| usize::try_from(most).ok());
+    let most = descriptors.map_or(HOSTS, |most| (most / 4).min(HOSTS));
+    for (node, model) in hosts {
+        if doors.is_empty() {
+            let _ = std::fs::remove_dir_all(directory);
+            std::fs::create_dir(directory)?;
+        }
+        let path = directory.join(format!("{}.sock", model.name));
+        let door = match doors.len() < most {
+            true => Door::open(&path).map_err(|error| error.to_string()),
+            false => Err(format!(
+                "{most} have one, which is the limit: {HOSTS}, or a quarter of 'ulimit -n'"
+            )),
+        };
+        match door {
+            Ok(door) => {
+                let token = Token(first.0 + doors.len());
+                let fd = door.as_fd().as_raw_fd();
+                registry.register(&mut SourceFd(&fd), token, Interest::READABLE)?;
+                doors.push(HostDoor {
+                    node,
+                    door,
+                    life: None,
+                });
+            }
+            Err(error) => {
+                missing += 1;
+                why = error;
+            }
+        }
+    }
+    let note = (missing > 0)
+        .then(|| format!("{missing} hosts have no socket service for programs: {why}"));
+    Ok((doors, note))
 }
 
 /// How often the service of a host has started; `None` while it does not run.
