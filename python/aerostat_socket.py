@@ -160,7 +160,9 @@ class Socket:
         return self._connected(self._ask(5, body))
 
     def open_permanent(self, label, qos="ubr"):
-        """Uses a permanent connection of the host, by its label VPI.VCI."""
+        """Uses a permanent connection of the host, by its label VPI.VCI.
+
+        With aal0 in qos, SDUs are cells of 52 octets."""
         return self._connected(self._ask(6, _text(label) + _text(qos)))
 
     def _connected(self, answer):

@@ -49,7 +49,7 @@ pub use error::Error;
 use aerostat_proto::socket::{Answer, Request, SocketRef};
 pub use aerostat_proto::socket::{Offer as Offered, Status};
 use aerostat_proto::split::codec::Message as _;
-use aerostat_wire::Qos;
+use aerostat_wire::ConnectionQos;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use session::Session;
@@ -268,6 +268,9 @@ impl Control {
 
     /// Uses a permanent connection with this label (`VPI.VCI`) on the link of the host. Returns its contract.
     ///
+    /// With `aal0` in `qos`, each SDU is one cell of 52 octets: four octets of header, in which payload type and CLP
+    /// count, and the payload.
+    ///
     /// # Errors
     /// If a text is wrong, or another program uses the label (cause 35).
     pub fn open_permanent(&self, label: &str, qos: &str) -> Result<String, Error> {
@@ -374,7 +377,9 @@ impl Socket {
     }
 
     fn note_contract(&self, qos: &str) {
-        let most = qos.parse::<Qos>().map_or(0, |qos| qos.tx.max_sdu.into());
+        let most = qos
+            .parse::<ConnectionQos>()
+            .map_or(0, |given| given.qos.tx.max_sdu.into());
         self.most.store(most, Ordering::Relaxed);
     }
 

@@ -7,7 +7,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | cells | [`cell`], [`oam`], [`vc`] |
-//! | AAL5, and what an SDU begins with | [`aal5`], [`llc`] |
+//! | AAL5, and what an SDU begins with; single cells | [`aal5`], [`llc`]; [`aal0`] |
 //! | signalling | [`sscop`], [`q2931`]; [`qos`], [`sap`], [`blli`] describe calls; [`ilmi`] registers addresses |
 //! | traffic contracts | [`qos`], [`contract`] |
 //! | LAN Emulation, Classical IP | [`lane`], [`atmarp`] |
@@ -52,6 +52,7 @@
 //! `examples/decode.rs` does the same to a whole capture. Read [`aal5`] and [`sscop`] first: they are short and show
 //! the style of the others.
 
+pub mod aal0;
 pub mod aal5;
 pub mod addr;
 pub mod atmarp;
@@ -88,7 +89,7 @@ pub use addr::{AtmAddress, MacAddr};
 pub use blli::Blli;
 pub use contract::Conformance;
 pub use error::{DecodeError, ErrorKind};
-pub use qos::{Qos, ServiceCategory, TrafficParams};
+pub use qos::{AalType, ConnectionQos, Qos, ServiceCategory, TrafficParams};
 pub use read::Reader;
 pub use sap::{Bhli, Sap};
 pub use sscop::{Seq8, Seq24, SscopPdu};

@@ -108,7 +108,36 @@ impl TrafficParams {
     }
 }
 
-/// Quality of service of an AAL5 connection, seen from one end: `tx` is what this end sends.
+/// What a program gives to a connection and takes from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AalType {
+    /// Single cells, in the form of [`crate::aal0`].
+    Aal0,
+    /// SDUs of AAL5.
+    #[default]
+    Aal5,
+}
+
+/// Quality of service with the AAL of the connection, as a program of a permanent connection gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionQos {
+    /// The AAL.
+    pub aal: AalType,
+    /// The contract.
+    pub qos: Qos,
+}
+
+impl From<Qos> for ConnectionQos {
+    /// A connection of AAL5.
+    fn from(qos: Qos) -> Self {
+        Self {
+            aal: AalType::Aal5,
+            qos,
+        }
+    }
+}
+
+/// Quality of service of a connection, seen from one end: `tx` is what this end sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Qos {
     /// Traffic that this end sends.

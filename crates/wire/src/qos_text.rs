@@ -1,7 +1,7 @@
 //! Quality of service as text, in the syntax of linux-atm's `qos(7)`.
 //!
 //! ```text
-//! qos   := class[,aal5][:list][,tx:list][,rx:list]       before the first list stands ':'
+//! qos   := class[,aal5|,aal0][:list][,tx:list][,rx:list]       before the first list stands ':'
 //! list  := none | param{,param}
 //! param := pcr=R | max_pcr=R | pcr0=R | min_pcr=R | mdcr=R | scr=R | scr0=R | mbs=N | max_cdv=T | cdvt=T
 //!        | scr_cdvt=T | pcr0_cdvt=T
@@ -17,11 +17,11 @@
 //! too), `pcr0` (peak rate of cells with CLP 0), `max_cdv` or `cdvt` (tolerance in microseconds), `scr_cdvt` and
 //! `pcr0_cdvt` (tolerance of the sustainable rate, and of cells with CLP 0, if it is another one), `mdcr` (`min_pcr` of
 //! best effort), `tagging` and `frame_discard`; a class as first word of a `tx:` or `rx:` list, where the directions
-//! differ. Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given; `aal0` is
-//! refused, since connections carry AAL5. [`contract`](crate::contract) finds texts whose parameters contradict each
+//! differ. Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given. `aal0` is
+//! for [`ConnectionQos`] only, the text of a permanent connection of a program; its SDUs have 52 octets. [`contract`](crate::contract) finds texts whose parameters contradict each
 //! other.
 
-use crate::{Qos, ServiceCategory, TrafficParams};
+use crate::{AalType, ConnectionQos, Qos, ServiceCategory, TrafficParams, aal0};
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -399,8 +399,29 @@ fn list(t: &mut TrafficParams, words: &[Word<'_>], own_class: bool) -> Result<()
     Ok(())
 }
 
-/// Splits `cbr,aal5:...` into class and the rest with its offset.
-fn head(text: &str) -> Result<(ServiceCategory, Option<Word<'_>>), QosError> {
+/// What stands before the first list, and the rest with its offset.
+struct Head<'a> {
+    class: ServiceCategory,
+    /// The word `aal0`, if it is there.
+    aal0: Option<Word<'a>>,
+    rest: Option<Word<'a>>,
+}
+
+impl<'a> Head<'a> {
+    /// The same for a connection that carries AAL5.
+    fn aal5(self) -> Result<Self, QosError> {
+        match self.aal0 {
+            None => Ok(self),
+            Some(word) => error(
+                word.at,
+                "aal0 cannot stand here: only permanent connections of programs with sockets carry single cells",
+            ),
+        }
+    }
+}
+
+/// Splits `cbr,aal5:...`.
+fn head(text: &str) -> Result<Head<'_>, QosError> {
     let (head, rest) = match text.split_once(':') {
         Some((head, rest)) => (
             head,
@@ -412,13 +433,13 @@ fn head(text: &str) -> Result<(ServiceCategory, Option<Word<'_>>), QosError> {
         None => (text, None),
     };
     let mut class = None;
-    let mut aal = false;
+    let (mut aal, mut aal0) = (false, None);
     for word in split(head, 0) {
         match (word.text, class_of(word.text)) {
             ("aal5", _) if !aal => aal = true,
-            ("aal0", _) => return error(word.at, "aal0 is not supported: connections carry AAL5"),
+            ("aal0", _) if !aal => (aal, aal0) = (true, Some(word)),
             (_, Some(found)) if class.is_none() => class = Some(found),
-            (_, Some(_)) | ("aal5", _) => {
+            (_, Some(_)) | ("aal5" | "aal0", _) => {
                 return error(word.at, format!("'{}' is one too many", word.text));
             }
             _ => {
@@ -433,7 +454,7 @@ fn head(text: &str) -> Result<(ServiceCategory, Option<Word<'_>>), QosError> {
         }
     }
     match class {
-        Some(class) => Ok((class, rest)),
+        Some(class) => Ok(Head { class, aal0, rest }),
         None => error(
             0,
             "a class is missing: cbr, rt-vbr, nrt-vbr, abr, gfr or ubr",
@@ -461,7 +482,7 @@ impl FromStr for TrafficParams {
         if text == "none" {
             return Ok(Self::none());
         }
-        let (class, rest) = head(&text)?;
+        let Head { class, rest, .. } = head(&text)?.aal5()?;
         let mut t = Self {
             category: Some(class),
             ..Self::none()
@@ -478,13 +499,58 @@ impl FromStr for Qos {
     /// A `qos(7)` text. Source: linux-atm `qos(7)`.
     fn from_str(text: &str) -> Result<Self, QosError> {
         let text = text.to_ascii_lowercase();
-        let (class, rest) = head(&text)?;
+        head(&text)?.aal5()?.qos()
+    }
+}
+
+impl fmt::Display for ConnectionQos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.aal {
+            AalType::Aal0 => f.write_str(&self.qos.to_string().replacen("aal5", "aal0", 1)),
+            AalType::Aal5 => self.qos.fmt(f),
+        }
+    }
+}
+
+impl FromStr for ConnectionQos {
+    type Err = QosError;
+    /// As [`Qos`], and with `aal0`. The SDUs of both directions then have 52 octets. Source: linux-atm `qos(7)`; the
+    /// size is from memory.
+    fn from_str(text: &str) -> Result<Self, QosError> {
+        let text = text.to_ascii_lowercase();
+        let head = head(&text)?;
+        let Some(word) = head.aal0 else {
+            return head.qos().map(Self::from);
+        };
+        let mut qos = head.qos()?;
+        for side in [&mut qos.tx, &mut qos.rx] {
+            let sdu = usize::from(side.max_sdu);
+            if side.category.is_none() {
+                continue;
+            }
+            if sdu != 0 && sdu != aal0::SDU_LEN {
+                let text = format!("an SDU of aal0 has {} octets, not {sdu}", aal0::SDU_LEN);
+                return error(word.at, text);
+            }
+            side.max_sdu = aal0::SDU_LEN as u16;
+        }
+        Ok(Self {
+            aal: AalType::Aal0,
+            qos,
+        })
+    }
+}
+
+impl Head<'_> {
+    /// The contract of both directions.
+    fn qos(self) -> Result<Qos, QosError> {
+        let (class, rest) = (self.class, self.rest);
         let mut common = TrafficParams {
             category: Some(class),
             ..TrafficParams::none()
         };
         let Some(rest) = rest else {
-            return Ok(Self {
+            return Ok(Qos {
                 tx: common,
                 rx: common,
             });
@@ -506,7 +572,7 @@ impl FromStr for Qos {
         if common.category.is_none() && tx.is_none() && rx.is_none() {
             return error(rest.at, "both directions are none");
         }
-        let mut qos = Self {
+        let mut qos = Qos {
             tx: common,
             rx: common,
         };
@@ -616,12 +682,39 @@ mod tests {
     }
 
     #[test]
+    fn single_cells_are_for_permanent_connections_of_programs() {
+        let parse = |text: &str| text.parse::<ConnectionQos>();
+        let cells = parse("UBR,aal0:pcr=1000").unwrap();
+        assert_eq!(cells.aal, AalType::Aal0);
+        assert_eq!((cells.qos.tx.max_sdu, cells.qos.rx.max_sdu), (52, 52));
+        assert_eq!(cells.to_string(), "ubr,aal0:max_pcr=1000,sdu=52");
+        assert_eq!(parse(&cells.to_string()), Ok(cells));
+        let one_way = parse("aal0,cbr:tx:pcr=9,rx:none").unwrap();
+        assert_eq!(
+            (one_way.qos.tx.max_sdu, one_way.qos.rx),
+            (52, TrafficParams::none())
+        );
+        let pdus = parse("ubr:sdu=1500").unwrap();
+        assert_eq!(
+            (pdus.aal, pdus.to_string()),
+            (AalType::Aal5, "ubr,aal5:sdu=1500".into())
+        );
+        for (text, at) in [("ubr,aal0:sdu=48", 4), ("aal0,ubr,aal5", 9), ("aal0", 0)] {
+            assert_eq!(parse(text).unwrap_err().at, at, "{text}");
+        }
+        let refused = "aal0,ubr".parse::<Qos>().unwrap_err();
+        assert!(refused.text.contains("permanent connections"), "{refused}");
+        assert_eq!("ubr,aal0".parse::<TrafficParams>().unwrap_err().at, 4);
+    }
+
+    #[test]
     fn errors_say_where() {
         for (text, at) in [
             ("", 0),
             ("xbr", 0),
             ("cbr,ubr", 4),
             ("cbr,aal0", 4),
+            ("aal5,cbr,aal0", 9),
             ("cbr:pcr=3k", 8),
             ("cbr:pcr=3kbit", 8),
             ("cbr:pcr=1,foo=2", 10),

@@ -18,6 +18,7 @@ hosts:
   y: { on: t, elan: a, ip: 10.1.0.20 }
 pvcs:
   - { from: x, vc: 0.100, to: y, to_vc: 0.101 }
+  - { from: x, vc: 0.110, to: y, to_vc: 0.111 }
 ";
 
 /// How long anything may take on a machine with much to do.
@@ -160,6 +161,20 @@ fn what_was_written_before_a_close_arrives_and_both_ends_learn_the_cause() {
     here.send(b"permanent").unwrap();
     let mut pdu = [0; 1000];
     assert_eq!(there.recv(&mut pdu).unwrap(), 9);
+    // It carries PDUs or, at other labels, single cells.
+    let [here, there] = [(&session, "0.110"), (&net.service("y"), "0.111")].map(|(at, label)| {
+        let socket = at.socket().unwrap();
+        let qos = socket.open_permanent(label, "aal0,ubr").unwrap();
+        assert_eq!(qos, "ubr,aal0:sdu=52");
+        socket
+    });
+    let mut cell = [7; 52];
+    cell[..4].copy_from_slice(&[0, 0, 0, 5]);
+    here.send(&cell).unwrap();
+    assert!(here.send(&[7; 53]).is_err());
+    assert_eq!(there.recv(&mut pdu).unwrap(), 52);
+    // Payload type 2 and CLP 1, on the label of this end.
+    assert_eq!((&pdu[..4], &pdu[4..52]), (&[0, 0, 6, 0xf5][..], &cell[4..]));
     let busy = session.socket().unwrap();
     let busy = busy.open_permanent("0.100", "ubr").unwrap_err();
     assert_eq!(busy.cause(), Some(35), "{busy}");

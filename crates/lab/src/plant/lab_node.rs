@@ -331,8 +331,7 @@ impl Node for LabNode {
         touched: &mut Vec<u16>,
     ) -> Option<CellRun> {
         match self {
-            // Cells that neither end a PDU nor are OAM only wait in the adapter; the host is not concerned.
-            Self::Station(node) if run.is_user() && run.ends() == 0 => {
+            Self::Station(node) if node.station.only_wait(&run) => {
                 node.station.receive_middle(run, now);
                 None
             }

@@ -8,6 +8,9 @@ use aerostat_node::host::socket_layer::{Input, OFFER, SocketLayer, State, ToProg
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_proto::socket::{Answer, Failure, Request, SocketRef};
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::Vc;
+use aerostat_wire::aal0::UserCell;
+use aerostat_wire::cell::Pti;
 
 const LAB: &str = "
 switches: { s: {}, t: {} }
@@ -590,4 +593,97 @@ fn one_call_more_than_a_host_may_have_is_refused_with_the_number() {
             .all(|state| [State::Ended, State::Idle].contains(state))
     );
     assert_eq!(net.states(y), []);
+}
+
+/// Single cells: as many SDUs as cells, with payload type and priority, past an adapter that is full; what is no cell
+/// ends the connection, and a call cannot carry cells.
+#[test]
+fn a_permanent_connection_carries_single_cells() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    let mut net = Net::new(&builder);
+    let (x, y) = (net.node("x"), net.node("y"));
+    let mut ends = Vec::new();
+    for (node, label) in [(x, "0.100"), (y, "0.101")] {
+        let socket = net.open(node, 1);
+        let (label, qos) = (label.to_owned(), "aal0,ubr:pcr=20000".to_owned());
+        let answer = net.done(node, 2, Request::OpenPermanent { socket, label, qos });
+        let Answer::Connected { qos, .. } = answer else {
+            panic!("{answer:?}")
+        };
+        assert_eq!(qos, "ubr,aal0:max_pcr=20000,sdu=52");
+        ends.push(socket);
+    }
+    let cell = |number: u32| {
+        let mut payload = [0; 48];
+        payload[..4].copy_from_slice(&number.to_be_bytes());
+        let (pti, clp) = (Pti::new(number as u8 & 1), number & 2 != 0);
+        UserCell { pti, clp, payload }
+    };
+    let (mut written, mut held) = (0, 0);
+    while written < 6000 {
+        if net.world.asks_to_write(x, ends[0]) {
+            let sdu = cell(written).encode(Vc::new(0, 0)).to_vec();
+            let socket = ends[0];
+            net.give(x, Input::Write { socket, sdu });
+            written += 1;
+            continue;
+        }
+        held += 1;
+        let told = net.told.len();
+        while !net.told[told..]
+            .iter()
+            .any(|(_, node, what)| *node == x && *what == ToPrograms::Room { socket: ends[0] })
+        {
+            assert!(net.event(net.now + Duration::from_secs(1)), "no room");
+        }
+    }
+    assert!(held > 0, "the adapter never was full");
+    net.until(net.now + Duration::from_secs(1));
+    let got = net.told.iter().filter_map(|(_, node, what)| match what {
+        ToPrograms::Deliver { sdu, .. } if *node == y => Some(sdu.clone()),
+        _ => None,
+    });
+    let expected = (0..6000).map(|number| cell(number).encode(Vc::new(0, 101)).to_vec());
+    assert!(got.eq(expected));
+    let Answer::Status(status) = net.done(x, 3, Request::Status { socket: ends[0] }) else {
+        panic!("no status")
+    };
+    assert_eq!((status.sent, status.unsent), ((6000, 6000 * 52), 0));
+    // An SDU that is no cell of user data.
+    let (socket, mut sdu) = (ends[0], cell(0).encode(Vc::new(0, 0)).to_vec());
+    sdu[3] |= 8;
+    net.give(x, Input::Write { socket, sdu });
+    net.until(net.now + Duration::from_secs(1));
+    let Answer::Status(status) = net.done(x, 4, Request::Status { socket }) else {
+        panic!("no status")
+    };
+    assert_eq!(
+        (status.refused, status.cause, status.state.as_str()),
+        (1, 111, "ended")
+    );
+    // A call has no AAL of single cells, and an SDU has 52 octets.
+    let socket = net.open(x, 5);
+    let open = |qos: &str| Request::OpenPermanent {
+        socket,
+        label: "0.100".into(),
+        qos: qos.into(),
+    };
+    let call = Request::Connect {
+        socket,
+        called: "y".into(),
+        sap: String::new(),
+        qos: "ubr,aal0".into(),
+        timeout: 0,
+    };
+    for (number, request, at) in [(6, call, 4), (7, open("aal0,ubr:sdu=48"), 0)] {
+        let refused = net.done(x, number, request);
+        assert!(
+            matches!(&refused, Answer::Failed(f) if f.field == "qos" && f.offset == at),
+            "{refused:?}"
+        );
+    }
+    // The label is free again, and carries PDUs now.
+    let answer = net.done(x, 8, open("ubr"));
+    assert!(matches!(answer, Answer::Connected { .. }), "{answer:?}");
 }

@@ -1,4 +1,4 @@
-//! A host's adapter: shaped queues towards the link, and one AAL5 receiver per VC.
+//! A host's adapter: shaped queues towards the link, and one receiver per VC, of AAL5 or of single cells (AAL0).
 //!
 //! As the end point of both flows, the adapter answers loopback requests on its open VCs. OAM cells never reach the
 //! receivers. A VC may be open for sending, for receiving or for both.
@@ -19,20 +19,59 @@ use crate::ip::stats::Distribution;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal5::{PduError, ReassemblyCounters};
 use aerostat_wire::oam::{LoopbackPoint, Oam};
-use aerostat_wire::{TrafficParams, Vc};
+use aerostat_wire::{AalType, TrafficParams, Vc};
 use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug)]
 struct OpenVc {
     vc: Vc,
     queue: Option<QueueId>,
-    receiver: RunReassembler,
+    receiver: Receiver,
     /// Cells received, including OAM.
     cells: u64,
     /// Of these, cells with the mark of congestion.
     marked: u64,
     /// Transfer delays of last cells, where the driver knows them.
     transfer: Option<Box<Distribution>>,
+}
+
+/// What an open VC does with cells of user data.
+#[derive(Debug)]
+enum Receiver {
+    /// Puts PDUs together.
+    Aal5(RunReassembler),
+    /// Passes them on one by one, and counts them.
+    Aal0(u64),
+}
+
+impl Receiver {
+    /// The link went down: what has come so far is no PDU any more.
+    fn reset(&mut self) {
+        match self {
+            Self::Aal5(receiver) => receiver.reset(),
+            Self::Aal0(_) => {}
+        }
+    }
+    fn counters(&self) -> ReassemblyCounters {
+        match self {
+            Self::Aal5(receiver) => receiver.counters,
+            Self::Aal0(cells) => ReassemblyCounters {
+                cells: *cells,
+                sdus: *cells,
+                whole: *cells,
+                ..ReassemblyCounters::default()
+            },
+        }
+    }
+}
+
+/// Cells of all VCs that carry single cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SingleCells {
+    /// Cells that the adapter has taken from programs.
+    pub sent: u64,
+    /// Cells received.
+    pub received: u64,
 }
 
 /// The result of received cells.
@@ -53,6 +92,11 @@ pub enum NicEvent {
         vc: Vc,
         /// The PDUs.
         part: TrainPart,
+    },
+    /// Cells of a VC that carries single cells.
+    Cells {
+        /// The cells.
+        run: CellRun,
     },
     /// A PDU was lost.
     Lost {
@@ -203,6 +247,10 @@ pub struct Nic {
     pub counters: CellCounters,
     /// Bad PDUs received, on all VCs that are or were open.
     pub pdus_bad: u64,
+    /// Cells of VCs that carry single cells.
+    pub single: SingleCells,
+    /// Open VCs that carry single cells.
+    singles: usize,
     up: bool,
     config: NicConfig,
     /// Log of PDUs that were lost here; `None` if it is not kept.
@@ -220,6 +268,8 @@ impl Nic {
             free: Vec::new(),
             counters: CellCounters::default(),
             pdus_bad: 0,
+            single: SingleCells::default(),
+            singles: 0,
             up: true,
             config: NicConfig::default(),
             discards: None,
@@ -246,15 +296,15 @@ impl Nic {
     /// Opens a VC that sends with `traffic` (without a category: does not send) and receives SDUs of up to `max_sdu`
     /// octets (0: any size). False if the VC is open already, or if no further VC is possible.
     pub fn open(&mut self, vc: Vc, traffic: TrafficParams, max_sdu: u16) -> bool {
-        self.open_as(vc, traffic, max_sdu, None)
+        self.open_as(vc, traffic, (AalType::Aal5, max_sdu), None)
     }
 
-    /// As [`Self::open`]; `shaping` says how the VC is sent, where its user has said so.
+    /// As [`Self::open`], with the AAL. `shaping` says how the VC is sent, where its user has said so.
     pub fn open_as(
         &mut self,
         vc: Vc,
         traffic: TrafficParams,
-        max_sdu: u16,
+        (aal, max_sdu): (AalType, u16),
         shaping: Option<Shaping>,
     ) -> bool {
         if self.table.get(vc).is_some() {
@@ -277,7 +327,10 @@ impl Nic {
         let entry = Some(OpenVc {
             vc,
             queue,
-            receiver: RunReassembler::new(max_sdu),
+            receiver: match aal {
+                AalType::Aal5 => Receiver::Aal5(RunReassembler::new(max_sdu)),
+                AalType::Aal0 => Receiver::Aal0(0),
+            },
             cells: 0,
             marked: 0,
             transfer: None,
@@ -293,6 +346,7 @@ impl Nic {
             }
         };
         self.table.set_channel(vc, Some(index));
+        self.singles += usize::from(aal == AalType::Aal0);
         true
     }
 
@@ -301,6 +355,7 @@ impl Nic {
         let Some(index) = self.table.get(vc) else {
             return false;
         };
+        self.singles -= usize::from(self.is_single(vc));
         self.table.set_channel(vc, None);
         if let Some(queue) = self.open[index].take().and_then(|open| open.queue) {
             self.output.close(queue);
@@ -332,6 +387,22 @@ impl Nic {
 
     fn vc(&self, vc: Vc) -> Option<&OpenVc> {
         self.open.get(self.table.get(vc)?)?.as_ref()
+    }
+
+    /// True if a VC carries single cells. Drivers ask this for every cell, and hardly any adapter has such a VC.
+    #[inline]
+    #[must_use]
+    pub fn is_single(&self, vc: Vc) -> bool {
+        self.singles > 0 && self.aal(vc) == AalType::Aal0
+    }
+
+    /// The AAL of a VC; AAL5 if the VC is not open.
+    #[must_use]
+    pub fn aal(&self, vc: Vc) -> AalType {
+        match self.vc(vc).map(|open| &open.receiver) {
+            Some(Receiver::Aal0(_)) => AalType::Aal0,
+            Some(Receiver::Aal5(_)) | None => AalType::Aal5,
+        }
     }
 
     /// Sends a PDU. `None` if the VC is not open for sending.
@@ -426,7 +497,15 @@ impl Nic {
             transfer.record(now.since(left));
         }
         self.counters.cells_out += u64::from(run.count);
-        match open.receiver.push(run) {
+        let receiver = match &mut open.receiver {
+            Receiver::Aal5(receiver) => receiver,
+            Receiver::Aal0(cells) => {
+                *cells += u64::from(run.count);
+                self.single.received += u64::from(run.count);
+                return NicEvent::Cells { run };
+            }
+        };
+        match receiver.push(run) {
             None => NicEvent::Nothing,
             Some(Ok(sdu)) => {
                 self.counters.pdus_out += 1;
@@ -434,7 +513,7 @@ impl Nic {
             }
             Some(Err(error)) => {
                 self.pdus_bad += 1;
-                let failed = open.receiver.take_failed();
+                let failed = receiver.take_failed();
                 log(&mut self.discards, NicDiscard::Reassembly, failed);
                 NicEvent::Lost { vc, error }
             }
@@ -450,7 +529,8 @@ impl Nic {
         let index = self.table.get(vc);
         let open = index.and_then(|index| self.open.get_mut(index)?.as_mut());
         if let Some(open) = open
-            && let Some(part) = open.receiver.take_train(rest)
+            && let Receiver::Aal5(receiver) = &mut open.receiver
+            && let Some(part) = receiver.take_train(rest)
         {
             let cells = u64::from(before - rest.as_ref().map_or(0, |run| run.count));
             open.cells += cells;
@@ -498,7 +578,7 @@ impl Nic {
                     .and_then(|queue| self.output.counters(queue))
                     .unwrap_or_default(),
                 sends: queue.is_some(),
-                received: open.receiver.counters,
+                received: open.receiver.counters(),
                 cells_received: open.cells,
                 cells_marked: open.marked,
             }

@@ -10,6 +10,7 @@ use super::timing::Timing;
 use super::train::PduTrain;
 use aerostat_proto::{Instant, Sdu};
 use aerostat_wire::Vc;
+use aerostat_wire::aal0::UserCell;
 use aerostat_wire::aal5::{self, cells_for};
 use aerostat_wire::cell::{Cell, CellHeader, PAYLOAD_LEN, Pti};
 use std::sync::Arc;
@@ -219,6 +220,15 @@ impl CellRun {
             clp: false,
             congested: false,
             timing: None,
+        }
+    }
+    /// The cell of a program.
+    #[must_use]
+    pub fn of_user_cell(vc: Vc, cell: &UserCell) -> Self {
+        Self {
+            clp: cell.clp,
+            congested: cell.pti.congested(),
+            ..Self::raw(vc, cell.pti, cell.payload)
         }
     }
     /// All cells of a block with their own octets. `None` if the block is empty.

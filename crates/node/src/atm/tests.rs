@@ -5,6 +5,7 @@ mod conformance;
 mod frames;
 mod policing;
 mod schedules;
+mod single;
 mod stalls;
 mod trains;
 mod turns;

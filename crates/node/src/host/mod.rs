@@ -79,7 +79,7 @@ use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Instant, Machine, Refused, Sdu, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::FlowFilter;
-use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
+use aerostat_wire::{AalType, AtmAddress, MacAddr, Qos, TrafficParams, Vc};
 use elans::Elan;
 use service::Factory;
 use socket_layer::SocketLayer;
@@ -188,6 +188,8 @@ pub enum HostOutput {
         vc: Vc,
         /// Traffic from this host.
         traffic: TrafficParams,
+        /// Its AAL.
+        aal: AalType,
         /// How the adapter sends it; `None`: as the adapter is configured.
         shaping: Option<Shaping>,
     },

@@ -480,6 +480,7 @@ impl Host {
                     self.out.push_back(HostOutput::OpenVc {
                         vc,
                         traffic: tx,
+                        aal: self.aal(vc),
                         shaping,
                     });
                 }

@@ -42,7 +42,8 @@
 //!
 //! **Standards.** No standard of its own; see [`aerostat_proto::socket`].
 //!
-//! **Not implemented.** Point-to-multipoint calls; calls inside the host without the switch; AAL0.
+//! **Not implemented.** Point-to-multipoint calls; calls inside the host without the switch; calls of
+//! single cells (AAL0).
 //!
 //! **Deviations.** None known.
 
@@ -57,7 +58,7 @@ use aerostat_proto::socket::{Answer, Errno, Failure, Offer, Request, SocketRef, 
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Duration, Instant, Machine, Trace,
 };
-use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, Vc};
 use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -245,7 +246,7 @@ pub struct Socket {
     local: Option<AtmAddress>,
     peer: Option<AtmAddress>,
     sap: Sap,
-    qos: Qos,
+    qos: ConnectionQos,
     conn: Option<ConnId>,
     vc: Option<Vc>,
     /// The request of its program that waits.
@@ -278,7 +279,7 @@ impl Socket {
             local: None,
             peer: None,
             sap: Sap::default(),
-            qos: Qos::ubr(0),
+            qos: Qos::ubr(0).into(),
             conn: None,
             vc: None,
             asked: None,

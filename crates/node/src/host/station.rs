@@ -15,6 +15,8 @@ use crate::ip::offload::SuperFrame;
 use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Trace};
+use aerostat_wire::aal0::UserCell;
+use aerostat_wire::cell::Cell;
 use aerostat_wire::{AtmAddress, Vc};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -176,9 +178,20 @@ impl Station {
                     }
                     self.drain(now);
                 }
+                NicEvent::Cells { run } => self.receive_cells(&run, now),
                 NicEvent::Lost { vc, .. } => self.host.damaged(vc, now),
                 _ => {}
             }
+        }
+    }
+
+    /// Passes single cells on, each as an SDU.
+    fn receive_cells(&mut self, run: &CellRun, now: Instant) {
+        for Cell { header, payload } in run.to_cells() {
+            let (pti, clp) = (header.pti, header.clp);
+            let cell = UserCell { pti, clp, payload };
+            let sdu = cell.encode(run.vc).to_vec();
+            self.receive_pdu(run.vc, &Pdu::new(sdu), now);
         }
     }
 
@@ -267,7 +280,14 @@ impl Station {
         }
     }
 
-    /// Receives cells that neither end a PDU nor are OAM cells: they only wait in the adapter.
+    /// True if these cells concern the adapter alone: they neither end a PDU nor are OAM cells or single cells.
+    #[inline]
+    #[must_use]
+    pub fn only_wait(&self, run: &CellRun) -> bool {
+        run.is_user() && run.ends() == 0 && !self.nic.is_single(run.vc)
+    }
+
+    /// Receives cells that only wait in the adapter. See [`Self::only_wait`].
     pub fn receive_middle(&mut self, run: CellRun, now: Instant) {
         let mut rest = Some(run);
         while rest.is_some() {
@@ -371,9 +391,10 @@ impl Station {
                 HostOutput::OpenVc {
                     vc,
                     traffic,
+                    aal,
                     shaping,
                 } => {
-                    self.nic.open_as(vc, traffic, 0, shaping);
+                    self.nic.open_as(vc, traffic, (aal, 0), shaping);
                     continue;
                 }
                 HostOutput::CloseVc { vc } => {

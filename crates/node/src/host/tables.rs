@@ -133,8 +133,9 @@ impl Station {
             rx_drop: 0,
         };
         let sent = nic.output().totals().pdus_out;
+        let aal0 = [nic.single.sent, 0, nic.single.received, 0];
         let aal5 = [sent, self.late(), nic.counters.pdus_out, nic.pdus_bad];
-        [row(Aal::Aal0, [0; 4]), row(Aal::Aal5, aal5)]
+        [row(Aal::Aal0, aal0), row(Aal::Aal5, aal5)]
     }
 }
 

@@ -8,7 +8,7 @@ use super::{socket_layer, sockets};
 use crate::atm::{Mark, Shaping, Written};
 use crate::ip::books::SocketEvent;
 use aerostat_proto::{ConnId, Instant};
-use aerostat_wire::Vc;
+use aerostat_wire::{AalType, Vc};
 
 /// What the adapter tells a service that writes.
 #[derive(Debug)]
@@ -82,6 +82,16 @@ impl Host {
         let programs =
             (user == moves::user_of(sockets.slot())).then(|| self.machine(sockets))??;
         programs.shaping(conn)
+    }
+
+    /// The AAL that the program which has opened this label has chosen.
+    pub(super) fn aal(&self, vc: Vc) -> AalType {
+        let of_program = || {
+            let (user, conn) = self.signalling.owner(vc)?;
+            let layer = self.layer.filter(|at| user == moves::user_of(at.slot()))?;
+            Some(self.machine(layer)?.aal(conn))
+        };
+        of_program().unwrap_or_default()
     }
 
     /// True if a program uses this label.

@@ -6,8 +6,9 @@ use super::super::pdu::{CellRun, Pdu};
 use super::super::port::QueueId;
 use super::Nic;
 use aerostat_proto::Instant;
-use aerostat_wire::Vc;
+use aerostat_wire::aal0::UserCell;
 use aerostat_wire::aal5::cells_for;
+use aerostat_wire::{AalType, Vc};
 
 /// Limit of cells that wait in the adapter for one writer: about as many octets as Linux allows a socket to have unsent
 /// (`net.core.wmem_default`, 212 992). An empty queue takes a PDU of any size.
@@ -25,7 +26,7 @@ pub enum Written {
     Taken,
     /// There is no room. The PDU is returned.
     Full(Vec<u8>),
-    /// The VC is not open for sending.
+    /// The VC is not open for sending, or carries single cells, and this is no cell of user data.
     Refused,
 }
 
@@ -33,6 +34,8 @@ impl Nic {
     /// Writes a PDU with this mark. Unlike [`Nic::send`], this accepts a PDU only if there is room for it and the link
     /// is up; [`Nic::room_at`] says when to try again. The upper half of the buffer that all VCs share is reserved for
     /// VCs with an empty queue.
+    ///
+    /// On a VC of single cells the SDU is a cell ([`aerostat_wire::aal0`]). It has no mark.
     pub fn write(&mut self, vc: Vc, sdu: Vec<u8>, mark: Option<Mark>, now: Instant) -> Written {
         let Some(queue) = self.queue_of(vc) else {
             return Written::Refused;
@@ -40,7 +43,14 @@ impl Nic {
         let Some(level) = self.output.level(queue, now) else {
             return Written::Refused;
         };
-        let cells = cells_for(sdu.len()) as u32;
+        let single = match self.aal(vc) {
+            AalType::Aal5 => None,
+            AalType::Aal0 => match UserCell::decode(&sdu) {
+                Ok(cell) => Some(cell),
+                Err(_) => return Written::Refused,
+            },
+        };
+        let cells = single.map_or_else(|| cells_for(sdu.len()) as u32, |_| 1);
         let fits = if level.cells == 0 {
             level.pool + cells <= level.pool_early
         } else {
@@ -49,9 +59,15 @@ impl Nic {
         if !(self.up && fits) {
             return Written::Full(sdu);
         }
-        let run = CellRun::whole(Pdu::marked(sdu, mark), vc);
+        let run = match &single {
+            Some(cell) => CellRun::of_user_cell(vc, cell),
+            None => CellRun::whole(Pdu::marked(sdu, mark), vc),
+        };
         match self.output.enqueue(queue, run, now).dropped {
-            0 => Written::Taken,
+            0 => {
+                self.single.sent += u64::from(single.is_some());
+                Written::Taken
+            }
             _ => Written::Refused,
         }
     }
@@ -83,10 +99,16 @@ impl Nic {
         now + self.output.time_to_send(queue, waiting.max(least))
     }
 
-    /// PDUs of a VC that the adapter has accepted and not sent yet.
+    /// PDUs of a VC that the adapter has accepted and not sent yet; cells, if the VC carries single cells.
     pub fn unsent(&mut self, vc: Vc, now: Instant) -> u64 {
-        self.queue_of(vc)
-            .map_or(0, |queue| self.output.unsent(queue, now))
+        let aal = self.aal(vc);
+        self.queue_of(vc).map_or(0, |queue| match aal {
+            AalType::Aal5 => self.output.unsent(queue, now),
+            AalType::Aal0 => {
+                let level = self.output.level(queue, now);
+                level.map_or(0, |level| level.cells.into())
+            }
+        })
     }
 
     fn queue_of(&self, vc: Vc) -> Option<QueueId> {

@@ -4,17 +4,25 @@ use super::{SocketLayer, SocketRef, State, ToPrograms, Writing};
 use crate::atm::Written;
 use crate::host::writes::FromAdapter;
 use aerostat_proto::{AtmRequest, Cause, ConnId, Instant};
+use aerostat_wire::AalType;
+use aerostat_wire::aal0::UserCell;
 
 /// Protocol error, unspecified: the program sends PDUs that its contract forbids. Source: Q.850 §2.2.7.
 const PROTOCOL_ERROR: Cause = Cause(111);
 
 impl SocketLayer {
+    /// The AAL of a connection of its sockets.
+    pub(in crate::host) fn aal(&self, conn: ConnId) -> AalType {
+        let socket = self.conns.get(&conn).and_then(|at| self.get(*at));
+        socket.map_or(AalType::Aal5, |socket| socket.qos.aal)
+    }
+
     /// A program wrote a PDU.
     pub(super) fn write(&mut self, at: SocketRef, sdu: Vec<u8>, now: Instant) {
         let Some(socket) = self.get_mut(at) else {
             return;
         };
-        let (tx, octets) = (socket.qos.tx, sdu.len());
+        let (aal, tx, octets) = (socket.qos.aal, socket.qos.qos.tx, sdu.len());
         let sends = tx.category.is_some() && octets > 0;
         if socket.state != State::Connected || !matches!(socket.writing, Writing::Idle) || !sends {
             socket.refused += 1;
@@ -24,7 +32,7 @@ impl SocketLayer {
             0 => usize::from(u16::MAX),
             most => usize::from(most),
         };
-        if octets > most {
+        if octets > most || aal == AalType::Aal0 && UserCell::decode(&sdu).is_err() {
             socket.refused += 1;
             return self.end(at, PROTOCOL_ERROR, now);
         }

@@ -86,7 +86,7 @@ impl SocketLayer {
             local: Some(waiting.called),
             peer: waiting.caller,
             sap: waiting.sap,
-            qos: waiting.qos,
+            qos: waiting.qos.into(),
             conn: Some(conn),
             asked: Some(asked),
             ..Socket::new(asked.session)

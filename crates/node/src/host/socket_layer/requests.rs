@@ -6,7 +6,9 @@ use super::{
 };
 use aerostat_proto::socket::{Answer, Request, VERSION};
 use aerostat_proto::{AtmRequest, Cause, Duration, Instant};
-use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use aerostat_wire::qos_text::QosError;
+use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, Vc};
+use core::str::FromStr;
 use std::collections::BTreeSet;
 
 /// Names in an answer.
@@ -39,14 +41,18 @@ fn sap_of(text: &str) -> core::result::Result<Sap, Failure> {
     parsed.map_err(|error| at(error.at, failure(Errno::Invalid, "sap", error.text)))
 }
 
-fn qos_of(text: &str) -> core::result::Result<Qos, Failure> {
-    let parsed = text.parse::<Qos>();
-    let qos = parsed.map_err(|error| at(error.at, failure(Errno::Invalid, "qos", error.text)))?;
+fn qos_of<Q>(text: &str) -> core::result::Result<Q, Failure>
+where
+    Q: FromStr<Err = QosError> + Copy + Into<ConnectionQos>,
+{
+    let parsed = text.parse::<Q>();
+    let given = parsed.map_err(|error| at(error.at, failure(Errno::Invalid, "qos", error.text)))?;
+    let ConnectionQos { qos, .. } = given.into();
     if qos.tx.category.is_none() && qos.rx.category.is_none() {
         let text = "neither direction has a class: write, for example, ubr";
         return Err(failure(Errno::Invalid, "qos", text));
     }
-    Ok(qos)
+    Ok(given)
 }
 
 fn cause_of(number: u8) -> core::result::Result<Cause, Failure> {
@@ -316,7 +322,7 @@ impl SocketLayer {
         timeout: u32,
         now: Instant,
     ) -> Result {
-        let (called, sap, qos) = (self.called(called)?, sap_of(sap)?, qos_of(qos)?);
+        let (called, sap, qos) = (self.called(called)?, sap_of(sap)?, qos_of::<Qos>(qos)?);
         self.has_room()?;
         let conn = self.new_conn();
         let default = self
@@ -327,7 +333,7 @@ impl SocketLayer {
         let calling = *socket.local.get_or_insert(default);
         socket.state = State::Connecting;
         socket.peer = Some(called);
-        (socket.sap, socket.qos) = (sap, qos);
+        (socket.sap, socket.qos) = (sap, qos.into());
         socket.conn = Some(conn);
         socket.asked = Some(asked);
         self.conns.insert(conn, at);
@@ -381,17 +387,21 @@ impl SocketLayer {
     }
 
     fn open_permanent(&mut self, asked: Asked, at: SocketRef, label: &str, qos: &str) -> Result {
-        let qos = qos_of(qos)?;
+        let given = qos_of::<ConnectionQos>(qos)?;
         let vc = label_of(label)?;
         self.has_room()?;
         let conn = self.new_conn();
         let socket = self.unused(asked, at)?;
         socket.state = State::Connecting;
-        socket.qos = qos;
+        socket.qos = given;
         socket.conn = Some(conn);
         socket.asked = Some(asked);
         self.conns.insert(conn, at);
-        self.request(AtmRequest::OpenPermanent { conn, vc, qos });
+        self.request(AtmRequest::OpenPermanent {
+            conn,
+            vc,
+            qos: given.qos,
+        });
         Ok(None)
     }
 
