@@ -10,8 +10,8 @@
 //! the kernel does not know: a PDU without octets is not sent, and one that is longer than the contract allows is
 //! EMSGSIZE.
 //!
-//! **Objects and owners.** [`table`] has the state of each socket, by the number of its open file, so that `dup`, `fork`
-//! and `exec` keep it. [`layout`] has the structures of the kernel's headers.
+//! **Objects and owners.** `table.rs` has the state of each socket, by the number of its open file, so that `dup`, `fork`
+//! and `exec` keep it. `layout.rs` has the structures of the kernel's headers.
 //!
 //! **Standards.** `<linux/atm.h>`, `qos(7)`, `sap(7)` of linux-atm.
 //!
