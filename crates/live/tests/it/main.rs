@@ -4,6 +4,7 @@ mod books;
 mod captures;
 mod cells;
 mod clocks;
+mod costs;
 mod lags;
 mod occupancy;
 mod policing;
