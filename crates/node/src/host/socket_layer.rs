@@ -10,8 +10,8 @@
 //! ([`SocketRef`]) is an index with a number of use, which is checked on every use. A *session* is a connection of a
 //! program to the service: the driver numbers the sessions, and passes requests and answers
 //! ([`aerostat_proto::socket`]). A session may use a socket that it has opened or accepted, or whose descriptor it has
-//! shown. The driver owns the descriptors; to this machine a descriptor is [`Input::Write`], [`Output::Deliver`],
-//! [`Input::Closed`] and [`Output::End`].
+//! shown. The driver owns the descriptors; to this machine a descriptor is [`Input::Write`], [`ToPrograms::Deliver`],
+//! [`Input::Closed`] and [`ToPrograms::End`].
 //!
 //! **States** of a socket:
 //!
