@@ -10,9 +10,9 @@
 //! ([`Request::Adopt`]). An *offer* is a call that waits for the answer of a listener's program.
 //!
 //! **Order.** A request has a number of the program's choice. Its answer has the same number. An answer that waits for
-//! the network ([`Request::Connect`], [`Request::Accept`], [`Request::AddParty`]) does not hold up those of later
-//! requests. The service sends nothing else here: what happens later is seen at the descriptor of the socket (end of
-//! file: the call has ended; a packet at a listener: an [`Offer`]).
+//! the network ([`Request::Connect`], [`Request::Accept`]) does not hold up those of later requests. The service sends
+//! nothing else here: what happens later is seen at the descriptor of the socket (end of file: the call has ended; a
+//! packet at a listener: an [`Offer`]).
 //!
 //! **Form.** [`Numbered`](crate::split::Numbered) messages in the form of [`crate::split::codec`]: the number in two
 //! octets, the type in two octets, then the fields, big endian; a text is its length in two octets and UTF-8. Addresses,
