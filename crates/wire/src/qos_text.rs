@@ -17,9 +17,9 @@
 //! too), `pcr0` (peak rate of cells with CLP 0), `max_cdv` or `cdvt` (tolerance in microseconds), `scr_cdvt` and
 //! `pcr0_cdvt` (tolerance of the sustainable rate, and of cells with CLP 0, if it is another one), `mdcr` (`min_pcr` of
 //! best effort), `tagging` and `frame_discard`; a class as first word of a `tx:` or `rx:` list, where the directions
-//! differ. Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given. `aal0` is
-//! for [`ConnectionQos`] only, the text of a permanent connection of a program; its SDUs have 52 octets. [`contract`](crate::contract) finds texts whose parameters contradict each
-//! other.
+//! differ. Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given. `aal0` is for
+//! [`ConnectionQos`] only, the text of a permanent connection of a program; its SDUs have 52 octets.
+//! [`contract`](crate::contract) finds texts whose parameters contradict each other.
 
 use crate::{AalType, ConnectionQos, Qos, ServiceCategory, TrafficParams, aal0};
 use core::fmt;
