@@ -3,7 +3,7 @@
 //! The sizes and offsets are those of Linux on x86-64 and aarch64. A C program of the tests compares them with the
 //! headers.
 
-use aerostat_wire::{Bhli, Qos, Sap, ServiceCategory, TrafficParams};
+use aerostat_wire::{AalType, Bhli, ConnectionQos, Sap, ServiceCategory, TrafficParams};
 
 /// `PF_ATMPVC`.
 pub(crate) const ATMPVC: i32 = 8;
@@ -23,6 +23,8 @@ const LAYER: usize = 10;
 pub(crate) const PVC_ADDRESS: usize = 12;
 /// Octets of `struct sockaddr_atmsvc`.
 pub(crate) const SVC_ADDRESS: usize = 44;
+/// `ATM_AAL0`: single cells, on permanent connections.
+const AAL0: u8 = 13;
 /// `ATM_AAL5`.
 const AAL5: u8 = 5;
 
@@ -55,7 +57,7 @@ fn put(octets: &mut [u8], at: usize, value: i32) {
     }
 }
 
-/// A direction of a contract as text; `None` if it is none that the service knows.
+/// A direction of a contract as text; `None` if the service does not know its class.
 fn traffic_text(octets: &[u8]) -> Option<String> {
     let class = match octets.first()? {
         0 => return Some("none".to_owned()),
@@ -86,12 +88,14 @@ fn traffic_text(octets: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// The contract of a `struct atm_qos` as text; `None` if the service has no such contract, with AAL0 for example.
+/// The contract of a `struct atm_qos` as text; `None` if the service has no such contract.
 pub(crate) fn qos_text(octets: &[u8; QOS]) -> Option<String> {
-    // ATM_NO_AAL and ATM_AAL5.
-    if !matches!(octets[80], 0 | AAL5) {
-        return None;
-    }
+    let aal = match octets[80] {
+        // ATM_NO_AAL.
+        0 | AAL5 => "aal5",
+        AAL0 => "aal0",
+        _ => return None,
+    };
     let (tx, rx) = (
         traffic_text(&octets[..TRAFPRM])?,
         traffic_text(&octets[TRAFPRM..2 * TRAFPRM])?,
@@ -100,7 +104,7 @@ pub(crate) fn qos_text(octets: &[u8; QOS]) -> Option<String> {
     let first = [class(&tx), class(&rx)]
         .into_iter()
         .find(|class| class != "none")?;
-    Some(format!("{first},aal5:tx:{tx},rx:{rx}"))
+    Some(format!("{first},{aal}:tx:{tx},rx:{rx}"))
 }
 
 /// Fills a direction.
@@ -128,11 +132,14 @@ fn put_traffic(octets: &mut [u8], traffic: &TrafficParams) {
 
 /// The `struct atm_qos` of a contract in a text.
 pub(crate) fn qos_octets(text: &str) -> Option<[u8; QOS]> {
-    let qos: Qos = text.parse().ok()?;
+    let ConnectionQos { aal, qos } = text.parse().ok()?;
     let mut octets = [0; QOS];
     put_traffic(&mut octets[..TRAFPRM], &qos.tx);
     put_traffic(&mut octets[TRAFPRM..2 * TRAFPRM], &qos.rx);
-    octets[80] = AAL5;
+    octets[80] = match aal {
+        AalType::Aal0 => AAL0,
+        AalType::Aal5 => AAL5,
+    };
     Some(octets)
 }
 
@@ -317,15 +324,16 @@ mod tests {
             "cbr,aal5:max_pcr=1000,sdu=48",
             "cbr,aal5:tx:max_pcr=1000,sdu=48,rx:none",
             "ubr,aal5:tx:max_pcr=77,sdu=4096,rx:sdu=100",
+            "ubr,aal0:max_pcr=77",
         ] {
             let octets = qos_octets(text).unwrap();
             let back = qos_text(&octets).unwrap();
-            let same = |text: &str| text.parse::<Qos>().unwrap();
+            let same = |text: &str| text.parse::<ConnectionQos>().unwrap();
             assert_eq!(same(&back), same(text), "{back}");
         }
         let mut raw = qos_octets("ubr").unwrap();
-        // ATM_AAL0 has no service.
-        raw[80] = 13;
+        // ATM_AAL34 has no service.
+        raw[80] = 3;
         assert_eq!(qos_text(&raw), None);
         let both = qos_octets("ubr,aal5:tx:sdu=100,rx:sdu=200").unwrap();
         assert_eq!((sends(&both), receives(&both)), (100, 200));

@@ -15,7 +15,7 @@
 //!
 //! **Standards.** `<linux/atm.h>`, `qos(7)`, `sap(7)` of linux-atm.
 //!
-//! **Not implemented.** AAL0; `SO_MULTIPOINT`, adding and dropping parties; a `connect` that does not wait (a
+//! **Not implemented.** Calls with AAL0; `SO_MULTIPOINT`, adding and dropping parties; a `connect` that does not wait (a
 //! non-blocking socket waits here); several B-LLI; changes of a contract; of the `ioctl`s those that change an interface, and
 //! its statistics. What a preload library cannot reach: programs that are linked statically, setuid programs, programs
 //! that make system calls themselves (Go).
@@ -93,7 +93,7 @@ unsafe fn give(value: &[u8], to: *mut c_void, length: *mut socklen_t) -> c_int {
     0
 }
 
-/// Most octets of a PDU that may be written to a descriptor, plus 1; 0: the descriptor is none of ours. A stale entry
+/// Most octets of a PDU that may be written to a descriptor, plus 1; 0: the descriptor has no ATM socket. A stale entry
 /// costs only a look ([`limit`]).
 static LIMITS: [AtomicU32; 1024] = [const { AtomicU32::new(0) }; 1024];
 

@@ -1,13 +1,13 @@
 //! Single cells between a program and the ATM layer: "AAL0".
 //!
-//! An SDU is one cell without its HEC: the first four octets of the header at the UNI as one big-endian number, then 48
-//! octets of payload. Nothing is added, checked or repeated: a lost cell is an SDU that does not come.
+//! An SDU is one cell without its HEC: the first four octets of the header at the UNI as one number in the order of the
+//! machine, then 48 octets of payload. Nothing is added, checked or repeated: a lost cell is an SDU that does not come.
 //!
 //! A program chooses payload type and CLP. The label in the header counts on arrival only, where it is the label of the
 //! receiver's end: a sender's cells go out with the label of its connection, and its GFC is not sent.
 //!
-//! Standards: none. 52 octets (`ATM_AAL0_SDU`) and the fields of the header are those of linux-atm, from memory; there
-//! the number has the order of the machine.
+//! Standards: none. 52 octets is `ATM_AAL0_SDU` of `<linux/atm.h>`, and the fields of the header are its `ATM_HDR_*`.
+//! Debian's `atmdump` reads the number in the order of the machine.
 //! Not implemented: cells of OAM and resource management. OAM cells are the adapter's matter.
 //! Deviations: none known.
 
@@ -40,7 +40,7 @@ impl UserCell {
         };
         let mut sdu = [0; SDU_LEN];
         let (head, payload) = sdu.split_at_mut(4);
-        head.copy_from_slice(&header.to_word(HeaderForm::Uni).to_be_bytes());
+        head.copy_from_slice(&header.to_word(HeaderForm::Uni).to_ne_bytes());
         payload.copy_from_slice(&self.payload);
         sdu
     }
@@ -62,11 +62,11 @@ impl UserCell {
                 },
             });
         };
-        let header = CellHeader::from_word(u32::from_be_bytes(head), HeaderForm::Uni);
+        let header = CellHeader::from_word(u32::from_ne_bytes(head), HeaderForm::Uni);
         if !header.pti.is_user() {
             return Err(DecodeError {
                 field: "aal0.pti",
-                offset: 3,
+                offset: 0,
                 kind: ErrorKind::Value(header.pti.value().into()),
             });
         }
@@ -92,7 +92,8 @@ mod tests {
         };
         let sdu = cell.encode(Vc::new(0x12, 0x3456));
         // I.361 §2.2: GFC 0, VPI 12, VCI 3456, PTI 011, CLP 1.
-        assert_eq!(sdu[..5], [0x01, 0x23, 0x45, 0x67, 0xa5]);
+        let head = 0x0123_4567_u32.to_ne_bytes();
+        assert_eq!((&sdu[..4], sdu[4]), (&head[..], 0xa5));
         assert_eq!(UserCell::decode(&sdu), Ok(cell));
     }
 
@@ -102,9 +103,9 @@ mod tests {
         for len in [0, 3, 4, 48, 51, 53, 1000] {
             assert_eq!(at(&vec![0; len]), Err(("aal0.sdu", len.min(SDU_LEN))));
         }
-        for pti in 0..8 {
+        for pti in 0..8_u8 {
             let mut sdu = [0; SDU_LEN];
-            sdu[3] = pti << 1;
+            sdu[..4].copy_from_slice(&u32::from(pti << 1).to_ne_bytes());
             assert_eq!(at(&sdu).is_ok(), pti < 4, "{pti}");
         }
     }
@@ -113,11 +114,12 @@ mod tests {
         #[test]
         fn what_decodes_encodes_again(octets in prop::collection::vec(any::<u8>(), 0..60)) {
             if let Ok(cell) = UserCell::decode(&octets) {
-                let word = u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]]);
+                let word = u32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]);
                 let vc = CellHeader::from_word(word, HeaderForm::Uni).vc;
                 let sdu = cell.encode(vc);
-                prop_assert_eq!(sdu[0], octets[0] & 0x0f);
-                prop_assert_eq!(&sdu[1..], &octets[1..]);
+                // The GFC is not kept.
+                prop_assert_eq!(&sdu[..4], &(word & 0x0fff_ffff).to_ne_bytes());
+                prop_assert_eq!(&sdu[4..], &octets[4..]);
             }
         }
     }

@@ -72,6 +72,13 @@ impl AtmAddress {
     }
 }
 
+/// 40 hex digits, without separators.
+impl fmt::LowerHex for AtmAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+    }
+}
+
 impl fmt::Display for AtmAddress {
     /// `47.0005.80.ffe100.0000.f21a.0102.0020480a1b2c.00`, as linux-atm prints an NSAP.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
