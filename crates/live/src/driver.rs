@@ -429,6 +429,7 @@ impl<'a> Driver<'a> {
             look_at,
             link,
             daemon,
+            self.sockets.poll_timeout(),
             routes,
         ]
         .into_iter()

@@ -1,6 +1,7 @@
 //! Errors.
 
 use aerostat_proto::socket::Failure;
+use rustix::io::Errno;
 use std::{fmt, io};
 
 /// Why a request failed.
@@ -8,9 +9,9 @@ use std::{fmt, io};
 pub struct Error(Failure);
 
 impl Error {
-    pub(crate) fn new(errno: u16, text: impl Into<String>) -> Self {
+    pub(crate) fn new(errno: Errno, text: impl Into<String>) -> Self {
         Self(Failure {
-            errno,
+            errno: errno.raw_os_error() as u16,
             cause: 0,
             field: String::new(),
             offset: 0,
@@ -18,10 +19,13 @@ impl Error {
         })
     }
     pub(crate) fn gone() -> Self {
-        Self::new(104, "the lab has ended, or its host is off")
+        Self::new(Errno::CONNRESET, "the lab has ended, or its host is off")
     }
     pub(crate) fn nonsense() -> Self {
-        Self::new(71, "the service does not answer what it was asked")
+        Self::new(
+            Errno::PROTO,
+            "the service does not answer what it was asked",
+        )
     }
     /// The error number of Linux.
     #[must_use]
@@ -61,8 +65,10 @@ impl From<Failure> for Error {
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        let errno = error.raw_os_error().and_then(|n| u16::try_from(n).ok());
-        Self::new(errno.unwrap_or(5), error.to_string())
+        Self::new(
+            Errno::from_io_error(&error).unwrap_or(Errno::IO),
+            error.to_string(),
+        )
     }
 }
 

@@ -51,6 +51,7 @@ pub use aerostat_proto::socket::{Offer as Offered, Status};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_wire::ConnectionQos;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use session::Session;
 use std::io;
@@ -88,7 +89,7 @@ impl Service {
                 "{VARIABLE} is not set: run the program by 'aerostat exec HOST -- PROGRAM', or set it to \
                  RUNTIME/LAB/atm/HOST.sock"
             );
-            Error::new(libc_errno::NOENT, text)
+            Error::new(Errno::NOENT, text)
         })?;
         Self::connect(Path::new(&path))
     }
@@ -196,12 +197,6 @@ impl Service {
     }
 }
 
-/// Error numbers of Linux that this crate makes itself.
-mod libc_errno {
-    pub(crate) const NOENT: u16 = 2;
-    pub(crate) const MSGSIZE: u16 = 90;
-}
-
 /// The control side of an ATM socket: its requests to the service, without its descriptor.
 #[derive(Clone, Debug)]
 pub struct Control {
@@ -217,7 +212,7 @@ impl Control {
     /// Gives the socket an address of its host and an access point; an empty address: a free one. Returns the address.
     ///
     /// # Errors
-    /// If a text is wrong, the address is none of this host, or another program has it.
+    /// If a text is wrong, this host does not have the address, or another program has it.
     pub fn bind(&self, address: &str, sap: &str) -> Result<String, Error> {
         let request = Request::Bind {
             socket: self.reference,
@@ -430,14 +425,14 @@ impl Socket {
         };
         if pdu.len() > most {
             let text = format!("a PDU of {} octets: the contract allows {most}", pdu.len());
-            return Err(Error::new(libc_errno::MSGSIZE, text).into());
+            return Err(Error::new(Errno::MSGSIZE, text).into());
         }
         if pdu.is_empty() {
             return Ok(());
         }
         loop {
             match send(&self.fd, pdu, SendFlags::NOSIGNAL) {
-                Err(rustix::io::Errno::INTR) => {}
+                Err(Errno::INTR) => {}
                 other => return Ok(other.map(drop)?),
             }
         }
@@ -451,9 +446,9 @@ impl Socket {
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match recv(&self.fd, &mut *buffer, RecvFlags::empty()) {
-                Err(rustix::io::Errno::INTR) => {}
+                Err(Errno::INTR) => {}
                 // The service has closed its end.
-                Err(rustix::io::Errno::CONNRESET) => return Ok(0),
+                Err(Errno::CONNRESET) => return Ok(0),
                 Err(error) => return Err(error.into()),
                 Ok((octets, _)) => return Ok(octets),
             }

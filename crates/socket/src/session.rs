@@ -43,9 +43,9 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn connect(path: &Path) -> Result<Arc<Self>, Error> {
         let fd = open(path).map_err(|error| {
-            let errno = error.raw_os_error().and_then(|n| u16::try_from(n).ok());
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
             let text = format!("no socket service at {}: {error}", path.display());
-            Error::new(errno.unwrap_or(5), text)
+            Error::new(errno, text)
         })?;
         Ok(Arc::new(Self {
             fd,
@@ -90,7 +90,10 @@ impl Session {
                 return Ok(number);
             }
         }
-        Err(Error::new(12, "65 535 requests have no answer yet"))
+        Err(Error::new(
+            Errno::NOMEM,
+            "65 535 requests have no answer yet",
+        ))
     }
 
     fn wait(&self, number: u16) -> Result<Got, Error> {

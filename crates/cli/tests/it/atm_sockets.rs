@@ -169,12 +169,13 @@ fn what_was_written_before_a_close_arrives_and_both_ends_learn_the_cause() {
         socket
     });
     let mut cell = [7; 52];
-    cell[..4].copy_from_slice(&[0, 0, 0, 5]);
+    cell[..4].copy_from_slice(&5_u32.to_ne_bytes());
     here.send(&cell).unwrap();
     assert!(here.send(&[7; 53]).is_err());
     assert_eq!(there.recv(&mut pdu).unwrap(), 52);
     // Payload type 2 and CLP 1, on the label of this end.
-    assert_eq!((&pdu[..4], &pdu[4..52]), (&[0, 0, 6, 0xf5][..], &cell[4..]));
+    let head = 0x0000_06f5_u32.to_ne_bytes();
+    assert_eq!((&pdu[..4], &pdu[4..52]), (&head[..], &cell[4..]));
     let busy = session.socket().unwrap();
     let busy = busy.open_permanent("0.100", "ubr").unwrap_err();
     assert_eq!(busy.cause(), Some(35), "{busy}");
@@ -326,7 +327,12 @@ fn a_lab_without_descriptors_says_so_and_goes_on() {
     };
     assert_eq!(full.errno(), 24, "{full}");
     assert!(full.to_string().contains("'ulimit -n'"), "{full}");
+    // A program that connects now waits, and is served when there is a descriptor again.
+    let late =
+        thread::spawn(move || Service::connect(&path).map(|service| service.host().to_owned()));
+    thread::sleep(Duration::from_millis(100));
     open.truncate(5);
+    assert_eq!(late.join().unwrap(), Ok("x".to_owned()));
     until("descriptors are free again", || service.socket().is_ok());
     runtime.ok(&["down"]);
     assert!(lab.wait().unwrap().success());

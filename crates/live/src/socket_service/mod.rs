@@ -36,8 +36,8 @@ use crate::seqpacket::{Door, Frames};
 use crate::world::World;
 use aerostat_lab::model::{Lab, NodeId, NodeKind};
 use aerostat_node::host::socket_layer::{Input, ToPrograms};
-use aerostat_proto::Instant;
 use aerostat_proto::socket::SocketRef;
+use aerostat_proto::{Duration, Instant};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use pipe::Pipe;
@@ -64,6 +64,8 @@ const BAD: u32 = 16;
 const KEPT_PDUS: usize = 64;
 /// Octets of such PDUs.
 const KEPT_OCTETS: usize = 256 * 1024;
+/// Pause after the operating system had no descriptor for a connection.
+const AGAIN: Duration = Duration::from_millis(250);
 /// Directory of the sockets in the lab's directory.
 pub(crate) const DIRECTORY: &str = "atm";
 
@@ -112,6 +114,9 @@ pub(crate) struct SocketService {
     /// Doors and sources that may have something.
     knocked: BTreeSet<usize>,
     ready: BTreeSet<usize>,
+    /// Doors with a connection for which there was no descriptor, and when they are tried again.
+    turned_away: BTreeSet<usize>,
+    again_at: Option<Instant>,
     first_token: usize,
     pub(crate) counters: Counters,
     buffer: Vec<u8>,
@@ -139,6 +144,8 @@ impl SocketService {
             inodes: BTreeMap::new(),
             knocked: BTreeSet::new(),
             ready: BTreeSet::new(),
+            turned_away: BTreeSet::new(),
+            again_at: None,
             first_token: first.0 + doors.len(),
             counters: Counters::default(),
             buffer: vec![0; 1 << 16],
@@ -160,6 +167,11 @@ impl SocketService {
         distance < self.doors.len() + self.sources.len()
     }
 
+    /// When the next turn is needed without a report of the poller.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.again_at
+    }
+
     /// True if a turn has something to do.
     pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty() || !self.knocked.is_empty()
@@ -175,12 +187,15 @@ impl SocketService {
         if !self.sources.is_empty() {
             self.look_for_crashes(world);
         }
-        let mut more = self.accept(registry, world);
+        if self.again_at.take_if(|at| *at <= now).is_some() {
+            self.knocked.append(&mut self.turned_away);
+        }
+        let mut more = self.accept(registry, world, now);
         let ready = std::mem::take(&mut self.ready);
         for at in ready {
             let again = match self.sources.get(at) {
                 Some(Some(Source::Session(_))) => self.serve(registry, at, world, now),
-                Some(Some(Source::Pipe(_))) => self.pump(registry, at, world, now),
+                Some(Some(Source::Pipe(_))) => self.pump(at, world, now),
                 _ => false,
             };
             if again {
@@ -215,7 +230,7 @@ impl SocketService {
         }
     }
 
-    fn accept(&mut self, registry: &Registry, world: &World) -> bool {
+    fn accept(&mut self, registry: &Registry, world: &World, now: Instant) -> bool {
         let mut more = false;
         for place in std::mem::take(&mut self.knocked) {
             for taken in 0..=TAKEN {
@@ -228,8 +243,10 @@ impl SocketService {
                     Ok(Some(frames)) => self.begin(registry, place, frames, world),
                     Ok(None) => break,
                     Err(_) => {
-                        // The poller reports the door again with the next connection, or with a free descriptor's.
+                        // The connection still waits, and the poller does not report it again.
                         self.counters.exhausted += 1;
+                        self.turned_away.insert(place);
+                        self.again_at.get_or_insert(now + AGAIN);
                         break;
                     }
                 }

@@ -7,7 +7,6 @@ use aerostat_lab::model::NodeId;
 use aerostat_node::host::socket_layer::Input;
 use aerostat_proto::Instant;
 use aerostat_proto::socket::SocketRef;
-use mio::Registry;
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 
@@ -90,13 +89,7 @@ enum Step {
 
 impl SocketService {
     /// Moves PDUs of a pipe; true if it may have more.
-    pub(super) fn pump(
-        &mut self,
-        _registry: &Registry,
-        at: usize,
-        world: &mut World,
-        now: Instant,
-    ) -> bool {
+    pub(super) fn pump(&mut self, at: usize, world: &mut World, now: Instant) -> bool {
         let Some(Some(Source::Pipe(pipe))) = self.sources.get_mut(at) else {
             return false;
         };

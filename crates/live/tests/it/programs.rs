@@ -158,6 +158,15 @@ impl<'a> Net<'a> {
         let all = self.layer(node).into_iter().flat_map(SocketLayer::sockets);
         all.map(|(_, socket)| socket.state()).collect()
     }
+    /// Until the program is told that it may write again.
+    fn until_room(&mut self, node: NodeId, socket: SocketRef) {
+        let told = self.told.len();
+        let room = ToPrograms::Room { socket };
+        let is = |(_, at, what): &(Instant, NodeId, ToPrograms)| *at == node && *what == room;
+        while !self.told[told..].iter().any(is) {
+            assert!(self.event(self.now + Duration::from_secs(1)), "no room");
+        }
+    }
     fn ended(&self, node: NodeId, of: SocketRef) -> Option<Instant> {
         self.told.iter().find_map(|(at, from, what)| {
             let is = *from == node && *what == ToPrograms::End { socket: of };
@@ -449,13 +458,7 @@ fn a_slow_contract_holds_the_program_and_a_permanent_connection_carries_on_witho
             continue;
         }
         held += 1;
-        let told = net.told.len();
-        while !net.told[told..]
-            .iter()
-            .any(|(_, node, what)| *node == x && *what == ToPrograms::Room { socket: ends[0] })
-        {
-            assert!(net.event(net.now + Duration::from_secs(1)), "no room");
-        }
+        net.until_room(x, ends[0]);
     }
     assert!(held > 10, "the adapter never was full");
     net.give(x, Input::Closed { socket: ends[0] });
@@ -535,8 +538,7 @@ fn requests_that_cannot_be_served_are_refused_with_their_field() {
     assert_eq!(net.layer(x).unwrap().strangers(), 2);
     // The program of the lab file listens for this already.
     let address = net.builder.lab().node(y).attachment().unwrap().address;
-    let address = address.with_selector(0xe0).0;
-    let address: String = address.iter().map(|o| format!("{o:02x}")).collect();
+    let address = format!("{:x}", address.with_selector(0xe0));
     let socket = net.open(y, 1);
     let sap = "bhli:iso=010000".to_owned();
     let ttcp = aerostat_wire::Sap {
@@ -630,13 +632,7 @@ fn a_permanent_connection_carries_single_cells() {
             continue;
         }
         held += 1;
-        let told = net.told.len();
-        while !net.told[told..]
-            .iter()
-            .any(|(_, node, what)| *node == x && *what == ToPrograms::Room { socket: ends[0] })
-        {
-            assert!(net.event(net.now + Duration::from_secs(1)), "no room");
-        }
+        net.until_room(x, ends[0]);
     }
     assert!(held > 0, "the adapter never was full");
     net.until(net.now + Duration::from_secs(1));
@@ -652,7 +648,7 @@ fn a_permanent_connection_carries_single_cells() {
     assert_eq!((status.sent, status.unsent), ((6000, 6000 * 52), 0));
     // An SDU that is no cell of user data.
     let (socket, mut sdu) = (ends[0], cell(0).encode(Vc::new(0, 0)).to_vec());
-    sdu[3] |= 8;
+    sdu[..4].copy_from_slice(&8_u32.to_ne_bytes());
     net.give(x, Input::Write { socket, sdu });
     net.until(net.now + Duration::from_secs(1));
     let Answer::Status(status) = net.done(x, 4, Request::Status { socket }) else {

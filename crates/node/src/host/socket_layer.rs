@@ -22,7 +22,7 @@
 //! ```
 //!
 //! A socket that ends for its program is *ending* while the adapter still has PDUs of it. A socket whose call has ended
-//! keeps its cause until its session has gone, or until [`ENDED`] sockets of the host have ended after it.
+//! keeps its cause and its counts until [`ENDED`] sockets of the host have ended after it.
 //!
 //! **Data.** A program writes one PDU at a time; the next one waits until the adapter has taken it
 //! ([`SocketLayer::may_write`]), so the program's descriptor fills and `write` blocks. A PDU longer than the contract
@@ -638,31 +638,22 @@ impl SocketLayer {
         self.over(at, cause, true);
     }
 
+    /// A session has ended. Its sockets live as long as their descriptors.
     fn gone(&mut self, session: Session, now: Instant) {
-        let mut done = Vec::new();
+        let mut accepting = Vec::new();
         for (index, entry) in self.entries.iter_mut().enumerate() {
             let Some(socket) = &mut entry.socket else {
                 continue;
             };
             socket.sessions.retain(|other| *other != session);
             socket.asked.take_if(|asked| asked.session == session);
-            let at = SocketRef::of(index as u32, entry.generation);
-            match socket.state {
-                // Nobody can ask about it any more.
-                State::Ended if socket.sessions.is_empty() => done.push((at, false)),
-                // Its answer would have brought the descriptor.
-                State::Accepting if socket.sessions.is_empty() => done.push((at, true)),
-                _ => {}
+            // Its answer would have brought the descriptor.
+            if socket.state == State::Accepting && socket.sessions.is_empty() {
+                accepting.push(SocketRef::of(index as u32, entry.generation));
             }
         }
-        for (at, is_call) in done {
-            match is_call {
-                true => self.end(at, Cause::NORMAL, now),
-                false => {
-                    self.ended.retain(|other| *other != at);
-                    self.forget(at);
-                }
-            }
+        for at in accepting {
+            self.end(at, Cause::NORMAL, now);
         }
     }
 
@@ -673,7 +664,6 @@ impl SocketLayer {
         match state {
             State::Idle | State::Bound | State::Listening => {
                 self.stop_listening(at);
-                self.tell(ToPrograms::End { socket: at });
                 self.forget(at);
             }
             _ => self.end(at, Cause::NORMAL, now),
@@ -754,11 +744,7 @@ impl Machine for SocketLayer {
 aerostat_proto::atm_user!(SocketLayer {});
 
 fn hex(address: AtmAddress) -> String {
-    address
-        .0
-        .iter()
-        .map(|octet| format!("{octet:02x}"))
-        .collect()
+    format!("{address:x}")
 }
 
 /// The end of a call as an error for its program.

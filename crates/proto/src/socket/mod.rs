@@ -250,13 +250,11 @@ pub enum Errno {
     Invalid = 22,
     /// No descriptor is free.
     TooManyFiles = 24,
-    /// The message is too long.
-    MessageSize = 90,
     /// The service does not have this.
     NotSupported = 95,
     /// Another socket has this address and access point.
     AddressInUse = 98,
-    /// The address is none of this host.
+    /// This host does not have the address.
     AddressNotAvailable = 99,
     /// Signalling is out of order.
     NetworkDown = 100,

@@ -1,7 +1,8 @@
 //! Listeners, and the calls that they are offered.
 
+use super::requests::{full, no_offer};
 use super::{ACCEPT, Asked, OFFER, Socket, SocketLayer, SocketRef, State, Timed, ToPrograms, hex};
-use aerostat_proto::socket::Offer;
+use aerostat_proto::socket::{Failure, Offer};
 use aerostat_proto::{AtmRequest, Cause, ConnId, Instant};
 use aerostat_wire::{AtmAddress, Qos, Sap};
 
@@ -26,6 +27,7 @@ impl SocketLayer {
         multipoint: bool,
         now: Instant,
     ) {
+        let offer = self.next_offer;
         let listener = self.listeners.get(&(called, sap)).copied();
         let socket = listener.and_then(|at| Some((at, self.get_mut(at)?)));
         let Some((at, socket)) = socket.filter(|_| !multipoint) else {
@@ -37,11 +39,8 @@ impl SocketLayer {
             let cause = Cause::BUSY;
             return self.request(AtmRequest::Release { conn, cause });
         }
-        let offer = self.next_offer;
-        self.next_offer = self.next_offer.wrapping_add(1).max(1);
-        if let Some(socket) = self.get_mut(at) {
-            socket.offers.insert(offer, conn);
-        }
+        socket.offers.insert(offer, conn);
+        self.next_offer = offer.wrapping_add(1).max(1);
         let waiting = Waiting {
             listener: at,
             offer,
@@ -70,17 +69,15 @@ impl SocketLayer {
         Some((conn, self.offers.remove(&conn)?))
     }
 
-    /// The program accepts an offer: false if there is no such offer.
+    /// The program accepts an offer.
     pub(super) fn accept(
         &mut self,
         asked: Asked,
         listener: SocketRef,
         offer: u32,
         now: Instant,
-    ) -> Result<bool, ()> {
-        let Some((conn, waiting)) = self.take_offer(listener, offer) else {
-            return Ok(false);
-        };
+    ) -> Result<(), Failure> {
+        let (conn, waiting) = self.take_offer(listener, offer).ok_or_else(no_offer)?;
         let socket = Socket {
             state: State::Accepting,
             local: Some(waiting.called),
@@ -94,12 +91,12 @@ impl SocketLayer {
         let Some(at) = self.add(socket) else {
             let cause = Cause::RESOURCES;
             self.request(AtmRequest::Release { conn, cause });
-            return Err(());
+            return Err(full());
         };
         self.conns.insert(conn, at);
         self.deadlines.set(Timed::Socket(at), Some(now + ACCEPT));
         self.request(AtmRequest::Accept { conn });
-        Ok(true)
+        Ok(())
     }
 
     /// The program refuses an offer: false if there is no such offer.
@@ -134,18 +131,18 @@ impl SocketLayer {
         let Some(socket) = self.get_mut(at) else {
             return;
         };
-        let (sap, listens) = (socket.sap, socket.state == State::Listening);
+        let (sap, state) = (
+            socket.sap,
+            std::mem::replace(&mut socket.state, State::Idle),
+        );
+        let address = socket.local.filter(|_| state == State::Listening);
         let offers: Vec<u32> = socket.offers.keys().copied().collect();
-        let address = socket.local.filter(|_| listens);
         for offer in offers {
             self.refuse(at, offer, Cause::NO_RESPONSE);
         }
         if let Some(address) = address {
+            self.listeners.remove(&(address, sap));
             self.request(AtmRequest::Unlisten { address, sap });
-        }
-        self.listeners.retain(|_, socket| *socket != at);
-        if let Some(socket) = self.get_mut(at) {
-            socket.state = State::Idle;
         }
     }
 }

@@ -184,10 +184,7 @@ impl SocketLayer {
     }
 
     fn open(&mut self, asked: Asked) -> Result {
-        let Some(at) = self.add(Socket::new(asked.session)) else {
-            let text = format!("the host has {SOCKETS} sockets, which is its limit");
-            return Err(failure(Errno::NoMemory, "", text));
-        };
+        let at = self.add(Socket::new(asked.session)).ok_or_else(full)?;
         let Asked { session, number } = asked;
         self.tell(ToPrograms::Answer {
             session,
@@ -407,14 +404,7 @@ impl SocketLayer {
 
     fn accept_offer(&mut self, asked: Asked, at: SocketRef, offer: u32, now: Instant) -> Result {
         self.own(asked, at)?;
-        match self.accept(asked, at, offer, now) {
-            Ok(true) => Ok(None),
-            Ok(false) => Err(no_offer()),
-            Err(()) => {
-                let text = format!("the host has {SOCKETS} sockets, which is its limit");
-                Err(failure(Errno::NoMemory, "", text))
-            }
-        }
+        self.accept(asked, at, offer, now).map(|()| None)
     }
 
     fn refuse_offer(&mut self, asked: Asked, at: SocketRef, offer: u32, cause: u8) -> Result {
@@ -443,7 +433,13 @@ impl SocketLayer {
     }
 }
 
-fn no_offer() -> Failure {
+/// The table of sockets is full.
+pub(super) fn full() -> Failure {
+    let text = format!("the host has {SOCKETS} sockets, which is its limit");
+    failure(Errno::NoMemory, "", text)
+}
+
+pub(super) fn no_offer() -> Failure {
     let text = "no such offer: the caller has gone, or 5 s have passed";
     failure(Errno::BadDescriptor, "offer", text)
 }
