@@ -69,8 +69,10 @@ fn cells_keep_payload_type_priority_and_payload() {
 fn what_is_no_cell_of_user_data_is_refused() {
     let mut nic = adapter(60, TrafficParams::ubr(0));
     let good = cell(0).encode(vc(60)).to_vec();
+    // The header has the order of the machine.
     let mut oam = good.clone();
-    oam[3] |= 4 << 1;
+    let header = u32::from_ne_bytes(good[..4].try_into().unwrap());
+    oam[..4].copy_from_slice(&(header | 4 << 1).to_ne_bytes());
     for bad in [
         good[..51].to_vec(),
         [&good[..], &[0]].concat(),
