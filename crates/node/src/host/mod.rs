@@ -57,7 +57,7 @@ pub use daemons::DaemonMessage;
 pub(crate) use daemons::is;
 pub use intake::{IntakeConfig, IntakeRate};
 pub use ip::Ip;
-pub use segment::{Cable, EthernetPort, Segment, SegmentHost, WAITING};
+pub use segment::{Cable, EthernetPort, PortVlans, Segment, SegmentHost, WAITING};
 pub use service::{Serves, Service, ServiceKind, Typed};
 pub use station::{Station, StationEvent};
 pub use tables::VcUser;

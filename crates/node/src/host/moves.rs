@@ -53,9 +53,7 @@ impl Host {
         }
         if let Some(itf) = self.interface_of(slot) {
             self.tell_tlvs(itf, now);
-            if itf == 0 {
-                self.tell_proxy(now);
-            }
+            self.tell_proxy(itf, now);
         }
         if let Some(service) = &mut self.slots[slot].service {
             let refused = service.start(now).err();
@@ -252,7 +250,7 @@ impl Host {
             lec::Output::Dissociate { mac } => {
                 self.tell_mpc(mpc::Input::Dissociate { itf, mac }, now);
             }
-            lec::Output::RemoteMoved { mac } => self.station_left(Some(mac), now),
+            lec::Output::RemoteMoved { mac } => self.station_left(itf, Some(mac), now),
             lec::Output::Resolved { mac, owner } => {
                 self.answer_owner(itf, mac, owner, now);
             }
@@ -400,8 +398,8 @@ impl Host {
         self.interfaces[itf].up = false;
         self.tell_mpc(mpc::Input::LecDown { itf }, now);
         self.tell_link(itf, false, now);
-        if let Some(segment) = self.segment.as_mut().filter(|_| itf == 0) {
-            segment.forget_elan();
+        if let Some(segment) = &mut self.segment {
+            segment.forget_elan(itf);
         }
         // A client that has crashed will not answer its outstanding questions.
         let asked = self.owner_queries.keys().filter(|(at, _)| *at == itf);

@@ -14,33 +14,40 @@
 //! `lecN` as one of its ports and does the switching. This module then only learns the addresses, from the frames that
 //! the kernel sends out of that port.
 //!
-//! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; LANE v2 §2.1.3 (proxy). **Not implemented** for
-//! embedded segments: spanning tree, VLANs (a port has tags on its cable, and the bridge forwards between all ports).
+//! A bridge can have VLANs (`segment/vlans.rs`), each with the LANE client and the ELAN of an interface of its own. The
+//! host itself is in the VLAN of its first interface.
+//!
+//! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; 802.1Q VLANs; LANE v2 §2.1.3 (proxy). **Not
+//! implemented** for embedded segments: spanning tree. A kernel's bridge has no VLANs.
+
+mod port;
+mod vlans;
+
+pub use port::{Cable, EthernetPort, WAITING};
+pub use vlans::PortVlans;
 
 use super::filtering::{FilteringDatabase, Heard, Way};
 use super::ip::cause_of;
 use super::{Host, HostOutput, Part, Sample};
 use crate::inspect::host::{
-    EthernetPort as PortRow, HeardFromElan, Learned, SegmentHost as SegmentHostRow,
+    BridgeVlan, EthernetPort as PortRow, HeardFromElan, Learned, SegmentHost as SegmentHostRow,
+    interface,
 };
 use crate::inspect::{Table, counters};
 use crate::ip::apps::{AppCommand, AppId, AppResult, Offer};
-use crate::ip::books::Cause;
+use crate::ip::books::{Cause, VlanRefusal};
 use crate::ip::meter::{Meter, Path};
 use crate::ip::stack::{Stack, StackInput, StackOutput};
 use aerostat_proto::lane::lec;
 use aerostat_proto::mpoa::mpc;
-use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
+use aerostat_proto::{Instant, Machine, Refused, Trace};
 use aerostat_wire::MacAddr;
-use std::collections::VecDeque;
+use aerostat_wire::vlan::{self, Tag};
+use port::{From, Port};
+use vlans::Vlans;
 
-/// Limit of frames that wait for a cable, if nothing else is said.
-pub const WAITING: usize = 512;
-/// Octets of preamble, check sequence and gap together; of a tag of IEEE 802.1Q; and of the shortest frame without
-/// check sequence.
-const AROUND: u64 = 8 + 4 + 12;
-const TAG: u64 = 4;
-const SHORTEST: usize = 60;
+/// The interface with the IP side of the host, in the first VLAN.
+const OWN: usize = 0;
 
 /// An embedded host on the segment.
 pub struct SegmentHost {
@@ -50,6 +57,8 @@ pub struct SegmentHost {
     pub stack: Box<Stack>,
     /// The measurements on this host.
     pub meter: Meter,
+    /// The VID of its interface, if that is on a VLAN of a trunk: the host sends and takes frames with this tag only.
+    pub vid: Option<u16>,
 }
 
 /// Where the bridge has a frame from.
@@ -61,14 +70,6 @@ enum Came {
     Elan,
     /// The bridging host itself.
     Own,
-}
-
-/// The sender of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum From {
-    Bridge(Path),
-    /// A host, and the meter's sample of the packet.
-    Host(usize, Option<Sample>),
 }
 
 aerostat_proto::counters! {
@@ -89,163 +90,14 @@ aerostat_proto::counters! {
         flooded: u64,
         /// Frames from the ELAN for a station that the bridge knows to be there: the bridge forwards them to no port.
         filtered: u64,
-    }
-}
-
-/// How long frames occupy a cable. Source: IEEE 802.3 §4.4.2 (preamble, gap, shortest frame), 802.1Q (tag).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cable {
-    /// Bit/s, not 0.
-    pub rate: u64,
-    /// True if each frame on the cable has a VLAN tag of 4 octets.
-    pub tagged: bool,
-}
-
-impl Cable {
-    /// Ethernet of 10 Mb/s without tags.
-    pub const TEN: Self = Self {
-        rate: 10_000_000,
-        tagged: false,
-    };
-
-    /// Time from the first bit of the preamble of a frame to the end of the gap behind it, rounded down to a
-    /// nanosecond. `octets` are those of the frame without tag, padding and check sequence.
-    #[must_use]
-    pub fn time_of(self, octets: usize) -> Duration {
-        let tag = if self.tagged { TAG } else { 0 };
-        let octets = octets.max(SHORTEST) as u64 + tag + AROUND;
-        Duration::from_nanos(octets * 8 * 1_000_000_000 / self.rate.max(1))
-    }
-}
-
-/// One port of the bridge, with its cable.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EthernetPort {
-    /// Its name; empty for the only cable of a bridge without ports.
-    pub name: String,
-    /// Rate and tags.
-    pub cable: Cable,
-    /// True if the two directions of the cable do not share it; only with one station.
-    pub full_duplex: bool,
-    /// Limit of frames that wait for the cable, in each direction if these do not share it.
-    pub queue: usize,
-    /// The stations on it, as indices into the segment's hosts.
-    pub stations: Vec<usize>,
-}
-
-impl EthernetPort {
-    /// The only cable of a bridge without ports: `stations` stations share it.
-    #[must_use]
-    pub fn shared(cable: Cable, stations: usize) -> Self {
-        Self {
-            name: String::new(),
-            cable,
-            full_duplex: false,
-            queue: WAITING,
-            stations: (0..stations).collect(),
-        }
-    }
-}
-
-/// Frames that wait for a cable, or for one direction of it.
-#[derive(Debug, Default)]
-struct Lane {
-    free_at: Instant,
-    /// Frames with the time of their end, in order.
-    frames: VecDeque<(Instant, From, Vec<u8>)>,
-}
-
-/// What passed a port.
-#[derive(Clone, Copy, Debug, Default)]
-struct PortCounters {
-    frames_in: u64,
-    frames_out: u64,
-    octets_in: u64,
-    octets_out: u64,
-    dropped_in: u64,
-    dropped_out: u64,
-}
-
-/// A port and what is on its cable.
-#[derive(Debug)]
-struct Port {
-    config: EthernetPort,
-    /// From the bridge, or both directions; to the bridge.
-    lanes: [Lane; 2],
-    counters: PortCounters,
-}
-
-impl Port {
-    fn new(config: EthernetPort) -> Self {
-        Self {
-            config,
-            lanes: [Lane::default(), Lane::default()],
-            counters: PortCounters::default(),
-        }
-    }
-
-    /// Puts a frame on the cable; returns the frame if too many frames wait.
-    fn send(&mut self, from: From, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
-        let inward = matches!(from, From::Host(..));
-        let octets = frame.len() as u64;
-        let lane = &mut self.lanes[usize::from(inward && self.config.full_duplex)];
-        let counters = &mut self.counters;
-        let full = lane.frames.len() >= self.config.queue;
-        let (frames, all, dropped) = match inward {
-            true => (
-                &mut counters.frames_in,
-                &mut counters.octets_in,
-                &mut counters.dropped_in,
-            ),
-            false => (
-                &mut counters.frames_out,
-                &mut counters.octets_out,
-                &mut counters.dropped_out,
-            ),
-        };
-        if full {
-            *dropped += 1;
-            return Some(frame);
-        }
-        *frames += 1;
-        *all += octets;
-        let end = lane.free_at.max(now) + self.config.cable.time_of(frame.len());
-        lane.free_at = end;
-        lane.frames.push_back((end, from, frame));
-        None
-    }
-
-    /// The direction of the frame that ends next, and the end.
-    fn next(&self) -> Option<(Instant, usize)> {
-        let ends = self.lanes.iter().enumerate();
-        let ends = ends.filter_map(|(n, lane)| lane.frames.front().map(|(end, ..)| (*end, n)));
-        ends.min()
-    }
-
-    fn row(&self, addresses: usize) -> PortRow {
-        let EthernetPort {
-            name,
-            cable,
-            full_duplex,
-            stations,
-            ..
-        } = &self.config;
-        let counters = self.counters;
-        PortRow {
-            port: name.clone(),
-            rate_bps: cable.rate,
-            tag: cable.tagged,
-            full_duplex: *full_duplex,
-            stations: stations.len() as u64,
-            addresses: addresses as u64,
-            waiting: self.lanes.iter().map(|lane| lane.frames.len() as u64).sum(),
-            frames_in: counters.frames_in,
-            frames_out: counters.frames_out,
-            octets_in: counters.octets_in,
-            octets_out: counters.octets_out,
-            dropped_in: counters.dropped_in,
-            dropped_out: counters.dropped_out,
-        }
+        /// Frames with the tag of a VLAN that is not one of the port.
+        vlan_not_allowed: u64,
+        /// Frames with the tag of a VLAN at an access port.
+        vlan_tag_at_access: u64,
+        /// Frames without a tag at a trunk that has no native VLAN.
+        vlan_no_tag: u64,
+        /// Frames with a cut tag or a reserved VID.
+        vlan_bad_tag: u64,
     }
 }
 
@@ -256,7 +108,7 @@ pub struct Segment {
     ports: Vec<Port>,
     /// True if the cables and the bridge are the kernel's: then no frame passes here.
     kernel: bool,
-    learned: FilteringDatabase,
+    vlans: Vlans,
     counters: SegmentCounters,
 }
 
@@ -272,8 +124,17 @@ impl Segment {
             hosts,
             ports,
             kernel: false,
-            learned: FilteringDatabase::default(),
+            vlans: Vlans::default(),
             counters: SegmentCounters::default(),
+        }
+    }
+
+    /// Gives the bridge VLANs: entry N is that of interface N. Without any, the bridge reads no tags.
+    #[must_use]
+    pub fn with_vlans(self, vids: &[u16]) -> Self {
+        Self {
+            vlans: Vlans::new(vids),
+            ..self
         }
     }
 
@@ -324,17 +185,53 @@ impl Segment {
         full
     }
 
-    /// The Ethernet ports to which the bridge forwards a frame: that of its destination, or all but where it `came` from.
-    fn ways(&mut self, frame: &[u8], came: Came, now: Instant) -> Vec<usize> {
+    /// The VLAN of a frame that a port has received. The frame loses its tag, of which the priority is returned.
+    fn enter(&mut self, port: usize, frame: &mut Vec<u8>) -> Result<(usize, Tag), VlanRefusal> {
+        let entered = self.vlans.of_frame(&self.ports[port].config.vlans, frame);
+        let counters = &mut self.counters;
+        if let Err(refusal) = entered {
+            *match refusal {
+                VlanRefusal::NotAllowed => &mut counters.vlan_not_allowed,
+                VlanRefusal::TagAtAccess => &mut counters.vlan_tag_at_access,
+                VlanRefusal::NoTag => &mut counters.vlan_no_tag,
+                VlanRefusal::BadTag => &mut counters.vlan_bad_tag,
+            } += 1;
+        }
+        entered
+    }
+
+    /// The Ethernet ports to which the bridge forwards a frame of a VLAN: that of its destination, or all of the VLAN
+    /// but where it `came` from.
+    fn ways(&mut self, vlan: usize, frame: &[u8], came: Came, now: Instant) -> Vec<usize> {
+        let Some(own) = self.vlans.get(vlan) else {
+            return Vec::new();
+        };
         let to = address(frame, 0);
-        let way = to.map_or(Way::All, |to| self.learned.way(to, now));
+        let way = to.map_or(Way::All, |to| own.learned.way(to, now));
         let single = to.is_some_and(|to| !to.is_group());
         self.counters.flooded += u64::from(way == Way::All && single);
         self.counters.filtered += u64::from(way == Way::Elan && came == Came::Elan);
-        let all = 0..self.ports.len();
-        all.filter(|port| Came::Port(*port) != came)
+        let ports = self.ports.iter().enumerate();
+        let carries = |port: &Port| own.vid.is_none_or(|vid| port.config.vlans.carries(vid));
+        let ports = ports.filter(|(n, port)| Came::Port(*n) != came && carries(port));
+        ports
+            .map(|(n, _)| n)
             .filter(|port| way == Way::All || way == Way::Port(*port))
             .collect()
+    }
+
+    /// The frame as it leaves a port.
+    fn dressed(&self, port: usize, (vlan, tag): (usize, Tag), frame: &[u8]) -> Vec<u8> {
+        let mut frame = frame.to_vec();
+        if let Some(vid) = self.vlans.get(vlan).and_then(|vlan| vlan.vid) {
+            self.ports[port].config.vlans.dress(vid, tag, &mut frame);
+        }
+        frame
+    }
+
+    /// True if a station of a VLAN was heard on a port.
+    fn is_near(&self, vlan: usize, mac: MacAddr) -> bool {
+        (self.vlans.get(vlan)).is_some_and(|vlan| vlan.learned.is_near(mac))
     }
 
     /// The frame that ends next: its port and direction.
@@ -354,46 +251,53 @@ impl Segment {
     }
 
     /// Learns the source address of a frame that came from a port; true if the address is new on this side.
-    fn learn(&mut self, port: usize, frame: &[u8], now: Instant) -> bool {
-        let Some(source) = address(frame, 6).filter(|mac| !mac.is_group()) else {
+    fn learn(&mut self, vlan: usize, port: usize, frame: &[u8], now: Instant) -> bool {
+        let source = address(frame, 6).filter(|mac| !mac.is_group());
+        let Some((source, vlan)) = source.zip(self.vlans.get_mut(vlan)) else {
             return false;
         };
-        let heard = self.learned.hear_port(source, port, now);
+        let heard = vlan.learned.hear_port(source, port, now);
         self.counters.not_learned += u64::from(heard == Heard::Full);
         heard == Heard::New
     }
 
     /// Learns the source address of a frame that came from the ELAN.
-    fn learn_from_elan(&mut self, frame: &[u8], now: Instant) {
-        if let Some(source) = address(frame, 6).filter(|mac| !mac.is_group()) {
-            let heard = self.learned.hear_elan(source, now);
+    fn learn_from_elan(&mut self, vlan: usize, frame: &[u8], now: Instant) {
+        let source = address(frame, 6).filter(|mac| !mac.is_group());
+        if let Some((source, vlan)) = source.zip(self.vlans.get_mut(vlan)) {
+            let heard = vlan.learned.hear_elan(source, now);
             self.counters.elan_not_learned += u64::from(heard == Heard::Full);
         }
     }
 
-    /// Forgets what the bridge has learned from the ELAN, which the LANE client has left.
-    pub(super) fn forget_elan(&mut self) {
-        self.learned.forget_elan();
+    /// Forgets what the bridge has learned from the ELAN of a VLAN, which the LANE client has left.
+    pub(super) fn forget_elan(&mut self, vlan: usize) {
+        if let Some(vlan) = self.vlans.get_mut(vlan) {
+            vlan.learned.forget_elan();
+        }
     }
 
     /// True if the destination of a frame on the segment is the bridging host (`own`) or another station here.
-    fn stays(&self, frame: &[u8], own: MacAddr) -> bool {
+    fn stays(&self, vlan: usize, frame: &[u8], own: MacAddr) -> bool {
         address(frame, 0).is_some_and(|to| {
             let mut here = self.hosts.iter();
             to == own
-                || self.learned.is_near(to)
+                || self.is_near(vlan, to)
                 || here.any(|host| MacAddr(host.stack.config().mac) == to)
         })
     }
 
     /// Forgets an address; true if the address was on this side until now.
-    fn forget(&mut self, mac: Option<MacAddr>) -> bool {
-        mac.is_some_and(|mac| self.learned.forget(mac))
+    fn forget(&mut self, vlan: usize, mac: Option<MacAddr>) -> bool {
+        let vlan = self.vlans.get_mut(vlan);
+        mac.zip(vlan)
+            .is_some_and(|(mac, vlan)| vlan.learned.forget(mac))
     }
 
     fn next(&self) -> Option<Instant> {
         let frame = self.due().map(|(end, ..)| end);
-        let aged = self.learned.deadline();
+        let vlans = self.vlans.iter();
+        let aged = vlans.filter_map(|(_, vlan)| vlan.learned.deadline()).min();
         let hosts = self.hosts.iter();
         let hosts = hosts.filter_map(|host| host.stack.poll_timeout()).min();
         [frame, aged, hosts].into_iter().flatten().min()
@@ -409,29 +313,63 @@ impl Segment {
                 ip: config.address,
             }
         });
-        let learned = self.learned.near().map(|(mac, heard, port)| Learned {
-            mac,
-            heard_s: now.since(heard).as_secs(),
-            port: self.ports[port].config.name.clone(),
+        let learned = self.vlans.iter().flat_map(|(_, vlan)| {
+            let near = vlan.learned.near();
+            near.map(|(mac, heard, port)| Learned {
+                mac,
+                heard_s: now.since(heard).as_secs(),
+                port: self.ports[port].config.name.clone(),
+                vlan: vlan.vid,
+            })
         });
-        let far = self.learned.far(now).map(|(mac, heard)| HeardFromElan {
-            mac,
-            heard_s: now.since(heard).as_secs(),
+        let far = self.vlans.iter().flat_map(|(_, vlan)| {
+            let far = vlan.learned.far(now);
+            far.map(|(mac, heard)| HeardFromElan {
+                mac,
+                heard_s: now.since(heard).as_secs(),
+                vlan: vlan.vid,
+            })
         });
         let ports = self.ports.iter().enumerate();
         let ports = ports.filter(|(_, port)| !port.config.name.is_empty());
         let ports: Vec<PortRow> = ports
             .map(|(n, port)| {
-                let near = self.learned.near().filter(|(.., at)| *at == n);
-                port.row(near.count())
+                let near = self.vlans.iter().flat_map(|(_, vlan)| vlan.learned.near());
+                port.row(near.filter(|(.., at)| *at == n).count())
             })
+            .collect();
+        let vlans: Vec<BridgeVlan> = self
+            .vlans
+            .iter()
+            .filter_map(|(n, vlan)| self.vlan_row(n, vlan, now))
             .collect();
         let mut tables = vec![Table::of(hosts), Table::of(learned), Table::of(far)];
         if !ports.is_empty() {
             tables.push(Table::of(ports));
         }
+        if !vlans.is_empty() {
+            tables.push(Table::of(vlans));
+        }
         tables.push(Table::counters(&counters::SEGMENT, self.counters.rows()));
         tables
+    }
+
+    fn vlan_row(&self, number: usize, vlan: &vlans::Vlan, now: Instant) -> Option<BridgeVlan> {
+        let vid = vlan.vid?;
+        let ports = |wanted: &dyn Fn(&PortVlans) -> bool| {
+            let ports = self.ports.iter().map(|port| &port.config);
+            let ports = ports.filter(|port| wanted(&port.vlans));
+            let names: Vec<&str> = ports.map(|port| port.name.as_str()).collect();
+            names.join(" ")
+        };
+        Some(BridgeVlan {
+            vlan: vid,
+            interface: interface(number),
+            untagged: ports(&|vlans| vlans.untagged == Some(vid)),
+            tagged: ports(&|vlans| vlans.tagged.contains(&vid)),
+            addresses: vlan.learned.near().count() as u64,
+            elan_addresses: vlan.learned.far(now).count() as u64,
+        })
     }
 }
 
@@ -450,7 +388,8 @@ enum Moved {
 }
 
 impl Host {
-    /// Attaches an Ethernet segment to the first interface, whose LANE client must be a proxy.
+    /// Attaches an Ethernet segment to the first interface, or to one interface for each of its VLANs. Their LANE clients
+    /// must be proxies.
     pub fn bridge_to(&mut self, segment: Segment) {
         self.segment = Some(segment);
     }
@@ -484,8 +423,10 @@ impl Host {
                 host.stack.handle_timeout(now);
             }
         }
-        if segment.learned.age(now) {
-            self.tell_proxy(now);
+        let vlans = segment.vlans.iter_mut();
+        let aged = vlans.filter_map(|(n, vlan)| vlan.learned.age(now).then_some(n));
+        for itf in aged.collect::<Vec<_>>() {
+            self.tell_proxy(itf, now);
         }
         self.touch(Part::Segment);
     }
@@ -516,6 +457,11 @@ impl Host {
                 Some((n, Moved::Frame(frame))) => {
                     let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
                     let port = segment.port_of(n);
+                    let mut frame = frame;
+                    if let Some(vid) = segment.hosts[n].vid {
+                        let tag = Tag::default();
+                        Tag { vid, ..tag }.insert(&mut frame);
+                    }
                     let full = segment.send(port, From::Host(n, sample), frame, now);
                     // The packet leaves its host, and is lost on the way.
                     let sample = sample.filter(|_| full.is_some());
@@ -549,32 +495,54 @@ impl Host {
         }
     }
 
-    /// A frame has passed the cable of a port: all stations there but the sender receive it.
+    /// A frame has passed the cable of a port: all stations there but the sender receive it, and the bridge does if the
+    /// frame came from a station.
     fn hear(&mut self, port: usize, from: From, frame: Vec<u8>, now: Instant) {
         let Some(segment) = &mut self.segment else {
             return;
         };
-        let from = match from {
-            // The frame stays on the segment, so its path is known. The sample of its sender must come before that of
-            // the receiver.
-            From::Host(sender, Some(sample))
-                if self
-                    .interfaces
-                    .first()
-                    .is_some_and(|itf| segment.stays(&frame, itf.mac)) =>
-            {
-                let sample = Sample {
-                    path: Path::Lane,
-                    ..sample
-                };
-                self.out.push_back(HostOutput::Sample(sample));
-                From::Host(sender, None)
-            }
-            from => from,
+        let From::Host(sender, sample) = from else {
+            return self.hear_at_stations(port, from, &frame, now);
         };
+        let mut bare = frame.clone();
+        let entered = segment.enter(port, &mut bare);
+        let own = entered.ok().and_then(|(vlan, _)| self.interfaces.get(vlan));
+        let stays = match (&entered, own) {
+            (Ok((vlan, _)), Some(own)) => segment.stays(*vlan, &bare, own.mac),
+            _ => false,
+        };
+        // The path of a frame that stays on the segment, or that is lost here, is known. The sample of its sender must
+        // come before that of the receiver.
+        let known = sample.filter(|_| stays || entered.is_err());
+        self.out.extend(known.map(|sample| {
+            let path = Path::Lane;
+            HostOutput::Sample(Sample { path, ..sample })
+        }));
+        let sample = sample.filter(|_| known.is_none());
+        self.hear_at_stations(port, From::Host(sender, None), &frame, now);
+        match entered {
+            Ok(vlan) => self.hear_at_bridge((port, vlan), sample, bare, now),
+            // On a cable that several share, the frame may have reached its station, and then the books do not count the
+            // packet as lost.
+            Err(refusal) => self.lost(Cause::Vlan(refusal), &frame[..]),
+        }
+    }
+
+    /// The stations on the cable of a port receive a frame.
+    fn hear_at_stations(&mut self, port: usize, from: From, frame: &[u8], now: Instant) {
+        let Some(segment) = &mut self.segment else {
+            return;
+        };
+        let tags = segment.vlans.iter().any(|(_, vlan)| vlan.vid.is_some());
         let stations = &segment.ports[port].config.stations;
         for (n, host) in segment.hosts.iter_mut().enumerate() {
             if matches!(from, From::Host(sender, _) if sender == n) || !stations.contains(&n) {
+                continue;
+            }
+            let mut frame = frame.to_vec();
+            // A station without VLANs takes frames without a tag, and those with a priority tag.
+            if tags && vlan::remove(&mut frame).is_ok_and(|tag| tag.and_then(Tag::vlan) != host.vid)
+            {
                 continue;
             }
             let to = address(&frame, 0);
@@ -594,58 +562,74 @@ impl Host {
                 self.out.push_back(HostOutput::Trace(trace));
             }
         }
-        if let From::Host(_, sample) = from {
-            let new = segment.learn(port, &frame, now);
-            if new {
-                self.station_came(&frame, now);
-            }
-            let own = self.interfaces.first().map(|interface| interface.mac);
-            if address(&frame, 0) != own {
-                self.forward_to_ports(Came::Port(port), Path::Lane, &frame, now);
-            }
-            self.bridge_out(frame, sample, now);
-        }
     }
 
-    /// Forwards a frame to the ports where its destination may be, but not back to where it `came` from. A
+    /// The bridge receives a frame, without its tag, from a port: the frame teaches, and is forwarded within its VLAN.
+    fn hear_at_bridge(
+        &mut self,
+        (port, (vlan, tag)): (usize, (usize, Tag)),
+        sample: Option<Sample>,
+        frame: Vec<u8>,
+        now: Instant,
+    ) {
+        let segment = self.segment.as_mut();
+        if segment.is_some_and(|segment| segment.learn(vlan, port, &frame, now)) {
+            self.station_came(vlan, &frame, now);
+        }
+        let own = self.interfaces.get(vlan).map(|interface| interface.mac);
+        if address(&frame, 0) != own {
+            self.forward_to_ports((vlan, tag), Came::Port(port), Path::Lane, &frame, now);
+        }
+        self.bridge_out(vlan, frame, sample, now);
+    }
+
+    /// Forwards a frame of a VLAN to the ports where its destination may be, but not back to where it `came` from. A
     /// frame for which a port has no room is lost there.
-    fn forward_to_ports(&mut self, came: Came, path: Path, frame: &[u8], now: Instant) {
+    fn forward_to_ports(
+        &mut self,
+        vlan: (usize, Tag),
+        came: Came,
+        path: Path,
+        frame: &[u8],
+        now: Instant,
+    ) {
         let Some(segment) = &mut self.segment else {
             return;
         };
-        let mut full = Vec::new();
-        for port in segment.ways(frame, came, now) {
-            let from = From::Bridge(path);
-            full.extend(segment.send(port, from, frame.to_vec(), now));
+        let mut full = 0;
+        for port in segment.ways(vlan.0, frame, came, now) {
+            let dressed = segment.dressed(port, vlan, frame);
+            let lost = segment.send(port, From::Bridge(path), dressed, now);
+            full += usize::from(lost.is_some());
         }
         let place = segment.place();
         // If a copy passes another port, the books do not count the packet as lost.
-        for frame in full {
-            self.lost(place, &frame[..]);
+        for _ in 0..full {
+            self.lost(place, frame);
         }
         self.touch(Part::Segment);
     }
 
     /// Handles a frame from the segment at the bridge: for the host itself, for the ELAN, or for neither.
-    fn bridge_out(&mut self, frame: Vec<u8>, sample: Option<Sample>, now: Instant) {
-        let (Some(to), Some(own)) = (address(&frame, 0), self.interfaces.first().map(|i| i.mac))
-        else {
+    fn bridge_out(&mut self, itf: usize, frame: Vec<u8>, sample: Option<Sample>, now: Instant) {
+        let own = self.interfaces.get(itf).map(|interface| interface.mac);
+        let Some((to, own)) = address(&frame, 0).zip(own) else {
             return;
         };
-        let near = (self.segment.as_ref()).is_some_and(|segment| segment.learned.is_near(to));
-        if to == own || to.is_group() {
+        let near = (self.segment.as_ref()).is_some_and(|segment| segment.is_near(itf, to));
+        if itf == OWN && (to == own || to.is_group()) {
             let copy = frame.clone();
             if let Some(sample) = self.meter.received(&copy, Path::Lane, now) {
                 Self::arrived(&mut self.out, sample, &copy, self.ip.stack());
             }
-            self.pass_up(0, copy, now);
+            self.pass_up(OWN, copy, now);
             self.touch(Part::Ip);
         }
         let before = self.out.len();
         let path = if to == own || near {
             Path::Lane
         } else {
-            self.transmit(0, frame, now)
+            self.transmit(itf, frame, now)
         };
         self.tell_sent(before, sample, path);
     }
@@ -657,8 +641,9 @@ impl Host {
             return self.send_bridged(frame, now);
         }
         if let (Some(segment), Some(to)) = (&mut self.segment, to) {
-            let near = segment.learned.is_near(to);
-            self.forward_to_ports(Came::Own, Path::Lane, &frame, now);
+            let near = segment.is_near(OWN, to);
+            let vlan = (OWN, Tag::default());
+            self.forward_to_ports(vlan, Came::Own, Path::Lane, &frame, now);
             if near {
                 if let Some(sample) = self.meter.sent(&frame, Path::Lane, now) {
                     self.out.push_back(HostOutput::Sample(sample));
@@ -666,13 +651,13 @@ impl Host {
                 return;
             }
         }
-        self.transmit(0, frame, now);
+        self.transmit(OWN, frame, now);
     }
 
     /// Handles a frame from the port that a kernel's bridge has on the ELAN: of the kernel itself, or of a station.
     fn send_bridged(&mut self, frame: Vec<u8>, now: Instant) {
         self.learn_bridged(&frame, (1, frame.len()), now);
-        self.transmit(0, frame, now);
+        self.transmit(OWN, frame, now);
     }
 
     /// Learns from frames that the kernel's bridge sends to the ELAN; they have the addresses of `frame`.
@@ -687,39 +672,39 @@ impl Host {
         if let Some(segment) = self.segment.as_mut().filter(|_| source != own) {
             segment.counters.frames += u64::from(frames);
             segment.counters.octets += octets as u64;
-            if segment.learn(0, frame, now) {
-                self.station_came(frame, now);
+            if segment.learn(OWN, 0, frame, now) {
+                self.station_came(OWN, frame, now);
             }
         }
         // The kernel's bridge would not send the frame here if it still knew the destination on another port.
-        self.station_left(to, now);
+        self.station_left(OWN, to, now);
     }
 
     /// The source of a frame from the ELAN is not on the segment any more. The bridge learns where it is; a kernel's
     /// bridge does so itself.
-    pub(super) fn source_left(&mut self, frame: &[u8], now: Instant) {
-        self.station_left(address(frame, 6), now);
+    pub(super) fn source_left(&mut self, itf: usize, frame: &[u8], now: Instant) {
+        self.station_left(itf, address(frame, 6), now);
         if let Some(segment) = self.segment.as_mut().filter(|segment| !segment.kernel) {
-            segment.learn_from_elan(frame, now);
+            segment.learn_from_elan(itf, frame, now);
         }
     }
 
-    fn station_came(&mut self, frame: &[u8], now: Instant) {
+    fn station_came(&mut self, itf: usize, frame: &[u8], now: Instant) {
         if let Some(mac) = address(frame, 6) {
             let text = format!("{mac} is on the segment");
             self.trace(Trace::detail("bridge.learned", text).with("mac", mac));
         }
-        self.tell_proxy(now);
+        self.tell_proxy(itf, now);
     }
 
     /// Records that an address is not on the segment any more, if it was before.
-    pub(super) fn station_left(&mut self, mac: Option<MacAddr>, now: Instant) {
-        let left = self.segment.as_mut().is_some_and(|s| s.forget(mac));
+    pub(super) fn station_left(&mut self, itf: usize, mac: Option<MacAddr>, now: Instant) {
+        let left = self.segment.as_mut().is_some_and(|s| s.forget(itf, mac));
         if let Some(mac) = mac.filter(|_| left) {
             let text = format!("{mac} is not on the segment any more");
             self.trace(Trace::detail("bridge.left", text).with("mac", mac));
-            self.tell_mpc(mpc::Input::StationLeft { itf: 0, mac }, now);
-            self.tell_proxy(now);
+            self.tell_mpc(mpc::Input::StationLeft { itf, mac }, now);
+            self.tell_proxy(itf, now);
         }
     }
 
@@ -727,23 +712,32 @@ impl Host {
     pub(super) fn bridge_in(&mut self, itf: usize, frame: &[u8], path: Path, now: Instant) -> bool {
         let own = self.interfaces.get(itf).map(|interface| interface.mac);
         let to = address(frame, 0);
-        if itf == 0 && path == Path::Lane {
-            self.source_left(frame, now);
-        }
-        let (0, Some(segment)) = (itf, &self.segment) else {
+        let Some(segment) = self.segment.as_ref() else {
             return true;
         };
-        if to == own || segment.kernel {
+        let kernel = segment.kernel;
+        if segment.vlans.get(itf).is_none() {
             return true;
         }
-        self.forward_to_ports(Came::Elan, path, frame, now);
-        to.is_some_and(|to| to.is_group())
+        if path == Path::Lane {
+            self.source_left(itf, frame, now);
+        }
+        if kernel || to == own {
+            return itf == OWN;
+        }
+        let vlan = (itf, Tag::default());
+        self.forward_to_ports(vlan, Came::Elan, path, frame, now);
+        itf == OWN && to.is_some_and(|to| to.is_group())
     }
 
-    /// Tells the LANE client the addresses of the segment, for which it is a proxy.
-    pub(super) fn tell_proxy(&mut self, now: Instant) {
-        if let (Some(segment), Some(lec)) = (&self.segment, self.lec_of(0)) {
-            let all: Vec<MacAddr> = segment.learned.near().map(|(mac, ..)| mac).collect();
+    /// Tells the LANE client of an interface the addresses of the segment, for which it is a proxy.
+    pub(super) fn tell_proxy(&mut self, itf: usize, now: Instant) {
+        let vlan = self
+            .segment
+            .as_ref()
+            .and_then(|segment| segment.vlans.get(itf));
+        if let (Some(vlan), Some(lec)) = (vlan, self.lec_of(itf)) {
+            let all: Vec<MacAddr> = vlan.learned.near().map(|(mac, ..)| mac).collect();
             self.tell(lec, lec::Input::SetRemote(all), now);
         }
     }

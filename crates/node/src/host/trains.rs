@@ -225,7 +225,7 @@ impl Host {
         self.touch(Part::Slot(slot));
         self.count_received(itf, path, several.count);
         if itf == 0 && path == Path::Lane {
-            self.source_left(&ethernet, now);
+            self.source_left(itf, &ethernet, now);
         }
         Some((itf, ethernet))
     }

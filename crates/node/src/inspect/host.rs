@@ -267,6 +267,8 @@ crate::rows! {
         pub heard_s: u64,
         /// Its Ethernet port; empty if the bridge has no `ports:`.
         pub port: String,
+        /// VID of its VLAN; `None` without `vlans:`.
+        pub vlan: Option<u16>,
     }
 
     /// One row for each MAC address that the bridge has heard from its ELAN in the last 300 s. A bridge of a kernel
@@ -276,6 +278,24 @@ crate::rows! {
         pub mac: MacAddr,
         /// Seconds since it was heard.
         pub heard_s: u64,
+        /// VID of the VLAN of this ELAN; `None` without `vlans:`.
+        pub vlan: Option<u16>,
+    }
+
+    /// One row for each VLAN of a bridging host with `vlans:`.
+    pub struct BridgeVlan: "bridge.vlans" {
+        /// VID, 1 to 4094.
+        pub vlan: u16,
+        /// The interface whose LANE client is in the ELAN of this VLAN.
+        pub interface: String,
+        /// Names of the ports where its frames have no tag.
+        pub untagged: String,
+        /// Names of the ports where its frames have a tag.
+        pub tagged: String,
+        /// MAC addresses that the bridge has learned on these ports.
+        pub addresses: u64,
+        /// MAC addresses that it has heard from the ELAN in the last 300 s.
+        pub elan_addresses: u64,
     }
 }
 

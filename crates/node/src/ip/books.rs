@@ -11,6 +11,7 @@ use super::source_ports::SourcePorts;
 use crate::atm::{DropReason, Mark, SocketId};
 use aerostat_proto::discard::Discard;
 use aerostat_wire::llc::LlcSnap;
+use aerostat_wire::vlan::TAG_LEN;
 use core::fmt;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -61,6 +62,8 @@ pub enum Cause {
     Intake,
     /// The queue of an Ethernet port of a bridging host was full.
     EthernetPort,
+    /// An Ethernet port did not take the frame, because of its VLAN.
+    Vlan(VlanRefusal),
     /// No program of the receiving host listens at the port.
     Receiver,
 }
@@ -92,8 +95,35 @@ impl fmt::Display for Cause {
             Self::Cpu => "CPU queue full",
             Self::Intake => "receive buffer full",
             Self::EthernetPort => "Ethernet port full",
+            Self::Vlan(refusal) => refusal.text(),
             Self::Receiver => "nobody listens",
         })
+    }
+}
+
+/// Why an Ethernet port of a bridge with VLANs did not take a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VlanRefusal {
+    /// The VLAN of the tag is not one of the port.
+    NotAllowed,
+    /// An access port takes no frame with the tag of a VLAN.
+    TagAtAccess,
+    /// A trunk without a native VLAN takes no frame without a tag.
+    NoTag,
+    /// The tag is cut, or its VID is reserved.
+    BadTag,
+}
+
+impl VlanRefusal {
+    /// As a cause of loss.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::NotAllowed => "VLAN not allowed at the port",
+            Self::TagAtAccess => "VLAN tag at an access port",
+            Self::NoTag => "no VLAN tag at a trunk",
+            Self::BadTag => "bad VLAN tag",
+        }
     }
 }
 
@@ -271,6 +301,8 @@ fn packet_in_lane(data: &[u8]) -> Option<&[u8]> {
 fn packet_in_frame(frame: &[u8]) -> Option<&[u8]> {
     match frame.get(12..ETHERNET)? {
         [8, 0] => frame.get(ETHERNET..),
+        // What is behind the tag of a VLAN stands there as behind the addresses.
+        [0x81, 0] => frame.get(TAG_LEN..).and_then(packet_in_frame),
         _ => match LlcSnap::decode(frame.get(ETHERNET..SNAP)?) {
             Ok((LlcSnap::Ipv4, _)) => frame.get(SNAP..),
             _ => None,

@@ -4,6 +4,7 @@ use super::*;
 use crate::host::filtering::AGEING;
 use crate::host::{HostInput, Ip};
 use crate::signalling::{Config, Signalling};
+use aerostat_proto::Duration;
 use aerostat_proto::lane::{Lec, LecConfig};
 use aerostat_proto::uni::Version;
 use aerostat_wire::AtmAddress;
@@ -37,20 +38,33 @@ fn mac(number: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, number])
 }
 
-/// A bridging host with three ports, and a client that is not a member of its ELAN: what would go there is counted.
-fn bridge() -> Host {
+/// A bridging host with ports, and clients that are no members of their ELANs: what would go there is counted. With
+/// VLANs, each has a client.
+fn bridge_of(ports: &[(&str, PortVlans)], vids: &[u16]) -> Host {
     let signalling = Signalling::new(Config::new(Version::Uni31));
     let mut host = Host::new("edge", signalling, Ip::Kernel);
-    let elan = ElanName::new("e").expect("short");
-    let config = LecConfig::new(elan, AtmAddress::LECS, mac(0xee));
-    host.add_lec(mac(0xee), move |_| Lec::new(config.clone()));
-    let ports = ["e1", "e2", "e3"].map(|name| EthernetPort {
-        name: name.into(),
+    for number in 0..vids.len().max(1) as u8 {
+        let elan = ElanName::new("e").expect("short");
+        let own = mac(0xee - number);
+        let config = LecConfig::new(elan, AtmAddress::LECS, own);
+        host.add_lec(own, move |_| Lec::new(config.clone()));
+    }
+    let ports = ports.iter().map(|(name, vlans)| EthernetPort {
+        name: (*name).into(),
+        vlans: vlans.clone(),
         ..EthernetPort::shared(Cable::TEN, 0)
     });
-    host.bridge_to(Segment::new(ports.into(), Vec::new()));
+    let segment = Segment::new(ports.collect(), Vec::new());
+    host.bridge_to(segment.with_vlans(vids));
     host.handle_input(HostInput::Start, NOW);
     host
+}
+
+fn bridge() -> Host {
+    bridge_of(
+        &["e1", "e2", "e3"].map(|name| (name, PortVlans::default())),
+        &[],
+    )
 }
 
 fn frame(to: MacAddr, from: MacAddr) -> Vec<u8> {
@@ -64,7 +78,8 @@ fn heard(host: &mut Host, act: impl FnOnce(&mut Host)) -> (Vec<usize>, u64) {
         let out: Vec<u64> = (segment.ports.iter())
             .map(|port| port.counters.frames_out)
             .collect();
-        (out, host.interfaces[0].counters.down)
+        let down = host.interfaces.iter().map(|itf| itf.counters.down);
+        (out, down.sum::<u64>())
     };
     let before = count(host);
     act(host);
@@ -84,7 +99,11 @@ fn from_port(host: &mut Host, port: usize, frame: Vec<u8>, now: Instant) -> (Vec
 }
 
 fn from_elan(host: &mut Host, frame: Vec<u8>, path: Path, now: Instant) -> Vec<usize> {
-    heard(host, |host| host.deliver(0, frame, path, now)).0
+    from_vlan(host, 0, frame, path, now)
+}
+
+fn from_vlan(host: &mut Host, itf: usize, frame: Vec<u8>, path: Path, now: Instant) -> Vec<usize> {
+    heard(host, |host| host.deliver(itf, frame, path, now)).0
 }
 
 fn counter(host: &Host, name: &str) -> u64 {
@@ -155,7 +174,7 @@ fn a_station_is_where_it_was_heard_last() {
     from_elan(&mut host, hello(), Path::Shortcut, NOW);
     assert_eq!(from_port(&mut host, 1, to(other), NOW), (vec![0], 0));
     // Another proxy claims the station, which has not sent yet: it may be anywhere.
-    host.station_left(Some(station), NOW);
+    host.station_left(0, Some(station), NOW);
     assert_eq!(from_port(&mut host, 1, to(other), NOW), (vec![0, 2], 1));
 }
 
@@ -183,4 +202,186 @@ fn what_the_bridge_heard_from_its_elan_ends_with_age_and_membership() {
         from_port(&mut host, 0, frame(far, near), later),
         (vec![1, 2], 1)
     );
+}
+
+const ACCESS: fn(u16) -> PortVlans = |vid| PortVlans {
+    untagged: Some(vid),
+    tagged: vec![],
+};
+
+/// Two access ports, a trunk, a trunk with a native VLAN, and another port of the first VLAN.
+fn bridge_with_vlans() -> Host {
+    let trunk = PortVlans {
+        untagged: None,
+        tagged: vec![10, 20],
+    };
+    let native = PortVlans {
+        untagged: Some(10),
+        tagged: vec![20],
+    };
+    let ports = [
+        ("a10", ACCESS(10)),
+        ("a20", ACCESS(20)),
+        ("trunk", trunk),
+        ("native", native),
+        ("b10", ACCESS(10)),
+    ];
+    bridge_of(&ports, &[10, 20])
+}
+
+fn tagged(vid: u16, frame: Vec<u8>) -> Vec<u8> {
+    let mut frame = frame;
+    let (pcp, dei) = (3, false);
+    Tag { pcp, dei, vid }.insert(&mut frame);
+    frame
+}
+
+/// The newest frame on the cable of a port.
+fn newest(host: &Host, port: usize) -> &[u8] {
+    let port = &host.segment.as_ref().expect("a bridge").ports[port];
+    let (.., frame) = port.lanes[0].frames.back().expect("a frame");
+    frame
+}
+
+#[test]
+fn a_frame_stays_in_its_vlan_and_has_the_tag_of_each_port() {
+    let (mut host, a, b) = (bridge_with_vlans(), mac(1), mac(2));
+    let all = || frame(MacAddr::BROADCAST, a);
+    // From an access port of VLAN 10: the trunk gets a tag, the native VLAN and the other access port none.
+    assert_eq!(from_port(&mut host, 0, all(), NOW), (vec![2, 3, 4], 1));
+    let vlan = |vid, frame: Vec<u8>| {
+        let mut frame = frame;
+        let (pcp, dei) = (0, false);
+        Tag { pcp, dei, vid }.insert(&mut frame);
+        frame
+    };
+    assert_eq!(newest(&host, 2), vlan(10, all()));
+    assert_eq!(
+        (newest(&host, 3), newest(&host, 4)),
+        (&all()[..], &all()[..])
+    );
+    // From the trunk into VLAN 20, with a priority that lasts to the other ports.
+    let from_trunk = tagged(20, frame(MacAddr::BROADCAST, b));
+    assert_eq!(
+        from_port(&mut host, 2, from_trunk.clone(), NOW),
+        (vec![1, 3], 1)
+    );
+    assert_eq!(newest(&host, 1), frame(MacAddr::BROADCAST, b));
+    assert_eq!(newest(&host, 3), from_trunk);
+    // From the ELANs, whose frames have no tag.
+    let far = mac(9);
+    assert_eq!(from_vlan(&mut host, 0, frame(a, far), Path::Lane, NOW), [0]);
+    assert_eq!(from_vlan(&mut host, 1, frame(b, far), Path::Lane, NOW), [2]);
+    assert_eq!(newest(&host, 2), vlan(20, frame(b, far)));
+    let group = frame(MacAddr::BROADCAST, far);
+    assert_eq!(
+        from_vlan(&mut host, 1, group.clone(), Path::Lane, NOW),
+        [1, 2, 3]
+    );
+    // A frame for the MAC address of a client that has no IP side goes nowhere.
+    assert_eq!(
+        from_vlan(&mut host, 1, frame(mac(0xed), far), Path::Lane, NOW),
+        []
+    );
+    // The host itself is in the first VLAN.
+    let own = heard(&mut host, |host| host.send_own(0, all(), NOW));
+    assert_eq!(own, (vec![0, 2, 3, 4], 1));
+    assert_eq!(host.out.iter().filter(to_kernel).count(), 1);
+}
+
+/// A frame for the kernel's own interface: the first broadcast is the only frame for the host in the first VLAN.
+fn to_kernel(output: &&HostOutput) -> bool {
+    matches!(output, HostOutput::Frame { .. })
+}
+
+#[test]
+fn each_vlan_has_a_table_and_a_limit_of_its_own() {
+    let (mut host, a) = (bridge_with_vlans(), mac(1));
+    // The same address in both VLANs, at two ports.
+    from_port(&mut host, 0, frame(mac(8), a), NOW);
+    from_port(&mut host, 1, frame(mac(8), a), NOW);
+    assert_eq!(from_port(&mut host, 4, frame(a, mac(7)), NOW), (vec![0], 0));
+    assert_eq!(
+        from_port(&mut host, 2, tagged(20, frame(a, mac(6))), NOW),
+        (vec![1], 0)
+    );
+    // It leaves one of them.
+    host.station_left(1, Some(a), NOW);
+    assert_eq!(from_port(&mut host, 4, frame(a, mac(7)), NOW), (vec![0], 0));
+    assert_eq!(
+        from_port(&mut host, 2, tagged(20, frame(a, mac(6))), NOW),
+        (vec![1, 3], 1)
+    );
+    // The client of VLAN 20 leaves its ELAN: what the other has heard stays.
+    let far = mac(9);
+    for itf in 0..2 {
+        from_vlan(&mut host, itf, frame(a, far), Path::Lane, NOW);
+    }
+    host.interface_down(1, NOW);
+    assert_eq!(from_port(&mut host, 0, frame(far, a), NOW), (vec![], 1));
+    assert_eq!(from_port(&mut host, 1, frame(far, a), NOW), (vec![2, 3], 1));
+    // A flood of addresses in VLAN 20 fills only its table.
+    for number in 0..2000_u16 {
+        let [high, low] = number.to_be_bytes();
+        let source = MacAddr([2, 1, 0, 0, high, low]);
+        from_port(&mut host, 1, frame(a, source), NOW);
+    }
+    assert!(counter(&host, "not_learned") >= 2000 - 1024);
+    let before = counter(&host, "not_learned");
+    from_port(&mut host, 4, frame(a, mac(5)), NOW);
+    assert_eq!(counter(&host, "not_learned"), before);
+    assert_eq!(from_port(&mut host, 0, frame(mac(5), a), NOW), (vec![4], 0));
+}
+
+#[test]
+fn what_a_port_refuses_is_lost_there_and_counted_by_its_reason() {
+    let mut host = bridge_with_vlans();
+    host.keep_books();
+    let good = || frame(MacAddr::BROADCAST, mac(1));
+    for (port, octets, name, refusal) in [
+        (
+            0,
+            tagged(10, good()),
+            "vlan_tag_at_access",
+            VlanRefusal::TagAtAccess,
+        ),
+        (
+            2,
+            tagged(30, good()),
+            "vlan_not_allowed",
+            VlanRefusal::NotAllowed,
+        ),
+        (2, good(), "vlan_no_tag", VlanRefusal::NoTag),
+        (3, tagged(4095, good()), "vlan_bad_tag", VlanRefusal::BadTag),
+    ] {
+        let before = counter(&host, name);
+        host.out.clear();
+        assert_eq!(from_port(&mut host, port, octets, NOW), (vec![], 0));
+        assert_eq!(counter(&host, name), before + 1);
+        let lost = host
+            .out
+            .iter()
+            .any(|out| matches!(out, HostOutput::Lost(Cause::Vlan(why), _) if *why == refusal));
+        assert!(lost, "{name}");
+        // It has taught nothing.
+        let segment = host.segment.as_ref().expect("a bridge");
+        assert!((0..2).all(|vlan| !segment.is_near(vlan, mac(1))));
+    }
+    // A priority tag is no tag of a VLAN.
+    assert_eq!(
+        from_port(&mut host, 0, tagged(0, good()), NOW),
+        (vec![2, 3, 4], 1)
+    );
+}
+
+/// A tag takes its time on the cable of each port where the frame has it.
+#[test]
+fn a_tag_takes_four_octets_of_time() {
+    let mut host = bridge_with_vlans();
+    from_port(&mut host, 0, frame(MacAddr::BROADCAST, mac(1)), NOW);
+    let segment = host.segment.as_ref().expect("a bridge");
+    let ends = [2, 3].map(|port: usize| segment.ports[port].next().expect("a frame").0);
+    // The shortest frame: 84 octets with preamble, check sequence and gap, at 10 Mb/s.
+    let times = ends.map(|end| end.since(NOW).as_nanos());
+    assert_eq!(times, [88 * 800, 84 * 800]);
 }
