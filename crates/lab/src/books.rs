@@ -1,6 +1,6 @@
 //! The accounts of flows for people: places by their names in the lab, and figures that deserve a warning.
 
-use crate::model::{Expect, FlowKind, Lab, NodeKind};
+use crate::model::{Expect, Flow, FlowKind, Lab, NodeKind};
 use aerostat_node::atm::DropReason;
 use aerostat_node::ip::books::{Cause, Place, Spot};
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
@@ -58,11 +58,15 @@ impl Lab {
     /// one subnet.
     #[must_use]
     pub fn phase(&self, flow: usize, path: Path) -> &'static str {
-        let subnet = |id| self.node(id).lecs().first().map(|lec| lec.elan);
+        let subnet = |end| self.client_of(end).map(|lec| lec.elan);
+        let one = |flow: &Flow| {
+            let [near, far] = flow.segment;
+            subnet((flow.from, near)) == subnet((flow.to, far))
+        };
         let flow = self.traffic.get(flow);
         match path {
             Path::Shortcut => "shortcut",
-            Path::Lane if flow.is_some_and(|flow| subnet(flow.from) == subnet(flow.to)) => "direct",
+            Path::Lane if flow.is_some_and(one) => "direct",
             Path::Lane => "routed",
         }
     }

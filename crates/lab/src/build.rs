@@ -340,14 +340,14 @@ impl<'a> Builder<'a> {
     }
 
     fn end_host(&self, id: NodeId, name: &str, model: &HostModel, life: u32, now: Instant) -> Host {
-        let elan = self.lab.elan(model.lec.elan);
+        let elan = self.lab.elan(model.lec().elan);
         let ip = if self.is_kernel(id) {
             Ip::Kernel
         } else {
             let config = StackConfig {
                 name: name.into(),
-                mac: model.lec.mac.0,
-                address: model.lec.ip,
+                mac: model.lec().mac.0,
+                address: model.lec().own_ip(),
                 prefix: elan.subnet.length,
                 routes: static_routes(&model.routes),
                 neighbours: static_neighbours(model),
@@ -364,7 +364,7 @@ impl<'a> Builder<'a> {
             ))
         };
         let mut host = Host::new(name, self.signalling(id, model.uni, life), ip);
-        host.measure(Meter::new(&self.flows, model.lec.ip));
+        host.measure(Meter::new(&self.flows, model.lec().own_ip()));
         if !model.bridge.is_empty() {
             let segment = if self.is_kernel(id) {
                 Segment::kernel()
@@ -373,21 +373,25 @@ impl<'a> Builder<'a> {
             };
             host.bridge_to(segment);
         }
-        let (mut lec, mut mpc) = (model.lec.clone(), model.mpoa.clone());
+        let (mut lecs, mut mpc) = (model.lecs.clone(), model.mpoa.clone());
         if model.ilmi {
-            lec.address = lec.address.with_prefix(NO_PREFIX);
+            for lec in &mut lecs {
+                lec.address = lec.address.with_prefix(NO_PREFIX);
+            }
             if let Some(mpc) = &mut mpc {
                 mpc.control = mpc.control.with_prefix(NO_PREFIX);
                 mpc.data = mpc.data.with_prefix(NO_PREFIX);
             }
             self.register(&mut host, id, &model.attachment, model.uni);
         }
-        self.add_lec(&mut host, id, &lec, life);
+        for lec in &lecs {
+            self.add_lec(&mut host, id, lec, life);
+        }
         if let (Some(nhc), Some(lis)) = (&model.nhrp, &elan.clip) {
-            self.add_nhc(&mut host, (name, life), &lec, nhc, lis);
+            self.add_nhc(&mut host, (name, life), &lecs[0], nhc, lis);
         }
         if let Some(mpc) = &mpc {
-            self.add_mpc(&mut host, name, mpc, life);
+            self.add_mpc(&mut host, (name, lecs.len()), mpc, life);
         }
         self.add_programs(&mut host, id, model, life);
         host
@@ -430,7 +434,7 @@ impl<'a> Builder<'a> {
             RouterInterface {
                 name: self.lab.interface_name(lec),
                 mac: lec.mac.0,
-                address: lec.ip,
+                address: lec.own_ip(),
                 prefix: elan.subnet.length,
                 mtu: elan.ip_mtu().into(),
             }
@@ -480,14 +484,14 @@ impl<'a> Builder<'a> {
 
     /// The Ethernet segment behind a host.
     fn segment(&self, model: &HostModel, life: u32, now: Instant) -> Segment {
-        let elan = self.lab.elan(model.lec.elan);
-        let hosts = model.bridge.iter().map(|host| {
+        let hosts = (0..).zip(&model.bridge).map(|(number, host)| {
+            let elan = self.lab.elan(host.elan);
             let config = StackConfig {
                 name: host.name.clone(),
                 mac: host.mac.0,
                 address: host.ip,
                 prefix: elan.subnet.length,
-                routes: static_routes(&model.routes),
+                routes: static_routes(&host.routes),
                 neighbours: Vec::new(),
                 mtu: usize::from(elan.ip_mtu()).min(1500),
                 tcp: TcpOptions::default(),
@@ -500,6 +504,7 @@ impl<'a> Builder<'a> {
                 name: host.name.clone(),
                 stack: Box::new(stack),
                 meter: Meter::new(&self.flows, host.ip),
+                vid: model.tag_of(number),
             }
         });
         let hosts: Vec<SegmentHost> = hosts.collect();
@@ -507,7 +512,7 @@ impl<'a> Builder<'a> {
             true => vec![EthernetPort::shared(model.ethernet, hosts.len())],
             false => model.ports.clone(),
         };
-        Segment::new(ports, hosts)
+        Segment::new(ports, hosts).with_vlans(&model.vlans)
     }
 
     fn add_lec(&self, host: &mut Host, id: NodeId, model: &LecModel, life: u32) {
@@ -565,14 +570,14 @@ impl<'a> Builder<'a> {
         let lecs = self.lab.node(id).lecs().iter();
         let mut on_clip = lecs.filter(|lec| self.lab.elan(lec.elan).clip.is_some());
         let first = on_clip.next().is_some_and(|lec| lec.index == model.index);
-        let mut config = clip::Config::new(model.address, model.ip);
+        let mut config = clip::Config::new(model.address, model.own_ip());
         config.prefix_len = self.lab.elan(model.elan).subnet.length;
         config.mtu = lis.mtu;
         config.serve = lis.server == Some(id);
         config.servers.clone_from(&lis.servers);
         config.params = lis.params;
         config.mux = lis.mux;
-        for hop in lis.next_hops.iter().filter(|hop| hop.ip != model.ip) {
+        for hop in lis.next_hops.iter().filter(|hop| Some(hop.ip) != model.ip) {
             config.fixed.extend(hop.address.map(|atm| (hop.ip, atm)));
             config.qos.extend(hop.qos.map(|qos| (hop.ip, qos)));
         }
@@ -586,7 +591,7 @@ impl<'a> Builder<'a> {
             }
             let (far, label) = pvc.ends[1 - own];
             let ip = self.uses_permanent(far, label, model.elan).or(pvc.peer);
-            let ip = ip.filter(|ip| *ip != model.ip);
+            let ip = ip.filter(|ip| Some(*ip) != model.ip);
             config.permanent.push(clip::Permanent {
                 vc: pvc.ends[own].1,
                 qos: if own == 0 {
@@ -611,10 +616,10 @@ impl<'a> Builder<'a> {
         let node = self.lab.node(id);
         let mut lecs = node.lecs().iter();
         let first = lecs.find(|lec| self.lab.elan(lec.elan).clip.is_some())?;
-        (first.elan == elan && !programs_use(node, label)).then_some(first.ip)
+        (first.ip).filter(|_| first.elan == elan && !programs_use(node, label))
     }
 
-    fn add_mpc(&self, host: &mut Host, name: &str, model: &MpcModel, life: u32) {
+    fn add_mpc(&self, host: &mut Host, (name, itfs): (&str, usize), model: &MpcModel, life: u32) {
         let mut config = MpcConfig::new(model.control, model.data);
         scale::widen_mpc(&mut config.limits, &self.scale);
         config.params.clone_from(&model.params);
@@ -626,7 +631,7 @@ impl<'a> Builder<'a> {
         config.static_mps = known.collect();
         config.tag = model.tag;
         config.qos.clone_from(&model.qos);
-        config.itfs = vec![0];
+        config.itfs = (0..itfs).collect();
         let seed = self.seed_of(name, "mpc", life);
         let new = if self.split { Mpc::split } else { Mpc::new };
         host.add_mpc(move |start| {
@@ -649,7 +654,7 @@ impl<'a> Builder<'a> {
         lis: &Lis,
     ) {
         let own = lec.address.with_selector(model.address.selector());
-        let mut config = client::Config::new((own, lec.address), lec.ip, model.server);
+        let mut config = client::Config::new((own, lec.address), lec.own_ip(), model.server);
         config.mtu = lis.mtu;
         config.idle = lis.params.idle;
         config.params = model.params;
@@ -680,7 +685,7 @@ impl<'a> Builder<'a> {
             let elan = self.lab.elan(lec.elan);
             mps::Interface {
                 itf: itf as u32,
-                ip: lec.ip,
+                ip: lec.own_ip(),
                 prefix_len: elan.subnet.length,
                 ip6: self.ip6(id, lec),
                 mac: lec.mac,

@@ -1,6 +1,7 @@
 //! The sections of a lab file: the allowed keys, and the JSON Schema. This module resolves nothing.
 
 mod clip;
+mod ethernet;
 pub(crate) mod keys;
 mod leaves;
 mod limits;
@@ -13,6 +14,7 @@ mod timers;
 mod timing;
 
 pub(crate) use clip::{LisFile, NextHopFile, PvcFile};
+pub(crate) use ethernet::{CableFile, PortFile, Vid};
 pub(crate) use leaves::*;
 pub(crate) use limits::LimitsFile;
 pub(crate) use load::*;
@@ -381,33 +383,8 @@ section! {
         bridge: Option<Table<Name, At<Ip>>>,
         /// The cable of that segment.
         ethernet: Option<CableFile>,
-    }
-}
-section! {
-    /// The cable of an embedded Ethernet segment.
-    CableFile {
-        /// Rate, 10Mbps, 100Mbps or 1Gbps; default 10Mbps.
-        rate: Option<At<EthernetRate>>,
-        /// Each frame on the cable has a VLAN tag of 4 octets; default false.
-        tag: Option<At<bool>>,
-        /// Ports of the bridge, each with a cable of its own; rate and tag above are then their defaults. Default: one
-        /// cable that all share.
-        ports: Option<Table<Name, PortFile>>,
-    }
-}
-section! {
-    /// An Ethernet port of a host that bridges.
-    PortFile {
-        /// The hosts of `bridge:` on its cable.
-        stations: Vec<At<String>>,
-        /// Rate, 10Mbps, 100Mbps or 1Gbps.
-        rate: Option<At<EthernetRate>>,
-        /// Each frame on the cable has a VLAN tag of 4 octets.
-        tag: Option<At<bool>>,
-        /// full: the two directions do not wait for each other; half; default: full with one station, half with more.
-        duplex: Option<At<Duplex>>,
-        /// Frames that wait for the cable at most, in each direction, 1 to 65536; default 512.
-        queue: Option<At<u64>>,
+        /// VLANs (VID 1 to 4094: ELAN) that it bridges, its own among them; without them it reads no tags. It is embedded then.
+        vlans: Option<Table<Vid, At<String>>>,
     }
 }
 section! {

@@ -96,7 +96,7 @@ impl Lab {
     #[must_use]
     pub fn ip6(&self, lec: &Lec) -> Option<(Ipv6Addr, u8)> {
         let net = self.elan(lec.elan).ip6?;
-        Some((net.with(lec.ip), net.length))
+        Some((net.with(lec.ip?), net.length))
     }
     /// IPv6 routes of a kernel node beyond its own networks, each with its next hop. They follow the IPv4 routes.
     #[must_use]

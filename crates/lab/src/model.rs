@@ -24,7 +24,9 @@ mod tcp;
 mod timers;
 mod traffic;
 
-pub use aerostat_node::host::{Cable, Costs, CpuConfig, EthernetPort, IntakeConfig, IntakeRate};
+pub use aerostat_node::host::{
+    Cable, Costs, CpuConfig, EthernetPort, IntakeConfig, IntakeRate, PortVlans,
+};
 pub use aerostat_node::ip::clock::Clock;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
@@ -261,8 +263,8 @@ pub struct Lec {
     pub mac: MacAddr,
     /// ATM address: the node's, with selector N.
     pub address: AtmAddress,
-    /// IP address.
-    pub ip: Ipv4Addr,
+    /// IP address of the interface; `None` for the further VLANs of a bridge, in which it has no IP side.
+    pub ip: Option<Ipv4Addr>,
     /// True to use LANE v2 if the LES supports it.
     pub v2: bool,
     /// True to give the name of the ELAN to the LECS.
@@ -281,7 +283,7 @@ impl Lec {
     pub const fn new(
         index: u8,
         elan: ElanId,
-        (mac, address, ip): (MacAddr, AtmAddress, Ipv4Addr),
+        (mac, address, ip): (MacAddr, AtmAddress, Option<Ipv4Addr>),
     ) -> Self {
         Self {
             index,
@@ -295,6 +297,12 @@ impl Lec {
             groups: None,
             data: None,
         }
+    }
+
+    /// IP address of an interface with an IP side; 0.0.0.0 without one.
+    #[must_use]
+    pub fn own_ip(&self) -> Ipv4Addr {
+        self.ip.unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
 }
 
@@ -314,8 +322,10 @@ pub struct IpRoute {
 pub struct Host {
     /// The attachment.
     pub attachment: Attachment,
-    /// Its LANE client.
-    pub lec: Lec,
+    /// Its LANE clients: one, or one for each of `vlans`. The first has the address of the host.
+    pub lecs: Vec<Lec>,
+    /// VIDs of the VLANs that it bridges to the ELANs of `lecs`, in their order; empty if it reads no tags.
+    pub vlans: Vec<u16>,
     /// Routes beyond its own subnet: usually one default route; empty if its ELAN has no router.
     pub routes: Vec<IpRoute>,
     /// Permanent neighbours on its subnet, which it never requests.
@@ -352,14 +362,37 @@ pub struct Host {
 }
 
 impl Host {
+    /// Its LANE client with an address; that of the first VLAN.
+    #[must_use]
+    pub fn lec(&self) -> &Lec {
+        &self.lecs[0]
+    }
+
     /// The cable on which a station of its segment sits: that of its port, if the bridge has ports.
     #[must_use]
     pub fn cable_of(&self, station: usize) -> Cable {
-        let port = self
-            .ports
-            .iter()
-            .find(|port| port.stations.contains(&station));
-        port.map_or(self.ethernet, |port| port.cable)
+        let cable = self
+            .port_of(station)
+            .map_or(self.ethernet, |port| port.cable);
+        Cable {
+            tagged: cable.tagged || self.tag_of(station).is_some(),
+            ..cable
+        }
+    }
+
+    fn port_of(&self, station: usize) -> Option<&EthernetPort> {
+        let mut ports = self.ports.iter();
+        ports.find(|port| port.stations.contains(&station))
+    }
+
+    /// The VID in the tags of a station of its segment; `None` if its frames have none.
+    #[must_use]
+    pub fn tag_of(&self, station: usize) -> Option<u16> {
+        let elan = self.bridge.get(station)?.elan;
+        let mut vlans = self.vlans.iter().zip(&self.lecs);
+        let (vid, _) = vlans.find(|(_, lec)| lec.elan == elan)?;
+        let tagged = &self.port_of(station)?.vlans.tagged;
+        tagged.contains(vid).then_some(*vid)
     }
 }
 
@@ -372,6 +405,10 @@ pub struct SegmentHost {
     pub mac: MacAddr,
     /// IP address.
     pub ip: Ipv4Addr,
+    /// The ELAN of its VLAN; that of the host without VLANs.
+    pub elan: ElanId,
+    /// Routes beyond its own subnet.
+    pub routes: Vec<IpRoute>,
 }
 
 /// An IP router.
@@ -517,13 +554,31 @@ impl Lab {
             _ => None,
         }
     }
+    /// The LANE client that serves an end of a flow: of a station behind a bridge that of its VLAN, and otherwise the
+    /// first one of the node.
+    #[must_use]
+    pub fn client_of(&self, (id, behind): (NodeId, Option<usize>)) -> Option<&Lec> {
+        let lecs = self.node(id).lecs();
+        match self.behind(id, behind) {
+            Some(station) => lecs.iter().find(|lec| lec.elan == station.elan),
+            None => lecs.first(),
+        }
+    }
+    /// IP address of an end of a flow: a node, or a station behind it.
+    #[must_use]
+    pub fn ip_of(&self, (id, behind): (NodeId, Option<usize>)) -> Option<Ipv4Addr> {
+        match self.behind(id, behind) {
+            Some(station) => Some(station.ip),
+            None => self.node(id).lecs().first()?.ip,
+        }
+    }
     /// IP addresses of a node's stack, and of the hosts on the Ethernet segment behind it.
     pub fn addresses_of(&self, id: NodeId) -> impl Iterator<Item = Ipv4Addr> {
         let behind: &[SegmentHost] = match &self.node(id).kind {
             NodeKind::Host(host) => &host.bridge,
             _ => &[],
         };
-        let own = self.node(id).lecs().iter().map(|lec| lec.ip);
+        let own = self.node(id).lecs().iter().filter_map(|lec| lec.ip);
         own.chain(behind.iter().map(|host| host.ip))
     }
     /// The nodes with their ids.
@@ -673,7 +728,7 @@ impl Node {
         match &self.kind {
             NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => &[],
             NodeKind::Router(router) => &router.lecs,
-            NodeKind::Host(host) => std::slice::from_ref(&host.lec),
+            NodeKind::Host(host) => &host.lecs,
         }
     }
 }

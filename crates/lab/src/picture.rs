@@ -146,11 +146,10 @@ impl Picture {
     pub fn of(lab: &Lab) -> Self {
         let mut machines: Vec<Machine> = lab.nodes.iter().map(machine).collect();
         for (id, _, host) in lab.hosts() {
-            let network = host.lec.elan.0;
             machines.extend(host.bridge.iter().map(|station| Machine {
                 name: station.name.clone(),
                 kind: Kind::Station,
-                addresses: vec![(station.ip, network)],
+                addresses: vec![(station.ip, station.elan.0)],
                 atm: None,
                 behind: Some(id.0),
                 down: false,
@@ -220,7 +219,8 @@ fn without_selector(address: &str) -> Option<&str> {
 }
 
 fn machine(node: &crate::model::Node) -> Machine {
-    let addresses = node.lecs().iter().map(|lec| (lec.ip, lec.elan.0));
+    let lecs = node.lecs().iter();
+    let addresses = lecs.filter_map(|lec| Some((lec.ip?, lec.elan.0)));
     let kind = match node.kind {
         NodeKind::Switch(_) => Kind::Switch,
         NodeKind::LaneServer(_) => Kind::LaneServer,

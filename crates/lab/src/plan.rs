@@ -46,6 +46,13 @@ pub const FIRST_CALL_VCI: u16 = aerostat_node::signalling::FIRST_CALL_VCI;
 /// Limit of hosts on the Ethernet segment behind a host: their MAC addresses have interfaces 1 and up.
 pub const MAX_SEGMENT: usize = 64;
 
+/// The interface in the MAC address of the LANE client of VLAN number `index` (from 1) of a host: behind those of the
+/// stations.
+#[must_use]
+pub const fn vlan_interface(index: u8) -> u8 {
+    MAX_SEGMENT as u8 + index
+}
+
 /// First seven octets of the default switch prefix (the rest is the switch's MAC address).
 const DEFAULT_PREFIX: [u8; 7] = [0x47, 0x00, 0x91, 0x81, 0x00, 0x00, 0x00];
 

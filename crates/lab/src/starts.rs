@@ -179,12 +179,14 @@ impl Starts {
 /// The interfaces that the packets of a flow and their answers pass; if the lab does not know the path, only the
 /// interfaces at its ends.
 fn passes(lab: &Lab, owners: &Owners, flow: &Flow) -> Vec<(NodeId, usize)> {
-    let ends = [(flow.from, flow.to), (flow.to, flow.from)];
-    let steps = ends.into_iter().flat_map(|(from, to)| {
-        let address = lab.node(to).lecs().first().map(|lec| lec.ip);
-        let way = address.and_then(|address| trace(lab, owners, from, address).ok());
-        way.unwrap_or_default()
-    });
+    let [near, far] = [(flow.from, flow.segment[0]), (flow.to, flow.segment[1])];
+    let steps = [(near, far), (far, near)]
+        .into_iter()
+        .flat_map(|(from, to)| {
+            let address = lab.ip_of(to);
+            let way = address.and_then(|address| trace(lab, owners, from, address).ok());
+            way.unwrap_or_default()
+        });
     let mut all: BTreeSet<_> = steps.flat_map(|Step { from, to }| [from, to]).collect();
     if all.is_empty() {
         for node in [flow.from, flow.to] {

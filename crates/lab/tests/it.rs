@@ -75,12 +75,12 @@ fn the_campus_gets_its_addresses() {
     );
     let (_, _, sello) = lab.hosts().nth(2).unwrap();
     assert_eq!(
-        sello.lec.address.to_string(),
+        sello.lec().address.to_string(),
         "47.0091.81.000000.02a7.0000.0300.02a703000300.00"
     );
     let mpc = sello.mpoa.as_ref().unwrap();
     assert!(mpc.tag && mpc.params.flow_frames == 10 && mpc.start.as_secs() == 6);
-    assert!(mpc.control.same_end_system(&sello.lec.address));
+    assert!(mpc.control.same_end_system(&sello.lec().address));
     assert_eq!(sello.routes[0].via.to_string(), "10.3.0.1");
     let mut macs: Vec<_> = lab
         .nodes

@@ -67,13 +67,16 @@ impl KernelNode {
             let config = TapConfig {
                 name: lab.interface_name(lec),
                 mac: lec.mac,
-                ip: (!bridges).then_some((lec.ip, elan.subnet.length)),
+                ip: lec
+                    .ip
+                    .filter(|_| !bridges)
+                    .map(|ip| (ip, elan.subnet.length)),
                 ip6: lab.ip6(lec).filter(|_| !bridges),
                 mtu: elan.ip_mtu(),
             };
             taps.push(Tap::create(&namespace, &config)?);
             if bridges {
-                let address = format!("{}/{}", lec.ip, elan.subnet.length);
+                let address = format!("{}/{}", lec.own_ip(), elan.subnet.length);
                 let six = lab.ip6(lec).map(|(ip, length)| format!("{ip}/{length}"));
                 namespace.run(|| {
                     bridge(&config, &address)?;
@@ -101,7 +104,7 @@ impl KernelNode {
         }
         let lans = node.lecs().iter().map(|lec| Lan {
             name: lab.interface_name(lec),
-            ip: lec.ip,
+            ip: lec.own_ip(),
             prefix: lab.elan(lec.elan).subnet.length,
         });
         let routes = forwards

@@ -34,15 +34,16 @@ pub fn of(lab: &Lab) -> Vec<Named> {
         all.push(Named { name, address });
     };
     for (_, node) in lab.nodes() {
-        let lecs = node.lecs();
-        for (place, lec) in lecs.iter().enumerate() {
+        let lecs = node.lecs().iter();
+        let lecs: Vec<_> = lecs.filter_map(|lec| Some((lec, lec.ip?))).collect();
+        for (place, (lec, ip)) in lecs.iter().enumerate() {
             let several = format!("{}-{}", node.name, lab.elan(lec.elan).name);
             let names = [
                 (place == 0).then_some(&node.name),
                 (lecs.len() > 1).then_some(&several),
             ];
             for name in names.into_iter().flatten() {
-                add(name, lec.ip.into());
+                add(name, (*ip).into());
                 if let Some((six, _)) = lab.ip6(lec) {
                     add(name, six.into());
                 }

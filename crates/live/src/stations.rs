@@ -17,7 +17,7 @@ use crate::control::{Answer, Reply};
 use crate::helper::{BridgeHost, Cabled, Helper, Owned};
 use crate::kernel::{KernelNode, plug_in, settings};
 use crate::namespace::{NetNs, ip};
-use aerostat_lab::model::{Lab, Node, NodeId, NodeKind, SegmentHost};
+use aerostat_lab::model::{Lab, NodeId, NodeKind, SegmentHost};
 use aerostat_proto::Trace;
 use aerostat_wire::MacAddr;
 use serde_json::json;
@@ -78,7 +78,7 @@ impl Stations {
                 ..=NAME_MAX => station.name.clone(),
                 _ => format!("port{}-{place}", id.0),
             };
-            let namespace = Station::make(lab, node, station, &port, host).map_err(named)?;
+            let namespace = Station::make(lab, station, &port, host).map_err(named)?;
             self.all.push(Station {
                 name: station.name.clone(),
                 mac: station.mac,
@@ -99,7 +99,7 @@ impl Stations {
     pub(crate) fn owned<'a>(&'a self, lab: &Lab, nodes: &'a [(NodeId, KernelNode)]) -> Owned<'a> {
         let namespace = |id: NodeId| nodes.iter().find(|(node, _)| *node == id);
         let elan = |id: NodeId| match &lab.node(id).kind {
-            NodeKind::Host(host) => host.lec.elan.0 as u32,
+            NodeKind::Host(host) => host.lec().elan.0 as u32,
             _ => u32::MAX,
         };
         let hosts = self.hosts.iter().filter_map(|id| {
@@ -166,7 +166,7 @@ impl Stations {
             return Err(Answer::error(format!("there is no station '{name}'"), hint));
         };
         let elan = |id| match &lab.node(id).kind {
-            NodeKind::Host(host) if !host.bridge.is_empty() => Some(host.lec.elan),
+            NodeKind::Host(host) if !host.bridge.is_empty() => Some(host.lec().elan),
             _ => None,
         };
         let host = &lab.node(to).name;
@@ -219,17 +219,8 @@ impl Stations {
 }
 
 impl Station {
-    fn make(
-        lab: &Lab,
-        node: &Node,
-        station: &SegmentHost,
-        port: &str,
-        host: &NetNs,
-    ) -> io::Result<NetNs> {
-        let NodeKind::Host(model) = &node.kind else {
-            return Err(io::Error::other("only hosts bridge"));
-        };
-        let elan = lab.elan(model.lec.elan);
+    fn make(lab: &Lab, station: &SegmentHost, port: &str, host: &NetNs) -> io::Result<NetNs> {
+        let elan = lab.elan(station.elan);
         let mtu = elan.ip_mtu().min(ETHERNET).to_string();
         let address = format!("{}/{}", station.ip, elan.subnet.length);
         let mac = station.mac.to_string();
@@ -253,7 +244,7 @@ impl Station {
                 INTERFACE,
             ])?;
             ip(&["link", "set", "dev", INTERFACE, "up"])?;
-            for route in &model.routes {
+            for route in &station.routes {
                 let to = format!("{}/{}", route.to.network, route.to.length);
                 ip(&["route", "add", &to, "via", &route.via.to_string()])?;
             }

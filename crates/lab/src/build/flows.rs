@@ -27,10 +27,7 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
         let source = ports.map_or(Some(ident), |[source, _]| Some(source));
         FlowSpec {
             name: flow.name.clone(),
-            source: match lab.behind(flow.from, flow.segment[0]) {
-                Some(host) => host.ip,
-                None => address_of(lab, flow.from),
-            },
+            source: (lab.ip_of((flow.from, flow.segment[0]))).unwrap_or(Ipv4Addr::UNSPECIFIED),
             destination: flow.destination,
             protocol,
             source_ports: match protocol {
@@ -61,13 +58,6 @@ fn calling_ports(lab: &Lab, index: usize) -> SourcePorts {
 
 fn port(first: u16, index: usize) -> u16 {
     first.saturating_add(index.try_into().unwrap_or(u16::MAX))
-}
-
-fn address_of(lab: &Lab, id: NodeId) -> Ipv4Addr {
-    lab.node(id)
-        .lecs()
-        .first()
-        .map_or(Ipv4Addr::UNSPECIFIED, |lec| lec.ip)
 }
 
 /// The programs that make the lab's traffic: for each flow a receiver (which runs from the start) and a sender.

@@ -57,7 +57,7 @@ pub(super) fn of(
             if let Some(name) = &section.link {
                 elsewhere(name, link, flow, lab, d);
             }
-            let elan = lab.node(flow.from).lecs().first()?.elan;
+            let elan = lab.client_of((flow.from, flow.segment[0]))?.elan;
             Some(LoadOf::Cells {
                 link,
                 rate: lab.link(link).rate,
@@ -117,11 +117,12 @@ pub(super) fn off_the_way(sections: &[&TrafficFile], lab: &Lab, d: &mut Diagnost
 
 /// Why the flow does not cross the link; `None` if it may.
 fn not_crossed(link: LinkId, flow: &Flow, lab: &Lab) -> Option<String> {
-    let elan = |node: NodeId| match lab.node(node).kind {
-        NodeKind::Host(_) => Some(lab.node(node).lecs().first()?.elan),
+    let [near, far] = flow.segment;
+    let elan = |end: (NodeId, Option<usize>)| match lab.node(end.0).kind {
+        NodeKind::Host(_) => Some(lab.client_of(end)?.elan),
         _ => None,
     };
-    if elan(flow.from)? != elan(flow.to)? {
+    if elan((flow.from, near))? != elan((flow.to, far))? {
         return None;
     }
     let ends = lab.link(link).ends.map(|end| end.node);

@@ -168,7 +168,7 @@ fn known_address(
     let wanted = [Class::Host, Class::Router];
     let id = names.find(text, &wanted, "a host or router", d)?;
     let mut lecs = lab.node(id).lecs().iter();
-    let found = lecs.find(|lec| lec.elan.0 == at && lec.ip == ip);
+    let found = lecs.find(|lec| lec.elan.0 == at && lec.ip == Some(ip));
     if found.is_none() {
         let text_of = format!("{} has not {ip} on {}", text.value, lab.elans[at].name);
         d.error(text.at, text_of)

@@ -1,9 +1,10 @@
 //! The Ethernet behind a host that bridges: one cable, or ports with cables of their own.
 
+use super::vlans;
 use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{HostFile, Name, PortFile};
-use crate::model::{Cable, EthernetPort};
+use crate::model::{Cable, EthernetPort, PortVlans};
 use aerostat_node::host::WAITING;
 
 /// Limit of ports of a host.
@@ -74,7 +75,11 @@ pub(super) fn ports(host: &HostFile, d: &mut Diagnostics) -> Vec<EthernetPort> {
             }
             on_it.push(index);
         }
-        ports.push(one(name, port, usual, on_it, d));
+        let vlans = vlans::of_port(host, port, d);
+        ports.push(EthernetPort {
+            vlans,
+            ..one(name, port, usual, on_it, d)
+        });
     }
     for ((name, _), on) in stations.0.iter().zip(taken) {
         if on.is_none() && sure {
@@ -122,6 +127,7 @@ fn one(
         full_duplex,
         queue: usize::try_from(queue).unwrap_or(WAITING),
         stations,
+        vlans: PortVlans::default(),
     }
 }
 

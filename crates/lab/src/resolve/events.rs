@@ -158,13 +158,10 @@ fn flow(
         return None;
     }
     let ((from, near), (to, far)) = (from, to);
-    let destination = match lab.behind(to, far) {
-        Some(host) => host.ip,
-        None => lab.node(to).lecs().first()?.ip,
-    };
+    let destination = lab.ip_of((to, far))?;
     // Routers outside may have a route.
     if !lab.elans.iter().any(|elan| lab.is_open(elan)) {
-        check_path(section, (lab, owners), [from, to], d);
+        check_path(section, (lab, owners), [(from, near), (to, far)], d);
     }
     let kind = kind?;
     if !of_load {
@@ -347,21 +344,21 @@ pub(super) fn send_rate(
 fn check_path(
     section: &TrafficFile,
     (lab, owners): (&Lab, &Owners),
-    [from, to]: [NodeId; 2],
+    [from, to]: [(NodeId, Option<usize>); 2],
     d: &mut Diagnostics,
 ) {
     for (a, b) in [(from, to), (to, from)] {
-        let Some(target) = lab.node(b).lecs().first() else {
+        let Some(b_ip) = lab.ip_of(b) else {
             continue;
         };
-        if let Err(stuck) = ip::trace(lab, owners, a, target.ip) {
-            let (a, b, b_ip) = (&lab.node(a).name, &lab.node(b).name, target.ip);
+        if let Err(stuck) = ip::trace(lab, owners, a, b_ip) {
+            let elan = lab.client_of(a).map(|lec| lec.elan);
+            let (a, b) = (&lab.node(a.0).name, &lab.node(b.0).name);
             let text = format!("no route from {a} to {b}: {stuck} knows no way to {b_ip}");
-            let elan = lab.find(&stuck).and_then(|id| lab.node(id).lecs().first());
             let finding = d.error(section.to.at, text).rests_on(ip::ROUTES);
             match elan {
-                Some(lec) if stuck == *a => {
-                    let elan = &lab.elan(lec.elan).name;
+                Some(elan) if stuck == *a => {
+                    let elan = &lab.elan(elan).name;
                     finding.hint(format!("no router on ELAN {elan} leads there: add one"));
                 }
                 _ => {
@@ -376,7 +373,7 @@ fn check_path(
 /// Largest IP packet at both ends.
 pub(super) fn mtu(lab: &Lab, ends: [(NodeId, Option<usize>); 2]) -> Option<u16> {
     let mtu = ends.into_iter().filter_map(|(id, behind)| {
-        let lec = lab.node(id).lecs().first()?;
+        let lec = lab.client_of((id, behind))?;
         let mtu = lab.elan(lec.elan).ip_mtu();
         // An Ethernet segment has its own frame size.
         Some(behind.map_or(mtu, |_| mtu.min(1500)))

@@ -80,7 +80,25 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                 lec: 0,
             });
         }
+        let defaults: Vec<Option<Ipv4Addr>> = (lab.node(id).lecs().iter())
+            .map(|lec| neighbours(lab, lec, id).map(|(_, ip)| ip).next())
+            .collect();
         if let NodeKind::Host(host) = &mut lab.nodes[id.0].kind {
+            for station in &mut host.bridge {
+                // Stations in the VLAN of the host have its routes, and those of another VLAN the default router there.
+                let itf = host.lecs.iter().position(|lec| lec.elan == station.elan);
+                station.routes = match itf.filter(|itf| *itf > 0) {
+                    None => routes.clone(),
+                    Some(lec) => (defaults.get(lec).copied().flatten())
+                        .map(|via| IpRoute {
+                            to: IpNet::ALL,
+                            via,
+                            lec: 0,
+                        })
+                        .into_iter()
+                        .collect(),
+                };
+            }
             host.routes = routes;
         }
     }
@@ -101,7 +119,7 @@ fn neighbours<'a>(
         .filter(move |(id, _, _)| *id != but)
         .flat_map(move |(id, _, router)| {
             let there = router.lecs.iter().filter(move |l| l.elan == lec.elan);
-            there.map(move |l| (id, l.ip))
+            there.filter_map(move |l| Some((id, l.ip?)))
         })
 }
 
@@ -158,7 +176,7 @@ fn gateway(
     };
     let ip = wanted.value.0;
     let elan = lab.elan(lec.elan);
-    let may_be_outside = lab.is_open(elan) && elan.subnet.contains(ip) && ip != lec.ip;
+    let may_be_outside = lab.is_open(elan) && elan.subnet.contains(ip) && Some(ip) != lec.ip;
     if !routers.contains(&ip) && !may_be_outside {
         let elan = &lab.elan(lec.elan).name;
         let known: Vec<String> = routers.iter().map(Ipv4Addr::to_string).collect();
@@ -180,7 +198,7 @@ fn members(lab: &Lab) -> Members {
     for (id, _, router) in lab.routers() {
         for lec in &router.lecs {
             if let Some(on) = members.get_mut(lec.elan.0) {
-                on.push((id, lec.ip));
+                on.extend(lec.ip.map(|ip| (id, ip)));
             }
         }
     }
@@ -227,7 +245,7 @@ pub(crate) struct Step {
     pub(crate) to: (NodeId, usize),
 }
 
-/// The node and interface that have an IP address.
+/// The node and interface that have an IP address, or that bridge to the station that has the address.
 pub(crate) type Owners = BTreeMap<Ipv4Addr, (NodeId, usize)>;
 
 /// The owners of all IP addresses of the lab; of several owners the first.
@@ -235,13 +253,21 @@ pub(crate) fn owners(lab: &Lab) -> Owners {
     let mut owners = Owners::new();
     for (id, node) in lab.nodes() {
         for (itf, lec) in node.lecs().iter().enumerate() {
-            owners.entry(lec.ip).or_insert((id, itf));
+            if let Some(ip) = lec.ip {
+                owners.entry(ip).or_insert((id, itf));
+            }
+        }
+        if let NodeKind::Host(host) = &node.kind {
+            for station in &host.bridge {
+                let itf = host.lecs.iter().position(|lec| lec.elan == station.elan);
+                owners.entry(station.ip).or_insert((id, itf.unwrap_or(0)));
+            }
         }
     }
     owners
 }
 
-/// The path of a packet from `from` to the address `to` of a node, or where the path ends; `owners` are [`owners`] of
+/// The path of a packet from `from`, or a station behind it, to the address `to` of a node, or where the path ends; `owners` are [`owners`] of
 /// the lab.
 ///
 /// # Errors
@@ -249,23 +275,32 @@ pub(crate) fn owners(lab: &Lab) -> Owners {
 pub(crate) fn trace(
     lab: &Lab,
     owners: &Owners,
-    from: NodeId,
+    (from, behind): (NodeId, Option<usize>),
     to: Ipv4Addr,
 ) -> Result<Vec<Step>, String> {
     let mut way = Vec::new();
     let mut at = from;
+    let first = lab.client_of((from, behind));
     for _ in 0..=lab.nodes.len() {
         let node = lab.node(at);
         let stuck = || node.name.clone();
         let on = |ip: Ipv4Addr| {
             let mut lecs = node.lecs().iter();
-            lecs.position(|lec| lab.elan(lec.elan).subnet.contains(ip))
+            lecs.position(|lec| {
+                // A host has one subnet; that of a station is the one of its VLAN.
+                let other = at == from && first.is_some_and(|own| own.elan != lec.elan);
+                let host = matches!(node.kind, NodeKind::Host(_));
+                !(host && other) && lab.elan(lec.elan).subnet.contains(ip)
+            })
         };
         let hop = if on(to).is_some() {
             to
         } else {
             let routes = match &node.kind {
-                NodeKind::Host(host) => &host.routes,
+                NodeKind::Host(host) => match behind.and_then(|station| host.bridge.get(station)) {
+                    Some(station) if at == from => &station.routes,
+                    _ => &host.routes,
+                },
                 NodeKind::Router(router) => &router.routes,
                 _ => return Err(stuck()),
             };
@@ -293,9 +328,9 @@ mod tests {
     use crate::resolve::tests::{SMALL, lab};
 
     fn way(lab: &Lab, from: &str, to: &str) -> Result<Vec<String>, String> {
-        let ip = lab.node(lab.find(to).unwrap()).lecs()[0].ip;
+        let ip = lab.node(lab.find(to).unwrap()).lecs()[0].own_ip();
         let from = lab.find(from).unwrap();
-        let steps = trace(lab, &owners(lab), from, ip)?;
+        let steps = trace(lab, &owners(lab), (from, None), ip)?;
         let path = steps.iter().map(|step| step.to.0);
         let path = std::iter::once(from).chain(path);
         Ok(path.map(|id| lab.node(id).name.clone()).collect())

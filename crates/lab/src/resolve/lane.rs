@@ -504,7 +504,7 @@ faults: [{ at: 1s, crash: lane/lecs }, { at: 2s, crash: third/bus }]
         assert_eq!(lab.elans[0].members, [vec![0x47, 0, 0x91]]);
         let mut hosts = lab
             .hosts()
-            .map(|(_, _, host)| (host.lec.v2, host.lec.named));
+            .map(|(_, _, host)| (host.lec().v2, host.lec().named));
         assert_eq!(
             (hosts.next(), hosts.next()),
             (Some((false, true)), Some((true, false)))
@@ -539,7 +539,7 @@ faults: [{ at: 1s, crash: lane/lecs }, { at: 2s, crash: third/bus }]
     fn groups_of_a_client() {
         let with = |lec: &str| STANDBY.replace("lec: { named: false }", lec);
         let chosen = lab(&with("lec: { groups: [239.129.1.2, '33:33:00:00:00:fb'] }"));
-        let groups = chosen.hosts().map(|(_, _, host)| host.lec.groups.clone());
+        let groups = chosen.hosts().map(|(_, _, host)| host.lec().groups.clone());
         let mac = |text: &str| text.parse().expect("a MAC address");
         let some = vec![mac("01:00:5e:01:01:02"), mac("33:33:00:00:00:fb")];
         assert_eq!(groups.collect::<Vec<_>>(), [None, Some(some)]);

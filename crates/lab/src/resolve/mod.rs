@@ -33,6 +33,7 @@ mod rate_queues;
 pub(crate) mod sockets;
 mod tcp;
 mod timers;
+mod vlans;
 
 pub(crate) use ip::{Owners, Step, owners, trace};
 pub(crate) use limits::fits;

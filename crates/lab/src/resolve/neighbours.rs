@@ -57,7 +57,7 @@ fn given(
                 format!("{ip} is no address of a host on {subnet}"),
             )
             .hint(format!("neighbours of {name} are on its own subnet"));
-        } else if ip == lec.ip {
+        } else if Some(ip) == lec.ip {
             d.error(address.at, format!("{ip} is {name}'s own address"));
         } else if mac.value.0.is_group() || mac.value.0.0 == [0; 6] {
             let text = format!("{} is no MAC address of a single station", mac.value.0);
@@ -82,7 +82,7 @@ fn warn_of_another(
         let lecs = node.lecs().iter().filter(|lec| lec.elan == elan);
         lecs.map(move |lec| (node, lec))
     });
-    let mut members = members.filter(|(_, lec)| lec.ip == ip && lec.mac != mac.value.0);
+    let mut members = members.filter(|(_, lec)| lec.ip == Some(ip) && lec.mac != mac.value.0);
     if let Some((node, lec)) = members.next() {
         let text = format!("{ip} is {}, whose MAC address is {}", node.name, lec.mac);
         d.warning(mac.at, text)

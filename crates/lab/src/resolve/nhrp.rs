@@ -107,10 +107,10 @@ fn keys(
 fn server_of(lab: &Lab, host: &Host) -> Option<(Ipv4Addr, AtmAddress)> {
     let nhrp = |elan| lab.elan(elan).clip.as_ref().is_some_and(|lis| lis.nhrp);
     let gateway = host.routes.iter().rfind(|route| route.to == IpNet::ALL)?;
-    let elan = Some(host.lec.elan).filter(|elan| nhrp(*elan))?;
+    let elan = Some(host.lec().elan).filter(|elan| nhrp(*elan))?;
     let there = |router: &Router| {
         let mut lecs = router.lecs.iter();
-        lecs.any(|lec| lec.elan == elan && lec.ip == gateway.via)
+        lecs.any(|lec| lec.elan == elan && lec.ip == Some(gateway.via))
     };
     let (.., router) = lab.routers().find(|(_, _, router)| there(router))?;
     Some((gateway.via, router.mpoa.as_ref()?.control))
@@ -141,7 +141,7 @@ fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
         };
         let shared = blocks.iter().find_map(|block| block.key.as_ref());
         let client = Nhc {
-            address: host.lec.address.with_selector(plan::SELECTOR_NHC),
+            address: host.lec().address.with_selector(plan::SELECTOR_NHC),
             server,
             key: shared.and_then(|file| key(file, d)),
             params: with(Params::DEFAULT, blocks.iter().map(|block| &block.given)),
@@ -163,7 +163,7 @@ fn beside(lab: &Lab, own: &Router) -> BTreeMap<Ipv4Addr, AtmAddress> {
                 .iter()
                 .filter(|l| l.elan == lec.elan && l.ip != lec.ip);
             let control = other.mpoa.as_ref().map(|server| server.control);
-            table.extend(there.filter_map(|l| Some((l.ip, control?))));
+            table.extend(there.filter_map(|l| Some((l.ip?, control?))));
         }
     }
     table

@@ -1,5 +1,6 @@
 //! Switches, end systems and the links between them, with their addresses.
 
+use super::vlans::{self, Vlan};
 use super::{
     Class, Names, adapters, clip, contracts, cpu, direct, ethernet, lane, mpoa, queues,
     rate_queues, tcp,
@@ -381,7 +382,7 @@ impl Builder<'_> {
             let index = index as u8;
             let mac = plan::mac(self.site, Kind::Router, number, index);
             let address = address.with_selector(plan::SELECTOR_LEC + index);
-            let lec = Lec::new(index, elan, (mac, address, ip_value));
+            let lec = Lec::new(index, elan, (mac, address, Some(ip_value)));
             lecs.push(self.client(lec, router.lec.as_ref(), false, d));
         }
         let clip = lecs
@@ -454,12 +455,20 @@ impl Builder<'_> {
         if let Some(elan) = elan {
             tcp::fits(&tcp, host, self.lab.elan(elan).ip_mtu(), d);
         }
-        let own = (mac, address.with_selector(plan::SELECTOR_LEC), ip);
+        let own = (mac, address.with_selector(plan::SELECTOR_LEC), Some(ip));
         let lec = Lec::new(0, elan.unwrap_or(ElanId(0)), own);
-        let lec = self.client(lec, host.lec.as_ref(), host.bridge.is_some(), d);
+        let mut lecs = vec![self.client(lec, host.lec.as_ref(), host.bridge.is_some(), d)];
+        let vlans = self.vlans(host, elan, d);
+        for (index, (_, elan)) in (0..).zip(&vlans).skip(1) {
+            let mac = plan::mac(self.site, Kind::Host, number, plan::vlan_interface(index));
+            let own = (mac, address.with_selector(plan::SELECTOR_LEC + index), None);
+            let lec = Lec::new(index, *elan, own);
+            lecs.push(self.client(lec, host.lec.as_ref(), true, &mut d.empty()));
+        }
         self.finish(NodeKind::Host(Host {
             attachment,
-            lec,
+            lecs,
+            vlans: vlans.iter().map(|(vid, _)| *vid).collect(),
             routes: Vec::new(),
             neighbours: Vec::new(),
             // MPOA needs LANE.
@@ -473,7 +482,11 @@ impl Builder<'_> {
             clock: cpu::clock(text, host, d),
             ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
-            kernel: host.kernel.as_ref().map(At::get),
+            // A kernel's bridge has no VLANs here.
+            kernel: match vlans.is_empty() {
+                true => host.kernel.as_ref().map(At::get),
+                false => Some(false),
+            },
             nic: NicConfig {
                 paths: queues::tunnels(host.adapter.as_ref().and_then(|all| all.paths.as_ref())),
                 rate_queues: rate_queues::of_host(host),
@@ -484,15 +497,38 @@ impl Builder<'_> {
             ethernet: ethernet::cable(host, d),
             ports: ethernet::ports(host, d),
         }));
-        self.bridge(number, host, elan, d);
+        self.bridge(number, host, (elan, &vlans), d);
+    }
+    /// The VLANs of a host, that of its own ELAN first.
+    fn vlans(&self, host: &HostFile, own: Option<ElanId>, d: &mut Diagnostics) -> Vec<Vlan> {
+        let mut given = Vec::new();
+        for (vid, elan) in host.vlans.iter().flat_map(|table| &table.0) {
+            let found = self.elan(elan, d);
+            given.extend(found.map(|found| (elan.at, (vid.value.0, found))));
+        }
+        if let Some((at, _)) = given.get(plan::MAX_LECS) {
+            let limit = plan::MAX_LECS;
+            d.error(*at, format!("more than {limit} VLANs on one host"));
+            given.truncate(limit);
+        }
+        let Some(own) = own else {
+            return Vec::new();
+        };
+        vlans::in_order(host, given, (own, &self.lab.elans), d)
     }
     /// The hosts on the Ethernet segment behind the host that was added last.
-    fn bridge(&mut self, number: u16, host: &HostFile, elan: Option<ElanId>, d: &mut Diagnostics) {
-        let (Some(table), Some(elan)) = (&host.bridge, elan) else {
+    fn bridge(
+        &mut self,
+        number: u16,
+        host: &HostFile,
+        (own, vlans): (Option<ElanId>, &[Vlan]),
+        d: &mut Diagnostics,
+    ) {
+        let (Some(table), Some(own)) = (&host.bridge, own) else {
             return;
         };
         if let Some((first, _)) = table.0.first()
-            && (self.lab.elan(elan).clip.is_some() || host.ilmi.as_ref().is_some_and(At::get))
+            && (self.lab.elan(own).clip.is_some() || host.ilmi.as_ref().is_some_and(At::get))
         {
             d.error(
                 first.at,
@@ -506,14 +542,22 @@ impl Builder<'_> {
         let mut hosts = Vec::new();
         for (place, (name, ip)) in (1..).zip(table.0.iter().take(plan::MAX_SEGMENT)) {
             let text = &name.value.0;
+            let elan = vlans::of_address(ip, (own, vlans), &self.lab.elans, (host, text), d);
+            let mac = plan::mac(self.site, Kind::Host, number, place);
             hosts.push(SegmentHost {
                 name: text.clone(),
-                mac: plan::mac(self.site, Kind::Host, number, place),
-                ip: self.ip(text, elan, ip.value.0, ip.at, d),
+                mac,
+                ip: match elan {
+                    Some(elan) => self.ip(text, elan, ip.value.0, ip.at, d),
+                    None => ip.value.0,
+                },
+                elan: elan.unwrap_or(own),
+                routes: Vec::new(),
             });
         }
-        if let Some(NodeKind::Host(host)) = self.lab.nodes.last_mut().map(|node| &mut node.kind) {
-            host.bridge = hosts;
+        if let Some(NodeKind::Host(model)) = self.lab.nodes.last_mut().map(|node| &mut node.kind) {
+            vlans::reach(host, (vlans, &self.lab.elans), (&model.ports, &hosts), d);
+            model.bridge = hosts;
         }
     }
     fn elan(&self, name: &At<String>, d: &mut Diagnostics) -> Option<ElanId> {

@@ -620,7 +620,7 @@ hosts: { y: { on: s4, elan: b, ip: 10.2.0.10, gateway: 10.2.0.1 } }
         assert!(east.lane_server().is_none());
         let y = east.hosts().next().unwrap().2;
         assert_eq!(y.routes[0].via.to_string(), "10.2.0.1");
-        assert_eq!(y.lec.mac.to_string(), "02:a7:13:00:01:00");
+        assert_eq!(y.lec().mac.to_string(), "02:a7:13:00:01:00");
     }
 
     #[test]

@@ -8,7 +8,8 @@ use super::{
 use crate::model::{
     Attachment, Cable, Clock, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host,
     IntakeConfig, IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind,
-    Outside, OutsideTrunk, OutsideWay, Packing, QueueLimit, Router, SegmentHost, Side, Switch, Tcp,
+    Outside, OutsideTrunk, OutsideWay, Packing, PortVlans, QueueLimit, Router, SegmentHost, Side,
+    Switch, Tcp,
 };
 use aerostat_node::atm::{RateQueue, Shaping};
 use aerostat_node::host::Encapsulation;
@@ -108,7 +109,7 @@ fn of_lec(lab: &Lab, lec: &Lec) -> Value {
         "elan": lab.elan(*elan).name,
         "mac": text(mac),
         "address": text(address),
-        "ip": text(ip),
+        "ip": ip.map(text),
         "version": if *v2 { 2 } else { 1 },
         "named": named,
         "llc": llc,
@@ -184,7 +185,8 @@ fn of_cost(Cost { packet, octet }: Cost) -> Value {
 fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
     let Host {
         attachment: _,
-        lec,
+        lecs,
+        vlans,
         routes: ways,
         neighbours,
         mpoa,
@@ -210,7 +212,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         )
     };
     // The MAC addresses follow from the order of the file.
-    let station = |SegmentHost { name, mac: _, ip }: &SegmentHost| (name.clone(), text(ip).into());
+    let station = |SegmentHost { name, ip, .. }: &SegmentHost| (name.clone(), text(ip).into());
     let mut ethernet = json!({ "rate_bps": rate, "tag": tagged });
     if let Some(all) = ethernet.as_object_mut().filter(|_| !ports.is_empty()) {
         let ports = ports
@@ -220,7 +222,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
     }
     let mut all = json!({
         "kind": "host",
-        "interfaces": [of_lec(lab, lec)],
+        "interfaces": lecs.iter().map(|lec| of_lec(lab, lec)).collect::<Vec<_>>(),
         "routes": routes(ways),
         "neighbours": named(neighbours.iter().map(|(ip, mac)| (text(ip), text(mac).into()))),
         "mpoa": mpoa.as_deref().map(of_mpc),
@@ -234,6 +236,13 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         "bridge": named(bridge.iter().map(station)),
         "ethernet": ethernet,
     });
+    if let Some(all) = all.as_object_mut().filter(|_| !vlans.is_empty()) {
+        let elans = vlans.iter().zip(lecs).map(|(vid, lec)| {
+            let elan = lab.elan(lec.elan).name.clone();
+            (vid.to_string(), elan.into())
+        });
+        all.insert("vlans".into(), named(elans).into());
+    }
     if let (Some(cpu), Some(all)) = (cpu, all.as_object_mut()) {
         all.insert("cpu".into(), of_cpu(cpu));
     }
@@ -305,15 +314,26 @@ fn of_port(port: &EthernetPort, bridge: &[SegmentHost]) -> Value {
         full_duplex,
         queue,
         stations,
+        vlans: PortVlans {
+            untagged,
+            tagged: trunk,
+        },
     } = port;
     let names = stations.iter().filter_map(|station| bridge.get(*station));
-    json!({
+    let mut all = json!({
         "rate_bps": rate,
         "tag": tagged,
         "full_duplex": full_duplex,
         "queue_frames": queue,
         "stations": names.map(|host| &host.name).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(all) = all.as_object_mut() {
+        all.extend(untagged.map(|vid| ("vlan".into(), vid.into())));
+        if !trunk.is_empty() {
+            all.insert("trunk".into(), trunk.clone().into());
+        }
+    }
+    all
 }
 
 /// Congestion control, default buffer, and the parameters that the file gives.

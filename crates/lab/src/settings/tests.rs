@@ -266,6 +266,9 @@ PortFile.rate || hosts.w.ethernet.ports.e1.rate=100Mbps
 PortFile.tag || hosts.w.ethernet.ports.e1.tag=true
 PortFile.duplex || hosts.w.ethernet.ports.e1.duplex=half
 PortFile.queue || hosts.w.ethernet.ports.e1.queue=9
+HostFile.vlans | hosts.w.vlans={7: b} hosts.w.ethernet.ports.e1.vlan=7 | hosts.w.vlans={7: b, 8: a} hosts.w.ethernet.ports.e1.vlan=7
+PortFile.vlan | hosts.w.vlans={7: b} hosts.w.ethernet.ports.e1.trunk=[7] | hosts.w.vlans={7: b} hosts.w.ethernet.ports.e1.vlan=7
+PortFile.trunk | hosts.w.vlans={7: b, 8: a} hosts.w.ethernet.ports.e1.trunk=[7] | hosts.w.vlans={7: b, 8: a} hosts.w.ethernet.ports.e1.trunk=[7, 8]
 SocketFile.name || hosts.y.sockets.0.name=lips
 SocketFile.listen || hosts.x.sockets.1.listen=echo
 SocketFile.call || hosts.y.sockets.0.call=x/e2

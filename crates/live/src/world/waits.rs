@@ -75,6 +75,6 @@ impl World {
         };
         let server = host.nhrp.as_ref().map(|nhc| nhc.server.0);
         let mut lecs = self.lab.nodes().flat_map(|(_, node)| node.lecs());
-        lecs.any(|lec| Some(lec.ip) == server)
+        server.is_some() && lecs.any(|lec| lec.ip == server)
     }
 }

@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 31] = [
+const LABS: [(&str, &[&str]); 32] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -36,6 +36,7 @@ const LABS: [(&str, &[&str]); 31] = [
     // Tested in `queues` of the command.
     ("shares", &[]),
     ("tunnel", &[]),
+    ("vlans", &[]),
     // Tested in `shaping` of the command.
     ("policed-tcp", &[]),
     ("rate-queues", &[]),

@@ -41,5 +41,6 @@ mod starts;
 mod tcp;
 mod theory;
 mod versions;
+mod vlans;
 
 use aerostat_testing::labs::{bench, check};

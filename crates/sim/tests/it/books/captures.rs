@@ -97,7 +97,7 @@ struct Wanted {
 
 /// Reads the capture files of all nodes of a lab; returns the sightings of each flow.
 pub(super) fn read(lab: &Lab, directory: &Path) -> Vec<Sightings> {
-    let address = |id| lab.node(id).lecs()[0].ip;
+    let address = |id| lab.node(id).lecs()[0].own_ip();
     let wanted = lab.traffic.iter().enumerate().map(|(index, flow)| {
         let number = index as u16;
         let source = FIRST_SOURCE_PORT + number;
