@@ -9,12 +9,12 @@ use crate::plan;
 use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
 use aerostat_node::host::sockets::Role;
-use aerostat_node::host::{EthernetPort, Host, Ip, Segment, SegmentHost};
+use aerostat_node::host::{Host, Ip, Segment};
 use aerostat_node::interface;
 use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface};
-use aerostat_node::ip::stack::{Stack, StackConfig, TcpOptions};
+use aerostat_node::ip::stack::{Stack, StackConfig};
 use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::clip::{self, Clip};
@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+mod ethernet;
 mod flows;
 mod ip;
 mod lane;
@@ -480,39 +481,6 @@ impl<'a> Builder<'a> {
             self.add_mps(&mut host, (id, name), model, mps, life);
         }
         host
-    }
-
-    /// The Ethernet segment behind a host.
-    fn segment(&self, model: &HostModel, life: u32, now: Instant) -> Segment {
-        let hosts = (0..).zip(&model.bridge).map(|(number, host)| {
-            let elan = self.lab.elan(host.elan);
-            let config = StackConfig {
-                name: host.name.clone(),
-                mac: host.mac.0,
-                address: host.ip,
-                prefix: elan.subnet.length,
-                routes: static_routes(&host.routes),
-                neighbours: Vec::new(),
-                mtu: usize::from(elan.ip_mtu()).min(1500),
-                tcp: TcpOptions::default(),
-                life,
-                seed: self.seed_of(&host.name, "stack", life),
-            };
-            let stack = Stack::new(config, now).expect("a resolved lab's addresses");
-            let stack = stack.with_arp(self.arp());
-            SegmentHost {
-                name: host.name.clone(),
-                stack: Box::new(stack),
-                meter: Meter::new(&self.flows, host.ip),
-                vid: model.tag_of(number),
-            }
-        });
-        let hosts: Vec<SegmentHost> = hosts.collect();
-        let ports = match model.ports.is_empty() {
-            true => vec![EthernetPort::shared(model.ethernet, hosts.len())],
-            false => model.ports.clone(),
-        };
-        Segment::new(ports, hosts).with_vlans(&model.vlans)
     }
 
     fn add_lec(&self, host: &mut Host, id: NodeId, model: &LecModel, life: u32) {
