@@ -80,28 +80,34 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                 lec: 0,
             });
         }
-        let defaults: Vec<Option<Ipv4Addr>> = (lab.node(id).lecs().iter())
-            .map(|lec| neighbours(lab, lec, id).map(|(_, ip)| ip).next())
-            .collect();
+        let of_stations = of_stations(lab, id, &routes);
         if let NodeKind::Host(host) = &mut lab.nodes[id.0].kind {
-            for station in &mut host.bridge {
-                // Stations in the VLAN of the host have its routes, and those of another VLAN the default router there.
-                let itf = host.lecs.iter().position(|lec| lec.elan == station.elan);
-                station.routes = match itf.filter(|itf| *itf > 0) {
-                    None => routes.clone(),
-                    Some(lec) => (defaults.get(lec).copied().flatten())
-                        .map(|via| IpRoute {
-                            to: IpNet::ALL,
-                            via,
-                            lec: 0,
-                        })
-                        .into_iter()
-                        .collect(),
-                };
+            for (station, routes) in host.bridge.iter_mut().zip(of_stations) {
+                station.routes = routes;
             }
             host.routes = routes;
         }
     }
+}
+
+/// The routes of the stations behind a host that has `routes`: the same in the VLAN of the host, and the default router
+/// of its ELAN in another one.
+fn of_stations(lab: &Lab, id: NodeId, routes: &[IpRoute]) -> Vec<Vec<IpRoute>> {
+    let NodeKind::Host(host) = &lab.node(id).kind else {
+        return Vec::new();
+    };
+    let stations = host.bridge.iter().map(|station| {
+        let mut others = host.lecs.iter().skip(1);
+        let Some(lec) = others.find(|lec| lec.elan == station.elan) else {
+            return routes.to_vec();
+        };
+        let via = neighbours(lab, lec, id).map(|(_, ip)| ip).next();
+        let (to, lec) = (IpNet::ALL, 0);
+        via.map(|via| IpRoute { to, via, lec })
+            .into_iter()
+            .collect()
+    });
+    stations.collect()
 }
 
 /// True if `wide` holds all of `narrow`.

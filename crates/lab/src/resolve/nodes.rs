@@ -455,16 +455,9 @@ impl Builder<'_> {
         if let Some(elan) = elan {
             tcp::fits(&tcp, host, self.lab.elan(elan).ip_mtu(), d);
         }
-        let own = (mac, address.with_selector(plan::SELECTOR_LEC), Some(ip));
-        let lec = Lec::new(0, elan.unwrap_or(ElanId(0)), own);
-        let mut lecs = vec![self.client(lec, host.lec.as_ref(), host.bridge.is_some(), d)];
         let vlans = self.vlans(host, elan, d);
-        for (index, (_, elan)) in (0..).zip(&vlans).skip(1) {
-            let mac = plan::mac(self.site, Kind::Host, number, plan::vlan_interface(index));
-            let own = (mac, address.with_selector(plan::SELECTOR_LEC + index), None);
-            let lec = Lec::new(index, *elan, own);
-            lecs.push(self.client(lec, host.lec.as_ref(), true, &mut d.empty()));
-        }
+        let elans = (elan.unwrap_or(ElanId(0)), &vlans[..]);
+        let lecs = self.clients(host, (number, address, ip), elans, d);
         self.finish(NodeKind::Host(Host {
             attachment,
             lecs,
@@ -498,6 +491,27 @@ impl Builder<'_> {
             ports: ethernet::ports(host, d),
         }));
         self.bridge(number, host, (elan, &vlans), d);
+    }
+    /// The LANE clients of a host: that of its own ELAN, and those of its further VLANs, which have no IP address.
+    fn clients(
+        &self,
+        host: &HostFile,
+        (number, address, ip): (u16, AtmAddress, Ipv4Addr),
+        (own, vlans): (ElanId, &[Vlan]),
+        d: &mut Diagnostics,
+    ) -> Vec<Lec> {
+        let mac = |interface| plan::mac(self.site, Kind::Host, number, interface);
+        let at = |index| address.with_selector(plan::SELECTOR_LEC + index);
+        let lec = Lec::new(0, own, (mac(0), at(0), Some(ip)));
+        let section = host.lec.as_ref();
+        let mut lecs = vec![self.client(lec, section, host.bridge.is_some(), d)];
+        for (index, (_, elan)) in (0..).zip(vlans).skip(1) {
+            let of_vlan = (mac(plan::vlan_interface(index)), at(index), None);
+            let lec = Lec::new(index, *elan, of_vlan);
+            // Mistakes of the section have been told.
+            lecs.push(self.client(lec, section, true, &mut d.empty()));
+        }
+        lecs
     }
     /// The VLANs of a host, that of its own ELAN first.
     fn vlans(&self, host: &HostFile, own: Option<ElanId>, d: &mut Diagnostics) -> Vec<Vlan> {

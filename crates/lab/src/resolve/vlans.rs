@@ -1,7 +1,7 @@
 //! VLANs of a host that bridges: each has an ELAN, a LANE client, and ports that carry it.
 
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
+use crate::field::{At, Table};
 use crate::file::{HostFile, Ip, PortFile, Vid};
 use crate::model::{Elan, ElanId, EthernetPort, PortVlans, SegmentHost};
 
@@ -19,28 +19,7 @@ pub(super) fn in_order(
     let Some(table) = &host.vlans else {
         return Vec::new();
     };
-    let ports = host.ethernet.as_ref().and_then(|all| all.ports.as_ref());
-    if let Some((first, _)) = table.0.first().filter(|_| ports.is_none()) {
-        d.error(first.at, "VLANs need Ethernet ports")
-            .hint("for example: bridge: { phone: 10.1.0.11 }, ethernet: { ports: { e1: { stations: [phone], vlan: 10 } } }")
-            .rests_in(host.place, ["ethernet", "bridge"]);
-    }
-    if let Some(kernel) = host.kernel.as_ref().filter(|kernel| kernel.value) {
-        d.error(kernel.at, "the bridge of a Linux kernel host has no VLANs")
-            .hint("a host with 'vlans:' is embedded: leave 'kernel:' out")
-            .rests_in(host.place, ["vlans"]);
-    }
-    let ethernet = host.ethernet.as_ref();
-    let of_ports = ports
-        .iter()
-        .flat_map(|ports| &ports.0)
-        .map(|(_, port)| &port.tag);
-    let tags = ethernet.map(|all| &all.tag).into_iter().chain(of_ports);
-    if let Some(tag) = tags.flatten().next() {
-        d.error(tag.at, "with 'vlans:' the ports say which frames have tags")
-            .hint("'trunk:' of a port: the VLANs with tags; 'vlan:': the one without")
-            .rests_in(host.place, ["vlans"]);
-    }
+    fits(host, table, d);
     let mut vlans: Vec<Vlan> = Vec::new();
     for (at, (vid, elan)) in given {
         let name = &elans[elan.0].name;
@@ -70,6 +49,32 @@ pub(super) fn in_order(
         }
     }
     vlans
+}
+
+/// Checks the other keys of a host with VLANs.
+fn fits(host: &HostFile, table: &Table<Vid, At<String>>, d: &mut Diagnostics) {
+    let ports = host.ethernet.as_ref().and_then(|all| all.ports.as_ref());
+    if let Some((first, _)) = table.0.first().filter(|_| ports.is_none()) {
+        d.error(first.at, "VLANs need Ethernet ports")
+            .hint("for example: bridge: { phone: 10.1.0.11 }, ethernet: { ports: { e1: { stations: [phone], vlan: 10 } } }")
+            .rests_in(host.place, ["ethernet", "bridge"]);
+    }
+    if let Some(kernel) = host.kernel.as_ref().filter(|kernel| kernel.value) {
+        d.error(kernel.at, "the bridge of a Linux kernel host has no VLANs")
+            .hint("a host with 'vlans:' is embedded: leave 'kernel:' out")
+            .rests_in(host.place, ["vlans"]);
+    }
+    let ethernet = host.ethernet.as_ref();
+    let of_ports = ports
+        .iter()
+        .flat_map(|ports| &ports.0)
+        .map(|(_, port)| &port.tag);
+    let tags = ethernet.map(|all| &all.tag).into_iter().chain(of_ports);
+    if let Some(tag) = tags.flatten().next() {
+        d.error(tag.at, "with 'vlans:' the ports say which frames have tags")
+            .hint("'trunk:' of a port: the VLANs with tags; 'vlan:': the one without")
+            .rests_in(host.place, ["vlans"]);
+    }
 }
 
 /// The VLANs of a port.
