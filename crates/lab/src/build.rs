@@ -210,7 +210,9 @@ impl<'a> Builder<'a> {
             let queues = Queues::at(model, link);
             config.set_queues(&queues.params);
             config.discipline = queues.scheduler.unwrap_or_default();
+            config.calls = queues.calls;
             config.paths.clone_from(&link.tunnels);
+            config.call_vpi = link.call_vpi;
             config.ilmi = managed.then(|| ilmi::Config {
                 detect: outside.is_some_and(|outside| outside.trunk.is_some()),
                 line_rate: rate.cells_per_second(),

@@ -513,6 +513,8 @@ pub struct Link {
     pub queues: Queues,
     /// Paths that its switches shape.
     pub tunnels: Vec<PathConfig>,
+    /// VPI of its calls: 0, or on a link between switches that of the path that they are in.
+    pub call_vpi: u16,
 }
 
 /// One end of a link.

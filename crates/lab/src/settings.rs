@@ -85,6 +85,7 @@ fn of_link(lab: &Lab, link: &Link) -> Value {
         cdvt,
         queues,
         tunnels,
+        call_vpi,
     } = link;
     let all = json!({
         "ends": ends.map(|end| lab.node(end.node).name.clone()),
@@ -95,17 +96,28 @@ fn of_link(lab: &Lab, link: &Link) -> Value {
         "police": police.map(policing),
         "cdvt_s": cdvt.map(seconds),
     });
-    let tunnels = named(tunnels.iter().map(of_path));
+    let tunnels = named(tunnels.iter().map(|path| {
+        let (vpi, path_of_it) = of_path(path);
+        let calls = (path.vpi == *call_vpi).then_some(true.into());
+        (vpi, with(path_of_it, "calls", calls))
+    }));
     let tunnels = (!tunnels.is_empty()).then(|| tunnels.into());
     with(with(all, "queues", of_queues(queues)), "tunnels", tunnels)
 }
 
 /// Queues, if anything is given.
 fn of_queues(queues: &Queues) -> Option<Value> {
-    let Queues { params, scheduler } = queues;
+    let Queues {
+        params,
+        scheduler,
+        calls,
+    } = queues;
     let given = *queues != Queues::default();
     let own = json!({ "scheduler": scheduler.map(Discipline::name) });
-    given.then(|| with_parameters(own, params))
+    let calls = calls.iter();
+    let calls = named(calls.map(|(category, queue)| (text(category), map_of(&queue).into())));
+    let calls = (!calls.is_empty()).then(|| calls.into());
+    given.then(|| with(with_parameters(own, params), "calls", calls))
 }
 
 /// Settings with one more, if it is given: those of a lab without it stay as they were.

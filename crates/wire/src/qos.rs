@@ -19,6 +19,23 @@ pub enum ServiceCategory {
     Ubr,
 }
 
+impl ServiceCategory {
+    /// All categories, by priority.
+    pub const ALL: [Self; 6] = [
+        Self::Cbr,
+        Self::RtVbr,
+        Self::NrtVbr,
+        Self::Abr,
+        Self::Gfr,
+        Self::Ubr,
+    ];
+    /// True for CBR and VBR, which have their rates; false for best effort.
+    #[must_use]
+    pub const fn is_guaranteed(self) -> bool {
+        matches!(self, Self::Cbr | Self::RtVbr | Self::NrtVbr)
+    }
+}
+
 /// Traffic of one direction. Rates are in cells per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrafficParams {

@@ -65,15 +65,18 @@ const fn class_name(category: ServiceCategory) -> &'static str {
 }
 
 fn class_of(word: &str) -> Option<ServiceCategory> {
-    Some(match word {
-        "cbr" => ServiceCategory::Cbr,
-        "rt-vbr" => ServiceCategory::RtVbr,
-        "nrt-vbr" | "vbr" => ServiceCategory::NrtVbr,
-        "abr" => ServiceCategory::Abr,
-        "gfr" => ServiceCategory::Gfr,
-        "ubr" => ServiceCategory::Ubr,
-        _ => return None,
-    })
+    match word {
+        "vbr" => Some(ServiceCategory::NrtVbr),
+        _ => ServiceCategory::named(word),
+    }
+}
+
+impl ServiceCategory {
+    /// The category with this name, as [`Display`](fmt::Display) writes it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| class_name(*one) == name)
+    }
 }
 
 impl fmt::Display for ServiceCategory {

@@ -1,14 +1,18 @@
 //! Queues and schedulers of switches: `queues:` and `tunnels:` of a switch or a link, `queue:` of a connection.
 
 use super::{CellsPerSecond, Time, keys};
-use crate::field::{At, scalar, section};
+use crate::field::{At, Table, scalar, section};
 use aerostat_node::atm::Discipline;
+use aerostat_wire::ServiceCategory;
 
 section! {
     /// Queues of the ports of a switch, or of those at a link. What a link says counts before what its switch says.
     QueuesFile (keys::queues()) {
         /// Order of service within a class: round-robin (default), weighted, or per-class.
         scheduler: Option<At<SchedulerText>>,
+        /// What each call has for itself, by its class (cbr, rt-vbr, nrt-vbr, abr, gfr, ubr): the keys of `queue:` of a
+        /// permanent connection. What a link says of a class counts instead of what its switch says of the class.
+        calls: Option<Table<CategoryText, ConnectionQueueFile>>,
     }
 }
 section! {
@@ -19,6 +23,8 @@ section! {
         /// Tolerance of who polices the path, at most 1s: a cell that was held up may be that much nearer to the one
         /// before it; default 250us. 0us: cells are never nearer than 1/pcr.
         cdvt: Option<At<Time>>,
+        /// True on a link between switches: all calls on this link are in this path. Default false.
+        calls: Option<At<bool>>,
     }
 }
 section! {
@@ -32,6 +38,12 @@ scalar!(
         .find(|one| one.name() == text)
         .ok_or_else(|| "expected round-robin, weighted or per-class".to_owned()),
     { "enum": ["round-robin", "weighted", "per-class"] }
+);
+scalar!(
+    /// Service category.
+    CategoryText(ServiceCategory), |text: &str| ServiceCategory::named(text)
+        .ok_or_else(|| "expected cbr, rt-vbr, nrt-vbr, abr, gfr or ubr".to_owned()),
+    { "enum": ["cbr", "rt-vbr", "nrt-vbr", "abr", "gfr", "ubr"] }
 );
 scalar!(
     /// A VPI that is not 0.

@@ -2,7 +2,7 @@
 
 use super::{Lab, Link, Switch};
 use aerostat_node::atm::Discipline;
-use aerostat_node::switch::QueueParams;
+use aerostat_node::switch::{CallQueues, QueueParams};
 
 /// Queues of ports, as far as they are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Queues {
     pub params: QueueParams,
     /// Order of service.
     pub scheduler: Option<Discipline>,
+    /// What calls have for themselves.
+    pub calls: CallQueues,
 }
 
 impl Queues {
@@ -20,6 +22,7 @@ impl Queues {
         Self {
             params: link.queues.params.or(switch.queues.params),
             scheduler: link.queues.scheduler.or(switch.queues.scheduler),
+            calls: link.queues.calls.or(switch.queues.calls),
         }
     }
     /// The sizes of the buffers at a port: best effort, one of its connections, guaranteed, one of these. Those of a

@@ -63,6 +63,15 @@ pub(super) fn paths(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
         let of_queue = |(name, file)| (format!("rate queue {name}"), all.to_owned(), file);
         let rates = rate_queues::files(host).iter();
         shaped.extend(rates.map(|(name, file)| of_queue((&name.value.0, file))));
+        for at in shaped
+            .iter()
+            .filter_map(|(.., file)| queues::takes_calls(file))
+        {
+            d.error(at, "'calls' stands at tunnels of links between switches")
+                .hint(
+                    "calls of a program are in a rate queue with 'rate_queue: NAME' of the program",
+                );
+        }
         queues::carries(lab, link, shaped, d);
         rate_queues::check((&name.value.0, host), id, lab, d);
         for (vpi, path) in given.iter().flat_map(|given| &given.0) {

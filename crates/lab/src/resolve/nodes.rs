@@ -242,6 +242,7 @@ pub(super) fn connect(
             .map(|cdvt| cdvt.value.0),
         queues: queues::of(options.and_then(|o| o.queues.as_ref())),
         tunnels: queues::tunnels(options.and_then(|o| o.tunnels.as_ref())),
+        call_vpi: queues::call_vpi(options.and_then(|o| o.tunnels.as_ref())),
     });
     id
 }

@@ -2,12 +2,14 @@
 
 use crate::diag::{Diagnostics, Span};
 use crate::field::Table;
-use crate::file::{LabFile, LinkFile, LinkOptions, PathId, PvcFile, QueuesFile, TunnelFile};
-use crate::model::{Lab, LinkId, NodeKind, Pvc, Queues};
+use crate::file::{
+    ConnectionQueueFile, LabFile, LinkFile, LinkOptions, PathId, PvcFile, QueuesFile, TunnelFile,
+};
+use crate::model::{Lab, LinkId, NodeId, NodeKind, Pvc, Queues};
 use aerostat_node::atm::police::DEFAULT_CDVT;
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::atm::{Discipline, PathConfig};
-use aerostat_node::switch::{PortConfig, QueueParams};
+use aerostat_node::switch::{ConnectionQueue, PortConfig, QueueParams};
 use aerostat_proto::Duration;
 use aerostat_wire::ServiceCategory;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +23,11 @@ pub(super) fn of(section: Option<&QueuesFile>) -> Queues {
     if let Some(section) = section {
         section.given.apply(&mut queues.params);
         queues.scheduler = section.scheduler.as_ref().map(|text| text.value.0);
+        for (category, section) in section.calls.iter().flat_map(|table| &table.0) {
+            let mut queue = ConnectionQueue::DEFAULT;
+            section.given.apply(&mut queue);
+            queues.calls.set(category.value.0, queue);
+        }
     }
     queues
 }
@@ -34,6 +41,19 @@ pub(super) fn tunnels(table: Option<&Table<PathId, TunnelFile>>) -> Vec<PathConf
         PathConfig { vpi, pcr, cdvt }
     };
     entries.iter().map(of).collect()
+}
+
+/// The VPI of the shaped path that calls are in; 0 if there is no such path.
+pub(super) fn call_vpi(table: Option<&Tunnels>) -> u16 {
+    let entries = table.map_or(&[][..], |table| &table.0);
+    let of_calls = entries.iter().find(|(_, file)| takes_calls(file).is_some());
+    of_calls.map_or(0, |(vpi, _)| vpi.value.0)
+}
+
+/// The place where a shaped path is told to take calls.
+pub(super) fn takes_calls(file: &TunnelFile) -> Option<Span> {
+    let calls = file.calls.as_ref().filter(|calls| calls.value);
+    calls.map(|calls| calls.at)
 }
 
 /// Peak rate and tolerance of a shaped path.
@@ -160,7 +180,67 @@ pub(super) fn check(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     for (id, _, tunnels) in &sections {
         if let Some(tunnels) = tunnels {
             carries(lab, *id, named("tunnel", tunnels), d);
+            of_all_calls(lab, *id, tunnels, d);
         }
+    }
+    of_calls(file, lab, &of_link, d);
+}
+
+/// Refuses shaped paths for calls where there is no such path, or a second one.
+fn of_all_calls(lab: &Lab, id: LinkId, tunnels: &Tunnels, d: &mut Diagnostics) {
+    let link = lab.link(id);
+    let is_switch = |id: NodeId| matches!(lab.node(id).kind, NodeKind::Switch(_));
+    let between_switches = link.ends.iter().all(|end| is_switch(end.node));
+    let mut first = None;
+    for (vpi, file) in &tunnels.0 {
+        let Some(at) = takes_calls(file) else {
+            continue;
+        };
+        if !between_switches {
+            let text = format!(
+                "link {} is not between switches: calls on it have VPI 0",
+                link.name
+            );
+            d.error(at, text)
+                .hint("'calls: true' stands at a tunnel of a link between two switches of the lab");
+        } else if let Some(first) = first {
+            let text = format!("tunnel {first} of link {} has the calls already", link.name);
+            d.error(at, text)
+                .hint("all calls on a link are in one tunnel, so one of its tunnels takes calls");
+        }
+        first.get_or_insert(vpi.value.0);
+    }
+}
+
+/// Checks what calls have for themselves at the ports where it counts.
+fn of_calls(
+    file: &LabFile,
+    lab: &Lab,
+    of_link: &BTreeMap<LinkId, Option<&QueuesFile>>,
+    d: &mut Diagnostics,
+) {
+    let mut uses: BTreeMap<Span, (&ConnectionQueueFile, Own, Vec<Queues>)> = BTreeMap::new();
+    for ((_, _, switch), (_, of_switch)) in lab.switches().zip(&file.switches.0) {
+        for port in &switch.ports {
+            let own = of_link.get(&port.link).copied().flatten();
+            let places = [own, of_switch.queues.as_ref()];
+            let queues = Queues::at(switch, lab.link(port.link));
+            for (category, queue) in queues.calls.iter() {
+                let entries = places.iter().flatten().filter_map(|one| one.calls.as_ref());
+                let mut entries = entries.flat_map(|table| &table.0);
+                let Some((_, section)) = entries.find(|(known, _)| known.value.0 == category)
+                else {
+                    continue;
+                };
+                let own = (queue, category.is_guaranteed());
+                let entry = uses.entry(section.place);
+                entry.or_insert((section, own, Vec::new())).2.push(queues);
+            }
+        }
+    }
+    for (section, own, ports) in uses.values() {
+        thresholds_fit(section, *own, ports, lab, d);
+        weight_counts(section, own.1, ports, "no port that it is for", d);
     }
 }
 
@@ -202,16 +282,17 @@ pub(super) fn carries(
     }
 }
 
-/// Refuses what a connection has for itself, if it contradicts; warns of what has no effect.
-pub(super) fn of_connection(file: &PvcFile, pvc: &Pvc, lab: &Lab, d: &mut Diagnostics) {
-    let Some(section) = &file.queue else { return };
-    let ports: Vec<Queues> = queues_on(pvc, lab).collect();
-    let queue = &pvc.queue;
-    let class = pvc.qos.tx.category.or(pvc.qos.rx.category);
-    let guaranteed = matches!(
-        class,
-        Some(ServiceCategory::Cbr | ServiceCategory::RtVbr | ServiceCategory::NrtVbr)
-    );
+/// What a connection has for itself, and true if it is CBR or VBR.
+type Own = (ConnectionQueue, bool);
+
+/// Refuses thresholds above the buffer of a connection.
+fn thresholds_fit(
+    section: &ConnectionQueueFile,
+    (queue, guaranteed): Own,
+    ports: &[Queues],
+    lab: &Lab,
+    d: &mut Diagnostics,
+) {
     let sizes = ports
         .iter()
         .map(|port| port.buffers(lab)[if guaranteed { 3 } else { 1 }]);
@@ -227,23 +308,43 @@ pub(super) fn of_connection(file: &PvcFile, pvc: &Pvc, lab: &Lab, d: &mut Diagno
                 .hint("a larger buffer, or a lower threshold");
         }
     }
-    if let Some(at) = section.given.at("weight")
-        && (guaranteed || !weighted(ports.iter().copied()))
-    {
-        if guaranteed {
-            d.warning(
-                at,
-                "weight has no effect on CBR and VBR, which have their rates",
-            )
-            .hint("weights share what is left among ABR, GFR and UBR: leave it out here");
-        } else {
-            d.warning(
-                at,
-                "weight has no effect: no port on the way serves by weight",
-            )
-            .hint("'queues: { scheduler: weighted }' at a switch or a link makes weights count");
-        }
+}
+
+/// Warns of a weight that changes nothing. `nowhere` says that of all ports where it could.
+fn weight_counts(
+    section: &ConnectionQueueFile,
+    guaranteed: bool,
+    ports: &[Queues],
+    nowhere: &str,
+    d: &mut Diagnostics,
+) {
+    let Some(at) = section.given.at("weight") else {
+        return;
+    };
+    if guaranteed {
+        d.warning(
+            at,
+            "weight has no effect on CBR and VBR, which have their rates",
+        )
+        .hint("weights share what is left among ABR, GFR and UBR: leave it out here");
+    } else if !weighted(ports.iter().copied()) {
+        d.warning(
+            at,
+            format!("weight has no effect: {nowhere} serves by weight"),
+        )
+        .hint("'queues: { scheduler: weighted }' at a switch or a link makes weights count");
     }
+}
+
+/// Refuses what a connection has for itself, if it contradicts; warns of what has no effect.
+pub(super) fn of_connection(file: &PvcFile, pvc: &Pvc, lab: &Lab, d: &mut Diagnostics) {
+    let Some(section) = &file.queue else { return };
+    let ports: Vec<Queues> = queues_on(pvc, lab).collect();
+    let queue = &pvc.queue;
+    let class = pvc.qos.tx.category.or(pvc.qos.rx.category);
+    let guaranteed = class.is_some_and(ServiceCategory::is_guaranteed);
+    thresholds_fit(section, (*queue, guaranteed), &ports, lab, d);
+    weight_counts(section, guaranteed, &ports, "no port on the way", d);
     let rate = |traffic| Shaper::new(traffic).is_some();
     if queue.shape
         && !rate(&pvc.qos.tx)

@@ -113,8 +113,10 @@ LinkOptions.cdvt || hosts.x.link.cdvt=1ms
 LinkOptions.queues || hosts.x.link.queues={efci: 99}
 LinkOptions.tunnels || links.s1-s2.tunnels={5: {pcr: 1000}}
 QueuesFile.scheduler || links.c.queues.scheduler=weighted
+QueuesFile.calls || links.c.queues.calls={ubr: {weight: 3}}
 TunnelFile.pcr | links.s1-s2.tunnels={5: {pcr: 1000}} | links.s1-s2.tunnels={5: {pcr: 1001}}
 TunnelFile.cdvt | links.s1-s2.tunnels={5: {pcr: 1000}} | links.s1-s2.tunnels={5: {pcr: 1000, cdvt: 1us}}
+TunnelFile.calls | links.s1-s2.tunnels={5: {pcr: 1000}} | links.s1-s2.tunnels={5: {pcr: 1000, calls: true}}
 OutsideOptions.atmtcp || links.1.atmtcp={connect: 10.0.0.1:2812}
 OutsideOptions.udp || links.2.udp={local: 127.0.0.1:7009, peer: 127.0.0.1:7002}
 OutsideOptions.ethernet || links.3.ethernet={interface: eth8, peer: 02:00:00:00:00:01}

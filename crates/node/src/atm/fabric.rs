@@ -266,18 +266,18 @@ impl Fabric {
         }
     }
 
-    /// Gives the queues of the connection from a label, through which no cell has gone yet, what it has for itself.
-    pub fn tune(&mut self, from: PortVc, tuning: &Tuning) {
+    /// Gives the queue of one leaf of a connection, through which no cell has gone yet, what it has for itself.
+    pub fn tune(&mut self, from: PortVc, to: PortVc, tuning: &Tuning) {
         let connection = self
             .find(from)
             .and_then(|index| self.connections.get(index));
         let Some(Some(connection)) = connection else {
             return;
         };
-        for leaf in connection.leaves() {
-            if let Some(port) = self.ports.get_mut(usize::from(leaf.to.port)) {
-                port.output.tune(leaf.queue, &connection.traffic, tuning);
-            }
+        if let Some(leaf) = connection.leaves().find(|leaf| leaf.to == to)
+            && let Some(port) = self.ports.get_mut(usize::from(to.port))
+        {
+            port.output.tune(leaf.queue, &connection.traffic, tuning);
         }
     }
 

@@ -5,7 +5,7 @@ use aerostat_proto::uni::{ConnectInfo, Fallback, SetupInfo, Version};
 use aerostat_proto::{Cause, Trace};
 use aerostat_wire::Qos;
 
-use super::port::Reservation;
+use super::port::{Port, Reservation};
 use super::{LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 
 /// Invalid information element contents.
@@ -56,7 +56,7 @@ impl<R: RouteSelect> Switch<R> {
         let (root, branch) = (Reservation::of(qos.reversed()), Reservation::of(qos));
         let covers = |port, wanted| {
             self.port(port)
-                .is_some_and(|port| port.free().covers(wanted))
+                .is_some_and(|port| port.free_for_calls().covers(wanted))
         };
         if from == to {
             covers(from, root.plus(branch))
@@ -68,7 +68,10 @@ impl<R: RouteSelect> Switch<R> {
     /// Peak rates (forward, backward) that both ports have left. A call that returns to its own port uses every rate
     /// twice there, so it gets the smaller one.
     fn room(&self, from: PortNo, to: PortNo) -> (u32, u32) {
-        let free = |port| self.port(port).map(|port| port.free()).unwrap_or_default();
+        let free = |port| {
+            let port = self.port(port);
+            port.map(Port::free_for_calls).unwrap_or_default()
+        };
         let (root, branch) = (free(from), free(to));
         let narrow = |rate: u64| u32::try_from(rate).unwrap_or(u32::MAX);
         if from == to {
@@ -91,14 +94,9 @@ impl<R: RouteSelect> Switch<R> {
         let Some(port) = self.ports.get_mut(usize::from(key.port.0)) else {
             return Err(Cause::TEMPORARY);
         };
-        port.unreserve(leg.reserved);
-        let done = port.reserve(wanted);
-        if done.is_ok() {
-            leg.reserved = wanted;
-        } else {
-            port.reserved = port.reserved.plus(leg.reserved);
-        }
-        done
+        port.reserve_instead(port.config.call_vpi, leg.reserved, wanted)?;
+        leg.reserved = wanted;
+        Ok(())
     }
 
     /// The called side answered a call with a choice: both legs reserve what was chosen, and the caller is told.

@@ -74,8 +74,9 @@ impl<R: RouteSelect> Switch<R> {
             .filter(|(_, port)| port.interface.phase() == Phase::Ready);
         let wanted = Reservation::of(info.qos);
         let best = ready.max_by_key(|(number, port)| {
-            let room = !port.is_full() && port.free().covers(wanted);
-            (room, port.free().tx, Reverse(port.held), Reverse(*number))
+            let free = port.free_for_calls();
+            let room = !port.is_full() && free.covers(wanted);
+            (room, free.tx, Reverse(port.held), Reverse(*number))
         });
         if let Some((number, _)) = best {
             return Ok(Next::Port(number));

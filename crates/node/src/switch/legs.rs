@@ -2,7 +2,7 @@
 
 use aerostat_proto::uni::{Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Refused, Trace};
-use aerostat_wire::Vc;
+use aerostat_wire::{TrafficParams, Vc};
 
 use super::port::{Port, Reservation};
 use super::{Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
@@ -83,12 +83,13 @@ impl<R: RouteSelect> Switch<R> {
             return Err(Cause::NETWORK_OUT_OF_ORDER);
         }
         let reserved = Reservation::of(info.qos);
-        port.reserve(reserved)?;
+        let vpi = port.config.call_vpi;
+        port.reserve(vpi, reserved)?;
         let vc = if port.is_network() {
             match port.allocate() {
                 Ok(vc) => Some(vc),
                 Err(cause) => {
-                    port.unreserve(reserved);
+                    port.unreserve(vpi, reserved);
                     return Err(cause);
                 }
             }
@@ -140,7 +141,7 @@ impl<R: RouteSelect> Switch<R> {
         };
         if let Some(port) = self.port_mut(key.port) {
             port.held -= 1;
-            port.unreserve(leg.reserved);
+            port.unreserve(port.config.call_vpi, leg.reserved);
             if let Some(vc) = leg.vc {
                 port.give_back(vc);
             }
@@ -187,6 +188,7 @@ impl<R: RouteSelect> Switch<R> {
         };
         let refused = |_| Cause::RESOURCES;
         self.fabric.apply(forward).map_err(refused)?;
+        self.tune(from, to, &qos.tx);
         if let Some(call) = self.calls.get_mut(&id) {
             call.open = true;
         }
@@ -198,8 +200,17 @@ impl<R: RouteSelect> Switch<R> {
                 police: police_branch,
             };
             self.fabric.apply(backward).map_err(refused)?;
+            self.tune(to, from, &qos.rx);
         }
         Ok(())
+    }
+
+    /// Gives the queue of a leaf of a call what the port has for calls of its category.
+    fn tune(&mut self, from: PortVc, to: PortVc, traffic: &TrafficParams) {
+        let port = self.port(PortNo(to.port));
+        if let Some(queue) = port.and_then(|port| port.config.calls.of(traffic)) {
+            self.fabric.tune(from, to, &queue.tuning());
+        }
     }
 
     /// Removes one branch from the fabric. The fabric refuses this if the branch was never opened.

@@ -99,7 +99,7 @@ pub use held::MAX_HELD;
 pub use inspect::{CallInfo, LegInfo, PortInfo};
 pub use permanent::{Permanent, PermanentError, PermanentInfo};
 pub use port::{PortConfig, PortKind, PortParams, PortRanges, guaranteed};
-pub use queues::{ConnectionQueue, ConnectionRanges, QueueParams, QueueRanges};
+pub use queues::{CallQueues, ConnectionQueue, ConnectionRanges, QueueParams, QueueRanges};
 pub use route::{RouteSelect, StaticRoutes, Way};
 
 use port::{Port, Reservation};

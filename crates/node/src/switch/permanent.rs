@@ -193,7 +193,7 @@ impl<R: RouteSelect> Switch<R> {
             }
         })?;
         if new.queue != ConnectionQueue::DEFAULT {
-            self.fabric.tune(from, &new.queue.tuning());
+            self.fabric.tune(from, to, &new.queue.tuning());
         }
         Ok(())
     }
@@ -250,11 +250,7 @@ impl<R: RouteSelect> Switch<R> {
         if !port.hold(vc, path) {
             return Err(PermanentError::Label(number, vc));
         }
-        let reserved = port.reserve_inside(number, vc, wanted);
-        if reserved
-            .and_then(|rest| port.reserve(rest).map_err(|_| PermanentError::Rate(number)))
-            .is_err()
-        {
+        if port.reserve(vc.vpi, wanted).is_err() {
             port.let_go(vc, path);
             return Err(PermanentError::Rate(number));
         }
@@ -264,8 +260,7 @@ impl<R: RouteSelect> Switch<R> {
     fn let_go(&mut self, (port, vc): (PortNo, Vc), path: bool, held: Reservation) {
         if let Some(port) = self.port_mut(port) {
             port.let_go(vc, path);
-            let rest = port.unreserve_inside(vc, held);
-            port.unreserve(rest);
+            port.unreserve(vc.vpi, held);
         }
     }
 }

@@ -8,6 +8,7 @@ use aerostat_proto::{Cause, Duration, Instant, Machine};
 use aerostat_wire::q2931::Screening;
 use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
 
+use super::queues::CallQueues;
 use crate::atm::{CellRate, Discipline, Limits, PathConfig, Policing, PortLimits};
 use crate::interface::{self, Interface};
 
@@ -59,6 +60,11 @@ pub struct PortConfig {
     pub discipline: Discipline,
     /// Its shaped paths, whose peak rates are reserved in both directions.
     pub paths: Vec<PathConfig>,
+    /// VPI of the labels of its calls, which the other end must use as well: 0, or that of a shaped path. Calls in a
+    /// shaped path reserve what the path has, instead of what the link has.
+    pub call_vpi: u16,
+    /// What the queues of calls that leave here have for themselves.
+    pub calls: CallQueues,
 }
 
 aerostat_proto::parameters! {
@@ -120,6 +126,8 @@ impl PortConfig {
             buffers: PortLimits::SWITCH,
             discipline: Discipline::RoundRobin,
             paths: Vec::new(),
+            call_vpi: 0,
+            calls: CallQueues::default(),
         }
     }
     /// Limit of unanswered calls among this number of calls.
@@ -304,17 +312,24 @@ impl Port {
     /// and late cells of the old connection do not reach the new one.
     pub(super) fn allocate(&mut self) -> Result<Vc, Cause> {
         let (first, last) = (Vc::FIRST_USER_VCI, self.config.max_vci);
+        let label = |vci| Vc::new(self.config.call_vpi, vci);
         let free = (self.next_vci..=last)
             .chain(first..self.next_vci)
-            .find(|vci| !self.labels.contains(&Vc::new(0, *vci)))
+            .map(label)
+            .find(|vc| !self.labels.contains(vc))
             .ok_or(Cause(45))?;
-        self.labels.insert(Vc::new(0, free));
-        self.next_vci = if free >= last { first } else { free + 1 };
-        Ok(Vc::new(0, free))
+        self.labels.insert(free);
+        self.next_vci = if free.vci >= last {
+            first
+        } else {
+            free.vci + 1
+        };
+        Ok(free)
     }
-    /// Takes a label that the peer has chosen.
+    /// Takes a label that the peer has chosen. A peer cannot put a call into another path.
     pub(super) fn take(&mut self, vc: Vc) -> Result<(), Cause> {
-        if vc.vpi != 0 || vc.vci < Vc::FIRST_USER_VCI || !self.labels.insert(vc) {
+        if vc.vpi != self.config.call_vpi || vc.vci < Vc::FIRST_USER_VCI || !self.labels.insert(vc)
+        {
             return Err(Cause::VC_UNAVAILABLE);
         }
         Ok(())
@@ -342,27 +357,6 @@ impl Port {
         } else {
             self.labels.remove(&vc);
         }
-    }
-    /// Bandwidth that can still be reserved, cells/s.
-    pub(super) fn free(&self) -> Reservation {
-        let admit = u64::from(self.config.admit);
-        Reservation {
-            tx: admit.saturating_sub(self.reserved.tx),
-            rx: admit.saturating_sub(self.reserved.rx),
-        }
-    }
-    /// Connection admission control. Source: I.371, connection admission control.
-    pub(super) fn reserve(&mut self, wanted: Reservation) -> Result<(), Cause> {
-        if !self.free().covers(wanted) {
-            return Err(Cause::RATE_UNAVAILABLE);
-        }
-        self.reserved.tx += wanted.tx;
-        self.reserved.rx += wanted.rx;
-        Ok(())
-    }
-    pub(super) fn unreserve(&mut self, held: Reservation) {
-        self.reserved.tx = self.reserved.tx.saturating_sub(held.tx);
-        self.reserved.rx = self.reserved.rx.saturating_sub(held.rx);
     }
     /// Checks the calling number, and marks it as screened: the caller's own number must be registered here; without
     /// one, the first registered address is used. Numbers from a trunk have been screened by another switch.
@@ -417,14 +411,14 @@ mod tests {
     fn admission_counts_both_directions() {
         let mut port = port();
         let call = Reservation::of(Qos::cbr(600, 100));
-        assert_eq!(port.reserve(call), Ok(()));
-        assert_eq!(port.reserve(call), Err(Cause::RATE_UNAVAILABLE));
+        assert_eq!(port.reserve(0, call), Ok(()));
+        assert_eq!(port.reserve(0, call), Err(Cause::RATE_UNAVAILABLE));
         let one_way = Reservation { tx: 350, rx: 0 };
-        assert_eq!(port.reserve(one_way), Ok(()));
-        assert_eq!(port.reserve(one_way), Err(Cause::RATE_UNAVAILABLE));
-        assert_eq!(port.reserve(Reservation::of(Qos::ubr(100))), Ok(()));
-        port.unreserve(call);
-        port.unreserve(one_way);
+        assert_eq!(port.reserve(0, one_way), Ok(()));
+        assert_eq!(port.reserve(0, one_way), Err(Cause::RATE_UNAVAILABLE));
+        assert_eq!(port.reserve(0, Reservation::of(Qos::ubr(100))), Ok(()));
+        port.unreserve(0, call);
+        port.unreserve(0, one_way);
         assert_eq!(port.reserved, Reservation::default());
         let vbr = TrafficParams {
             category: Some(ServiceCategory::NrtVbr),
@@ -441,7 +435,7 @@ mod tests {
             rx: TrafficParams::none(),
         };
         assert_eq!(
-            port.reserve(Reservation::of(qos)),
+            port.reserve(0, Reservation::of(qos)),
             Err(Cause::RATE_UNAVAILABLE)
         );
     }

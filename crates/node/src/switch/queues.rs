@@ -1,11 +1,10 @@
 //! Queues and schedulers of ports as a lab sets them: buffers, thresholds, disciplines, shaped paths, and what a
 //! connection may have for itself.
 
-use super::PortNo;
-use super::permanent::PermanentError;
 use super::port::{Port, PortConfig, Reservation};
 use crate::atm::{Limits, Tuning};
-use aerostat_wire::Vc;
+use aerostat_proto::Cause;
+use aerostat_wire::{ServiceCategory, TrafficParams};
 
 aerostat_proto::parameters! {
     /// Buffers of a port and their thresholds, in cells. A value of 0 is not given.
@@ -96,6 +95,32 @@ impl ConnectionQueue {
     }
 }
 
+/// What the queues of calls have for themselves at a port, by service category.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallQueues([Option<ConnectionQueue>; 6]);
+
+impl CallQueues {
+    /// Sets what calls of a category have.
+    pub const fn set(&mut self, category: ServiceCategory, queue: ConnectionQueue) {
+        self.0[category as usize] = Some(queue);
+    }
+    /// What a direction of a call with this contract has, if it is given.
+    #[must_use]
+    pub fn of(&self, traffic: &TrafficParams) -> Option<ConnectionQueue> {
+        self.0[traffic.category? as usize]
+    }
+    /// The categories that have an entry, with their entries.
+    pub fn iter(&self) -> impl Iterator<Item = (ServiceCategory, ConnectionQueue)> + '_ {
+        let entries = ServiceCategory::ALL.into_iter().zip(self.0);
+        entries.filter_map(|(category, queue)| Some((category, queue?)))
+    }
+    /// These, and for a category that has no entry that of `others`.
+    #[must_use]
+    pub fn or(self, others: Self) -> Self {
+        Self(core::array::from_fn(|n| self.0[n].or(others.0[n])))
+    }
+}
+
 impl PortConfig {
     /// Sets what is given of buffers and thresholds.
     pub fn set_queues(&mut self, params: &QueueParams) {
@@ -136,32 +161,62 @@ impl PortConfig {
 }
 
 impl Port {
-    /// The part of a reservation that the link has to carry: that of a connection in a shaped path is part of what the
-    /// path has. Fails if the path has not that much left.
-    pub(super) fn reserve_inside(
-        &mut self,
-        number: PortNo,
-        vc: Vc,
-        wanted: Reservation,
-    ) -> Result<Reservation, PermanentError> {
-        let Some((pcr, held)) = self.tunnels.get_mut(&vc.vpi) else {
-            return Ok(wanted);
-        };
-        let sum = held.plus(wanted);
-        if sum.tx.max(sum.rx) > u64::from(*pcr) && wanted.tx.max(wanted.rx) > 0 {
-            return Err(PermanentError::Rate(number));
+    /// What is reserved in the shaped path with this VPI, or of the link if there is no such path.
+    fn account(&mut self, vpi: u16) -> &mut Reservation {
+        match self.tunnels.get_mut(&vpi) {
+            Some((_, held)) => held,
+            None => &mut self.reserved,
         }
-        *held = sum;
-        Ok(Reservation::default())
     }
 
-    /// Gives back what [`Self::reserve_inside`] took; returns what the link had to carry.
-    pub(super) fn unreserve_inside(&mut self, vc: Vc, held: Reservation) -> Reservation {
-        let Some((_, sum)) = self.tunnels.get_mut(&vc.vpi) else {
-            return held;
+    /// Bandwidth that connections with this VPI can still reserve, cells/s: that of the link, or that of the shaped
+    /// path that they are in, whose peak rate is part of what the link has reserved.
+    pub(super) fn free(&self, vpi: u16) -> Reservation {
+        let (most, held) = match self.tunnels.get(&vpi) {
+            Some((pcr, held)) => (*pcr, *held),
+            None => (self.config.admit, self.reserved),
         };
-        sum.tx = sum.tx.saturating_sub(held.tx);
-        sum.rx = sum.rx.saturating_sub(held.rx);
-        Reservation::default()
+        Reservation {
+            tx: u64::from(most).saturating_sub(held.tx),
+            rx: u64::from(most).saturating_sub(held.rx),
+        }
+    }
+
+    /// The same for the calls of this port.
+    pub(super) fn free_for_calls(&self) -> Reservation {
+        self.free(self.config.call_vpi)
+    }
+
+    /// Connection admission control for a connection with this VPI. Source: I.371, connection admission control.
+    pub(super) fn reserve(&mut self, vpi: u16, wanted: Reservation) -> Result<(), Cause> {
+        if !self.free(vpi).covers(wanted) {
+            return Err(Cause::RATE_UNAVAILABLE);
+        }
+        let held = self.account(vpi);
+        *held = held.plus(wanted);
+        Ok(())
+    }
+
+    /// Gives back what [`Self::reserve`] took.
+    pub(super) fn unreserve(&mut self, vpi: u16, given: Reservation) {
+        let held = self.account(vpi);
+        held.tx = held.tx.saturating_sub(given.tx);
+        held.rx = held.rx.saturating_sub(given.rx);
+    }
+
+    /// Replaces a reservation by another one. If that is not possible, it stays.
+    pub(super) fn reserve_instead(
+        &mut self,
+        vpi: u16,
+        old: Reservation,
+        new: Reservation,
+    ) -> Result<(), Cause> {
+        self.unreserve(vpi, old);
+        let done = self.reserve(vpi, new);
+        if done.is_err() {
+            let held = self.account(vpi);
+            *held = held.plus(old);
+        }
+        done
     }
 }

@@ -175,7 +175,7 @@ fn switch_of(at: usize, flows: &[Flow], ring: &Ring, ports: Ports) -> Script {
             police: police.into(),
         };
         fabric.apply(connect).unwrap();
-        fabric.tune(from, &tuning(flow.2, marks));
+        fabric.tune(from, to, &tuning(flow.2, marks));
         if flow.5 && hop > 0 && hop < flow.1 {
             let to = label(2);
             fabric.apply(FabricOp::AddLeaf { from, to }).unwrap();
