@@ -50,7 +50,7 @@ fn greedy_connections_share_a_link_by_weight_within_a_hundredth() {
     }
 }
 
-/// Times (ns) and labels of the cells in a recording. Source: draft-ietf-opsawg-pcapng; ERF type ATM, whose time stamp
+/// Times (ns) and labels of the cells in a recording that its first end sent. Source: draft-ietf-opsawg-pcapng; ERF type ATM, whose time stamp
 /// is seconds and a binary fraction, so the packet block's own time is read.
 fn recorded(file: &Path) -> Vec<(u64, u16, u16)> {
     let file = std::fs::read(file).unwrap();
@@ -58,7 +58,8 @@ fn recorded(file: &Path) -> Vec<(u64, u16, u16)> {
     let mut all = Vec::new();
     let mut at = 0;
     while at < file.len() {
-        if word(at) == 6 {
+        // The low bits of the flags are 0 for what the end of the link that is named first sends.
+        if word(at) == 6 && file[at + 28 + 9] & 3 == 0 {
             let time = u64::from(word(at + 12)) << 32 | u64::from(word(at + 16));
             let header = u32::from_be_bytes(file[at + 28 + 16..at + 28 + 20].try_into().unwrap());
             all.push((
@@ -72,34 +73,197 @@ fn recorded(file: &Path) -> Vec<(u64, u16, u16)> {
     all
 }
 
+/// Runs a shipped lab until `until` with a tolerance in microseconds of its shaped path, and holds the cells of the path
+/// on the link to its peak rate: the number of these cells, and the cells that left each queue at the port to the link.
+fn within_its_peak_rate(
+    (name, vpi): (&str, u16),
+    until: &str,
+    cdvt: u64,
+) -> (usize, Vec<(String, u64)>) {
+    let own = format!("aerostat-{name}-{cdvt}-{}", std::process::id());
+    let directory = std::env::temp_dir().join(own);
+    let into = directory.to_str().unwrap();
+    let text = std::fs::read_to_string(shipped(name)).unwrap();
+    let until = format!("until: {until}\ncapture: [s1-s2]");
+    let text = text
+        .replace("until: 500ms", &until)
+        .replace("cdvt: 250us", &format!("cdvt: {cdvt}us"));
+    let lab = lab_file(&format!("{name}.atm.yml"), &text);
+    let ran = run(&["run", "-q", &lab, "--cells", "--pcap", into, "-o", "json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let mut inside = recorded(&directory.join(format!("{name}.pcapng")));
+    std::fs::remove_dir_all(&directory).unwrap();
+    inside.retain(|cell| cell.1 == vpi);
+    let mut upc = Gcra::new(20_000, Duration::from_micros(cdvt));
+    for (time, ..) in &inside {
+        assert!(upc.arrive(Instant::from_nanos(*time)), "{time} with {cdvt}");
+    }
+    let results: Value = serde_json::from_str(&ran.out).unwrap();
+    (inside.len(), left(&results, "s1", 0))
+}
+
 #[test]
 fn a_shaped_path_never_exceeds_its_peak_rate() {
-    let directory = std::env::temp_dir().join(format!("aerostat-tunnel-{}", std::process::id()));
-    let into = directory.to_str().unwrap();
-    let text = std::fs::read_to_string(shipped("tunnel")).unwrap();
-    let text = text.replace("until: 500ms", "until: 200ms\ncapture: [s1-s2]");
     for (cdvt, fewest) in [(0, 3500), (250, 3790)] {
-        let text = text.replace("cdvt: 250us", &format!("cdvt: {cdvt}us"));
-        let lab = lab_file("tunnel.atm.yml", &text);
-        let ran = run(&["run", "-q", &lab, "--cells", "--pcap", into, "-o", "json"]);
-        assert_eq!(ran.code, 0, "{}", ran.err);
-        let inside = recorded(&directory.join("tunnel.pcapng"));
-        let inside: Vec<_> = inside.into_iter().filter(|cell| cell.1 == 5).collect();
-        let mut upc = Gcra::new(20_000, Duration::from_micros(cdvt));
-        for (time, ..) in &inside {
-            assert!(upc.arrive(Instant::from_nanos(*time)), "{time} with {cdvt}");
-        }
-        assert!((fewest..=3801).contains(&inside.len()), "{}", inside.len());
-        let results: Value = serde_json::from_str(&ran.out).unwrap();
-        let all = left(&results, "s1", 0);
-        let share = inside.len() as f64 / 55.0;
+        let (inside, all) = within_its_peak_rate(("tunnel", 5), "200ms", cdvt);
+        assert!((fewest..=3801).contains(&inside), "{inside}");
+        let share = inside as f64 / 55.0;
         for weight in 1..=10 {
             let got = cells(&all, &format!("5.{}", 8191 + weight)) as f64;
             let want = share * f64::from(weight);
             assert!((got - want).abs() <= 1.5, "{weight}: {got} of {want}");
         }
     }
-    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// The same for a path that calls are in: a CBR call with its rate, and ten greedy calls that share the rest by the
+/// weights of their classes.
+#[test]
+fn calls_in_a_tunnel_never_exceed_its_peak_rate() {
+    for (cdvt, fewest) in [(0, 6500), (250, 6980)] {
+        let (inside, all) = within_its_peak_rate(("call-tunnel", 7), "500ms", cdvt);
+        assert!((fewest..=7030).contains(&inside), "{inside}");
+        // From 150 ms on. A path without a tolerance loses rate to the cells beside it, and the CBR call loses none.
+        let tone = cells(&all, "7.38") as f64;
+        assert!((tone - 1750.0).abs() <= 2.0, "{tone}");
+        let greedy = |vci| cells(&all, &format!("7.{vci}")) as f64;
+        let total: f64 = (39..=48).map(greedy).sum();
+        for vci in 39..=48 {
+            let (got, weight) = (greedy(vci), if vci < 44 { 1.0 } else { 3.0 });
+            let want = total * weight / 20.0;
+            assert!((got - want).abs() <= 2.0, "{vci}: {got} of {want}");
+        }
+        // The others are the connections that Classical IP has set up, and they came before.
+        let of_path = all.iter().filter(|(vc, _)| vc.starts_with("7."));
+        assert_eq!(of_path.map(|(_, cells)| cells).sum::<u64>(), inside as u64);
+    }
+}
+
+/// Four calls that send as fast as their links over one link like these, two of UBR and two of ABR; the last one has a
+/// minimum rate.
+fn four_greedy_calls(ubr: u32, abr: u32) -> String {
+    let host = |name: &str, qos: &str| {
+        format!(
+            "  {name}: {{ on: s, elan: n, ip: 10.1.0.{}, uni: 4.0, link: {{ rate: ds3 }}, sockets: [{{ name: {name}, \
+             call: z, qos: '{qos}', rate: line, pdus: 2000, size: 4096, start: 150ms, expect: loss }}] }}\n",
+            name.as_bytes()[0] - b'a' + 1
+        )
+    };
+    let hosts = [
+        host("a", "ubr,aal5:sdu=4096"),
+        host("b", "abr,aal5:max_pcr=96000,sdu=4096"),
+        host("c", "ubr,aal5:sdu=4096"),
+        host(
+            "d",
+            "abr,aal5:tx:max_pcr=96000,min_pcr=16000,sdu=4096,rx:max_pcr=100,sdu=4096",
+        ),
+    ];
+    format!(
+        "until: 1200ms\nswitches: {{ s: {{ queues: {{ scheduler: weighted, calls: {{ abr: {{ weight: {abr} }} }} }} }} }}\n\
+         clip: {{ n: {{ subnet: 10.1.0.0/24, server: z }} }}\nhosts:\n{}  \
+         z: {{ on: s, elan: n, ip: 10.1.0.9, uni: 4.0, sockets: [{{ name: z, listen: sink, max_sdu: 4096 }}], \
+         link: {{ rate: ds3, queues: {{ calls: {{ ubr: {{ weight: {ubr} }} }} }} }} }}\n",
+        hosts.concat()
+    )
+}
+
+#[test]
+fn greedy_calls_share_a_link_by_the_weights_of_their_classes_within_a_hundredth() {
+    for (ubr, abr) in [(1, 2), (5, 2)] {
+        let lab = lab_file("greedy-calls.atm.yml", &four_greedy_calls(ubr, abr));
+        let ran = run(&["run", "-q", &lab, "-o", "json"]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let results: Value = serde_json::from_str(&ran.out).unwrap();
+        let all = left(&results, "s", 4);
+        let queues = results["nodes"]["s"]["queue"]["queues"].as_array().unwrap();
+        let to_z = queues.iter().filter(|row| row["port"] == 4);
+        let weights = to_z
+            .filter(|row| row["class"] == "abr")
+            .map(|row| &row["weight"]);
+        assert!(weights.clone().count() == 2 && weights.clone().all(|one| *one == abr));
+        // From 150 ms on: the minimum rate of the last one, and the parts of what is left of 96 000 cells/s.
+        let time = 1.05;
+        let part = (96_000.0 - 16_000.0) * time / f64::from(2 * ubr + 2 * abr);
+        let (ubr, abr) = (part * f64::from(ubr), part * f64::from(abr));
+        let calls = [
+            ("0.36", ubr),
+            ("0.37", abr),
+            ("0.38", ubr),
+            ("0.39", abr + 16_000.0 * time),
+        ];
+        for (vc, want) in calls {
+            let got = cells(&all, vc) as f64;
+            assert!((got - want).abs() < want / 100.0, "{vc}: {got} of {want}");
+        }
+    }
+}
+
+/// A call of 12 000 cells/s in a tunnel of 20 000 for half a second, one of 8001 that does not fit beside it, and one
+/// of 20 000 at `late` that fits if nothing else is held.
+fn calls_of_a_tunnel(late: &str, until: &str) -> String {
+    let call = |name: &str, pcr: u32, rest: &str| {
+        format!(
+            "{{ name: {name}, call: z, qos: 'cbr,aal5:pcr={pcr},sdu=1500', size: 1500, pdus: 10, rate: 100pps, {rest} }}"
+        )
+    };
+    let first = call("first", 12_000, "start: 150ms, hold: 500ms");
+    let second = call("second", 8001, "start: 200ms");
+    let late = call("late", 20_000, &format!("start: {late}, hold: 99s"));
+    format!(
+        "until: {until}\nswitches: {{ s1: {{}}, s2: {{}} }}\n\
+         links: [[s1, s2, {{ rate: ds3, tunnels: {{ 7: {{ pcr: 20000, calls: true }} }} }}]]\n\
+         clip: {{ n: {{ subnet: 10.1.0.0/24, server: z }} }}\nhosts:\n  \
+         a: {{ on: s1, elan: n, ip: 10.1.0.1, sockets: [{first}] }}\n  \
+         b: {{ on: s1, elan: n, ip: 10.1.0.2, sockets: [{second}, {late}] }}\n  \
+         z: {{ on: s2, elan: n, ip: 10.1.0.9, sockets: [{{ name: z, listen: sink, max_sdu: 1500 }}] }}\n"
+    )
+}
+
+#[test]
+fn a_call_too_many_in_a_tunnel_is_refused_and_nothing_stays_held() {
+    let ends = |text: &str| -> (i32, Value) {
+        let ran = run(&["run", "-q", &lab_file("calls.atm.yml", text), "-o", "json"]);
+        (ran.code, serde_json::from_str(&ran.out).expect(&ran.err))
+    };
+    let held = |results: &Value| {
+        ["s1", "s2"].map(|node| {
+            results["nodes"][node]["queue"]["tunnels"][0]["reserved_cps"]
+                .as_u64()
+                .unwrap()
+        })
+    };
+    let call = |results: &Value, name: &str| {
+        let rows = results["nodes"]["b"]["sockets"]["calls"]
+            .as_array()
+            .unwrap();
+        let row = rows.iter().find(|row| row["name"] == name);
+        row.map(|row| (row["state"].clone(), row["cause"].clone()))
+    };
+    let (code, results) = ends(&calls_of_a_tunnel("1s", "400ms"));
+    assert_eq!(code, 3, "the second call has no success");
+    assert_eq!(held(&results), [12_000; 2]);
+    assert_eq!(call(&results, "second").unwrap().1, 37);
+    let causes = results["nodes"]["s1"]["call"]["causes"].as_array().unwrap();
+    let refused = "cause 37 (user cell rate not available)";
+    assert!(
+        causes
+            .iter()
+            .any(|row| row["name"] == "b" && row["cause"] == refused)
+    );
+    let (_, results) = ends(&calls_of_a_tunnel("1s", "1500ms"));
+    assert_eq!(held(&results), [20_000; 2], "after the release it passes");
+    assert_eq!(call(&results, "late").unwrap().0, "open");
+    for faults in [
+        "{ at: 400ms, crash: s1 }, { at: 410ms, restart: s1 }",
+        "{ at: 400ms, crash: s2 }, { at: 10s, restart: s2 }",
+        "{ at: 400ms, link_down: s1-s2 }, { at: 20s, link_up: s1-s2 }",
+    ] {
+        let with = |late, until| format!("faults: [{faults}]\n{}", calls_of_a_tunnel(late, until));
+        let (_, results) = ends(&with("90s", "80s"));
+        assert_eq!(held(&results), [0; 2], "{faults}");
+        let (_, results) = ends(&with("90s", "100s"));
+        assert_eq!(held(&results), [20_000; 2], "{faults}");
+    }
 }
 
 #[test]
@@ -221,6 +385,76 @@ fn mistakes_in_queues_are_told_with_their_numbers() {
             told.err
         );
     }
+    for (switch, link, says) in [
+        (
+            "",
+            "tunnels: { 5: { pcr: 1000, calls: true }, 6: { pcr: 1000, calls: true } }",
+            "tunnel 5 of link s-t has the calls already",
+        ),
+        (
+            "queues: { calls: { gfr: { weight: 3 } } }",
+            "",
+            "'gfr': calls cannot ask for GFR, and are ubr instead",
+        ),
+        (
+            "queues: { calls: { best: { weight: 3 } } }",
+            "",
+            "'best': expected cbr, rt-vbr, nrt-vbr, abr or ubr",
+        ),
+        (
+            "queues: { calls: { ubr: { weight: 3 } } }",
+            "",
+            "weight has no effect: no port that it is for serves by weight",
+        ),
+        (
+            "queues: { scheduler: weighted, calls: { cbr: { weight: 3 } } }",
+            "",
+            "weight has no effect on CBR and VBR",
+        ),
+        (
+            "",
+            "queues: { scheduler: weighted, calls: { ubr: { epd: 4097 } } }",
+            "epd of 4097 cells is above the buffer of 4096 cells",
+        ),
+        (
+            "queues: { calls: { cbr: { buffer: 10, clp: 11 } } }",
+            "",
+            "clp of 11 cells is above the buffer of 10 cells",
+        ),
+    ] {
+        let file = lab_file("wrong-calls.atm.yml", &lab(switch, link, ""));
+        let told = run(&["validate", &file]);
+        assert!(
+            told.code > 0 && told.err.contains(says),
+            "{says}: {}",
+            told.err
+        );
+    }
+    for (place, says) in [
+        (
+            "link: { tunnels: { 5: { pcr: 1000, calls: true } } }",
+            "link a-s is not between switches: calls on it have VPI 0",
+        ),
+        (
+            "adapter: { paths: { 5: { pcr: 1000, calls: true } } }",
+            "'calls' stands at tunnels of links between switches",
+        ),
+    ] {
+        let text = lab("", "", "").replace("ip: 10.0.0.1", &format!("ip: 10.0.0.1, {place}"));
+        let told = run(&["validate", &lab_file("wrong-place.atm.yml", &text)]);
+        assert!(
+            told.code > 0 && told.err.contains(says),
+            "{says}: {}",
+            told.err
+        );
+    }
+    let both = lab(
+        "queues: { scheduler: weighted, calls: { abr: { weight: 2 }, cbr: { buffer: 10 } } }",
+        "queues: { calls: { ubr: { weight: 3, epd: 100 } } }, tunnels: { 5: { pcr: 1000, calls: true }, 6: { pcr: 1000 } }",
+        "",
+    );
+    let told = run(&["validate", &lab_file("good-calls.atm.yml", &both)]);
+    assert_eq!(told.code, 0, "{}", told.err);
     let unit = "tunnels: { 5: { pcr: 1000cells/s } }";
     let good = lab(
         "queues: { scheduler: weighted }",

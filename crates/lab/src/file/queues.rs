@@ -10,7 +10,7 @@ section! {
     QueuesFile (keys::queues()) {
         /// Order of service within a class: round-robin (default), weighted, or per-class.
         scheduler: Option<At<SchedulerText>>,
-        /// What each call has for itself, by its class (cbr, rt-vbr, nrt-vbr, abr, gfr, ubr): the keys of `queue:` of a
+        /// What each call has for itself, by its class (cbr, rt-vbr, nrt-vbr, abr, ubr): the keys of `queue:` of a
         /// permanent connection. What a link says of a class counts instead of what its switch says of the class.
         calls: Option<Table<CategoryText, ConnectionQueueFile>>,
     }
@@ -40,10 +40,13 @@ scalar!(
     { "enum": ["round-robin", "weighted", "per-class"] }
 );
 scalar!(
-    /// Service category.
-    CategoryText(ServiceCategory), |text: &str| ServiceCategory::named(text)
-        .ok_or_else(|| "expected cbr, rt-vbr, nrt-vbr, abr, gfr or ubr".to_owned()),
-    { "enum": ["cbr", "rt-vbr", "nrt-vbr", "abr", "gfr", "ubr"] }
+    /// Service category of a call. Signalling announces GFR as UBR.
+    CategoryText(ServiceCategory), |text: &str| match ServiceCategory::named(text) {
+        Some(ServiceCategory::Gfr) => Err("calls cannot ask for GFR, and are ubr instead".to_owned()),
+        Some(category) => Ok(category),
+        None => Err("expected cbr, rt-vbr, nrt-vbr, abr or ubr".to_owned()),
+    },
+    { "enum": ["cbr", "rt-vbr", "nrt-vbr", "abr", "ubr"] }
 );
 scalar!(
     /// A VPI that is not 0.

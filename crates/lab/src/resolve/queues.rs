@@ -202,7 +202,8 @@ fn of_all_calls(lab: &Lab, id: LinkId, tunnels: &Tunnels, d: &mut Diagnostics) {
                 link.name
             );
             d.error(at, text)
-                .hint("'calls: true' stands at a tunnel of a link between two switches of the lab");
+                .hint("'calls: true' stands at a tunnel of a link between two switches of the lab")
+                .rests_on(["links/*/0", "links/*/1"]);
         } else if let Some(first) = first {
             let text = format!("tunnel {first} of link {} has the calls already", link.name);
             d.error(at, text)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use aerostat_proto::{Cause, PartyId, uni};
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Vc};
 
+use super::port::Reservation;
 use super::{LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
 use crate::interface::Phase;
 
@@ -69,6 +70,9 @@ pub struct PortInfo {
     pub reserved: (u64, u64),
     /// What may be reserved in each direction, cells/s.
     pub admit: u32,
+    /// Shaped paths by VPI: the peak rate, which is part of what is reserved, and what connections inside reserve
+    /// towards the other end and from there, cells/s.
+    pub tunnels: BTreeMap<u16, (u32, (u64, u64))>,
     /// Registered addresses.
     pub addresses: Vec<AtmAddress>,
     /// Number of calls that ended here, by cause.
@@ -112,6 +116,9 @@ impl<R: RouteSelect> Switch<R> {
     pub fn port_infos(&self) -> impl Iterator<Item = PortInfo> + '_ {
         self.ports.iter().enumerate().map(|(number, port)| {
             let number = PortNo(number as u16);
+            let inside = |(vpi, (pcr, held)): (&u16, &(u32, Reservation))| {
+                (*vpi, (*pcr, (held.tx, held.rx)))
+            };
             PortInfo {
                 port: number,
                 name: port.config.name.clone(),
@@ -123,6 +130,7 @@ impl<R: RouteSelect> Switch<R> {
                 labels: port.labels(),
                 reserved: (port.reserved.tx, port.reserved.rx),
                 admit: port.config.admit,
+                tunnels: port.tunnels.iter().map(inside).collect(),
                 addresses: port.addresses.clone(),
                 causes: port.causes.clone(),
                 signalling: port.interface.uni().counters(),

@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 32] = [
+const LABS: [(&str, &[&str]); 33] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -37,6 +37,7 @@ const LABS: [(&str, &[&str]); 32] = [
     ("shares", &[]),
     ("tunnel", &[]),
     ("vlans", &[]),
+    ("call-tunnel", &[]),
     // Tested in `shaping` of the command.
     ("policed-tcp", &[]),
     ("rate-queues", &[]),

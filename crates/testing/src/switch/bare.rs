@@ -358,7 +358,12 @@ impl Bare {
             assert_eq!(switch.calls().count(), 0, "switch {k}");
             for port in switch.port_infos() {
                 let held = (port.calls, port.pending, port.labels, port.reserved);
-                assert_eq!(held, (0, 0, 0, (0, 0)), "switch {k} port {}", port.port);
+                let paths = port.tunnels.values().map(|(pcr, _)| u64::from(*pcr)).sum();
+                let idle = (0, 0, 0, (paths, paths));
+                assert_eq!(held, idle, "switch {k} port {}", port.port);
+                for (vpi, (_, inside)) in port.tunnels {
+                    assert_eq!(inside, (0, 0), "switch {k} port {} VPI {vpi}", port.port);
+                }
             }
             let connections = switch.fabric().connections().filter(|c| !c.local);
             assert_eq!(connections.count(), 0, "switch {k}");

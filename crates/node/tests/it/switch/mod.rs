@@ -7,6 +7,7 @@ mod management;
 mod permanent;
 mod relay;
 mod screening;
+mod tunnels;
 
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, PartyId};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
