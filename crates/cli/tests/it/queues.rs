@@ -448,6 +448,19 @@ fn mistakes_in_queues_are_told_with_their_numbers() {
             told.err
         );
     }
+    // A link without a switch stands in front of the one with the tunnel.
+    let two = "switches: { s: {}, t: {} }\nlinks: [[c, d], [s, t, { tunnels: { 5: { pcr: 999999, calls: true } } }]]\n\
+               clip: { n: { subnet: 10.0.0.0/24, server: a }, m: { subnet: 10.1.0.0/24, server: c } }\nhosts:\n  \
+               a: { on: s, elan: n, ip: 10.0.0.1 }\n  b: { on: t, elan: n, ip: 10.0.0.2 }\n  \
+               c: { elan: m, ip: 10.1.0.1 }\n  d: { elan: m, ip: 10.1.0.2 }\n";
+    let told = run(&["validate", &lab_file("two-kinds.atm.yml", two)]);
+    let says = "link s-t cannot carry tunnel 5";
+    assert!(told.code > 0 && told.err.contains(says), "{}", told.err);
+    assert!(
+        !told.err.contains("is not between switches"),
+        "{}",
+        told.err
+    );
     let both = lab(
         "queues: { scheduler: weighted, calls: { abr: { weight: 2 }, cbr: { buffer: 10 } } }",
         "queues: { calls: { ubr: { weight: 3, epd: 100 } } }, tunnels: { 5: { pcr: 1000, calls: true }, 6: { pcr: 1000 } }",

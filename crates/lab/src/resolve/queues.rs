@@ -77,8 +77,16 @@ fn sections<'a>(
         }
     };
     let links = file.links.iter().flatten();
+    let switch = |name: &str| {
+        let id = lab.find(name)?;
+        matches!(lab.node(id).kind, NodeKind::Switch(_)).then_some(id)
+    };
+    // Links between switches come first in a lab, without those that have a wrong end.
     let trunks = links.clone().filter_map(|link| match link {
-        LinkFile::Trunk(link) => Some(link),
+        LinkFile::Trunk(link) => {
+            let [a, b] = link.ends.each_ref().map(|end| switch(&end.value));
+            (a? != b?).then_some(link)
+        }
         LinkFile::Outside(_) => None,
     });
     for (index, link) in trunks.enumerate() {
@@ -203,7 +211,7 @@ fn of_all_calls(lab: &Lab, id: LinkId, tunnels: &Tunnels, d: &mut Diagnostics) {
             );
             d.error(at, text)
                 .hint("'calls: true' stands at a tunnel of a link between two switches of the lab")
-                .rests_on(["links/*/0", "links/*/1"]);
+                .rests_on(["links/*/0", "links/*/1/."]);
         } else if let Some(first) = first {
             let text = format!("tunnel {first} of link {} has the calls already", link.name);
             d.error(at, text)
