@@ -3,7 +3,8 @@
 use crate::diag::{Diagnostics, Span};
 use crate::field::Table;
 use crate::file::{
-    ConnectionQueueFile, LabFile, LinkFile, LinkOptions, PathId, PvcFile, QueuesFile, TunnelFile,
+    ConnectionQueueFile, LabFile, LinkFile, LinkOptions, PathId, PvcFile, QueuesFile, TrunkFile,
+    TunnelFile,
 };
 use crate::model::{Lab, LinkId, NodeId, NodeKind, Pvc, Queues};
 use aerostat_node::atm::police::DEFAULT_CDVT;
@@ -65,10 +66,26 @@ pub(super) fn rate(file: &TunnelFile) -> (u32, Duration) {
 
 type Tunnels = Table<PathId, TunnelFile>;
 
+/// The links between switches, which come first in a lab, without those that have a wrong end.
+fn trunks<'a>(file: &'a LabFile, lab: &'a Lab) -> impl Iterator<Item = &'a TrunkFile> + 'a {
+    let switch = |name: &str| {
+        let id = lab.find(name)?;
+        matches!(lab.node(id).kind, NodeKind::Switch(_)).then_some(id)
+    };
+    let links = file.links.iter().flatten();
+    links.filter_map(move |link| match link {
+        LinkFile::Trunk(link) => {
+            let [a, b] = link.ends.each_ref().map(|end| switch(&end.value));
+            (a? != b?).then_some(&**link)
+        }
+        LinkFile::Outside(_) => None,
+    })
+}
+
 /// The links with their sections.
 fn sections<'a>(
     file: &'a LabFile,
-    lab: &Lab,
+    lab: &'a Lab,
 ) -> Vec<(LinkId, Option<&'a QueuesFile>, Option<&'a Tunnels>)> {
     let mut all = Vec::new();
     let mut add = |link: LinkId, options: Option<&'a LinkOptions>| {
@@ -77,19 +94,7 @@ fn sections<'a>(
         }
     };
     let links = file.links.iter().flatten();
-    let switch = |name: &str| {
-        let id = lab.find(name)?;
-        matches!(lab.node(id).kind, NodeKind::Switch(_)).then_some(id)
-    };
-    // Links between switches come first in a lab, without those that have a wrong end.
-    let trunks = links.clone().filter_map(|link| match link {
-        LinkFile::Trunk(link) => {
-            let [a, b] = link.ends.each_ref().map(|end| switch(&end.value));
-            (a? != b?).then_some(link)
-        }
-        LinkFile::Outside(_) => None,
-    });
-    for (index, link) in trunks.enumerate() {
+    for (index, link) in trunks(file, lab).enumerate() {
         add(LinkId(index), link.options.as_ref());
     }
     let link_of = |name: &str| Some(lab.node(lab.find(name)?).attachment()?.link);

@@ -36,8 +36,8 @@ const LABS: [(&str, &[&str]); 33] = [
     // Tested in `queues` of the command.
     ("shares", &[]),
     ("tunnel", &[]),
-    ("vlans", &[]),
     ("call-tunnel", &[]),
+    ("vlans", &[]),
     // Tested in `shaping` of the command.
     ("policed-tcp", &[]),
     ("rate-queues", &[]),
