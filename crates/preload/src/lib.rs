@@ -11,17 +11,18 @@
 //! EMSGSIZE.
 //!
 //! **Objects and owners.** `table.rs` has the state of each socket, by the number of its open file, so that `dup`, `fork`
-//! and `exec` keep it. `layout.rs` has the structures of the kernel's headers.
+//! and `exec` keep it. `layout.rs` has the structures of the kernel's headers. `interface.rs` has the `ioctl`s of
+//! interfaces.
 //!
-//! **Standards.** `<linux/atm.h>`, `qos(7)`, `sap(7)` of linux-atm.
+//! **Standards.** `<linux/atm.h>`, `<linux/atmdev.h>`, `<linux/sonet.h>`, `qos(7)`, `sap(7)` of linux-atm.
 //!
 //! **Not implemented.** Calls with AAL0; `SO_MULTIPOINT`, adding and dropping parties; a `connect` that does not wait (a
-//! non-blocking socket waits here); several B-LLI; changes of a contract; of the `ioctl`s those that change an interface, and
-//! its statistics. What a preload library cannot reach: programs that are linked statically, setuid programs, programs
+//! non-blocking socket waits here); several B-LLI; changes of a contract; `ioctl`s that change an interface. What a preload library cannot reach: programs that are linked statically, setuid programs, programs
 //! that make system calls themselves (Go).
 //!
 //! **Deviations.** The interface number of a permanent connection is 0 for every host.
 
+mod interface;
 mod layout;
 mod table;
 
@@ -547,6 +548,13 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
             // SAFETY: the caller gives room for an `int`.
             unsafe { *argument.cast::<c_int>() = c_int::try_from(got).unwrap_or(0).max(0) };
             0
+        }
+        _ if interface::is_request(request) => {
+            // SAFETY: the argument is as the caller's request wants it.
+            match unsafe { interface::handle(request, argument) } {
+                Ok(()) => 0,
+                Err(errno) => fail(errno),
+            }
         }
         _ => fail(libc::EOPNOTSUPP),
     }

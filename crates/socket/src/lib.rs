@@ -47,7 +47,7 @@ mod session;
 pub use error::Error;
 
 use aerostat_proto::socket::{Answer, Request, SocketRef};
-pub use aerostat_proto::socket::{Offer as Offered, Status};
+pub use aerostat_proto::socket::{Interface, Offer as Offered, PduCounts, Status};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_wire::ConnectionQos;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -129,6 +129,22 @@ impl Service {
     pub fn names(&self) -> Result<(Vec<(String, String)>, u32), Error> {
         match self.session.ask(&Request::Names, None)?.0 {
             Answer::Names { names, more } => Ok((names, more)),
+            _ => Err(Error::nonsense()),
+        }
+    }
+
+    /// The ATM interface of the host: its addresses, the rate of its link, and its counts. Afterwards the counts of PDUs
+    /// or of cells begin anew for all programs of the host, if `zero_pdus` or `zero_cells` is true.
+    ///
+    /// # Errors
+    /// If the service has gone, or is older than this request (EINVAL).
+    pub fn interface(&self, zero_pdus: bool, zero_cells: bool) -> Result<Interface, Error> {
+        let request = Request::Interface {
+            zero_pdus,
+            zero_cells,
+        };
+        match self.session.ask(&request, None)?.0 {
+            Answer::Interface(interface) => Ok(interface),
             _ => Err(Error::nonsense()),
         }
     }

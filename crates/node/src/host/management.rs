@@ -162,6 +162,18 @@ impl Host {
         true
     }
 
+    /// Addresses that the host has by ILMI; `None` if its addresses are configured.
+    pub(super) fn ilmi_addresses(&self) -> Option<&[AtmAddress]> {
+        let management = self.management.as_ref()?;
+        Some(management.channel.addresses())
+    }
+
+    /// LECSs that ILMI has found.
+    pub(super) fn ilmi_services(&self) -> &[AtmAddress] {
+        let channel = self.management.as_ref().map(|it| &it.channel);
+        channel.and_then(Channel::services).unwrap_or_default()
+    }
+
     /// The tables of `inspect ilmi`.
     pub(super) fn ilmi_tables(&self) -> Vec<Table> {
         let Some(management) = &self.management else {

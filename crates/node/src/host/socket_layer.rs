@@ -48,13 +48,16 @@
 //! **Deviations.** None known.
 
 mod data;
+mod interface;
 mod offers;
 mod requests;
 #[cfg(test)]
 mod tests;
 
 use super::writes::FromAdapter;
-use aerostat_proto::socket::{Answer, Errno, Failure, Offer, Request, SocketRef, Status};
+use aerostat_proto::socket::{
+    Answer, Errno, Failure, Interface, Offer, Request, SocketRef, Status,
+};
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Duration, Instant, Machine, Trace,
 };
@@ -100,6 +103,17 @@ pub enum Input<'a> {
         request: Request,
         /// The socket whose descriptor is attached.
         shown: Option<SocketRef>,
+    },
+    /// A program asks for the interface ([`Request::Interface`]), of which the adapter has told its part.
+    Interface {
+        /// The session.
+        session: Session,
+        /// Number of the request.
+        number: u16,
+        /// True if the counts of PDUs, or of cells, begin anew afterwards.
+        zero: (bool, bool),
+        /// The interface, with the counts since the host was switched on.
+        interface: Box<Interface>,
     },
     /// A program wrote a PDU. Give it only if [`SocketLayer::may_write`].
     Write {
@@ -401,6 +415,8 @@ pub struct SocketLayer {
     next_offer: u32,
     /// Requests that were refused because of their reference.
     strangers: u64,
+    /// The counts of the interface when programs set them to 0.
+    zeroed: Interface,
     out: VecDeque<Output>,
 }
 
@@ -421,6 +437,7 @@ impl SocketLayer {
             next_conn: 0,
             next_offer: 1,
             strangers: 0,
+            zeroed: Interface::default(),
             out: VecDeque::new(),
         }
     }
@@ -704,6 +721,12 @@ impl Machine for SocketLayer {
                 request,
                 shown,
             } => self.asked(Asked { session, number }, request, shown, now),
+            Input::Interface {
+                session,
+                number,
+                zero,
+                interface,
+            } => self.describe(Asked { session, number }, zero, *interface),
             Input::Write { socket, sdu } => self.write(socket, sdu, now),
             Input::Closed { socket } => self.closed(socket, now),
             Input::Unread { socket, pdus } => {

@@ -156,6 +156,7 @@ impl Station {
     /// Applies one input. Afterwards the adapter may have new departures.
     pub fn handle_input(&mut self, input: HostInput<'_>, now: Instant) {
         self.catch_up(now);
+        let input = self.with_adapter(input);
         self.host.handle_input(input, now);
         self.drain(now);
     }

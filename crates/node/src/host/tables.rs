@@ -8,6 +8,7 @@ use crate::ip::apps::AppResult;
 use crate::ip::neighbours::NeighbourCounters;
 use aerostat_proto::lane::lec::LecSnapshot;
 use aerostat_proto::lane::server::ServerSnapshot;
+use aerostat_proto::socket::PduCounts;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
@@ -122,19 +123,16 @@ impl Station {
     }
 
     fn diag_rows(&self) -> [linux::Diag; 2] {
-        let nic = self.nic();
-        let row = |aal, [tx_okay, tx_err, rx_okay, rx_err]: [u64; 4]| linux::Diag {
+        let row = |aal, counts: PduCounts| linux::Diag {
             itf: 0,
             aal,
-            tx_okay,
-            tx_err,
-            rx_okay,
-            rx_err,
+            tx_okay: counts.sent,
+            tx_err: counts.not_sent,
+            rx_okay: counts.received,
+            rx_err: counts.damaged,
             rx_drop: 0,
         };
-        let sent = nic.output().totals().pdus_out;
-        let aal0 = [nic.single.sent, 0, nic.single.received, 0];
-        let aal5 = [sent, self.late(), nic.counters.pdus_out, nic.pdus_bad];
+        let [aal0, aal5] = self.pdu_counts();
         [row(Aal::Aal0, aal0), row(Aal::Aal5, aal5)]
     }
 }

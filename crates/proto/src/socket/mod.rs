@@ -35,6 +35,8 @@ use crate::{split_choice, split_messages, split_record};
 pub const VERSION: u16 = 1;
 /// Octets of the longest message.
 pub const MESSAGE_MAX: usize = 8192;
+/// Limit of addresses in each list of an [`Interface`].
+pub const ADDRESSES: usize = 64;
 
 /// A reference to a socket: opaque for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -123,6 +125,13 @@ pub enum Request {
     Adopt,
     /// Asks for the names and addresses that can be called. Answer: [`Answer::Names`].
     Names,
+    /// Asks for the ATM interface of the host. Answer: [`Answer::Interface`].
+    Interface {
+        /// True if the counts of PDUs begin anew afterwards, for all programs of the host.
+        zero_pdus: bool,
+        /// The same for the counts of cells.
+        zero_cells: bool,
+    },
 }
 
 /// Answers of the service.
@@ -169,6 +178,8 @@ pub enum Answer {
     },
     /// The request failed.
     Failed(Failure),
+    /// The ATM interface of the host.
+    Interface(Interface),
 }
 
 /// Why a request failed.
@@ -184,6 +195,47 @@ pub struct Failure {
     pub offset: u16,
     /// The reason, in one sentence.
     pub text: String,
+}
+
+/// The ATM interface of a host: what its adapter, its signalling and its ILMI know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// End system identifier of the adapter.
+    pub esi: [u8; 6],
+    /// Addresses at which the host can be called, with selector 00, in hex digits; the host's own first. At most
+    /// [`ADDRESSES`].
+    pub addresses: Vec<String>,
+    /// LECSs that ILMI has found, in hex digits. At most [`ADDRESSES`].
+    pub lecs: Vec<String>,
+    /// Addresses that were left out of both lists.
+    pub more: u32,
+    /// Rate of the link, cells per second.
+    pub rate: u32,
+    /// True if signalling is up on the link.
+    pub up: bool,
+    /// Bits of VPI and VCI that permanent connections of programs may use.
+    pub label_bits: (u8, u8),
+    /// Single cells of programs.
+    pub aal0: PduCounts,
+    /// PDUs of AAL5, those of signalling and ILMI among them.
+    pub aal5: PduCounts,
+    /// Cells sent to the link.
+    pub cells_sent: u64,
+    /// Cells that came from the link.
+    pub cells_received: u64,
+}
+
+/// PDUs of an AAL, since the host was switched on, or since they were set to 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PduCounts {
+    /// Sent.
+    pub sent: u64,
+    /// Not sent, because their connection was closed meanwhile.
+    pub not_sent: u64,
+    /// Received.
+    pub received: u64,
+    /// Received with cells missing or damaged.
+    pub damaged: u64,
 }
 
 /// State of a socket.
@@ -320,6 +372,7 @@ split_choice!(Request {
     10 Status { socket };
     11 Adopt;
     12 Names;
+    13 Interface { zero_pdus, zero_cells };
 });
 split_choice!(Answer {
     0x101 Welcome { version, host, address, sockets };
@@ -330,6 +383,26 @@ split_choice!(Answer {
     0x106 Status(status);
     0x107 Names { names, more };
     0x108 Failed(failure);
+    0x109 Interface(interface);
+});
+split_record!(Interface {
+    esi,
+    addresses,
+    lecs,
+    more,
+    rate,
+    up,
+    label_bits,
+    aal0,
+    aal5,
+    cells_sent,
+    cells_received
+});
+split_record!(PduCounts {
+    sent,
+    not_sent,
+    received,
+    damaged
 });
 split_record!(Failure {
     errno,

@@ -46,6 +46,57 @@ fn the_octets_of_a_request_and_an_answer() {
     assert!(short.contains("message"), "{short}");
 }
 
+#[test]
+fn the_octets_of_the_interface_of_a_host() {
+    let request = Numbered {
+        number: 9,
+        message: Request::Interface {
+            zero_pdus: true,
+            zero_cells: false,
+        },
+    };
+    let octets = [0, 9, 0, 13, 1, 0];
+    assert_eq!(request.encode(), octets);
+    assert_eq!(Asked::decode(&octets), Ok(request));
+    // Neither true nor false.
+    let bad = Asked::decode(&[0, 9, 0, 13, 1, 2]).unwrap_err();
+    assert_eq!((bad.field, bad.offset), ("zero_cells", 5));
+    let counts = |first: u64| PduCounts {
+        sent: first,
+        not_sent: 0,
+        received: 2,
+        damaged: 3,
+    };
+    let answer = Numbered {
+        number: 9,
+        message: Answer::Interface(Interface {
+            esi: [2, 0xa7, 0, 1, 0, 1],
+            addresses: vec!["47".into()],
+            lecs: vec![],
+            more: 4,
+            rate: 353_207,
+            up: true,
+            label_bits: (8, 16),
+            aal0: counts(0),
+            aal5: counts(1),
+            cells_sent: 5,
+            cells_received: 6,
+        }),
+    };
+    let count = |number: u64| number.to_be_bytes();
+    let octets = [
+        &[0, 9, 1, 9, 2, 0xa7, 0, 1, 0, 1][..],
+        &[0, 1, 0, 2, b'4', b'7', 0, 0],
+        &[0, 0, 0, 4, 0, 5, 0x63, 0xb7, 1, 8, 16],
+        &[count(0), count(0), count(2), count(3)].concat(),
+        &[count(1), count(0), count(2), count(3)].concat(),
+        &[count(5), count(6)].concat(),
+    ]
+    .concat();
+    assert_eq!(answer.encode(), octets);
+    assert_eq!(Answered::decode(&octets), Ok(answer));
+}
+
 /// The longest messages: every text as long as it may be.
 #[test]
 fn every_message_fits_a_packet() {
@@ -59,6 +110,16 @@ fn every_message_fits_a_packet() {
     };
     let names = vec![(text.get(..32).unwrap().to_owned(), "4".repeat(40)); 64];
     let message = Answer::Names { names, more: 0 };
+    let addresses = vec!["4".repeat(40); ADDRESSES];
+    let interface = Numbered {
+        number: 0,
+        message: Answer::Interface(Interface {
+            lecs: addresses.clone(),
+            addresses,
+            ..Interface::default()
+        }),
+    };
+    assert!(interface.encode().len() < MESSAGE_MAX);
     let (asked, answered) = (
         Numbered {
             number: 0,

@@ -122,6 +122,10 @@ impl SocketLayer {
                 let found = self.own(asked, socket);
                 found.map(|socket| Some(Answer::Status(socket.status())))
             }
+            // A host with an adapter gives `Input::Interface` instead.
+            Request::Interface { .. } => {
+                Err(failure(Errno::NotSupported, "", "the host has no adapter"))
+            }
         };
         match done {
             Ok(None) => {}

@@ -1,0 +1,137 @@
+//! The ATM interface of the host, for programs that manage it (`atmaddr`, `atmdiag`, `sonetdiag`).
+//!
+//! The adapter is beside the host, and not below this layer. So the station adds what the adapter knows to a request
+//! ([`Station::with_adapter`]), and this layer answers with that. The counters of the adapter never go back: the layer
+//! remembers what they were when a program set them to 0, as a driver of a kernel does for all programs.
+
+use super::{Asked, Input, SocketLayer};
+use crate::host::{Host, HostInput, Station};
+use aerostat_proto::socket::{ADDRESSES, Answer, Interface, PduCounts, Request};
+use aerostat_wire::AtmAddress;
+use std::collections::BTreeSet;
+
+/// What was counted since `before`.
+const fn since(counts: PduCounts, before: PduCounts) -> PduCounts {
+    PduCounts {
+        sent: counts.sent.saturating_sub(before.sent),
+        not_sent: counts.not_sent.saturating_sub(before.not_sent),
+        received: counts.received.saturating_sub(before.received),
+        damaged: counts.damaged.saturating_sub(before.damaged),
+    }
+}
+
+impl SocketLayer {
+    /// Answers a program that asks for the interface.
+    pub(super) fn describe(&mut self, asked: Asked, zero: (bool, bool), mut seen: Interface) {
+        let before = self.zeroed.clone();
+        if zero.0 {
+            (self.zeroed.aal0, self.zeroed.aal5) = (seen.aal0, seen.aal5);
+        }
+        if zero.1 {
+            self.zeroed.cells_sent = seen.cells_sent;
+            self.zeroed.cells_received = seen.cells_received;
+        }
+        seen.aal0 = since(seen.aal0, before.aal0);
+        seen.aal5 = since(seen.aal5, before.aal5);
+        seen.cells_sent = seen.cells_sent.saturating_sub(before.cells_sent);
+        seen.cells_received = seen.cells_received.saturating_sub(before.cells_received);
+        self.answer(asked, Answer::Interface(seen));
+    }
+
+    /// The address of the host, with selector 00, as its lab file has it.
+    const fn address(&self) -> AtmAddress {
+        self.config.address
+    }
+}
+
+/// As many addresses as an answer has room for, in hex digits, and the number of those that are left out.
+fn bounded(all: impl ExactSizeIterator<Item = AtmAddress>) -> (Vec<String>, u32) {
+    let more = all.len().saturating_sub(ADDRESSES);
+    let texts = all.take(ADDRESSES).map(super::hex).collect();
+    (texts, u32::try_from(more).unwrap_or(u32::MAX))
+}
+
+impl Host {
+    /// Addresses at which this host can be called, with selector 00, its own first: those of listeners, and those that
+    /// ILMI has registered, or the configured one of a host without ILMI.
+    fn interface_addresses(&self, own: AtmAddress) -> Vec<AtmAddress> {
+        let listeners = self.signalling.listeners();
+        let mut all: BTreeSet<AtmAddress> = listeners
+            .map(|(address, ..)| address.with_selector(0))
+            .collect();
+        match self.ilmi_addresses() {
+            Some(registered) => all.extend(registered.iter().map(|a| a.with_selector(0))),
+            None => drop(all.insert(own)),
+        }
+        let first = all.take(&own);
+        first.into_iter().chain(all).collect()
+    }
+}
+
+impl Station {
+    /// Adds what the adapter knows to a request for the interface; other inputs stay as they are.
+    pub(in crate::host) fn with_adapter<'a>(&self, input: HostInput<'a>) -> HostInput<'a> {
+        let HostInput::Program(Input::Request {
+            session,
+            number,
+            request:
+                Request::Interface {
+                    zero_pdus,
+                    zero_cells,
+                },
+            ..
+        }) = input
+        else {
+            return input;
+        };
+        HostInput::Program(Input::Interface {
+            session,
+            number,
+            zero: (zero_pdus, zero_cells),
+            interface: Box::new(self.interface()),
+        })
+    }
+
+    /// PDUs of AAL0 and of AAL5 since the host was switched on.
+    pub(in crate::host) fn pdu_counts(&self) -> [PduCounts; 2] {
+        let nic = self.nic();
+        let aal0 = PduCounts {
+            sent: nic.single.sent,
+            received: nic.single.received,
+            ..PduCounts::default()
+        };
+        let aal5 = PduCounts {
+            sent: nic.output().totals().pdus_out,
+            not_sent: self.late(),
+            received: nic.counters.pdus_out,
+            damaged: nic.pdus_bad,
+        };
+        [aal0, aal5]
+    }
+
+    /// The interface, with its counts since the host was switched on.
+    fn interface(&self) -> Interface {
+        let (host, nic) = (self.host(), self.nic());
+        let own = host
+            .socket_layer()
+            .map_or(AtmAddress::default(), |(layer, _)| layer.address());
+        let (addresses, left) = bounded(host.interface_addresses(own).into_iter());
+        let (lecs, left_lecs) = bounded(host.ilmi_services().iter().copied());
+        let output = nic.output();
+        let [aal0, aal5] = self.pdu_counts();
+        Interface {
+            esi: own.esi().0,
+            addresses,
+            lecs,
+            more: left.saturating_add(left_lecs),
+            rate: output.rate().cells_per_second(),
+            up: host.signalling.is_up(),
+            // See `requests::label_of`.
+            label_bits: (8, 16),
+            aal0,
+            aal5,
+            cells_sent: output.totals().cells_out,
+            cells_received: nic.counters.cells_in,
+        }
+    }
+}
