@@ -123,11 +123,7 @@ fn aal_stats(counts: PduCounts) -> [c_int; 5] {
 
 /// `struct atm_dev_stats`: AAL0, AAL3/4, AAL5.
 fn statistics(interface: &Interface) -> Vec<u8> {
-    let all = [
-        aal_stats(interface.aal0),
-        [0; 5],
-        aal_stats(interface.aal5),
-    ];
+    let all = [aal_stats(interface.aal0), [0; 5], aal_stats(interface.aal5)];
     ints(all.into_iter().flatten())
 }
 

@@ -31,8 +31,15 @@ pub(crate) struct Net {
 
 impl Net {
     pub(crate) fn up(test: &str) -> Self {
+        Self::of(test, LAB)
+    }
+    /// The same with x as a host that has its address by ILMI.
+    pub(crate) fn with_ilmi(test: &str) -> Self {
+        Self::of(test, &LAB.replace("x: { ", "x: { ilmi: true, "))
+    }
+    fn of(test: &str, lab: &str) -> Self {
         let runtime = Runtime::new(test);
-        let file = lab_file(&format!("{test}.atm.yml"), LAB);
+        let file = lab_file(&format!("{test}.atm.yml"), lab);
         runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
         let name = test.to_owned();
         Self { runtime, name }

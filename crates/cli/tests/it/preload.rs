@@ -180,11 +180,92 @@ fn debians_aread_awrite_svc_send_and_svc_recv_run_unmodified() {
     net.runtime.ok(&["down"]);
 }
 
+/// The numbers in the text of a tool.
+fn numbers(text: &str) -> Vec<u64> {
+    let words = text.split(|c: char| !c.is_ascii_digit());
+    words.filter_map(|word| word.parse().ok()).collect()
+}
+
+#[test]
+fn debians_atmaddr_atmdiag_and_sonetdiag_show_the_interface_of_a_host() {
+    if !has("atmdiag") {
+        return;
+    }
+    let net = Net::with_ilmi("itf");
+    let tool = |host: &str, program: &str, arguments: &[&str]| {
+        let out = on(&net, host, program, arguments).output().unwrap();
+        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        (text(&out.stdout), text(&out.stderr))
+    };
+    // The tools of the same names of the command have the same texts.
+    for host in ["x", "y"] {
+        let (shown, told) = tool(host, "atmaddr", &["-n"]);
+        assert_eq!((shown.lines().count(), told.as_str()), (1, ""), "{shown}");
+        assert_eq!(shown, net.runtime.ok(&["atmaddr", "-n", host]));
+    }
+    // Signalling goes on meanwhile: each count is between one before and one after.
+    let before = net.runtime.ok(&["atmdiag", "x"]);
+    let (shown, told) = tool("x", "atmdiag", &[]);
+    let after = net.runtime.ok(&["atmdiag", "x"]);
+    assert_eq!(told, "");
+    assert_eq!(shown.lines().count(), before.lines().count(), "{shown}");
+    let [low, counts, high] = [&before, &shown, &after].map(|text| numbers(text));
+    assert_eq!(
+        (counts.len(), low.len(), high.len()),
+        (13, 13, 13),
+        "{shown}"
+    );
+    for (count, (low, high)) in counts.iter().zip(low.iter().zip(&high)) {
+        assert!(low <= count && count <= high, "{before}{shown}{after}");
+    }
+    // Single cells are of programs only, so their count is exact, at both ends; and a program begins anew.
+    let (from, to) = (net.service("x"), net.service("y"));
+    let (sender, receiver) = (from.socket().unwrap(), to.socket().unwrap());
+    sender.open_permanent("0.100", "aal0,ubr").unwrap();
+    receiver.open_permanent("0.101", "aal0,ubr").unwrap();
+    let mut cell = [0; 52];
+    for _ in 0..3 {
+        sender.send(&cell).unwrap();
+        assert_eq!(receiver.recv(&mut cell).unwrap(), 52);
+    }
+    let row = |text: &str| {
+        let row = text.lines().find(|line| line.contains("AAL0")).unwrap();
+        row.split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row(&tool("x", "atmdiag", &["-z"]).0), "3 0 0 0 0");
+    assert_eq!(row(&tool("x", "atmdiag", &["0"]).0), "0 0 0 0 0");
+    assert_eq!(row(&tool("y", "atmdiag", &[]).0), "0 0 3 0 0");
+    // Cells both ways, and no errors of a line.
+    let (shown, told) = tool("x", "sonetdiag", &[]);
+    let counts = numbers(&shown);
+    assert_eq!((counts.len(), told.as_str()), (9, ""), "{shown}");
+    assert!(counts[..7].iter().all(|count| *count == 0), "{shown}");
+    assert!(counts[7] > 3 && counts[8] > 0, "{shown}");
+    // Refused, with the error of the kernel.
+    let address = "47.0079.00000000000000000000.00A03E000001.00";
+    for (program, arguments, error) in [
+        ("atmaddr", &["-a", "0", address][..], "not permitted"),
+        ("atmaddr", &["-d", "0", address], "not permitted"),
+        ("atmaddr", &["-r"], "not permitted"),
+        ("atmdiag", &["1"], "No such device"),
+        ("sonetdiag", &["1"], "No such device"),
+        ("sonetdiag", &["los"], "Invalid argument"),
+    ] {
+        let (shown, told) = tool("x", program, arguments);
+        assert!(
+            told.contains(error),
+            "{program} {arguments:?}: {shown}{told}"
+        );
+    }
+    net.runtime.ok(&["down"]);
+}
+
 const PROGRAM: &str = r#"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/atm.h>
 #include <linux/atmdev.h>
+#include <linux/sonet.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -223,6 +304,59 @@ static void layout(void)
     CHECK(sizeof(struct sockaddr_atmpvc) == 12 && offsetof(struct sockaddr_atmpvc, sap_addr.vci) == 8);
     CHECK(sizeof(struct sockaddr_atmsvc) == 44 && offsetof(struct sockaddr_atmsvc, sas_addr.prv) == 4);
     CHECK(offsetof(struct sockaddr_atmsvc, sas_addr.pub) == 24 && SOL_ATM == 264);
+}
+
+/* The interface 0 of the host; the numbers of the requests are those of the headers. */
+static void interface(void)
+{
+    static const unsigned long changes[] = { ATM_RSTADDR, ATM_ADDADDR, ATM_DELADDR, ATM_ADDLECSADDR, ATM_DELLECSADDR,
+        ATM_SETCIRANGE, ATM_SETESIF };
+    static const unsigned long framing[] = { SONET_SETFRAMING, SONET_GETFRAMING, SONET_GETFRSENSE };
+    int s = socket(PF_ATMPVC, SOCK_DGRAM, 0), list[4], value = -1;
+    struct atm_iobuf names = { 3, list };
+    struct atmif_sioc sioc = { 0, 0, NULL };
+    struct sockaddr_atmsvc own[2], one;
+    struct atm_dev_stats stats, later;
+    struct sonet_stats cells;
+    struct atm_cirange range;
+    unsigned char esi[ESI_LEN];
+    char type[ATM_ITFTYP_LEN];
+    CHECK(s >= 0);
+#define ASK(request, to) (sioc.arg = (to), sioc.length = sizeof *(to), ioctl(s, (request), &sioc))
+#define GETS(request, to) (ASK(request, &(to)) == 0 && sioc.length == (int) sizeof(to))
+    CHECK(ioctl(s, ATM_GETNAMES, &names) < 0 && errno == E2BIG);
+    names.length = sizeof list;
+    CHECK(ioctl(s, ATM_GETNAMES, &names) == 0 && names.length == sizeof(int) && list[0] == 0);
+    CHECK(ASK(ATM_GETTYPE, &type) == 0 && !strcmp(type, "lab") && sioc.length == 4);
+    CHECK(GETS(ATM_GETESI, esi));
+    /* A list is cut to its room, and its length is told. */
+    CHECK(ASK(ATM_GETADDR, &own) == 0 && sioc.length == sizeof one && own[0].sas_family == AF_ATMSVC);
+    CHECK(!memcmp(own[0].sas_addr.prv + 13, esi, ESI_LEN) && own[0].sas_addr.prv[19] == 0);
+    memset(&one, 0xff, sizeof one); sioc.arg = &one; sioc.length = 5;
+    CHECK(ioctl(s, ATM_GETADDR, &sioc) == 0 && sioc.length == sizeof one && one.sas_addr.prv[0] == 0x47 && one.sas_addr.prv[1] == 0xff);
+    CHECK(ASK(ATM_GETLECSADDR, &own) == 0 && sioc.length == sizeof one && own[0].sas_family == AF_ATMSVC);
+    CHECK(GETS(ATM_GETLINKRATE, value) && value == ATM_OC3_PCR);
+    CHECK(GETS(ATM_GETCIRANGE, range) && range.vpi_bits == 8 && range.vci_bits == 16);
+    CHECK(GETS(ATM_GETSTAT, stats) && sizeof stats == 60 && stats.aal5.tx > 0 && stats.aal34.tx == 0);
+    CHECK(GETS(ATM_GETSTATZ, stats) && GETS(ATM_GETSTAT, later) && later.aal5.tx < stats.aal5.tx);
+    CHECK(GETS(SONET_GETSTAT, cells) && sizeof cells == 36 && cells.tx_cells > 0 && cells.section_bip == 0);
+    CHECK(GETS(SONET_GETSTATZ, cells));
+    CHECK(GETS(ATM_GETLOOP, value) && value == ATM_LM_NONE && GETS(ATM_QUERYLOOP, value) && value == 0);
+    sioc.arg = (void *) ATM_LM_NONE; CHECK(ioctl(s, ATM_SETLOOP, &sioc) == 0);
+    sioc.arg = (void *) ATM_LM_LOC_PHY; CHECK(ioctl(s, ATM_SETLOOP, &sioc) < 0 && errno == EINVAL);
+    CHECK(GETS(SONET_GETDIAG, value) && value == 0);
+    value = 0; CHECK(ASK(SONET_SETDIAG, &value) == 0 && ASK(SONET_CLRDIAG, &value) == 0);
+    value = SONET_INS_LOS; CHECK(ASK(SONET_SETDIAG, &value) < 0 && errno == EINVAL);
+    /* What would change the interface. */
+    for (unsigned i = 0; i < sizeof changes / sizeof *changes; i++) CHECK(ASK(changes[i], &own) < 0 && errno == EPERM);
+    for (unsigned i = 0; i < sizeof framing / sizeof *framing; i++) CHECK(ASK(framing[i], &value) < 0 && errno == EINVAL);
+    CHECK(ASK(ATM_SETESI, &esi) < 0 && errno == EEXIST);
+    /* No buffer, no argument, no such interface, no parties. */
+    sioc.arg = NULL; CHECK(ioctl(s, ATM_GETSTAT, &sioc) < 0 && errno == EFAULT);
+    CHECK(ioctl(s, ATM_GETSTAT, NULL) < 0 && errno == EFAULT);
+    CHECK(ioctl(s, ATM_ADDPARTY, &names) < 0 && errno == EOPNOTSUPP);
+    sioc.number = 1; CHECK(ASK(ATM_GETESI, &esi) < 0 && errno == ENODEV);
+    close(s);
 }
 
 static int opened(int family, int sdu)
@@ -283,6 +417,7 @@ static void client(const char *address)
     socklen_t size = sizeof qos;
     char pdu[10000];
     int s = opened(PF_ATMSVC, 1000), bad, value = 1;
+    interface();
     memset(&to, 0, sizeof to);
     to.sas_family = AF_ATMSVC;
     for (int i = 0; i < 20; i++) { unsigned octet; CHECK(sscanf(address + 2 * i, "%2x", &octet) == 1); to.sas_addr.prv[i] = octet; }
@@ -341,7 +476,7 @@ fn a_program_in_c_compiled_against_the_kernels_headers() {
             String::from_utf8_lossy(&out.stderr)
         ),
     }
-    let net = Net::up("cprogram");
+    let net = Net::with_ilmi("cprogram");
     let program = program.to_str().unwrap();
     let mut server = on(&net, "y", program, &[]).spawn().unwrap();
     let mut line = [0; 41];

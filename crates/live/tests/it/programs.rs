@@ -683,3 +683,71 @@ fn a_permanent_connection_carries_single_cells() {
     let answer = net.done(x, 8, open("ubr"));
     assert!(matches!(answer, Answer::Connected { .. }), "{answer:?}");
 }
+
+/// The interface of a host is what its adapter and its ILMI know; counts that a program sets to 0 begin anew for all.
+#[test]
+fn a_program_sees_the_interface_of_its_host() {
+    let text = LAB.replace(
+        "  y: {",
+        "  z: { on: s, elan: a, ip: 10.1.0.30, ilmi: true }\n  y: {",
+    );
+    let lab = aerostat_lab::parse("p.atm.yml", &text, &[]).unwrap().lab;
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    let mut net = Net::new(&builder);
+    let mut number = 0;
+    let mut seen = |net: &mut Net<'_>, node: NodeId, zero_pdus, zero_cells| {
+        number += 1;
+        let request = Request::Interface {
+            zero_pdus,
+            zero_cells,
+        };
+        match net.done(node, number, request) {
+            Answer::Interface(interface) => interface,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (x, z) = (net.node("x"), net.node("z"));
+    let own = |net: &Net<'_>, node: NodeId| {
+        let lab = net.builder.lab();
+        let at = lab.node(node).attachment().unwrap().address;
+        (at.esi().0, format!("{:x}", at.with_selector(0)))
+    };
+    for (node, services) in [(x, 0), (z, 1)] {
+        let (esi, address) = own(&net, node);
+        let interface = seen(&mut net, node, false, false);
+        assert_eq!(interface.esi, esi);
+        assert_eq!(interface.addresses.first(), Some(&address));
+        assert_eq!((interface.lecs.len(), interface.more), (services, 0));
+        assert_eq!((interface.rate, interface.label_bits), (353_207, (8, 16)));
+        assert!(interface.up);
+        let nic = net.world.node(node).unwrap().as_station().unwrap().nic();
+        let sent = nic.output().totals();
+        assert_eq!(interface.aal5.sent, sent.pdus_out);
+        assert_eq!(interface.cells_sent, sent.cells_out);
+        assert!(interface.aal5.received > 0 && interface.cells_received > 0);
+    }
+    // Each count is set to 0 on its own. The answer has what was counted before.
+    let before = seen(&mut net, x, true, false);
+    assert!(before.aal5.sent > 0);
+    let after = seen(&mut net, x, false, true);
+    assert_eq!((after.aal5.sent, after.aal5.received), (0, 0));
+    assert_eq!(after.cells_sent, before.cells_sent);
+    let after = seen(&mut net, x, false, false);
+    assert_eq!((after.cells_sent, after.cells_received), (0, 0));
+    // Seven cells of a program, each an SDU.
+    let socket = net.open(x, 500);
+    let (label, qos) = ("0.100".to_owned(), "aal0,ubr".to_owned());
+    let open = Request::OpenPermanent { socket, label, qos };
+    assert!(matches!(net.done(x, 501, open), Answer::Connected { .. }));
+    let (pti, clp, payload) = (Pti::new(0), false, [0; 48]);
+    for _ in 0..7 {
+        let sdu = UserCell { pti, clp, payload }
+            .encode(Vc::new(0, 0))
+            .to_vec();
+        net.give(x, Input::Write { socket, sdu });
+    }
+    net.until(net.now + Duration::from_millis(10));
+    let interface = seen(&mut net, x, false, false);
+    assert_eq!((interface.aal0.sent, interface.aal0.received), (7, 0));
+    assert!(interface.cells_sent >= 7);
+}
