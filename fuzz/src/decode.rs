@@ -17,6 +17,7 @@ use aerostat_wire::nhrp::{self, Packet, ProtocolAddress};
 use aerostat_wire::oam::{self, LoopbackPoint, Oam, OamFlow};
 use aerostat_wire::pseudowire::{self, Aal5Packet, ControlWord};
 use aerostat_wire::q2931::{Element, Message, Version, convert, ie};
+use aerostat_wire::test_cell::TestCell;
 use aerostat_wire::vlan as tags;
 use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, SscopPdu, TrafficParams};
 
@@ -74,6 +75,9 @@ fn cell(octets: &[u8]) {
         for form in [HeaderForm::Uni, HeaderForm::Nni] {
             if let Ok(cell) = Cell::decode(&whole, form) {
                 assert_eq!(cell.encode(form), whole);
+                if let Ok(test) = TestCell::decode(&cell.payload) {
+                    assert_eq!(test.encode(), cell.payload);
+                }
                 let _ = (
                     cell.is_end(),
                     OamFlow::of(&cell.header),

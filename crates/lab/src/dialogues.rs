@@ -14,10 +14,11 @@ pub use past::{Life, Past};
 
 use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
-use aerostat_node::host::sockets::{Figures, Outcome, Program, Role, State};
+use aerostat_node::host::sockets::{Figures, Measured, Outcome, Program, Role, State};
 use aerostat_node::ip::flow_stats::{Census, FlowStats, PathReport};
 use aerostat_node::ip::stats::Summary;
 use aerostat_proto::{Cause, Duration};
+use aerostat_wire::Vc;
 use past::Tally;
 use std::collections::BTreeMap;
 
@@ -223,6 +224,41 @@ impl Dialogue {
             *self.lost_by.entry(place).or_default() += pdus;
         }
     }
+}
+
+/// What a tester of cells has measured in the last life of its host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tested {
+    /// The node and the program.
+    pub at: (String, String),
+    /// Label of the connection there.
+    pub vc: Vc,
+    /// The figures.
+    pub measured: Measured,
+}
+
+/// What the testers of cells have measured.
+#[must_use]
+pub fn tested(lab: &Lab, network: &impl Network) -> Vec<Tested> {
+    let mut all = Vec::new();
+    for (node, name, model) in lab.hosts() {
+        let life = network
+            .station(node)
+            .and_then(|station| Life::of(node, station));
+        for tally in life.iter().flat_map(|life| &life.tallies) {
+            let program = model.sockets.get(tally.program);
+            if let (Some(program), Some(measured)) = (program, tally.measured)
+                && let Role::Permanent { vc, .. } = program.role
+            {
+                all.push(Tested {
+                    at: (name.name.clone(), program.name.clone()),
+                    vc,
+                    measured,
+                });
+            }
+        }
+    }
+    all
 }
 
 struct Reader<'a, N> {

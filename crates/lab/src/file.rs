@@ -427,6 +427,8 @@ section! {
         every: Option<At<Time>>,
         /// ATP on its connections, at both ends: messages instead of single PDUs, with retransmission and a window.
         atp: Option<AtpFile>,
+        /// A tester of cells (after ITU-T O.191) on a permanent connection, at both ends: it sends test cells instead of PDUs, none by default, and measures those that arrive; default false.
+        tester: Option<At<bool>>,
         /// The failure that this program is expected to show: loss (of PDUs that it writes; also refused or late PDUs) or nothing (no PDU arrives); the failure is then no warning.
         expect: Option<At<ExpectText>>,
     }

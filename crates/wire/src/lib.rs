@@ -82,6 +82,7 @@ pub mod sap;
 pub mod sap_text;
 pub mod sscop;
 pub mod summary;
+pub mod test_cell;
 pub mod vc;
 pub mod vlan;
 

@@ -6,7 +6,9 @@
 use crate::model::NodeId;
 use aerostat_node::atm::SocketId;
 use aerostat_node::host::Station;
-use aerostat_node::host::sockets::{ENDED, Fate, Figures, Outcome, Program, Record, Role, State};
+use aerostat_node::host::sockets::{
+    ENDED, Fate, Figures, Measured, Outcome, Program, Record, Role, State,
+};
 use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_proto::Cause;
 use aerostat_wire::AtmAddress;
@@ -32,6 +34,8 @@ pub(super) struct Tally {
     pub(super) cause: Option<Cause>,
     /// ATP at this end.
     pub(super) atp: Option<Figures>,
+    /// What a tester has measured at this end.
+    pub(super) measured: Option<Measured>,
 }
 
 impl Tally {
@@ -52,6 +56,7 @@ impl Tally {
             unwritten: record.unwritten(),
             cause: record.cause,
             atp: record.atp(),
+            measured: record.measured(),
         }
     }
 
@@ -161,6 +166,7 @@ mod tests {
             unwritten: 0,
             cause: None,
             atp: None,
+            measured: None,
         }
     }
 

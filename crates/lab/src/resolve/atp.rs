@@ -144,7 +144,9 @@ pub(super) fn pairs(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
             continue;
         }
         for (section, program) in sections.zip(own) {
-            let Some((node, other)) = peer(lab, &listeners, id, program) else {
+            let found = peer(lab, &listeners, id, program);
+            tester(section, program, found, lab, d);
+            let Some((node, other)) = found else {
                 continue;
             };
             // A section `atp` with a mistake counts as missing, and its complaint has been made.
@@ -185,6 +187,31 @@ pub(super) fn pairs(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
             }
         }
     }
+}
+
+/// Checks that both ends of a tester's connection are testers.
+fn tester(
+    section: &SocketFile,
+    program: &Program,
+    peer: Option<(NodeId, &Program)>,
+    lab: &Lab,
+    d: &mut Diagnostics,
+) {
+    if !program.tester || peer.is_some_and(|(_, other)| other.tester) {
+        return;
+    }
+    let at = section
+        .tester
+        .as_ref()
+        .map_or(section.place, |given| given.at);
+    let text = match peer {
+        Some((node, other)) => format!("{}/{} is no tester", lab.node(node).name, other.name),
+        None => "the other end of this connection has no tester".to_owned(),
+    };
+    d.error(at, text)
+        .hint("both ends need a program with 'tester: true': it measures, and sends only with 'pdus:'")
+        .rests_in(section.place, ["vc", "tester"])
+        .rests_on(["pvcs", "hosts/*/sockets"]);
 }
 
 fn programs(lab: &Lab, id: NodeId) -> &[Program] {

@@ -10,7 +10,7 @@ use crate::plan;
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::q2931::{Version, convert};
-use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
+use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams, aal0};
 
 /// Default size of SDUs, as of Classical IP.
 const MAX_SDU: u16 = 9180;
@@ -105,6 +105,7 @@ fn program(
     lab: &Lab,
     d: &mut Diagnostics,
 ) -> Option<Program> {
+    tester(section, d);
     let role = match (&section.listen, &section.call, &section.vc) {
         (_, None, Some(vc)) => permanent(section, vc, lab, id, d),
         (Some(_), None, None) => listener(section, d),
@@ -133,8 +134,37 @@ fn program(
         sap: section.sap.as_ref().map_or(Sap::ANY, |sap| sap.value.0),
         shaping,
         atp,
+        tester: is_tester(section),
         role,
     })
+}
+
+pub(super) fn is_tester(section: &SocketFile) -> bool {
+    section.tester.as_ref().is_some_and(At::get)
+}
+
+/// Checks the other keys of a tester of cells.
+fn tester(section: &SocketFile, d: &mut Diagnostics) {
+    let Some(given) = section.tester.as_ref().filter(|given| given.value) else {
+        return;
+    };
+    if section.vc.is_none() {
+        d.error(given.at, "a tester uses a permanent connection")
+            .hint("for example: { vc: 0.100, tester: true, pdus: 1000, rate: 10000pps }")
+            .rests_in(section.place, ["vc"]);
+    }
+    let others = [
+        section.listen.as_ref().map(|at| ("listen", at.at)),
+        section.size.as_ref().map(|at| ("size", at.at)),
+        section.atp.as_ref().map(|atp| ("atp", atp.place)),
+    ];
+    for (key, at) in others.into_iter().flatten() {
+        d.error(
+            at,
+            format!("a tester has no '{key}': it sends and measures single cells"),
+        )
+        .rests_in(section.place, ["tester"]);
+    }
 }
 
 /// Programs have this name and their number if the file gives no name.
@@ -323,7 +353,8 @@ fn permanent(
     } else {
         pvc.qos.reversed()
     };
-    let pdus = if section.listen.is_some() { 0 } else { 1 };
+    let reads = section.listen.is_some() || is_tester(section);
+    let pdus = if reads { 0 } else { 1 };
     Some(Role::Permanent {
         vc: label,
         qos,
@@ -339,6 +370,7 @@ fn sending(section: &SocketFile, qos: &Qos, pdus: u64, d: &mut Diagnostics) -> O
         return Some(atp::sending(atp, qos, Instant::ZERO + time(&section.start)));
     }
     let size = match &section.size {
+        None if is_tester(section) => aal0::SDU_LEN as u16,
         None => SIZE.min(match tx.max_sdu {
             0 => SIZE,
             max => max.into(),

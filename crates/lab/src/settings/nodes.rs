@@ -17,7 +17,7 @@ use aerostat_node::host::sockets::{Pace, Program, Role, Sending, Transfer};
 use aerostat_node::manager::ManagerConfig;
 use aerostat_node::server::{Cost, Order};
 use aerostat_proto::lane::lecs::Criterion;
-use aerostat_wire::{AtmAddress, MacAddr};
+use aerostat_wire::{AtmAddress, MacAddr, Sap};
 use serde_json::{Map, Value, json};
 
 pub(super) fn of(lab: &Lab, id: NodeId, node: &Node) -> Value {
@@ -422,16 +422,8 @@ fn of_nhc(nhc: &Nhc) -> Value {
     with_parameters(own, params)
 }
 
-fn of_program(program: &Program, rate_queues: &[RateQueue], expect: Option<Expect>) -> Value {
-    let Program {
-        name: _,
-        local,
-        sap,
-        shaping,
-        atp,
-        role,
-    } = program;
-    let mut all = match role {
+fn of_role(role: &Role, local: &AtmAddress, sap: &Sap) -> Value {
+    match role {
         Role::Listen {
             answer,
             max_sdu,
@@ -469,7 +461,23 @@ fn of_program(program: &Program, rate_queues: &[RateQueue], expect: Option<Expec
             "listen": answer.map(word),
             "send": of_sending(send),
         }),
-    };
+    }
+}
+
+fn of_program(program: &Program, rate_queues: &[RateQueue], expect: Option<Expect>) -> Value {
+    let Program {
+        name: _,
+        local,
+        sap,
+        shaping,
+        atp,
+        tester,
+        role,
+    } = program;
+    let mut all = of_role(role, local, sap);
+    if *tester {
+        all["tester"] = true.into();
+    }
     if let Some(all) = all.as_object_mut() {
         all.insert("expect".into(), expected(expect).into());
         all.extend(shaping.map(|shaping| of_shaping(shaping, rate_queues)));

@@ -69,6 +69,25 @@ impl Pdu {
         Self::made(sdu.into(), uu, clp, None)
     }
 
+    /// A single cell of a program as a PDU of one cell, without AAL: its SDU is the payload of the cell, which ends a
+    /// PDU. So the accounts follow the cell as they follow a PDU.
+    #[must_use]
+    pub fn of_cell(payload: [u8; PAYLOAD_LEN], clp: bool, mark: Mark) -> Self {
+        Self(Arc::new(Inner {
+            sdu: payload.to_vec().into(),
+            cells: 1,
+            uu: 0,
+            clp,
+            mark: Some(mark),
+            left: AtomicU64::new(NOT_LEFT),
+        }))
+    }
+    /// True for a single cell without AAL: a PDU of AAL5 in one cell has an SDU of at most 40 octets.
+    #[must_use]
+    pub fn is_cell(&self) -> bool {
+        self.0.cells == 1 && self.0.sdu.len() == PAYLOAD_LEN
+    }
+
     fn made(sdu: Sdu, uu: u8, clp: bool, mark: Option<Mark>) -> Self {
         assert!(
             !sdu.is_empty() && sdu.len() <= aal5::MAX_SDU,
@@ -281,11 +300,13 @@ impl CellRun {
             }
         }
     }
-    /// The PDU, if the run has all its cells.
+    /// The PDU of AAL5, if the run has all its cells.
     #[must_use]
     pub fn whole_pdu(&self) -> Option<&Pdu> {
         match &self.content {
-            Content::Pdu(pdu) if self.first == 0 && self.count == pdu.cells() => Some(pdu),
+            Content::Pdu(pdu) if self.first == 0 && self.count == pdu.cells() => {
+                (!pdu.is_cell()).then_some(pdu)
+            }
             _ => None,
         }
     }

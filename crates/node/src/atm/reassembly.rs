@@ -237,7 +237,9 @@ impl RunReassembler {
             whole = Some(pdu);
             next += run.count;
         }
-        whole.filter(|pdu| pdu.cells() == next).cloned()
+        whole
+            .filter(|pdu| pdu.cells() == next && !pdu.is_cell())
+            .cloned()
     }
 
     fn fail(&mut self, error: PduError) -> Result<Received, PduError> {

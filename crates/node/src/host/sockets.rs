@@ -43,19 +43,23 @@
 mod atp;
 mod payload;
 mod program;
+mod tester;
 mod write;
 
 pub use atp::{Amount, Figures, Outcome, Transfer};
 pub use payload::{crc32, pattern};
 pub use program::{Answer, Pace, Program, Role, Sending};
+pub use tester::Measured;
 
+use self::tester::Tester;
 use self::write::Writer;
 use super::writes::FromAdapter;
 use crate::atm::{Mark, Shaping, SocketId};
 use crate::ip::clock::Clock;
 use aerostat_proto::Trace;
 use aerostat_proto::{AtmEvent, AtmRequest, Backoff, Cause, ConnId, Duration, Instant, Machine};
-use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use aerostat_wire::aal0::UserCell;
+use aerostat_wire::{AalType, AtmAddress, Qos, Sap, Vc};
 use core::convert::Infallible;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -187,6 +191,8 @@ pub struct Record {
     closed: bool,
     /// ATP, if the program uses it.
     atp: Option<Box<atp::End>>,
+    /// The tester, if the program is one.
+    tester: Option<Box<Tester>>,
 }
 
 impl Record {
@@ -199,6 +205,11 @@ impl Record {
     #[must_use]
     pub const fn unwritten(&self) -> u64 {
         self.left.saturating_sub(self.writer.has_own() as u64)
+    }
+    /// What a tester has measured; `None` if the program is no tester.
+    #[must_use]
+    pub fn measured(&self) -> Option<Measured> {
+        self.tester.as_ref().map(|tester| tester.measured())
     }
 }
 
@@ -337,6 +348,15 @@ impl Sockets {
         self.calls.get(&conn).map(|call| call.program)
     }
 
+    /// The AAL of this connection.
+    pub(super) fn aal(&self, conn: ConnId) -> AalType {
+        let program = self.reader(conn).and_then(|index| self.programs.get(index));
+        match program.is_some_and(|program| program.tester) {
+            true => AalType::Aal0,
+            false => AalType::Aal5,
+        }
+    }
+
     /// How the adapter sends on this connection, where its program says so.
     pub(super) fn shaping(&self, conn: ConnId) -> Option<Shaping> {
         let program = self.calls.get(&conn)?.program;
@@ -426,6 +446,9 @@ impl Sockets {
             let starts = call.next.take();
             call.begin_atp(program.atp.as_ref(), program.role.answer(), starts);
         }
+        if program.tester {
+            call.tester = Some(Box::new(Tester::new(call.qos.rx.max_pcr)));
+        }
         let micros = setup.as_micros();
         let text = format!("{}: {text}, set up in {micros} us", program.name);
         let trace = Trace::milestone(name, text)
@@ -442,6 +465,12 @@ impl Sockets {
         call.received.add(sdu);
         if call.atp.is_some() {
             return self.atp(conn, Some(sdu), now);
+        }
+        if let Some(tester) = &mut call.tester {
+            if let Ok(cell) = UserCell::decode(sdu) {
+                tester.arrived(&cell.payload, now);
+            }
+            return;
         }
         let answer = self.programs[call.program].role.answer();
         if answer == Some(Answer::Echo) {
@@ -661,6 +690,7 @@ impl Record {
             writer: Writer::default(),
             closed: false,
             atp: None,
+            tester: None,
         }
     }
 }

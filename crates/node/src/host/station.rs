@@ -192,7 +192,8 @@ impl Station {
             let (pti, clp) = (header.pti, header.clp);
             let cell = UserCell { pti, clp, payload };
             let sdu = cell.encode(run.vc).to_vec();
-            self.receive_pdu(run.vc, &Pdu::new(sdu), now);
+            let mark = run.pdu().and_then(Pdu::mark);
+            self.receive_pdu(run.vc, &Pdu::marked(sdu, mark), now);
         }
     }
 

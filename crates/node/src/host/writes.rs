@@ -88,6 +88,10 @@ impl Host {
     pub(super) fn aal(&self, vc: Vc) -> AalType {
         let of_program = || {
             let (user, conn) = self.signalling.owner(vc)?;
+            let sockets = self.sockets.filter(|at| user == moves::user_of(at.slot()));
+            if let Some(sockets) = sockets {
+                return Some(self.machine(sockets)?.aal(conn));
+            }
             let layer = self.layer.filter(|at| user == moves::user_of(at.slot()))?;
             Some(self.machine(layer)?.aal(conn))
         };

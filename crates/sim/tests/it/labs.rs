@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 33] = [
+const LABS: [(&str, &[&str]); 34] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -37,7 +37,10 @@ const LABS: [(&str, &[&str]); 33] = [
     ("shares", &[]),
     ("tunnel", &[]),
     ("call-tunnel", &[]),
+    // Tested in `vlans`.
     ("vlans", &[]),
+    // Tested in `testers`.
+    ("cell-tester", &[]),
     // Tested in `shaping` of the command.
     ("policed-tcp", &[]),
     ("rate-queues", &[]),

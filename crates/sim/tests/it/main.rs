@@ -39,6 +39,7 @@ mod slow_nodes;
 mod sockets;
 mod starts;
 mod tcp;
+mod testers;
 mod theory;
 mod versions;
 mod vlans;

@@ -1,6 +1,6 @@
 //! All results of a run, as named tables of objects under one head.
 
-use super::columns::{ATP, FAIRNESS, OCCUPANCY, RARE, flat_name};
+use super::columns::{ATP, CELLS, FAIRNESS, OCCUPANCY, RARE, flat_name};
 use super::{flows, network, rounded};
 use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, Override, settings};
@@ -61,6 +61,7 @@ impl Document {
                 table(SHORTCUTS, shortcuts(report)),
                 table("programs", programs(report)),
                 table(ATP, atp(report)),
+                table(CELLS, cells(report)),
                 table("vcs", network::vcs(lab, circuits)),
                 table("losses", network::losses(lab, circuits)),
                 table("queues", network::queues(lab, circuits)),
@@ -282,6 +283,32 @@ fn programs(report: &RunReport) -> Vec<Value> {
                 .filter(|came| *came > 1)
                 .map(|_| dialogue.throughput_mbps),
             "delay_us": flows::summary(&dialogue.delay),
+        })
+    })
+    .collect()
+}
+
+/// One object per tester of cells.
+fn cells(report: &RunReport) -> Vec<Value> {
+    let all = report.tested.iter();
+    all.map(|tested| {
+        let seen = tested.measured;
+        json!({
+            "node": tested.at.0,
+            "program": tested.at.1,
+            "vc": tested.vc.to_string(),
+            "received": seen.received,
+            "errored": seen.errored,
+            "lost": seen.lost,
+            "misinserted": seen.misinserted,
+            "restarts": seen.restarts,
+            "time_s": seen.time.as_secs_f64(),
+            "clr": seen.loss_ratio(),
+            "cer": seen.error_ratio(),
+            "cmr_per_s": seen.misinsertion_rate(),
+            "ctd_us": flows::summary(&seen.delay),
+            "cdv_peak_us": (seen.delay.count > 0).then(|| rounded(seen.delay.max_us - seen.delay.min_us, 3)),
+            "early_us": seen.early.map(|early| flows::summary(&early)),
         })
     })
     .collect()

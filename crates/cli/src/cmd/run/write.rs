@@ -4,6 +4,7 @@ use super::columns::{self, TableInfo};
 use super::document::{Document, SCHEMA, SHORTCUTS};
 use super::files::Whole;
 use super::flows;
+use super::rounded;
 use crate::args::ResultArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, Rows};
@@ -179,7 +180,43 @@ pub(crate) fn short(report: &RunReport, lab: &Lab, document: &Document) -> Vec<R
     let mut tables = vec![flows::rows(&report.flows, lab), shortcut_rows(document)];
     tables.extend(flows::fairness_rows(&report.flows, lab));
     tables.extend(super::network::occupancy_rows(lab, &report.occupancy));
+    tables.extend(tester_rows(report));
     tables
+}
+
+/// The testers that cells have reached, for people; `None` without any.
+fn tester_rows(report: &RunReport) -> Option<Rows> {
+    let mut rows = Rows::new(&[
+        "node",
+        "program",
+        "received",
+        "lost",
+        "errored",
+        "misinserted",
+        "clr",
+        "ctd_mean_us",
+        "cdv_peak_us",
+    ]);
+    rows.title = columns::CELLS.into();
+    for tested in &report.tested {
+        let seen = &tested.measured;
+        if seen.time.is_zero() {
+            continue;
+        }
+        let delay = &seen.delay;
+        rows.push(vec![
+            tested.at.0.clone().into(),
+            tested.at.1.clone().into(),
+            seen.received.into(),
+            seen.lost.into(),
+            seen.errored.into(),
+            seen.misinserted.into(),
+            rounded(seen.loss_ratio().unwrap_or(0.0), 9),
+            rounded(delay.mean_us, 3),
+            rounded(delay.max_us - delay.min_us, 3),
+        ]);
+    }
+    (!rows.rows.is_empty()).then_some(rows)
 }
 
 /// The shortcuts for people.

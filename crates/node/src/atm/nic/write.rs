@@ -8,6 +8,7 @@ use super::Nic;
 use aerostat_proto::Instant;
 use aerostat_wire::aal0::UserCell;
 use aerostat_wire::aal5::cells_for;
+use aerostat_wire::cell::Pti;
 use aerostat_wire::{AalType, Vc};
 
 /// Limit of cells that wait in the adapter for one writer: about as many octets as Linux allows a socket to have unsent
@@ -35,7 +36,7 @@ impl Nic {
     /// is up; [`Nic::room_at`] says when to try again. The upper half of the buffer that all VCs share is reserved for
     /// VCs with an empty queue.
     ///
-    /// On a VC of single cells the SDU is a cell ([`aerostat_wire::aal0`]). It has no mark.
+    /// On a VC of single cells the SDU is a cell ([`aerostat_wire::aal0`]). Only a cell that ends a PDU keeps its mark.
     pub fn write(&mut self, vc: Vc, sdu: Vec<u8>, mark: Option<Mark>, now: Instant) -> Written {
         let Some(queue) = self.queue_of(vc) else {
             return Written::Refused;
@@ -60,7 +61,10 @@ impl Nic {
             return Written::Full(sdu);
         }
         let run = match &single {
-            Some(cell) => CellRun::of_user_cell(vc, cell),
+            Some(cell) => match mark.filter(|_| cell.pti == Pti::user(true)) {
+                Some(mark) => CellRun::whole(Pdu::of_cell(cell.payload, cell.clp, mark), vc),
+                None => CellRun::of_user_cell(vc, cell),
+            },
             None => CellRun::whole(Pdu::marked(sdu, mark), vc),
         };
         match self.output.enqueue(queue, run, now).dropped {

@@ -109,6 +109,9 @@ pub struct Program {
     pub shaping: Option<Shaping>,
     /// What it sends and receives by ATP; `None`: PDUs without a protocol.
     pub atp: Option<Transfer>,
+    /// True for a cell tester on a permanent connection: it sends test cells instead of PDUs, and measures those that
+    /// arrive.
+    pub tester: bool,
     /// What it does.
     pub role: Role,
 }

@@ -15,6 +15,7 @@ fn listener(answer: Answer, calls: usize) -> Program {
         sap: Sap::LLC,
         shaping: None,
         atp: None,
+        tester: false,
         role: Role::Listen {
             answer,
             max_sdu: 1000,
@@ -29,6 +30,7 @@ fn caller(pdus: u64) -> Program {
         sap: Sap::LLC,
         shaping: None,
         atp: None,
+        tester: false,
         role: Role::Call {
             to: PEER,
             qos: Qos::ubr(1000),

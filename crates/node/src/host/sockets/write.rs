@@ -170,7 +170,10 @@ impl Sockets {
             (None, Some(send)) => {
                 call.writer.back = false;
                 call.offered += 1;
-                pattern(send.size)
+                match (&mut call.tester, call.vc) {
+                    (Some(tester), Some(vc)) => tester.cell(vc, now),
+                    _ => pattern(send.size),
+                }
             }
             (None, None) => return,
         };

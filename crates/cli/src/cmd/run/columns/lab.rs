@@ -12,8 +12,11 @@ pub(in crate::cmd::run) const OCCUPANCY: &str = "occupancy";
 /// The table that a lab has only if a program uses ATP.
 pub(in crate::cmd::run) const ATP: &str = "atp";
 
+/// The table that a lab has only with testers of cells.
+pub(in crate::cmd::run) const CELLS: &str = "cells";
+
 /// The tables that not every lab has.
-pub(in crate::cmd::run) const RARE: [&str; 3] = [FAIRNESS, OCCUPANCY, ATP];
+pub(in crate::cmd::run) const RARE: [&str; 4] = [FAIRNESS, OCCUPANCY, ATP, CELLS];
 
 /// Times of a distribution.
 const TIMES: &[Column] = &[
@@ -233,6 +236,29 @@ pub(super) const TABLES: &[TableInfo] = &[
             number("window_max", "largest window, packets"),
             number("window_last", "last window, packets"),
             number("round_trip_us", "smoothed round trip at the end"),
+        ]),
+    },
+    TableInfo {
+        name: CELLS,
+        what: Cow::Borrowed(
+            "One row for each tester of cells (after ITU-T O.191): what it has measured in the last life of its host; only in labs with testers. Cells that are lost behind the last received one are in `programs` only.",
+        ),
+        columns: Cow::Borrowed(&[
+            text("node", "node of the tester"),
+            text("program", "the tester"),
+            text("vc", "VPI.VCI of its connection there"),
+            count("received", "cells that came in order and undamaged"),
+            count("errored", "cells that came damaged"),
+            count("lost", "cells that did not come"),
+            count("misinserted", "cells that came and did not belong there"),
+            count("restarts", "times that the sender began again"),
+            number("time_s", "time from the first to the last cell"),
+            number("clr", "cell loss ratio: lost / (received + errored + lost)").or_null(),
+            number("cer", "cell error ratio: errored / (received + errored)").or_null(),
+            number("cmr_per_s", "cell misinsertion rate: misinserted / `time_s`").or_null(),
+            group("ctd_us", TIMES, "cell transfer delay, from the program's write to the arrival, µs"),
+            number("cdv_peak_us", "largest less smallest transfer delay: the 2-point cell delay variation, peak to peak, µs").or_null(),
+            group("early_us", TIMES, "1-point cell delay variation: how early cells came by the peak cell rate of the contract, µs; nothing without such a rate").or_null(),
         ]),
     },
     TableInfo {
