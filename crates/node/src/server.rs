@@ -3,7 +3,7 @@
 
 mod queues;
 
-pub use queues::{Order, Queues, Waits};
+pub use queues::{Order, Owned, Queues, Waits};
 
 use aerostat_proto::{Duration, Instant};
 

@@ -38,7 +38,7 @@ use crate::inspect::host::{CpuLoad, CpuWork};
 use crate::ip::books::packets_in;
 use crate::ip::random;
 use crate::manager::{Counts, ManagerConfig, Seat};
-use crate::server::{Cost, Order, Queues, Server, Waits};
+use crate::server::{Cost, Order, Owned, Queues, Server, Waits};
 use aerostat_proto::{Instant, Sdu};
 use aerostat_wire::Vc;
 use rand_pcg::Pcg32;
@@ -118,6 +118,13 @@ pub(super) enum Job {
     Write(Vc, Vec<u8>, Option<Mark>),
     /// A PDU has arrived.
     Receive(Vc, Pdu),
+}
+
+impl Owned for Job {
+    type Owner = Vc;
+    fn owner(&self) -> Vc {
+        self.vc()
+    }
 }
 
 impl Job {
@@ -330,7 +337,7 @@ impl Cpu {
 
     /// Removes the packets of a label that was closed.
     pub(super) fn withdraw(&mut self, vc: Vc) -> Vec<Job> {
-        let gone = self.queues.withdraw(|job| job.vc() == vc);
+        let gone = self.queues.withdraw(vc);
         gone.iter().for_each(|job| self.let_go(job));
         gone
     }
@@ -382,7 +389,7 @@ impl Cpu {
 impl CpuLoad {
     /// The load of a server with queues for what is received and what is sent, without losses; `since` is how long it
     /// is on, in nanoseconds.
-    pub(crate) fn of<J>(
+    pub(crate) fn of<J: Owned>(
         queues: &Queues<J, 2>,
         (received, sent): (usize, usize),
         order: Order,

@@ -10,7 +10,7 @@
 
 use crate::atm::Pdu;
 use crate::inspect::host::ReceivePath;
-use crate::server::{Order, Queues, Server};
+use crate::server::{Order, Owned, Queues, Server};
 use aerostat_proto::Instant;
 use aerostat_wire::Vc;
 
@@ -30,6 +30,13 @@ pub struct IntakeConfig {
     pub rate: IntakeRate,
     /// PDUs that it can hold, with the one that it works on; not 0.
     pub buffer: usize,
+}
+
+impl Owned for (Vc, Pdu) {
+    type Owner = Vc;
+    fn owner(&self) -> Vc {
+        self.0
+    }
 }
 
 /// The receive path. See the documentation of this module.
@@ -87,7 +94,7 @@ impl Intake {
 
     /// Removes the PDUs of a label that was closed.
     pub(super) fn withdraw(&mut self, vc: Vc) -> Vec<(Vc, Pdu)> {
-        self.queues.withdraw(|(of, _)| *of == vc)
+        self.queues.withdraw(vc)
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {

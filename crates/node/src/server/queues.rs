@@ -2,7 +2,16 @@
 
 use super::Server;
 use aerostat_proto::{Duration, Instant};
-use std::collections::VecDeque;
+use core::fmt::Debug;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A job that is for something which may go away before the job is done: the label of a connection, or a port.
+pub trait Owned {
+    /// What it is for.
+    type Owner: Copy + Ord + Debug;
+    /// What this job is for.
+    fn owner(&self) -> Self::Owner;
+}
 
 /// Which of the waiting jobs a server takes next. A job that has begun is not interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,19 +45,21 @@ pub struct Waits {
 /// A server with a queue for each of `CLASSES` classes of jobs. The owner bounds the queues: it asks for
 /// [`Self::waiting`] before it offers a job.
 #[derive(Debug)]
-pub struct Queues<J, const CLASSES: usize> {
+pub struct Queues<J: Owned, const CLASSES: usize> {
     server: Server,
     order: Order,
     /// The job in service; `Some(None)` if it was withdrawn meanwhile, which does not end its time.
     present: Option<Option<J>>,
     waiting: [VecDeque<Waiting<J>>; CLASSES],
     waits: [Waits; CLASSES],
+    /// Jobs by owner, of the owners that have any: not more entries than jobs.
+    held: BTreeMap<J::Owner, usize>,
     arrivals: u64,
     /// Time in service of all jobs that have begun.
     busy: Duration,
 }
 
-impl<J, const CLASSES: usize> Queues<J, CLASSES> {
+impl<J: Owned, const CLASSES: usize> Queues<J, CLASSES> {
     /// An idle server without waiting jobs.
     #[must_use]
     pub fn new(server: Server, order: Order) -> Self {
@@ -58,6 +69,7 @@ impl<J, const CLASSES: usize> Queues<J, CLASSES> {
             present: None,
             waiting: core::array::from_fn(|_| VecDeque::new()),
             waits: [Waits::default(); CLASSES],
+            held: BTreeMap::new(),
             arrivals: 0,
             busy: Duration::ZERO,
         }
@@ -69,6 +81,7 @@ impl<J, const CLASSES: usize> Queues<J, CLASSES> {
     /// # Panics
     /// If there is no such class.
     pub fn offer(&mut self, class: usize, work: u128, job: J, now: Instant) {
+        *self.held.entry(job.owner()).or_default() += 1;
         if self.present.is_none() {
             self.busy += self.server.begin(now, work) - now;
             self.present = Some(Some(job));
@@ -89,8 +102,9 @@ impl<J, const CLASSES: usize> Queues<J, CLASSES> {
         while self.deadline()? <= now {
             let through = self.present.take().flatten();
             self.begin_next();
-            if through.is_some() {
-                return through;
+            if let Some(job) = through {
+                self.let_go(job.owner(), 1);
+                return Some(job);
             }
         }
         None
@@ -121,12 +135,34 @@ impl<J, const CLASSES: usize> Queues<J, CLASSES> {
         }
     }
 
-    /// Removes the jobs that `of` selects, in the order of arrival. The one in service, if it is among them, keeps the
-    /// server busy until its time is over.
-    pub fn withdraw(&mut self, mut of: impl FnMut(&J) -> bool) -> Vec<J> {
-        let mut gone = Vec::new();
+    /// Jobs of an owner here, with the one in service.
+    #[must_use]
+    pub fn held(&self, owner: J::Owner) -> usize {
+        self.held.get(&owner).copied().unwrap_or_default()
+    }
+
+    fn let_go(&mut self, owner: J::Owner, jobs: usize) {
+        if let Some(held) = self.held.get_mut(&owner) {
+            *held -= jobs;
+            if *held == 0 {
+                self.held.remove(&owner);
+            }
+        }
+    }
+
+    /// Removes the jobs of an owner: first the one in service, if it is among them, and then the others in the order of
+    /// arrival. The one in service keeps the server busy until its time is over. An owner without jobs costs a search by its name only: a host or a switch that
+    /// fails closes all its labels and ports, one by one.
+    pub fn withdraw(&mut self, owner: J::Owner) -> Vec<J> {
+        let held = self.held(owner);
+        if held == 0 {
+            return Vec::new();
+        }
+        self.let_go(owner, held);
+        let mut gone = Vec::with_capacity(held);
+        let of = |job: &J| job.owner() == owner;
         if let Some(job) = &mut self.present
-            && job.as_ref().is_some_and(&mut of)
+            && job.as_ref().is_some_and(of)
         {
             gone.extend(job.take());
         }
@@ -191,7 +227,16 @@ mod tests {
     use rand_pcg::Pcg32;
     use rand_pcg::rand_core::Rng;
 
+    /// Class and number.
     type Two = Queues<(usize, u64), 2>;
+
+    /// Jobs of seven owners.
+    impl Owned for (usize, u64) {
+        type Owner = u64;
+        fn owner(&self) -> u64 {
+            self.1 % 7
+        }
+    }
 
     fn at(nanos: u64) -> Instant {
         Instant::from_nanos(nanos)
@@ -227,14 +272,51 @@ mod tests {
     #[test]
     fn a_withdrawn_job_still_takes_its_time_but_never_comes_out() {
         let mut queues = Two::new(Server::of_time(), Order::Arrival);
-        for number in 0..4 {
+        for number in [0, 1, 7, 8] {
             queues.offer(0, 10_000, (0, number), at(0));
         }
-        let gone = queues.withdraw(|(_, number)| number % 2 == 0);
-        assert_eq!(gone, [(0, 0), (0, 2)]);
+        assert_eq!(queues.withdraw(0), [(0, 0), (0, 7)]);
         assert_eq!(queues.jobs().count(), 2);
-        assert_eq!(run(&mut queues, at(100)), [(0, 1, 20), (0, 3, 30)]);
+        assert_eq!(run(&mut queues, at(100)), [(0, 1, 20), (0, 8, 30)]);
         assert_eq!(queues.deadline(), None);
+    }
+
+    #[test]
+    fn jobs_are_counted_by_owner_in_any_order_of_offers_takes_and_withdrawals() {
+        for seed in 0..300 {
+            let order = [Order::Arrival, Order::Class][seed as usize % 2];
+            let mut random = random::stream(seed, "property", "owners");
+            let mut queues = Two::new(Server::of_time(), order);
+            let (mut now, mut offered, mut out, mut closed) = (0, 0, 0, 0);
+            for number in 0..200 {
+                now += u64::from(random.next_u32() % 200);
+                out += run(&mut queues, at(now)).len();
+                let class = random.next_u32() as usize % 2;
+                queues.offer(class, 150_000, (class, number), at(now));
+                offered += 1;
+                if random.next_u32().is_multiple_of(8) {
+                    let owner = u64::from(random.next_u32() % 7);
+                    // The reference: all jobs that are there, one by one. The one in service comes first, and then
+                    // the others in the order of their numbers.
+                    let present = queues.present.flatten();
+                    let jobs = queues.jobs().filter(|job| job.owner() == owner);
+                    let mut of_owner: Vec<_> = jobs.copied().collect();
+                    of_owner.sort_unstable_by_key(|job| (Some(*job) != present, job.1));
+                    let gone = queues.withdraw(owner);
+                    assert_eq!(gone, of_owner, "{seed}: {owner}");
+                    closed += gone.len();
+                }
+                for owner in 0..7 {
+                    let there = queues.jobs().filter(|job| job.owner() == owner).count();
+                    assert_eq!(queues.held(owner), there, "{seed}: {owner}");
+                }
+                let owners = queues.held.len();
+                assert!(owners <= queues.jobs().count(), "{seed}: {owners} entries");
+            }
+            out += run(&mut queues, at(u64::MAX)).len();
+            assert_eq!(offered, out + closed, "{seed}");
+            assert!(queues.held.is_empty(), "{seed}: {:?}", queues.held);
+        }
     }
 
     /// Random jobs in two classes: when they arrive, their class, and their work in picoseconds.

@@ -9,10 +9,9 @@ use crate::inspect::Table;
 use crate::inspect::host::CpuLoad;
 use crate::interface;
 use crate::manager::{Counts, ManagerConfig, Seat};
-use crate::server::{Order, Queues, Server};
+use crate::server::{Order, Owned, Queues, Server};
 use aerostat_proto::Instant;
 use aerostat_wire::Vc;
-use std::collections::BTreeMap;
 
 /// Classes of the queues. The order is that of arrival.
 const READ: usize = 0;
@@ -26,13 +25,18 @@ struct Job {
     pdu: Vec<u8>,
 }
 
+impl Owned for Job {
+    type Owner = PortNo;
+    fn owner(&self) -> PortNo {
+        self.port
+    }
+}
+
 /// See the documentation of this module.
 #[derive(Debug)]
 pub(super) struct Manager {
     config: ManagerConfig,
     queues: Queues<Job, 2>,
-    /// PDUs here, by port.
-    held: BTreeMap<PortNo, usize>,
     counts: Counts,
     lost: u64,
     since: Instant,
@@ -43,7 +47,6 @@ impl Manager {
         Self {
             config,
             queues: Queues::new(Server::of_time(), Order::Arrival),
-            held: BTreeMap::new(),
             counts: Counts::default(),
             lost: 0,
             since: now,
@@ -51,39 +54,14 @@ impl Manager {
     }
 
     fn offer(&mut self, job: Job, now: Instant) {
-        let held = self.held.entry(job.port).or_default();
-        if *held >= self.config.queue {
+        if self.queues.held(job.port) >= self.config.queue {
             self.lost += 1;
             return;
         }
-        *held += 1;
         let class = if job.written { WRITTEN } else { READ };
         let work = self.config.work(&job.pdu, Seat::Switch);
         let picos = work.map_or(0, |work| self.counts.add(work, job.written, |picos| picos));
         self.queues.offer(class, picos, job, now);
-    }
-
-    fn take(&mut self, now: Instant) -> Option<Job> {
-        let job = self.queues.take(now)?;
-        self.let_go(job.port);
-        Some(job)
-    }
-
-    fn let_go(&mut self, port: PortNo) {
-        if let Some(held) = self.held.get_mut(&port) {
-            *held -= 1;
-        }
-    }
-
-    /// Drops what waits for a port.
-    fn forget(&mut self, port: PortNo) {
-        // A switch that fails forgets all its ports, one by one: those without messages cost nothing.
-        if self.held.get(&port).is_none_or(|held| *held == 0) {
-            return;
-        }
-        for job in self.queues.withdraw(|job| job.port == port) {
-            self.let_go(job.port);
-        }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -135,13 +113,17 @@ impl<R: RouteSelect> Switch<R> {
     /// The line of a port is down.
     pub(super) fn forget_messages(&mut self, port: PortNo) {
         if let Some(manager) = &mut self.manager {
-            manager.forget(port);
+            // What waits for the port is dropped.
+            manager.queues.withdraw(port);
         }
     }
 
     /// Does one thing for which the manager has had time. False if there is nothing to do.
     pub(super) fn finish_one(&mut self, now: Instant) -> bool {
-        let job = self.manager.as_mut().and_then(|manager| manager.take(now));
+        let job = self
+            .manager
+            .as_mut()
+            .and_then(|manager| manager.queues.take(now));
         let Some(Job { port, written, pdu }) = job else {
             return false;
         };
