@@ -196,10 +196,7 @@ fn damaged_run(run: CellRun, cell: &Cell) -> Crossed {
     if intact && matches!(run.content, Content::Pdu(_)) {
         return Crossed::Intact(run);
     }
-    let mut raw = CellRun::raw(cell.header.vc, cell.header.pti, cell.payload);
-    raw.clp = cell.header.clp;
-    raw.congested = cell.header.pti.congested();
-    Crossed::Damaged(raw, run)
+    Crossed::Damaged(CellRun::of_cell(cell), run)
 }
 
 #[cfg(test)]

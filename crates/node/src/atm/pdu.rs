@@ -241,6 +241,15 @@ impl CellRun {
             timing: None,
         }
     }
+    /// A cell with the label, payload type and priority of its header.
+    #[must_use]
+    pub fn of_cell(cell: &Cell) -> Self {
+        Self {
+            clp: cell.header.clp,
+            congested: cell.header.pti.congested(),
+            ..Self::raw(cell.header.vc, cell.header.pti, cell.payload)
+        }
+    }
     /// The cell of a program.
     #[must_use]
     pub fn of_user_cell(vc: Vc, cell: &UserCell) -> Self {
