@@ -16,9 +16,10 @@
 //!
 //! **Standards.** `<linux/atm.h>`, `<linux/atmdev.h>`, `<linux/sonet.h>`, `qos(7)`, `sap(7)` of linux-atm.
 //!
-//! **Not implemented.** Calls with AAL0; `SO_MULTIPOINT`, adding and dropping parties; a `connect` that does not wait (a
-//! non-blocking socket waits here); several B-LLI; changes of a contract; `ioctl`s that change an interface. What a preload library cannot reach: programs that are linked statically, setuid programs, programs
-//! that make system calls themselves (Go).
+//! **Not implemented.** Calls with AAL0; `SO_MULTIPOINT`, adding and dropping parties; several B-LLI; changes of a
+//! contract; `ioctl`s that change an interface. What a preload library cannot reach: programs that are linked
+//! statically, setuid programs, programs that make system calls themselves (Go). The result of a `connect` that does
+//! not wait is known to the process that has called it, and not to its children.
 //!
 //! **Deviations.** The interface number of a permanent connection is 0 for every host.
 
@@ -30,8 +31,9 @@ use aerostat_socket::{Control, Error};
 use layout::{ATMPVC, ATMSVC, QOS, SAP, SOL_ATM, option};
 use libc::{c_int, c_ulong, c_void, sockaddr, socklen_t, ssize_t};
 use std::ffi::CStr;
-use std::os::fd::IntoRawFd as _;
+use std::os::fd::{BorrowedFd, IntoRawFd as _};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use table::Entry;
 
 /// The next function of this name: that of the C library.
@@ -275,9 +277,17 @@ pub unsafe extern "C" fn connect(fd: c_int, address: *const sockaddr, length: so
     if entry.family == ATMPVC {
         return open_permanent(fd, &entry, address);
     }
+    if entry.is_connecting() {
+        return match progress(fd, &entry) {
+            None => fail(libc::EALREADY),
+            Some(0) => 0,
+            Some(errno) => fail(errno),
+        };
+    }
     let Some(qos) = entry.qos else {
         return fail(libc::EBADFD);
     };
+    let most = layout::sends(&qos);
     let texts = (
         layout::svc(address).filter(|address| !address.is_empty()),
         layout::sap_text(&entry.sap),
@@ -286,10 +296,52 @@ pub unsafe extern "C" fn connect(fd: c_int, address: *const sockaddr, length: so
     let (Some(called), Some(sap), Some(qos)) = texts else {
         return fail(libc::EINVAL);
     };
+    // SAFETY: this call has no pointers.
+    if unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_NONBLOCK != 0 {
+        return start_connect(fd, &entry, (&called, &sap, &qos), most);
+    }
     match entry.control.connect(&called, &sap, &qos, None) {
         Ok(agreed) => connected(fd, &agreed),
         Err(error) => failed(&error),
     }
+}
+
+/// Makes a call, and does not wait for it.
+fn start_connect(fd: c_int, entry: &Entry, texts: (&str, &str, &str), most: u32) -> c_int {
+    let (called, sap, qos) = texts;
+    // SAFETY: the descriptor is open during the call, because the program has just used it in this thread.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(fd) };
+    let started = entry.control.start_connect(descriptor, called, sap, qos);
+    let result = started.and_then(|call| match call.is_done() {
+        true => call.finish().map(|agreed| connected(fd, &agreed)),
+        false => {
+            let call = Arc::new(Mutex::new(Some(call)));
+            table::change(fd, |entry| entry.connecting = Some(call));
+            set_limit(fd, most);
+            Ok(fail(libc::EINPROGRESS))
+        }
+    });
+    result.unwrap_or_else(|error| failed(&error))
+}
+
+/// The result of a call for which its program does not wait: 0, or an errno; `None` while it is being made.
+fn progress(fd: c_int, entry: &Entry) -> Option<c_int> {
+    let mut asked = libc::pollfd {
+        fd,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: there is one structure, as the call is told.
+    if unsafe { libc::poll(&raw mut asked, 1, 0) } == 0 {
+        return None;
+    }
+    // The answer has been sent before the descriptor became writable.
+    let result = entry.take_call()?.finish();
+    table::change(fd, |entry| entry.connecting = None);
+    Some(match result {
+        Ok(agreed) => connected(fd, &agreed),
+        Err(error) => error.errno(),
+    })
 }
 
 /// See `listen(2)`.
@@ -494,7 +546,23 @@ pub unsafe extern "C" fn getsockopt(
     length: *mut socklen_t,
 ) -> c_int {
     let number = option::number(name).filter(|_| level == SOL_ATM);
-    let entry = number.and_then(|number| Some((number, table::find(fd)?)));
+    let of_call = (level, name) == (libc::SOL_SOCKET, libc::SO_ERROR);
+    let found = (of_call || number.is_some()).then(|| table::find(fd));
+    let entry = found.flatten();
+    let result = entry
+        .as_ref()
+        .filter(|entry| entry.is_connecting())
+        .map(|entry| progress(fd, entry).unwrap_or(0));
+    if of_call && let Some(result) = result {
+        // SAFETY: as of the caller.
+        return unsafe { give(&result.to_ne_bytes(), value, length) };
+    }
+    let entry = match result {
+        // The contract is known now.
+        Some(_) => table::find(fd),
+        None => entry,
+    };
+    let entry = number.and_then(|number| Some((number, entry?)));
     let Some((number, entry)) = entry else {
         let real = real!(getsockopt: unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int);
         // SAFETY: the arguments are the caller's.

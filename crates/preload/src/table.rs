@@ -5,10 +5,10 @@
 //! that came by `exec` is not in the table, and is shown as well.
 
 use crate::layout::{QOS, SAP};
-use aerostat_socket::{Control, Error, Service};
+use aerostat_socket::{Connecting, Control, Error, Service};
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a program has said of a socket, and what the service has said.
 #[derive(Clone)]
@@ -24,6 +24,21 @@ pub(crate) struct Entry {
     pub(crate) bound: bool,
     /// True once it has a connection.
     pub(crate) open: bool,
+    /// The call that it makes without waiting.
+    pub(crate) connecting: Option<Arc<Mutex<Option<Connecting>>>>,
+}
+
+impl Entry {
+    /// Takes the call that is being made, to wait for its result.
+    pub(crate) fn take_call(&self) -> Option<Connecting> {
+        let call = self.connecting.as_ref()?;
+        call.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+    /// True while the call is being made, and nobody has asked for its result.
+    pub(crate) fn is_connecting(&self) -> bool {
+        let call = self.connecting.as_ref();
+        call.is_some_and(|call| call.lock().is_ok_and(|call| call.is_some()))
+    }
 }
 
 #[derive(Default)]
@@ -84,6 +99,7 @@ pub(crate) fn add(fd: i32, family: i32, control: Control, qos: Option<[u8; QOS]>
         process: std::process::id(),
         bound: false,
         open: false,
+        connecting: None,
         qos,
         sap,
     };
@@ -136,6 +152,8 @@ pub(crate) fn find(fd: i32) -> Option<Entry> {
         Some(mut entry) => {
             entry.control = adopted(fd)?;
             entry.process = process;
+            // The answer comes to the parent.
+            entry.connecting = None;
             with(|table| table.entries.insert(inode, entry.clone()));
             Some(entry)
         }
@@ -154,6 +172,7 @@ pub(crate) fn find(fd: i32) -> Option<Entry> {
                 sap: crate::layout::sap_octets(&status.sap),
                 bound: !status.local.is_empty(),
                 open: !status.label.is_empty(),
+                connecting: None,
             };
             with(|table| table.entries.insert(inode, entry.clone()));
             Some(entry)

@@ -19,7 +19,8 @@
 //! # Sockets are descriptors
 //!
 //! A [`Socket`] and a [`Listener`] are descriptors of the kernel ([`AsFd`]): one packet is one PDU. `poll`, `select`
-//! and `epoll` work, and so does tokio's `AsyncFd` with [`Socket::set_nonblocking`]. A descriptor may be duplicated,
+//! and `epoll` work, and so does tokio's `AsyncFd` with [`Socket::set_nonblocking`]. A call that does not wait
+//! ([`Socket::start_connect`]) makes its descriptor writable once its result is known. A descriptor may be duplicated,
 //! inherited and passed to other processes; the last one that closes it ends the call, once everything written has
 //! left. A full connection blocks the writer; a reader that is too slow loses PDUs, which [`Status::unread`] counts,
 //! because ATM has no flow control.
@@ -277,6 +278,43 @@ impl Control {
         self.connected(&request)
     }
 
+    /// Makes a call, and does not wait for it. `fd` is the descriptor of this socket. It is not writable until the call
+    /// can be used or has failed: then [`Connecting::finish`] has the result at once.
+    ///
+    /// # Errors
+    /// If a text is wrong, or the call cannot be tried.
+    pub fn start_connect(
+        &self,
+        fd: BorrowedFd<'_>,
+        called: &str,
+        sap: &str,
+        qos: &str,
+    ) -> Result<Connecting, Error> {
+        let request = Request::Connect {
+            socket: self.reference,
+            called: called.to_owned(),
+            sap: sap.to_owned(),
+            qos: qos.to_owned(),
+            timeout: 0,
+        };
+        let mut connecting = Connecting {
+            session: Arc::clone(&self.session),
+            number: self.session.start(&request, None)?,
+            result: None,
+        };
+        // The service answers in order, so a call that cannot be tried has failed before this answer.
+        match self.status()?.state.as_str() {
+            "connecting" => {
+                fill(fd);
+                Ok(connecting)
+            }
+            _ => {
+                connecting.result = Some(connecting.wait()?);
+                Ok(connecting)
+            }
+        }
+    }
+
     /// Uses a permanent connection with this label (`VPI.VCI`) on the link of the host. Returns its contract.
     ///
     /// With `aal0` in `qos`, each SDU is one cell of 52 octets: four octets of header, in which payload type and CLP
@@ -365,6 +403,62 @@ impl Control {
     }
 }
 
+/// Packets without octets that fill a descriptor: more than its buffer takes.
+const FILL: usize = 4096;
+
+/// Makes a descriptor full, with packets that the service drops: so it is writable once the service reads there, which
+/// it does when the call can be used, and when the call has failed.
+fn fill(fd: BorrowedFd<'_>) {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    for _ in 0..FILL {
+        match send(fd, &[], flags) {
+            Ok(_) | Err(Errno::INTR) => {}
+            // It is full, or the call has failed already.
+            Err(_) => break,
+        }
+    }
+}
+
+/// A call that is being made ([`Control::start_connect`]). If this is dropped, the call goes on.
+#[derive(Debug)]
+#[must_use]
+pub struct Connecting {
+    session: Arc<Session>,
+    number: u16,
+    /// The contract, if the result is known already.
+    result: Option<String>,
+}
+
+impl Connecting {
+    /// Waits for the result: the contract that was agreed.
+    ///
+    /// # Errors
+    /// If the call has failed; with its cause then.
+    pub fn finish(mut self) -> Result<String, Error> {
+        match self.result.take() {
+            Some(agreed) => Ok(agreed),
+            None => self.wait(),
+        }
+    }
+    /// True if [`Self::finish`] does not wait, because the result was known at once.
+    #[must_use]
+    pub const fn is_done(&self) -> bool {
+        self.result.is_some()
+    }
+    fn wait(&self) -> Result<String, Error> {
+        match self.session.finish(self.number)?.0 {
+            Answer::Connected { qos, .. } => Ok(qos),
+            _ => Err(Error::nonsense()),
+        }
+    }
+}
+
+impl Drop for Connecting {
+    fn drop(&mut self) {
+        self.session.forget(self.number);
+    }
+}
+
 /// An ATM socket: its control side, and its descriptor. The methods of [`Control`] are its own, too.
 #[derive(Debug)]
 pub struct Socket {
@@ -408,6 +502,18 @@ impl Socket {
         let agreed = self.control.connect(called, sap, qos, timeout)?;
         self.note_contract(&agreed);
         Ok(agreed)
+    }
+
+    /// As [`Control::start_connect`]. [`Self::send`] then refuses what is longer than `qos` allows.
+    ///
+    /// # Errors
+    /// If a text is wrong, or the call cannot be tried.
+    pub fn start_connect(&self, called: &str, sap: &str, qos: &str) -> Result<Connecting, Error> {
+        let started = self
+            .control
+            .start_connect(self.fd.as_fd(), called, sap, qos)?;
+        self.note_contract(qos);
+        Ok(started)
     }
 
     /// As [`Control::open_permanent`].

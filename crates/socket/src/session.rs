@@ -65,6 +65,16 @@ impl Session {
         request: &Request,
         with: Option<BorrowedFd<'_>>,
     ) -> Result<Got, Error> {
+        let number = self.start(request, with)?;
+        self.finish(number)
+    }
+
+    /// Asks; [`Self::finish`] or [`Self::forget`] must follow. Returns the number of the request.
+    pub(crate) fn start(
+        &self,
+        request: &Request,
+        with: Option<BorrowedFd<'_>>,
+    ) -> Result<u16, Error> {
         let number = self.new_number()?;
         let message = Numbered {
             number,
@@ -72,6 +82,16 @@ impl Session {
         };
         // A service that has closed the connection may have said why.
         let _ = self.say(&message.encode(), with);
+        Ok(number)
+    }
+
+    /// Nobody waits for the answer of a request any more.
+    pub(crate) fn forget(&self, number: u16) {
+        self.table().waiting.remove(&number);
+    }
+
+    /// Waits for the answer of a request.
+    pub(crate) fn finish(&self, number: u16) -> Result<Got, Error> {
         match self.wait(number)? {
             (Answer::Failed(failure), _) => Err(failure.into()),
             got => Ok(got),

@@ -3,7 +3,7 @@
 use crate::lab_file;
 use crate::live::Runtime;
 use aerostat_socket::{REJECTED, Service, Socket};
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -416,4 +416,51 @@ fn a_lab_with_more_hosts_than_descriptors_says_which_have_no_service() {
     let first = runtime.directory.join("aerostat/doors/atm/h1.sock");
     assert!(Service::connect(&first).unwrap().listen("").is_ok());
     runtime.ok(&["down"]);
+}
+
+#[test]
+fn a_call_that_does_not_wait_takes_pdus_once_its_result_is_known() {
+    let net = Net::up("nowait");
+    let (x, y) = (net.service("x"), net.service("y"));
+    let listener = y.listen("").unwrap();
+    let address = listener.address().unwrap();
+    let socket = x.socket().unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let is_full = |socket: &Socket| {
+        let sent = socket.send(b"first");
+        sent.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    };
+    // While the other end has not answered, nothing can be written.
+    let connecting = socket.start_connect(&address, "", "ubr:sdu=100").unwrap();
+    let offer = listener.offer().unwrap();
+    assert!(is_full(&socket) && !connecting.is_done());
+    let other = offer.accept().unwrap();
+    until("room", || !is_full(&socket));
+    assert!(connecting.finish().unwrap().contains("sdu=100"));
+    let mut pdu = [0; 100];
+    assert_eq!(other.recv(&mut pdu).unwrap(), 5);
+    let status = socket.status().unwrap();
+    assert_eq!((status.sent, status.refused), ((1, 5), 0));
+    // A refusal.
+    let socket = x.socket().unwrap();
+    let connecting = socket.start_connect(&address, "", "ubr").unwrap();
+    listener.offer().unwrap().refuse(REJECTED).unwrap();
+    let refused = connecting.finish().unwrap_err();
+    assert_eq!(refused.cause(), Some(REJECTED));
+    assert_eq!(socket.status().unwrap().refused, 0);
+    // A call that cannot be tried fails at once, and its socket is as it was.
+    let socket = x.socket().unwrap();
+    let failed = socket.start_connect(&address, "", "nonsense").unwrap_err();
+    assert_eq!(failed.field(), Some(("qos", 0)));
+    assert_eq!(socket.status().unwrap().state, "idle");
+    // A program that ends meanwhile takes its call along.
+    let connecting = socket.start_connect(&address, "", "ubr").unwrap();
+    let offer = listener.offer().unwrap();
+    drop((connecting, socket));
+    until("the end of the call", || {
+        let shown = net.runtime.run(&["inspect", "x", "sockets", "-o", "csv"]);
+        !shown.out.contains("connecting")
+    });
+    assert!(offer.accept().is_err());
+    net.runtime.ok(&["down"]);
 }

@@ -410,6 +410,20 @@ static void server(void)
     CHECK(read(copy, pdu, sizeof pdu) == 0);
 }
 
+/* A call without waiting: its result. */
+static int finished(int s, struct sockaddr_atmsvc *to)
+{
+    struct pollfd p = { s, POLLOUT, 0 };
+    int result = -1, flags = fcntl(s, F_GETFL);
+    socklen_t size = sizeof result;
+    CHECK(fcntl(s, F_SETFL, flags | O_NONBLOCK) == 0);
+    CHECK(connect(s, (struct sockaddr *) to, sizeof *to) < 0 && errno == EINPROGRESS);
+    CHECK(poll(&p, 1, 20000) == 1);
+    CHECK(getsockopt(s, SOL_SOCKET, SO_ERROR, &result, &size) == 0 && size == sizeof result);
+    CHECK(fcntl(s, F_SETFL, flags) == 0);
+    return result;
+}
+
 static void client(const char *address)
 {
     struct sockaddr_atmsvc to;
@@ -429,7 +443,8 @@ static void client(const char *address)
     CHECK(setsockopt(bad, SOL_ATM, SO_MULTIPOINT, &value, sizeof value) < 0 && errno == EOPNOTSUPP);
     CHECK((fcntl(bad, F_GETFD) & FD_CLOEXEC) && !(fcntl(s, F_GETFD) & FD_CLOEXEC));
     close(bad);
-    CHECK(connect(s, (struct sockaddr *) &to, sizeof to) == 0);
+    CHECK(finished(s, &to) == 0);
+    CHECK(connect(s, (struct sockaddr *) &to, sizeof to) < 0 && errno == EISCONN);
     CHECK(getsockopt(s, SOL_ATM, SO_ATMQOS, &qos, &size) == 0 && qos.txtp.max_sdu == 1000 && qos.txtp.max_pcr == ATM_MAX_PCR);
     CHECK(write(s, "hello", 5) == 5);
     /* A PDU of no octets is not sent, one that is too long is refused. */
@@ -442,6 +457,8 @@ static void client(const char *address)
     /* Nobody listens any more, or never did. */
     s = opened(PF_ATMSVC, 1000); to.sas_addr.prv[19] = 0xee;
     CHECK(connect(s, (struct sockaddr *) &to, sizeof to) < 0 && errno == ECONNREFUSED);
+    s = opened(PF_ATMSVC, 1000);
+    CHECK(finished(s, &to) == ECONNREFUSED);
     /* Other sockets and files are the kernel's. */
     CHECK(socket(PF_UNIX, SOCK_STREAM, 0) >= 0 && write(1, "done\n", 5) == 5);
 }

@@ -54,7 +54,13 @@ pub(super) fn inode(fd: impl AsFd) -> Option<u64> {
 pub(super) fn read(fd: impl AsFd, buffer: &mut [u8]) -> Read {
     loop {
         return match recv(fd.as_fd(), &mut *buffer, RecvFlags::TRUNC) {
-            Ok((_, 0)) => no_octets(fd),
+            Ok((_, 0)) => match no_octets(&fd) {
+                // The program has closed its end, and packets with octets come after this one.
+                Read::End if rustix::io::ioctl_fionread(&fd).is_ok_and(|left| left > 0) => {
+                    Read::Empty
+                }
+                other => other,
+            },
             Ok((_, length)) => Read::Packet(length),
             Err(Errno::AGAIN) => Read::Nothing,
             // The program has closed its end with something unread. What it has written before comes next.

@@ -22,6 +22,10 @@ impl SocketLayer {
         let Some(socket) = self.get_mut(at) else {
             return;
         };
+        if sdu.is_empty() && socket.sent.0 == 0 {
+            // A program that does not wait for its call has filled its descriptor with such packets.
+            return;
+        }
         let (aal, tx, octets) = (socket.qos.aal, socket.qos.qos.tx, sdu.len());
         let sends = tx.category.is_some() && octets > 0;
         if socket.state != State::Connected || !matches!(socket.writing, Writing::Idle) || !sends {
