@@ -2,6 +2,7 @@
 
 mod any_aal;
 mod atm_sockets;
+mod atp;
 mod books;
 mod bridges;
 mod captures;

@@ -7,7 +7,13 @@ use std::process::Command;
 
 /// tshark's lines for the fields, or `None` if tshark is not available.
 pub(crate) fn tshark(file: &Path, arguments: &[&str]) -> Option<Vec<String>> {
-    let lua = format!("lua_script:{}", root().join("wireshark/mpoa.lua").display());
+    tshark_with("mpoa.lua", file, arguments)
+}
+
+/// The same with another script of `wireshark/`.
+pub(crate) fn tshark_with(script: &str, file: &Path, arguments: &[&str]) -> Option<Vec<String>> {
+    let script = root().join("wireshark").join(script);
+    let lua = format!("lua_script:{}", script.display());
     let out = Command::new("tshark")
         .args(["-X", &lua, "-r"])
         .arg(file)
