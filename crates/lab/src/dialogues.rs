@@ -14,7 +14,7 @@ pub use past::{Life, Past};
 
 use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
-use aerostat_node::host::sockets::{Figures, Measured, Outcome, Program, Role, State};
+use aerostat_node::host::sockets::{Figures, Measured, Outcome, Program, Role, State, Step};
 use aerostat_node::ip::flow_stats::{Census, FlowStats, PathReport};
 use aerostat_node::ip::stats::Summary;
 use aerostat_proto::{Cause, Duration};
@@ -256,6 +256,39 @@ pub fn tested(lab: &Lab, network: &impl Network) -> Vec<Tested> {
                     measured,
                 });
             }
+        }
+    }
+    all
+}
+
+/// A change of the window of ATP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowStep {
+    /// The node and the program.
+    pub at: (String, String),
+    /// Number of the connection in the last life of the host, from 0.
+    pub connection: u64,
+    /// The change.
+    pub step: Step,
+}
+
+/// The changes of windows of the programs that want them (`series:`), in the order of time for each connection.
+#[must_use]
+pub fn windows(lab: &Lab, network: &impl Network) -> Vec<WindowStep> {
+    let mut all = Vec::new();
+    for (node, name, model) in lab.hosts() {
+        let sockets = network
+            .station(node)
+            .and_then(|station| station.host().sockets());
+        for record in sockets.into_iter().flat_map(|sockets| sockets.calls()) {
+            let Some(program) = model.sockets.get(record.program) else {
+                continue;
+            };
+            all.extend(record.window_steps().iter().map(|step| WindowStep {
+                at: (name.name.clone(), program.name.clone()),
+                connection: record.id.number,
+                step: *step,
+            }));
         }
     }
     all

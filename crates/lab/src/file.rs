@@ -442,6 +442,8 @@ section! {
         bytes: Option<At<Octets>>,
         /// Octets of each message; the last one may be shorter; default: all octets in one message, or 1MiB if they are more.
         message: Option<At<Octets>>,
+        /// Keep every change of its window, at most 10000, for the table atp_window; default false.
+        series: Option<At<bool>>,
     }
 }
 section! {

@@ -1,7 +1,7 @@
 //! The results of a lab when it ends, in virtual or in real time.
 
 use crate::circuits::{Circuits, Network};
-use crate::dialogues::{Dialogue, Tested};
+use crate::dialogues::{Dialogue, Tested, WindowStep};
 use crate::event::Names;
 use crate::model::{Lab, NodeId, NodeKind, Queues};
 use crate::occupancy::Sample;
@@ -29,6 +29,8 @@ pub struct RunReport {
     pub not_joined: Vec<String>,
     /// PDUs between programs with ATM sockets, by connection and direction.
     pub dialogues: Vec<Dialogue>,
+    /// Changes of the windows of ATP, of programs that want them.
+    pub windows: Vec<WindowStep>,
     /// What testers of cells have measured.
     pub tested: Vec<Tested>,
     /// Programs with ATM sockets that have never had a connection, in words: [`crate::dialogues::failed`].

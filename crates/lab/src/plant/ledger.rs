@@ -118,6 +118,7 @@ impl Ledger {
             end: now,
             flows: stats.report_with(now, Some(&census)),
             dialogues: dialogues::read(lab, plant, past, stats, &census),
+            windows: dialogues::windows(lab, plant),
             tested: dialogues::tested(lab, plant),
             failed_programs: dialogues::failed(lab, plant, past),
             circuits: circuits::read(lab, plant),

@@ -2,6 +2,7 @@
 
 use super::sockets::foreign;
 use crate::diag::Diagnostics;
+use crate::field::At;
 use crate::file::{AtpFile, LabFile, SocketFile};
 use crate::model::{Lab, NodeId, NodeKind};
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending, Transfer};
@@ -127,6 +128,7 @@ pub(super) fn transfer(
         octets,
         message: usize::try_from(message).unwrap_or(usize::MAX),
         params,
+        series: file.series.as_ref().is_some_and(At::get),
     })
 }
 

@@ -493,12 +493,16 @@ fn of_transfer(atp: &Transfer) -> Value {
         octets,
         message,
         params,
+        series,
     } = atp;
-    let own = json!({
+    let mut own = json!({
         "profile": word(params.profile),
         "octets": octets,
         "message_octets": message,
     });
+    if *series {
+        own["series"] = true.into();
+    }
     with_parameters(own, params)
 }
 

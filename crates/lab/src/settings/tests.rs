@@ -289,6 +289,7 @@ SocketFile.rate || hosts.y.sockets.0.rate=9pps
 SocketFile.hold || hosts.y.sockets.0.hold=9s
 SocketFile.every || hosts.y.sockets.0.every=9s
 SocketFile.tester | hosts.x.sockets.0={vc: 0.100} hosts.y.sockets.0={vc: 0.100} | hosts.x.sockets.0={vc: 0.100, tester: true} hosts.y.sockets.0={vc: 0.100, tester: true}
+AtpFile.series || hosts.linux.sockets.0.atp.series=true
 SocketFile.atp || hosts.x.sockets.1.atp={} hosts.y.sockets.0.atp={bytes: 1KiB}
 AtpFile.profile || hosts.linux.sockets.0.atp.profile=adaptive hosts.y.sockets.1.atp.profile=adaptive
 AtpFile.bytes || hosts.y.sockets.1.atp.bytes=5KiB

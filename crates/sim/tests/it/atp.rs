@@ -106,3 +106,50 @@ fn an_end_that_vanishes_leaves_an_outcome_at_both_ends() {
         }
     }
 }
+
+/// The series of a window begins and ends with the table, has its smallest and largest value, and costs the connection
+/// nothing. A window of 1 sends a packet in each round trip, so quick start is seen packet by packet.
+#[test]
+fn the_series_of_a_window_has_every_change() {
+    for (profile, window) in [("report", 10.0), ("adaptive", 10.0), ("report", 1.0)] {
+        let atp = format!("bytes: 4MiB, message: 1MiB, initial_window: {window}");
+        let plain = lab(profile, &atp, "link: { delay: 2ms },", "until: 60s\n");
+        let (_, without) = losses::run(&plain);
+        assert!(without.windows.is_empty());
+        let text = plain.replace("bytes: 4MiB", "series: true, bytes: 4MiB");
+        let (_, report) = losses::run(&text);
+        let figures = row(&report, "a");
+        assert_eq!(figures, row(&without, "a"));
+        assert_eq!(figures.steps_left_out, 0);
+        let steps = &report.windows;
+        assert!(
+            steps
+                .iter()
+                .all(|step| step.at == ("a".to_owned(), "w".to_owned()))
+        );
+        let windows: Vec<u32> = steps.iter().map(|step| step.step.window).collect();
+        assert!(windows.len() > 3, "{windows:?}");
+        let [least, most, last] = figures.window;
+        assert_eq!(windows.first(), Some(&(window as u32 * 8)));
+        assert_eq!(windows.last(), Some(&last));
+        assert_eq!(
+            (windows.iter().min(), windows.iter().max()),
+            (Some(&least), Some(&most))
+        );
+        assert!(windows.windows(2).all(|two| two[0] != two[1]));
+        let times = steps.windows(2).map(|two| two[0].step.at <= two[1].step.at);
+        assert!(times.into_iter().all(|order| order));
+        if window == 1.0 {
+            // Quick start doubles once in a round trip of 4 ms until the way is full.
+            let doubled = windows
+                .windows(2)
+                .take_while(|two| two[1] == 2 * two[0])
+                .count();
+            assert!(doubled >= 3, "{windows:?}");
+            for two in steps[1..=doubled].windows(2) {
+                let apart = two[1].step.at.since(two[0].step.at).as_secs_f64();
+                assert!((0.004..0.009).contains(&apart), "{apart}");
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! All results of a run, as named tables of objects under one head.
 
-use super::columns::{ATP, CELLS, FAIRNESS, OCCUPANCY, RARE, flat_name};
+use super::columns::{ATP, ATP_WINDOW, CELLS, FAIRNESS, OCCUPANCY, RARE, flat_name};
 use super::{flows, network, rounded};
 use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, Override, settings};
@@ -61,6 +61,7 @@ impl Document {
                 table(SHORTCUTS, shortcuts(report)),
                 table("programs", programs(report)),
                 table(ATP, atp(report)),
+                table(ATP_WINDOW, windows(report)),
                 table(CELLS, cells(report)),
                 table("vcs", network::vcs(lab, circuits)),
                 table("losses", network::losses(lab, circuits)),
@@ -288,6 +289,23 @@ fn programs(report: &RunReport) -> Vec<Value> {
     .collect()
 }
 
+/// One object per change of a window of ATP.
+fn windows(report: &RunReport) -> Vec<Value> {
+    let all = report.windows.iter();
+    all.map(|change| {
+        let step = change.step;
+        json!({
+            "time_s": step.at.as_nanos() as f64 / 1e9,
+            "node": change.at.0,
+            "program": change.at.1,
+            "connection": change.connection,
+            "window": f64::from(step.window) / 8.0,
+            "round_trip_us": rounded(step.round_trip.as_secs_f64() * 1e6, 3),
+        })
+    })
+    .collect()
+}
+
 /// One object per tester of cells.
 fn cells(report: &RunReport) -> Vec<Value> {
     let all = report.tested.iter();
@@ -357,6 +375,7 @@ fn atp(report: &RunReport) -> Vec<Value> {
             "window_max": packets(most),
             "window_last": packets(last),
             "round_trip_us": seen.round_trip.as_secs_f64() * 1e6,
+            "steps_left_out": seen.steps_left_out,
         }))
     })
     .collect()

@@ -25,6 +25,22 @@ pub struct Transfer {
     pub message: usize,
     /// Parameters. Both ends need the same profile.
     pub params: Params,
+    /// True to keep every change of the window.
+    pub series: bool,
+}
+
+/// Limit of changes of the window that are kept for a connection; further changes are counted.
+pub const STEPS: usize = 10_000;
+
+/// A change of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// When, by the clock of the host.
+    pub at: Instant,
+    /// The window since then, eighths of a packet.
+    pub window: u32,
+    /// The smoothed round trip then; before the first measurement the one that the machine begins with.
+    pub round_trip: Duration,
 }
 
 /// How ATP on a connection stands.
@@ -89,6 +105,8 @@ pub struct Figures {
     pub round_trip: Duration,
     /// Counters of the machine.
     pub counters: Counters,
+    /// Changes of the window that were not kept because [`STEPS`] were.
+    pub steps_left_out: u64,
     /// How it stands.
     pub outcome: Outcome,
 }
@@ -105,6 +123,8 @@ pub(super) struct End {
     /// When the first packet came.
     came: Option<Instant>,
     figures: Figures,
+    /// Changes of the window, in the order of time; `None` if they are not kept.
+    steps: Option<Vec<Step>>,
 }
 
 impl End {
@@ -121,6 +141,7 @@ impl End {
             window: [window; 3],
             round_trip: Duration::ZERO,
             counters: *machine.counters(),
+            steps_left_out: 0,
             outcome: Outcome::Open,
         };
         Self {
@@ -131,6 +152,7 @@ impl End {
             begun: Instant::ZERO,
             came: None,
             figures,
+            steps: transfer.series.then(Vec::new),
         }
     }
 
@@ -188,7 +210,7 @@ impl End {
         true
     }
 
-    fn measure(&mut self) {
+    fn measure(&mut self, at: Instant) {
         let seen = self.machine.snapshot();
         let figures = &mut self.figures;
         figures.counters = *self.machine.counters();
@@ -197,6 +219,19 @@ impl End {
             let now = seen.window_eighths;
             figures.window = [least.min(now), most.max(now), now];
             figures.round_trip = seen.round_trip;
+            if let Some(steps) = &mut self.steps
+                && steps.last().is_none_or(|last| last.window != now)
+            {
+                let (window, round_trip) = (now, seen.round_trip);
+                match steps.len() < STEPS {
+                    true => steps.push(Step {
+                        at,
+                        window,
+                        round_trip,
+                    }),
+                    false => figures.steps_left_out += 1,
+                }
+            }
         }
     }
 
@@ -205,7 +240,7 @@ impl End {
         if self.figures.outcome != Outcome::Open {
             return;
         }
-        self.measure();
+        self.measure(now);
         let cut = self.figures.left > 0 || self.machine.snapshot().kept > 0;
         let _ = self.machine.handle_input(Input::Released, now);
         let mut outcome = if cut { Outcome::Cut } else { Outcome::Complete };
@@ -223,6 +258,12 @@ impl Record {
     #[must_use]
     pub fn atp(&self) -> Option<Figures> {
         self.atp.as_ref().map(|end| end.figures)
+    }
+    /// The kept changes of the window of ATP; empty if the program does not want them.
+    #[must_use]
+    pub fn window_steps(&self) -> &[Step] {
+        let steps = self.atp.as_ref().and_then(|end| end.steps.as_deref());
+        steps.unwrap_or_default()
     }
     /// When ATP has work to do.
     pub(super) fn atp_deadline(&self) -> Option<Instant> {
@@ -290,14 +331,14 @@ impl Sockets {
                 // The machine is not closed: what the other end sends back must find it open.
                 Told::Event(Event::Closed) => {}
                 Told::Event(Event::Failed(failure)) => {
-                    end.measure();
+                    end.measure(now);
                     end.starts = None;
                     end.figures.outcome = Outcome::Failed(failure);
                     failed = Some(failure);
                 }
             }
         }
-        end.measure();
+        end.measure(now);
         call.atp = Some(end);
         if let Some(failure) = failed {
             let text = format!("{name}: ATP failed: {failure}");

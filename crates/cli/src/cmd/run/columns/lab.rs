@@ -12,11 +12,14 @@ pub(in crate::cmd::run) const OCCUPANCY: &str = "occupancy";
 /// The table that a lab has only if a program uses ATP.
 pub(in crate::cmd::run) const ATP: &str = "atp";
 
+/// The table that a lab has only if a program wants the series of its window.
+pub(in crate::cmd::run) const ATP_WINDOW: &str = "atp_window";
+
 /// The table that a lab has only with testers of cells.
 pub(in crate::cmd::run) const CELLS: &str = "cells";
 
 /// The tables that not every lab has.
-pub(in crate::cmd::run) const RARE: [&str; 4] = [FAIRNESS, OCCUPANCY, ATP, CELLS];
+pub(in crate::cmd::run) const RARE: [&str; 5] = [FAIRNESS, OCCUPANCY, ATP, ATP_WINDOW, CELLS];
 
 /// Times of a distribution.
 const TIMES: &[Column] = &[
@@ -236,6 +239,21 @@ pub(super) const TABLES: &[TableInfo] = &[
             number("window_max", "largest window, packets"),
             number("window_last", "last window, packets"),
             number("round_trip_us", "smoothed round trip at the end"),
+            count("steps_left_out", "changes of the window that `atp_window` does not have, because it has 10 000 of the connection"),
+        ]),
+    },
+    TableInfo {
+        name: ATP_WINDOW,
+        what: Cow::Borrowed(
+            "One row for each change of the window of a program with `series: true` in `atp:`; only in labs with such programs. Those of the last life of the host, by its clock.",
+        ),
+        columns: Cow::Borrowed(&[
+            number("time_s", "when"),
+            text("node", "node of the program"),
+            text("program", "the program"),
+            count("connection", "number of its connection on the host, from 0"),
+            number("window", "window since then, packets"),
+            number("round_trip_us", "smoothed round trip then, µs; before the first measurement the one that ATP begins with"),
         ]),
     },
     TableInfo {
