@@ -1,11 +1,13 @@
 //! The command line. The examples in the help texts are tests.
 
+mod atptest;
 mod groups;
 mod manage;
 mod measure;
 mod results;
 mod rfc2544;
 
+pub(crate) use atptest::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
 pub(crate) use results::*;
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// What a path carries, by the size of frames (RFC 2544)
     Rfc2544(Rfc2544Args),
+    /// The tests of ATP's report: throughput, latency, correctness
+    Atptest(AtptestArgs),
     /// Start a lab in real time, with Linux hosts in network namespaces
     Up(UpArgs),
     /// Stop a running lab

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod atptest;
 mod capture;
 mod completion;
 mod daemon;
@@ -33,6 +34,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Rfc2544(args) => rfc2544::run(&args),
+        Command::Atptest(args) => atptest::run(&args),
         Command::Up(args) => up::run(&args),
         Command::Down(args) => down::run(&args),
         Command::Ls(args) => ls::run(&args),

@@ -124,7 +124,18 @@ impl Claim {
 /// Makes the directory and takes its lock; `None` if another process has the lock, or the directory was removed in the
 /// meantime.
 fn take_lock(directory: &Path) -> io::Result<Option<File>> {
-    fs::create_dir_all(directory)?;
+    match fs::create_dir_all(directory) {
+        Ok(()) => {}
+        // The directory was there, and was removed before it was looked at. A file with its name stays an error.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let still = fs::symlink_metadata(directory);
+            return match still.is_ok_and(|there| !there.is_dir()) {
+                true => Err(error),
+                false => Ok(None),
+            };
+        }
+        Err(error) => return Err(error),
+    }
     let opened = own_and_private(directory).and_then(|()| {
         File::options()
             .create(true)
@@ -284,7 +295,8 @@ mod tests {
         for claims in 0..100 {
             // Remains of a killed lab make listing and claiming collide.
             let directory = base.0.join("a");
-            fs::create_dir_all(&directory).unwrap();
+            // A list may remove them at the same time.
+            let _ = fs::create_dir_all(&directory);
             let _ = fs::write(directory.join("lock"), "");
             let claim = Claim::in_base(&base.0, &state("a")).unwrap();
             assert!(claim.directory().join("state.json").exists(), "{claims}");

@@ -37,6 +37,7 @@
 //!
 //! `examples/by_hand.rs` puts a world together without a lab file. Read [`world`] first.
 
+pub mod atptest;
 pub mod benchmark;
 pub mod capture;
 pub mod lab_world;

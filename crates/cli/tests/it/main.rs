@@ -189,6 +189,53 @@ fn wrong_usage_is_2() {
     let short = run(&[&lab[..], &["--traffic", "switch", "--frames", "63"]].concat());
     assert_ne!(short.code, 0);
     assert!(short.err.contains("--frames"), "{}", short.err);
+    for wrong in [["--mtu", "4"], ["--loss", "1.5"], ["--octets", "0"]] {
+        let refused = run(&["atptest", wrong[0], wrong[1]]);
+        assert_eq!(refused.code, 2);
+        assert!(refused.err.contains(wrong[0]), "{}", refused.err);
+    }
+}
+
+#[test]
+fn atptest_has_its_values_beside_those_of_the_report() {
+    let found = run(&[
+        "atptest",
+        "--test",
+        "throughput,latency",
+        "--octets",
+        "1048576,9000",
+        "-o",
+        "json",
+        "-q",
+    ]);
+    assert_eq!((found.code, &*found.err), (0, ""));
+    let all: serde_json::Value = serde_json::from_str(&found.out).unwrap();
+    assert_eq!(all["schema"], "aerostat.atptest.v1");
+    let rows = all["rows"].as_array().unwrap();
+    let of = |row: usize, names: [&str; 5]| names.map(|name| rows[row][name].clone());
+    let names = ["test", "octets", "report_min", "report_max", "correct"];
+    assert_eq!(
+        of(0, names),
+        [
+            serde_json::json!("throughput"),
+            serde_json::json!(1_048_576),
+            serde_json::json!(73.05),
+            serde_json::json!(76.103),
+            serde_json::json!(true)
+        ]
+    );
+    assert_eq!(
+        of(3, names),
+        [
+            serde_json::json!("latency"),
+            serde_json::json!(9000),
+            serde_json::json!(2270.0),
+            serde_json::json!(2350.0),
+            serde_json::json!(true)
+        ]
+    );
+    assert!((rows[0]["mbps"].as_f64().unwrap() - 135.04).abs() < 0.01);
+    assert!(rows[1]["report_min"].is_null() && rows[0]["latency_us"].is_null());
 }
 
 #[test]

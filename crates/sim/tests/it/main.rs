@@ -3,6 +3,7 @@
 //! The checkers look at samples, cells and tables from outside; they share no code with the protocols.
 
 mod atp;
+mod atptest;
 mod back_pressure;
 mod benchmark;
 mod books;

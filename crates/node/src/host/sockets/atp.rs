@@ -99,6 +99,10 @@ pub struct Figures {
     pub received: Amount,
     /// Messages that an echo could not send back.
     pub refused: u64,
+    /// Messages from the other end with other octets than the pattern that programs send.
+    pub wrong: u64,
+    /// Time from the first message given to the machine to the last complete message that came back; zero before.
+    pub turn: Duration,
     /// Smallest, largest and last window, eighths of a packet.
     pub window: [u32; 3],
     /// Smoothed round trip when the figures were taken, or at the end.
@@ -127,6 +131,11 @@ pub(super) struct End {
     steps: Option<Vec<Step>>,
 }
 
+/// The octets of a message.
+fn text(octets: usize) -> impl Iterator<Item = u8> {
+    (0..octets).map(|i| 0x20 + (i % 95) as u8)
+}
+
 impl End {
     fn new(transfer: &Transfer, answer: Option<Answer>) -> Self {
         let machine = Atp::new(transfer.params);
@@ -138,6 +147,8 @@ impl End {
             left: transfer.octets,
             received: none,
             refused: 0,
+            wrong: 0,
+            turn: Duration::ZERO,
             window: [window; 3],
             round_trip: Duration::ZERO,
             counters: *machine.counters(),
@@ -173,8 +184,7 @@ impl End {
         }
         while self.figures.left > 0 && self.machine.snapshot().waiting == 0 {
             let octets = self.figures.left.min(self.message as u64);
-            let text = (0..octets as usize).map(|i| 0x20 + (i % 95) as u8);
-            let input = Input::Send(text.collect());
+            let input = Input::Send(text(octets as usize).collect());
             if self.machine.handle_input(input, now).is_err() {
                 return;
             }
@@ -194,7 +204,11 @@ impl End {
         received.messages += 1;
         received.octets += octets;
         received.time = now.since(self.came.unwrap_or(now));
+        self.figures.wrong += u64::from(!message.iter().copied().eq(text(message.len())));
         if self.answer != Some(Answer::Echo) {
+            if self.figures.sent.messages > 0 {
+                self.figures.turn = now.since(self.begun);
+            }
             return true;
         }
         if self.figures.sent.messages == 0 {

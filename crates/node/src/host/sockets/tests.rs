@@ -496,3 +496,47 @@ fn a_refusal_that_will_not_pass_ends_a_program_that_calls_once() {
     fire(&mut sockets, now);
     assert_eq!(fails(&mut sockets, ConnId(0), Cause::BUSY, now), None);
 }
+
+/// A receiver of ATP compares each message with what programs send.
+#[test]
+fn a_message_with_other_octets_is_counted() {
+    let program = Program {
+        atp: Some(Transfer {
+            octets: 0,
+            message: 1,
+            params: aerostat_proto::atp::Params::DEFAULT,
+            series: false,
+        }),
+        ..listener(Answer::Sink, 1)
+    };
+    let mut sockets = Sockets::new(vec![program]);
+    let now = Instant::ZERO;
+    sockets.handle_input(Input::Start, now).unwrap();
+    sockets.handle_input(incoming(CONN), now).unwrap();
+    let connected = Input::Atm(AtmEvent::Connected { conn: CONN, vc: VC });
+    sockets.handle_input(connected, now).unwrap();
+    for (seq, octets, wrong) in [
+        (0, &b" !\"#"[..], 0),
+        (1, b" !\"\x23$", 0),
+        (2, b" !#", 1),
+        (3, b"hello", 2),
+    ] {
+        let seq = aerostat_wire::atp::Seq30::new(seq);
+        let pdu = aerostat_wire::atp::Pdu::Data {
+            seq,
+            last: true,
+            octets,
+        };
+        let sdu = pdu.encode();
+        let received = Input::Atm(AtmEvent::Received {
+            conn: CONN,
+            sdu: &sdu,
+        });
+        sockets.handle_input(received, now).unwrap();
+        let figures = sockets.calls().next().and_then(Record::atp).expect("ATP");
+        assert_eq!(
+            (figures.wrong, figures.received.messages),
+            (wrong, u64::from(seq.get()) + 1)
+        );
+    }
+}

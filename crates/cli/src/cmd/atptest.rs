@@ -1,0 +1,246 @@
+//! `aerostat atptest`: the tests of ATP's report, beside its printed values.
+
+use crate::args::{AtptestArgs, AtptestProfile, AtptestTest};
+use crate::cmd::run::rounded;
+use crate::exit::{self, Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Rows};
+use aerostat_proto::atp::Profile;
+use aerostat_sim::atptest::{self, Measured, Transfer};
+use serde_json::Value;
+
+/// Name and version of the document.
+const SCHEMA: &str = "aerostat.atptest.v1";
+/// Octets of a packet: those of Classical IP, and those of the test of correctness.
+const MTU: u16 = 9180;
+const SMALL_MTU: u16 = 10;
+
+/// What the report prints for a transfer: the octets, and the lowest and the highest value.
+type Printed = (u64, f64, f64);
+
+/// Table 1: Mbit/s.
+const TABLE_1: [Printed; 7] = [
+    (912_345, 0.055942, 0.055942),
+    (1_234_567, 0.068627, 0.068627),
+    (1_567_892, 0.055779, 0.055779),
+    (1_876_543, 0.056277, 0.056277),
+    (2_000_001, 0.069401, 0.069401),
+    (2_299_999, 0.055843, 0.055843),
+    (2_456_789, 0.055742, 0.055742),
+];
+/// Table 2: Mbit/s of ATP.
+const TABLE_2: [Printed; 8] = [
+    (1 << 20, 73.05, 76.103),
+    (2 << 20, 101.19, 106.89),
+    (4 << 20, 105.60, 109.19),
+    (8 << 20, 103.48, 105.77),
+    (16 << 20, 103.82, 107.58),
+    (32 << 20, 105.96, 107.52),
+    (64 << 20, 94.57, 96.56),
+    (80 << 20, 81.31, 87.51),
+];
+/// Table 3: microseconds.
+const TABLE_3: [Printed; 9] = [
+    (1000, 1540.0, 1840.0),
+    (2000, 1750.0, 1830.0),
+    (3000, 1810.0, 1830.0),
+    (4000, 1540.0, 1630.0),
+    (5000, 2000.0, 2110.0),
+    (6000, 1950.0, 2100.0),
+    (7000, 1670.0, 1700.0),
+    (8000, 2170.0, 2220.0),
+    (9000, 2270.0, 2350.0),
+];
+
+impl AtptestTest {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Latency => "latency",
+            Self::Correctness => "correctness",
+        }
+    }
+    const fn printed(self) -> &'static [Printed] {
+        match self {
+            Self::Throughput => &TABLE_2,
+            Self::Latency => &TABLE_3,
+            Self::Correctness => &TABLE_1,
+        }
+    }
+    const fn mtu(self) -> u16 {
+        match self {
+            Self::Throughput | Self::Latency => MTU,
+            Self::Correctness => SMALL_MTU,
+        }
+    }
+}
+
+impl AtptestProfile {
+    const fn rules(self) -> Profile {
+        match self {
+            Self::Report => Profile::Report,
+            Self::Adaptive => Profile::Adaptive,
+        }
+    }
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Report => "report",
+            Self::Adaptive => "adaptive",
+        }
+    }
+}
+
+/// A transfer of a test.
+struct Task {
+    test: AtptestTest,
+    profile: AtptestProfile,
+    transfer: Transfer,
+}
+
+/// Runs all transfers, one after the other.
+pub(crate) fn run(args: &AtptestArgs) -> Outcome {
+    let tasks = tasks(args);
+    let interrupt = Interrupt::catch()?;
+    let mut rows = table();
+    let (mut wrong, mut done) = (0, 0);
+    for task in &tasks {
+        let found = match task.transfer.run(&|| interrupt.has_come()) {
+            Ok(found) => found,
+            Err(atptest::Failure::Interrupted) => break,
+            Err(why) => return Err(told(&why)),
+        };
+        done += 1;
+        wrong += usize::from(!found.correct);
+        let row = task.row(&found);
+        if !args.quiet {
+            let Transfer { octets, loss, .. } = task.transfer;
+            let (test, profile, all) = (task.test.name(), task.profile.name(), tasks.len());
+            let end = if found.correct {
+                ""
+            } else {
+                ": NOT all octets arrived as they were sent"
+            };
+            exit::say(format_args!(
+                "{done} of {all}: {test}, {profile}, {octets} octets, cell loss {loss}{end}"
+            ));
+        }
+        rows.push(row);
+    }
+    output::write(args.output.form(), SCHEMA, &[rows])?;
+    let missing = tasks.len() - done;
+    if missing > 0 {
+        exit::say(format_args!(
+            "warning: interrupted; {missing} of {} transfers are not done",
+            tasks.len()
+        ));
+    }
+    if wrong > 0 {
+        exit::say(format_args!(
+            "warning: {wrong} of {done} transfers are not correct"
+        ));
+    }
+    Ok(match missing + wrong {
+        0 => Exit::Ok,
+        _ => Exit::Warnings,
+    })
+}
+
+fn tasks(args: &AtptestArgs) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for test in &args.test {
+        let octets: Vec<u64> = match args.octets.is_empty() {
+            true => test.printed().iter().map(|(octets, ..)| *octets).collect(),
+            false => args.octets.clone(),
+        };
+        for profile in &args.profile {
+            for loss in &args.loss {
+                tasks.extend(octets.iter().map(|octets| Task {
+                    test: *test,
+                    profile: *profile,
+                    transfer: Transfer {
+                        profile: profile.rules(),
+                        mtu: args.mtu.unwrap_or(test.mtu()).into(),
+                        octets: *octets,
+                        message: None,
+                        echo: *test == AtptestTest::Latency,
+                        loss: *loss,
+                        seed: args.seed,
+                    },
+                }));
+            }
+        }
+    }
+    tasks
+}
+
+fn told(why: &atptest::Failure) -> Failure {
+    match why {
+        atptest::Failure::Unfit(text) => Failure::usage(text.clone()),
+        atptest::Failure::Interrupted => Failure::failed("interrupted"),
+        atptest::Failure::Endless => {
+            Failure::failed("a transfer did not end within four hours of virtual time")
+                .hint("a lower --loss, or fewer --octets")
+        }
+    }
+}
+
+fn table() -> Rows {
+    let mut rows = Rows::new(&[
+        "test",
+        "profile",
+        "octets",
+        "loss",
+        "mbps",
+        "latency_us",
+        "report_min",
+        "report_max",
+        "correct",
+        "packets",
+        "repeated",
+        "naks",
+        "timeouts",
+        "mtu",
+    ]);
+    rows.title = "atptest".into();
+    rows
+}
+
+impl Task {
+    fn row(&self, found: &Measured) -> Vec<Value> {
+        let Transfer {
+            octets, mtu, loss, ..
+        } = self.transfer;
+        let latency = self.test == AtptestTest::Latency;
+        let as_printed = self.profile == AtptestProfile::Report
+            && loss == 0.0
+            && mtu == usize::from(self.test.mtu());
+        let mut printed = self.test.printed().iter().filter(|_| as_printed);
+        let printed = printed.find(|(of, ..)| *of == octets);
+        let [near, far] = &found.ends;
+        let mbps = found.throughput_mbps().filter(|_| !latency);
+        let micros = found.latency().as_secs_f64() * 1e6;
+        let value = |value: Option<f64>| value.map_or(Value::Null, |value| rounded(value, 3));
+        vec![
+            self.test.name().into(),
+            self.profile.name().into(),
+            octets.into(),
+            loss.into(),
+            value(mbps),
+            value(latency.then_some(micros)),
+            printed.map_or(Value::Null, |(_, low, _)| rounded(*low, 6)),
+            printed.map_or(Value::Null, |(.., high)| rounded(*high, 6)),
+            found.correct.into(),
+            (near.counters.packets_sent
+                + if latency {
+                    far.counters.packets_sent
+                } else {
+                    0
+                })
+            .into(),
+            (near.counters.packets_repeated + far.counters.packets_repeated).into(),
+            (near.counters.naks_sent + far.counters.naks_sent).into(),
+            (near.counters.timeouts + far.counters.timeouts).into(),
+            mtu.into(),
+        ]
+    }
+}
