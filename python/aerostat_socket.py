@@ -24,7 +24,7 @@ import os
 import socket as _socket
 import struct
 
-VERSION = 1
+VERSION = 2
 _STATUS = (
     "state local peer sap qos label".split(),
     "sent_pdus sent_octets refused unsent received_pdus received_octets unread damaged".split(),
@@ -223,9 +223,11 @@ class Offer:
         self._listener, self._number = listener, fields.number("I")
         self.caller, self.called, self.sap, self.qos = (fields.text() for _ in range(4))
 
-    def accept(self):
-        """Accepts the call, and waits until it can be used."""
-        fields, got = self._listener._ask(7, struct.pack(">I", self._number))
+    def accept(self, qos=""):
+        """Accepts the call, and waits until it can be used.
+
+        With qos, on these terms: smaller SDUs than offered, and a lower rate if the offer has a min_pcr."""
+        fields, got = self._listener._ask(7, struct.pack(">I", self._number) + _text(qos))
         return Socket(self._listener._service, fields.number("Q"), got[0])
 
     def refuse(self, cause=21):

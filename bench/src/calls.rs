@@ -91,7 +91,7 @@ impl Host {
                     self.nic.close(vc);
                 }
                 Output::Event(_, AtmEvent::Incoming { conn, .. }) => {
-                    self.ask(AtmRequest::Accept { conn }, now);
+                    self.ask(AtmRequest::Accept { conn, terms: None }, now);
                 }
                 Output::Event(_, event) => {
                     let told = match event {

@@ -228,7 +228,7 @@ impl AtmUser for User {
             }
             Self::Sink(requests) => {
                 if let AtmEvent::Incoming { conn, .. } = event {
-                    requests.push(AtmRequest::Accept { conn });
+                    requests.push(AtmRequest::Accept { conn, terms: None });
                 }
             }
             Self::Stranger => {}

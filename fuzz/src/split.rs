@@ -172,7 +172,7 @@ impl Pair {
                 assert!(!self.asked.contains(conn), "{conn:?} is in use");
                 self.asked.push(*conn);
             }
-            Accept { conn } => assert!(self.asked.contains(conn), "nobody offered {conn:?}"),
+            Accept { conn, .. } => assert!(self.asked.contains(conn), "nobody offered {conn:?}"),
             Release { conn, .. } => {
                 assert!(self.asked.contains(conn), "{conn:?} is not there");
                 self.asked.retain(|known| known != conn);
@@ -245,7 +245,7 @@ fn service(feed: &mut Feed<'_>, pair: &mut Pair) {
         1 => {
             let conn = pick(feed, pair);
             let vc = Vc::new(0, 40 + u16::from(feed.u8()));
-            pair.client(mpc::Input::Atm(AtmEvent::Connected { conn, vc }));
+            pair.client(mpc::Input::Atm(AtmEvent::Connected { conn, vc, qos: Qos::ubr(0) }));
         }
         2 => {
             let conn = pick(feed, pair);

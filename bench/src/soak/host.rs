@@ -149,7 +149,7 @@ pub(super) fn called(line: Box<dyn Line>, clock: Clock, over: &AtomicBool) -> (u
         host.turn(now + Duration::from_millis(20), &mut events);
         for event in core::mem::take(&mut events) {
             match event {
-                Event::Offered(conn) => host.ask(AtmRequest::Accept { conn }),
+                Event::Offered(conn) => host.ask(AtmRequest::Accept { conn, terms: None }),
                 Event::Pdu(conn, sdu) => host.ask(AtmRequest::Send { conn, sdu }),
                 Event::Released(..) => ended += 1,
                 Event::Up | Event::Connected(_) => {}

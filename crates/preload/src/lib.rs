@@ -378,7 +378,7 @@ fn accepted(fd: c_int, listener: &Entry, flags: c_int) -> Result<(c_int, String)
         };
         let offer = Control::offered(packet.get(..got).unwrap_or_default());
         let offer = offer.map_err(|error| failed(&error))?;
-        let (control, new) = match listener.control.accept(offer.offer) {
+        let (control, new) = match listener.control.accept(offer.offer, "") {
             Ok(accepted) => accepted,
             // The caller has gone; the next one may be there.
             Err(error) if error.errno() == libc::EBADF || error.cause().is_some() => continue,

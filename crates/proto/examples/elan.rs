@@ -192,7 +192,7 @@ impl Net {
             } => {
                 self.offer((who, conn), Some(party), called);
             }
-            AtmRequest::Accept { conn } => self.accept((who, conn)),
+            AtmRequest::Accept { conn, .. } => self.accept((who, conn)),
             AtmRequest::Release { conn, cause } => {
                 for (to, conn) in self.peers.remove(&(who, conn)).unwrap_or_default() {
                     self.peers.remove(&(to, conn));
@@ -259,13 +259,16 @@ impl Net {
         if self.calls.get(&root).is_some_and(|call| !call.3) {
             self.peers.insert(leaf, vec![root]);
         }
-        let (conn, vc) = (root.1, Vc::new(0, 32));
-        self.tell(leaf.0, AtmEvent::Connected { conn: leaf.1, vc });
+        let vc = Vc::new(0, 32);
+        let asked = self.calls.get(&root).map_or(Qos::ubr(0), |call| call.2);
+        let (qos, conn) = (asked.reversed(), leaf.1);
+        self.tell(leaf.0, AtmEvent::Connected { conn, vc, qos });
+        let (conn, qos) = (root.1, asked);
         self.tell(
             root.0,
             match party {
                 Some(party) => AtmEvent::PartyAdded { conn, party },
-                None => AtmEvent::Connected { conn, vc },
+                None => AtmEvent::Connected { conn, vc, qos },
             },
         );
     }

@@ -288,7 +288,7 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         now: Instant,
     ) -> AtmRequest {
         self.insert(conn, (peer, carries), false, info, now);
-        AtmRequest::Accept { conn }
+        AtmRequest::Accept { conn, terms: None }
     }
     /// Adds a connection that exists already: another part of the entity had it before.
     pub(crate) fn adopt(&mut self, conn: ConnId, vcc: Vcc<U, I>) {

@@ -361,13 +361,18 @@ impl Control {
     }
 
     /// Accepts an offer of this listener, and waits until the call can be used. Returns the new socket and its
-    /// descriptor.
+    /// descriptor. `qos` is the contract of the answer as this end sees it: it may have smaller SDUs than the offer, and
+    /// a lower rate if the offer has a `min_pcr`. An empty text accepts the call as offered.
     ///
     /// # Errors
-    /// If the caller has gone, or there is no room.
-    pub fn accept(&self, offer: u32) -> Result<(Self, OwnedFd), Error> {
-        let socket = self.reference;
-        self.opened(self.session.ask(&Request::Accept { socket, offer }, None)?)
+    /// If the offer does not allow this answer (EINVAL; the offer waits on), the caller has gone, or there is no room.
+    pub fn accept(&self, offer: u32, qos: &str) -> Result<(Self, OwnedFd), Error> {
+        let request = Request::Accept {
+            socket: self.reference,
+            offer,
+            qos: qos.to_owned(),
+        };
+        self.opened(self.session.ask(&request, None)?)
     }
 
     /// Refuses an offer of this listener with this cause of Q.850, 1 to 127; for example [`REJECTED`].
@@ -700,8 +705,21 @@ impl Offer<'_> {
     /// # Errors
     /// If the caller has gone, or there is no room.
     pub fn accept(self) -> Result<Socket, Error> {
-        let opened = Socket::new(self.listener.0.control.accept(self.offered.offer)?);
-        opened.note_contract(&self.offered.qos);
+        self.accept_on("")
+    }
+
+    /// As [`Self::accept`], on these terms: a contract with smaller SDUs, and with a lower rate if the offer has a
+    /// `min_pcr`. What the text does not state is as offered.
+    ///
+    /// # Errors
+    /// If the offer does not allow this answer (EINVAL; the offer waits on), the caller has gone, or there is no room.
+    pub fn accept_on(&self, qos: &str) -> Result<Socket, Error> {
+        let control = &self.listener.0.control;
+        let opened = Socket::new(control.accept(self.offered.offer, qos)?);
+        match qos {
+            "" => opened.note_contract(&self.offered.qos),
+            _ => opened.note_contract(&opened.status()?.qos),
+        }
         Ok(opened)
     }
 

@@ -193,7 +193,7 @@ impl AtmNet {
                 _ => self.misuse += 1,
             },
             AtmRequest::DropParty { conn, party } => self.drop_party((who, conn), party, now),
-            AtmRequest::Accept { conn } => self.accept((who, conn), now),
+            AtmRequest::Accept { conn, terms } => self.accept((who, conn), terms, now),
             AtmRequest::Release { conn, cause } => self.release((who, conn), cause, now),
             AtmRequest::Send { conn, sdu } => self.send((who, conn), &sdu, now),
         }
@@ -238,7 +238,7 @@ impl AtmNet {
                 self.open.insert((who, vc), id);
             }
         }
-        self.tell(who, AtmEvent::Connected { conn, vc }, now);
+        self.tell(who, AtmEvent::Connected { conn, vc, qos }, now);
     }
 
     fn serial(&mut self) -> u64 {
@@ -298,7 +298,7 @@ impl AtmNet {
         self.tell(who, event, now);
     }
 
-    fn accept(&mut self, end: End, now: Instant) {
+    fn accept(&mut self, end: End, terms: Option<Qos>, now: Instant) {
         let Some(&(id, Some(party))) = self.ends.get(&end) else {
             self.misuse += 1;
             return;
@@ -307,14 +307,21 @@ impl AtmNet {
         let Some(call) = self.calls.get_mut(&id) else {
             return; // The connection was cleared meanwhile: its Released is under way.
         };
+        call.qos = terms.map_or(call.qos, |terms| terms.reversed());
+        let qos = call.qos;
         let first = !call.leaves.values().any(|leaf| leaf.connected);
         if let Some(leaf) = call.leaves.get_mut(&party) {
             leaf.connected = true;
         }
         let (root, conn) = call.root;
-        self.tell(end.0, AtmEvent::Connected { conn: end.1, vc }, now);
+        let leaf = AtmEvent::Connected {
+            conn: end.1,
+            vc,
+            qos: qos.reversed(),
+        };
+        self.tell(end.0, leaf, now);
         let event = if first {
-            AtmEvent::Connected { conn, vc }
+            AtmEvent::Connected { conn, vc, qos }
         } else {
             AtmEvent::PartyAdded { conn, party }
         };

@@ -587,7 +587,7 @@ impl SocketLayer {
         self.withdrawn(conn);
     }
 
-    fn connected(&mut self, conn: ConnId, vc: Vc) {
+    fn connected(&mut self, conn: ConnId, vc: Vc, agreed: Qos) {
         let Some(at) = self.conns.get(&conn).copied() else {
             return;
         };
@@ -597,6 +597,7 @@ impl SocketLayer {
         let accepted = socket.state == State::Accepting;
         socket.state = State::Connected;
         socket.vc = Some(vc);
+        socket.qos.qos = agreed;
         let (asked, qos) = (socket.asked.take(), socket.qos);
         let peer = socket
             .peer
@@ -704,7 +705,7 @@ impl Machine for SocketLayer {
                 qos,
                 multipoint,
             }) => self.offered(conn, (calling, called), (sap, qos), multipoint, now),
-            Input::Atm(AtmEvent::Connected { conn, vc }) => self.connected(conn, vc),
+            Input::Atm(AtmEvent::Connected { conn, vc, qos }) => self.connected(conn, vc, qos),
             Input::Atm(AtmEvent::Released { conn, cause }) => self.released(conn, cause),
             Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu),
             // A call that is made while signalling is down waits in signalling.

@@ -404,7 +404,7 @@ impl Sockets {
                 let program = &self.programs[record.program];
                 record.begin_atp(program.atp.as_ref(), program.role.answer(), None);
                 self.calls.insert(conn, record);
-                self.request(AtmRequest::Accept { conn });
+                self.request(AtmRequest::Accept { conn, terms: None });
             }
             Some(cause) => {
                 self.request(refusal(conn, cause));
@@ -606,7 +606,7 @@ impl Machine for Sockets {
             Input::Atm(AtmEvent::Incoming { conn, .. }) => {
                 self.request(refusal(conn, Cause::INCOMPATIBLE));
             }
-            Input::Atm(AtmEvent::Connected { conn, vc }) => self.connected(conn, vc, now),
+            Input::Atm(AtmEvent::Connected { conn, vc, .. }) => self.connected(conn, vc, now),
             Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu, now),
             Input::Atm(AtmEvent::Released { conn, cause }) => self.released(conn, cause, now),
             Input::Adapter(event) => self.adapter(event, now),

@@ -306,7 +306,11 @@ mod tests {
             _ => None,
         });
         let (conn, vc) = (call.unwrap(), Vc::new(0, 32));
-        let event = AtmEvent::Connected { conn, vc };
+        let event = AtmEvent::Connected {
+            conn,
+            vc,
+            qos: Qos::ubr(0),
+        };
         clip.handle_input(Input::Atm(event), now).unwrap();
         let (_, entries, conns) = atmarp(3, &clip.snapshot(now));
         let reached = format!("3 10.5.0.0 VALID {server} 8196 -");

@@ -178,10 +178,10 @@ impl Signalling {
             false => known.calling,
         };
         let peer = peer.map_or_else(|| "an unknown caller".to_owned(), |peer| peer.to_string());
-        let early = known.early.take();
+        let (early, qos) = (known.early.take(), known.qos);
         let text = format!("connection {vc} to {peer} open");
         self.trace(Trace::detail("signalling.open", text).with("vc", vc));
-        self.event(user, AtmEvent::Connected { conn, vc });
+        self.event(user, AtmEvent::Connected { conn, vc, qos });
         for sdu in early {
             self.outputs.push_back(Output::Received { user, conn, sdu });
         }

@@ -4,6 +4,7 @@ use super::connections::{Conn, Party, may_send};
 use super::seat::{ABSENT, NO_DAEMON};
 use super::sigd::FIRST_PARTY;
 use super::{Output, Phase, Signalling, UserId};
+use aerostat_proto::atm::answered;
 use aerostat_proto::sigd::{Setup, ToSigd};
 use aerostat_proto::uni::CallId;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Instant, PartyId, Refused};
@@ -88,7 +89,7 @@ impl Signalling {
                 called,
             } => self.add_party(user, conn, party, called, now),
             AtmRequest::DropParty { conn, party } => self.drop_party(user, conn, party, now),
-            AtmRequest::Accept { conn } => self.accept(user, conn, now),
+            AtmRequest::Accept { conn, terms } => self.accept(user, conn, terms, now),
             AtmRequest::Release { conn, cause } => self.release(user, conn, cause, now),
             AtmRequest::Send { conn, sdu } => {
                 let vc = self.label_of(user, conn, &sdu)?;
@@ -243,11 +244,20 @@ impl Signalling {
     }
 
     /// Accepts an offered call. Its VC is open from now on, before the CONNECT leaves.
-    fn accept(&mut self, user: UserId, conn: ConnId, now: Instant) -> Result<(), Refused> {
+    fn accept(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        terms: Option<Qos>,
+        now: Instant,
+    ) -> Result<(), Refused> {
         let (call, known) = self.conn(user, conn)?;
         if known.phase != Phase::Offered {
             return Err(WRONG_STATE);
         }
+        let terms = terms.map(|terms| answered(&known.qos, &terms).map_err(Refused));
+        let terms = terms.transpose()?.filter(|terms| *terms != known.qos);
+        known.qos = terms.unwrap_or(known.qos);
         known.phase = Phase::Accepted;
         let blli = known.sap.blli.filter(|_| known.choice);
         let vc = known.vc;
@@ -258,7 +268,7 @@ impl Signalling {
         if let Some(vc) = vc {
             self.open(call, vc);
         }
-        self.tell(ToSigd::Accept { call, blli }, now);
+        self.tell(ToSigd::Accept { call, blli, terms }, now);
         Ok(())
     }
 

@@ -7,9 +7,11 @@
 //! never trusted.
 
 mod sdu;
+mod terms;
 mod user;
 
 pub use sdu::Sdu;
+pub use terms::answered;
 pub use user::{AtmUser, UserOutput};
 
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -183,6 +185,9 @@ pub enum AtmRequest {
     Accept {
         /// From `Incoming`.
         conn: ConnId,
+        /// The contract of the answer, seen from this end; `None`: as offered. A request with an answer that the offer
+        /// does not allow ([`answered`]) is refused, and the call waits on.
+        terms: Option<Qos>,
     },
     /// Release a connection or refuse an offered call. No event follows; the id is dead.
     Release {
@@ -229,6 +234,8 @@ pub enum AtmEvent<O> {
         conn: ConnId,
         /// Its label on this host's link, for display.
         vc: Vc,
+        /// The agreed traffic, seen from this end: at most what was asked for.
+        qos: Qos,
     },
     /// The connection is gone, or could not be opened. The id is dead.
     Released {
@@ -297,7 +304,7 @@ impl<O> AtmEvent<O> {
                 qos,
                 multipoint,
             },
-            Self::Connected { conn, vc } => AtmEvent::Connected { conn, vc },
+            Self::Connected { conn, vc, qos } => AtmEvent::Connected { conn, vc, qos },
             Self::Released { conn, cause } => AtmEvent::Released { conn, cause },
             Self::PartyAdded { conn, party } => AtmEvent::PartyAdded { conn, party },
             Self::PartyGone { conn, party, cause } => AtmEvent::PartyGone { conn, party, cause },

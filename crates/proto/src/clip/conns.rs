@@ -188,7 +188,7 @@ impl Clip {
                 let calling = calling.filter(|_| !multipoint);
                 self.incoming(conn, calling, sap == Sap::IP, qos, now);
             }
-            AtmEvent::Connected { conn, vc } => self.connected(conn, vc, now),
+            AtmEvent::Connected { conn, vc, .. } => self.connected(conn, vc, now),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
             AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
             AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {}

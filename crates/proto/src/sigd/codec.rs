@@ -78,7 +78,7 @@ split_choice!(ToSigd {
     1 Start(start);
     2 Version(version);
     3 Setup(setup);
-    4 Accept { call, blli };
+    4 Accept { call, blli, terms };
     5 Refuse { call, cause };
     6 Release { call, cause };
     7 AddParty { call, party, called };

@@ -113,6 +113,9 @@ pub enum ToSigd {
         call: CallId,
         /// The choice among several B-LLI; `None` if the caller left no choice.
         blli: Option<Blli>,
+        /// The contract of the answer, seen from this host, which the offer allows ([`crate::atm::answered`]); `None`:
+        /// as offered.
+        terms: Option<Qos>,
     },
     /// Refuse a call. No further message concerns it.
     Refuse {

@@ -25,14 +25,16 @@
 //! **Standards.** No standard. The model is the socket family with a connection manager in user space (Cambridge,
 //! 1993) and the sockets of linux-atm.
 //!
-//! **Not implemented.** An answer that changes the contract of an offer; user-user data; point-to-multipoint calls.
+//! **Not implemented.** User-user data; point-to-multipoint calls.
 //!
 //! **Deviations.** None known.
 
 use crate::{split_choice, split_messages, split_record};
 
 /// Version of these messages.
-pub const VERSION: u16 = 1;
+///
+/// Version 2: an answer may change the contract of an offer ([`Request::Accept`]).
+pub const VERSION: u16 = 2;
 /// Octets of the longest message.
 pub const MESSAGE_MAX: usize = 8192;
 /// Limit of addresses in each list of an [`Interface`].
@@ -99,6 +101,9 @@ pub enum Request {
         socket: SocketRef,
         /// The offer.
         offer: u32,
+        /// The contract of the answer as this end sees it, as in `qos(7)`: smaller SDUs, and a lower rate if the caller
+        /// gave a least one ([`crate::atm::answered`]). Empty: as offered.
+        qos: String,
     },
     /// Refuses an offer. Answer: [`Answer::Done`].
     Refuse {
@@ -366,7 +371,7 @@ split_choice!(Request {
     4 Listen { socket, backlog, max_sdu };
     5 Connect { socket, called, sap, qos, timeout };
     6 OpenPermanent { socket, label, qos };
-    7 Accept { socket, offer };
+    7 Accept { socket, offer, qos };
     8 Refuse { socket, offer, cause };
     9 Release { socket, cause };
     10 Status { socket };

@@ -604,7 +604,7 @@ split_choice!(AtmRequest {
     4 OpenPermanent { conn, vc, qos };
     5 AddParty { conn, party, called };
     6 DropParty { conn, party };
-    7 Accept { conn };
+    7 Accept { conn, terms };
     8 Release { conn, cause };
     9 Send { conn, sdu };
 });
@@ -614,7 +614,7 @@ split_choice!(OwnedEvent {
     1 Up;
     2 Down;
     3 Incoming { conn, calling, called, sap, qos, multipoint };
-    4 Connected { conn, vc };
+    4 Connected { conn, vc, qos };
     5 Released { conn, cause };
     6 PartyAdded { conn, party };
     7 PartyGone { conn, party, cause };

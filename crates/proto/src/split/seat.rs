@@ -306,7 +306,7 @@ impl<D: Daemon, C> Seat<D, C> {
             AtmRequest::OpenPermanent { .. } => false,
             AtmRequest::AddParty { conn, .. }
             | AtmRequest::DropParty { conn, .. }
-            | AtmRequest::Accept { conn }
+            | AtmRequest::Accept { conn, .. }
             | AtmRequest::Release { conn, .. }
             | AtmRequest::Send { conn, .. }
                 if !known(conn) =>
@@ -315,7 +315,7 @@ impl<D: Daemon, C> Seat<D, C> {
                 return false;
             }
             AtmRequest::AddParty { .. } | AtmRequest::DropParty { .. } => R::ROOT,
-            AtmRequest::Accept { conn } => match self.conns.get_mut(conn) {
+            AtmRequest::Accept { conn, .. } => match self.conns.get_mut(conn) {
                 Some(known) => !core::mem::replace(&mut known.accepted, true),
                 None => false,
             },

@@ -134,6 +134,22 @@ impl SetupInfo {
         }
     }
 
+    /// The offer's QoS with the least rates that the caller accepts as [`TrafficParams::min_pcr`], where the caller
+    /// leaves a choice.
+    #[must_use]
+    pub fn qos_with_minimum(&self) -> Qos {
+        let mut qos = self.qos;
+        if let Some(Fallback::Minimum(least)) = self.fallback() {
+            for (back, own) in [(0, &mut qos.tx), (1, &mut qos.rx)] {
+                let least = peak(&least, back).map_or(0, |(_, rate)| rate);
+                if own.category.is_some() && own.max_pcr.is_some_and(|most| least < most) {
+                    own.min_pcr = least;
+                }
+            }
+        }
+        qos
+    }
+
     /// The offer's QoS with the traffic of this descriptor.
     fn qos_with(&self, traffic: &Fields) -> Qos {
         let bearer = match self.value(id::BEARER_CAPABILITY) {

@@ -518,7 +518,7 @@ impl Net {
                     self.hosts[i].events.push(event);
                     if let Some(conn) = offered.filter(|_| self.hosts[i].auto) {
                         // The request is refused if the caller has released the call meanwhile: its release follows.
-                        let _ = self.ask(i, AtmRequest::Accept { conn });
+                        let _ = self.ask(i, AtmRequest::Accept { conn, terms: None });
                     }
                 }
                 signalling::Output::Received { conn, sdu, .. } => {

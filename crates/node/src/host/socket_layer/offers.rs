@@ -69,12 +69,18 @@ impl SocketLayer {
         Some((conn, self.offers.remove(&conn)?))
     }
 
-    /// The program accepts an offer.
+    /// The contract of an offer, as this end sees it.
+    pub(super) fn offered_qos(&self, listener: SocketRef, offer: u32) -> Option<Qos> {
+        let conn = self.get(listener)?.offers.get(&offer)?;
+        Some(self.offers.get(conn)?.qos)
+    }
+
+    /// The program accepts an offer, on these terms or as offered.
     pub(super) fn accept(
         &mut self,
         asked: Asked,
-        listener: SocketRef,
-        offer: u32,
+        (listener, offer): (SocketRef, u32),
+        terms: Option<Qos>,
         now: Instant,
     ) -> Result<(), Failure> {
         let (conn, waiting) = self.take_offer(listener, offer).ok_or_else(no_offer)?;
@@ -83,7 +89,7 @@ impl SocketLayer {
             local: Some(waiting.called),
             peer: waiting.caller,
             sap: waiting.sap,
-            qos: waiting.qos.into(),
+            qos: terms.unwrap_or(waiting.qos).into(),
             conn: Some(conn),
             asked: Some(asked),
             ..Socket::new(asked.session)
@@ -95,7 +101,7 @@ impl SocketLayer {
         };
         self.conns.insert(conn, at);
         self.deadlines.set(Timed::Socket(at), Some(now + ACCEPT));
-        self.request(AtmRequest::Accept { conn });
+        self.request(AtmRequest::Accept { conn, terms });
         Ok(())
     }
 

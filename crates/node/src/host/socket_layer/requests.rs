@@ -4,6 +4,7 @@ use super::{
     Asked, Errno, Failure, OFFERS, SESSIONS, SOCKETS, Socket, SocketLayer, SocketRef, State, Timed,
     ToPrograms, hex,
 };
+use aerostat_proto::atm::answered;
 use aerostat_proto::socket::{Answer, Request, VERSION};
 use aerostat_proto::{AtmRequest, Cause, Duration, Instant};
 use aerostat_wire::qos_text::QosError;
@@ -111,7 +112,9 @@ impl SocketLayer {
             Request::OpenPermanent { socket, label, qos } => {
                 self.open_permanent(asked, socket, &label, &qos)
             }
-            Request::Accept { socket, offer } => self.accept_offer(asked, socket, offer, now),
+            Request::Accept { socket, offer, qos } => {
+                self.accept_offer(asked, (socket, offer), &qos, now)
+            }
             Request::Refuse {
                 socket,
                 offer,
@@ -406,9 +409,29 @@ impl SocketLayer {
         Ok(None)
     }
 
-    fn accept_offer(&mut self, asked: Asked, at: SocketRef, offer: u32, now: Instant) -> Result {
+    fn accept_offer(
+        &mut self,
+        asked: Asked,
+        (at, offer): (SocketRef, u32),
+        qos: &str,
+        now: Instant,
+    ) -> Result {
         self.own(asked, at)?;
-        self.accept(asked, at, offer, now).map(|()| None)
+        let terms = match qos {
+            "" => None,
+            given => Some(self.terms((at, offer), qos_of::<Qos>(given)?)?),
+        };
+        self.accept(asked, (at, offer), terms, now).map(|()| None)
+    }
+
+    /// The contract of an answer to this offer.
+    fn terms(
+        &self,
+        (at, offer): (SocketRef, u32),
+        answer: Qos,
+    ) -> core::result::Result<Qos, Failure> {
+        let offered = self.offered_qos(at, offer).ok_or_else(no_offer)?;
+        answered(&offered, &answer).map_err(|why| failure(Errno::Invalid, "qos", why))
     }
 
     fn refuse_offer(&mut self, asked: Asked, at: SocketRef, offer: u32, cause: u8) -> Result {

@@ -115,7 +115,11 @@ fn a_caller_sends_at_its_rate_and_releases() {
     assert!(matches!(asked[..], [AtmRequest::Connect { called, .. }] if called == PEER));
     let conn = ConnId(0);
     now += Duration::from_millis(2);
-    let connected = Input::Atm(AtmEvent::Connected { conn, vc: VC });
+    let connected = Input::Atm(AtmEvent::Connected {
+        conn,
+        vc: VC,
+        qos: Qos::ubr(0),
+    });
     sockets.handle_input(connected, now).unwrap();
     let mut sent = Vec::new();
     let mut at = now;
@@ -193,12 +197,22 @@ fn an_echo_and_a_busy_listener() {
     sockets.handle_input(incoming(CONN), now).unwrap();
     let asked = requests(settle(&mut sockets, now));
     assert!(matches!(asked[0], AtmRequest::Listen { max_sdu: 1000, .. }));
-    assert_eq!(asked[1], AtmRequest::Accept { conn: CONN });
+    assert_eq!(
+        asked[1],
+        AtmRequest::Accept {
+            conn: CONN,
+            terms: None
+        }
+    );
     let second = ConnId(ConnId::INCOMING + 1);
     sockets.handle_input(incoming(second), now).unwrap();
     let asked = requests(settle(&mut sockets, now));
     assert_eq!(asked, [refusal(second, Cause::BUSY)]);
-    let connected = Input::Atm(AtmEvent::Connected { conn: CONN, vc: VC });
+    let connected = Input::Atm(AtmEvent::Connected {
+        conn: CONN,
+        vc: VC,
+        qos: Qos::ubr(0),
+    });
     sockets.handle_input(connected, now).unwrap();
     for size in [10, 1001] {
         let sdu = pattern(size);
@@ -222,7 +236,13 @@ fn an_echo_and_a_busy_listener() {
     // The first call has ended, so another one is accepted.
     sockets.handle_input(incoming(second), now).unwrap();
     let asked = requests(settle(&mut sockets, now));
-    assert_eq!(asked, [AtmRequest::Accept { conn: second }]);
+    assert_eq!(
+        asked,
+        [AtmRequest::Accept {
+            conn: second,
+            terms: None
+        }]
+    );
 }
 
 #[test]
@@ -255,7 +275,11 @@ fn a_permanent_connection_is_read_and_written() {
     let released = Input::Atm(AtmEvent::Released { conn, cause });
     sockets.handle_input(released, Instant::ZERO).unwrap();
     let conn = ConnId(0);
-    let connected = Input::Atm(AtmEvent::Connected { conn, vc: at });
+    let connected = Input::Atm(AtmEvent::Connected {
+        conn,
+        vc: at,
+        qos: Qos::ubr(0),
+    });
     sockets.handle_input(connected, Instant::ZERO).unwrap();
     let received = Input::Atm(AtmEvent::Received { conn, sdu: b"ping" });
     sockets.handle_input(received, Instant::ZERO).unwrap();
@@ -291,7 +315,11 @@ fn open(program: Program) -> (Sockets, ConnId, Instant) {
     let now = Instant::from_secs(1);
     settle(&mut sockets, now);
     let conn = ConnId(0);
-    let connected = Input::Atm(AtmEvent::Connected { conn, vc: VC });
+    let connected = Input::Atm(AtmEvent::Connected {
+        conn,
+        vc: VC,
+        qos: Qos::ubr(0),
+    });
     sockets.handle_input(connected, now).unwrap();
     (sockets, conn, now)
 }
@@ -402,7 +430,11 @@ fn an_echo_without_room_keeps_a_bounded_number_of_pdus() {
     let now = Instant::ZERO;
     sockets.handle_input(Input::Start, now).unwrap();
     sockets.handle_input(incoming(CONN), now).unwrap();
-    let connected = Input::Atm(AtmEvent::Connected { conn: CONN, vc: VC });
+    let connected = Input::Atm(AtmEvent::Connected {
+        conn: CONN,
+        vc: VC,
+        qos: Qos::ubr(0),
+    });
     sockets.handle_input(connected, now).unwrap();
     settle(&mut sockets, now);
     let sdu = pattern(1000);
@@ -468,6 +500,7 @@ fn a_call_that_fails_for_a_while_is_made_again_soon_and_then_less_often() {
     let connected = Input::Atm(AtmEvent::Connected {
         conn: ConnId(10),
         vc,
+        qos: Qos::ubr(0),
     });
     sockets.handle_input(connected, now).unwrap();
     let states: Vec<_> = sockets.calls().map(|call| call.state).collect();
@@ -513,7 +546,11 @@ fn a_message_with_other_octets_is_counted() {
     let now = Instant::ZERO;
     sockets.handle_input(Input::Start, now).unwrap();
     sockets.handle_input(incoming(CONN), now).unwrap();
-    let connected = Input::Atm(AtmEvent::Connected { conn: CONN, vc: VC });
+    let connected = Input::Atm(AtmEvent::Connected {
+        conn: CONN,
+        vc: VC,
+        qos: Qos::ubr(0),
+    });
     sockets.handle_input(connected, now).unwrap();
     for (seq, octets, wrong) in [
         (0, &b" !\"#"[..], 0),

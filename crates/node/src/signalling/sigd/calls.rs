@@ -91,15 +91,27 @@ impl Sigd {
         None
     }
 
-    pub(super) fn accept(&mut self, call: CallId, blli: Option<Blli>, now: Instant) {
+    pub(super) fn accept(
+        &mut self,
+        call: CallId,
+        blli: Option<Blli>,
+        terms: Option<Qos>,
+        now: Instant,
+    ) {
         if !self.lives(call) {
             return;
         }
-        let info = ConnectInfo {
+        let mut info = ConnectInfo {
             blli,
             ..ConnectInfo::default()
         };
-        let vc = self.calls.get(&call).and_then(|call| call.given);
+        let known = self.calls.get_mut(&call);
+        let vc = known.and_then(|known| {
+            if let Some(terms) = terms {
+                answer(&mut known.info, terms.reversed(), &mut info);
+            }
+            known.given
+        });
         if self
             .request(Request::Accept { call, info, vc }, now)
             .is_err()
@@ -189,6 +201,7 @@ impl Sigd {
             return;
         }
         let bllis = offered_bllis(&info);
+        info.qos = info.qos_with_minimum();
         info.elements = Vec::new();
         let given = vc.is_none().then(|| self.new_label()).flatten();
         let vc = vc.or(given);
@@ -292,6 +305,20 @@ fn settle(info: &mut SetupInfo, answer: &ConnectInfo) {
     }
 }
 
+/// Puts the contract of an answer into the CONNECT, and into the call; all are seen from the caller. What is as offered
+/// is not mentioned. Source: Q.2931 §3.1.3 (AAL parameters), Q.2962 §9 (traffic descriptor).
+fn answer(call: &mut SetupInfo, agreed: Qos, connect: &mut ConnectInfo) {
+    let sizes = |qos: &Qos| (qos.tx.max_sdu, qos.rx.max_sdu);
+    let peaks = |qos: &Qos| (qos.tx.max_pcr, qos.rx.max_pcr);
+    let offered = core::mem::replace(&mut call.qos, agreed);
+    if sizes(&agreed) != sizes(&offered) {
+        connect.max_sdu = Some(sizes(&agreed));
+    }
+    if peaks(&agreed) != peaks(&offered) {
+        connect.set_traffic(Some(&call.traffic()));
+    }
+}
+
 /// Lowers an SDU size to the called side's limit; 0 means that the called side gives no limit.
 fn lower(size: &mut u16, to: u16) {
     if to != 0 && (*size == 0 || to < *size) {
@@ -357,10 +384,11 @@ mod tests {
             panic!("{said:?}");
         };
         assert_eq!(sap, Sap::LLC);
-        let accept = Input::Request(UserId(1), AtmRequest::Accept { conn });
+        let accept = Input::Request(UserId(1), AtmRequest::Accept { conn, terms: None });
         signalling.handle_input(accept, now).unwrap();
         let blli = Some(Blli::LLC);
-        let accepted = Output::Daemon(ToDaemon::Message(ToSigd::Accept { call, blli }));
+        let terms = None;
+        let accepted = Output::Daemon(ToDaemon::Message(ToSigd::Accept { call, blli, terms }));
         assert_eq!(settle(&mut signalling, now), [accepted]);
     }
 }

@@ -111,7 +111,10 @@ fn refusals_are_counted() {
         (Input::Request(one, connect(1)), true),
         (Input::Request(one, connect(2)), false),
         (Input::Request(two, connect(ConnId::INCOMING)), false),
-        (Input::Request(two, AtmRequest::Accept { conn }), false),
+        (
+            Input::Request(two, AtmRequest::Accept { conn, terms: None }),
+            false,
+        ),
         (
             Input::Request(one, AtmRequest::Send { conn, sdu: vec![1] }),
             false,

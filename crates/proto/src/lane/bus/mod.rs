@@ -338,7 +338,7 @@ impl Bus {
             AtmEvent::Received { conn, sdu } if self.clients.contains_key(&conn) => {
                 self.sdu(conn, sdu, now);
             }
-            AtmEvent::Connected { conn, vc } if self.clients.contains_key(&conn) => {
+            AtmEvent::Connected { conn, vc, .. } if self.clients.contains_key(&conn) => {
                 if let Some(client) = self.clients.get_mut(&conn) {
                     client.vc = Some(vc);
                     let address = client.address;
@@ -365,7 +365,7 @@ impl Bus {
                 let vc = None;
                 self.clients.insert(conn, Client { address, lecid, vc });
                 self.by_address.insert(address, conn);
-                self.request(AtmRequest::Accept { conn });
+                self.request(AtmRequest::Accept { conn, terms: None });
             }
             None => {
                 self.counters.calls_refused += 1;

@@ -259,7 +259,7 @@ impl Control {
                 qos,
                 ..
             } => self.incoming((conn, qos.tx), calling, sap, now),
-            AtmEvent::Connected { conn, vc } => {
+            AtmEvent::Connected { conn, vc, .. } => {
                 if let Some(role) = self.conns.opened(conn, vc, now) {
                     self.connected(conn, role, now);
                 }

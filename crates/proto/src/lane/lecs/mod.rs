@@ -216,7 +216,7 @@ impl Lecs {
                     until: now + self.config.params.control_timeout,
                 };
                 self.callers.insert(conn, caller);
-                self.request(AtmRequest::Accept { conn });
+                self.request(AtmRequest::Accept { conn, terms: None });
             }
             AtmEvent::Released { conn, .. } => {
                 self.callers.remove(&conn);

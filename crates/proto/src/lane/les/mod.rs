@@ -362,7 +362,7 @@ impl Les {
             AtmEvent::Incoming {
                 conn, calling, sap, ..
             } => self.incoming(conn, calling, sap, now),
-            AtmEvent::Connected { conn, vc } => {
+            AtmEvent::Connected { conn, vc, .. } => {
                 if let Some(client) = self.clients.get_mut(&conn) {
                     client.vc = Some(vc);
                 }
@@ -422,7 +422,7 @@ impl Les {
             .or_default() += 1;
         self.late.set(conn, Some(until));
         self.clients.insert(conn, client);
-        self.request(AtmRequest::Accept { conn });
+        self.request(AtmRequest::Accept { conn, terms: None });
     }
 
     /// Connections of an end system on which it has not joined yet.

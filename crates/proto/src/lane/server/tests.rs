@@ -167,9 +167,19 @@ fn calls_end_with_the_process_and_the_next_one_serves() {
             "{out:?}"
         );
         let out = rig.offer(CONN);
-        assert_eq!(requests(&out), [&AtmRequest::Accept { conn: CONN }]);
+        assert_eq!(
+            requests(&out),
+            [&AtmRequest::Accept {
+                conn: CONN,
+                terms: None
+            }]
+        );
         let vc = Vc::new(0, 40);
-        rig.event(AtmEvent::Connected { conn: CONN, vc });
+        rig.event(AtmEvent::Connected {
+            conn: CONN,
+            vc,
+            qos: Qos::ubr(0),
+        });
         let process = rig.process.as_mut().unwrap();
         process.handle_timeout(NOW + SHOW);
         rig.tell(Input::Atm(AtmEvent::Up));
@@ -194,7 +204,10 @@ fn calls_end_with_the_process_and_the_next_one_serves() {
         let cause = Cause::INCOMPATIBLE;
         let out = rig.offer(CONN);
         assert_eq!(requests(&out), [&AtmRequest::Release { conn: CONN, cause }]);
-        let request = AtmRequest::Accept { conn: CONN };
+        let request = AtmRequest::Accept {
+            conn: CONN,
+            terms: None,
+        };
         let late = rig.said(FromDaemon::Atm(request));
         assert!(late.is_empty(), "{late:?}");
     }
@@ -247,7 +260,7 @@ fn a_process_may_not_do_what_is_not_its_servers() {
         connect(conn, address(2)),
         connect(CONN, address(1)),
         AtmRequest::OpenPermanent { conn, vc, qos },
-        AtmRequest::Accept { conn },
+        AtmRequest::Accept { conn, terms: None },
         AtmRequest::Release { conn, cause },
         AtmRequest::Send { conn, sdu },
         AtmRequest::DropParty {
@@ -314,7 +327,11 @@ fn one_process_and_two_do_the_same() {
     for event in [
         AtmEvent::Up,
         incoming,
-        AtmEvent::Connected { conn: CONN, vc },
+        AtmEvent::Connected {
+            conn: CONN,
+            vc,
+            qos: Qos::ubr(0),
+        },
         AtmEvent::Received {
             conn: CONN,
             sdu: &[0xff, 0, 1, 1][..],
@@ -378,7 +395,11 @@ fn the_state_of_a_bus_with_many_groups_fits_a_frame() {
         multipoint: false,
     });
     let vc = Vc::new(0, 40);
-    rig.event(AtmEvent::Connected { conn: CONN, vc });
+    rig.event(AtmEvent::Connected {
+        conn: CONN,
+        vc,
+        qos: Qos::ubr(0),
+    });
     rig.process.as_mut().unwrap().handle_timeout(NOW + SHOW);
     rig.carry();
     let Some(ServerSnapshot::Bus(seen)) = rig.seat.snapshot() else {

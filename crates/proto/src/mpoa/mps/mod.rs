@@ -272,7 +272,7 @@ impl Server {
     fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
             AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
-            AtmEvent::Connected { conn, vc } => {
+            AtmEvent::Connected { conn, vc, .. } => {
                 if !self.conns.opened(conn, vc, now, &mut self.out) {
                     self.counters.unexpected += 1;
                 }
@@ -327,7 +327,8 @@ impl Server {
             (_, None) => Cause::INCOMPATIBLE,
             (Some(peer), Some(carries)) => {
                 if self.conns.accept(conn, peer, carries, now) {
-                    self.out.push_back(Output::Atm(AtmRequest::Accept { conn }));
+                    self.out
+                        .push_back(Output::Atm(AtmRequest::Accept { conn, terms: None }));
                     return;
                 }
                 self.counters.limits_met += 1;

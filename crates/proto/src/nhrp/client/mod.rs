@@ -392,7 +392,7 @@ impl Nhc {
                 let sdu = qos.tx.max_sdu;
                 self.incoming(conn, calling.filter(|_| !multipoint), sdu, now);
             }
-            AtmEvent::Connected { conn, vc } => self.connected(conn, vc, now),
+            AtmEvent::Connected { conn, vc, .. } => self.connected(conn, vc, now),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
             AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
             AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {

@@ -203,7 +203,7 @@ impl Service {
                 let old = self.conns.insert(conn, (Phase::Waits, sap));
                 assert!(old.is_none(), "{conn:?} is in use");
             }
-            AtmRequest::Accept { conn } => {
+            AtmRequest::Accept { conn, .. } => {
                 let (phase, _) = self.conns.get_mut(&conn).expect("an offer");
                 assert_eq!(*phase, Phase::Offered);
                 *phase = Phase::Waits;
@@ -295,7 +295,11 @@ impl Service {
                 if let Some(conn) = self.pick(Phase::Waits, number) {
                     self.conns.get_mut(&conn).unwrap().0 = Phase::Open;
                     let vc = Vc::new(0, 100 + u16::from(number));
-                    self.event(AtmEvent::Connected { conn, vc });
+                    self.event(AtmEvent::Connected {
+                        conn,
+                        vc,
+                        qos: Qos::ubr(0),
+                    });
                 }
             }
             Step::Released(number, cause) => {
@@ -331,7 +335,11 @@ impl Service {
                     let cause = Cause::NORMAL;
                     self.event(AtmEvent::Released { conn, cause });
                     let vc = Vc::new(0, 99);
-                    self.event(AtmEvent::Connected { conn, vc });
+                    self.event(AtmEvent::Connected {
+                        conn,
+                        vc,
+                        qos: Qos::ubr(0),
+                    });
                 }
             }
             Step::Up(true) => self.event(AtmEvent::Up),

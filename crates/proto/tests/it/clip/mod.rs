@@ -479,7 +479,14 @@ fn a_recorded_linux_server() {
     feed(&mut client, AtmEvent::Up);
     let conn = to_server(&client, now).unwrap();
     let vc = Vc::new(0, 32);
-    feed(&mut client, AtmEvent::Connected { conn, vc });
+    feed(
+        &mut client,
+        AtmEvent::Connected {
+            conn,
+            vc,
+            qos: Qos::ubr(0),
+        },
+    );
     while client.poll_output().is_some() {}
     // A>B of the recording.
     let asks = hex(

@@ -16,7 +16,11 @@ fn tell_les(les: &mut Les, event: AtmEvent<&[u8]>) -> Vec<ControlFrame> {
         match output {
             les::Output::Atm(AtmRequest::Connect { conn, .. }) => {
                 let vc = Vc::new(0, 99);
-                let up = AtmEvent::Connected { conn, vc };
+                let up = AtmEvent::Connected {
+                    conn,
+                    vc,
+                    qos: Qos::ubr(0),
+                };
                 les.handle_input(les::Input::Atm(up), Instant::ZERO)
                     .unwrap();
             }
@@ -46,7 +50,14 @@ fn les_with_caller() -> Les {
     };
     tell_les(&mut les, incoming);
     let vc = Vc::new(0, 40);
-    tell_les(&mut les, AtmEvent::Connected { conn: CLIENT, vc });
+    tell_les(
+        &mut les,
+        AtmEvent::Connected {
+            conn: CLIENT,
+            vc,
+            qos: Qos::ubr(0),
+        },
+    );
     les
 }
 

@@ -456,7 +456,7 @@ proptest! {
             let party = aerostat_proto::PartyId(conn.0 as u16 % 8);
             let cause = aerostat_proto::Cause::TEMPORARY;
             let event = match kind {
-                0 => AtmEvent::Connected { conn, vc: Vc::new(0, 99) },
+                0 => AtmEvent::Connected { conn, vc: Vc::new(0, 99), qos: Qos::ubr(0) },
                 1 => AtmEvent::Up,
                 2 => AtmEvent::PartyAdded { conn, party },
                 3 => AtmEvent::PartyGone { conn, party, cause },

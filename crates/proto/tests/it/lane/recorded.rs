@@ -87,7 +87,11 @@ fn linux_client_at_our_servers() {
                 les::Output::Atm(AtmRequest::Connect { conn, called, .. }) => {
                     assert_eq!(called, client);
                     let vc = Vc::new(0, 40);
-                    let event = AtmEvent::Connected { conn, vc };
+                    let event = AtmEvent::Connected {
+                        conn,
+                        vc,
+                        qos: Qos::ubr(0),
+                    };
                     les.handle_input(les::Input::Atm(event), now).unwrap();
                 }
                 les::Output::Atm(AtmRequest::Send { sdu, .. }) => sent.push(sdu),
@@ -149,7 +153,11 @@ fn our_client_at_linux_servers() {
                     conn, called, sap, ..
                 }) => {
                     let vc = Vc::new(0, 50);
-                    events.push(AtmEvent::Connected { conn, vc });
+                    events.push(AtmEvent::Connected {
+                        conn,
+                        vc,
+                        qos: Qos::ubr(0),
+                    });
                     // The Linux LES and BUS call back at once.
                     incoming += 1;
                     events.push(AtmEvent::Incoming {
@@ -161,9 +169,13 @@ fn our_client_at_linux_servers() {
                         multipoint: false,
                     });
                 }
-                lec::Output::Atm(AtmRequest::Accept { conn }) => {
+                lec::Output::Atm(AtmRequest::Accept { conn, terms: None }) => {
                     let vc = Vc::new(0, 51);
-                    events.push(AtmEvent::Connected { conn, vc });
+                    events.push(AtmEvent::Connected {
+                        conn,
+                        vc,
+                        qos: Qos::ubr(0),
+                    });
                 }
                 lec::Output::Atm(AtmRequest::Send { conn, sdu }) => {
                     let Ok(Control::Frame(request)) = Control::decode(&sdu) else {

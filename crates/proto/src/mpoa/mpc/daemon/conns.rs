@@ -155,7 +155,7 @@ impl Daemon {
                 let caller = calling.filter(|_| !multipoint);
                 self.incoming(conn, caller, (called, qos), now, bus);
             }
-            AtmEvent::Connected { conn, vc } => self.connected(conn, vc, now, bus),
+            AtmEvent::Connected { conn, vc, .. } => self.connected(conn, vc, now, bus),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now, bus),
             AtmEvent::Received { conn, sdu } => match self.conns.get(conn).map(Conn::carries) {
                 Some(Carries::Control) => self.on_control(conn, sdu, numbers, now, bus),

@@ -173,6 +173,7 @@ fn strike(rig: &mut Rig, blow: &Blow) {
             rig.atm(AtmEvent::Connected {
                 conn: id_of(*id),
                 vc: Vc::new(0, 99),
+                qos: Qos::ubr(0),
             });
         }
         Blow::Released(id) => {

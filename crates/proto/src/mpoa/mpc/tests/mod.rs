@@ -364,13 +364,14 @@ impl Rig {
         self.atm(AtmEvent::Connected {
             conn,
             vc: Vc::new(0, vci),
+            qos: Qos::ubr(0),
         })
     }
     /// An accepted call from `calling` to `called`.
     fn call_in(&mut self, id: u32, calling: AtmAddress, called: AtmAddress) -> ConnId {
         let conn = ConnId(ConnId::INCOMING + id);
         let out = self.offer(conn, Some(calling), called);
-        assert_eq!(out, [Output::Atm(AtmRequest::Accept { conn })]);
+        assert_eq!(out, [Output::Atm(AtmRequest::Accept { conn, terms: None })]);
         self.connected(conn, 100 + id as u16);
         conn
     }

@@ -186,7 +186,10 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
         connect(conn, stranger),
         connect(control, CONTROL),
         connect(ConnId(ConnId::INCOMING), CONTROL),
-        AtmRequest::Accept { conn: data },
+        AtmRequest::Accept {
+            conn: data,
+            terms: None,
+        },
     ] {
         assert!(rig.lie(FromDaemon::Atm(request)).is_empty());
     }

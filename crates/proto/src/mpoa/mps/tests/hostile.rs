@@ -346,7 +346,7 @@ proptest! {
         offer(&mut mps, 0, atm(0x22, 0x52), true);
         let conn = ConnId(ConnId::INCOMING);
         let vc = Vc::new(0, 40);
-        mps.handle_input(Input::Atm(AtmEvent::Connected { conn, vc }), now).unwrap();
+        mps.handle_input(Input::Atm(AtmEvent::Connected { conn, vc, qos: Qos::ubr(0) }), now).unwrap();
         for (mut octets, repaired, query) in list {
             if repaired {
                 // A packet with a correct frame, so that its contents are checked.

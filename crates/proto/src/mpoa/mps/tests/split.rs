@@ -335,7 +335,7 @@ fn a_daemon_may_not_do_what_is_not_its_servers() {
             vc: Vc::new(0, 33),
             qos: Qos::ubr(MAX_SDU),
         },
-        AtmRequest::Accept { conn },
+        AtmRequest::Accept { conn, terms: None },
         AtmRequest::Release { conn, cause },
         AtmRequest::Send { conn, sdu },
         AtmRequest::DropParty {
@@ -624,7 +624,7 @@ proptest! {
                 })),
                 Step::Connected(n) => {
                     let (conn, vc) = (conn(n), Vc::new(0, 40));
-                    world.input(0, Input::Atm(AtmEvent::Connected { conn, vc }));
+                    world.input(0, Input::Atm(AtmEvent::Connected { conn, vc, qos: Qos::ubr(0) }));
                 }
                 Step::Received(n, sdu) => {
                     let (conn, sdu) = (conn(n), &sdu);

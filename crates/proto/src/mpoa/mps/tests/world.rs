@@ -473,7 +473,7 @@ impl World {
                 called,
                 ..
             } => self.call((who, conn), calling, called),
-            AtmRequest::Accept { conn } => {
+            AtmRequest::Accept { conn, .. } => {
                 self.later(Event::Connected((who, conn)));
                 if let Some(there) = self.calls.get(&(who, conn)).copied() {
                     self.later(Event::Connected(there));
@@ -526,7 +526,14 @@ impl World {
             Event::Sdu((Who::Mpc(mpc), conn), sdu) => self.mpc_receives(mpc, conn, &sdu),
             Event::Connected((Who::Router(router), conn)) => {
                 let vc = Vc::new(0, 100);
-                self.input(router, Input::Atm(AtmEvent::Connected { conn, vc }));
+                self.input(
+                    router,
+                    Input::Atm(AtmEvent::Connected {
+                        conn,
+                        vc,
+                        qos: Qos::ubr(0),
+                    }),
+                );
             }
             Event::Released((Who::Router(router), conn), cause) => {
                 self.input(router, Input::Atm(AtmEvent::Released { conn, cause }));

@@ -126,8 +126,15 @@ fn a_shared_connection_carries_what_it_was_opened_for() {
     };
     assert_eq!(qos, Qos::ubr(68 + 8));
     let vc = Vc::new(0, 40);
-    nhc.handle_input(Input::Atm(AtmEvent::Connected { conn, vc }), now)
-        .unwrap();
+    nhc.handle_input(
+        Input::Atm(AtmEvent::Connected {
+            conn,
+            vc,
+            qos: Qos::ubr(0),
+        }),
+        now,
+    )
+    .unwrap();
     settle(&mut nhc, now);
     // The router gets the packet, and the other destination is asked for.
     let out = send(&mut nhc, 11, 500);

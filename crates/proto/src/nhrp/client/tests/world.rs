@@ -269,7 +269,7 @@ impl World {
                 called,
                 ..
             } => self.call((who, conn), calling, called),
-            AtmRequest::Accept { conn } => {
+            AtmRequest::Accept { conn, terms: None } => {
                 let other = self.calls[&(who, conn)];
                 self.later(Event::Connected((who, conn)));
                 self.later(Event::Connected(other));
@@ -380,7 +380,14 @@ impl World {
             ),
             Event::Connected(end) => {
                 let vc = Vc::new(0, 100);
-                (*end, AtmEvent::Connected { conn: end.1, vc })
+                (
+                    *end,
+                    AtmEvent::Connected {
+                        conn: end.1,
+                        vc,
+                        qos: Qos::ubr(0),
+                    },
+                )
             }
             Event::Released(end, cause) => {
                 let (conn, cause) = (end.1, *cause);

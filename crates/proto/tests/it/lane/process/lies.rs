@@ -45,7 +45,10 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
             conn: control,
             party: aerostat_proto::PartyId(1),
         }),
-        FromDaemon::Atm(AtmRequest::Accept { conn: control }),
+        FromDaemon::Atm(AtmRequest::Accept {
+            conn: control,
+            terms: None,
+        }),
         FromDaemon::Atm(AtmRequest::Send {
             conn: control,
             sdu: Vec::new(),
@@ -154,7 +157,7 @@ fn a_daemon_that_lies_harms_its_own_client_alone() {
                 FromDaemon::Atm(
                     AtmRequest::Release { conn, .. }
                     | AtmRequest::Send { conn, .. }
-                    | AtmRequest::Accept { conn },
+                    | AtmRequest::Accept { conn, terms: None },
                 ) => *conn = known,
                 FromDaemon::Ended(ended) => *ended = Ended::Stops,
                 _ => {}

@@ -98,7 +98,11 @@ fn bus_connect_forward_of_a_stranger_is_verified() {
         assert_eq!(b.pending.target_atm, address(0x44));
         let answer = b.answer(status);
         b.receive(b.control, &answer);
-        assert_eq!(b.requests.contains(&AtmRequest::Accept { conn }), taken);
+        assert_eq!(
+            b.requests
+                .contains(&AtmRequest::Accept { conn, terms: None }),
+            taken
+        );
         assert_eq!(b.hung_up().contains(&conn), !taken);
     }
 }

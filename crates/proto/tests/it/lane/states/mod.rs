@@ -102,7 +102,11 @@ impl Bench {
     }
     fn connected(&mut self, conn: ConnId) {
         let vc = Vc::new(0, 100);
-        self.event(AtmEvent::Connected { conn, vc });
+        self.event(AtmEvent::Connected {
+            conn,
+            vc,
+            qos: Qos::ubr(0),
+        });
     }
     fn released(&mut self, conn: ConnId) {
         let cause = Cause::NETWORK_OUT_OF_ORDER;
@@ -127,7 +131,7 @@ impl Bench {
             qos: Qos::ubr(1516),
             multipoint: false,
         });
-        let accept = AtmRequest::Accept { conn };
+        let accept = AtmRequest::Accept { conn, terms: None };
         let taken = self.requests.contains(&accept);
         self.requests.retain(|request| *request != accept);
         (conn, taken)
