@@ -153,11 +153,41 @@ class Socket:
     def listen(self, backlog=16):
         self._ask(4, struct.pack(">HH", backlog, 0))
 
-    def connect(self, called, qos="ubr", sap="", timeout=None):
-        """Makes a call; returns the contract that was agreed."""
+    def connect(self, called, qos="ubr", sap="", timeout=None, multipoint=False, reports=False):
+        """Makes a call; returns the contract that was agreed.
+
+        With multipoint it is the root of a point-to-multipoint call, which sends to its leaves. With reports, recv_left
+        tells of leaves that leave."""
         millis = 0 if timeout is None else max(1, int(timeout * 1000))
-        body = _text(called) + _text(sap) + _text(qos) + struct.pack(">I", millis)
+        body = _text(called) + _text(sap) + _text(qos) + struct.pack(">IBB", millis, multipoint, reports)
         return self._connected(self._ask(5, body))
+
+    def add_party(self, called):
+        """Adds a leaf to a point-to-multipoint call, and waits for its answer; returns its number."""
+        fields, _ = self._ask(14, _text(called))
+        return fields.number("H")
+
+    def drop_party(self, party):
+        """Drops a leaf (0: the first one); with the last leaf the call ends."""
+        self._ask(15, struct.pack(">H", party))
+
+    def parties(self):
+        """The leaves: their addresses by number. A leaf that has not answered yet is left out."""
+        found, start, more = {}, 0, 1
+        while more:
+            fields, _ = self._ask(16, struct.pack(">H", start))
+            for _ in range(fields.number("H")):
+                number, called, active = fields.number("H"), fields.text(), fields.number("B")
+                start = number + 1
+                if active:
+                    found[number] = called
+            more = fields.number("I")
+        return found
+
+    def recv_left(self):
+        """At a root with reports: number and cause of the next leaf that leaves; None: the call has ended."""
+        octets = self.recv(64)
+        return struct.unpack(">HB", octets) if octets else None
 
     def open_permanent(self, label, qos="ubr"):
         """Uses a permanent connection of the host, by its label VPI.VCI.
@@ -200,6 +230,7 @@ class Socket:
         found["cause"], found["why"] = fields.number("B"), fields.text()
         found.update((name, fields.number("Q")) for name in _STATUS[1])
         found["offers"], found["missed"] = fields.number("H"), fields.number("Q")
+        found["leaves"] = fields.number("H")
         return found
 
     def release(self, cause=16):
@@ -222,6 +253,7 @@ class Offer:
     def __init__(self, listener, fields):
         self._listener, self._number = listener, fields.number("I")
         self.caller, self.called, self.sap, self.qos = (fields.text() for _ in range(4))
+        self.multipoint = bool(fields.number("B"))
 
     def accept(self, qos=""):
         """Accepts the call, and waits until it can be used.

@@ -146,6 +146,8 @@ pub(crate) fn qos_octets(text: &str) -> Option<[u8; QOS]> {
 /// Largest SDU that a contract lets its owner send, octets.
 pub(crate) fn sends(octets: &[u8; QOS]) -> u32 {
     match int(octets, 20) {
+        // ATM_NONE: a leaf of a point-to-multipoint call, for example.
+        _ if octets[0] == 0 => 0,
         sdu @ 1..=65_535 => sdu as u32,
         _ => 65_535,
     }

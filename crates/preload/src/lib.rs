@@ -16,7 +16,7 @@
 //!
 //! **Standards.** `<linux/atm.h>`, `<linux/atmdev.h>`, `<linux/sonet.h>`, `qos(7)`, `sap(7)` of linux-atm.
 //!
-//! **Not implemented.** Calls with AAL0; `SO_MULTIPOINT`, adding and dropping parties; several B-LLI; changes of a
+//! **Not implemented.** Calls with AAL0; several B-LLI; changes of a
 //! contract; `ioctl`s that change an interface. What a preload library cannot reach: programs that are linked
 //! statically, setuid programs, programs that make system calls themselves (Go). The result of a `connect` that does
 //! not wait is known to the process that has called it, and not to its children.
@@ -27,7 +27,7 @@ mod interface;
 mod layout;
 mod table;
 
-use aerostat_socket::{Control, Error};
+use aerostat_socket::{Call, Control, Error};
 use layout::{ATMPVC, ATMSVC, QOS, SAP, SOL_ATM, option};
 use libc::{c_int, c_ulong, c_void, sockaddr, socklen_t, ssize_t};
 use std::ffi::CStr;
@@ -296,22 +296,27 @@ pub unsafe extern "C" fn connect(fd: c_int, address: *const sockaddr, length: so
     let (Some(called), Some(sap), Some(qos)) = texts else {
         return fail(libc::EINVAL);
     };
+    let call = Call {
+        sap: &sap,
+        qos: &qos,
+        multipoint: entry.multipoint,
+        ..Call::to(&called)
+    };
     // SAFETY: this call has no pointers.
     if unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_NONBLOCK != 0 {
-        return start_connect(fd, &entry, (&called, &sap, &qos), most);
+        return start_connect(fd, &entry, &call, most);
     }
-    match entry.control.connect(&called, &sap, &qos, None) {
+    match entry.control.make(&call) {
         Ok(agreed) => connected(fd, &agreed),
         Err(error) => failed(&error),
     }
 }
 
 /// Makes a call, and does not wait for it.
-fn start_connect(fd: c_int, entry: &Entry, texts: (&str, &str, &str), most: u32) -> c_int {
-    let (called, sap, qos) = texts;
+fn start_connect(fd: c_int, entry: &Entry, call: &Call<'_>, most: u32) -> c_int {
     // SAFETY: the descriptor is open during the call, because the program has just used it in this thread.
     let descriptor = unsafe { BorrowedFd::borrow_raw(fd) };
-    let started = entry.control.start_connect(descriptor, called, sap, qos);
+    let started = entry.control.start_connect(descriptor, call);
     let result = started.and_then(|call| match call.is_done() {
         true => call.finish().map(|agreed| connected(fd, &agreed)),
         false => {
@@ -528,7 +533,15 @@ pub unsafe extern "C" fn setsockopt(
             table::change(fd, |entry| entry.sap = sap);
             0
         }
-        option::SETCLP | option::MULTIPOINT if value.iter().all(|octet| *octet == 0) => 0,
+        option::MULTIPOINT => {
+            let multipoint = match <[u8; 4]>::try_from(value).map(c_int::from_ne_bytes) {
+                Ok(number @ 0..=1) => number == 1,
+                _ => return fail(libc::EINVAL),
+            };
+            table::change(fd, |entry| entry.multipoint = multipoint);
+            0
+        }
+        option::SETCLP if value.iter().all(|octet| *octet == 0) => 0,
         _ => fail(libc::EOPNOTSUPP),
     }
 }
@@ -576,7 +589,8 @@ pub unsafe extern "C" fn getsockopt(
             Ok(status) => Ok(layout::pvc_octets(&status.label).to_vec()),
             Err(error) => Err(error.errno()),
         },
-        option::SETCLP | option::MULTIPOINT => Ok(vec![0; 4]),
+        option::MULTIPOINT => Ok(c_int::from(entry.multipoint).to_ne_bytes().to_vec()),
+        option::SETCLP => Ok(vec![0; 4]),
         _ => Err(libc::EINVAL),
     };
     match found {
@@ -589,6 +603,41 @@ pub unsafe extern "C" fn getsockopt(
 /// `SIOCGSTAMP` of 64-bit systems. Source: asm-generic/sockios.h.
 const SIOCGSTAMP: c_ulong = 0x8906;
 
+/// `ATM_ADDPARTY` of 64-bit systems: its argument is a `struct sockaddr_atmsvc`, whatever the number says. Source:
+/// linux/atmdev.h, net/atm/svc.c.
+const ADDPARTY: c_ulong = 0x4010_61f4;
+/// `ATM_DROPPARTY`: its argument is an `int`.
+const DROPPARTY: c_ulong = 0x4004_61f5;
+
+/// Adds a leaf to a point-to-multipoint call, or drops it. The result is the number of the leaf, or 0.
+///
+/// # Safety
+/// `argument` is null or what the request wants.
+unsafe fn party(entry: &Entry, request: c_ulong, argument: *const c_void) -> c_int {
+    if argument.is_null() {
+        return fail(libc::EFAULT);
+    }
+    if !entry.multipoint || entry.family != ATMSVC {
+        return fail(libc::EINVAL);
+    }
+    let done = if request == ADDPARTY {
+        // SAFETY: as of the caller.
+        let address = unsafe { octets(argument.cast(), layout::SVC_ADDRESS as socklen_t) };
+        let Some(called) = layout::svc(address).filter(|address| !address.is_empty()) else {
+            return fail(libc::EINVAL);
+        };
+        entry.control.add_party(&called).map(c_int::from)
+    } else {
+        // SAFETY: as of the caller.
+        let number = unsafe { argument.cast::<c_int>().read_unaligned() };
+        let Ok(number) = u16::try_from(number) else {
+            return fail(libc::EINVAL);
+        };
+        entry.control.drop_party(number).map(|()| 0)
+    };
+    done.unwrap_or_else(|error| failed(&error))
+}
+
 /// See `ioctl(2)`. It is variadic in C; every request has one argument at most.
 ///
 /// # Safety
@@ -596,11 +645,11 @@ const SIOCGSTAMP: c_ulong = 0x8906;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let of_socket = matches!(request, SIOCGSTAMP | libc::FIONREAD) || request >> 8 & 0xff == 0x61;
-    if !of_socket || table::find(fd).is_none() {
+    let Some(entry) = of_socket.then(|| table::find(fd)).flatten() else {
         let real = real!(ioctl: unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int);
         // SAFETY: the arguments are the caller's.
         return unsafe { real(fd, request, argument) };
-    }
+    };
     match request {
         // When the last PDU was received: about now, because programs ask right after they have read it.
         SIOCGSTAMP => {
@@ -617,6 +666,8 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
             unsafe { *argument.cast::<c_int>() = c_int::try_from(got).unwrap_or(0).max(0) };
             0
         }
+        // SAFETY: the argument is as the caller's request wants it.
+        ADDPARTY | DROPPARTY => unsafe { party(&entry, request, argument) },
         _ if interface::is_request(request) => {
             // SAFETY: the argument is as the caller's request wants it.
             match unsafe { interface::handle(request, argument) } {

@@ -24,6 +24,8 @@ pub(crate) struct Entry {
     pub(crate) bound: bool,
     /// True once it has a connection.
     pub(crate) open: bool,
+    /// `SO_MULTIPOINT`: its call is a point-to-multipoint call.
+    pub(crate) multipoint: bool,
     /// The call that it makes without waiting.
     pub(crate) connecting: Option<Arc<Mutex<Option<Connecting>>>>,
 }
@@ -99,6 +101,7 @@ pub(crate) fn add(fd: i32, family: i32, control: Control, qos: Option<[u8; QOS]>
         process: std::process::id(),
         bound: false,
         open: false,
+        multipoint: false,
         connecting: None,
         qos,
         sap,
@@ -172,6 +175,7 @@ pub(crate) fn find(fd: i32) -> Option<Entry> {
                 sap: crate::layout::sap_octets(&status.sap),
                 bound: !status.local.is_empty(),
                 open: !status.label.is_empty(),
+                multipoint: status.leaves > 0,
                 connecting: None,
             };
             with(|table| table.entries.insert(inode, entry.clone()));

@@ -42,13 +42,15 @@
 //! [`Error`] has the error number of Linux, the cause of Q.850 if the network or the other end refused, and the field and offset
 //! of a text that is wrong. It becomes an [`io::Error`] of the same number.
 
+mod call;
 mod error;
 mod session;
 
+pub use call::{Call, Connecting};
 pub use error::Error;
 
 use aerostat_proto::socket::{Answer, Request, SocketRef};
-pub use aerostat_proto::socket::{Interface, Offer as Offered, PduCounts, Status};
+pub use aerostat_proto::socket::{Interface, Left, Offer as Offered, Party, PduCounts, Status};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_wire::ConnectionQos;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -267,15 +269,21 @@ impl Control {
         qos: &str,
         timeout: Option<Duration>,
     ) -> Result<String, Error> {
-        let millis = timeout.map_or(0, |timeout| timeout.as_millis().max(1));
-        let request = Request::Connect {
-            socket: self.reference,
-            called: called.to_owned(),
-            sap: sap.to_owned(),
-            qos: qos.to_owned(),
-            timeout: u32::try_from(millis).unwrap_or(u32::MAX),
+        let call = Call {
+            sap,
+            qos,
+            timeout,
+            ..Call::to(called)
         };
-        self.connected(&request)
+        self.make(&call)
+    }
+
+    /// As [`Self::connect`], for every kind of call.
+    ///
+    /// # Errors
+    /// If a text is wrong, or the call fails; with its cause then.
+    pub fn make(&self, call: &Call<'_>) -> Result<String, Error> {
+        self.connected(&call.request(self.reference))
     }
 
     /// Makes a call, and does not wait for it. `fd` is the descriptor of this socket. It is not writable until the call
@@ -283,36 +291,71 @@ impl Control {
     ///
     /// # Errors
     /// If a text is wrong, or the call cannot be tried.
-    pub fn start_connect(
-        &self,
-        fd: BorrowedFd<'_>,
-        called: &str,
-        sap: &str,
-        qos: &str,
-    ) -> Result<Connecting, Error> {
-        let request = Request::Connect {
-            socket: self.reference,
-            called: called.to_owned(),
-            sap: sap.to_owned(),
-            qos: qos.to_owned(),
-            timeout: 0,
-        };
-        let mut connecting = Connecting {
-            session: Arc::clone(&self.session),
-            number: self.session.start(&request, None)?,
-            result: None,
-        };
+    pub fn start_connect(&self, fd: BorrowedFd<'_>, call: &Call<'_>) -> Result<Connecting, Error> {
+        let request = call.request(self.reference);
+        let session = Arc::clone(&self.session);
+        let mut connecting = Connecting::start(session, &request)?;
         // The service answers in order, so a call that cannot be tried has failed before this answer.
         match self.status()?.state.as_str() {
-            "connecting" => {
-                fill(fd);
-                Ok(connecting)
-            }
-            _ => {
-                connecting.result = Some(connecting.wait()?);
-                Ok(connecting)
+            "connecting" => connecting.fill(fd),
+            _ => connecting.settle()?,
+        }
+        Ok(connecting)
+    }
+
+    /// Adds a leaf to the point-to-multipoint call of this root, and waits until the leaf has answered. Returns its
+    /// number.
+    ///
+    /// # Errors
+    /// If the text is wrong, or the leaf cannot be added; with its cause then.
+    pub fn add_party(&self, called: &str) -> Result<u16, Error> {
+        let request = Request::AddParty {
+            socket: self.reference,
+            called: called.to_owned(),
+        };
+        match self.ask(&request)? {
+            Answer::PartyAdded { party } => Ok(party),
+            _ => Err(Error::nonsense()),
+        }
+    }
+
+    /// Drops a leaf; the one that was called first has the number 0. With the last leaf the call ends.
+    ///
+    /// # Errors
+    /// If the call has no such leaf.
+    pub fn drop_party(&self, party: u16) -> Result<(), Error> {
+        let socket = self.reference;
+        self.ask(&Request::DropParty { socket, party }).map(drop)
+    }
+
+    /// The leaves of the point-to-multipoint call of this root, by number.
+    ///
+    /// # Errors
+    /// If the socket is no such root.
+    pub fn parties(&self) -> Result<Vec<Party>, Error> {
+        let (socket, mut all) = (self.reference, Vec::new());
+        loop {
+            let last = all.last().map(|party: &Party| party.party);
+            let from = last.map_or(0, |last| last.saturating_add(1));
+            match self.ask(&Request::Parties { socket, from })? {
+                Answer::Parties { parties, more } => {
+                    let done = more == 0 || parties.is_empty();
+                    all.extend(parties);
+                    if done {
+                        return Ok(all);
+                    }
+                }
+                _ => return Err(Error::nonsense()),
             }
         }
+    }
+
+    /// The report in a packet that was read from the descriptor of a root ([`Call::reports`]).
+    ///
+    /// # Errors
+    /// If it is no such report.
+    pub fn reported(packet: &[u8]) -> Result<Left, Error> {
+        Left::decode(packet).map_err(|_| Error::nonsense())
     }
 
     /// Uses a permanent connection with this label (`VPI.VCI`) on the link of the host. Returns its contract.
@@ -408,61 +451,8 @@ impl Control {
     }
 }
 
-/// Packets without octets that fill a descriptor: more than its buffer takes.
-const FILL: usize = 4096;
-
-/// Makes a descriptor full, with packets that the service drops: so it is writable once the service reads there, which
-/// it does when the call can be used, and when the call has failed.
-fn fill(fd: BorrowedFd<'_>) {
-    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    for _ in 0..FILL {
-        match send(fd, &[], flags) {
-            Ok(_) | Err(Errno::INTR) => {}
-            // It is full, or the call has failed already.
-            Err(_) => break,
-        }
-    }
-}
-
-/// A call that is being made ([`Control::start_connect`]). If this is dropped, the call goes on.
-#[derive(Debug)]
-#[must_use]
-pub struct Connecting {
-    session: Arc<Session>,
-    number: u16,
-    /// The contract, if the result is known already.
-    result: Option<String>,
-}
-
-impl Connecting {
-    /// Waits for the result: the contract that was agreed.
-    ///
-    /// # Errors
-    /// If the call has failed; with its cause then.
-    pub fn finish(mut self) -> Result<String, Error> {
-        match self.result.take() {
-            Some(agreed) => Ok(agreed),
-            None => self.wait(),
-        }
-    }
-    /// True if [`Self::finish`] does not wait, because the result was known at once.
-    #[must_use]
-    pub const fn is_done(&self) -> bool {
-        self.result.is_some()
-    }
-    fn wait(&self) -> Result<String, Error> {
-        match self.session.finish(self.number)?.0 {
-            Answer::Connected { qos, .. } => Ok(qos),
-            _ => Err(Error::nonsense()),
-        }
-    }
-}
-
-impl Drop for Connecting {
-    fn drop(&mut self) {
-        self.session.forget(self.number);
-    }
-}
+/// Stands for the largest SDU of an end that cannot send.
+const SILENT: usize = usize::MAX;
 
 /// An ATM socket: its control side, and its descriptor. The methods of [`Control`] are its own, too.
 #[derive(Debug)]
@@ -487,9 +477,11 @@ impl Socket {
     }
 
     fn note_contract(&self, qos: &str) {
-        let most = qos
-            .parse::<ConnectionQos>()
-            .map_or(0, |given| given.qos.tx.max_sdu.into());
+        let given = qos.parse::<ConnectionQos>().ok();
+        let most = given.map_or(0, |given| match given.qos.tx.category {
+            Some(_) => given.qos.tx.max_sdu.into(),
+            None => SILENT,
+        });
         self.most.store(most, Ordering::Relaxed);
     }
 
@@ -509,15 +501,23 @@ impl Socket {
         Ok(agreed)
     }
 
-    /// As [`Control::start_connect`]. [`Self::send`] then refuses what is longer than `qos` allows.
+    /// As [`Control::make`].
+    ///
+    /// # Errors
+    /// If a text is wrong, or the call fails; with its cause then.
+    pub fn make(&self, call: &Call<'_>) -> Result<String, Error> {
+        let agreed = self.control.make(call)?;
+        self.note_contract(&agreed);
+        Ok(agreed)
+    }
+
+    /// As [`Control::start_connect`]. [`Self::send`] then refuses what is longer than the contract of `call` allows.
     ///
     /// # Errors
     /// If a text is wrong, or the call cannot be tried.
-    pub fn start_connect(&self, called: &str, sap: &str, qos: &str) -> Result<Connecting, Error> {
-        let started = self
-            .control
-            .start_connect(self.fd.as_fd(), called, sap, qos)?;
-        self.note_contract(qos);
+    pub fn start_connect(&self, call: &Call<'_>) -> Result<Connecting, Error> {
+        let started = self.control.start_connect(self.fd.as_fd(), call)?;
+        self.note_contract(call.qos);
         Ok(started)
     }
 
@@ -544,9 +544,14 @@ impl Socket {
     /// non-blocking.
     ///
     /// # Errors
-    /// EMSGSIZE if it is longer than the contract allows, EPIPE if the call has ended, EAGAIN.
+    /// EMSGSIZE if it is longer than the contract allows, EPIPE if the call has ended, EAGAIN; EOPNOTSUPP at a leaf of a
+    /// point-to-multipoint call, or where the contract has no traffic in this direction.
     pub fn send(&self, pdu: &[u8]) -> io::Result<()> {
         let most = match self.most.load(Ordering::Relaxed) {
+            SILENT => {
+                let text = "the contract has no traffic from this end";
+                return Err(Error::new(Errno::OPNOTSUPP, text).into());
+            }
             0 => LARGEST_SDU,
             most => most,
         };
@@ -579,6 +584,20 @@ impl Socket {
                 Err(error) => return Err(error.into()),
                 Ok((octets, _)) => return Ok(octets),
             }
+        }
+    }
+
+    /// At a root that asked for reports: waits for the next leaf that leaves. `None`: the call has ended.
+    ///
+    /// # Errors
+    /// EAGAIN; or if the packet is no report, because the socket is no such root.
+    pub fn left(&self) -> io::Result<Option<Left>> {
+        let mut packet = [0; 64];
+        match self.recv(&mut packet)? {
+            0 => Ok(None),
+            octets => Ok(Some(Control::reported(
+                packet.get(..octets).unwrap_or_default(),
+            )?)),
         }
     }
 
@@ -698,6 +717,12 @@ impl Offer<'_> {
     #[must_use]
     pub fn qos(&self) -> &str {
         &self.offered.qos
+    }
+
+    /// True if this end would be a leaf of a point-to-multipoint call, which cannot send.
+    #[must_use]
+    pub fn is_multipoint(&self) -> bool {
+        self.offered.multipoint
     }
 
     /// Accepts the call, and waits until it can be used.

@@ -2,7 +2,7 @@
 
 use crate::lab_file;
 use crate::live::Runtime;
-use aerostat_socket::{REJECTED, Service, Socket};
+use aerostat_socket::{Call, REJECTED, Service, Socket};
 use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -431,7 +431,12 @@ fn a_call_that_does_not_wait_takes_pdus_once_its_result_is_known() {
         sent.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     };
     // While the other end has not answered, nothing can be written.
-    let connecting = socket.start_connect(&address, "", "ubr:sdu=100").unwrap();
+    let connecting = socket
+        .start_connect(&Call {
+            qos: "ubr:sdu=100",
+            ..Call::to(&address)
+        })
+        .unwrap();
     let offer = listener.offer().unwrap();
     assert!(is_full(&socket) && !connecting.is_done());
     let other = offer.accept().unwrap();
@@ -443,18 +448,33 @@ fn a_call_that_does_not_wait_takes_pdus_once_its_result_is_known() {
     assert_eq!((status.sent, status.refused), ((1, 5), 0));
     // A refusal.
     let socket = x.socket().unwrap();
-    let connecting = socket.start_connect(&address, "", "ubr").unwrap();
+    let connecting = socket
+        .start_connect(&Call {
+            qos: "ubr",
+            ..Call::to(&address)
+        })
+        .unwrap();
     listener.offer().unwrap().refuse(REJECTED).unwrap();
     let refused = connecting.finish().unwrap_err();
     assert_eq!(refused.cause(), Some(REJECTED));
     assert_eq!(socket.status().unwrap().refused, 0);
     // A call that cannot be tried fails at once, and its socket is as it was.
     let socket = x.socket().unwrap();
-    let failed = socket.start_connect(&address, "", "nonsense").unwrap_err();
+    let failed = socket
+        .start_connect(&Call {
+            qos: "nonsense",
+            ..Call::to(&address)
+        })
+        .unwrap_err();
     assert_eq!(failed.field(), Some(("qos", 0)));
     assert_eq!(socket.status().unwrap().state, "idle");
     // A program that ends meanwhile takes its call along.
-    let connecting = socket.start_connect(&address, "", "ubr").unwrap();
+    let connecting = socket
+        .start_connect(&Call {
+            qos: "ubr",
+            ..Call::to(&address)
+        })
+        .unwrap();
     let offer = listener.offer().unwrap();
     drop((connecting, socket));
     until("the end of the call", || {

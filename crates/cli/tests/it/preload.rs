@@ -354,7 +354,7 @@ static void interface(void)
     /* No buffer, no argument, no such interface, no parties. */
     sioc.arg = NULL; CHECK(ioctl(s, ATM_GETSTAT, &sioc) < 0 && errno == EFAULT);
     CHECK(ioctl(s, ATM_GETSTAT, NULL) < 0 && errno == EFAULT);
-    CHECK(ioctl(s, ATM_ADDPARTY, &names) < 0 && errno == EOPNOTSUPP);
+    CHECK(ioctl(s, ATM_ADDPARTY, &names) < 0 && errno == EINVAL);
     sioc.number = 1; CHECK(ASK(ATM_GETESI, &esi) < 0 && errno == ENODEV);
     close(s);
 }
@@ -408,6 +408,14 @@ static void server(void)
     CHECK(wait(&status) > 0 && status == 0);
     CHECK(write(copy, "parent", 6) == 6);
     CHECK(read(copy, pdu, sizeof pdu) == 0);
+    /* Two leaves of one tree. */
+    c = accept(s, NULL, NULL); copy = accept(s, NULL, NULL);
+    CHECK(c >= 0 && copy >= 0);
+    size = sizeof qos;
+    CHECK(getsockopt(c, SOL_ATM, SO_ATMQOS, &qos, &size) == 0);
+    CHECK(qos.rxtp.max_sdu == 1000 && qos.txtp.traffic_class == ATM_NONE);
+    CHECK(read(c, pdu, sizeof pdu) == 4 && !memcmp(pdu, "tree", 4) && read(c, pdu, sizeof pdu) == 0);
+    CHECK(read(copy, pdu, sizeof pdu) == 4 && read(copy, pdu, sizeof pdu) == 0);
 }
 
 /* A call without waiting: its result. */
@@ -424,6 +432,41 @@ static int finished(int s, struct sockaddr_atmsvc *to)
     return result;
 }
 
+/* The root of a tree with three leaves: two at the server's host, and one of its own. */
+static void tree(struct sockaddr_atmsvc *to)
+{
+    struct sockaddr_atmsvc own;
+    socklen_t size = sizeof own;
+    int root = opened(PF_ATMSVC, 1000), leaf = opened(PF_ATMSVC, 1000), on = 1, one, other, accepted, none = -1;
+    char pdu[2000];
+    CHECK(ioctl(root, ATM_ADDPARTY, to) < 0 && errno == EINVAL);
+    CHECK(setsockopt(root, SOL_ATM, SO_MULTIPOINT, &on, sizeof on) == 0);
+    on = 0; size = sizeof on;
+    CHECK(getsockopt(root, SOL_ATM, SO_MULTIPOINT, &on, &size) == 0 && on == 1);
+    CHECK(ioctl(root, ATM_ADDPARTY, to) < 0 && errno == EINVAL);
+    CHECK(connect(root, (struct sockaddr *) to, sizeof *to) == 0);
+    CHECK((one = ioctl(root, ATM_ADDPARTY, to)) > 0);
+    CHECK(listen(leaf, 1) == 0);
+    size = sizeof own;
+    CHECK(getsockname(leaf, (struct sockaddr *) &own, &size) == 0);
+    if (!fork()) {
+        CHECK((accepted = accept(leaf, NULL, NULL)) >= 0 && read(accepted, pdu, sizeof pdu) == 4);
+        CHECK(write(accepted, "back", 4) < 0 && errno == EMSGSIZE);
+        CHECK(read(accepted, pdu, sizeof pdu) == 0);
+        exit(0);
+    }
+    CHECK((other = ioctl(root, ATM_ADDPARTY, &own)) > one);
+    own.sas_addr.prv[19] = 0xee;
+    CHECK(ioctl(root, ATM_ADDPARTY, &own) < 0 && errno == ECONNREFUSED);
+    CHECK(ioctl(root, ATM_ADDPARTY, NULL) < 0 && errno == EFAULT);
+    CHECK(write(root, "tree", 4) == 4 && write(root, pdu, 1001) < 0 && errno == EMSGSIZE);
+    usleep(300000);
+    CHECK(ioctl(root, ATM_DROPPARTY, &none) < 0 && errno == EINVAL);
+    CHECK(ioctl(root, ATM_DROPPARTY, &other) == 0 && ioctl(root, ATM_DROPPARTY, &other) < 0);
+    CHECK(wait(&on) > 0 && on == 0);
+    close(root);
+}
+
 static void client(const char *address)
 {
     struct sockaddr_atmsvc to;
@@ -435,12 +478,13 @@ static void client(const char *address)
     memset(&to, 0, sizeof to);
     to.sas_family = AF_ATMSVC;
     for (int i = 0; i < 20; i++) { unsigned octet; CHECK(sscanf(address + 2 * i, "%2x", &octet) == 1); to.sas_addr.prv[i] = octet; }
-    /* Without a contract there is no call; AAL3/4 and point-to-multipoint are not there. */
+    /* Without a contract there is no call; AAL3/4 is not there. */
     bad = socket(PF_ATMSVC, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     CHECK(connect(bad, (struct sockaddr *) &to, sizeof to) < 0 && errno == EBADFD);
     qos = contract(52); qos.aal = ATM_AAL34;
     CHECK(setsockopt(bad, SOL_ATM, SO_ATMQOS, &qos, sizeof qos) < 0 && errno == EINVAL);
-    CHECK(setsockopt(bad, SOL_ATM, SO_MULTIPOINT, &value, sizeof value) < 0 && errno == EOPNOTSUPP);
+    value = 2;
+    CHECK(setsockopt(bad, SOL_ATM, SO_MULTIPOINT, &value, sizeof value) < 0 && errno == EINVAL);
     CHECK((fcntl(bad, F_GETFD) & FD_CLOEXEC) && !(fcntl(s, F_GETFD) & FD_CLOEXEC));
     close(bad);
     CHECK(finished(s, &to) == 0);
@@ -454,6 +498,7 @@ static void client(const char *address)
     CHECK(read(s, pdu, sizeof pdu) == 5 && read(s, pdu, sizeof pdu) == 6);
     CHECK(setsockopt(s, SOL_ATM, SO_ATMQOS, &qos, sizeof qos) < 0 && errno == EOPNOTSUPP);
     close(s);
+    tree(&to);
     /* Nobody listens any more, or never did. */
     s = opened(PF_ATMSVC, 1000); to.sas_addr.prv[19] = 0xee;
     CHECK(connect(s, (struct sockaddr *) &to, sizeof to) < 0 && errno == ECONNREFUSED);

@@ -1,12 +1,14 @@
 //! Programs of the machine at the socket service, with the network in virtual time: every event of a call × every death.
 
+mod answers;
+
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::{FaultKind, NodeId};
 use aerostat_live::world::{Output, World};
 use aerostat_node::host::socket_layer::{Input, OFFER, SocketLayer, State, ToPrograms};
 use aerostat_node::host::{HostCommand, ServiceKind};
-use aerostat_proto::socket::{Answer, Failure, Request, SocketRef};
+use aerostat_proto::socket::{Answer, Failure, Request, SocketRef, Status};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal0::UserCell;
 use aerostat_wire::cell::Pti;
@@ -139,6 +141,8 @@ impl<'a> Net<'a> {
             sap: String::new(),
             qos: qos.into(),
             timeout: 20_000,
+            multipoint: false,
+            reports: false,
         };
         self.ask(node, number, request);
         socket
@@ -501,6 +505,8 @@ fn requests_that_cannot_be_served_are_refused_with_their_field() {
         sap: String::new(),
         qos: qos.into(),
         timeout: 0,
+        multipoint: false,
+        reports: false,
     };
     let listen = Request::Listen {
         socket,
@@ -584,6 +590,8 @@ fn one_call_more_than_a_host_may_have_is_refused_with_the_number() {
         sap: String::new(),
         qos: "ubr".into(),
         timeout: 0,
+        multipoint: false,
+        reports: false,
     };
     let Answer::Failed(failure) = net.done(x, 9001, request) else {
         panic!("one call too many")
@@ -680,6 +688,8 @@ fn a_permanent_connection_carries_single_cells() {
         sap: String::new(),
         qos: "ubr,aal0".into(),
         timeout: 0,
+        multipoint: false,
+        reports: false,
     };
     for (number, request, at) in [(6, call, 4), (7, open("aal0,ubr:sdu=48"), 0)] {
         let refused = net.done(x, number, request);
@@ -759,123 +769,4 @@ fn a_program_sees_the_interface_of_its_host() {
     let interface = seen(&mut net, x, false, false);
     assert_eq!((interface.aal0.sent, interface.aal0.received), (7, 0));
     assert!(interface.cells_sent >= 7);
-}
-
-/// The offer of this node, and the texts of its contract.
-fn offered(net: &mut Net<'_>, node: NodeId) -> (u32, String) {
-    let end = net.now + Duration::from_secs(1);
-    while net.event(end) {
-        let found = net.told.iter().find_map(|(_, at, what)| match what {
-            ToPrograms::Offer { offer, .. } if *at == node => {
-                Some((offer.offer, offer.qos.clone()))
-            }
-            _ => None,
-        });
-        if let Some(found) = found {
-            return found;
-        }
-    }
-    panic!("no offer")
-}
-
-/// The called side answers with a smaller contract: both ends see it, and both keep to it.
-#[test]
-fn an_answer_changes_the_contract_for_both_ends() {
-    // The version of the interfaces, the offer as the caller made it, the answer, and the contract at both ends.
-    let cases = [
-        (
-            "",
-            "ubr:tx:sdu=9180,rx:sdu=4000",
-            "ubr:tx:sdu=100,rx:sdu=1500",
-            ["ubr:tx:sdu=1500,rx:sdu=100", "ubr:tx:sdu=100,rx:sdu=1500"],
-        ),
-        (
-            "uni: 3.0, ",
-            "ubr:sdu=9180",
-            "ubr:sdu=1500",
-            ["ubr:sdu=1500", "ubr:sdu=1500"],
-        ),
-        (
-            "uni: 4.0, ",
-            "cbr:max_pcr=1000,min_pcr=200,sdu=480",
-            "cbr:max_pcr=300,sdu=96",
-            [
-                "cbr:max_pcr=300,min_pcr=200,sdu=96",
-                "cbr:max_pcr=300,min_pcr=200,sdu=96",
-            ],
-        ),
-    ];
-    for (version, asked, answer, agreed) in cases {
-        let text = LAB.replace("elan: a, ip", &format!("{version}elan: a, ip"));
-        let lab = aerostat_lab::parse("p.atm.yml", &text, &[]).unwrap().lab;
-        let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-        let mut net = Net::new(&builder);
-        let (x, y) = (net.node("x"), net.node("y"));
-        let (listener, address) = net.listener(y);
-        let caller = net.connect(x, 1, &address, asked);
-        let (offer, _) = offered(&mut net, y);
-        let accept = |qos: &str| Request::Accept {
-            socket: listener,
-            offer,
-            qos: qos.into(),
-        };
-        // An answer that the offer does not allow is an error with its field, and the call waits on.
-        for (wrong, offset) in [("ubr:sdu=9999", 0), ("abr", 0), ("ubr:sdu=x", 8)] {
-            let answer = net.done(y, 2 + offset, accept(wrong));
-            let Answer::Failed(failure) = answer else {
-                panic!("{answer:?}")
-            };
-            assert_eq!((failure.errno, &*failure.field), (22, "qos"), "{failure:?}");
-            net.told.retain(|(_, at, what)| {
-                *at != y || !matches!(what, ToPrograms::Answer { number, .. } if *number < 20)
-            });
-        }
-        net.ask(y, 30, accept(answer));
-        net.until(net.now + Duration::from_secs(1));
-        let Some(Answer::Opened { socket: callee }) = net.answer(y, 30).cloned() else {
-            panic!("{version}{asked}: {:?}", net.failure(y, 30));
-        };
-        let Some(Answer::Connected { qos, .. }) = net.answer(x, 1).cloned() else {
-            panic!("{version}{asked}: {:?}", net.failure(x, 1));
-        };
-        let contract = |text: &str| text.parse::<ConnectionQos>().unwrap().qos;
-        assert_eq!(contract(&qos), contract(agreed[0]), "{version}{asked}");
-        for ((node, socket), agreed) in [(x, caller), (y, callee)].into_iter().zip(agreed) {
-            let number = 40 + node.0 as u16;
-            let Answer::Status(status) = net.done(node, number, Request::Status { socket }) else {
-                panic!("no status")
-            };
-            let (seen, wanted) = (contract(&status.qos), contract(agreed));
-            assert_eq!(seen, wanted, "{version}{asked}");
-            // The longest SDU passes; a longer one is a breach of the agreed contract.
-            let most: Qos = agreed.parse().unwrap();
-            let sdu = vec![7; most.tx.max_sdu.into()];
-            net.give(node, Input::Write { socket, sdu });
-        }
-        net.until(net.now + Duration::from_secs(1));
-        let delivered = |net: &Net<'_>, node: NodeId| {
-            let all = net.told.iter();
-            all.filter_map(|(_, at, what)| match what {
-                ToPrograms::Deliver { sdu, .. } if *at == node => Some(sdu.len()),
-                _ => None,
-            })
-            .collect::<Vec<_>>()
-        };
-        let most = |text: &str| usize::from(text.parse::<Qos>().unwrap().tx.max_sdu);
-        assert_eq!(delivered(&net, y), [most(agreed[0])], "{version}{asked}");
-        assert_eq!(delivered(&net, x), [most(agreed[1])], "{version}{asked}");
-        let sdu = vec![7; most(agreed[0]) + 1];
-        net.give(
-            x,
-            Input::Write {
-                socket: caller,
-                sdu,
-            },
-        );
-        net.until(net.now + Duration::from_secs(1));
-        let Answer::Status(status) = net.done(y, 60, Request::Status { socket: callee }) else {
-            panic!("no status")
-        };
-        assert_eq!((&*status.state, status.cause), ("ended", 111), "{status:?}");
-    }
 }

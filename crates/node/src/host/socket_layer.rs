@@ -37,12 +37,13 @@
 //! their offers are refused. A crash of this service ends all sockets of the host; the driver closes their
 //! descriptors. Without the manager of signalling (`sigd`) every call ends with cause 41, and new ones are refused.
 //!
-//! **Bounds.** [`SOCKETS`] of a host, [`OFFERS`] of a listener, [`SESSIONS`] of a socket, [`ENDED`] remembered ends.
+//! **Bounds.** [`SOCKETS`] of a host, [`OFFERS`] of a listener, [`SESSIONS`] of a socket, [`LEAVES`] of a call,
+//! [`ENDED`] remembered ends.
 //! A program that asks for more gets an error with the number.
 //!
 //! **Standards.** No standard of its own; see [`aerostat_proto::socket`].
 //!
-//! **Not implemented.** Point-to-multipoint calls; calls inside the host without the switch; calls of
+//! **Not implemented.** Calls inside the host without the switch; calls of
 //! single cells (AAL0).
 //!
 //! **Deviations.** None known.
@@ -50,6 +51,7 @@
 mod data;
 mod interface;
 mod offers;
+mod parties;
 mod requests;
 #[cfg(test)]
 mod tests;
@@ -63,6 +65,7 @@ use aerostat_proto::{
 };
 use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, Vc};
 use core::convert::Infallible;
+use requests::ended;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -74,6 +77,8 @@ pub const ENDED: usize = 1024;
 pub const OFFERS: usize = 128;
 /// Limit of sessions that may use a socket.
 pub const SESSIONS: usize = 16;
+/// Limit of leaves of a point-to-multipoint call.
+pub const LEAVES: usize = 1024;
 /// How long an offer waits for its answer.
 pub const OFFER: Duration = Duration::from_secs(5);
 /// How long an accepted call may take until it can be used.
@@ -273,6 +278,8 @@ pub struct Socket {
     /// Offers of a listener that wait.
     offers: BTreeMap<u32, ConnId>,
     backlog: usize,
+    /// Of the root of a point-to-multipoint call.
+    root: Option<parties::Root>,
     cause: Option<Cause>,
     /// True if its own side ended it.
     by_us: bool,
@@ -302,6 +309,7 @@ impl Socket {
             last: Cause::NORMAL,
             offers: BTreeMap::new(),
             backlog: 0,
+            root: None,
             cause: None,
             by_us: false,
             sent: (0, 0),
@@ -346,6 +354,7 @@ impl Socket {
             damaged: self.damaged,
             offers: self.offers.len() as u16,
             missed: self.missed,
+            leaves: self.root.as_ref().map_or(0, parties::Root::active),
         }
     }
     /// Its state.
@@ -560,11 +569,14 @@ impl SocketLayer {
             socket.writing = Writing::Idle;
         }
         let (conn, asked) = (socket.conn.take(), socket.asked.take());
+        let adding = socket.root.as_mut().map(parties::Root::end);
+        let adding = adding.unwrap_or_default();
         if let Some(conn) = conn {
             self.conns.remove(&conn);
         }
         self.deadlines.set(Timed::Socket(at), None);
-        if let Some(asked) = asked {
+        let asked = asked.into_iter().chain(adding);
+        for asked in asked.collect::<Vec<_>>() {
             self.answer(asked, Answer::Failed(ended(cause)));
         }
         if accepting {
@@ -598,6 +610,9 @@ impl SocketLayer {
         socket.state = State::Connected;
         socket.vc = Some(vc);
         socket.qos.qos = agreed;
+        if let Some(root) = &mut socket.root {
+            root.begin(socket.peer);
+        }
         let (asked, qos) = (socket.asked.take(), socket.qos);
         let peer = socket
             .peer
@@ -665,6 +680,9 @@ impl SocketLayer {
             };
             socket.sessions.retain(|other| *other != session);
             socket.asked.take_if(|asked| asked.session == session);
+            if let Some(root) = &mut socket.root {
+                root.forget_session(session);
+            }
             // Its answer would have brought the descriptor.
             if socket.state == State::Accepting && socket.sessions.is_empty() {
                 accepting.push(SocketRef::of(index as u32, entry.generation));
@@ -709,12 +727,11 @@ impl Machine for SocketLayer {
             Input::Atm(AtmEvent::Released { conn, cause }) => self.released(conn, cause),
             Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu),
             // A call that is made while signalling is down waits in signalling.
-            Input::Atm(
-                AtmEvent::Up
-                | AtmEvent::Down
-                | AtmEvent::PartyAdded { .. }
-                | AtmEvent::PartyGone { .. },
-            ) => {}
+            Input::Atm(AtmEvent::Up | AtmEvent::Down) => {}
+            Input::Atm(AtmEvent::PartyAdded { conn, party }) => self.party_added(conn, party),
+            Input::Atm(AtmEvent::PartyGone { conn, party, cause }) => {
+                self.party_gone(conn, party, cause);
+            }
             Input::Adapter(event) => self.adapter(event),
             Input::Request {
                 session,
@@ -769,24 +786,4 @@ aerostat_proto::atm_user!(SocketLayer {});
 
 fn hex(address: AtmAddress) -> String {
     format!("{address:x}")
-}
-
-/// The end of a call as an error for its program.
-fn ended(cause: Cause) -> Failure {
-    let errno = match cause.0 {
-        18 | 102 => Errno::TimedOut,
-        1 | 3 => Errno::NetworkUnreachable,
-        27 => Errno::HostUnreachable,
-        38 | 41 => Errno::NetworkDown,
-        35 | 37 | 47 | 51 => Errno::NoMemory,
-        16 | 31 => Errno::ConnectionReset,
-        _ => Errno::Refused,
-    };
-    Failure {
-        errno: errno as u16,
-        cause: cause.0,
-        field: String::new(),
-        offset: 0,
-        text: cause.to_string(),
-    }
 }

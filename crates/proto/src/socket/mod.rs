@@ -12,7 +12,7 @@
 //! **Order.** A request has a number of the program's choice. Its answer has the same number. An answer that waits for
 //! the network ([`Request::Connect`], [`Request::Accept`]) does not hold up those of later requests. The service sends
 //! nothing else here: what happens later is seen at the descriptor of the socket (end of file: the call has ended; a
-//! packet at a listener: an [`Offer`]).
+//! packet at a listener: an [`Offer`]; at the root of a point-to-multipoint call: [`Left`]).
 //!
 //! **Form.** [`Numbered`](crate::split::Numbered) messages in the form of [`crate::split::codec`]: the number in two
 //! octets, the type in two octets, then the fields, big endian; a text is its length in two octets and UTF-8. Addresses,
@@ -25,7 +25,7 @@
 //! **Standards.** No standard. The model is the socket family with a connection manager in user space (Cambridge,
 //! 1993) and the sockets of linux-atm.
 //!
-//! **Not implemented.** User-user data; point-to-multipoint calls.
+//! **Not implemented.** User-user data.
 //!
 //! **Deviations.** None known.
 
@@ -33,11 +33,11 @@ use crate::{split_choice, split_messages, split_record};
 
 /// Version of these messages.
 ///
-/// Version 2: an answer may change the contract of an offer ([`Request::Accept`]).
+/// Version 2: an answer may change the contract of an offer ([`Request::Accept`]); point-to-multipoint calls.
 pub const VERSION: u16 = 2;
 /// Octets of the longest message.
 pub const MESSAGE_MAX: usize = 8192;
-/// Limit of addresses in each list of an [`Interface`].
+/// Limit of addresses in each list of an [`Interface`], and of leaves in [`Answer::Parties`].
 pub const ADDRESSES: usize = 64;
 
 /// A reference to a socket: opaque for programs.
@@ -85,6 +85,10 @@ pub enum Request {
         qos: String,
         /// Milliseconds until the call is given up; 0: when the timers of signalling end it.
         timeout: u32,
+        /// True for the root of a point-to-multipoint call. Its contract is that of the direction away from the root.
+        multipoint: bool,
+        /// True if the root's descriptor gets a packet for each leaf that leaves ([`Left`]).
+        reports: bool,
     },
     /// Uses a permanent connection of this host. Answer: [`Answer::Connected`].
     OpenPermanent {
@@ -130,6 +134,28 @@ pub enum Request {
     Adopt,
     /// Asks for the names and addresses that can be called. Answer: [`Answer::Names`].
     Names,
+    /// Adds a leaf to a point-to-multipoint call. Answer, when it is known: [`Answer::PartyAdded`] or
+    /// [`Answer::Failed`].
+    AddParty {
+        /// The root.
+        socket: SocketRef,
+        /// The leaf, as in `Connect`.
+        called: String,
+    },
+    /// Drops a leaf; with the last leaf the call ends. Answer: [`Answer::Done`].
+    DropParty {
+        /// The root.
+        socket: SocketRef,
+        /// Number of the leaf; the one of `Connect` has 0.
+        party: u16,
+    },
+    /// Asks for the leaves of a point-to-multipoint call. Answer: [`Answer::Parties`].
+    Parties {
+        /// The root.
+        socket: SocketRef,
+        /// The least number.
+        from: u16,
+    },
     /// Asks for the ATM interface of the host. Answer: [`Answer::Interface`].
     Interface {
         /// True if the counts of PDUs begin anew afterwards, for all programs of the host.
@@ -171,6 +197,18 @@ pub enum Answer {
         label: String,
         /// The contract, as in `qos(7)`.
         qos: String,
+    },
+    /// The leaf gets what the root sends from now on.
+    PartyAdded {
+        /// Its number.
+        party: u16,
+    },
+    /// Leaves in the order of their numbers.
+    Parties {
+        /// At most [`ADDRESSES`].
+        parties: Vec<Party>,
+        /// Leaves with higher numbers that were left out.
+        more: u32,
     },
     /// State of a socket.
     Status(Status),
@@ -278,6 +316,28 @@ pub struct Status {
     pub offers: u16,
     /// Calls for this listener that were refused for want of an answer or of room.
     pub missed: u64,
+    /// Leaves that get what this root of a point-to-multipoint call sends.
+    pub leaves: u16,
+}
+
+/// A leaf of a point-to-multipoint call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Party {
+    /// Its number.
+    pub party: u16,
+    /// Its address in hex digits.
+    pub called: String,
+    /// False until it has answered.
+    pub active: bool,
+}
+
+/// A leaf has left, or its path has failed: one packet at the root's descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its number.
+    pub party: u16,
+    /// Cause of Q.850.
+    pub cause: u8,
 }
 
 /// A call that waits for the answer of a listener's program: one packet at the listener's descriptor.
@@ -293,6 +353,8 @@ pub struct Offer {
     pub sap: String,
     /// The contract as this end sees it, as in `qos(7)`.
     pub qos: String,
+    /// True if this end would be a leaf of a point-to-multipoint call, which cannot send.
+    pub multipoint: bool,
 }
 
 /// Error numbers of Linux, as far as the service uses them. Source: asm-generic/errno-base.h, asm-generic/errno.h.
@@ -369,7 +431,7 @@ split_choice!(Request {
     2 Open;
     3 Bind { socket, address, sap };
     4 Listen { socket, backlog, max_sdu };
-    5 Connect { socket, called, sap, qos, timeout };
+    5 Connect { socket, called, sap, qos, timeout, multipoint, reports };
     6 OpenPermanent { socket, label, qos };
     7 Accept { socket, offer, qos };
     8 Refuse { socket, offer, cause };
@@ -378,6 +440,9 @@ split_choice!(Request {
     11 Adopt;
     12 Names;
     13 Interface { zero_pdus, zero_cells };
+    14 AddParty { socket, called };
+    15 DropParty { socket, party };
+    16 Parties { socket, from };
 });
 split_choice!(Answer {
     0x101 Welcome { version, host, address, sockets };
@@ -389,6 +454,8 @@ split_choice!(Answer {
     0x107 Names { names, more };
     0x108 Failed(failure);
     0x109 Interface(interface);
+    0x10a PartyAdded { party };
+    0x10b Parties { parties, more };
 });
 split_record!(Interface {
     esi,
@@ -432,14 +499,23 @@ split_record!(Status {
     unread,
     damaged,
     offers,
-    missed
+    missed,
+    leaves
 });
+split_record!(Party {
+    party,
+    called,
+    active
+});
+split_record!(Left { party, cause });
+split_messages!(Left);
 split_record!(Offer {
     offer,
     caller,
     called,
     sap,
-    qos
+    qos,
+    multipoint
 });
 split_messages!(Offer);
 

@@ -6,7 +6,7 @@ use crate::split::codec::Message as _;
 
 type Asked = Numbered<Request>;
 type Answered = Numbered<Answer>;
-crate::split::testing::message_properties!(Asked, Answered, Offer);
+crate::split::testing::message_properties!(Asked, Answered, Offer, Left);
 
 /// A client in another language is written against these octets.
 #[test]
@@ -19,6 +19,8 @@ fn the_octets_of_a_request_and_an_answer() {
             sap: String::new(),
             qos: "ubr".into(),
             timeout: 5000,
+            multipoint: true,
+            reports: false,
         },
     };
     let octets = [
@@ -28,7 +30,7 @@ fn the_octets_of_a_request_and_an_answer() {
         b"sello",
         &[0, 0, 0, 3],
         b"ubr",
-        &[0, 0, 0x13, 0x88],
+        &[0, 0, 0x13, 0x88, 1, 0],
     ]
     .concat();
     assert_eq!(request.encode(), octets);
@@ -107,6 +109,8 @@ fn every_message_fits_a_packet() {
         sap: text.clone(),
         qos: text.clone(),
         timeout: 0,
+        multipoint: false,
+        reports: false,
     };
     let names = vec![(text.get(..32).unwrap().to_owned(), "4".repeat(40)); 64];
     let message = Answer::Names { names, more: 0 };

@@ -30,7 +30,7 @@ impl SocketLayer {
         let offer = self.next_offer;
         let listener = self.listeners.get(&(called, sap)).copied();
         let socket = listener.and_then(|at| Some((at, self.get_mut(at)?)));
-        let Some((at, socket)) = socket.filter(|_| !multipoint) else {
+        let Some((at, socket)) = socket else {
             let cause = Cause::INCOMPATIBLE;
             return self.request(AtmRequest::Release { conn, cause });
         };
@@ -58,6 +58,7 @@ impl SocketLayer {
             called: hex(called),
             sap: sap.to_string(),
             qos: qos.to_string(),
+            multipoint,
         };
         self.tell(ToPrograms::Offer { socket: at, offer });
     }

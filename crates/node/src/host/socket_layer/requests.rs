@@ -1,5 +1,6 @@
 //! Requests of programs.
 
+use super::parties::Root;
 use super::{
     Asked, Errno, Failure, OFFERS, SESSIONS, SOCKETS, Socket, SocketLayer, SocketRef, State, Timed,
     ToPrograms, hex,
@@ -8,7 +9,7 @@ use aerostat_proto::atm::answered;
 use aerostat_proto::socket::{Answer, Request, VERSION};
 use aerostat_proto::{AtmRequest, Cause, Duration, Instant};
 use aerostat_wire::qos_text::QosError;
-use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, Vc};
+use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, TrafficParams, Vc};
 use core::str::FromStr;
 use std::collections::BTreeSet;
 
@@ -16,9 +17,9 @@ use std::collections::BTreeSet;
 const NAMES: usize = 64;
 
 /// What a request leads to: an answer now, or `None` if the answer comes later.
-type Result = core::result::Result<Option<Answer>, Failure>;
+pub(super) type Result = core::result::Result<Option<Answer>, Failure>;
 
-fn failure(errno: Errno, field: &str, text: impl Into<String>) -> Failure {
+pub(super) fn failure(errno: Errno, field: &str, text: impl Into<String>) -> Failure {
     Failure {
         errno: errno as u16,
         cause: 0,
@@ -108,7 +109,15 @@ impl SocketLayer {
                 sap,
                 qos,
                 timeout,
-            } => self.connect(asked, socket, (&called, &sap, &qos), timeout, now),
+                multipoint,
+                reports,
+            } => {
+                let root = multipoint.then(|| Root::new(reports));
+                self.connect(asked, socket, (&called, &sap, &qos), (timeout, root), now)
+            }
+            Request::AddParty { socket, called } => self.add_party(asked, socket, &called),
+            Request::DropParty { socket, party } => self.drop_party(asked, socket, party),
+            Request::Parties { socket, from } => self.parties(asked, socket, from),
             Request::OpenPermanent { socket, label, qos } => {
                 self.open_permanent(asked, socket, &label, &qos)
             }
@@ -138,7 +147,11 @@ impl SocketLayer {
     }
 
     /// A socket of this session.
-    fn own(&mut self, asked: Asked, at: SocketRef) -> core::result::Result<&mut Socket, Failure> {
+    pub(super) fn own(
+        &mut self,
+        asked: Asked,
+        at: SocketRef,
+    ) -> core::result::Result<&mut Socket, Failure> {
         let known = self
             .get(at)
             .is_some_and(|s| s.sessions.contains(&asked.session));
@@ -323,10 +336,15 @@ impl SocketLayer {
         asked: Asked,
         at: SocketRef,
         (called, sap, qos): (&str, &str, &str),
-        timeout: u32,
+        (timeout, root): (u32, Option<Root>),
         now: Instant,
     ) -> Result {
-        let (called, sap, qos) = (self.called(called)?, sap_of(sap)?, qos_of::<Qos>(qos)?);
+        let (called, sap, mut qos) = (self.called(called)?, sap_of(sap)?, qos_of::<Qos>(qos)?);
+        let multipoint = root.is_some();
+        if multipoint {
+            // Nothing goes to the root.
+            qos.rx = TrafficParams::none();
+        }
         self.has_room()?;
         let conn = self.new_conn();
         let default = self
@@ -340,6 +358,7 @@ impl SocketLayer {
         (socket.sap, socket.qos) = (sap, qos.into());
         socket.conn = Some(conn);
         socket.asked = Some(asked);
+        socket.root = root;
         self.conns.insert(conn, at);
         if timeout > 0 {
             let until = now + Duration::from_millis(timeout.into());
@@ -351,7 +370,7 @@ impl SocketLayer {
             called,
             sap,
             qos,
-            multipoint: false,
+            multipoint,
         });
         Ok(None)
     }
@@ -367,7 +386,7 @@ impl SocketLayer {
     }
 
     /// The address that a program calls: in hex digits, or a name with an optional selector.
-    fn called(&self, text: &str) -> core::result::Result<AtmAddress, Failure> {
+    pub(super) fn called(&self, text: &str) -> core::result::Result<AtmAddress, Failure> {
         if let Ok(address) = text.parse() {
             return Ok(address);
         }
@@ -469,4 +488,24 @@ pub(super) fn full() -> Failure {
 pub(super) fn no_offer() -> Failure {
     let text = "no such offer: the caller has gone, or 5 s have passed";
     failure(Errno::BadDescriptor, "offer", text)
+}
+
+/// The end of a call as an error for its program.
+pub(super) fn ended(cause: Cause) -> Failure {
+    let errno = match cause.0 {
+        18 | 102 => Errno::TimedOut,
+        1 | 3 => Errno::NetworkUnreachable,
+        27 => Errno::HostUnreachable,
+        38 | 41 => Errno::NetworkDown,
+        35 | 37 | 47 | 51 => Errno::NoMemory,
+        16 | 31 => Errno::ConnectionReset,
+        _ => Errno::Refused,
+    };
+    Failure {
+        errno: errno as u16,
+        cause: cause.0,
+        field: String::new(),
+        offset: 0,
+        text: cause.to_string(),
+    }
 }

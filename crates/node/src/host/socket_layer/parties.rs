@@ -1,0 +1,187 @@
+//! Roots of point-to-multipoint calls, and their leaves.
+
+use super::requests::{Result, failure};
+use super::{Asked, Errno, LEAVES, Session, SocketLayer, SocketRef, State, ToPrograms, ended, hex};
+use aerostat_proto::socket::{ADDRESSES, Answer, Left, Party};
+use aerostat_proto::split::codec::Message as _;
+use aerostat_proto::{AtmRequest, Cause, ConnId, PartyId};
+use aerostat_wire::AtmAddress;
+use std::collections::BTreeMap;
+
+/// A leaf.
+#[derive(Debug)]
+struct Leaf {
+    called: AtmAddress,
+    /// The request that waits for its answer.
+    asked: Option<Asked>,
+    active: bool,
+}
+
+/// The state of the root of a point-to-multipoint call.
+#[derive(Debug)]
+pub(super) struct Root {
+    /// The program wants to be told at its descriptor of leaves that leave.
+    reports: bool,
+    leaves: BTreeMap<PartyId, Leaf>,
+    /// The number that the next leaf gets if it is free.
+    next: u16,
+}
+
+impl Root {
+    pub(super) const fn new(reports: bool) -> Self {
+        Self {
+            reports,
+            leaves: BTreeMap::new(),
+            next: 1,
+        }
+    }
+    /// The call can be used: its first leaf is there.
+    pub(super) fn begin(&mut self, called: Option<AtmAddress>) {
+        let leaf = Leaf {
+            called: called.unwrap_or(AtmAddress::ZERO),
+            asked: None,
+            active: true,
+        };
+        self.leaves.insert(PartyId(0), leaf);
+    }
+    /// Leaves that get what the root sends.
+    pub(super) fn active(&self) -> u16 {
+        self.leaves.values().filter(|leaf| leaf.active).count() as u16
+    }
+    /// The call has ended: the requests that wait for leaves.
+    pub(super) fn end(&mut self) -> Vec<Asked> {
+        let leaves = core::mem::take(&mut self.leaves).into_values();
+        leaves.filter_map(|leaf| leaf.asked).collect()
+    }
+    /// Nobody waits for the answers to this session's requests any more.
+    pub(super) fn forget_session(&mut self, session: Session) {
+        for leaf in self.leaves.values_mut() {
+            leaf.asked.take_if(|asked| asked.session == session);
+        }
+    }
+    /// A number for a new leaf.
+    fn number(&mut self) -> PartyId {
+        loop {
+            let party = PartyId(self.next);
+            // Numbers of 15 bits; 0 belongs to the first leaf. Fewer leaves than numbers can exist.
+            self.next = if self.next < 0x7fff { self.next + 1 } else { 1 };
+            if !self.leaves.contains_key(&party) {
+                return party;
+            }
+        }
+    }
+}
+
+impl SocketLayer {
+    /// The connection and the state of a root whose call can be used.
+    fn root(
+        &mut self,
+        asked: Asked,
+        at: SocketRef,
+    ) -> core::result::Result<(ConnId, &mut Root), aerostat_proto::socket::Failure> {
+        let socket = self.own(asked, at)?;
+        let state = socket.state;
+        let conn = socket.conn.filter(|_| state == State::Connected);
+        let Some(root) = socket.root.as_mut() else {
+            let text = "the socket is not the root of a point-to-multipoint call";
+            return Err(failure(Errno::Invalid, "socket", text));
+        };
+        let found = conn.map(|conn| (conn, root));
+        found.ok_or_else(|| {
+            let text = format!("the socket is {}: it has no leaves", state.name());
+            failure(Errno::NotConnected, "socket", text)
+        })
+    }
+
+    pub(super) fn add_party(&mut self, asked: Asked, at: SocketRef, called: &str) -> Result {
+        let called = self.called(called)?;
+        let (conn, root) = self.root(asked, at)?;
+        if root.leaves.len() >= LEAVES {
+            let text = format!("the call has {LEAVES} leaves, which is the limit");
+            return Err(failure(Errno::NoMemory, "socket", text));
+        }
+        let party = root.number();
+        let leaf = Leaf {
+            called,
+            asked: Some(asked),
+            active: false,
+        };
+        root.leaves.insert(party, leaf);
+        self.request(AtmRequest::AddParty {
+            conn,
+            party,
+            called,
+        });
+        Ok(None)
+    }
+
+    pub(super) fn drop_party(&mut self, asked: Asked, at: SocketRef, party: u16) -> Result {
+        let (conn, root) = self.root(asked, at)?;
+        let party = PartyId(party);
+        let Some(leaf) = root.leaves.remove(&party) else {
+            let text = format!("the call has no leaf {}", party.0);
+            return Err(failure(Errno::Invalid, "party", text));
+        };
+        self.request(AtmRequest::DropParty { conn, party });
+        if let Some(waits) = leaf.asked {
+            // Its answer can come no more.
+            self.answer(waits, Answer::Failed(ended(Cause::NORMAL)));
+        }
+        Ok(Some(Answer::Done))
+    }
+
+    pub(super) fn parties(&mut self, asked: Asked, at: SocketRef, from: u16) -> Result {
+        let (_, root) = self.root(asked, at)?;
+        let all = root.leaves.range(PartyId(from)..);
+        let parties = all.clone().take(ADDRESSES).map(|(party, leaf)| Party {
+            party: party.0,
+            called: hex(leaf.called),
+            active: leaf.active,
+        });
+        Ok(Some(Answer::Parties {
+            parties: parties.collect(),
+            more: all.count().saturating_sub(ADDRESSES) as u32,
+        }))
+    }
+
+    /// The root of this connection.
+    fn root_of(&mut self, conn: ConnId) -> Option<(SocketRef, &mut Root)> {
+        let at = self.conns.get(&conn).copied()?;
+        Some((at, self.get_mut(at)?.root.as_mut()?))
+    }
+
+    /// A leaf was added.
+    pub(super) fn party_added(&mut self, conn: ConnId, party: PartyId) {
+        let leaf = self
+            .root_of(conn)
+            .and_then(|(_, root)| root.leaves.get_mut(&party));
+        let Some(leaf) = leaf else {
+            return;
+        };
+        leaf.active = true;
+        if let Some(asked) = leaf.asked.take() {
+            self.answer(asked, Answer::PartyAdded { party: party.0 });
+        }
+    }
+
+    /// A leaf could not be added, or has left.
+    pub(super) fn party_gone(&mut self, conn: ConnId, party: PartyId, cause: Cause) {
+        let Some((at, root)) = self.root_of(conn) else {
+            return;
+        };
+        let reports = root.reports;
+        let Some(leaf) = root.leaves.remove(&party) else {
+            return;
+        };
+        if let Some(asked) = leaf.asked {
+            self.answer(asked, Answer::Failed(ended(cause)));
+        } else if leaf.active && reports {
+            let left = Left {
+                party: party.0,
+                cause: cause.0,
+            };
+            let sdu = left.encode();
+            self.tell(ToPrograms::Deliver { socket: at, sdu });
+        }
+    }
+}
