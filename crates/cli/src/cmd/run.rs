@@ -51,13 +51,18 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 }
 
 pub(super) fn refuse_outside(lab: &Lab) -> Result<(), Failure> {
-    let Some((_, node, _)) = lab.outside().next() else {
+    let text = if let Some((_, node, _)) = lab.outside().next() {
+        format!(
+            "{} is outside the lab, where time cannot be virtual",
+            node.name
+        )
+    } else if let Some(elan) = lab.elans.iter().find(|elan| elan.foreign.is_some()) {
+        // Without a link out of the lab they are at the sockets of a host.
+        let name = &elan.name;
+        format!("the LANE servers of {name} are programs of the machine, whose time is not virtual")
+    } else {
         return Ok(());
     };
-    let text = format!(
-        "{} is outside the lab, where time cannot be virtual",
-        node.name
-    );
     Err(Failure::usage(text).hint("'aerostat up' runs this lab in real time"))
 }
 

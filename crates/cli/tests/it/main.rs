@@ -16,6 +16,7 @@ mod graph;
 mod hardened;
 mod joined;
 mod kernel_tcp;
+mod lane_programs;
 mod limits;
 mod linux_atm;
 mod live;

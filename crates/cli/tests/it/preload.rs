@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The library, which is built with this test.
-fn library() -> PathBuf {
+pub(crate) fn library() -> PathBuf {
     let directory = Path::new(env!("CARGO_BIN_EXE_aerostat")).parent().unwrap();
     let path = directory.join("deps/libaerostat_preload.so");
     assert!(path.exists(), "{}", path.display());
@@ -30,7 +30,7 @@ fn on(net: &Net, host: &str, program: &str, arguments: &[&str]) -> Command {
     command
 }
 
-fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     let found = Command::new(program)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

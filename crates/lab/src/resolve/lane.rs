@@ -341,10 +341,14 @@ fn check_server(address: AtmAddress, at: Span, lab: &Lab, d: &mut Diagnostics) {
         own.is_some_and(|own| own.address.same_end_system(&address))
     });
     if let Some((_, node)) = inside {
-        d.error(
-            at,
-            format!("this ATM address is of {}, in the lab", node.name),
-        );
+        // Programs of the machine at the socket service of a host may be the servers.
+        let program = address.selector() >= plan::SELECTOR_SOCKET;
+        if !program || !matches!(node.kind, NodeKind::Host(_)) {
+            let text = format!("this ATM address is of {}, in the lab", node.name);
+            d.error(at, text).hint(
+                "servers that are programs at the sockets of a host have the selectors e0 to ff",
+            );
+        }
         return;
     }
     let leads_there = lab.outside().any(|(_, _, outside)| {

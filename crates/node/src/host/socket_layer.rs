@@ -43,8 +43,7 @@
 //!
 //! **Standards.** No standard of its own; see [`aerostat_proto::socket`].
 //!
-//! **Not implemented.** Calls inside the host without the switch; calls of
-//! single cells (AAL0).
+//! **Not implemented.** Calls inside the host without the switch; calls of single cells (AAL0).
 //!
 //! **Deviations.** None known.
 

@@ -160,14 +160,27 @@ fn pdus(net: &Net<'_>, node: NodeId, of: SocketRef) -> Vec<Vec<u8>> {
     .collect()
 }
 
-/// A root with leaves at two hosts, one of them its own: data, a leaf that refuses, one that leaves, one whose host
-/// dies, one that is dropped, and the end with the last leaf.
-#[test]
-fn a_root_and_its_leaves() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
-    let (x, y) = (net.node("x"), net.node("y"));
+/// The root of a point-to-multipoint call, and its leaves.
+struct Tree {
+    root: SocketRef,
+    /// Leaves 0 and 1, at the other host, and leaf 2, at the root's own.
+    leaf: SocketRef,
+    second: SocketRef,
+    third: SocketRef,
+    /// The addresses of the listeners there.
+    first: String,
+    own: String,
+}
+
+fn add(root: SocketRef, called: &str) -> Request {
+    Request::AddParty {
+        socket: root,
+        called: called.into(),
+    }
+}
+
+/// A root with leaves at two hosts, one of them its own, and a leaf that refuses.
+fn tree(net: &mut Net<'_>, x: NodeId, y: NodeId) -> Tree {
     let (at_y, first) = net.listener(y);
     let (at_x, own) = net.listener(x);
     net.told.clear();
@@ -183,29 +196,47 @@ fn a_root_and_its_leaves() {
         reports: true,
     };
     net.ask(x, 2, request);
-    let leaf = accepted(&mut net, y, at_y);
+    let leaf = accepted(net, y, at_y);
     let Some(Answer::Connected { qos, .. }) = net.answer(x, 2).cloned() else {
         panic!("{:?}", net.failure(x, 2));
     };
     assert_eq!(qos, "ubr,aal5:tx:sdu=1000,rx:none");
-    assert_eq!(
-        status(&mut net, y, leaf).qos,
-        "ubr,aal5:tx:none,rx:sdu=1000"
-    );
+    assert_eq!(status(net, y, leaf).qos, "ubr,aal5:tx:none,rx:sdu=1000");
 
     // More leaves: a second one of the same host, one at the root's own host, and a wrong one.
-    let add = |called: &str| Request::AddParty {
-        socket: root,
-        called: called.into(),
-    };
-    net.ask(x, 3, add(&first));
-    let second = accepted(&mut net, y, at_y);
-    net.ask(x, 4, add(&own));
-    let third = accepted(&mut net, x, at_x);
-    net.ask(x, 5, add("y/77"));
+    net.ask(x, 3, add(root, &first));
+    let second = accepted(net, y, at_y);
+    net.ask(x, 4, add(root, &own));
+    let third = accepted(net, x, at_x);
+    net.ask(x, 5, add(root, "y/77"));
     net.until(net.now + Duration::from_secs(1));
     let (failure, _) = net.failure(x, 5).expect("nobody listens there");
     assert_eq!((failure.errno, failure.cause), (111, 88), "{failure:?}");
+    Tree {
+        root,
+        leaf,
+        second,
+        third,
+        first,
+        own,
+    }
+}
+
+/// What the root sends comes to each leaf, and nothing comes back.
+#[test]
+fn a_root_and_its_leaves() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    let mut net = Net::new(&builder);
+    let (x, y) = (net.node("x"), net.node("y"));
+    let Tree {
+        root,
+        leaf,
+        second,
+        third,
+        first,
+        own,
+    } = tree(&mut net, x, y);
     let parties = Request::Parties {
         socket: root,
         from: 0,
@@ -238,7 +269,23 @@ fn a_root_and_its_leaves() {
         ("connected", 0, 1)
     );
     assert_eq!(pdus(&net, x, root), Vec::<Vec<u8>>::new());
+}
 
+/// A leaf that leaves, one that is dropped, and the end with the last one.
+#[test]
+fn leaves_that_leave_and_the_end_with_the_last_leaf() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    let mut net = Net::new(&builder);
+    let (x, y) = (net.node("x"), net.node("y"));
+    let Tree {
+        root,
+        leaf,
+        second,
+        third,
+        first,
+        ..
+    } = tree(&mut net, x, y);
     // A leaf leaves: the root is told, and the others go on.
     net.give(y, Input::Closed { socket: second });
     net.until(net.now + Duration::from_secs(1));
@@ -261,7 +308,7 @@ fn a_root_and_its_leaves() {
     net.until(net.now + Duration::from_secs(1));
     assert_eq!(&*status(&mut net, x, root).state, "ended");
     assert_eq!(&*status(&mut net, y, leaf).state, "ended");
-    let Answer::Failed(failure) = net.done(x, 10, add(&first)) else {
+    let Answer::Failed(failure) = net.done(x, 10, add(root, &first)) else {
         panic!("a leaf of a call that has ended")
     };
     assert_eq!((failure.errno, &*failure.field), (107, "socket"));

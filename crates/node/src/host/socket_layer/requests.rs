@@ -139,6 +139,11 @@ impl SocketLayer {
                 Err(failure(Errno::NotSupported, "", "the host has no adapter"))
             }
         };
+        self.reply(asked, done);
+    }
+
+    /// Answers a request, unless its answer comes later.
+    fn reply(&mut self, asked: Asked, done: Result) {
         match done {
             Ok(None) => {}
             Ok(Some(answer)) => self.answer(asked, answer),
