@@ -476,6 +476,14 @@ impl Socket {
         Self { control, fd, most }
     }
 
+    /// A socket of what [`Control::accept`] has returned, with the contract that was agreed.
+    #[must_use]
+    pub fn of(control: Control, fd: OwnedFd, qos: &str) -> Self {
+        let socket = Self::new((control, fd));
+        socket.note_contract(qos);
+        socket
+    }
+
     fn note_contract(&self, qos: &str) {
         let given = qos.parse::<ConnectionQos>().ok();
         let most = given.map_or(0, |given| match given.qos.tx.category {

@@ -7,6 +7,7 @@ mod books;
 mod bridges;
 mod captures;
 mod cells;
+mod clib;
 mod clip;
 mod contracts;
 mod documents;

@@ -4,7 +4,7 @@ use crate::root;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// `wire ← proto ← node ← lab ← {sim, live} ← cli` and `proto ← socket ← preload`, and nothing else.
+/// `wire ← proto ← node ← lab ← {sim, live} ← cli` and `proto ← socket ← {preload, clib}`, and nothing else.
 #[test]
 fn dependencies_point_one_way() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
@@ -30,6 +30,7 @@ fn dependencies_point_one_way() {
             "aerostat-preload",
             &["aerostat-wire", "aerostat-socket"][..],
         ),
+        ("aerostat-clib", &["aerostat-socket"][..]),
         (
             "aerostat-live",
             &[
