@@ -348,7 +348,17 @@ fn a_lab_without_descriptors_says_so_and_goes_on() {
 /// The module of the repository, both sides of its echo.
 #[test]
 fn the_python_module_calls_and_is_called() {
-    let net = Net::up("python");
+    echo_in_python("python", None);
+}
+
+/// `aerostat exec` preloads the library for each program: one that does not need it runs as well.
+#[test]
+fn the_python_module_works_beside_the_preload_library() {
+    echo_in_python("pythonpreload", Some(crate::preload::library()));
+}
+
+fn echo_in_python(test: &str, preloaded: Option<PathBuf>) {
+    let net = Net::up(test);
     let python = |host: &str, arguments: &[&str]| {
         let mut command = Command::new("python3");
         command
@@ -357,6 +367,7 @@ fn the_python_module_calls_and_is_called() {
             .current_dir(crate::root())
             .env("AEROSTAT_ATM", net.path(host))
             .env("PYTHONDONTWRITEBYTECODE", "1")
+            .envs(preloaded.iter().map(|library| ("LD_PRELOAD", library)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         command
