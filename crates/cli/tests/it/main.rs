@@ -43,6 +43,7 @@ mod running;
 mod schema;
 mod several;
 mod shaping;
+mod socket_examples;
 mod split;
 mod stuck;
 mod tidy;

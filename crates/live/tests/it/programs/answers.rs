@@ -384,3 +384,23 @@ fn a_death_while_a_leaf_is_added() {
         }
     }
 }
+
+/// What was written before the caller closes arrives, where no switch on the way has a queue.
+#[test]
+fn the_last_words_of_a_caller() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    let mut net = Net::new(&builder);
+    let (x, y) = (net.node("x"), net.node("y"));
+    let (at_y, first) = net.listener(y);
+    let root = net.connect(x, 2, &first, "ubr:sdu=1000");
+    let leaf = accepted(&mut net, y, at_y);
+    for number in 0..3 {
+        assert!(net.world.asks_to_write(x, root));
+        let sdu = vec![number; 1000];
+        net.give(x, Input::Write { socket: root, sdu });
+    }
+    net.give(x, Input::Closed { socket: root });
+    net.until(net.now + Duration::from_secs(2));
+    assert_eq!(pdus(&net, y, leaf).len(), 3);
+}
