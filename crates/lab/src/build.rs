@@ -313,6 +313,9 @@ impl<'a> Builder<'a> {
             config.interface = self.timed(network.interface.incarnation(life as u8));
         }
         scale::widen_host(&mut config, &self.scale);
+        if self.names.is_some() {
+            scale::widen_programs(&mut config);
+        }
         self.seated(config)
     }
 

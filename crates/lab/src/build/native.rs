@@ -4,9 +4,8 @@ use super::Builder;
 use crate::model::{Host as HostModel, NodeId, NodeKind};
 use crate::plan;
 use aerostat_node::host::Host;
-use aerostat_node::host::socket_layer::{self, SocketLayer};
+use aerostat_node::host::socket_layer::{self, LISTENERS, SOCKETS, SocketLayer};
 use aerostat_node::host::sockets::{Program, Role, Sockets};
-use aerostat_node::signalling;
 use aerostat_wire::{AtmAddress, Sap};
 use std::sync::Arc;
 
@@ -43,14 +42,13 @@ impl Builder<'_> {
             });
         }
         if let Some(names) = &self.names {
-            let limits = signalling::Limits::default();
             let config = socket_layer::Config {
                 host: host.name().to_owned(),
                 address: model.attachment.address.with_selector(0),
                 first_selector: plan::SELECTOR_SOCKET,
                 taken: model.sockets.iter().filter_map(listened).collect(),
-                calls: limits.calls_per_user,
-                listeners: limits.listeners_per_user,
+                calls: SOCKETS,
+                listeners: LISTENERS,
                 names: Arc::clone(names),
             };
             host.add_socket_layer(move |_| SocketLayer::new(config.clone()));

@@ -6,6 +6,7 @@
 
 use crate::model::Scale;
 use aerostat_node::atm::Limits as BufferLimits;
+use aerostat_node::host::socket_layer::{LISTENERS, SOCKETS};
 use aerostat_node::ip::router::ArpParams;
 use aerostat_node::switch::{MAX_HELD, PortConfig, PortParams};
 use aerostat_node::{interface, signalling};
@@ -70,6 +71,15 @@ pub(super) fn widen_host(config: &mut signalling::Config, scale: &Scale) {
     let limits = &mut config.limits;
     limits.calls_per_user = grown(limits.calls_per_user, scale.calls_of_host());
     widen_interface(&mut config.interface, scale.calls_of_host(), scale);
+}
+
+/// Room for the calls and the listeners of programs of the machine: a connection for each of their sockets.
+pub(super) fn widen_programs(config: &mut signalling::Config) {
+    let held = config.interface.uni.limits.calls;
+    config.interface.hold_calls(grown(held, SOCKETS));
+    let limits = &mut config.limits;
+    limits.calls_per_user = limits.calls_per_user.max(SOCKETS);
+    limits.listeners_per_user = limits.listeners_per_user.max(LISTENERS);
 }
 
 /// Limits of a LANE client's knowledge about other clients.

@@ -6,7 +6,7 @@ use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::{FaultKind, NodeId};
 use aerostat_live::world::{Output, World};
-use aerostat_node::host::socket_layer::{Input, OFFER, SocketLayer, State, ToPrograms};
+use aerostat_node::host::socket_layer::{Input, OFFER, SOCKETS, SocketLayer, State, ToPrograms};
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_proto::socket::{Answer, Failure, Request, SocketRef, Status};
 use aerostat_proto::{Duration, Instant};
@@ -572,45 +572,32 @@ fn requests_that_cannot_be_served_are_refused_with_their_field() {
     );
 }
 
-/// The bound is that of signalling for one user; the error has its number, and the calls that are open go on.
+/// The bound is that of the table of sockets; the error has its number, and the calls that are open go on.
 #[test]
-fn one_call_more_than_a_host_may_have_is_refused_with_the_number() {
+fn one_socket_more_than_a_host_may_have_is_refused_with_the_number() {
     let lab = lab();
     let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
     let mut net = Net::new(&builder);
     let (x, y) = (net.node("x"), net.node("y"));
-    let most = aerostat_node::signalling::Limits::default().calls_per_user;
+    let most = SOCKETS;
     for number in 0..most as u16 {
         net.connect(x, number, "y/ee", "ubr");
     }
-    let socket = net.open(x, 9000);
-    let request = Request::Connect {
-        socket,
-        called: "y".into(),
-        sap: String::new(),
-        qos: "ubr".into(),
-        timeout: 0,
-        multipoint: false,
-        reports: false,
-    };
-    let Answer::Failed(failure) = net.done(x, 9001, request) else {
-        panic!("one call too many")
+    let Answer::Failed(failure) = net.done(x, 9500, Request::Open) else {
+        panic!("one socket too many")
     };
     assert_eq!(failure.errno, 12);
-    assert!(
-        failure.text.contains(&format!("{most} connections")),
-        "{}",
-        failure.text
-    );
+    let told = format!("the host has {most} sockets");
+    assert!(failure.text.contains(&told), "{}", failure.text);
     // Nobody listens there: all of them fail with a cause, and none is left.
-    net.until(net.now + Duration::from_secs(5));
-    let told = (0..most as u16).filter(|number| net.failure(x, *number).is_some());
+    net.until(net.now + Duration::from_secs(30));
+    let told = net.told.iter().filter(|(_, at, what)| {
+        let failed =
+            matches!(what, ToPrograms::Answer { answer: Answer::Failed(f), .. } if f.cause > 0);
+        *at == x && failed
+    });
     assert_eq!(told.count(), most);
-    assert!(
-        net.states(x)
-            .iter()
-            .all(|state| [State::Ended, State::Idle].contains(state))
-    );
+    assert!(net.states(x).iter().all(|state| *state == State::Ended));
     assert_eq!(net.states(y), []);
 }
 

@@ -70,6 +70,8 @@ use std::sync::Arc;
 
 /// Limit of sockets of a host, with those that have ended and are remembered.
 pub const SOCKETS: usize = 8000;
+/// Limit of listeners of a host.
+pub const LISTENERS: usize = 1024;
 /// Limit of ended sockets that are remembered; the oldest is forgotten first.
 pub const ENDED: usize = 1024;
 /// Limit of offers of a listener that wait for an answer.
