@@ -273,6 +273,7 @@ fn forged(feed: &mut Feed<'_>, conn: ConnId) -> AtmEvent<&'static [u8]> {
         0 => AtmEvent::Connected {
             conn,
             vc: Vc::new(0, 99),
+            qos: aerostat_wire::Qos::ubr(0),
         },
         1 => AtmEvent::Up,
         2 => AtmEvent::PartyAdded { conn, party },

@@ -468,6 +468,7 @@ fn step(feed: &mut Feed<'_>, w: &mut World<User>, run: &mut Run) {
                 0 => AtmEvent::Connected {
                     conn,
                     vc: Vc::new(0, 99),
+                    qos: Qos::ubr(0),
                 },
                 1 => AtmEvent::Up,
                 _ => AtmEvent::Down,

@@ -245,7 +245,11 @@ fn service(feed: &mut Feed<'_>, pair: &mut Pair) {
         1 => {
             let conn = pick(feed, pair);
             let vc = Vc::new(0, 40 + u16::from(feed.u8()));
-            pair.client(mpc::Input::Atm(AtmEvent::Connected { conn, vc, qos: Qos::ubr(0) }));
+            pair.client(mpc::Input::Atm(AtmEvent::Connected {
+                conn,
+                vc,
+                qos: Qos::ubr(0),
+            }));
         }
         2 => {
             let conn = pick(feed, pair);
