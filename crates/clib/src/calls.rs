@@ -1,7 +1,7 @@
 //! What is done with sockets.
 
-use crate::error::{done, fail, failed, failed_io};
-use crate::{OfferObject, SocketObject, given, libc_errno, new_socket, object, text};
+use crate::error::{done, fail, failed};
+use crate::{OfferObject, SocketObject, boxed, given, libc_errno, new_socket, object, text};
 use aerostat_socket::{Call, Connecting, Control, Error, Socket};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn aerostat_left(
 ) -> c_int {
     let socket = object!(socket, -1);
     match socket.socket.left() {
-        Err(error) => failed_io(&error),
+        Err(error) => failed(&error),
         Ok(None) => 0,
         Ok(Some(left)) => {
             for (place, value) in [(party, left.party.into()), (cause, left.cause.into())] {
@@ -225,9 +225,6 @@ pub unsafe extern "C" fn aerostat_permanent(
     done(socket.socket.open_permanent(label, qos))
 }
 
-/// Octets of the longest packet at a listener.
-const OFFER: usize = 8192;
-
 /// See the header.
 ///
 /// # Safety
@@ -235,27 +232,14 @@ const OFFER: usize = 8192;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aerostat_offer_next(listener: *mut SocketObject) -> *mut OfferObject {
     let listener = object!(listener, null_mut());
-    let mut packet = vec![0; OFFER];
-    let octets = match listener.socket.recv(&mut packet) {
-        Ok(octets) => octets,
-        Err(error) => {
-            failed_io(&error);
-            return null_mut();
-        }
-    };
-    if octets == 0 {
-        // ECONNRESET
-        fail(104, "the lab has ended, or its host is off");
-        return null_mut();
-    }
-    match Control::offered(packet.get(..octets).unwrap_or_default()) {
+    match listener.socket.next_offer() {
         Ok(offered) => {
             let texts = [&offered.caller, &offered.called, &offered.sap, &offered.qos];
-            Box::into_raw(Box::new(OfferObject {
+            boxed(OfferObject {
                 listener: Control::clone(&listener.socket),
                 texts: texts.map(|of| text(of)),
                 offered,
-            }))
+            })
         }
         Err(error) => {
             failed(&error);
@@ -275,15 +259,7 @@ pub unsafe extern "C" fn aerostat_accept(
 ) -> *mut SocketObject {
     let offer = object!(offer, null_mut());
     texts!(qos; null_mut());
-    let accepted = offer.listener.accept(offer.offered.offer, qos);
-    let socket = accepted.and_then(|(control, fd)| {
-        let agreed = match qos {
-            "" => offer.offered.qos.clone(),
-            _ => control.status()?.qos,
-        };
-        Ok(Socket::of(control, fd, &agreed))
-    });
-    match socket {
+    match offer.listener.answer(&offer.offered, qos) {
         Ok(socket) => new_socket(socket),
         Err(error) => {
             failed(&error);
@@ -326,7 +302,7 @@ pub unsafe extern "C" fn aerostat_send(
     let pdu = unsafe { std::slice::from_raw_parts(pdu.cast::<u8>(), length) };
     match socket.socket.send(pdu) {
         Ok(()) => length as isize,
-        Err(error) => failed_io(&error) as isize,
+        Err(error) => failed(&Error::from(error)) as isize,
     }
 }
 
@@ -352,7 +328,7 @@ pub unsafe extern "C" fn aerostat_recv(
     };
     match socket.socket.recv(buffer) {
         Ok(octets) => octets as isize,
-        Err(error) => failed_io(&error) as isize,
+        Err(error) => failed(&Error::from(error)) as isize,
     }
 }
 

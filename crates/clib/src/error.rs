@@ -3,7 +3,6 @@
 use aerostat_socket::Error;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
-use std::io;
 
 thread_local! {
     static LAST: RefCell<(CString, c_int)> = RefCell::new((CString::default(), 0));
@@ -30,18 +29,6 @@ pub(crate) fn fail(errno: c_int, text: impl Into<String>) -> c_int {
 pub(crate) fn failed(error: &Error) -> c_int {
     let cause = error.cause().map_or(0, c_int::from);
     set(error.errno(), error.to_string(), cause)
-}
-
-/// An error of a descriptor, or of the service in the form of such an error; -1.
-pub(crate) fn failed_io(error: &io::Error) -> c_int {
-    let inner = error
-        .get_ref()
-        .and_then(|inner| inner.downcast_ref::<Error>());
-    match (inner, error.raw_os_error()) {
-        (Some(inner), _) => failed(inner),
-        // EIO, if the error has no number.
-        (None, errno) => set(errno.unwrap_or(5), error.to_string(), 0),
-    }
 }
 
 /// 0, or -1 with the error.

@@ -49,7 +49,7 @@ pub struct OfferObject {
     texts: [CString; 4],
 }
 
-fn boxed<T>(value: T) -> *mut T {
+pub(crate) fn boxed<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
 }
 

@@ -16,10 +16,10 @@
 //!
 //! **Standards.** `<linux/atm.h>`, `<linux/atmdev.h>`, `<linux/sonet.h>`, `qos(7)`, `sap(7)` of linux-atm.
 //!
-//! **Not implemented.** Calls with AAL0; several B-LLI; changes of a
-//! contract; `ioctl`s that change an interface. What a preload library cannot reach: programs that are linked
-//! statically, setuid programs, programs that make system calls themselves (Go). The result of a `connect` that does
-//! not wait is known to the process that has called it, and not to its children.
+//! **Not implemented.** Calls with AAL0; several B-LLI; answers with another contract than the offer; `ioctl`s that
+//! change an interface. What a preload library cannot reach: programs that are linked statically, setuid programs,
+//! programs that make system calls themselves (Go). The result of a `connect` that does not wait is known to the process
+//! that has called it, and not to its children.
 //!
 //! **Deviations.** The interface number of a permanent connection is 0 for every host.
 
@@ -448,7 +448,7 @@ fn name_of(entry: &Entry, own: bool) -> Result<Vec<u8>, c_int> {
     }
     let address = if own { status.local } else { status.peer };
     if address.is_empty() {
-        // As the kernel: a socket without an address has one of zero octets. Python asks each descriptor that it is given.
+        // As the kernel: a socket without an address has one of zero octets. Python asks each descriptor that it gets.
         return match own {
             true => Ok(vec![0; layout::SVC_ADDRESS]),
             false => Err(fail(libc::ENOTCONN)),

@@ -57,7 +57,8 @@ impl<'a> Call<'a> {
 /// Packets without octets that fill a descriptor: more than its buffer takes.
 const FILL: usize = 4096;
 
-/// A call that is being made ([`Control::start_connect`](crate::Control::start_connect)). If this is dropped, the call goes on.
+/// A call that is being made ([`Control::start_connect`](crate::Control::start_connect)). If this is dropped, the call
+/// goes on.
 #[derive(Debug)]
 #[must_use]
 pub struct Connecting {

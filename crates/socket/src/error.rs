@@ -64,7 +64,12 @@ impl From<Failure> for Error {
 }
 
 impl From<io::Error> for Error {
+    /// An error of this crate in the form of an [`io::Error`] becomes what it was, with its number and its cause.
     fn from(error: io::Error) -> Self {
+        let own = error.get_ref().and_then(|inner| inner.downcast_ref());
+        if let Some(own) = own {
+            return Self::clone(own);
+        }
         Self::new(
             Errno::from_io_error(&error).unwrap_or(Errno::IO),
             error.to_string(),
@@ -77,5 +82,20 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = Self::from_raw_os_error(error.errno()).kind();
         Self::new(kind, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that passes errors on, in either form, keeps what they say.
+    #[test]
+    fn an_error_survives_both_forms() {
+        let own = Error::new(Errno::MSGSIZE, "a PDU of 2 octets: the contract allows 1");
+        let passed = Error::from(io::Error::from(own.clone()));
+        assert_eq!(passed, own);
+        let kernel = Error::from(io::Error::from_raw_os_error(32));
+        assert_eq!(kernel.errno(), 32);
     }
 }

@@ -25,6 +25,11 @@
 //! left. A full connection blocks the writer; a reader that is too slow loses PDUs, which [`Status::unread`] counts,
 //! because ATM has no flow control.
 //!
+//! # Trees
+//!
+//! A [`Call`] with `multipoint` makes the root of a point-to-multipoint call ([`Socket::make`], [`Control::add_party`]):
+//! what it sends goes to each leaf, and a leaf cannot send. `examples/tree.rs` has both.
+//!
 //! # Texts
 //!
 //! Addresses are 40 hex digits, or names of nodes of the lab with an optional selector (`sello`, `sello/e1`).
@@ -418,6 +423,19 @@ impl Control {
         self.opened(self.session.ask(&request, None)?)
     }
 
+    /// As [`Self::accept`], for an offer in hand: the socket, which knows what was agreed.
+    ///
+    /// # Errors
+    /// As [`Self::accept`].
+    pub fn answer(&self, offered: &Offered, qos: &str) -> Result<Socket, Error> {
+        let opened = Socket::new(self.accept(offered.offer, qos)?);
+        match qos {
+            "" => opened.note_contract(&offered.qos),
+            _ => opened.note_contract(&opened.status()?.qos),
+        }
+        Ok(opened)
+    }
+
     /// Refuses an offer of this listener with this cause of Q.850, 1 to 127; for example [`REJECTED`].
     ///
     /// # Errors
@@ -474,14 +492,6 @@ impl Socket {
     fn new((control, fd): (Control, OwnedFd)) -> Self {
         let most = AtomicUsize::new(0);
         Self { control, fd, most }
-    }
-
-    /// A socket of what [`Control::accept`] has returned, with the contract that was agreed.
-    #[must_use]
-    pub fn of(control: Control, fd: OwnedFd, qos: &str) -> Self {
-        let socket = Self::new((control, fd));
-        socket.note_contract(qos);
-        socket
     }
 
     fn note_contract(&self, qos: &str) {
@@ -595,17 +605,27 @@ impl Socket {
         }
     }
 
+    /// At a listener ([`Control::listen`]): the next call that is offered. It waits for an answer for 5 s.
+    ///
+    /// # Errors
+    /// If the service has gone; EAGAIN if the socket is non-blocking.
+    pub fn next_offer(&self) -> Result<Offered, Error> {
+        let mut packet = vec![0; aerostat_proto::socket::MESSAGE_MAX];
+        match self.recv(&mut packet)? {
+            0 => Err(Error::gone()),
+            octets => Control::offered(packet.get(..octets).unwrap_or_default()),
+        }
+    }
+
     /// At a root that asked for reports: waits for the next leaf that leaves. `None`: the call has ended.
     ///
     /// # Errors
     /// EAGAIN; or if the packet is no report, because the socket is no such root.
-    pub fn left(&self) -> io::Result<Option<Left>> {
+    pub fn left(&self) -> Result<Option<Left>, Error> {
         let mut packet = [0; 64];
         match self.recv(&mut packet)? {
             0 => Ok(None),
-            octets => Ok(Some(Control::reported(
-                packet.get(..octets).unwrap_or_default(),
-            )?)),
+            octets => Control::reported(packet.get(..octets).unwrap_or_default()).map(Some),
         }
     }
 
@@ -662,13 +682,7 @@ impl Listener {
     /// # Errors
     /// If the service has gone; EAGAIN if the listener is non-blocking.
     pub fn offer(&self) -> Result<Offer<'_>, Error> {
-        let mut packet = vec![0; aerostat_proto::socket::MESSAGE_MAX];
-        let octets = self.0.recv(&mut packet)?;
-        let packet = packet.get(..octets).unwrap_or_default();
-        if packet.is_empty() {
-            return Err(Error::gone());
-        }
-        let offered = Control::offered(packet)?;
+        let offered = self.0.next_offer()?;
         Ok(Offer {
             listener: self,
             offered,
@@ -747,13 +761,7 @@ impl Offer<'_> {
     /// # Errors
     /// If the offer does not allow this answer (EINVAL; the offer waits on), the caller has gone, or there is no room.
     pub fn accept_on(&self, qos: &str) -> Result<Socket, Error> {
-        let control = &self.listener.0.control;
-        let opened = Socket::new(control.accept(self.offered.offer, qos)?);
-        match qos {
-            "" => opened.note_contract(&self.offered.qos),
-            _ => opened.note_contract(&opened.status()?.qos),
-        }
-        Ok(opened)
+        self.listener.0.control.answer(&self.offered, qos)
     }
 
     /// Refuses the call with this cause of Q.850, 1 to 127; for example [`REJECTED`].

@@ -612,7 +612,7 @@ impl SocketLayer {
         socket.vc = Some(vc);
         socket.qos.qos = agreed;
         if let Some(root) = &mut socket.root {
-            root.begin(socket.peer);
+            root.begin();
         }
         let (asked, qos) = (socket.asked.take(), socket.qos);
         let peer = socket

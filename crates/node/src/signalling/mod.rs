@@ -43,7 +43,8 @@
 //! either direction not longer than the listener takes; otherwise cause 88 (incompatible destination). Of several
 //! matching listeners, the most specific one takes the call, B-LLI before B-HLI. A choice among several B-LLI is
 //! reported in the CONNECT. A CBR or VBR call with a `min_pcr` on an interface of 4.0 can get less than its peak rate
-//! (Q.2962); its VC is opened with the agreed rate.
+//! (Q.2962); its VC is opened with the agreed rate. The called side may answer with smaller SDUs, and with a lower rate
+//! where that choice is left (`aerostat_proto::atm::answered`).
 //!
 //! **Not implemented.** A second leaf of one point-to-multipoint call behind the same interface (ADD PARTY
 //! from the network) is refused with cause 63; networks use a SETUP of its own for each leaf.

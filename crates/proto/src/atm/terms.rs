@@ -8,7 +8,7 @@ use aerostat_wire::{Qos, ServiceCategory, TrafficParams};
 /// choice: CBR or VBR with a minimum ([`TrafficParams::min_pcr`]), which only a SETUP of UNI 4.0 carries. A value that
 /// `answer` does not state (SDU size 0, no rate) is that of the offer.
 ///
-/// Source: Q.2931 §5.1.3 and Annex F (SDU sizes), Q.2962 §9 (rates).
+/// Source: Q.2931 §4.5.5 (SDU sizes), Q.2962 §9 (rates; from memory).
 ///
 /// # Errors
 /// If the answer asks for anything else: the reason, without a full stop.

@@ -222,21 +222,30 @@ fn tree(net: &mut Net<'_>, x: NodeId, y: NodeId) -> Tree {
     }
 }
 
-/// What the root sends comes to each leaf, and nothing comes back.
-#[test]
-fn a_root_and_its_leaves() {
+/// A network with such a tree.
+fn with_tree(test: impl FnOnce(&mut Net<'_>, NodeId, NodeId, &Tree)) {
     let lab = lab();
     let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
     let mut net = Net::new(&builder);
     let (x, y) = (net.node("x"), net.node("y"));
+    let tree = tree(&mut net, x, y);
+    test(&mut net, x, y, &tree);
+}
+
+/// What the root sends comes to each leaf, and nothing comes back.
+#[test]
+fn a_root_and_its_leaves() {
+    with_tree(data_and_counts);
+}
+
+fn data_and_counts(net: &mut Net<'_>, x: NodeId, y: NodeId, tree: &Tree) {
     let Tree {
         root,
         leaf,
         second,
         third,
-        first,
-        own,
-    } = tree(&mut net, x, y);
+        ..
+    } = *tree;
     let parties = Request::Parties {
         socket: root,
         from: 0,
@@ -250,9 +259,13 @@ fn a_root_and_its_leaves() {
         .collect();
     assert_eq!(
         seen,
-        [(0, &*first, true), (1, &*first, true), (2, &*own, true)]
+        [
+            (0, &*tree.first, true),
+            (1, &*tree.first, true),
+            (2, &*tree.own, true)
+        ]
     );
-    assert_eq!(status(&mut net, x, root).leaves, 3);
+    assert_eq!(status(net, x, root).leaves, 3);
 
     // What the root sends comes to each; what a leaf writes goes nowhere, and is counted.
     let sdu = vec![1; 1000];
@@ -261,35 +274,34 @@ fn a_root_and_its_leaves() {
     net.give(y, Input::Write { socket: leaf, sdu });
     net.until(net.now + Duration::from_secs(1));
     for (node, leaf) in [(y, leaf), (y, second), (x, third)] {
-        assert_eq!(pdus(&net, node, leaf), [vec![1; 1000]]);
+        assert_eq!(pdus(net, node, leaf), [vec![1; 1000]]);
     }
-    let written = status(&mut net, y, leaf);
+    let written = status(net, y, leaf);
     assert_eq!(
         (&*written.state, written.sent.0, written.refused),
         ("connected", 0, 1)
     );
-    assert_eq!(pdus(&net, x, root), Vec::<Vec<u8>>::new());
+    assert_eq!(pdus(net, x, root), Vec::<Vec<u8>>::new());
 }
 
 /// A leaf that leaves, one that is dropped, and the end with the last one.
 #[test]
 fn leaves_that_leave_and_the_end_with_the_last_leaf() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
-    let (x, y) = (net.node("x"), net.node("y"));
+    with_tree(leaving);
+}
+
+fn leaving(net: &mut Net<'_>, x: NodeId, y: NodeId, tree: &Tree) {
     let Tree {
         root,
         leaf,
         second,
         third,
-        first,
         ..
-    } = tree(&mut net, x, y);
+    } = *tree;
     // A leaf leaves: the root is told, and the others go on.
     net.give(y, Input::Closed { socket: second });
     net.until(net.now + Duration::from_secs(1));
-    assert_eq!(pdus(&net, x, root), [[0, 1, 16]], "leaf 1, cause 16");
+    assert_eq!(pdus(net, x, root), [[0, 1, 16]], "leaf 1, cause 16");
     // The root drops its own: the leaf ends, without a report.
     let drop = |party| Request::DropParty {
         socket: root,
@@ -297,18 +309,18 @@ fn leaves_that_leave_and_the_end_with_the_last_leaf() {
     };
     assert_eq!(net.done(x, 7, drop(2)), Answer::Done);
     net.until(net.now + Duration::from_secs(1));
-    assert_eq!(&*status(&mut net, x, third).state, "ended");
+    assert_eq!(&*status(net, x, third).state, "ended");
     let Answer::Failed(failure) = net.done(x, 8, drop(2)) else {
         panic!("dropped twice")
     };
     assert_eq!((failure.errno, &*failure.field), (22, "party"));
-    assert_eq!(status(&mut net, x, root).leaves, 1);
+    assert_eq!(status(net, x, root).leaves, 1);
     // With the last leaf the call ends.
     assert_eq!(net.done(x, 9, drop(0)), Answer::Done);
     net.until(net.now + Duration::from_secs(1));
-    assert_eq!(&*status(&mut net, x, root).state, "ended");
-    assert_eq!(&*status(&mut net, y, leaf).state, "ended");
-    let Answer::Failed(failure) = net.done(x, 10, add(root, &first)) else {
+    assert_eq!(&*status(net, x, root).state, "ended");
+    assert_eq!(&*status(net, y, leaf).state, "ended");
+    let Answer::Failed(failure) = net.done(x, 10, add(root, &tree.first)) else {
         panic!("a leaf of a call that has ended")
     };
     assert_eq!((failure.errno, &*failure.field), (107, "socket"));

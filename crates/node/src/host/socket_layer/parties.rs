@@ -2,11 +2,14 @@
 
 use super::requests::{Result, failure};
 use super::{Asked, Errno, LEAVES, Session, SocketLayer, SocketRef, State, ToPrograms, ended, hex};
-use aerostat_proto::socket::{ADDRESSES, Answer, Left, Party};
+use aerostat_proto::socket::{ADDRESSES, Answer, Failure, Left, Party};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::{AtmRequest, Cause, ConnId, PartyId};
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
+
+/// The leaf that the call was made to.
+const FIRST: PartyId = PartyId(0);
 
 /// A leaf.
 #[derive(Debug)]
@@ -28,21 +31,24 @@ pub(super) struct Root {
 }
 
 impl Root {
-    pub(super) const fn new(reports: bool) -> Self {
+    /// The root of a call to this first leaf.
+    pub(super) fn new(called: AtmAddress, reports: bool) -> Self {
+        let leaf = Leaf {
+            called,
+            asked: None,
+            active: false,
+        };
         Self {
             reports,
-            leaves: BTreeMap::new(),
+            leaves: BTreeMap::from([(FIRST, leaf)]),
             next: 1,
         }
     }
-    /// The call can be used: its first leaf is there.
-    pub(super) fn begin(&mut self, called: Option<AtmAddress>) {
-        let leaf = Leaf {
-            called: called.unwrap_or(AtmAddress::ZERO),
-            asked: None,
-            active: true,
-        };
-        self.leaves.insert(PartyId(0), leaf);
+    /// The call can be used: its first leaf has answered.
+    pub(super) fn begin(&mut self) {
+        if let Some(leaf) = self.leaves.get_mut(&FIRST) {
+            leaf.active = true;
+        }
     }
     /// Leaves that get what the root sends.
     pub(super) fn active(&self) -> u16 {
@@ -78,7 +84,7 @@ impl SocketLayer {
         &mut self,
         asked: Asked,
         at: SocketRef,
-    ) -> core::result::Result<(ConnId, &mut Root), aerostat_proto::socket::Failure> {
+    ) -> core::result::Result<(ConnId, &mut Root), Failure> {
         let socket = self.own(asked, at)?;
         let state = socket.state;
         let conn = socket.conn.filter(|_| state == State::Connected);

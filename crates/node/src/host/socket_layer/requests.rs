@@ -112,7 +112,7 @@ impl SocketLayer {
                 multipoint,
                 reports,
             } => {
-                let root = multipoint.then(|| Root::new(reports));
+                let root = multipoint.then_some(reports);
                 self.connect(asked, socket, (&called, &sap, &qos), (timeout, root), now)
             }
             Request::AddParty { socket, called } => self.add_party(asked, socket, &called),
@@ -341,7 +341,7 @@ impl SocketLayer {
         asked: Asked,
         at: SocketRef,
         (called, sap, qos): (&str, &str, &str),
-        (timeout, root): (u32, Option<Root>),
+        (timeout, root): (u32, Option<bool>),
         now: Instant,
     ) -> Result {
         let (called, sap, mut qos) = (self.called(called)?, sap_of(sap)?, qos_of::<Qos>(qos)?);
@@ -363,7 +363,7 @@ impl SocketLayer {
         (socket.sap, socket.qos) = (sap, qos.into());
         socket.conn = Some(conn);
         socket.asked = Some(asked);
-        socket.root = root;
+        socket.root = root.map(|reports| Root::new(called, reports));
         self.conns.insert(conn, at);
         if timeout > 0 {
             let until = now + Duration::from_millis(timeout.into());

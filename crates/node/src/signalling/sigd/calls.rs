@@ -306,7 +306,7 @@ fn settle(info: &mut SetupInfo, answer: &ConnectInfo) {
 }
 
 /// Puts the contract of an answer into the CONNECT, and into the call; all are seen from the caller. What is as offered
-/// is not mentioned. Source: Q.2931 §3.1.3 (AAL parameters), Q.2962 §9 (traffic descriptor).
+/// is not mentioned. Source: Q.2931 §4.5.5 (AAL parameters), Q.2962 §9 (traffic descriptor; from memory).
 fn answer(call: &mut SetupInfo, agreed: Qos, connect: &mut ConnectInfo) {
     let sizes = |qos: &Qos| (qos.tx.max_sdu, qos.rx.max_sdu);
     let peaks = |qos: &Qos| (qos.tx.max_pcr, qos.rx.max_pcr);
