@@ -4,12 +4,14 @@ mod atptest;
 mod groups;
 mod manage;
 mod measure;
+mod reproduce;
 mod results;
 mod rfc2544;
 
 pub(crate) use atptest::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
+pub(crate) use reproduce::*;
 pub(crate) use results::*;
 pub(crate) use rfc2544::*;
 
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     Rfc2544(Rfc2544Args),
     /// The tests of ATP's report: throughput, latency, correctness
     Atptest(AtptestArgs),
+    /// Tables and figures of five papers, beside what they print
+    Reproduce(ReproduceArgs),
     /// Start a lab in real time, with Linux hosts in network namespaces
     Up(UpArgs),
     /// Stop a running lab

@@ -19,6 +19,7 @@ mod mount;
 mod move_station;
 mod pvc;
 mod qos;
+mod reproduce;
 mod rfc2544;
 pub(crate) mod run;
 mod trace;
@@ -35,6 +36,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Run(args) => run::run(&args),
         Command::Rfc2544(args) => rfc2544::run(&args),
         Command::Atptest(args) => atptest::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Up(args) => up::run(&args),
         Command::Down(args) => down::run(&args),
         Command::Ls(args) => ls::run(&args),

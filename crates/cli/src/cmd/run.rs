@@ -4,7 +4,7 @@ mod columns;
 pub(crate) mod document;
 mod files;
 pub(crate) mod flows;
-mod many;
+pub(crate) mod many;
 mod network;
 pub(crate) mod write;
 

@@ -219,7 +219,11 @@ fn the_list_of_labs_is_complete() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../labs");
     for entry in std::fs::read_dir(dir).unwrap() {
         let file = entry.unwrap().file_name().to_string_lossy().into_owned();
-        let name = file.trim_end_matches(".atm.yml");
+        // 'papers' has labs of the catalogue of 'aerostat reproduce', which its own tests run.
+        let Some(name) = file.strip_suffix(".atm.yml") else {
+            assert_eq!(file, "papers");
+            continue;
+        };
         assert!(
             LABS.iter().any(|lab| lab.0 == name),
             "{file} is not tested here"

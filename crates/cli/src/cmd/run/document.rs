@@ -98,7 +98,7 @@ impl Document {
     }
 
     /// The whole document as one JSON value.
-    pub(super) fn json(self) -> Value {
+    pub(crate) fn json(self) -> Value {
         let mut all = self.head;
         let tables = self.tables.into_iter();
         all.extend(tables.map(|(name, rows)| (name, Value::Array(rows))));

@@ -31,6 +31,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+pub(crate) use variants::numbers as seeds;
 use variants::Variant;
 
 /// Runs for each job that may start before the oldest one of them has been written.
@@ -106,7 +107,7 @@ fn names_fit(variants: &[Variant]) -> Result<(), Failure> {
 }
 
 /// Processors that this process may use.
-fn processors() -> usize {
+pub(crate) fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 

@@ -142,7 +142,7 @@ fn setting(words: &str) -> Result<(&str, Vec<&str>), Failure> {
 }
 
 /// Seeds such as `1-8,20`.
-fn numbers(text: &str) -> Result<Vec<u64>, Failure> {
+pub(crate) fn numbers(text: &str) -> Result<Vec<u64>, Failure> {
     let wrong = || {
         let text = format!("--seeds '{text}' is not a list of numbers and ranges");
         Failure::usage(text).hint("--seeds 1-8,20 has nine seeds: 1 to 8, and 20")

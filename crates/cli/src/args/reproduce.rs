@@ -1,0 +1,45 @@
+//! Arguments of `reproduce`.
+
+use super::OutputArgs;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Runs labs in virtual time and sets their results beside the numbers that five papers print (docs/reproduce.md). Entries are
+called PAPER/TABLE: 'list' shows them, 'all' is every entry, and PAPER is all of its entries. A row is 'ok' or a 'miss' by the
+rule in column 'rule'; 'calibration' if a parameter was fitted from it, and 'shown' if nothing is claimed. Entries with a random
+part run with each of --seeds; the row has the median, and its range in 'low' and 'high'. Labs and catalogue are in labs/papers.
+--calibrate fits the parameters of the entries again and writes all parameters into a file for --parameters.
+Exit code 0: every row with a rule is ok; 3: a row is a miss, or Ctrl-C; 2: wrong usage.
+
+Examples:
+  aerostat reproduce list
+  aerostat reproduce sara/1 atp
+  aerostat reproduce all --seeds 1-10 -o json
+  aerostat reproduce sara --calibrate parameters.yml")]
+pub(crate) struct ReproduceArgs {
+    /// Entries: PAPER, PAPER/TABLE, all or list
+    #[arg(value_name = "ENTRY", default_value = "list")]
+    pub(crate) entries: Vec<String>,
+    /// Seeds of entries with a random part: 1-10, or 1,5,20-29
+    #[arg(long, value_name = "LIST", default_value = "1-3")]
+    pub(crate) seeds: String,
+    /// Runs at the same time; by default as many as there are processors
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Fit the parameters of these entries and write them into this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calibrate: Option<PathBuf>,
+    /// Parameters from this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parameters: Option<PathBuf>,
+    /// Printed values from this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) printed: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Tell nothing of runs
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}

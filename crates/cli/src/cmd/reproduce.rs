@@ -1,0 +1,316 @@
+//! `aerostat reproduce`: tables and figures of five papers, beside what the papers print.
+
+mod calibrate;
+mod catalogue;
+mod model;
+
+use crate::args::ReproduceArgs;
+use crate::cmd::run::many::{processors, seeds};
+use crate::cmd::run::rounded;
+use crate::exit::{self, Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Format, Rows};
+use catalogue::{AllPrinted, Entry, Parameters, Row};
+use indicatif::{ProgressBar, ProgressStyle};
+use model::{Values, Work};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
+
+/// Name and version of the document.
+const SCHEMA: &str = "aerostat.reproduce.v1";
+
+/// Runs the entries, or fits their parameters.
+pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
+    let all = catalogue::entries()?;
+    if args.entries.iter().any(|name| name == "list") {
+        return list(args, &all);
+    }
+    let chosen = chosen(args, &all)?;
+    let parameters = catalogue::parameters(args.parameters.as_deref())?;
+    let printed = catalogue::printed(args.printed.as_deref())?;
+    let seeds = seeds(&args.seeds)?;
+    let jobs = args.jobs.map_or_else(processors, usize::from);
+    let interrupt = Interrupt::catch()?;
+    let bar = bar(args.quiet);
+    let progress = |done: usize, of: usize| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    };
+    let work = Work {
+        parameters: &parameters,
+        seeds: &seeds,
+        jobs,
+        interrupt: &interrupt,
+        progress: &progress,
+    };
+    if let Some(file) = &args.calibrate {
+        let fitted = calibrate::fit(&work, &chosen, &printed, args.quiet)?;
+        bar.finish_and_clear();
+        calibrate::write(file, &fitted)?;
+        return list_parameters(args, &parameters, &fitted);
+    }
+    let rows = with_likes(&all, &chosen);
+    let values = work.values(&rows)?;
+    bar.finish_and_clear();
+    let scored = scores(&rows, &values, &printed)?;
+    report(args, &chosen, &scored, &parameters)
+}
+
+/// The progress of runs, with the time left, on a terminal.
+fn bar(quiet: bool) -> ProgressBar {
+    if quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// The entries that the words name, in the order of the catalogue.
+fn chosen<'a>(args: &ReproduceArgs, all: &'a [Entry]) -> Result<Vec<&'a Entry>, Failure> {
+    let fits = |entry: &Entry, word: &str| {
+        let paper = entry.name.split('/').next();
+        word == "all" || word == entry.name || Some(word) == paper
+    };
+    for word in &args.entries {
+        if !all.iter().any(|entry| fits(entry, word)) {
+            let text = format!("there is no entry '{}'", aerostat_lab::printable::line(word));
+            return Err(Failure::usage(text).hint("'aerostat reproduce list' shows all entries"));
+        }
+    }
+    let named = |entry: &&Entry| args.entries.iter().any(|word| fits(entry, word));
+    Ok(all.iter().filter(named).collect())
+}
+
+fn list(args: &ReproduceArgs, all: &[Entry]) -> Outcome {
+    let mut rows = Rows::new(&["entry", "rows", "what", "title", "lab"]);
+    rows.title = "entries".into();
+    for entry in all {
+        rows.push(vec![
+            entry.name.clone().into(),
+            entry.rows.len().into(),
+            entry.what.clone().into(),
+            entry.title.clone().into(),
+            format!("labs/papers/{}.atm.yml", entry.lab).into(),
+        ]);
+    }
+    output::write(args.output.form(), SCHEMA, &[rows])?;
+    Ok(Exit::Ok)
+}
+
+/// All rows of the chosen entries, and then the rows with which they are compared.
+fn with_likes<'a>(all: &'a [Entry], chosen: &[&'a Entry]) -> Vec<(&'a Entry, &'a Row)> {
+    let of = |entry: &'a Entry| entry.rows.iter().map(move |row| (entry, row));
+    let mut rows: Vec<_> = chosen.iter().flat_map(|entry| of(entry)).collect();
+    for (_, row) in rows.clone() {
+        let other = all.iter().find(|entry| row.like.as_ref() == Some(&entry.name));
+        let other = other.into_iter().flat_map(of);
+        rows.extend(other.filter(|(_, like)| like.row == row.row));
+    }
+    rows
+}
+
+/// What a row shows.
+struct Score<'a> {
+    entry: &'a Entry,
+    row: &'a Row,
+    /// The values of all seeds, in order of size.
+    values: Values,
+    paper: Option<f64>,
+    says: Option<String>,
+    place: String,
+    /// Distance from the printed value, per cent.
+    error: Option<f64>,
+    rule: String,
+    result: &'static str,
+}
+
+/// Scores of the rows of the chosen entries: rows that are only compared with get a score, too.
+fn scores<'a>(
+    rows: &[(&'a Entry, &'a Row)],
+    values: &[Values],
+    printed: &AllPrinted,
+) -> Result<Vec<Score<'a>>, Failure> {
+    let model = |entry: &str, row: &str| {
+        let at = rows.iter().position(|(e, r)| e.name == entry && r.row == row);
+        at.map(|at| median(&values[at]))
+    };
+    let mut all = Vec::new();
+    for ((entry, row), values) in rows.iter().zip(values) {
+        let printed = printed.of(&entry.name, &row.row);
+        let paper = printed.and_then(|printed| printed.value);
+        let like = row.like.as_ref().and_then(|like| model(like, &row.row));
+        let found = median(values);
+        let aim = like.or(paper);
+        let far = |aim: f64| (found - aim) / aim * 100.0;
+        let (rule, holds) = rule(row, found, aim)?;
+        let result = match holds {
+            _ if row.calibrates.is_some() => "calibration",
+            None => "shown",
+            Some(true) => "ok",
+            Some(false) => "miss",
+        };
+        let mut values = values.clone();
+        values.sort_by(f64::total_cmp);
+        all.push(Score {
+            entry,
+            row,
+            values,
+            paper,
+            says: printed.and_then(|printed| printed.says.clone()),
+            place: printed.map(|printed| printed.place.clone()).unwrap_or_default(),
+            error: paper.map(far),
+            rule,
+            result,
+        });
+    }
+    Ok(all)
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+/// The rule of a row in words, and whether `found` keeps it; `None` if there is no rule.
+fn rule(row: &Row, found: f64, aim: Option<f64>) -> Result<(String, Option<bool>), Failure> {
+    let aimed = || {
+        aim.ok_or_else(|| {
+            Failure::usage(format!("{}: the paper's value is missing", row.row))
+                .hint("rows with 'within' or 'exact' need one in printed.yml")
+        })
+    };
+    let what = row.like.as_deref().map_or_else(String::new, |like| format!(" of {like}"));
+    if let Some(below) = row.below {
+        return Ok((format!("below {below}"), Some(found < below)));
+    }
+    if let Some(above) = row.above {
+        return Ok((format!("above {above}"), Some(found > above)));
+    }
+    if let Some(equals) = row.equals {
+        return Ok((format!("equals {equals}"), Some((found - equals).abs() <= equals.abs() * 1e-9)));
+    }
+    if row.exact {
+        let aim = aimed()?;
+        return Ok(("exact".into(), Some((found - aim).abs() <= aim.abs() * 1e-9)));
+    }
+    if let Some(within) = row.within {
+        let aim = aimed()?;
+        let holds = (found - aim).abs() <= aim.abs() * within / 100.0;
+        return Ok((format!("within {within} %{what}"), Some(holds)));
+    }
+    Ok((String::new(), None))
+}
+
+/// Writes the rows of the chosen entries and the parameters that they use.
+fn report(
+    args: &ReproduceArgs,
+    chosen: &[&Entry],
+    scored: &[Score<'_>],
+    parameters: &Parameters,
+) -> Outcome {
+    let mut rows = Rows::new(&[
+        "entry", "row", "model", "unit", "paper", "error_%", "tier", "rule", "result", "low", "high",
+        "seeds", "says", "where",
+    ]);
+    rows.title = "rows".into();
+    let mine = |score: &&Score<'_>| chosen.iter().any(|entry| entry.name == score.entry.name);
+    let scored: Vec<&Score<'_>> = scored.iter().filter(mine).collect();
+    for score in &scored {
+        rows.push(score.cells());
+    }
+    let names = chosen.iter().flat_map(|entry| entry.parameters());
+    let names: BTreeSet<String> = names.collect();
+    let used: Parameters = parameters
+        .iter()
+        .filter(|(name, _)| names.contains(*name))
+        .map(|(name, parameter)| (name.clone(), parameter.clone()))
+        .collect();
+    let tables = [rows, parameter_rows(&used, None)];
+    // A table of CSV has columns of its own: that of the rows.
+    let shown = if args.output.output == Format::Csv { 1 } else { 2 };
+    output::write(args.output.form(), SCHEMA, &tables[..shown])?;
+    let count = |result: &str| scored.iter().filter(|score| score.result == result).count();
+    let (ok, miss) = (count("ok"), count("miss"));
+    if !args.quiet {
+        exit::say(format_args!(
+            "{ok} of {} rows with a rule are ok; {} calibrations, {} shown; {} parameters fitted",
+            ok + miss,
+            count("calibration"),
+            count("shown"),
+            used.values().filter(|parameter| parameter.row.is_some()).count(),
+        ));
+    }
+    for score in scored.iter().filter(|score| score.result == "miss") {
+        let (entry, row) = (&score.entry.name, &score.row.row);
+        let found = median(&score.values);
+        exit::say(format_args!(
+            "warning: {entry}, {row}: {found:.4} {} is not {}",
+            score.entry.unit, score.rule
+        ));
+    }
+    Ok(Exit::Ok.with_warnings(miss > 0))
+}
+
+impl Score<'_> {
+    fn cells(&self) -> Vec<Value> {
+        let number = |value: Option<&f64>| value.map_or(Value::Null, |value| rounded(*value, 4));
+        let text = |text: &str| Value::from(text.to_owned());
+        vec![
+            text(&self.entry.name),
+            text(&self.row.row),
+            rounded(median(&self.values), 4),
+            text(&self.entry.unit),
+            number(self.paper.as_ref()),
+            self.error.map_or(Value::Null, |error| rounded(error, 2)),
+            serde_json::to_value(self.row.tier).unwrap_or_default(),
+            text(&self.rule),
+            text(self.result),
+            number(self.values.first()),
+            number(self.values.last()),
+            self.values.len().into(),
+            self.says.clone().map_or(Value::Null, Value::from),
+            text(&self.place),
+        ]
+    }
+}
+
+fn parameter_rows(parameters: &Parameters, before: Option<&Parameters>) -> Rows {
+    let mut rows = Rows::new(&["parameter", "value", "unit", "before", "from", "what"]);
+    rows.title = "parameters".into();
+    for (name, parameter) in parameters {
+        let from = match &parameter.row {
+            Some(row) => format!("{}, {row}", parameter.from),
+            None => parameter.from.clone(),
+        };
+        let old = before.and_then(|before| before.get(name));
+        rows.push(vec![
+            name.clone().into(),
+            rounded(parameter.value, 4),
+            parameter.unit.clone().into(),
+            old.map_or(Value::Null, |old| rounded(old.value, 4)),
+            from.into(),
+            parameter.what.clone().into(),
+        ]);
+    }
+    if before.is_none() {
+        rows.drop_column("before");
+    }
+    rows
+}
+
+/// The parameters after a fit.
+fn list_parameters(args: &ReproduceArgs, before: &Parameters, fitted: &Parameters) -> Outcome {
+    let rows = parameter_rows(fitted, Some(before));
+    output::write(args.output.form(), SCHEMA, &[rows])?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,272 @@
+//! The catalogue: which runs of which labs give the rows of a paper's table, and what the paper prints.
+//!
+//! All files are in `papers` of this crate. An entry (`sara-1.yml`) has rows; a row changes keys of a lab, takes a value
+//! from the results and says what must hold. `printed.yml` has the numbers of the papers, `parameters.yml` the fitted
+//! ones. Runs are made from entries and parameters only: no number of `printed.yml` can reach a model.
+
+use crate::exit::Failure;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// A file of the catalogue: its name, and its text.
+macro_rules! files {
+    ($extension:literal: $($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../../papers/", $name, $extension)))),*]
+    };
+}
+
+const ENTRIES: &[(&str, &str)] = files!(".yml":
+    "thesis-5.2" "detken-3" "detken-6" "detken-8" "cambridge-1" "sara-1" "sara-2" "sara-3" "sara-4" "atp-2");
+const LABS: &[(&str, &str)] = files!(".atm.yml":
+    "slow-hosts" "detken-trunk" "detken-router" "clip-nt" "managers" "sara" "sara-indy" "native-atm");
+const PRINTED: &str = include_str!("../../../papers/printed.yml");
+const PARAMETERS: &str = include_str!("../../../papers/parameters.yml");
+
+/// A table or figure of a paper.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    /// `sara/1`.
+    #[serde(skip)]
+    pub(super) name: String,
+    pub(super) title: String,
+    /// What is measured.
+    pub(super) what: String,
+    pub(super) unit: String,
+    /// The lab that all rows run.
+    pub(super) lab: String,
+    /// True if another seed gives another result; other entries run once.
+    #[serde(default)]
+    pub(super) random: bool,
+    /// Keys of the lab for all rows.
+    #[serde(default)]
+    set: BTreeMap<String, String>,
+    take: Option<Take>,
+    pub(super) rows: Vec<Row>,
+}
+
+/// A row of an entry.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Row {
+    pub(super) row: String,
+    pub(super) tier: Tier,
+    /// The parameter that this row fits.
+    pub(super) calibrates: Option<String>,
+    /// Largest distance from the printed value, per cent of it.
+    pub(super) within: Option<f64>,
+    /// The value must be equal to the printed value.
+    #[serde(default)]
+    pub(super) exact: bool,
+    /// The entry whose row of the same name has the value to compare with, instead of the paper.
+    pub(super) like: Option<String>,
+    /// The value must be this: that of a closed form, where the paper has no number.
+    pub(super) equals: Option<f64>,
+    /// The value must be less than this.
+    pub(super) below: Option<f64>,
+    /// The value must be greater than this.
+    pub(super) above: Option<f64>,
+    #[serde(default)]
+    set: BTreeMap<String, String>,
+    take: Option<Take>,
+    /// One run for each step: the value of the row is the last step before the first that loses something.
+    pub(super) steps: Option<Steps>,
+}
+
+/// How well a row can be predicted (docs/reproduce.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) enum Tier {
+    /// Physics.
+    A,
+    /// A calibrated host.
+    B,
+    /// About 15 per cent.
+    C,
+    /// Shape, order, a factor of 2.
+    D,
+    /// Not reproducible: never scored.
+    E,
+}
+
+/// Where a value is in the results of a run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Take {
+    /// A table of the results, or `events`.
+    pub(super) table: String,
+    /// Columns and their values: the first such row is taken.
+    #[serde(rename = "where")]
+    pub(super) wanted: BTreeMap<String, String>,
+    /// `throughput_mbps`, or `delay_us.max` for a value inside a column.
+    pub(super) column: String,
+    #[serde(default = "one")]
+    pub(super) scale: f64,
+    /// Time that a program takes beside the transfer, seconds for each unit of a rate; may have parameters.
+    pub(super) later: Option<String>,
+}
+
+const fn one() -> f64 {
+    1.0
+}
+
+/// Values of one key of the lab.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Steps {
+    pub(super) path: String,
+    pub(super) of: Vec<Step>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Step {
+    /// What the row prints for this step.
+    pub(super) at: f64,
+    pub(super) value: String,
+}
+
+/// A fitted parameter.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Parameter {
+    pub(super) value: f64,
+    pub(super) unit: String,
+    pub(super) what: String,
+    /// The entry, or words, from which the value came.
+    pub(super) from: String,
+    /// The row of this entry; absent if the paper's text gives the value itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) row: Option<String>,
+    /// Range in which a fit looks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) low: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) high: Option<f64>,
+}
+
+/// Parameters by name.
+pub(super) type Parameters = BTreeMap<String, Parameter>;
+
+/// What a paper prints in a row.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Printed {
+    pub(super) value: Option<f64>,
+    pub(super) says: Option<String>,
+    #[serde(rename = "where")]
+    pub(super) place: String,
+}
+
+/// What the papers print, by entry and row.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct AllPrinted(BTreeMap<String, BTreeMap<String, Printed>>);
+
+impl AllPrinted {
+    pub(super) fn of(&self, entry: &str, row: &str) -> Option<&Printed> {
+        self.0.get(entry)?.get(row)
+    }
+}
+
+impl Entry {
+    /// The changes of the lab for `row`, without its steps.
+    pub(super) fn changes(&self, row: &Row) -> BTreeMap<String, String> {
+        let mut all = self.set.clone();
+        all.extend(row.set.clone());
+        all
+    }
+    /// Names of all parameters that the rows use.
+    pub(super) fn parameters(&self) -> BTreeSet<String> {
+        let takes = self.rows.iter().filter_map(|row| row.take.as_ref());
+        let takes = takes.chain(&self.take);
+        let more = takes.filter_map(|take| take.later.as_ref());
+        let sets = self.rows.iter().flat_map(|row| row.set.values());
+        let texts = sets.chain(self.set.values()).chain(more);
+        texts.flat_map(|text| used(text)).map(str::to_owned).collect()
+    }
+    /// Where the value of `row` is.
+    pub(super) fn take<'a>(&'a self, row: &'a Row) -> Result<&'a Take, Failure> {
+        row.take.as_ref().or(self.take.as_ref()).ok_or_else(|| {
+            Failure::failed(format!("{}, {}: nothing is taken", self.name, row.row))
+        })
+    }
+}
+
+/// All entries, in the order of the papers.
+pub(super) fn entries() -> Result<Vec<Entry>, Failure> {
+    let read = |(name, text): &(&str, &str)| {
+        let mut entry: Entry = yaml(&format!("{name}.yml"), text)?;
+        entry.name = name.replacen('-', "/", 1);
+        Ok(entry)
+    };
+    ENTRIES.iter().map(read).collect()
+}
+
+/// The text of a lab of the catalogue.
+pub(super) fn lab(name: &str) -> Result<&'static str, Failure> {
+    let found = LABS.iter().find(|lab| lab.0 == name);
+    found
+        .map(|lab| lab.1)
+        .ok_or_else(|| Failure::failed(format!("the catalogue has no lab '{name}'")))
+}
+
+/// The parameters of a file, by default those of the catalogue.
+pub(super) fn parameters(file: Option<&Path>) -> Result<Parameters, Failure> {
+    read("parameters.yml", PARAMETERS, file)
+}
+
+/// The printed values of a file, by default those of the catalogue.
+pub(super) fn printed(file: Option<&Path>) -> Result<AllPrinted, Failure> {
+    read("printed.yml", PRINTED, file)
+}
+
+fn read<T: DeserializeOwned>(name: &str, text: &str, file: Option<&Path>) -> Result<T, Failure> {
+    let Some(path) = file else {
+        return yaml(name, text);
+    };
+    let shown = path.display().to_string();
+    let failed = |error| Failure::usage(format!("{shown}: {error}"));
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    yaml(&shown, &text)
+}
+
+fn yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Failure> {
+    serde_saphyr::from_str(text).map_err(|error| Failure::usage(format!("{name}: {error}")))
+}
+
+/// `text` with the values of its parameters: `{sara.packet}us`, `{a.b*0.5 + c.d*-0.1}ms`.
+pub(super) fn filled(text: &str, parameters: &Parameters) -> Result<String, Failure> {
+    let mut rest = text;
+    let mut all = String::new();
+    while let Some((before, after)) = rest.split_once('{') {
+        let unended = || Failure::failed(format!("'{text}': a brace is not closed"));
+        let (terms, after) = after.split_once('}').ok_or_else(unended)?;
+        let mut sum = 0.0;
+        for term in terms.split('+') {
+            let (name, factor) = term.split_once('*').unwrap_or((term, "1"));
+            let parameter = parameters.get(name.trim()).ok_or_else(|| {
+                Failure::usage(format!("the parameter '{}' has no value", name.trim()))
+            })?;
+            let wrong = |_| Failure::failed(format!("'{factor}' is not a number"));
+            sum += parameter.value * factor.trim().parse::<f64>().map_err(wrong)?;
+        }
+        // Nine digits say more than any paper does, and no lab key has an exponent.
+        let digits = format!("{sum:.9}");
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
+        all.push_str(before);
+        all.push_str(digits);
+        rest = after;
+    }
+    all.push_str(rest);
+    Ok(all)
+}
+
+/// Names of the parameters that `text` uses.
+fn used(text: &str) -> impl Iterator<Item = &str> {
+    let braces = text.split('{').skip(1);
+    let terms = braces.filter_map(|part| part.split_once('}'));
+    let terms = terms.flat_map(|(terms, _)| terms.split('+'));
+    terms.map(|term| term.split('*').next().unwrap_or(term).trim())
+}

@@ -1,0 +1,236 @@
+//! Models of rows: the runs of labs that they need, several at a time, each of them once.
+
+use super::catalogue::{self, Entry, Parameters, Row, Take};
+use crate::cmd::run::document::{Document, Time};
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use aerostat_lab::event::Event;
+use aerostat_lab::{Checked, Override};
+use aerostat_sim::run::{Watcher, run};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// One run: the lab, the changes of it, the seed. Rows that need the same run share it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Run {
+    lab: String,
+    changes: Vec<(String, String)>,
+    seed: u64,
+}
+
+/// The value of a row in one seed, and how it follows from runs.
+struct Plan {
+    /// A run for each step, or one.
+    runs: Vec<Run>,
+    /// The printed step of each run; empty for a row without steps.
+    steps: Vec<f64>,
+    take: Take,
+    /// Seconds beside the transfer, for each unit of a rate.
+    later: f64,
+}
+
+/// The values of a row, a value for each seed.
+pub(super) type Values = Vec<f64>;
+
+/// How runs are made.
+pub(super) struct Work<'a> {
+    pub(super) parameters: &'a Parameters,
+    pub(super) seeds: &'a [u64],
+    pub(super) jobs: usize,
+    pub(super) interrupt: &'a Interrupt,
+    /// Told after each run: how many are done, and how many there are.
+    pub(super) progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+impl Work<'_> {
+    /// The values of all these rows, in their order.
+    pub(super) fn values(&self, rows: &[(&Entry, &Row)]) -> Result<Vec<Values>, Failure> {
+        let plans = rows.iter().map(|(entry, row)| {
+            let seeds = if entry.random { self.seeds } else { &[1] };
+            let plans = seeds.iter().map(|seed| self.plan(entry, row, *seed));
+            plans.collect::<Result<Vec<_>, _>>()
+        });
+        let plans: Vec<Vec<Plan>> = plans.collect::<Result<_, _>>()?;
+        let mut wanted: BTreeMap<&Run, BTreeSet<&str>> = BTreeMap::new();
+        for plan in plans.iter().flatten() {
+            for run in &plan.runs {
+                wanted.entry(run).or_default().insert(&plan.take.table);
+            }
+        }
+        let wanted: Vec<(&Run, BTreeSet<&str>)> = wanted.into_iter().collect();
+        let results = self.results(&wanted)?;
+        let of = |run: &Run| {
+            let at = wanted.binary_search_by(|(known, _)| (*known).cmp(run));
+            at.ok().and_then(|at| results.get(at)).unwrap_or(&Value::Null)
+        };
+        let value = |plans: &Vec<Plan>| plans.iter().map(|plan| plan.value(of)).collect();
+        plans.iter().map(value).collect()
+    }
+
+    fn plan(&self, entry: &Entry, row: &Row, seed: u64) -> Result<Plan, Failure> {
+        let mut changes = Vec::new();
+        for (path, value) in entry.changes(row) {
+            changes.push((path, catalogue::filled(&value, self.parameters)?));
+        }
+        let with = |more: Option<(String, String)>| Run {
+            lab: entry.lab.clone(),
+            changes: changes.iter().cloned().chain(more).collect(),
+            seed,
+        };
+        let (runs, steps) = match &row.steps {
+            None => (vec![with(None)], Vec::new()),
+            Some(steps) => {
+                let change = |value: &String| (steps.path.clone(), value.clone());
+                let runs = steps.of.iter().map(|step| with(Some(change(&step.value))));
+                (runs.collect(), steps.of.iter().map(|step| step.at).collect())
+            }
+        };
+        let take = entry.take(row)?.clone();
+        let later = match &take.later {
+            None => 0.0,
+            Some(text) => {
+                let text = catalogue::filled(text, self.parameters)?;
+                let wrong = |_| Failure::failed(format!("'{text}' is not a number"));
+                text.parse().map_err(wrong)?
+            }
+        };
+        Ok(Plan { runs, steps, take, later })
+    }
+
+    /// The wanted tables of all runs, in their order.
+    fn results(&self, wanted: &[(&Run, BTreeSet<&str>)]) -> Result<Vec<Value>, Failure> {
+        let next = AtomicUsize::new(0);
+        let done = AtomicUsize::new(0);
+        let results = Mutex::new(vec![Value::Null; wanted.len()]);
+        let failed: Mutex<Option<Failure>> = Mutex::new(None);
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some((run, tables)) = wanted.get(at) else {
+                    return;
+                };
+                match run.results(tables, self.interrupt) {
+                    Ok(found) => lock(&results)[at] = found,
+                    Err(failure) => {
+                        next.store(wanted.len(), Ordering::Relaxed);
+                        lock(&failed).get_or_insert(failure);
+                        return;
+                    }
+                }
+                (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, wanted.len());
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..self.jobs.min(wanted.len()) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        match failed.into_inner().unwrap_or_else(|all| all.into_inner()) {
+            Some(failure) => Err(failure),
+            None => Ok(results.into_inner().unwrap_or_else(|all| all.into_inner())),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|held| held.into_inner())
+}
+
+/// Collects the milestones of a run, and ends it early.
+struct Listener<'a> {
+    events: Vec<Value>,
+    interrupt: &'a Interrupt,
+}
+
+impl Watcher for Listener<'_> {
+    fn event(&mut self, event: &Event) {
+        if event.milestone {
+            let mut row = json!({ "event": event.event, "node": event.node, "time": event.time });
+            if let Value::Object(row) = &mut row {
+                let fields = event.fields.iter();
+                row.extend(fields.map(|(name, value)| (name.clone(), value.clone().into())));
+            }
+            self.events.push(row);
+        }
+    }
+    fn interrupted(&self) -> bool {
+        self.interrupt.has_come()
+    }
+}
+
+impl Run {
+    /// The tables of this run that are wanted.
+    fn results(&self, tables: &BTreeSet<&str>, interrupt: &Interrupt) -> Result<Value, Failure> {
+        let changes = self.changes.iter();
+        let changes = changes.map(|(path, value)| format!("{path}={value}"));
+        let changes = changes.chain([format!("seed={}", self.seed)]);
+        let changes: Vec<Override> = changes.map(Override::from).collect();
+        let checked = aerostat_lab::parse(&self.lab, catalogue::lab(&self.lab)?, &changes)
+            .map(Checked::in_virtual_time)
+            .map_err(|findings| Failure::failed(format!("{}: {findings}", self.lab)))?;
+        let mut listener = Listener {
+            events: Vec::new(),
+            interrupt,
+        };
+        let report = run(&checked.lab, None, &mut listener)?;
+        if interrupt.has_come() {
+            return Err(Failure::new(Exit::Warnings, "interrupted"));
+        }
+        let document = Document::new(&checked, &changes, Time::Virtual, &report).json();
+        let Value::Object(document) = document else {
+            return Ok(Value::Null);
+        };
+        let kept = document.into_iter();
+        let mut kept: Map<String, Value> = kept.filter(|(name, _)| tables.contains(&**name)).collect();
+        kept.insert("events".into(), Value::Array(listener.events));
+        Ok(Value::Object(kept))
+    }
+}
+
+impl Plan {
+    fn value<'a>(&self, of: impl Fn(&Run) -> &'a Value) -> Result<f64, Failure> {
+        if self.steps.is_empty() {
+            let run = self.runs.first();
+            return self.taken(run.map_or(&Value::Null, of));
+        }
+        let mut best = 0.0;
+        for (run, at) in self.runs.iter().zip(&self.steps) {
+            if self.taken(of(run))? > 0.0 {
+                break;
+            }
+            best = *at;
+        }
+        Ok(best)
+    }
+
+    /// The value in the results of a run.
+    fn taken(&self, results: &Value) -> Result<f64, Failure> {
+        let take = &self.take;
+        let rows = results.get(&take.table).and_then(Value::as_array);
+        let fits = |row: &&Value| {
+            let mut wanted = take.wanted.iter();
+            wanted.all(|(column, value)| row.get(column).and_then(Value::as_str) == Some(value))
+        };
+        let row = rows.into_iter().flatten().find(fits);
+        let number = |column: &str| {
+            let value = row.and_then(|row| column.split('.').try_fold(row, |at, key| at.get(key)));
+            let value = value.and_then(|value| match value {
+                Value::String(text) => text.parse().ok(),
+                other => other.as_f64(),
+            });
+            value.ok_or_else(|| {
+                let (table, wanted) = (&take.table, &take.wanted);
+                Failure::failed(format!("no column {column} of table {table} where {wanted:?}"))
+            })
+        };
+        let value = number(&take.column)? * take.scale;
+        Ok(match &take.later {
+            None => value,
+            Some(_) => 1.0 / (1.0 / value + self.later),
+        })
+    }
+}
