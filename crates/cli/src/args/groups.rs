@@ -10,7 +10,16 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "First steps",
         &[
-            "run", "rfc2544", "atptest", "reproduce", "up", "down", "ls", "validate", "graph", "doctor",
+            "run",
+            "rfc2544",
+            "atptest",
+            "reproduce",
+            "up",
+            "down",
+            "ls",
+            "validate",
+            "graph",
+            "doctor",
         ],
     ),
     (

@@ -77,7 +77,10 @@ fn chosen<'a>(args: &ReproduceArgs, all: &'a [Entry]) -> Result<Vec<&'a Entry>, 
     };
     for word in &args.entries {
         if !all.iter().any(|entry| fits(entry, word)) {
-            let text = format!("there is no entry '{}'", aerostat_lab::printable::line(word));
+            let text = format!(
+                "there is no entry '{}'",
+                aerostat_lab::printable::line(word)
+            );
             return Err(Failure::usage(text).hint("'aerostat reproduce list' shows all entries"));
         }
     }
@@ -106,7 +109,9 @@ fn with_likes<'a>(all: &'a [Entry], chosen: &[&'a Entry]) -> Vec<(&'a Entry, &'a
     let of = |entry: &'a Entry| entry.rows.iter().map(move |row| (entry, row));
     let mut rows: Vec<_> = chosen.iter().flat_map(|entry| of(entry)).collect();
     for (_, row) in rows.clone() {
-        let other = all.iter().find(|entry| row.like.as_ref() == Some(&entry.name));
+        let other = all
+            .iter()
+            .find(|entry| row.like.as_ref() == Some(&entry.name));
         let other = other.into_iter().flat_map(of);
         rows.extend(other.filter(|(_, like)| like.row == row.row));
     }
@@ -135,7 +140,9 @@ fn scores<'a>(
     printed: &AllPrinted,
 ) -> Result<Vec<Score<'a>>, Failure> {
     let model = |entry: &str, row: &str| {
-        let at = rows.iter().position(|(e, r)| e.name == entry && r.row == row);
+        let at = rows
+            .iter()
+            .position(|(e, r)| e.name == entry && r.row == row);
         at.map(|at| median(&values[at]))
     };
     let mut all = Vec::new();
@@ -161,7 +168,9 @@ fn scores<'a>(
             values,
             paper,
             says: printed.and_then(|printed| printed.says.clone()),
-            place: printed.map(|printed| printed.place.clone()).unwrap_or_default(),
+            place: printed
+                .map(|printed| printed.place.clone())
+                .unwrap_or_default(),
             error: paper.map(far),
             rule,
             result,
@@ -189,7 +198,10 @@ fn rule(row: &Row, found: f64, aim: Option<f64>) -> Result<(String, Option<bool>
                 .hint("rows with 'within' or 'exact' need one in printed.yml")
         })
     };
-    let what = row.like.as_deref().map_or_else(String::new, |like| format!(" of {like}"));
+    let what = row
+        .like
+        .as_deref()
+        .map_or_else(String::new, |like| format!(" of {like}"));
     if let Some(below) = row.below {
         return Ok((format!("below {below}"), Some(found < below)));
     }
@@ -197,11 +209,17 @@ fn rule(row: &Row, found: f64, aim: Option<f64>) -> Result<(String, Option<bool>
         return Ok((format!("above {above}"), Some(found > above)));
     }
     if let Some(equals) = row.equals {
-        return Ok((format!("equals {equals}"), Some((found - equals).abs() <= equals.abs() * 1e-9)));
+        return Ok((
+            format!("equals {equals}"),
+            Some((found - equals).abs() <= equals.abs() * 1e-9),
+        ));
     }
     if row.exact {
         let aim = aimed()?;
-        return Ok(("exact".into(), Some((found - aim).abs() <= aim.abs() * 1e-9)));
+        return Ok((
+            "exact".into(),
+            Some((found - aim).abs() <= aim.abs() * 1e-9),
+        ));
     }
     if let Some(within) = row.within {
         let aim = aimed()?;
@@ -219,8 +237,8 @@ fn report(
     parameters: &Parameters,
 ) -> Outcome {
     let mut rows = Rows::new(&[
-        "entry", "row", "model", "unit", "paper", "error_%", "tier", "rule", "result", "low", "high",
-        "seeds", "says", "where",
+        "entry", "row", "model", "unit", "paper", "error_%", "tier", "rule", "result", "low",
+        "high", "seeds", "says", "where",
     ]);
     rows.title = "rows".into();
     let mine = |score: &&Score<'_>| chosen.iter().any(|entry| entry.name == score.entry.name);
@@ -237,7 +255,11 @@ fn report(
         .collect();
     let tables = [rows, parameter_rows(&used, None)];
     // A table of CSV has columns of its own: that of the rows.
-    let shown = if args.output.output == Format::Csv { 1 } else { 2 };
+    let shown = if args.output.output == Format::Csv {
+        1
+    } else {
+        2
+    };
     output::write(args.output.form(), SCHEMA, &tables[..shown])?;
     let count = |result: &str| scored.iter().filter(|score| score.result == result).count();
     let (ok, miss) = (count("ok"), count("miss"));
@@ -247,7 +269,9 @@ fn report(
             ok + miss,
             count("calibration"),
             count("shown"),
-            used.values().filter(|parameter| parameter.row.is_some()).count(),
+            used.values()
+                .filter(|parameter| parameter.row.is_some())
+                .count(),
         ));
     }
     for score in scored.iter().filter(|score| score.result == "miss") {

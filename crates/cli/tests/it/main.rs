@@ -36,6 +36,7 @@ mod pvc;
 mod qos;
 mod queues;
 mod recordings;
+mod reproduce;
 mod results;
 mod rfc1483;
 mod ring;
@@ -243,10 +244,15 @@ fn atptest_has_its_values_beside_those_of_the_report() {
 
 #[test]
 fn every_lab_of_the_repository_validates() {
-    for entry in std::fs::read_dir(root().join("labs")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let ran = run(&["validate", &format!("labs/{name}")]);
-        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{name}");
+    for folder in ["labs", "labs/papers"] {
+        for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if !name.ends_with(".atm.yml") {
+                continue;
+            }
+            let ran = run(&["validate", &format!("{folder}/{name}")]);
+            assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{name}");
+        }
     }
     let ran = run(&["validate", "labs/campus.atm.yml"]);
     assert_eq!(

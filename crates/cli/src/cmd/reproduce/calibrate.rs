@@ -1,15 +1,17 @@
 //! Fits parameters: each so that the model of its row is what the paper prints there.
 //!
-//! A row rises or falls with its parameter over the whole range that the catalogue gives, so halving the range finds the
-//! value. Parameters that share rows are fitted in turns until none of them moves.
+//! A row rises or falls with its parameter over the whole range that the catalogue gives, so the root of the difference
+//! is found by false position. Parameters that share rows are fitted in turns until none of them moves.
 
 use super::catalogue::{AllPrinted, Entry, Parameters, Row};
 use super::model::Work;
 use crate::exit::{self, Failure};
 use std::path::Path;
 
-/// Halvings of a range: a millionth of it is left.
-const HALVINGS: u32 = 20;
+/// Most runs for a parameter in one turn.
+const TRIALS: u32 = 30;
+/// A model this near to the printed value, as a share of it, is found.
+const CLOSE: f64 = 1e-4;
 /// Most turns of all parameters.
 const TURNS: u32 = 12;
 /// A parameter that moves less than this share of its value stands still.
@@ -31,9 +33,13 @@ pub(super) fn fit(
     for turn in 1..=TURNS {
         let mut moved = 0.0_f64;
         for (entry, row, name) in &fits {
-            let aim = printed.of(&entry.name, &row.row).and_then(|printed| printed.value);
+            let aim = printed
+                .of(&entry.name, &row.row)
+                .and_then(|printed| printed.value);
             let aim = aim.ok_or_else(|| missing(entry, row))?;
-            let old = parameters.get(*name).map_or(f64::NAN, |parameter| parameter.value);
+            let old = parameters
+                .get(*name)
+                .map_or(f64::NAN, |parameter| parameter.value);
             let new = solve(work, &parameters, (entry, row, name), aim)?;
             moved = moved.max((new / old - 1.0).abs());
             if let Some(parameter) = parameters.get_mut(*name) {
@@ -70,9 +76,8 @@ fn solve(
 ) -> Result<f64, Failure> {
     let known = parameters.get(name);
     let range = known.and_then(|parameter| Some((parameter.low?, parameter.high?)));
-    let (mut low, mut high) = range.ok_or_else(|| {
-        Failure::failed(format!("the parameter '{name}' has no range for a fit"))
-    })?;
+    let (mut low, mut high) = range
+        .ok_or_else(|| Failure::failed(format!("the parameter '{name}' has no range for a fit")))?;
     let model = |value: f64| -> Result<f64, Failure> {
         let mut trial = parameters.clone();
         if let Some(parameter) = trial.get_mut(name) {
@@ -85,23 +90,31 @@ fn solve(
         let values = work.values(&[(entry, row)])?;
         Ok(super::median(&values[0]))
     };
-    let (at_low, at_high): (f64, f64) = (model(low)?, model(high)?);
-    let rises = at_high > at_low;
-    if !(at_low.min(at_high)..=at_low.max(at_high)).contains(&aim) {
+    let (mut at_low, mut at_high): (f64, f64) = (model(low)? - aim, model(high)? - aim);
+    if at_low * at_high > 0.0 {
+        let (from, to) = (at_low + aim, at_high + aim);
         return Err(Failure::failed(format!(
-            "{}, {}: {name} from {low} to {high} gives {at_low:.3} to {at_high:.3}, and the paper has {aim}",
+            "{}, {}: {name} from {low} to {high} gives {from:.3} to {to:.3}, and the paper has {aim}",
             entry.name, row.row
         )));
     }
-    for _ in 0..HALVINGS {
-        let middle = f64::midpoint(low, high);
-        if (model(middle)? < aim) == rises {
-            low = middle;
+    let mut best = f64::midpoint(low, high);
+    for _ in 0..TRIALS {
+        best = (low * at_high - high * at_low) / (at_high - at_low);
+        let at_best = model(best)? - aim;
+        if (at_best / aim).abs() < CLOSE {
+            break;
+        }
+        // An end that stays counts half the next time: both ends come near (Illinois).
+        if at_best * at_low > 0.0 {
+            (low, at_low) = (best, at_best);
+            at_high /= 2.0;
         } else {
-            high = middle;
+            (high, at_high) = (best, at_best);
+            at_low /= 2.0;
         }
     }
-    Ok(f64::midpoint(low, high))
+    Ok(best)
 }
 
 /// Writes a file for `--parameters`.

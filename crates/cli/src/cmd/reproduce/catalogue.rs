@@ -184,13 +184,17 @@ impl Entry {
         let more = takes.filter_map(|take| take.later.as_ref());
         let sets = self.rows.iter().flat_map(|row| row.set.values());
         let texts = sets.chain(self.set.values()).chain(more);
-        texts.flat_map(|text| used(text)).map(str::to_owned).collect()
+        texts
+            .flat_map(|text| used(text))
+            .map(str::to_owned)
+            .collect()
     }
     /// Where the value of `row` is.
     pub(super) fn take<'a>(&'a self, row: &'a Row) -> Result<&'a Take, Failure> {
-        row.take.as_ref().or(self.take.as_ref()).ok_or_else(|| {
-            Failure::failed(format!("{}, {}: nothing is taken", self.name, row.row))
-        })
+        row.take
+            .as_ref()
+            .or(self.take.as_ref())
+            .ok_or_else(|| Failure::failed(format!("{}, {}: nothing is taken", self.name, row.row)))
     }
 }
 

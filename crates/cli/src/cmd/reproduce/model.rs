@@ -64,7 +64,9 @@ impl Work<'_> {
         let results = self.results(&wanted)?;
         let of = |run: &Run| {
             let at = wanted.binary_search_by(|(known, _)| (*known).cmp(run));
-            at.ok().and_then(|at| results.get(at)).unwrap_or(&Value::Null)
+            at.ok()
+                .and_then(|at| results.get(at))
+                .unwrap_or(&Value::Null)
         };
         let value = |plans: &Vec<Plan>| plans.iter().map(|plan| plan.value(of)).collect();
         plans.iter().map(value).collect()
@@ -85,7 +87,10 @@ impl Work<'_> {
             Some(steps) => {
                 let change = |value: &String| (steps.path.clone(), value.clone());
                 let runs = steps.of.iter().map(|step| with(Some(change(&step.value))));
-                (runs.collect(), steps.of.iter().map(|step| step.at).collect())
+                (
+                    runs.collect(),
+                    steps.of.iter().map(|step| step.at).collect(),
+                )
             }
         };
         let take = entry.take(row)?.clone();
@@ -97,7 +102,12 @@ impl Work<'_> {
                 text.parse().map_err(wrong)?
             }
         };
-        Ok(Plan { runs, steps, take, later })
+        Ok(Plan {
+            runs,
+            steps,
+            take,
+            later,
+        })
     }
 
     /// The wanted tables of all runs, in their order.
@@ -185,7 +195,8 @@ impl Run {
             return Ok(Value::Null);
         };
         let kept = document.into_iter();
-        let mut kept: Map<String, Value> = kept.filter(|(name, _)| tables.contains(&**name)).collect();
+        let mut kept: Map<String, Value> =
+            kept.filter(|(name, _)| tables.contains(&**name)).collect();
         kept.insert("events".into(), Value::Array(listener.events));
         Ok(Value::Object(kept))
     }
@@ -224,7 +235,9 @@ impl Plan {
             });
             value.ok_or_else(|| {
                 let (table, wanted) = (&take.table, &take.wanted);
-                Failure::failed(format!("no column {column} of table {table} where {wanted:?}"))
+                Failure::failed(format!(
+                    "no column {column} of table {table} where {wanted:?}"
+                ))
             })
         };
         let value = number(&take.column)? * take.scale;

@@ -31,8 +31,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-pub(crate) use variants::numbers as seeds;
 use variants::Variant;
+pub(crate) use variants::numbers as seeds;
 
 /// Runs for each job that may start before the oldest one of them has been written.
 const AHEAD: usize = 4;

@@ -7,6 +7,7 @@ fn labs() -> Vec<Lab> {
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
         .collect();
     files.sort();
     let read = |path| aerostat_lab::read(path, &[]).unwrap().lab;
