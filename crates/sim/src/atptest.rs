@@ -149,10 +149,7 @@ impl Measured {
     /// one, Mbit/s; `None` for a single packet.
     #[must_use]
     pub fn throughput_mbps(&self) -> Option<f64> {
-        let came = self.ends[1].received;
-        let seconds = came.time.as_secs_f64();
-        let octets = came.octets.saturating_sub(came.before);
-        (seconds > 0.0).then(|| octets as f64 * 8.0 / seconds / 1e6)
+        self.ends[1].received.mbps()
     }
 
     /// Time from the first message given to the sender's ATP to the last message that came back; zero without an echo.

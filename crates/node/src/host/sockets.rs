@@ -46,7 +46,8 @@ mod program;
 mod tester;
 mod write;
 
-pub use atp::{Amount, Figures, Outcome, STEPS, Step, Transfer};
+pub use aerostat_proto::atp::Amount;
+pub use atp::{Figures, Outcome, STEPS, Step, Transfer};
 pub use payload::{crc32, pattern};
 pub use program::{Answer, Pace, Program, Role, Sending};
 pub use tester::Measured;

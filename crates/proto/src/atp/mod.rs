@@ -44,6 +44,7 @@
 //! once for each round trip. Quick start doubles the window for each round trip until a round trip is 1.5 times the
 //! shortest, or begins with half of what the contract's rate needs.
 
+mod meter;
 mod params;
 mod receiver;
 mod sender;
@@ -51,6 +52,7 @@ mod sender;
 mod tests;
 mod window;
 
+pub use meter::{Amount, Meter, pattern};
 pub use params::{MAX_WINDOW, ParamRanges, Params, Profile};
 
 use crate::{Instant, Machine, Refused};
@@ -240,6 +242,8 @@ pub struct Snapshot {
     /// Octets that the receiving half keeps: those messages, the incomplete one, packets behind gaps. Each message and
     /// packet counts 64 octets more.
     pub kept: usize,
+    /// Those of them that are no complete message: a connection that ends now would cut a message.
+    pub incomplete: usize,
     /// Missing packets that the receiving half asks for.
     pub asked: usize,
 }
@@ -282,6 +286,26 @@ impl Atp {
     pub fn take(&mut self) -> Option<Vec<u8>> {
         self.receiver.take()
     }
+    /// Octets of the messages that became complete last and were not read, the last one first; at most `messages`.
+    pub fn newest(&self, messages: u64) -> impl Iterator<Item = usize> {
+        let messages = usize::try_from(messages).unwrap_or(usize::MAX);
+        self.receiver.newest(messages)
+    }
+    /// Whether a message of this length is taken now, so that a caller who would wait need not give it away.
+    ///
+    /// # Errors
+    /// As [`Input::Send`] with this message.
+    pub fn can_send(&self, octets: usize) -> Result<(), Refusal> {
+        match self.state {
+            State::Open => self.sender.fits(octets, &self.params),
+            _ => Err(Refusal::Closed),
+        }
+    }
+    /// The parameters in force.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
     /// Counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
@@ -298,6 +322,7 @@ impl Atp {
             round_trip: self.sender.smoothed(),
             unread_messages,
             kept: unread + self.receiver.incomplete(),
+            incomplete: self.receiver.incomplete(),
             asked: self.receiver.asked(),
         }
     }

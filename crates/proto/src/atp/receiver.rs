@@ -75,6 +75,9 @@ impl Receiver {
         self.unread -= message.len() + OVERHEAD;
         Some(message)
     }
+    pub(super) fn newest(&self, messages: usize) -> impl Iterator<Item = usize> {
+        self.ready.iter().rev().take(messages).map(Vec::len)
+    }
     pub(super) fn unread(&self) -> (usize, usize) {
         (self.ready.len(), self.unread)
     }

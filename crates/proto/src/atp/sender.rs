@@ -30,14 +30,14 @@ pub(super) fn number(seq: Seq30, near: u64) -> u64 {
 /// A message whose octets are not all sent.
 #[derive(Debug)]
 struct Message {
-    octets: Arc<[u8]>,
+    octets: Arc<Vec<u8>>,
     sent: usize,
 }
 
 /// A packet that was sent.
 #[derive(Debug)]
 struct Packet {
-    octets: Arc<[u8]>,
+    octets: Arc<Vec<u8>>,
     part: Range<usize>,
     /// When it was sent last.
     sent: Instant,
@@ -103,20 +103,25 @@ impl Sender {
         self.round_trip.smoothed
     }
 
-    /// Takes a message.
-    pub(super) fn accept(&mut self, message: Vec<u8>, params: &Params) -> Result<(), Refusal> {
-        let (octets, limit) = (message.len(), params.longest());
+    /// Whether a message of this length is taken now.
+    pub(super) fn fits(&self, octets: usize, params: &Params) -> Result<(), Refusal> {
+        let limit = params.longest();
         if octets > limit {
             return Err(Refusal::TooLong { octets, limit });
         }
-        let more = octets + OVERHEAD;
-        if self.waiting.saturating_add(more) > params.send_limit.0 {
+        if self.waiting.saturating_add(octets + OVERHEAD) > params.send_limit.0 {
             let (waiting, limit) = (self.waiting, params.send_limit.0);
             return Err(Refusal::Full { waiting, limit });
         }
-        self.waiting += more;
+        Ok(())
+    }
+
+    /// Takes a message.
+    pub(super) fn accept(&mut self, message: Vec<u8>, params: &Params) -> Result<(), Refusal> {
+        self.fits(message.len(), params)?;
+        self.waiting += message.len() + OVERHEAD;
         self.messages.push_back(Message {
-            octets: message.into(),
+            octets: Arc::new(message),
             sent: 0,
         });
         Ok(())

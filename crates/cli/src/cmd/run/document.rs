@@ -335,11 +335,7 @@ fn cells(report: &RunReport) -> Vec<Value> {
 /// One object per end of a connection with ATP.
 fn atp(report: &RunReport) -> Vec<Value> {
     let packets = |eighths: u32| f64::from(eighths) / 8.0;
-    let rate = |amount: Amount| {
-        let seconds = amount.time.as_secs_f64();
-        let octets = amount.octets.saturating_sub(amount.before) as f64;
-        (seconds > 0.0).then(|| rounded(octets * 8.0 / seconds / 1e6, 6))
-    };
+    let rate = |amount: Amount| amount.mbps().map(|rate| rounded(rate, 6));
     let all = report.dialogues.iter();
     all.filter_map(|dialogue| {
         let seen = dialogue.atp?;

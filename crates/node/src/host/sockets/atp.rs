@@ -9,9 +9,10 @@
 //! anew.
 
 use super::{Answer, Output, Record, Role, Sockets, State, refusal};
-use aerostat_proto::atp::{Atp, Counters, Event, Failure, Input, Output as Told, Params, Profile};
+use aerostat_proto::atp::{
+    Amount, Atp, Counters, Event, Failure, Input, Meter, Output as Told, Params, Profile, pattern,
+};
 use aerostat_proto::{Cause, ConnId, Duration, Instant, Machine, Trace};
-use aerostat_wire::atp::HEADER_LEN;
 
 /// Limit of PDUs of ATP that wait in the program: two largest windows. ATP repeats what is refused here.
 const QUEUE: usize = 8192;
@@ -72,20 +73,6 @@ impl Outcome {
     }
 }
 
-/// Octets of messages, and the time that they took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amount {
-    /// Messages.
-    pub messages: u64,
-    /// Their octets.
-    pub octets: u64,
-    /// Sent: from the first message given to the last acknowledgement. Received: from the first packet to the last
-    /// packet of the last complete message.
-    pub time: Duration,
-    /// Received: octets of the first packet, which came before that time.
-    pub before: u64,
-}
-
 /// Figures of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
@@ -124,16 +111,10 @@ pub(super) struct End {
     /// When the program begins to send; `None` once it has begun.
     starts: Option<Instant>,
     begun: Instant,
-    /// When the first packet came.
-    came: Option<Instant>,
+    meter: Meter,
     figures: Figures,
     /// Changes of the window, in the order of time; `None` if they are not kept.
     steps: Option<Vec<Step>>,
-}
-
-/// The octets of a message.
-fn text(octets: usize) -> impl Iterator<Item = u8> {
-    (0..octets).map(|i| 0x20 + (i % 95) as u8)
 }
 
 impl End {
@@ -161,7 +142,7 @@ impl End {
             answer,
             starts: None,
             begun: Instant::ZERO,
-            came: None,
+            meter: Meter::default(),
             figures,
             steps: transfer.series.then(Vec::new),
         }
@@ -184,7 +165,7 @@ impl End {
         }
         while self.figures.left > 0 && self.machine.snapshot().waiting == 0 {
             let octets = self.figures.left.min(self.message as u64);
-            let input = Input::Send(text(octets as usize).collect());
+            let input = Input::Send(pattern(octets as usize).collect());
             if self.machine.handle_input(input, now).is_err() {
                 return;
             }
@@ -200,11 +181,9 @@ impl End {
             return false;
         };
         let octets = message.len() as u64;
-        let received = &mut self.figures.received;
-        received.messages += 1;
-        received.octets += octets;
-        received.time = now.since(self.came.unwrap_or(now));
-        self.figures.wrong += u64::from(!message.iter().copied().eq(text(message.len())));
+        self.meter.message(octets, now);
+        self.figures.received = self.meter.received();
+        self.figures.wrong += u64::from(!message.iter().copied().eq(pattern(message.len())));
         if self.answer != Some(Answer::Echo) {
             if self.figures.sent.messages > 0 {
                 self.figures.turn = now.since(self.begun);
@@ -320,10 +299,8 @@ impl Sockets {
         match sdu {
             Some(sdu) => {
                 let _ = end.machine.handle_input(Input::Sdu(sdu), now);
-                if end.came.is_none() && end.machine.counters().packets_received > 0 {
-                    end.came = Some(now);
-                    end.figures.received.before = sdu.len().saturating_sub(HEADER_LEN) as u64;
-                }
+                end.meter.sdu(&end.machine, sdu.len(), now);
+                end.figures.received = end.meter.received();
             }
             None => end.machine.handle_timeout(now),
         }
