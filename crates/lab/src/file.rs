@@ -497,6 +497,8 @@ section! {
         /// Octets of payload: of a datagram (24 to 65507, and not above the MTU less 28) or an echo (0 to 65507, as well), or of a
         /// request (1 to 1048576); default: udp 1000, ping 56, rr 1. It has no effect on tcp, which warns.
         size: Option<At<Octets>>,
+        /// Octets that the sender sends, over one connection (tcp), as ttcp does, 1 to 1 TiB; default: it sends until its duration is over.
+        bytes: Option<At<Octets>>,
         /// Octets of each write of the sending program (tcp), 1 to 1048576; default: it keeps the send buffer full.
         write: Option<At<Octets>>,
         /// When it starts; default: as soon as its hosts and the routers between them can be reached.

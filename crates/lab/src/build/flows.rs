@@ -89,7 +89,7 @@ pub(crate) fn programs_of(lab: &Lab, index: usize) -> Option<(Placed, Option<Pla
                 to,
                 port: sink,
                 local_ports,
-                octets: None,
+                octets: flow.octets,
                 write: flow.write,
             },
             Some(AppKind::TcpSink { port: sink }),

@@ -30,6 +30,8 @@ pub struct Flow {
     pub port: Option<u16>,
     /// TCP: octets of each write of the sender; `None` if it keeps the send buffer full.
     pub write: Option<usize>,
+    /// TCP: octets that the sender sends; `None` if it sends until its duration is over.
+    pub octets: Option<u64>,
     /// UDP: the coarse timer of the sender, if it has one.
     pub ticks: Option<Ticks>,
     /// Load in per cent of a link, from which size and rate follow.

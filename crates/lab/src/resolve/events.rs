@@ -177,6 +177,7 @@ fn flow(
         kind,
         port,
         write: write(section, lab, (from, near), d),
+        octets: octets(section, d),
         ticks,
         load: None,
         group: section.group.as_ref().map(|name| name.value.0.clone()),
@@ -286,6 +287,20 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
             }
         }
     })
+}
+
+/// The octets that a sender of TCP sends.
+fn octets(section: &TrafficFile, d: &mut Diagnostics) -> Option<u64> {
+    const MOST: u64 = 1 << 40;
+    let given = section.bytes.as_ref()?;
+    let octets = given.value.0 as u64;
+    if section.kind.value.0 != Kind::Tcp {
+        d.error(given.at, "bytes is for tcp")
+            .rests_in(section.place, ["kind"]);
+    } else if !(1..=MOST).contains(&octets) {
+        d.error(given.at, format!("a flow of tcp has 1 to {MOST} octets"));
+    }
+    Some(octets)
 }
 
 /// The size of a sender's writes.

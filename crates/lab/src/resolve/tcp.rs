@@ -312,6 +312,8 @@ mod tests {
         };
         for (flow, says) in [
             ("kind: rr, write: 10", "write is for tcp"),
+            ("kind: udp, rate: 1pps, bytes: 10", "bytes is for tcp"),
+            ("kind: tcp, bytes: 0", "a flow of tcp has 1 to"),
             ("kind: tcp, write: 0", "a write has 1 to 1048576 octets"),
             ("kind: tcp, write: 2MiB", "a write has 1 to 1048576 octets"),
             ("kind: tcp, write: 10", "holds more than 65536 such writes"),

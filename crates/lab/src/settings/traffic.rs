@@ -24,6 +24,7 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
         destination,
         kind,
         write,
+        octets,
         ticks,
         load,
         group,
@@ -62,6 +63,9 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
     });
     if let Some(octets) = write {
         all["write_octets"] = (*octets).into();
+    }
+    if let Some(octets) = octets {
+        all["octets"] = (*octets).into();
     }
     // Flows without these keys have the settings that they have always had.
     if let Some(load) = load {
