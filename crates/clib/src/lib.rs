@@ -5,7 +5,8 @@
 //! compares both, and builds a program with them.
 //!
 //! **Objects and owners.** `aerostat_service`, `aerostat_socket` and `aerostat_offer` are boxes that the program owns
-//! until it frees them. `calls.rs` has what is done with sockets, `error.rs` the last error of each thread.
+//! until it frees them. `calls.rs` has what is done with sockets, `error.rs` the last error of each thread. `atp.rs` has
+//! ATP; its header, `include/aerostat_atp.h`, has the names of the protocol's report beside those of the library.
 //!
 //! **Standards.** No standard; the names are this library's own.
 //!
@@ -13,6 +14,7 @@
 //!
 //! **Deviations.** None known.
 
+mod atp;
 mod calls;
 mod error;
 
@@ -86,6 +88,12 @@ pub(crate) mod libc_errno {
     pub(crate) const EINVAL: i32 = 22;
     /// A text is too long for its place.
     pub(crate) const ENAMETOOLONG: i32 = 36;
+    /// There are no more messages.
+    pub(crate) const ENODATA: i32 = 61;
+    /// A listener cannot do it.
+    pub(crate) const EOPNOTSUPP: i32 = 95;
+    /// The socket has a connection already.
+    pub(crate) const EISCONN: i32 = 106;
     /// The socket makes no call.
     pub(crate) const ENOTCONN: i32 = 107;
 }
@@ -279,6 +287,7 @@ pub unsafe extern "C" fn aerostat_offer_multipoint(offer: *const OfferObject) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::atp::*;
     use crate::calls::*;
     use crate::error::{aerostat_cause, aerostat_error};
     use std::ptr::null;
@@ -305,6 +314,14 @@ mod tests {
             assert!(aerostat_offer_qos(null()).is_null() && aerostat_host(null()).is_null());
             assert_eq!(aerostat_send(null_mut(), null(), 0), -1);
             assert_eq!(aerostat_status(null(), null_mut()), -1);
+            assert!(aerostat_atp_new(null(), null(), null()).is_null());
+            assert_eq!(told(), "service is NULL");
+            assert_eq!(aerostat_atp_connect(null_mut()), -1);
+            assert_eq!(aerostat_atp_recv(null_mut(), null_mut(), 0), -1);
+            assert_eq!(aerostat_atp_close(null_mut()), -1);
+            assert_eq!(told(), "socket is NULL");
+            assert!(aerostat_atp_accept(null_mut()).is_null());
+            assert_eq!(told(), "listener is NULL");
             aerostat_close(null_mut());
             aerostat_socket_free(null_mut());
             aerostat_offer_free(null_mut());

@@ -18,6 +18,17 @@ impl Error {
             text: text.into(),
         })
     }
+    pub(crate) fn with_cause(errno: Errno, cause: u8, text: impl Into<String>) -> Self {
+        let mut error = Self::new(errno, text);
+        error.0.cause = cause;
+        error
+    }
+    /// A value of this field is wrong.
+    pub(crate) fn of_field(field: &str, text: impl Into<String>) -> Self {
+        let mut error = Self::new(Errno::INVAL, text);
+        error.0.field = field.to_owned();
+        error
+    }
     pub(crate) fn gone() -> Self {
         Self::new(Errno::CONNRESET, "the lab has ended, or its host is off")
     }

@@ -30,6 +30,10 @@
 //! A [`Call`] with `multipoint` makes the root of a point-to-multipoint call ([`Socket::make`], [`Control::add_party`]):
 //! what it sends goes to each leaf, and a leaf cannot send. `examples/tree.rs` has both.
 //!
+//! # Messages of any length
+//!
+//! [`atp`] carries them over a call, complete and in order, whatever the network loses.
+//!
 //! # Texts
 //!
 //! Addresses are 40 hex digits, or names of nodes of the lab with an optional selector (`sello`, `sello/e1`).
@@ -47,6 +51,7 @@
 //! [`Error`] has the error number of Linux, the cause of Q.850 if the network or the other end refused, and the field and offset
 //! of a text that is wrong. It becomes an [`io::Error`] of the same number.
 
+pub mod atp;
 mod call;
 mod error;
 mod session;
@@ -406,6 +411,17 @@ impl Control {
     pub fn release(&self, cause: u8) -> Result<(), Error> {
         let socket = self.reference;
         self.ask(&Request::Release { socket, cause }).map(drop)
+    }
+
+    /// As [`Self::release`], without waiting for the answer.
+    pub(crate) fn release_soon(&self, cause: u8) {
+        let socket = self.reference;
+        if let Ok(number) = self
+            .session
+            .start(&Request::Release { socket, cause }, None)
+        {
+            self.session.forget(number);
+        }
     }
 
     /// Accepts an offer of this listener, and waits until the call can be used. Returns the new socket and its

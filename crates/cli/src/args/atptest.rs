@@ -1,25 +1,31 @@
 //! Arguments of `atptest`.
 
-use super::OutputArgs;
+use super::{OutputArgs, RunningLab};
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Runs the tests of ATP's report (University of Hawaii, 1999) in virtual time: two hosts that take no time of their own, at
 OC-3 lines of one switch. Each transfer is a run of its own, and repeats to the byte. The receiver compares every octet.
+With --between, or --serve and --connect, it runs them in real time between two hosts of a running lab, over the lab's
+links, with the same clocks: the receiver's for throughput, the sender's for latency.
   throughput   messages of up to 1 MiB from memory to memory, in packets of 9180 octets (Table 2): Mbit/s at the receiver
   latency      a message there and back (Table 3): from its first octet given to ATP to its last octet taken
   correctness  up to 409 465 packets of 10 octets, 4 of them header (Table 1): Mbit/s; the slowest test, some minutes
 The columns report_min and report_max have what the report prints for the same octets, with its own hosts; they stay empty
-with other octets, another MTU, losses or rules. 'loss' is the probability that a cell is lost on the receiver's link.
-Labs with programs of 'atp:' have all other figures, also in real time (docs/lab-file.md). Progress goes to standard error.
+with other octets, another MTU, losses or rules. 'loss' is the probability that a cell is lost on the receiver's link; in
+real time the lab has it. Labs with programs of 'atp:' have all other figures (docs/lab-file.md). Progress goes to standard
+error. One server serves both rules, and every test.
 Exit code 0: every octet arrived; 3: some did not, or Ctrl-C; 2: wrong usage.
 
 Examples:
   aerostat atptest
   aerostat atptest --test throughput,latency --profile report,adaptive
   aerostat atptest --octets 1048576 --loss 0,0.0001,0.001 --profile adaptive
-  aerostat atptest --test correctness --octets 2456789 -o json")]
+  aerostat atptest --test correctness --octets 2456789 -o json
+  aerostat atptest --between urku,sello --profile report,adaptive
+  aerostat exec sello -- aerostat atptest --serve
+  aerostat exec urku -- aerostat atptest --connect ADDRESS --test latency")]
 pub(crate) struct AtptestArgs {
     /// Which tests
     #[arg(
@@ -51,6 +57,18 @@ pub(crate) struct AtptestArgs {
     /// Seed of the losses
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
+    /// In real time: from host A to host B of a running lab
+    #[arg(long, value_delimiter = ',', value_name = "A,B", num_args = 1, conflicts_with_all = ["loss", "seed"])]
+    pub(crate) between: Vec<String>,
+    /// In real time: the receiver, at this address of the host that AEROSTAT_ATM names, or at a free one; until Ctrl-C
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "",
+        conflicts_with_all = ["loss", "seed", "between", "test", "profile", "octets"])]
+    pub(crate) serve: Option<String>,
+    /// In real time: the sender, from the host that AEROSTAT_ATM names to a receiver
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["loss", "seed", "between", "serve"])]
+    pub(crate) connect: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Tell nothing of transfers

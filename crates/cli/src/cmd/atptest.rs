@@ -1,11 +1,15 @@
-//! `aerostat atptest`: the tests of ATP's report, beside its printed values.
+//! `aerostat atptest`: the tests of ATP's report, beside its printed values; in virtual time, and in real time
+//! (`live.rs`).
+
+mod live;
 
 use crate::args::{AtptestArgs, AtptestProfile, AtptestTest};
 use crate::cmd::run::rounded;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Rows};
-use aerostat_proto::atp::Profile;
+use aerostat_proto::Duration;
+use aerostat_proto::atp::{Amount, Counters, Profile};
 use aerostat_sim::atptest::{self, Measured, Transfer};
 use serde_json::Value;
 
@@ -97,34 +101,82 @@ struct Task {
     transfer: Transfer,
 }
 
+/// What a transfer came to, on whatever clock.
+struct Found {
+    /// Counters of the sender and of the receiver.
+    near: Counters,
+    far: Counters,
+    /// What the receiver has received, on its clock.
+    received: Amount,
+    /// On the sender's clock: from the first message given to ATP to the last one that came back.
+    turn: Duration,
+    correct: bool,
+}
+
+impl From<Measured> for Found {
+    fn from(measured: Measured) -> Self {
+        let [near, far] = &measured.ends;
+        Self {
+            near: near.counters,
+            far: far.counters,
+            received: far.received,
+            turn: measured.latency(),
+            correct: measured.correct,
+        }
+    }
+}
+
+/// How transfers are done; `None`: interrupted.
+type Way = dyn Fn(&Task, &Interrupt) -> Result<Option<Found>, Failure>;
+
 /// Runs all transfers, one after the other.
 pub(crate) fn run(args: &AtptestArgs) -> Outcome {
+    if let Some(address) = &args.serve {
+        return live::serve(address);
+    }
+    match live::sender(args)? {
+        Some(sender) => run_by(args, &move |task, interrupt| sender.run(task, interrupt)),
+        None => run_by(args, &in_virtual_time),
+    }
+}
+
+fn in_virtual_time(task: &Task, interrupt: &Interrupt) -> Result<Option<Found>, Failure> {
+    match task.transfer.run(&|| interrupt.has_come()) {
+        Ok(found) => Ok(Some(found.into())),
+        Err(atptest::Failure::Interrupted) => Ok(None),
+        Err(why) => Err(told(&why)),
+    }
+}
+
+fn run_by(args: &AtptestArgs, way: &Way) -> Outcome {
     let tasks = tasks(args);
     let interrupt = Interrupt::catch()?;
     let mut rows = table();
     let (mut wrong, mut done) = (0, 0);
+    let virtual_time = args.between.is_empty() && args.connect.is_none();
     for task in &tasks {
-        let found = match task.transfer.run(&|| interrupt.has_come()) {
-            Ok(found) => found,
-            Err(atptest::Failure::Interrupted) => break,
-            Err(why) => return Err(told(&why)),
+        let Some(found) = way(task, &interrupt)? else {
+            break;
         };
         done += 1;
         wrong += usize::from(!found.correct);
-        let row = task.row(&found);
         if !args.quiet {
             let Transfer { octets, loss, .. } = task.transfer;
             let (test, profile, all) = (task.test.name(), task.profile.name(), tasks.len());
+            let loss = match virtual_time {
+                true => format!(", cell loss {loss}"),
+                false => String::new(),
+            };
             let end = if found.correct {
                 ""
             } else {
                 ": NOT all octets arrived as they were sent"
             };
             exit::say(format_args!(
-                "{done} of {all}: {test}, {profile}, {octets} octets, cell loss {loss}{end}"
+                "{done} of {all}: {test}, {profile}, {octets} octets{loss}{end}"
             ));
         }
-        rows.push(row);
+        rows.push(task.row(&found, virtual_time));
     }
     output::write(args.output.form(), SCHEMA, &[rows])?;
     let missing = tasks.len() - done;
@@ -206,7 +258,7 @@ fn table() -> Rows {
 }
 
 impl Task {
-    fn row(&self, found: &Measured) -> Vec<Value> {
+    fn row(&self, found: &Found, virtual_time: bool) -> Vec<Value> {
         let Transfer {
             octets, mtu, loss, ..
         } = self.transfer;
@@ -216,30 +268,25 @@ impl Task {
             && mtu == usize::from(self.test.mtu());
         let mut printed = self.test.printed().iter().filter(|_| as_printed);
         let printed = printed.find(|(of, ..)| *of == octets);
-        let [near, far] = &found.ends;
-        let mbps = found.throughput_mbps().filter(|_| !latency);
-        let micros = found.latency().as_secs_f64() * 1e6;
+        let Found { near, far, .. } = found;
+        let mbps = found.received.mbps().filter(|_| !latency);
+        let micros = found.turn.as_secs_f64() * 1e6;
         let value = |value: Option<f64>| value.map_or(Value::Null, |value| rounded(value, 3));
+        let back = if latency { far.packets_sent } else { 0 };
         vec![
             self.test.name().into(),
             self.profile.name().into(),
             octets.into(),
-            loss.into(),
+            virtual_time.then_some(loss).into(),
             value(mbps),
             value(latency.then_some(micros)),
             printed.map_or(Value::Null, |(_, low, _)| rounded(*low, 6)),
             printed.map_or(Value::Null, |(.., high)| rounded(*high, 6)),
             found.correct.into(),
-            (near.counters.packets_sent
-                + if latency {
-                    far.counters.packets_sent
-                } else {
-                    0
-                })
-            .into(),
-            (near.counters.packets_repeated + far.counters.packets_repeated).into(),
-            (near.counters.naks_sent + far.counters.naks_sent).into(),
-            (near.counters.timeouts + far.counters.timeouts).into(),
+            (near.packets_sent + back).into(),
+            (near.packets_repeated + far.packets_repeated).into(),
+            (near.naks_sent + far.naks_sent).into(),
+            (near.timeouts + far.timeouts).into(),
             mtu.into(),
         ]
     }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const LAB: &str = "
+pub(crate) const LAB: &str = "
 switches: { s: {}, t: {} }
 links: [ [s, t, { rate: oc3 }] ]
 lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
@@ -37,7 +37,7 @@ impl Net {
     pub(crate) fn with_ilmi(test: &str) -> Self {
         Self::of(test, &LAB.replace("x: { ", "x: { ilmi: true, "))
     }
-    fn of(test: &str, lab: &str) -> Self {
+    pub(crate) fn of(test: &str, lab: &str) -> Self {
         let runtime = Runtime::new(test);
         let file = lab_file(&format!("{test}.atm.yml"), lab);
         runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
@@ -61,7 +61,7 @@ impl Net {
     }
 }
 
-fn until(what: &str, mut is: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is() {
         assert!(Instant::now() < end, "{what}");

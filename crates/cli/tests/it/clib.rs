@@ -25,7 +25,7 @@ fn the_header_of_the_c_library_names_all_its_functions() {
         });
         parts.collect::<BTreeSet<_>>()
     };
-    let code: String = ["src/lib.rs", "src/calls.rs", "src/error.rs"]
+    let code: String = ["src/lib.rs", "src/calls.rs", "src/error.rs", "src/atp.rs"]
         .map(source)
         .concat();
     let mut exported = names(&code, "fn ");
@@ -34,7 +34,9 @@ fn the_header_of_the_c_library_names_all_its_functions() {
             .into_iter()
             .filter(|name| name.contains("_offer_")),
     );
-    let header = source("include/aerostat.h");
+    let header = ["include/aerostat.h", "include/aerostat_atp.h"]
+        .map(source)
+        .concat();
     let lines = header
         .lines()
         .filter(|line| !line.starts_with([' ', '/', '*', '#']));
@@ -85,28 +87,69 @@ fn installed(prefix: &Path) -> Option<Vec<String>> {
     }
 }
 
-#[test]
-fn the_example_in_c_is_built_with_pkg_config_and_vets_its_callers() {
-    let prefix = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("clib");
-    let _ = std::fs::remove_dir_all(&prefix);
-    let Some(flags) = installed(&prefix) else {
-        return;
-    };
-    let program = prefix.join("echo");
+/// An example, built against the library as installed; `None` if a tool for that is missing.
+fn built(prefix: &Path, example: &str) -> Option<PathBuf> {
+    let _ = std::fs::remove_dir_all(prefix);
+    let flags = installed(prefix)?;
+    let program = prefix.join(example);
     let built = Command::new("cc")
         .args(["-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&program)
-        .arg(root().join("crates/clib/examples/echo.c"))
+        .arg(root().join(format!("crates/clib/examples/{example}.c")))
         .args(&flags)
         .output();
     match built {
-        Err(error) => return eprintln!("SKIPPED: cc: {error}"),
-        Ok(out) => assert!(
-            out.status.success(),
-            "{}",
-            String::from_utf8_lossy(&out.stderr)
-        ),
+        Err(error) => {
+            eprintln!("SKIPPED: cc: {error}");
+            None
+        }
+        Ok(out) => {
+            let told = String::from_utf8_lossy(&out.stderr);
+            assert!(out.status.success(), "{told}");
+            Some(program)
+        }
     }
+}
+
+/// The example of ATP's report, under its names, in both profiles.
+#[test]
+fn the_example_of_atp_in_c_has_the_names_of_the_report() {
+    let prefix = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("clib-atp");
+    let Some(program) = built(&prefix, "atp") else {
+        return;
+    };
+    let net = Net::up("clibatp");
+    for profile in ["report", "adaptive"] {
+        let run = |host: &str, arguments: &[&str]| {
+            let mut command = Command::new("timeout");
+            let command = command.arg("60").arg(&program).args(arguments);
+            let command = command.env("AEROSTAT_ATM", net.path(host));
+            let command = command.env("LD_LIBRARY_PATH", prefix.join("lib"));
+            let command = command.env("PROFILE", profile).stdout(Stdio::piped());
+            command.stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let mut receiver = run("y", &[]);
+        let mut line = [0; 41];
+        let out = receiver.stdout.as_mut().unwrap();
+        out.read_exact(&mut line).unwrap();
+        let address = str::from_utf8(&line[..40]).unwrap();
+        let sent = run("x", &[address, "300000"]).wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&sent.stdout);
+        assert_eq!(told, "33 packets of at most 9180 octets\n", "{sent:?}");
+        let came = receiver.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&came.stdout);
+        assert_eq!(told, "300000 octets: right\n", "{came:?}");
+        assert!(sent.status.success() && came.status.success());
+    }
+    net.runtime.ok(&["down"]);
+}
+
+#[test]
+fn the_example_in_c_is_built_with_pkg_config_and_vets_its_callers() {
+    let prefix = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("clib");
+    let Some(program) = built(&prefix, "echo") else {
+        return;
+    };
     let net = Net::up("clib");
     let run = |host: &str, arguments: &[&str]| {
         let mut command = Command::new("timeout");

@@ -3,6 +3,7 @@
 mod any_aal;
 mod atm_sockets;
 mod atp;
+mod atp_sockets;
 mod books;
 mod bridges;
 mod captures;

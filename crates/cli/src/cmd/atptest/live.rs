@@ -1,0 +1,300 @@
+//! The tests in real time, between two hosts of a running lab.
+//!
+//! The sender makes a connection for each transfer. Its first message says what follows; then come the messages, and the
+//! receiver's last message is what it has measured. The access point of the call tells the profile, so one receiver
+//! serves both.
+
+use super::{AtptestProfile, AtptestTest, Found, Task};
+use crate::args::AtptestArgs;
+use crate::client;
+use crate::exit::{self, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use aerostat_live::runtime_dir;
+use aerostat_proto::atp::{Amount, Counters, pattern};
+use aerostat_socket::atp::{Connection, Listener, Options};
+use aerostat_socket::{Error, Service};
+use serde::{Deserialize, Serialize};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Calls that wait to be accepted.
+const BACKLOG: u16 = 16;
+/// Time between two looks at an interrupt.
+const LOOK: Duration = Duration::from_millis(100);
+/// Octets of a message, if a transfer has more: as in virtual time.
+const MESSAGE: u64 = 1 << 20;
+/// Longest announcement of a transfer that a receiver takes.
+const MOST_OCTETS: u64 = 1 << 32;
+/// EAGAIN of Linux.
+const AGAIN: i32 = 11;
+
+/// What a sender announces.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Announced {
+    octets: u64,
+    message: u64,
+    /// True if the receiver sends all messages back.
+    echo: bool,
+}
+
+impl Announced {
+    /// Octets of each message.
+    fn messages(self) -> impl Iterator<Item = usize> {
+        let (all, each) = (self.octets, self.message.max(1));
+        let starts = (0..all.div_ceil(each)).map(move |number| number * each);
+        starts.map(move |start| usize::try_from(each.min(all - start)).unwrap_or(usize::MAX))
+    }
+}
+
+/// What a receiver has measured.
+#[derive(Debug, Serialize, Deserialize)]
+struct Report {
+    /// Octets of messages, without the announcement.
+    octets: u64,
+    /// From the first packet, that of the announcement, to the last one.
+    nanos: u64,
+    wrong: u64,
+    packets_sent: u64,
+    packets_repeated: u64,
+    naks_sent: u64,
+    timeouts: u64,
+}
+
+impl AtptestProfile {
+    /// The access point of a receiver with these rules: a layer 3 of the users' own.
+    const fn sap(self) -> &'static str {
+        match self {
+            Self::Report => "blli:l3=user,info=1",
+            Self::Adaptive => "blli:l3=user,info=2",
+        }
+    }
+    fn options(self) -> Options {
+        let mut options = Options::default();
+        options.params.profile = self.rules();
+        self.sap().clone_into(&mut options.sap);
+        options
+    }
+}
+
+fn failed(error: &Error) -> Failure {
+    Failure::failed(error.to_string())
+}
+
+/// The listeners for both profiles, at one address (empty: a free one), which is returned.
+fn listeners(service: &Service, address: &str) -> Result<([Listener; 2], String), Error> {
+    let of = |profile: AtptestProfile, at: &str| {
+        let mut options = profile.options();
+        // The caller's MTU counts.
+        options.params.mtu = aerostat_socket::LARGEST_SDU;
+        Listener::bind(service, at, BACKLOG, &options)
+    };
+    let report = of(AtptestProfile::Report, address)?;
+    let address = report.address()?;
+    let adaptive = of(AtptestProfile::Adaptive, &address)?;
+    Ok(([report, adaptive], address))
+}
+
+/// Serves the calls of a listener until the service ends.
+fn answer_calls(listener: &Listener) -> Error {
+    loop {
+        match listener.accept() {
+            Ok(connection) => {
+                thread::spawn(move || {
+                    if let Err(error) = receive(&connection) {
+                        exit::say(format_args!("warning: a transfer ended early: {error}"));
+                    }
+                    drop(connection.close());
+                });
+            }
+            // A caller that has gone is no reason to end.
+            Err(error) if error.cause().is_some() => {
+                exit::say(format_args!("warning: a call was not accepted: {error}"));
+            }
+            Err(error) => return error,
+        }
+    }
+}
+
+/// `--serve`.
+pub(super) fn serve(address: &str) -> Outcome {
+    let service = Service::from_env().map_err(|error| failed(&error))?;
+    let (listeners, address) = listeners(&service, address).map_err(|error| failed(&error))?;
+    println!("{address}");
+    exit::say(format_args!(
+        "host {}: waits for 'aerostat atptest --connect {address}'",
+        service.host()
+    ));
+    let [report, adaptive] = listeners;
+    thread::spawn(move || answer_calls(&adaptive));
+    Err(failed(&answer_calls(&report)))
+}
+
+/// One transfer at the receiver.
+fn receive(connection: &Connection) -> Result<(), Error> {
+    let Some(first) = connection.recv()? else {
+        return Ok(());
+    };
+    let announced = serde_json::from_slice::<Announced>(&first).ok();
+    let announced = announced.filter(|of| (1..=MOST_OCTETS).contains(&of.octets));
+    let Some(announced) = announced else {
+        return connection.send(b"what is announced is no transfer of atptest");
+    };
+    if announced.echo {
+        // The other end measures from now on.
+        connection.send(b"ready")?;
+    }
+    let mut wrong = 0;
+    for length in announced.messages() {
+        let Some(message) = connection.recv()? else {
+            return Ok(());
+        };
+        let right = message.len() == length && message.iter().copied().eq(pattern(length));
+        wrong += u64::from(!right);
+        if announced.echo {
+            connection.send(&message)?;
+        }
+    }
+    let stats = connection.stats();
+    let counters = stats.counters;
+    let report = Report {
+        octets: stats.received.octets - first.len() as u64,
+        nanos: u64::try_from(stats.received.time.as_nanos()).unwrap_or(u64::MAX),
+        wrong,
+        packets_sent: counters.packets_sent,
+        packets_repeated: counters.packets_repeated,
+        naks_sent: counters.naks_sent,
+        timeouts: counters.timeouts,
+    };
+    let text = serde_json::to_vec(&report).unwrap_or_default();
+    connection.send(&text)?;
+    // The other end releases the call.
+    while connection.recv()?.is_some() {}
+    Ok(())
+}
+
+/// The sending host, and whom it calls.
+pub(super) struct Sender {
+    service: Service,
+    address: String,
+}
+
+/// The sender for `--between` or `--connect`; `None`: the tests run in virtual time.
+pub(super) fn sender(args: &AtptestArgs) -> Result<Option<Sender>, Failure> {
+    if let Some(address) = &args.connect {
+        let service = Service::from_env().map_err(|error| failed(&error))?;
+        let address = address.clone();
+        return Ok(Some(Sender { service, address }));
+    }
+    let [from, to] = match &args.between[..] {
+        [] => return Ok(None),
+        [from, to] => [from, to],
+        other => {
+            let text = format!("--between has {} hosts, not two", other.len());
+            return Err(Failure::usage(text).hint("for example: --between urku,sello"));
+        }
+    };
+    let lab = client::choose(&args.which)?.name;
+    let of = |host: &str| {
+        let path = runtime_dir::atm_socket_of(&lab, host);
+        Service::connect(&path).map_err(|error| {
+            Failure::failed(error.to_string()).hint(format!("'{host}' is a host of lab '{lab}'?"))
+        })
+    };
+    let (listeners, address) = listeners(&of(to)?, "").map_err(|error| failed(&error))?;
+    for listener in listeners {
+        thread::spawn(move || answer_calls(&listener));
+    }
+    let service = of(from)?;
+    Ok(Some(Sender { service, address }))
+}
+
+/// The next message; `None`: interrupted.
+fn next(connection: &Connection, interrupt: &Interrupt) -> Result<Option<Vec<u8>>, Failure> {
+    while !interrupt.has_come() {
+        match connection.recv_within(LOOK) {
+            Ok(Some(message)) => return Ok(Some(message)),
+            Ok(None) => return Err(Failure::failed("the receiver has ended the connection")),
+            Err(error) if error.errno() == AGAIN => {}
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+    Ok(None)
+}
+
+impl Sender {
+    /// One transfer; `None`: interrupted.
+    pub(super) fn run(&self, task: &Task, interrupt: &Interrupt) -> Result<Option<Found>, Failure> {
+        if interrupt.has_come() {
+            return Ok(None);
+        }
+        let mut options = task.profile.options();
+        options.params.mtu = task.transfer.mtu;
+        let connected = Connection::connect(&self.service, &self.address, &options);
+        let connection = connected.map_err(|error| failed(&error))?;
+        let octets = task.transfer.octets;
+        let announced = Announced {
+            octets,
+            message: octets.min(MESSAGE),
+            echo: task.test == AtptestTest::Latency,
+        };
+        let messages: Vec<Vec<u8>> = announced
+            .messages()
+            .take(1)
+            .map(|longest| pattern(longest).collect())
+            .collect();
+        let all = messages.first().map(Vec::as_slice).unwrap_or_default();
+        let send = |message: &[u8]| connection.send(message).map_err(|error| failed(&error));
+        send(&serde_json::to_vec(&announced).unwrap_or_default())?;
+        if announced.echo && next(&connection, interrupt)?.is_none() {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        for length in announced.messages() {
+            send(&all[..length])?;
+        }
+        let mut correct = true;
+        if announced.echo {
+            for length in announced.messages() {
+                let Some(message) = next(&connection, interrupt)? else {
+                    return Ok(None);
+                };
+                correct &= message == all[..length];
+            }
+        }
+        let turn = begun.elapsed();
+        let Some(report) = next(&connection, interrupt)? else {
+            return Ok(None);
+        };
+        let near = connection.stats().counters;
+        let Ok(report) = serde_json::from_slice::<Report>(&report) else {
+            let said = String::from_utf8_lossy(&report).into_owned();
+            return Err(Failure::failed(format!("the receiver said: {said}")));
+        };
+        connection.close().map_err(|error| failed(&error))?;
+        Ok(Some(report.found(near, octets, turn, correct)))
+    }
+}
+
+impl Report {
+    fn found(&self, near: Counters, octets: u64, turn: Duration, correct: bool) -> Found {
+        Found {
+            near,
+            far: Counters {
+                packets_sent: self.packets_sent,
+                packets_repeated: self.packets_repeated,
+                naks_sent: self.naks_sent,
+                timeouts: self.timeouts,
+                ..Counters::default()
+            },
+            // The packet that came before the time was that of the announcement.
+            received: Amount {
+                messages: 0,
+                octets: self.octets,
+                time: Duration::from_nanos(self.nanos),
+                before: 0,
+            },
+            turn,
+            correct: correct && self.wrong == 0 && self.octets == octets,
+        }
+    }
+}
