@@ -100,6 +100,8 @@ pub struct PathReport {
     pub ip_octets: [u64; 2],
     /// One-way delay.
     pub delay: Summary,
+    /// Its distribution function: values in µs, each with the share of packets up to it (`Distribution::shares`).
+    pub delay_shares: Vec<(f64, f64)>,
     /// Delay variation between adjacent packets.
     pub variation: Summary,
     /// Round trip of ICMP echo; empty for other flows.

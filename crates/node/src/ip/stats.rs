@@ -118,6 +118,19 @@ impl Distribution {
         self.buckets.range(next..).map(|(_, b)| b.count).sum()
     }
 
+    /// The distribution function: values in µs, each with the share of all values that do not exceed it, 0 to 1. Values
+    /// are within 0.8 % of the true ones; the largest is exact. Empty without values.
+    #[must_use]
+    pub fn shares(&self) -> Vec<(f64, f64)> {
+        let mut seen = 0;
+        let step = |(number, bucket): (&u16, &Bucket)| {
+            seen += bucket.count;
+            let value = upper_edge(*number).min(self.max_ns);
+            (value as f64 / 1e3, seen as f64 / self.count as f64)
+        };
+        self.buckets.iter().map(step).collect()
+    }
+
     /// All figures at once.
     #[must_use]
     pub fn summary(&self) -> Summary {
@@ -176,6 +189,16 @@ mod tests {
         assert!((s.mean_us - 5.0).abs() < 1e-9);
         assert!((s.variance_us2 - 4.0).abs() < 1e-9);
         assert!((s.std_dev_us - 2.0).abs() < 1e-9);
+        let shares = d.shares();
+        assert_eq!(shares.len(), 5);
+        for ((us, share), (wanted, count)) in
+            shares
+                .iter()
+                .zip([(2.0, 1.0), (4.0, 4.0), (5.0, 6.0), (7.0, 7.0), (9.0, 8.0)])
+        {
+            assert!((us / wanted - 1.0).abs() < 0.008 && *share == count / 8.0);
+        }
+        assert_eq!(shares.last(), Some(&(9.0, 1.0)));
     }
 
     #[test]

@@ -438,6 +438,7 @@ impl Flow {
             changed_path: figures.changed_path,
             ip_octets: figures.ip_octets,
             delay: figures.delay.summary(),
+            delay_shares: figures.delay.shares(),
             variation: figures.variation.summary(),
             round_trip,
             quality: Quality::of(&figures.delay, lost).filter(|_| self.voice),
