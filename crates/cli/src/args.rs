@@ -7,6 +7,7 @@ mod measure;
 mod reproduce;
 mod results;
 mod rfc2544;
+mod sweep;
 
 pub(crate) use atptest::*;
 pub(crate) use manage::*;
@@ -14,6 +15,7 @@ pub(crate) use measure::*;
 pub(crate) use reproduce::*;
 pub(crate) use results::*;
 pub(crate) use rfc2544::*;
+pub(crate) use sweep::*;
 
 use crate::names;
 use crate::output::{Form, Format};
@@ -53,6 +55,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a lab in virtual time: no root, the same result every time
     Run(RunArgs),
+    /// Run a lab with many values and seeds, and write one table
+    Sweep(SweepArgs),
     /// What a path carries, by the size of frames (RFC 2544)
     Rfc2544(Rfc2544Args),
     /// The tests of ATP's report: throughput, latency, correctness
@@ -198,6 +202,7 @@ Examples:
   aerostat run labs/campus.atm.yml --seeds 1-8 --table flows -o csv
   aerostat run labs/campus.atm.yml --sweep mpoa=true,false --seeds 1-3 -o json
   aerostat run labs/two-hosts.atm.yml --pcap captures --quiet
+  aerostat run labs/campus.atm.yml --plot drawings
   aerostat run labs/two-hosts.atm.yml --trace --until 1s
   aerostat run - < labs/two-hosts.atm.yml")]
 pub(crate) struct RunArgs {
@@ -225,6 +230,9 @@ pub(crate) struct RunArgs {
     /// Write one pcapng file per node into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Draw delays, and levels and windows over time, into this directory, or the first drawing into this SVG file
+    #[arg(long, value_name = "FILE.svg|DIR")]
+    pub(crate) plot: Option<PathBuf>,
     /// Record single cells instead of whole PDUs
     #[arg(long)]
     pub(crate) cells: bool,

@@ -34,6 +34,7 @@ use aerostat_live::daemons::Role;
 pub(crate) fn dispatch(cli: Cli) -> Outcome {
     match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Sweep(args) => run::sweep::run(&args),
         Command::Rfc2544(args) => rfc2544::run(&args),
         Command::Atptest(args) => atptest::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),

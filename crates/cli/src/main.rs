@@ -20,6 +20,7 @@ mod labs;
 mod linux_text;
 mod names;
 mod output;
+mod plot;
 mod words;
 
 use clap::{CommandFactory as _, Parser as _};

@@ -121,7 +121,16 @@ impl Rows {
 
 /// Writes tables in the requested form; `schema` names the JSON document.
 pub(crate) fn write(form: Form, schema: &str, tables: &[Rows]) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
+    write_to(&mut io::stdout().lock(), form, schema, tables)
+}
+
+/// Like [`write()`], to any place.
+pub(crate) fn write_to(
+    mut out: &mut dyn Write,
+    form: Form,
+    schema: &str,
+    tables: &[Rows],
+) -> Result<(), Failure> {
     match form.format {
         Format::Table => write_tables(&mut out, tables, form.layout)?,
         Format::Json => {
@@ -201,7 +210,7 @@ fn is_numeric(rows: &Rows, at: usize) -> bool {
 }
 
 /// A value as text, without quotes.
-fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),

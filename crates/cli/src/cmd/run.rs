@@ -2,10 +2,12 @@
 
 mod columns;
 pub(crate) mod document;
-mod files;
+pub(crate) mod files;
 pub(crate) mod flows;
 pub(crate) mod many;
 mod network;
+mod plots;
+pub(crate) mod sweep;
 pub(crate) mod write;
 
 pub(crate) use document::SCHEMA;
@@ -34,6 +36,10 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         return Ok(Exit::Ok);
     };
     write::check(&args.results)?;
+    // The directory of one of several runs is named after its values, which may have dots.
+    if let (Some(path), false) = (&args.plot, args.one_of_several) {
+        plots::check(path, many::asked(args))?;
+    }
     if many::asked(args) {
         return many::run(args, path);
     }
@@ -44,7 +50,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     if args.one_of_several {
         end_with_parent();
     }
-    let checked = labs::read_for_run(path, &overrides(args, &[]))?;
+    let checked = labs::read_for_run(path, &overrides(args, &[], args.seed))?;
     refuse_outside(&checked.lab)?;
     let end = simulate(&checked, args)?;
     Ok(labs::exit(end, &checked.warnings))
@@ -66,12 +72,12 @@ pub(super) fn refuse_outside(lab: &Lab) -> Result<(), Failure> {
     Err(Failure::usage(text).hint("'aerostat up' runs this lab in real time"))
 }
 
-/// The options as changes of the file, so that they are checked and reported like all others; `more` are those of one
-/// of several runs.
-fn overrides(args: &RunArgs, more: &[Override]) -> Vec<Override> {
+/// The options as changes of the file, so that they are checked and reported like all others; `more` and `seed` are
+/// those of one of several runs.
+fn overrides(args: &RunArgs, more: &[Override], seed: Option<u64>) -> Vec<Override> {
     let mut overrides = args.set.clone();
     overrides.extend_from_slice(more);
-    let seed = args.seed.map(|seed| format!("seed={seed}"));
+    let seed = seed.map(|seed| format!("seed={seed}"));
     overrides.extend(seed.map(|seed| Override::new("--seed", seed)));
     let until = args.until.as_ref().map(|until| format!("until={until}"));
     overrides.extend(until.map(|until| Override::new("--until", until)));
@@ -113,12 +119,14 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     let mut document = if write::for_people(&args.results) {
         Document::for_people(&report)
     } else {
-        Document::new(checked, &overrides(args, &[]), Time::Virtual, &report)
+        let changes = overrides(args, &[], args.seed);
+        Document::new(checked, &changes, Time::Virtual, &report)
     };
     let interrupted = teller.interrupted();
     document.interrupted(interrupted);
     let short = write::short(&report, lab, &document);
     write::write(&args.results, document, &short)?;
+    plots::draw(args, lab, &report)?;
     if interrupted {
         let (now, end) = (report.end.as_secs_f64(), teller.end);
         exit::say(format_args!(

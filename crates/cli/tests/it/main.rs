@@ -48,6 +48,7 @@ mod shaping;
 mod socket_examples;
 mod split;
 mod stuck;
+mod sweep;
 mod tidy;
 mod transit;
 mod up_results;

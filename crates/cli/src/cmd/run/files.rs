@@ -5,6 +5,25 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+/// Writes a file that appears completely or not at all: it has another name in the same directory until then.
+pub(crate) fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let unfinished = path.with_file_name(format!(".{name}.part"));
+    let written = File::create(&unfinished).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()?;
+        std::fs::rename(&unfinished, path)
+    });
+    written.inspect_err(|_| {
+        // The error is that of the write.
+        let _ = std::fs::remove_file(&unfinished);
+    })
+}
+
 /// Files that get their names when all of them are written. A full disk leaves the earlier files, and no incomplete
 /// ones.
 pub(super) struct Whole<'a> {

@@ -1,9 +1,10 @@
-//! Several runs of one lab: `--seeds` and `--sweep`.
+//! Several runs of one lab: `--seeds` and `--sweep` of `run`, and `aerostat sweep`, which shares all of this but what
+//! becomes of the results.
 //!
 //! **How.** Each run is a process of its own, which gets the options of one run and knows nothing of the others. So its
 //! results are to the byte those of `aerostat run` with these options, and a run that fails or that the system kills
 //! for its memory costs no other run anything. `--jobs` processes run at the same time. Results appear in the order of
-//! the runs, whichever ends first.
+//! the runs, whichever ends first; `sweep --out` keeps each run as soon as it has ended.
 //!
 //! **Bounds.** Results of runs that have ended wait in memory for those of earlier runs. At most [`AHEAD`] runs for
 //! each job start before the oldest one has been written.
@@ -12,12 +13,13 @@
 //! the runs end with their results so far, and no further run starts. If this process dies, the others end with it.
 
 mod out;
-mod variants;
+pub(super) mod variants;
 
 use crate::args::RunArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
+use aerostat_lab::model::Arrivals;
 use aerostat_lab::{Checked, Override, ReadError};
 use aerostat_live::force::interrupt_group;
 use out::Results;
@@ -28,14 +30,14 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use variants::Variant;
 pub(crate) use variants::numbers as seeds;
 
 /// Runs for each job that may start before the oldest one of them has been written.
-const AHEAD: usize = 4;
+pub(super) const AHEAD: usize = 4;
 
 /// Octets of the longest name of a directory. Source: `limits.h` of Linux, `NAME_MAX`.
 const LONGEST_NAME: usize = 255;
@@ -51,7 +53,7 @@ pub(super) fn asked(args: &RunArgs) -> bool {
 /// All runs that the options ask for, of the lab in `path`.
 pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
     let variants = variants::of(args.seeds.as_deref(), &args.sweep)?;
-    let swept = |path: &str| variants[0].settings.iter().any(|(own, _)| own == path);
+    let swept = |path: &str| variants[0].settings.iter().any(|own| own.path == path);
     if args.until.is_some() && swept("until") {
         let text = "--sweep varies 'until', and --until says when all runs end";
         return Err(Failure::usage(text).hint("leave out --until"));
@@ -61,35 +63,76 @@ pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
         let text = format!("--sweep varies '{both}', and --set says what it is in all runs");
         return Err(Failure::usage(text).hint("leave out --set"));
     }
-    if args.pcap.is_some() || args.results.out.is_some() {
+    if [&args.pcap, &args.results.out, &args.plot]
+        .iter()
+        .any(|directory| directory.is_some())
+    {
         names_fit(&variants)?;
     }
     let input = Input::read(path)?;
-    let (overrides, digest) = check(args, path, &input, &variants)?;
+    let keys = check(args, path, &input, &variants)?;
     let jobs = args.jobs.map_or_else(processors, usize::from);
-    let plan = Plan {
-        args,
-        path,
-        input: &input,
-        variants: &variants,
-        program: std::env::current_exe()?,
-        // With `--out` no results wait for those of earlier runs.
-        ahead: match args.results.out {
-            Some(_) => usize::MAX,
-            None => jobs.saturating_mul(AHEAD),
-        },
-        state: Mutex::default(),
-        written: Condvar::new(),
+    // With `--out` no results wait for those of earlier runs.
+    let ahead = match args.results.out {
+        Some(_) => usize::MAX,
+        None => jobs.saturating_mul(AHEAD),
     };
-    let end = plan.all(jobs.min(variants.len()), &Interrupt::catch()?)?;
-    if input.0.is_none() && input.load(path, &overrides).ok().map(|lab| lab.digest) != Some(digest)
+    let plan = Plan::new(args, path, &input, &variants)?.ahead(ahead);
+    let mut results = Results::new(args, &variants);
+    let ran = plan.all(jobs, &Interrupt::catch()?, &mut |number, exit, output| {
+        results.add(&variants[number], exit, output)
+    });
+    let end = match ran
+        .done
+        .and_then(|()| results.finish(&variants[ran.begun..]))
     {
+        // A reader that has read enough does not make a failed run a success.
+        Err(closed) if closed.exit == Exit::Ok && ran.worst == Exit::Failed => ran.worst,
+        Err(failure) => return Err(failure),
+        Ok(()) => {
+            plan.name_missing(ran.begun);
+            ran.worst.with_warnings(ran.begun < variants.len())
+        }
+    };
+    if has_changed(args, path, &input, &variants, &keys) {
         exit::say(
             "warning: the lab file has changed since the first run; lab_sha256 tells the runs apart",
         );
         return Ok(end.with_warnings(true));
     }
     Ok(end)
+}
+
+/// True if the lab file is no longer what [`check`] has read.
+fn has_changed(
+    args: &RunArgs,
+    path: &Path,
+    input: &Input,
+    variants: &[Variant],
+    keys: &[Arc<str>],
+) -> bool {
+    let (Some(last), None) = (variants.last(), &input.0) else {
+        return false;
+    };
+    let overrides = super::overrides(args, &last.overrides(), args.seed);
+    let now = input.load(path, &overrides).ok();
+    now.map(|lab| key(&lab)).as_deref() != keys.last().map(|key| &**key)
+}
+
+/// What identifies a lab with its overrides and the traces that it reads.
+fn key(checked: &Checked) -> String {
+    let mut all = checked.digest.clone();
+    let loads = checked
+        .lab
+        .traffic
+        .iter()
+        .filter_map(|flow| flow.load.as_ref());
+    for load in loads {
+        if let Arrivals::Trace(trace) = &load.arrivals {
+            all = aerostat_lab::digest(&all, &[(*trace.digest).into()]);
+        }
+    }
+    all
 }
 
 /// Refuses runs whose directories would have names that are too long for a file system.
@@ -112,16 +155,24 @@ pub(crate) fn processors() -> usize {
 }
 
 /// The text of a lab on standard input, which each run gets again.
-struct Input(Option<String>);
+pub(super) struct Input(Option<String>);
 
 impl Input {
-    fn read(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         if path != Path::new("-") {
             return Ok(Self(None));
         }
         let text = labs::standard_input();
         let text = text.map_err(|error| labs::unreadable(path, &error))?;
         Ok(Self(Some(text)))
+    }
+
+    /// The text of the lab, from standard input or from the file.
+    pub(super) fn text(&self, path: &Path) -> Result<String, Failure> {
+        match &self.0 {
+            Some(text) => Ok(text.clone()),
+            None => std::fs::read_to_string(path).map_err(|error| labs::unreadable(path, &error)),
+        }
     }
 
     fn load(&self, path: &Path, overrides: &[Override]) -> Result<Checked, ReadError> {
@@ -132,21 +183,23 @@ impl Input {
     }
 }
 
-/// Checks the lab with each combination of settings before the first run starts; the last combination, and the digest
-/// of the lab with it. Seeds are not part of the combinations, because each of them is valid.
-fn check(
+/// Checks the lab with each combination of settings before the first run starts; the [`key`] of each run's lab. Seeds
+/// are not part of the combinations, because each of them is valid.
+pub(super) fn check(
     args: &RunArgs,
     path: &Path,
     input: &Input,
     variants: &[Variant],
-) -> Result<(Vec<Override>, String), Failure> {
-    let mut seen = Default::default();
+) -> Result<Vec<Arc<str>>, Failure> {
+    let mut keys: Vec<Arc<str>> = Vec::with_capacity(variants.len());
     let mut before = None;
     for variant in variants {
-        if before.replace(&variant.settings) == Some(&variant.settings) {
+        if let (Some(same), true) = (keys.last(), before == Some(&variant.settings)) {
+            keys.push(Arc::clone(same));
             continue;
         }
-        let overrides = super::overrides(args, &variant.overrides());
+        before = Some(&variant.settings);
+        let overrides = super::overrides(args, &variant.overrides(), args.seed);
         let checked = match input.load(path, &overrides) {
             Ok(checked) => checked,
             Err(ReadError::Bad(findings)) => {
@@ -159,23 +212,29 @@ fn check(
         super::refuse_outside(&checked.lab)?;
         if !checked.lab.capture.is_empty() && args.pcap.is_none() {
             let text = "several runs would record the links of 'capture:' into one file";
-            let hint = "--pcap DIR gives each run a directory of its own";
+            let hint = "'aerostat run --pcap DIR' gives each run a directory of its own";
             return Err(Failure::usage(text).hint(hint));
         }
-        seen = (overrides, checked.digest);
+        keys.push(key(&checked).into());
     }
-    Ok(seen)
+    Ok(keys)
 }
 
 /// What the threads that start runs share.
-struct Plan<'a> {
+pub(super) struct Plan<'a> {
     args: &'a RunArgs,
     path: &'a Path,
     input: &'a Input,
     variants: &'a [Variant],
+    /// The runs to do, as numbers of variants, in their order.
+    todo: Vec<usize>,
     program: PathBuf,
     /// Runs that may start before the oldest one of them has been written.
     ahead: usize,
+    /// False: results are wanted as soon as a run has ended, in any order.
+    ordered: bool,
+    /// Most lines of the runs on standard error.
+    lines: usize,
     state: Mutex<State>,
     /// Another run has been written, or no further run is to start.
     written: Condvar,
@@ -195,31 +254,90 @@ struct State {
 
 /// A run that has ended.
 struct Ended {
-    number: usize,
+    /// Its place among the runs to do.
+    at: usize,
     took: Duration,
     output: io::Result<Output>,
 }
 
 /// What a run has left.
-struct Output {
+pub(super) struct Output {
     status: ExitStatus,
-    out: String,
+    /// Its standard output.
+    pub(super) out: String,
     err: String,
 }
 
-impl Plan<'_> {
+/// How all runs have ended.
+pub(super) struct Ran {
+    /// The exit code of the run that ended worst.
+    pub(super) worst: Exit,
+    /// Runs that have begun, the first ones of those to do.
+    pub(super) begun: usize,
+    /// The first failure of the receiver of the results; no run begins after it.
+    pub(super) done: Result<(), Failure>,
+}
+
+/// Takes the results of a run: its number, how it ended, and what it left.
+pub(super) type Taker<'a> = dyn FnMut(usize, Exit, Option<Output>) -> Result<(), Failure> + 'a;
+
+impl<'a> Plan<'a> {
+    /// All variants, in their order, with all that they say.
+    pub(super) fn new(
+        args: &'a RunArgs,
+        path: &'a Path,
+        input: &'a Input,
+        variants: &'a [Variant],
+    ) -> io::Result<Self> {
+        Ok(Self {
+            args,
+            path,
+            input,
+            variants,
+            todo: (0..variants.len()).collect(),
+            program: std::env::current_exe()?,
+            ahead: usize::MAX,
+            ordered: true,
+            lines: usize::MAX,
+            state: Mutex::default(),
+            written: Condvar::new(),
+        })
+    }
+
+    pub(super) fn ahead(self, ahead: usize) -> Self {
+        Self { ahead, ..self }
+    }
+
+    /// Only these variants.
+    pub(super) fn only(self, todo: Vec<usize>) -> Self {
+        Self { todo, ..self }
+    }
+
+    /// Results as soon as a run has ended.
+    pub(super) fn at_once(self) -> Self {
+        Self {
+            ordered: false,
+            ..self
+        }
+    }
+
+    /// At most this many lines of what the runs say.
+    pub(super) fn lines(self, lines: usize) -> Self {
+        Self { lines, ..self }
+    }
+
     /// Runs everything with this many processes at a time.
-    fn all(&self, jobs: usize, interrupt: &Interrupt) -> Outcome {
+    pub(super) fn all(&self, jobs: usize, interrupt: &Interrupt, take: &mut Taker<'_>) -> Ran {
         let (sender, ended) = mpsc::channel();
         thread::scope(|scope| {
-            for _ in 0..jobs {
+            for _ in 0..jobs.min(self.todo.len()) {
                 let sender = sender.clone();
                 scope.spawn(move || self.work(&sender));
             }
             drop(sender);
-            let mut results = Results::new(self.args, self.variants);
             let mut waiting = BTreeMap::new();
             let (mut count, mut next) = (0, 0);
+            let mut said = Said::new(self.lines);
             let mut done = Ok(());
             let mut worst = Exit::Ok;
             loop {
@@ -233,12 +351,14 @@ impl Plan<'_> {
                 };
                 count += 1;
                 self.tell(&ended, count);
-                waiting.insert(ended.number, ended);
+                let at = if self.ordered { ended.at } else { next };
+                waiting.insert(at, ended);
                 while let Some(ended) = waiting.remove(&next) {
-                    let variant = &self.variants[next];
-                    let exit = judge(variant, &ended.output, self.state().stop);
+                    let number = self.todo[ended.at];
+                    let variant = &self.variants[number];
+                    let exit = judge(variant, &ended.output, self.state().stop, &mut said);
                     worst = worse(worst, exit);
-                    done = done.and_then(|()| results.add(variant, exit, ended.output.ok()));
+                    done = done.and_then(|()| take(number, exit, ended.output.ok()));
                     next += 1;
                     self.wrote(next);
                 }
@@ -246,15 +366,9 @@ impl Plan<'_> {
                     self.end_all();
                 }
             }
-            match done.and_then(|()| results.finish(&self.variants[next..])) {
-                // A reader that has read enough does not make a failed run a success.
-                Err(closed) if closed.exit == Exit::Ok && worst == Exit::Failed => Ok(worst),
-                Err(failure) => Err(failure),
-                Ok(()) => {
-                    self.name_missing(next);
-                    Ok(worst.with_warnings(next < self.variants.len()))
-                }
-            }
+            said.rest();
+            let begun = next;
+            Ran { worst, begun, done }
         })
     }
 
@@ -282,15 +396,11 @@ impl Plan<'_> {
 
     /// Starts one run after the other, as long as there are any.
     fn work(&self, ended: &Sender<Ended>) {
-        while let Some((number, child)) = self.start() {
+        while let Some((at, child)) = self.start() {
             let began = Instant::now();
-            let output = child.and_then(|child| self.finish(number, child));
+            let output = child.and_then(|child| self.finish(at, child));
             let took = began.elapsed();
-            let told = ended.send(Ended {
-                number,
-                took,
-                output,
-            });
+            let told = ended.send(Ended { at, took, output });
             if told.is_err() {
                 return;
             }
@@ -304,8 +414,9 @@ impl Plan<'_> {
             let waited = self.written.wait(state);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
-        let number = state.next;
-        let variant = self.variants.get(number).filter(|_| !state.stop)?;
+        let at = state.next;
+        let number = self.todo.get(at).filter(|_| !state.stop)?;
+        let variant = &self.variants[*number];
         state.next += 1;
         let input = match &self.input.0 {
             Some(_) => Stdio::piped(),
@@ -320,13 +431,13 @@ impl Plan<'_> {
             .stderr(Stdio::piped());
         let child = command.spawn();
         if let Ok(child) = &child {
-            state.running.insert(number, child.id());
+            state.running.insert(at, child.id());
         }
-        Some((number, child))
+        Some((at, child))
     }
 
     /// Waits for the end of a run.
-    fn finish(&self, number: usize, mut child: std::process::Child) -> io::Result<Output> {
+    fn finish(&self, at: usize, mut child: std::process::Child) -> io::Result<Output> {
         let (input, mut stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -341,7 +452,7 @@ impl Plan<'_> {
             stdout.as_mut().map(|pipe| pipe.read_to_end(&mut out))
         });
         // It has closed its output and is about to end. Its number is free for other processes once it is waited for.
-        self.state().running.remove(&number);
+        self.state().running.remove(&at);
         Ok(Output {
             status: child.wait()?,
             out: String::from_utf8_lossy(&out).into_owned(),
@@ -352,7 +463,8 @@ impl Plan<'_> {
     /// Says that a run has ended.
     fn tell(&self, ended: &Ended, count: usize) {
         if !self.args.quiet {
-            let (variant, all) = (&self.variants[ended.number], self.variants.len());
+            let variant = &self.variants[self.todo[ended.at]];
+            let all = self.todo.len();
             let took = ended.took.as_secs_f64();
             exit::say(format_args!(
                 "run {variant} has ended after {took:.1} s ({count} of {all})"
@@ -361,9 +473,10 @@ impl Plan<'_> {
     }
 
     /// Names the runs that did not start because of Ctrl-C.
-    fn name_missing(&self, next: usize) {
-        let missing = &self.variants[next..];
+    pub(super) fn name_missing(&self, next: usize) {
+        let missing = &self.todo[next..];
         if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
+            let (first, last) = (&self.variants[*first], &self.variants[*last]);
             let count = missing.len();
             exit::say(format_args!(
                 "warning: interrupted before {count} runs began: {first} to {last}"
@@ -372,14 +485,43 @@ impl Plan<'_> {
     }
 }
 
+/// What the runs say on standard error, up to a number of lines.
+struct Said {
+    left: usize,
+    hidden: usize,
+}
+
+impl Said {
+    const fn new(left: usize) -> Self {
+        Self { left, hidden: 0 }
+    }
+
+    fn say(&mut self, line: std::fmt::Arguments<'_>) {
+        if self.left == 0 {
+            self.hidden += 1;
+            return;
+        }
+        self.left -= 1;
+        exit::say(line);
+    }
+
+    /// Says how many lines were not shown.
+    fn rest(&self) {
+        if self.hidden > 0 {
+            let more = self.hidden;
+            exit::say(format_args!("... and {more} more lines of runs"));
+        }
+    }
+}
+
 /// What a run has said, and how it ended; says why a run has failed. A run that was interrupted before it could hear
 /// that, while it read its lab, has no results.
-fn judge(variant: &Variant, output: &io::Result<Output>, stopped: bool) -> Exit {
+fn judge(variant: &Variant, output: &io::Result<Output>, stopped: bool, said: &mut Said) -> Exit {
     let why = match output {
         Err(error) => error.to_string(),
         Ok(output) => {
             for line in output.err.lines() {
-                exit::say(format_args!("{variant}: {line}"));
+                said.say(format_args!("{variant}: {line}"));
             }
             match (output.status.code(), output.status.signal()) {
                 (Some(0), _) => return Exit::Ok,
@@ -430,6 +572,9 @@ fn arguments(args: &RunArgs, path: &Path, variant: &Variant) -> Vec<OsString> {
     }
     if let Some(directory) = &args.results.out {
         option("--out", own(directory));
+    }
+    if let Some(directory) = &args.plot {
+        option("--plot", own(directory));
     }
     option("--output", args.results.output.output.name().into());
     let flags = [

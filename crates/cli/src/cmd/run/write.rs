@@ -162,7 +162,7 @@ fn flat_rows(info: &TableInfo, rows: &[Value]) -> Rows {
     flat
 }
 
-fn value_at(row: &Value, path: &[&str]) -> Value {
+pub(super) fn value_at(row: &Value, path: &[&str]) -> Value {
     let mut value = row;
     for step in path {
         value = value.get(step).unwrap_or(&Value::Null);

@@ -3,6 +3,7 @@
 use super::Output;
 use super::variants::Variant;
 use crate::args::RunArgs;
+use crate::cmd::run::files::write_whole;
 use crate::exit::{Exit, Failure};
 use crate::output::{Format, quoted};
 use serde_json::{Value, json};
@@ -107,9 +108,9 @@ impl<'a> Results<'a> {
 
 fn write_index(directory: &Path, index: &Value) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    let unfinished = directory.join(".runs.json.part");
-    fs::write(&unfinished, format!("{index:#}\n"))?;
-    fs::rename(unfinished, directory.join("runs.json"))
+    write_whole(&directory.join("runs.json"), |out| {
+        writeln!(out, "{index:#}")
+    })
 }
 
 fn table(out: &mut impl Write, variant: &Variant, text: &str, begun: bool) -> io::Result<()> {
@@ -165,11 +166,16 @@ fn records(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::variants::Setting;
     use super::*;
 
     fn variant() -> Variant {
         Variant {
-            settings: vec![("a.b".into(), "[1,2]".into())],
+            settings: vec![Setting {
+                option: "--sweep",
+                path: "a.b".into(),
+                value: "[1,2]".into(),
+            }],
             seed: Some(7),
         }
     }

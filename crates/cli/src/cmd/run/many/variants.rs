@@ -10,18 +10,28 @@ use std::fmt;
 const MOST: usize = 10_000;
 
 /// One run: what differs from the other runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Variant {
-    /// Paths and values of the lab file.
-    pub(super) settings: Vec<(String, String)>,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::cmd::run) struct Variant {
+    /// Changes of the lab file.
+    pub(in crate::cmd::run) settings: Vec<Setting>,
     /// The seed, if `--seeds` names it.
-    pub(super) seed: Option<u64>,
+    pub(in crate::cmd::run) seed: Option<u64>,
+}
+
+/// A change of the lab file in one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cmd::run) struct Setting {
+    /// The option that says so.
+    pub(in crate::cmd::run) option: &'static str,
+    /// Path in the lab file.
+    pub(in crate::cmd::run) path: String,
+    /// Value, as YAML.
+    pub(in crate::cmd::run) value: String,
 }
 
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings = self.settings.iter();
-        let settings = settings.map(|(path, value)| format!("{path}={value}"));
+        let settings = self.settings.iter().map(Setting::change);
         let seed = self.seed.map(|seed| format!("seed={seed}"));
         f.write_str(&settings.chain(seed).collect::<Vec<_>>().join(","))
     }
@@ -29,10 +39,10 @@ impl fmt::Display for Variant {
 
 impl Variant {
     /// The settings as changes of the file.
-    pub(super) fn overrides(&self) -> Vec<Override> {
+    pub(in crate::cmd::run) fn overrides(&self) -> Vec<Override> {
         let settings = self.settings.iter();
         settings
-            .map(|(path, value)| Override::new("--sweep", format!("{path}={value}")))
+            .map(|setting| Override::new(setting.option, setting.change()))
             .collect()
     }
 
@@ -45,43 +55,28 @@ impl Variant {
     /// The settings in the order of the command, and the seed, with their names.
     pub(super) fn columns(&self) -> Vec<(String, Value)> {
         let settings = self.settings.iter();
-        let settings = settings.map(|(path, value)| (path.clone(), value.as_str().into()));
+        let settings = settings.map(|one| (one.path.clone(), one.value.as_str().into()));
         let seed = self.seed.map(|seed| ("seed".to_owned(), seed.into()));
         settings.chain(seed).collect()
     }
 
     /// The same as an object.
-    pub(super) fn object(&self) -> Map<String, Value> {
+    pub(in crate::cmd::run) fn object(&self) -> Map<String, Value> {
         self.columns().into_iter().collect()
+    }
+}
+
+impl Setting {
+    /// `PATH=VALUE`.
+    fn change(&self) -> String {
+        format!("{}={}", self.path, self.value)
     }
 }
 
 /// The runs in their order: the last setting changes faster than the first one, and the seed changes fastest.
 pub(super) fn of(seeds: Option<&str>, sweep: &[String]) -> Result<Vec<Variant>, Failure> {
-    let mut all = vec![Variant {
-        settings: Vec::new(),
-        seed: None,
-    }];
-    let mut paths = BTreeSet::new();
-    for words in sweep {
-        let (path, values) = setting(words)?;
-        if path == "seed" {
-            return Err(Failure::usage("--sweep cannot vary the seed").hint("--seeds 1-8"));
-        }
-        if !paths.insert(path) {
-            return Err(Failure::usage(format!("--sweep names '{path}' twice")));
-        }
-        all = each(&all, &values, |variant, value| {
-            variant
-                .settings
-                .push((path.to_owned(), (*value).to_owned()));
-        })?;
-    }
-    if let Some(seeds) = seeds {
-        all = each(&all, &numbers(seeds)?, |variant, seed| {
-            variant.seed = Some(*seed);
-        })?;
-    }
+    let all = grid(vec![Variant::default()], "--sweep", sweep, MOST)?;
+    let all = with_seeds(all, seeds, MOST)?;
     let mut seen = BTreeSet::new();
     match all.iter().find(|variant| !seen.insert(variant.directory())) {
         Some(twice) => {
@@ -92,15 +87,61 @@ pub(super) fn of(seeds: Option<&str>, sweep: &[String]) -> Result<Vec<Variant>, 
     }
 }
 
+/// Each variant with all combinations of the values that `words` has under `option`, at most `most` of them.
+pub(in crate::cmd::run) fn grid(
+    mut all: Vec<Variant>,
+    option: &'static str,
+    words: &[String],
+    most: usize,
+) -> Result<Vec<Variant>, Failure> {
+    let settings = all.first().map(|first| first.settings.iter());
+    let known = settings.into_iter().flatten().map(|one| one.path.clone());
+    let mut paths: BTreeSet<String> = known.collect();
+    for words in words {
+        let (path, values) = setting(option, words)?;
+        if path == "seed" {
+            let text = format!("{option} cannot vary the seed");
+            return Err(Failure::usage(text).hint("--seeds 1-8"));
+        }
+        if !paths.insert(path.to_owned()) {
+            let text = format!("{option} names '{path}', which varies already");
+            return Err(Failure::usage(text).hint("all values of a key belong together: a.b=1,2"));
+        }
+        all = each(&all, &values, most, |variant, value| {
+            variant.settings.push(Setting {
+                option,
+                path: path.to_owned(),
+                value: (*value).to_owned(),
+            });
+        })?;
+    }
+    Ok(all)
+}
+
+/// Each variant with each of these seeds, at most `most` of them.
+pub(in crate::cmd::run) fn with_seeds(
+    all: Vec<Variant>,
+    seeds: Option<&str>,
+    most: usize,
+) -> Result<Vec<Variant>, Failure> {
+    let Some(seeds) = seeds else {
+        return Ok(all);
+    };
+    each(&all, &numbers(seeds)?, most, |variant, seed| {
+        variant.seed = Some(*seed);
+    })
+}
+
 /// Each variant with each of these values.
 fn each<T>(
     variants: &[Variant],
     values: &[T],
+    most: usize,
     set: impl Fn(&mut Variant, &T),
 ) -> Result<Vec<Variant>, Failure> {
     let count = variants.len().saturating_mul(values.len());
-    if count > MOST {
-        return Err(too_many(&count.to_string()));
+    if count > most {
+        return Err(too_many(&count.to_string(), most));
     }
     let with = |variant: &Variant, value: &T| {
         let mut variant = variant.clone();
@@ -113,29 +154,31 @@ fn each<T>(
         .collect())
 }
 
-fn too_many(count: &str) -> Failure {
-    Failure::usage(format!("{count} runs: {MOST} are the limit"))
+pub(in crate::cmd::run) fn too_many(count: &str, most: usize) -> Failure {
+    Failure::usage(format!("{count} runs: {most} are the limit"))
 }
 
-/// `PATH=VALUE,VALUE...`; commas in brackets do not separate values.
-fn setting(words: &str) -> Result<(&str, Vec<&str>), Failure> {
+/// `PATH=VALUE,VALUE...`; commas in brackets or quotation marks do not separate values.
+fn setting<'a>(option: &str, words: &'a str) -> Result<(&'a str, Vec<&'a str>), Failure> {
     let split = words.split_once('=');
     let Some((path, values)) = split.filter(|(path, _)| !path.is_empty()) else {
-        let text = format!("--sweep '{words}' is not PATH=VALUE,VALUE...");
-        return Err(Failure::usage(text).hint("--sweep links.s1-s2.delay=5us,1ms,5ms"));
+        let text = format!("{option} '{words}' is not PATH=VALUE,VALUE...");
+        return Err(Failure::usage(text).hint(format!("{option} links.s1-s2.delay=5us,1ms,5ms")));
     };
-    let mut depth = 0_usize;
+    let (mut depth, mut quote) = (0_usize, None);
     let values = values.split(|c: char| {
-        match c {
-            '[' | '{' => depth += 1,
-            ']' | '}' => depth = depth.saturating_sub(1),
-            _ => {}
+        match (quote, c) {
+            (Some(open), _) => quote = Some(open).filter(|open| *open != c),
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
+            (None, _) => {}
         }
-        c == ',' && depth == 0
+        c == ',' && depth == 0 && quote.is_none()
     });
     let values: Vec<&str> = values.map(str::trim).collect();
     if values.iter().any(|value| value.is_empty()) {
-        let text = format!("--sweep '{words}' has an empty value");
+        let text = format!("{option} '{words}' has an empty value");
         return Err(Failure::usage(text).hint("values are separated by one comma each"));
     }
     Ok((path, values))
@@ -159,7 +202,7 @@ pub(crate) fn numbers(text: &str) -> Result<Vec<u64>, Failure> {
         let more = last - first;
         if more >= (MOST - all.len()) as u64 {
             let count = u128::from(more) + 1 + all.len() as u128;
-            return Err(too_many(&count.to_string()));
+            return Err(too_many(&count.to_string(), MOST));
         }
         all.extend(first..=last);
     }
@@ -185,6 +228,8 @@ mod tests {
         assert_eq!(all[3], "a=x,b.c={d: 3, e: 4},seed=1");
         assert_eq!(all[11], "a=y,b.c={d: 3, e: 4},seed=9");
         assert_eq!(names(None, &["a=x/y"]).unwrap(), ["a=x/y"]);
+        let quoted = names(None, &["a=\"b,c\",d"]).unwrap();
+        assert_eq!(quoted, ["a=\"b,c\"", "a=d"]);
         let slash = of(None, &["a=x/y".to_owned()]).unwrap();
         assert_eq!(slash[0].directory(), "a=x_y");
     }

@@ -1,0 +1,228 @@
+//! Drawings of one run: `run --plot`.
+
+use super::sweep::plots::write_drawing;
+use crate::args::RunArgs;
+use crate::exit::{self, Failure};
+use crate::plot::{Axis, Drawing, Figure, MOST_SERIES, Point, Scale, Series, Stroke};
+use aerostat_lab::Lab;
+use aerostat_lab::report::RunReport;
+use std::path::Path;
+
+/// Refuses a name that is no drawing, before the run.
+pub(super) fn check(path: &Path, several: bool) -> Result<(), Failure> {
+    let extension = path.extension().unwrap_or_default();
+    if extension == "svg" && several {
+        let text = "several runs do not fit one drawing of a run";
+        return Err(Failure::usage(text).hint(
+            "--plot DIR has a directory for each run; 'aerostat sweep --plot' draws over the runs",
+        ));
+    }
+    if extension != "svg" && !extension.is_empty() && !path.is_dir() {
+        let text = format!("{}: a drawing is a file .svg", path.display());
+        return Err(Failure::usage(text).hint("--plot FILE.svg, or a directory without a dot"));
+    }
+    Ok(())
+}
+
+/// Writes all drawings that the run has into a directory, or the first of them into a file; nothing if they are not
+/// wanted.
+pub(super) fn draw(args: &RunArgs, lab: &Lab, report: &RunReport) -> Result<(), Failure> {
+    let (Some(path), quiet) = (&args.plot, args.quiet) else {
+        return Ok(());
+    };
+    let kinds = [
+        windows(lab, report),
+        levels(lab, report),
+        delays(lab, report),
+    ];
+    let single = path.extension().is_some_and(|extension| extension == "svg");
+    let mut written = 0;
+    for (name, figure) in kinds.into_iter().flatten() {
+        for (number, series) in figure.series.chunks(MOST_SERIES).enumerate() {
+            let file = match number {
+                0 => format!("{name}.svg"),
+                more => format!("{name}-{}.svg", more + 1),
+            };
+            let file = if single {
+                path.to_owned()
+            } else {
+                path.join(file)
+            };
+            let part = Figure {
+                series: series.to_vec(),
+                ..figure.clone()
+            };
+            if single && written > 0 {
+                let text = "the run has more drawings than one; --plot DIR has them all";
+                exit::say(format_args!("{text}"));
+                return Ok(());
+            }
+            write_drawing(&file, &Drawing::Lines(part))?;
+            written += 1;
+            if !quiet {
+                exit::say(format_args!("{} is drawn", file.display()));
+            }
+        }
+    }
+    if written == 0 {
+        exit::say("nothing is drawn: no packet of a flow was delivered");
+    }
+    Ok(())
+}
+
+/// An axis of amounts.
+const FROM_ZERO: Scale = Scale::Linear { zero: true };
+
+/// A drawing and its name.
+type Named = (&'static str, Figure);
+
+fn figure(
+    lab: &Lab,
+    title: &str,
+    x: Axis,
+    (y, scale): (&str, Scale),
+    series: Vec<Series>,
+) -> Option<Figure> {
+    let series: Vec<Series> = series
+        .into_iter()
+        .filter(|one| !one.points.is_empty())
+        .collect();
+    (!series.is_empty()).then(|| Figure {
+        title: title.into(),
+        note: format!("{}, seed {}", lab.name, lab.seed),
+        x,
+        y: Axis {
+            label: y.into(),
+            scale,
+        },
+        sideways: false,
+        series,
+    })
+}
+
+fn time() -> Axis {
+    Axis {
+        label: "time (s)".into(),
+        scale: Scale::Linear { zero: false },
+    }
+}
+
+/// The distribution of the delays of each flow and phase.
+fn delays(lab: &Lab, report: &RunReport) -> Vec<Named> {
+    let flows = report.flows.iter().flat_map(|flow| {
+        let many = flow.paths.len() > 1;
+        flow.paths.iter().map(move |path| {
+            let phase = lab.phase(flow.flow.0, path.path);
+            let name = if many {
+                format!("{}, {phase}", flow.name)
+            } else {
+                flow.name.clone()
+            };
+            let first = (path.delay.count > 0).then_some((path.delay.min_us, 0.0));
+            let steps = first.iter().chain(&path.delay_shares);
+            Series {
+                name,
+                form: Stroke::Steps,
+                points: steps.map(|(us, share)| Point::new(*us, *share)).collect(),
+            }
+        })
+    });
+    let series: Vec<Series> = flows.collect();
+    let values: Vec<f64> = series
+        .iter()
+        .flat_map(|one| &one.points)
+        .map(|point| point.x)
+        .collect();
+    let x = Axis {
+        label: "one-way delay (µs)".into(),
+        scale: Scale::fitting(&values),
+    };
+    let title = "Distribution of the delays of packets";
+    let figure = figure(lab, title, x, ("share of packets", Scale::Share), series);
+    figure
+        .map(|figure| ("delays", figure))
+        .into_iter()
+        .collect()
+}
+
+/// Window and round trip of ATP over time.
+fn windows(lab: &Lab, report: &RunReport) -> Vec<Named> {
+    let name = |step: &aerostat_lab::dialogues::WindowStep| {
+        format!("{}/{} {}", step.at.0, step.at.1, step.connection)
+    };
+    let mut window: Vec<Series> = Vec::new();
+    let mut round_trip: Vec<Series> = Vec::new();
+    for step in &report.windows {
+        let name = name(step);
+        let known = window.iter().position(|one| one.name == name);
+        let at = known.unwrap_or_else(|| {
+            for all in [&mut window, &mut round_trip] {
+                all.push(Series {
+                    name: name.clone(),
+                    form: Stroke::Steps,
+                    points: Vec::new(),
+                });
+            }
+            window.len() - 1
+        });
+        let time = step.step.at.as_nanos() as f64 / 1e9;
+        window[at]
+            .points
+            .push(Point::new(time, f64::from(step.step.window) / 8.0));
+        let ms = step.step.round_trip.as_secs_f64() * 1e3;
+        round_trip[at].points.push(Point::new(time, ms));
+    }
+    let window = figure(
+        lab,
+        "Window of ATP",
+        time(),
+        ("window (packets)", FROM_ZERO),
+        window,
+    );
+    let trips = figure(
+        lab,
+        "Round trip of ATP",
+        time(),
+        ("round trip (ms)", FROM_ZERO),
+        round_trip,
+    );
+    let named = [("atp-window", window), ("atp-round-trip", trips)];
+    named
+        .into_iter()
+        .filter_map(|(name, figure)| Some((name, figure?)))
+        .collect()
+}
+
+/// Levels of the buffers that ever held a cell.
+fn levels(lab: &Lab, report: &RunReport) -> Vec<Named> {
+    const BUFFERS: [&str; 2] = ["guaranteed", "best effort"];
+    let mut series: Vec<Series> = Vec::new();
+    for sample in &report.occupancy {
+        let port = &sample.port;
+        let (node, link) = (&lab.node(port.node).name, &lab.link(port.link).name);
+        for (cells, buffer) in sample.cells.iter().zip(BUFFERS) {
+            let name = format!("{node}, {link}, {buffer}");
+            let point = Point::new(sample.at.as_nanos() as f64 / 1e9, f64::from(*cells));
+            match series.iter_mut().find(|one| one.name == name) {
+                Some(one) => one.points.push(point),
+                None => series.push(Series {
+                    name,
+                    form: Stroke::Steps,
+                    points: vec![point],
+                }),
+            }
+        }
+    }
+    series.retain(|one| one.points.iter().any(|point| point.y > 0.0));
+    let figure = figure(
+        lab,
+        "Levels of buffers",
+        time(),
+        ("cells", FROM_ZERO),
+        series,
+    );
+    figure
+        .map(|figure| ("levels", figure))
+        .into_iter()
+        .collect()
+}

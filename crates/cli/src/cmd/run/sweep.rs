@@ -1,0 +1,375 @@
+//! `aerostat sweep`: many points and seeds of one lab, and one table of their results.
+//!
+//! ```text
+//! points.rs   the runs: grids, lists, seeds         store.rs    the runs that are done, on disk
+//! shape.rs    the rows of a run, and their columns  mean.rs     means and confidence intervals
+//! table.rs    CSV, JSON lines, text for people      parquet.rs  Apache Parquet
+//! plots.rs    what is drawn
+//! ```
+//!
+//! **How.** The runs are those of `run --sweep` (`many.rs`): a process each, `--jobs` at a time. A run leaves one table of
+//! its results. With `--out` it goes to the store as soon as the run has ended, and the table is made from the store when
+//! all runs are there; without, it goes to the table at once, in the order of the runs.
+//!
+//! **Bounds.** In memory are the list of runs, the place of each in the store, and the rows of one point. A table for
+//! people, and a drawing, need all of their rows.
+
+mod mean;
+mod parquet;
+pub(in crate::cmd) mod plots;
+mod points;
+mod shape;
+mod store;
+mod table;
+
+use super::many::{AHEAD, Input, Output, Plan, check, processors, variants::Variant};
+use crate::args::{OutputArgs, ResultArgs, RunArgs, SweepArgs, SweepForm};
+use crate::cmd::run::columns;
+use crate::exit::{self, Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::Format;
+use indicatif::{ProgressBar, ProgressStyle};
+use plots::Plots;
+use serde_json::Value;
+use shape::Shape;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{Key, Record, Store};
+use table::Sink;
+
+/// Most lines of the runs themselves, such as warnings, that a sweep shows.
+const LINES: usize = 40;
+
+/// Version of the program: results of another one are no results of this one.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Does all runs that are missing, and writes the table.
+pub(crate) fn run(args: &SweepArgs) -> Outcome {
+    let place = Place::of(args)?;
+    let table = args.table.as_deref().unwrap_or("flows");
+    let info = columns::find(table).ok_or_else(|| {
+        Failure::usage(format!("results have no table '{table}'"))
+            .hint(format!("tables are {}", super::table_names().join(", ")))
+    })?;
+    let variants = points::of(args)?;
+    let shape = Shape::new(info, args.per, args.mean, &variants);
+    Plots::new(&args.plot, &shape, &variants, &args.lab)?;
+    let options = options_of_runs(args, table);
+    let input = Input::read(&args.lab)?;
+    let keys = check(&options, &args.lab, &input, &variants)?;
+    let text = input.text(&args.lab)?;
+    let sweep = Sweep {
+        args,
+        table,
+        options: &options,
+        input: &input,
+        text: &text,
+        variants: &variants,
+        keys: &keys,
+        shape: &shape,
+    };
+    match &place {
+        Place::Stdout(form) => sweep.through(*form),
+        Place::Kept { table, form, runs } => sweep.kept(table, *form, runs),
+    }
+}
+
+/// Where the table goes.
+enum Place {
+    Stdout(SweepForm),
+    /// With `--out`: the table, its form, and the runs that are done.
+    Kept {
+        table: PathBuf,
+        form: SweepForm,
+        runs: PathBuf,
+    },
+}
+
+impl Place {
+    fn of(args: &SweepArgs) -> Result<Self, Failure> {
+        let Some(out) = &args.out else {
+            let form = args.output.unwrap_or(SweepForm::Table);
+            if form == SweepForm::Parquet {
+                let text = "-o parquet needs a file";
+                return Err(Failure::usage(text).hint("--out results.parquet"));
+            }
+            return Ok(Self::Stdout(form));
+        };
+        let extension = out.extension().unwrap_or_default().to_string_lossy();
+        if let (Some(form), false) = (SweepForm::of_extension(&extension), out.is_dir()) {
+            if args.output.is_some_and(|asked| asked != form) {
+                let text = format!("-o and the name {} contradict each other", out.display());
+                return Err(
+                    Failure::usage(text).hint("the end of the name says the form: leave out -o")
+                );
+            }
+            let mut runs = out.clone().into_os_string();
+            runs.push(".runs");
+            return Ok(Self::Kept {
+                table: out.clone(),
+                form,
+                runs: runs.into(),
+            });
+        }
+        if !extension.is_empty() && !out.is_dir() {
+            let text = format!("{}: a table is no .{extension}", out.display());
+            return Err(
+                Failure::usage(text).hint(".csv, .jsonl or .parquet, or a directory without a dot")
+            );
+        }
+        let form = args.output.unwrap_or(SweepForm::Csv);
+        let what = match (&args.table, args.per) {
+            (Some(table), _) => table,
+            (None, crate::args::Per::Flow) => "flows",
+            (None, crate::args::Per::Run) => "runs",
+        };
+        let mean = if args.mean { "-mean" } else { "" };
+        let name = format!("{what}{mean}.{}", form.extension());
+        Ok(Self::Kept {
+            table: out.join(name),
+            form,
+            runs: out.join("runs"),
+        })
+    }
+}
+
+/// The options of the runs: each of them leaves one table as JSON.
+fn options_of_runs(args: &SweepArgs, table: &str) -> RunArgs {
+    RunArgs {
+        lab: None,
+        set: Vec::new(),
+        seed: None,
+        seeds: None,
+        sweep: Vec::new(),
+        jobs: None,
+        until: args.until.clone(),
+        pcap: None,
+        plot: None,
+        cells: false,
+        results: ResultArgs {
+            output: OutputArgs {
+                output: Format::Json,
+                wide: false,
+            },
+            table: Some(table.to_owned()),
+            out: None,
+        },
+        schema: false,
+        trace: false,
+        quiet: true,
+        progress: false,
+        one_of_several: false,
+    }
+}
+
+/// All that the runs of a sweep have in common.
+struct Sweep<'a> {
+    args: &'a SweepArgs,
+    /// Name of the table that runs leave.
+    table: &'a str,
+    options: &'a RunArgs,
+    input: &'a Input,
+    /// The text of the lab.
+    text: &'a str,
+    variants: &'a [Variant],
+    /// What identifies the lab of each run.
+    keys: &'a [Arc<str>],
+    shape: &'a Shape,
+}
+
+impl Sweep<'_> {
+    fn jobs(&self) -> usize {
+        self.args.jobs.map_or_else(processors, usize::from)
+    }
+
+    fn plan(&self) -> Result<Plan<'_>, Failure> {
+        let plan = Plan::new(self.options, &self.args.lab, self.input, self.variants)?;
+        Ok(plan.lines(LINES))
+    }
+
+    /// What identifies a run.
+    fn key(&self, number: usize) -> Key {
+        Key {
+            lab: self.keys[number].to_string(),
+            version: VERSION.to_owned(),
+            table: self.table.to_owned(),
+            run: self.variants[number].object(),
+        }
+    }
+
+    /// The table on standard output, as the runs end.
+    fn through(&self, form: SweepForm) -> Outcome {
+        let jobs = self.jobs();
+        let plan = self.plan()?.ahead(jobs.saturating_mul(AHEAD));
+        let bar = self.bar(self.variants.len());
+        let mut plots = self.plots()?;
+        let mut out = std::io::stdout();
+        let mut sink = Sink::new(&mut out, form, self.args.wide, self.shape)?;
+        let mut failed = 0;
+        let ran = plan.all(jobs, &Interrupt::catch()?, &mut |number, exit, output| {
+            bar.inc(1);
+            match self.record(number, exit, output)? {
+                Some(record) => {
+                    let rows = self.rows(number, &record, &mut plots);
+                    sink.add(number, self.variants, rows)
+                }
+                None => {
+                    failed += 1;
+                    Ok(())
+                }
+            }
+        });
+        bar.finish_and_clear();
+        // A reader that has read enough is no failure.
+        match ran.done.and_then(|()| sink.finish()) {
+            Err(failure) if failure.exit != Exit::Ok => return Err(failure),
+            _ => {}
+        }
+        plan.name_missing(ran.begun);
+        let warn = failed > 0 || ran.worst != Exit::Ok || ran.begun < self.variants.len();
+        self.say_failed(failed);
+        let drawn = self.draw(plots)?;
+        Ok(Exit::Ok.with_warnings(warn || !drawn))
+    }
+
+    /// The rows of a run, which are drawn, too.
+    fn rows(&self, number: usize, record: &Record, plots: &mut Option<Plots>) -> Vec<Vec<Value>> {
+        let variant = &self.variants[number];
+        let rows = self.shape.rows(variant, record);
+        if let Some(plots) = plots {
+            plots.add(variant, &rows);
+        }
+        rows
+    }
+
+    fn plots(&self) -> Result<Option<Plots>, Failure> {
+        Plots::new(&self.args.plot, self.shape, self.variants, &self.args.lab)
+    }
+
+    fn draw(&self, plots: Option<Plots>) -> Result<bool, Failure> {
+        plots.map_or(Ok(true), |plots| plots.finish(self.args.quiet))
+    }
+
+    /// The runs into the store, and then the table.
+    fn kept(&self, table: &Path, form: SweepForm, runs: &Path) -> Outcome {
+        let mut store = Store::open(runs, self.args.again)?;
+        let keys = (0..self.variants.len()).map(|number| self.key(number));
+        let found = store.find(keys)?;
+        let mut places = found.places;
+        let todo = (0..places.len()).filter(|number| places[*number].is_none());
+        let todo: Vec<usize> = todo.collect();
+        self.say_found(places.len() - todo.len(), found.stale, runs);
+        let bar = self.bar(todo.len());
+        let count = todo.len();
+        let plan = self.plan()?.only(todo).at_once();
+        let mut failed = 0;
+        let ran = plan.all(
+            self.jobs(),
+            &Interrupt::catch()?,
+            &mut |number, exit, output| {
+                bar.inc(1);
+                match self.record(number, exit, output)? {
+                    Some(record) => places[number] = Some(store.add(&self.key(number), &record)?),
+                    None => failed += 1,
+                }
+                Ok(())
+            },
+        );
+        bar.finish_and_clear();
+        ran.done.map_err(|failure| {
+            let kept = format!("{} keeps the runs that are done", runs.display());
+            failure.hint(kept)
+        })?;
+        self.say_failed(failed);
+        if ran.begun < count || places.iter().all(Option::is_none) {
+            plan.name_missing(ran.begun);
+            let text = "no table is written; the same command does what is missing";
+            exit::say(format_args!("warning: {text}"));
+            return Ok(Exit::Warnings);
+        }
+        let mut warn = failed > 0;
+        let mut plots = self.plots()?;
+        Sink::file(table, form, self.args.wide, self.shape, |sink| {
+            for (number, place) in places.iter().enumerate() {
+                let Some(place) = place else { continue };
+                let record = store.read(*place)?;
+                warn |= record.exit != 0;
+                let rows = self.rows(number, &record, &mut plots);
+                sink.add(number, self.variants, rows)?;
+            }
+            Ok(())
+        })?;
+        if !self.args.quiet {
+            exit::say(format_args!("{} is written", table.display()));
+        }
+        let drawn = self.draw(plots)?;
+        Ok(Exit::Ok.with_warnings(warn || !drawn))
+    }
+
+    /// What a run has left; `None` if it has failed, or was interrupted.
+    fn record(
+        &self,
+        number: usize,
+        exit: Exit,
+        output: Option<Output>,
+    ) -> Result<Option<Record>, Failure> {
+        let Some(output) = output.filter(|_| exit != Exit::Failed) else {
+            return Ok(None);
+        };
+        let document: Value = serde_json::from_str(&output.out).unwrap_or_default();
+        let Some(rows) = document.get(self.table).and_then(Value::as_array) else {
+            return Ok(None);
+        };
+        if document.get("interrupted") == Some(&true.into()) {
+            return Ok(None);
+        }
+        let variant = &self.variants[number];
+        let overrides = super::overrides(self.options, &variant.overrides(), variant.seed);
+        let known = aerostat_lab::digest(self.text, &overrides);
+        if document.get("lab_sha256").and_then(Value::as_str) != Some(&known) {
+            let text = "the lab file has changed while its runs were under way";
+            return Err(Failure::failed(text));
+        }
+        Ok(Some(Record {
+            exit: exit as u8,
+            seed: document.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            rows: rows.clone(),
+        }))
+    }
+
+    /// The progress of runs, with the time left, on a terminal.
+    fn bar(&self, runs: usize) -> ProgressBar {
+        if self.args.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new(runs as u64);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left")
+        {
+            bar.set_style(style);
+        }
+        bar.tick();
+        bar
+    }
+
+    fn say_found(&self, done: usize, stale: usize, runs: &Path) {
+        let (all, runs) = (self.variants.len(), runs.display());
+        if stale > 0 {
+            exit::say(format_args!(
+                "{stale} runs in {runs} are of another lab file, other options or another version: they run anew"
+            ));
+        }
+        if done > 0 && !self.args.quiet {
+            exit::say(format_args!("{done} of {all} runs are in {runs} already"));
+        }
+    }
+
+    fn say_failed(&self, failed: usize) {
+        if failed > 0 {
+            let all = self.variants.len();
+            exit::say(format_args!(
+                "warning: {failed} of {all} runs have no results, and no rows in the table"
+            ));
+        }
+    }
+}

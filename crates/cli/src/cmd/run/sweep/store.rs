@@ -1,0 +1,353 @@
+//! The runs of a sweep that are done, in a file.
+//!
+//! Each run is a line of JSON: what identifies it, and its rows. A line is added when the run has ended. A process that
+//! is killed leaves at most one line without an end, which the next one removes; a full disk leaves no such line.
+
+use crate::exit::Failure;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The first line of the file.
+const HEAD: &str = "{\"schema\":\"aerostat.sweep.v1\"}\n";
+
+/// What identifies a run: with the same key a run would give the same rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Key {
+    /// SHA-256 of the lab file with its changes and traces.
+    pub(super) lab: String,
+    /// Version of the program.
+    pub(super) version: String,
+    /// The table of the results.
+    pub(super) table: String,
+    /// Keys of the sweep with their values, and the seed.
+    pub(super) run: Map<String, Value>,
+}
+
+/// What a run has left.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Its exit code: 0, or 3 for warnings.
+    pub(super) exit: u8,
+    pub(super) seed: u64,
+    /// Rows of the table.
+    pub(super) rows: Vec<Value>,
+}
+
+/// A line for writing.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    key: &'a Key,
+    #[serde(flatten)]
+    record: &'a Record,
+}
+
+/// A line when only its run is of interest.
+#[derive(Deserialize)]
+struct Head {
+    lab: String,
+    version: String,
+    table: String,
+    run: Map<String, Value>,
+    #[serde(rename = "rows")]
+    _rows: IgnoredAny,
+}
+
+/// Where a run is in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    start: u64,
+    len: usize,
+}
+
+/// Runs of a sweep that are done.
+pub(super) struct Found {
+    /// Their places, by the number of the run.
+    pub(super) places: Vec<Option<Place>>,
+    /// Runs with the same values and seed of another lab, with other options or of another version.
+    pub(super) stale: usize,
+}
+
+/// The file. One process at a time has it.
+#[derive(Debug)]
+pub(super) struct Store {
+    path: PathBuf,
+    file: File,
+    /// Octets of complete lines.
+    len: u64,
+}
+
+impl Store {
+    /// Opens the file, or makes it; with `again` as an empty one.
+    pub(super) fn open(path: &Path, again: bool) -> Result<Self, Failure> {
+        let failed = |error: io::Error| failure(path, &error);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let text = format!("{}: another sweep writes there", path.display());
+                return Err(Failure::failed(text).hint("wait for its end, or give another --out"));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let mut store = Self {
+            path: path.to_owned(),
+            file,
+            len: 0,
+        };
+        if again {
+            store.file.set_len(0).map_err(failed)?;
+        }
+        store.begin()?;
+        Ok(store)
+    }
+
+    /// Reads or writes the first line.
+    fn begin(&mut self) -> Result<(), Failure> {
+        let failed = |error: io::Error| failure(&self.path, &error);
+        let mut head = vec![0; HEAD.len()];
+        self.file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let there = { &self.file }
+            .take(HEAD.len() as u64)
+            .read(&mut head)
+            .map_err(failed)?;
+        if head[..there] == HEAD.as_bytes()[..] {
+            self.len = HEAD.len() as u64;
+            return Ok(());
+        }
+        // Nothing, or the beginning of the line: a process was killed as it wrote it.
+        if !HEAD.as_bytes().starts_with(&head[..there]) {
+            let text = format!("{}: this is no file of a sweep", self.path.display());
+            return Err(Failure::usage(text).hint("give another --out, or remove the file"));
+        }
+        self.append(HEAD)
+    }
+
+    /// The places of runs in the file. What follows the last complete line is removed.
+    pub(super) fn find(&mut self, keys: impl Iterator<Item = Key>) -> Result<Found, Failure> {
+        let mut runs: BTreeMap<String, (usize, Key)> = BTreeMap::new();
+        for (number, key) in keys.enumerate() {
+            runs.insert(name(&key.run), (number, key));
+        }
+        let mut found = Found {
+            places: vec![None; runs.len()],
+            stale: 0,
+        };
+        let mut old = vec![false; runs.len()];
+        let failed = |error: io::Error| failure(&self.path, &error);
+        let head = HEAD.len() as u64;
+        self.file.seek(SeekFrom::Start(head)).map_err(failed)?;
+        let mut reader = BufReader::new(&self.file);
+        let (mut line, mut number, mut start) = (Vec::new(), 1, head);
+        loop {
+            line.clear();
+            let len = reader.read_until(b'\n', &mut line).map_err(failed)?;
+            number += 1;
+            if line.last() != Some(&b'\n') {
+                break;
+            }
+            let head: Head = serde_json::from_slice(&line).map_err(|error| {
+                let shown = self.path.display();
+                Failure::failed(format!("{shown}: line {number} is no run: {error}"))
+                    .hint("--again does all runs anew")
+            })?;
+            if let Some((run, key)) = runs.get(&name(&head.run)) {
+                let same =
+                    [&head.lab, &head.version, &head.table] == [&key.lab, &key.version, &key.table];
+                if same {
+                    found.places[*run] = Some(Place { start, len });
+                } else if head.table == key.table {
+                    old[*run] = true;
+                }
+            }
+            start += len as u64;
+        }
+        drop(reader);
+        self.len = start;
+        self.file.set_len(start).map_err(failed)?;
+        let missing = old.iter().zip(&found.places);
+        found.stale = missing
+            .filter(|(old, place)| **old && place.is_none())
+            .count();
+        Ok(found)
+    }
+
+    /// Adds a run.
+    pub(super) fn add(&mut self, key: &Key, record: &Record) -> Result<Place, Failure> {
+        let line = serde_json::to_string(&Line { key, record });
+        let line = line.map_err(|error| Failure::failed(error.to_string()))? + "\n";
+        let start = self.len;
+        self.append(&line)?;
+        Ok(Place {
+            start,
+            len: line.len(),
+        })
+    }
+
+    /// Writes a line behind the complete ones, or nothing.
+    fn append(&mut self, line: &str) -> Result<(), Failure> {
+        let at = SeekFrom::Start(self.len);
+        let written = self
+            .file
+            .seek(at)
+            .and_then(|_| self.file.write_all(line.as_bytes()));
+        if let Err(error) = written {
+            // What remains of a line is removed by the next process if this fails, too.
+            let _ = self.file.set_len(self.len);
+            return Err(failure(&self.path, &error));
+        }
+        self.len += line.len() as u64;
+        Ok(())
+    }
+
+    /// A run.
+    pub(super) fn read(&mut self, place: Place) -> Result<Record, Failure> {
+        let mut line = vec![0; place.len];
+        let at = SeekFrom::Start(place.start);
+        let read = self
+            .file
+            .seek(at)
+            .and_then(|_| self.file.read_exact(&mut line));
+        read.map_err(|error| failure(&self.path, &error))?;
+        serde_json::from_slice(&line)
+            .map_err(|error| Failure::failed(format!("{}: {error}", self.path.display())))
+    }
+}
+
+/// What distinguishes a run in its sweep.
+fn name(run: &Map<String, Value>) -> String {
+    serde_json::to_string(run).unwrap_or_default()
+}
+
+fn failure(path: &Path, error: &io::Error) -> Failure {
+    Failure::failed(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn key(lab: &str, seed: u64) -> Key {
+        let Value::Object(run) = json!({ "a.b": "5us", "seed": seed }) else {
+            unreachable!()
+        };
+        Key {
+            lab: lab.into(),
+            version: "1".into(),
+            table: "flows".into(),
+            run,
+        }
+    }
+
+    fn record(seed: u64) -> Record {
+        Record {
+            exit: 0,
+            seed,
+            rows: vec![json!({ "name": "x", "y": 0.1 })],
+        }
+    }
+
+    fn path(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("aerostat-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        path
+    }
+
+    #[test]
+    fn runs_stay_and_a_line_without_an_end_does_not() {
+        let path = path("store");
+        let mut store = Store::open(&path, false).unwrap();
+        store.add(&key("l", 1), &record(1)).unwrap();
+        let second = store.add(&key("l", 2), &record(2)).unwrap();
+        assert_eq!(store.read(second).unwrap(), record(2));
+        // One process at a time.
+        assert!(
+            Store::open(&path, false)
+                .unwrap_err()
+                .message
+                .contains("another sweep")
+        );
+        drop(store);
+        let whole = std::fs::read(&path).unwrap();
+        // Whenever a process is killed, runs whose lines are complete are there, and others are not.
+        for cut in 0..=whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let mut store = Store::open(&path, false).unwrap();
+            let found = store.find((1..=3).map(|seed| key("l", seed))).unwrap();
+            let lines = whole[..cut].iter().filter(|c| **c == b'\n').count();
+            let known = found.places.iter().flatten().count();
+            assert_eq!(known, lines.saturating_sub(1), "{cut}");
+            let third = store.add(&key("l", 3), &record(3)).unwrap();
+            assert_eq!(store.read(third).unwrap(), record(3), "{cut}");
+            drop(store);
+            let mut store = Store::open(&path, false).unwrap();
+            let found = store.find((1..=3).map(|seed| key("l", seed))).unwrap();
+            assert_eq!(found.places.iter().flatten().count(), known + 1, "{cut}");
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn runs_of_another_lab_do_not_count_and_other_files_are_left_alone() {
+        let path = path("stale");
+        let mut store = Store::open(&path, false).unwrap();
+        store.add(&key("old", 1), &record(1)).unwrap();
+        store.add(&key("new", 2), &record(2)).unwrap();
+        let found = store.find((1..=2).map(|seed| key("new", seed))).unwrap();
+        assert_eq!(
+            (found.places[0], found.places[1].is_some(), found.stale),
+            (None, true, 1)
+        );
+        drop(store);
+        Store::open(&path, true).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), HEAD);
+        std::fs::write(&path, "name,value\n").unwrap();
+        assert!(
+            Store::open(&path, false)
+                .unwrap_err()
+                .message
+                .contains("no file of a sweep")
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "name,value\n");
+        std::fs::write(&path, format!("{HEAD}x\n")).unwrap();
+        let mut store = Store::open(&path, false).unwrap();
+        let error = store
+            .find(std::iter::empty())
+            .err()
+            .map(|failure| failure.message);
+        assert!(error.unwrap().contains("line 2 is no run"));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_and_leaves_complete_lines() {
+        // Writing to this device always says that the disk is full.
+        let mut store = Store {
+            path: "/dev/full".into(),
+            file: File::options()
+                .read(true)
+                .write(true)
+                .open("/dev/full")
+                .unwrap(),
+            len: 0,
+        };
+        let full = store.add(&key("l", 1), &record(1)).unwrap_err();
+        assert!(
+            full.message.contains("No space left on device"),
+            "{}",
+            full.message
+        );
+        assert_eq!((full.exit, store.len), (crate::exit::Exit::Failed, 0));
+    }
+}

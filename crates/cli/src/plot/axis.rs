@@ -1,0 +1,217 @@
+//! Scales of axes, their ticks, and the labels of ticks.
+
+use super::Axis;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use std::ops::Range;
+
+/// How values stand on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Scale {
+    /// At equal distances; with `zero`, the axis begins there if no value is below.
+    Linear { zero: bool },
+    /// By their logarithms; for values above 0.
+    Log,
+    /// From 0 to 1.
+    Share,
+    /// Names, by their numbers.
+    Names(Vec<String>),
+}
+
+impl Scale {
+    /// By logarithms if all values are above 0 and the largest is at least 50 times the smallest.
+    pub(crate) fn fitting(values: &[f64]) -> Self {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(0.0, f64::max);
+        if low > 0.0 && high.is_finite() && high >= 50.0 * low {
+            Self::Log
+        } else {
+            Self::Linear { zero: false }
+        }
+    }
+}
+
+/// An axis with its range and ticks, in places.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ruled {
+    pub(super) range: (f64, f64),
+    pub(super) ticks: Vec<(f64, String)>,
+    log: bool,
+}
+
+impl Ruled {
+    /// The axis for these values. `room` is about the number of ticks.
+    pub(super) fn new(axis: &Axis, values: impl Iterator<Item = f64>, room: usize) -> Self {
+        let finite = values.filter(|value| value.is_finite());
+        match &axis.scale {
+            Scale::Names(names) => Self {
+                range: (-0.5, names.len().max(1) as f64 - 0.5),
+                ticks: (0..).map(f64::from).zip(names.iter().cloned()).collect(),
+                log: false,
+            },
+            Scale::Log => logarithmic(finite.filter(|value| *value > 0.0)),
+            Scale::Linear { zero } => linear(finite, *zero, room),
+            Scale::Share => Self {
+                // A line at 1 is whole.
+                range: (0.0, 1.02),
+                ..linear([0.0, 0.99].into_iter(), true, 5)
+            },
+        }
+    }
+
+    /// The same axis with its first place at the far end: names from above.
+    pub(super) fn downwards(mut self) -> Self {
+        self.range = (self.range.1, self.range.0);
+        self
+    }
+
+    /// True if places are logarithms.
+    pub(super) const fn is_logarithmic(&self) -> bool {
+        self.log
+    }
+
+    /// The place of a value.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        if self.log {
+            // A value that has no logarithm stands at the lower end.
+            value.max(10_f64.powf(self.range.0)).log10()
+        } else {
+            value
+        }
+    }
+
+    /// The label of the tick at `place`.
+    pub(super) fn label(&self, place: f64) -> String {
+        let near = |tick: &&(f64, String)| (tick.0 - place).abs() < 1e-9 * (1.0 + place.abs());
+        let tick = self.ticks.iter().find(near);
+        tick.map(|tick| tick.1.clone()).unwrap_or_default()
+    }
+}
+
+impl Ranged for Ruled {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    /// The pixel of a place.
+    fn map(&self, place: &f64, limit: (i32, i32)) -> i32 {
+        let share = (place - self.range.0) / (self.range.1 - self.range.0);
+        limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.iter().map(|tick| tick.0).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.0..self.range.1
+    }
+}
+
+fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |seen, value| match seen {
+        None => Some((value, value)),
+        Some((low, high)) => Some((value.min(low), value.max(high))),
+    })
+}
+
+/// Ticks at 1, 2 or 5 times a power of ten, at both ends, too.
+fn linear(values: impl Iterator<Item = f64>, zero: bool, room: usize) -> Ruled {
+    let (mut low, mut high) = extremes(values).unwrap_or((0.0, 1.0));
+    if zero {
+        (low, high) = (low.min(0.0), high.max(0.0));
+    }
+    if high - low <= high.abs().max(low.abs()) * 1e-9 {
+        let around = if high == 0.0 { 1.0 } else { high.abs() * 0.1 };
+        (low, high) = (
+            if zero && low == 0.0 {
+                0.0
+            } else {
+                low - around
+            },
+            high + around,
+        );
+    }
+    let step = step((high - low) / room.max(1) as f64);
+    let mut first = (low / step).floor();
+    let mut last = (high / step).ceil();
+    // A mark at the edge would be cut in two.
+    let edge = 0.02 * (high - low);
+    if last * step - high < edge && !(zero && high == 0.0) {
+        last += 1.0;
+    }
+    if low - first * step < edge && !(zero && low == 0.0) {
+        first -= 1.0;
+    }
+    if low >= 0.0 {
+        first = first.max(0.0);
+    }
+    let count = (last - first).min(100.0) as u32;
+    let at = (0..=count).map(|n| (first + f64::from(n)) * step);
+    Ruled {
+        range: (first * step, last * step),
+        ticks: at.map(|value| (value, number(value, step))).collect(),
+        log: false,
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, at least `least`.
+fn step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    let factors = [1.0, 2.0, 5.0, 10.0];
+    let fits = factors
+        .into_iter()
+        .find(|factor| factor * power >= least * 0.999);
+    fits.unwrap_or(10.0) * power
+}
+
+/// Ticks at powers of ten; within less than two of them, at 2 and 5, too.
+fn logarithmic(values: impl Iterator<Item = f64>) -> Ruled {
+    let (low, high) = extremes(values).unwrap_or((1.0, 10.0));
+    let (low, high) = (low.log10(), high.log10());
+    let pad = 0.04 * (high - low).max(0.5);
+    let range = (low - pad, high + pad);
+    let powers = (range.0.floor() as i32)..=(range.1.ceil() as i32);
+    // Many powers of ten have labels at some of them.
+    let every = (powers.clone().count() / 8 + 1) as i32;
+    let factors: &[f64] = if range.1 - range.0 < 3.0 {
+        &[1.0, 2.0, 5.0]
+    } else {
+        &[1.0]
+    };
+    let powers = powers.filter(|power| power.rem_euclid(every) == 0);
+    let ticks = powers.flat_map(|power| {
+        factors
+            .iter()
+            .map(move |factor| factor * 10_f64.powi(power))
+    });
+    let ticks = ticks.map(|value| (value.log10(), number(value, value)));
+    Ruled {
+        range,
+        ticks: ticks
+            .filter(|tick| tick.0 >= range.0 && tick.0 <= range.1)
+            .collect(),
+        log: true,
+    }
+}
+
+/// A number with the digits that a step of this size needs, and a minus sign that is as wide as a plus.
+pub(super) fn number(value: f64, step: f64) -> String {
+    if value < 0.0 {
+        return format!("−{}", number(-value, step));
+    }
+    if value == 0.0 {
+        return "0".into();
+    }
+    let size = value.abs();
+    if !(1e-4..1e6).contains(&size) {
+        let text = format!("{value:.2e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
+        return format!("{digits}e{power}");
+    }
+    let decimals = (-step.abs().log10().floor()).clamp(0.0, 9.0) as usize;
+    let text = format!("{value:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
