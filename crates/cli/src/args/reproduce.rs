@@ -17,6 +17,7 @@ Examples:
   aerostat reproduce list
   aerostat reproduce sara/1 atp
   aerostat reproduce all --seeds 1-10 -o json
+  aerostat reproduce all --report report
   aerostat reproduce sara --calibrate parameters.yml")]
 pub(crate) struct ReproduceArgs {
     /// Entries: PAPER, PAPER/TABLE, all or list
@@ -37,6 +38,9 @@ pub(crate) struct ReproduceArgs {
     /// Printed values from this file
     #[arg(long, value_name = "FILE")]
     pub(crate) printed: Option<PathBuf>,
+    /// Write a report into this directory: index.html with tables, drawings, labs and parameters, and a file per drawing
+    #[arg(long, value_name = "DIR", conflicts_with = "calibrate")]
+    pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Tell nothing of runs

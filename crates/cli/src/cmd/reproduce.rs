@@ -2,7 +2,9 @@
 
 mod calibrate;
 mod catalogue;
+mod drawings;
 mod model;
+mod page;
 
 use crate::args::ReproduceArgs;
 use crate::cmd::run::many::{processors, seeds};
@@ -54,6 +56,9 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     let values = work.values(&rows)?;
     bar.finish_and_clear();
     let scored = scores(&rows, &values, &printed)?;
+    if let Some(directory) = &args.report {
+        page::Report::new(&chosen, &scored, &parameters, &args.seeds).write(directory)?;
+    }
     report(args, &chosen, &scored, &parameters)
 }
 

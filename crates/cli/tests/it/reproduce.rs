@@ -88,6 +88,47 @@ fn wrong_words_are_told_with_a_hint() {
     assert!(String::from_utf8_lossy(&list.stdout).contains("sara/4"));
 }
 
+#[test]
+fn a_report_is_one_page_without_anything_from_elsewhere() {
+    let dir = tempfile();
+    let words = ["cambridge", "-q", "-o", "csv", "--report"];
+    let done = reproduce(&[&words[..], &[dir.to_str().unwrap()]].concat());
+    assert!(done.status.success(), "{done:?}");
+    let page = std::fs::read_to_string(dir.join("index.html")).unwrap();
+    let drawn = std::fs::read_to_string(dir.join("cambridge-1-1.svg")).unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+    // The drawings are in the page; the name of the space of SVG is no address that a browser asks.
+    assert!(page.contains(&drawn) && page.matches("<svg").count() == 1);
+    let bare = page.replace("http://www.w3.org/2000/svg", "");
+    for foreign in ["http", "<script", "src=", "@import", "url(", "<link"] {
+        assert!(!bare.contains(foreign), "{foreign}");
+    }
+    for text in [
+        "ATM (switched)",
+        "42.1",
+        "cambridge.manager",
+        "fitted from cambridge/1, ATM",
+        "labs/papers/managers.atm.yml",
+        "within 10 %",
+        "No row is a miss.",
+        "aerostat reproduce cambridge/1",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    // Every element that is opened is closed.
+    for element in [
+        "table", "section", "figure", "tr", "td", "pre", "code", "svg",
+    ] {
+        let opened = page.matches(&format!("<{element}>")).count()
+            + page.matches(&format!("<{element} ")).count();
+        assert_eq!(
+            opened,
+            page.matches(&format!("</{element}>")).count(),
+            "{element}"
+        );
+    }
+}
+
 fn tempfile() -> std::path::PathBuf {
     let name = format!(
         "reproduce-{}-{:?}",

@@ -4,6 +4,7 @@
 //! from the results and says what must hold. `printed.yml` has the numbers of the papers, `parameters.yml` the fitted
 //! ones. Runs are made from entries and parameters only: no number of `printed.yml` can reach a model.
 
+use super::drawings::Plot;
 use crate::exit::Failure;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ pub(super) struct Entry {
     #[serde(default)]
     set: BTreeMap<String, String>,
     take: Option<Take>,
+    /// Which rows form lines or surfaces in the report.
+    #[serde(default)]
+    pub(super) plot: Vec<Plot>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -176,6 +180,10 @@ impl Entry {
         let mut all = self.set.clone();
         all.extend(row.set.clone());
         all
+    }
+    /// The changes of the lab for all rows.
+    pub(super) const fn common(&self) -> &BTreeMap<String, String> {
+        &self.set
     }
     /// Names of all parameters that the rows use.
     pub(super) fn parameters(&self) -> BTreeSet<String> {
