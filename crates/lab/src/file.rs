@@ -58,7 +58,7 @@ section! {
         /// ATM switches.
         switches: Table<Name, SwitchFile>,
         /// Links between switches: [a, b, { options }], the first named plays the network side; in the same form, links
-        /// between two hosts or routers without a switch; and links out of the lab: [switch, { atmtcp: ... }].
+        /// between two hosts or routers without a switch; and links out of the lab: [switch or end system, { atmtcp: ... }].
         links: Option<Vec<LinkFile>>,
         /// The LAN emulation service and its emulated LANs.
         lane: Option<LaneFile>,
@@ -311,6 +311,10 @@ section! {
         on: Option<At<String>>,
         /// Its address on each of its ELANs and Classical IP subnets.
         elans: Table<String, At<Ip>>,
+        /// MAC address of its first interface, and its ESI; default: by the address plan.
+        mac: Option<At<Mac>>,
+        /// Its ATM address, on a link out of the lab, without ILMI; default: by the address plan.
+        address: Option<At<Atm>>,
         /// Speed of forwarding; default wire.
         forwarding: Option<At<ForwardingRate>>,
         /// What waits for forwarding at most: frames, cells or octets; default 100 frames.
@@ -345,6 +349,10 @@ section! {
         elan: At<String>,
         /// Its address.
         ip: At<Ip>,
+        /// MAC address of its interface, and its ESI; default: by the address plan.
+        mac: Option<At<Mac>>,
+        /// Its ATM address, on a link out of the lab, without ILMI; default: by the address plan.
+        address: Option<At<Atm>>,
         /// Its default router; default: the first router on the ELAN. May be one outside if the LANE services are.
         gateway: Option<At<Ip>>,
         /// Routes (network: next hop) besides the default one.
@@ -556,7 +564,7 @@ impl JsonSchema for AddressList {
 pub(crate) enum LinkFile {
     /// `[a, b, { options }]`.
     Trunk(Box<TrunkFile>),
-    /// `[switch, { atmtcp: ... }]`, or another way out.
+    /// `[node, { atmtcp: ... }]`, or another way out.
     Outside(Box<OutsideFile>),
 }
 
@@ -572,7 +580,7 @@ pub(crate) struct TrunkFile {
 /// A link out of the lab.
 #[derive(Clone, Debug)]
 pub(crate) struct OutsideFile {
-    /// The switch.
+    /// The switch, or the end system.
     pub(crate) on: At<String>,
     /// Where it leads.
     pub(crate) options: OutsideOptions,

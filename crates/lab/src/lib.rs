@@ -91,6 +91,8 @@ pub struct Checked {
     pub warnings: Diagnostics,
     /// Warnings that apply only to a run in virtual time.
     virtual_time: Vec<(diag::Span, String)>,
+    /// Why its node cannot be the machine itself; empty if it can.
+    obstacles: Vec<resolve::Obstacle>,
     /// Digest of the input: see [`digest`].
     pub digest: String,
 }
@@ -105,6 +107,32 @@ impl Checked {
                 .hint("'aerostat up' runs it as it is");
         }
         self
+    }
+
+    /// The same lab with its one end system as a Linux kernel, if that may be the machine itself: there is nothing in the
+    /// lab but this node and its link out of the lab.
+    ///
+    /// # Errors
+    /// What is too much and what is missing, each with its place and what to do, with the warnings about the lab.
+    #[allow(
+        clippy::wrong_self_convention,
+        reason = "the lab itself becomes the machine's"
+    )]
+    pub fn as_machine(mut self) -> Result<Self, Diagnostics> {
+        for (at, text, hint) in self.obstacles.drain(..) {
+            self.warnings.error(at, text).hint(hint);
+        }
+        if self.warnings.has_errors() {
+            return Err(self.warnings);
+        }
+        for node in &mut self.lab.nodes {
+            match &mut node.kind {
+                model::NodeKind::Host(host) => host.kernel = Some(true),
+                model::NodeKind::Router(router) => router.kernel = Some(true),
+                _ => {}
+            }
+        }
+        Ok(self)
     }
 }
 
@@ -185,18 +213,23 @@ pub fn read_from(
 pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Checked, Diagnostics> {
     let mut d = Diagnostics::new(name, text);
     match check(name, text, overrides, &mut d) {
-        Some((lab, virtual_time)) if !d.has_errors() => Ok(Checked {
-            lab,
+        Some(found) if !d.has_errors() => Ok(Checked {
+            lab: found.lab,
             warnings: d,
-            virtual_time,
+            virtual_time: found.virtual_time,
+            obstacles: found.obstacles,
             digest: digest(text, overrides),
         }),
         _ => Err(d),
     }
 }
 
-/// A lab, and the warnings that apply only to a run in virtual time.
-type Found = (Lab, Vec<(diag::Span, String)>);
+/// A lab, and what applies only to a run in virtual time, or to the machine itself.
+struct Found {
+    lab: Lab,
+    virtual_time: Vec<(diag::Span, String)>,
+    obstacles: Vec<resolve::Obstacle>,
+}
 
 /// Reads and checks a lab; looks for further mistakes behind those that it finds first.
 fn check(name: &str, text: &str, overrides: &[Override], d: &mut Diagnostics) -> Option<Found> {
@@ -226,7 +259,11 @@ fn of_tree(root: &tree::Tree, name: &str, d: &mut Diagnostics) -> Result<Option<
         return Ok(None);
     }
     let lab = resolve::resolve(&file, lab_name(name), d);
-    Ok(lab.map(|lab| (lab, resolve::kernels(&file))))
+    Ok(lab.map(|lab| Found {
+        lab,
+        virtual_time: resolve::kernels(&file),
+        obstacles: resolve::obstacles(&file),
+    }))
 }
 
 /// A lab beyond the limits; the diagnostics say which.

@@ -204,7 +204,7 @@ pub enum Side {
 /// The attachment of an end system, and its ATM address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attachment {
-    /// The switch; on a link without a switch, the end system at the other end.
+    /// The switch; on a link without a switch, the end system at the other end, or the far end of a link out of the lab.
     pub switch: NodeId,
     /// Port number there.
     pub port: usize,
@@ -494,7 +494,8 @@ pub struct Mps {
 pub struct Link {
     /// Unique name: the two nodes joined by `-` unless the file gives one.
     pub name: String,
-    /// Its ends. On a link between switches, or between end systems, `ends[0]` has the network side; on an access link
+    /// Its ends. On a link between switches, between end systems, or from an end system out of the lab, `ends[0]` has the
+    /// network side; on an access link
     /// `ends[0]` is the end system (user side) and `ends[1]` the switch.
     pub ends: [LinkEnd; 2],
     /// Rate in each direction.
@@ -535,8 +536,8 @@ impl Lab {
                 .map_or(&*self.node(id).name, |h| &h.name)
         })
     }
-    /// The end system at the other end of the link of `id`, and the side that `id` plays in signalling; `None` if the
-    /// link leads to a switch.
+    /// The end system, or the far end of a link out of the lab, at the other end of the link of `id`, and the side that
+    /// `id` plays in signalling; `None` if the link leads to a switch of the lab.
     #[must_use]
     pub fn back_to_back(&self, id: NodeId) -> Option<(NodeId, Side)> {
         let attachment = self.node(id).attachment()?;
@@ -545,6 +546,15 @@ impl Lab {
         match ends {
             [own, peer] if own == id => Some((peer, Side::Network)),
             [peer, own] if own == id => Some((peer, Side::User)),
+            _ => None,
+        }
+    }
+    /// The far end of the link of this end system, if the link leads out of the lab.
+    #[must_use]
+    pub fn uplink(&self, id: NodeId) -> Option<(NodeId, &Outside)> {
+        let (peer, _) = self.back_to_back(id)?;
+        match &self.node(peer).kind {
+            NodeKind::Outside(outside) => Some((peer, outside)),
             _ => None,
         }
     }

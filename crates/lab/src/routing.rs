@@ -233,7 +233,11 @@ fn places(lab: &Lab) -> BTreeMap<Vec<u8>, Vec<Place>> {
         }
     }
     // Addresses of peers outside may have another prefix than their switch.
-    for (_, _, outside) in lab.outside() {
+    for (id, _, outside) in lab.outside() {
+        // An end system in front of it takes no calls further.
+        if lab.back_to_back(id).is_some() {
+            continue;
+        }
         let attachment = &outside.attachment;
         let addresses = outside.addresses.iter().map(|a| a.0[..19].to_vec());
         let trunk = outside.trunk.iter();

@@ -347,11 +347,16 @@ impl World {
         all.map(|id| (id, self.plant.name(id), self.plant.node(id)))
     }
 
-    /// Number of calls, at all switches together.
+    /// Number of calls, at all switches together, and at end systems whose link leads out of the lab.
     #[must_use]
     pub fn calls(&self) -> usize {
-        let switches = self.nodes().filter_map(|(.., node)| node?.as_switch());
-        switches.map(|switch| switch.calls().count()).sum()
+        let of_node = |(id, _, node): (NodeId, &str, Option<&LabNode>)| {
+            let node = node?;
+            let at_end = || self.lab.uplink(id).and(node.as_station());
+            let switched = node.as_switch().map(|switch| switch.calls().count());
+            switched.or_else(|| at_end().map(|station| station.host().open_calls()))
+        };
+        self.nodes().filter_map(of_node).sum()
     }
 
     /// Makes the switches release their remaining calls: those between two ends outside the lab, and those of hosts

@@ -3,12 +3,15 @@
 //! Such a link has one label for both ends of a permanent connection. For calls, the end that the file names first
 //! plays the network side of the UNI, because a UNI between two users carries no calls. There is nothing behind that
 //! side: LANE services, ILMI and further nodes need a switch.
+//!
+//! A link out of the lab may begin at an end system, too. The far end is a switch then, which plays the network side; this
+//! module checks what the end system may expect there.
 
 use super::nodes::{connect, link_name};
-use super::{Class, Names};
+use super::{Class, Names, outside, uplink};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{HostFile, LabFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile};
+use crate::file::{Atm, HostFile, LabFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile};
 use crate::model::{Attachment, Lab, LinkId, NodeId, NodeKind};
 use aerostat_wire::AtmAddress;
 
@@ -20,6 +23,11 @@ pub(super) fn joins(names: &Names, link: &TrunkFile) -> bool {
     let classes = link.ends.each_ref().map(|end| names.class(&end.value));
     let is_end = |class: &Option<Class>| class.is_some_and(|class| ENDS.contains(&class));
     classes.iter().any(is_end) && !classes.contains(&Some(Class::Switch))
+}
+
+/// True for the name of an end system that may have a link without a switch of the lab.
+pub(super) fn is_end(names: &Names, name: &str) -> bool {
+    names.class(name).is_some_and(|class| ENDS.contains(&class))
 }
 
 /// True if anything in the file is to be attached to a switch.
@@ -37,14 +45,16 @@ fn links<'a>(file: &'a LabFile, names: &'a Names) -> impl Iterator<Item = &'a Tr
 }
 
 /// What the file says of an end system.
-struct End<'a> {
-    name: &'a At<Name>,
-    place: Span,
+pub(super) struct End<'a> {
+    pub(super) name: &'a At<Name>,
+    pub(super) place: Span,
     on: Option<&'a At<String>>,
     link: Option<&'a LinkOptions>,
-    ilmi: Option<&'a At<bool>>,
+    pub(super) ilmi: Option<&'a At<bool>>,
+    /// Its own ATM address.
+    address: Option<&'a At<Atm>>,
     /// Names of the subnets that it joins.
-    elans: Vec<&'a str>,
+    pub(super) elans: Vec<&'a str>,
 }
 
 impl<'a> End<'a> {
@@ -55,6 +65,7 @@ impl<'a> End<'a> {
             on: host.on.as_ref(),
             link: host.link.as_ref(),
             ilmi: host.ilmi.as_ref(),
+            address: host.address.as_ref(),
             elans: vec![&host.elan.value],
         }
     }
@@ -65,6 +76,7 @@ impl<'a> End<'a> {
             on: router.on.as_ref(),
             link: router.link.as_ref(),
             ilmi: router.ilmi.as_ref(),
+            address: router.address.as_ref(),
             elans: router
                 .elans
                 .0
@@ -73,7 +85,7 @@ impl<'a> End<'a> {
                 .collect(),
         }
     }
-    fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         &self.name.value.0
     }
 }
@@ -86,23 +98,31 @@ fn ends(file: &LabFile) -> impl Iterator<Item = End<'_>> {
         .chain(file.hosts.0.iter().map(End::of_host))
 }
 
-/// Adds the links between end systems to a lab that has all end systems, and checks what works without a switch.
+/// Adds the links between end systems to a lab that has all end systems.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
-    let known = |link: &TrunkFile| {
-        link.ends
-            .iter()
-            .all(|end| names.class(&end.value).is_some())
-    };
-    // A node may be the one that a wrong name stands for.
-    let mut sure = true;
     for link in links(file, names) {
-        sure &= known(link);
         join(file, names, link, lab, d);
     }
-    for end in ends(file).filter(|end| end.on.is_none()) {
+}
+
+/// Checks what works without a switch of the lab, once all links are there.
+pub(super) fn check(file: &LabFile, names: &Names, lab: &Lab, d: &mut Diagnostics) {
+    let known = |end: &At<String>| names.class(&end.value).is_some();
+    // A node may be the one that a wrong name stands for.
+    let between = links(file, names).flat_map(|link| &link.ends);
+    let sure = between
+        .chain(outside::links(file).map(|link| &link.on))
+        .all(known);
+    for end in ends(file) {
         let Some(id) = lab.find(end.text()) else {
             continue;
         };
+        if let Some(address) = end.address {
+            uplink::own_address(&end, address, lab.uplink(id).is_some(), d);
+        }
+        if end.on.is_some() {
+            continue;
+        }
         match lab.back_to_back(id) {
             Some((peer, _)) => needs_no_switch(&end, id, peer, lab, d),
             None if !sure => {}
@@ -110,7 +130,8 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
                 let name = end.text();
                 d.error(end.name.at, format!("{name} is attached to nothing"))
                     .hint(format!(
-                        "name its switch ('on: s1'), or join it to another host: links: [[{name}, OTHER]]"
+                        "name its switch ('on: s1'), join it to another host: links: [[{name}, OTHER]], or lead its link \
+                         out of the lab: links: [[{name}, {{ udp: ... }}]]"
                     ))
                     .rests_in(end.place, ["on"])
                     .rests_on(["links/*/0", "links/*/1/.", "hosts/*/on", "routers/*/on"]);
@@ -129,26 +150,9 @@ fn join(file: &LabFile, names: &Names, link: &TrunkFile, lab: &mut Lab, d: &mut 
             .rests_on(["links/*/0", "links/*/1/."]);
         return;
     }
-    let mut free = true;
-    for (end, node) in [(a, a_id), (b, b_id)] {
-        let attached = ends(file).find(|known| known.text() == end.value);
-        if let Some(on) = attached.and_then(|known| known.on) {
-            d.error(
-                end.at,
-                format!("{} has a link already, to {}", end.value, on.value),
-            )
-            .see(on.at, "it is attached here")
-            .hint("a host has one ATM link: leave 'on:' out, or leave this link out");
-            free = false;
-        } else if let Some((peer, _)) = lab.back_to_back(node) {
-            let peer = &lab.node(peer).name;
-            let text = format!("{} has a link already, to {peer}", end.value);
-            d.error(end.at, text)
-                .hint("a host has one ATM link: three hosts need a switch");
-            free = false;
-        }
-    }
-    if !free {
+    // Both are looked at: one mistake does not hide the other.
+    let free = [(a, a_id), (b, b_id)].map(|(end, node)| is_free(file, (end, node), lab, d));
+    if free.contains(&false) {
         return;
     }
     let options = link.options.as_ref();
@@ -171,6 +175,45 @@ fn join(file: &LabFile, names: &Names, link: &TrunkFile, lab: &mut Lab, d: &mut 
         .hint("give both the same 'uni:'")
         .rests_on(["hosts/*/uni", "routers/*/uni"]);
     }
+}
+
+/// False, and an error, if the end system has a link already.
+fn is_free(
+    file: &LabFile,
+    (end, node): (&At<String>, NodeId),
+    lab: &Lab,
+    d: &mut Diagnostics,
+) -> bool {
+    let attached = ends(file).find(|known| known.text() == end.value);
+    if let Some(on) = attached.and_then(|known| known.on) {
+        d.error(
+            end.at,
+            format!("{} has a link already, to {}", end.value, on.value),
+        )
+        .see(on.at, "it is attached here")
+        .hint("a host has one ATM link: leave 'on:' out, or leave this link out");
+        return false;
+    }
+    if let Some((peer, _)) = lab.back_to_back(node) {
+        let peer = &lab.node(peer).name;
+        let text = format!("{} has a link already, to {peer}", end.value);
+        d.error(end.at, text)
+            .hint("a host has one ATM link: three hosts need a switch");
+        return false;
+    }
+    true
+}
+
+/// The end system with this name, if it has no link yet.
+pub(super) fn free_end(
+    file: &LabFile,
+    names: &Names,
+    end: &At<String>,
+    lab: &Lab,
+    d: &mut Diagnostics,
+) -> Option<NodeId> {
+    let id = names.find(end, &ENDS, "an end system", d)?;
+    is_free(file, (end, id), lab, d).then_some(id)
 }
 
 /// The end system of this name. For a name that does not exist, one that no link has stands while the rest is checked.
@@ -203,13 +246,24 @@ fn without_a_switch(options: Option<&LinkOptions>, d: &mut Diagnostics) {
     let cdvt = options.and_then(|options| options.cdvt.as_ref());
     let queues = options.and_then(|options| options.queues.as_ref());
     let tunnels = options.and_then(|options| options.tunnels.as_ref()?.0.first());
+    let places = [
+        police.map(|given| given.at),
+        cdvt.map(|given| given.at),
+        queues.map(|given| given.place),
+        tunnels.map(|(vpi, _)| vpi.at),
+    ];
+    no_effect(places, d);
+}
+
+/// Warns of the keys police, cdvt, queues and tunnels of a link without a switch of the lab, which stand at these places.
+pub(super) fn no_effect([police, cdvt, queues, tunnels]: [Option<Span>; 4], d: &mut Diagnostics) {
     let policers = "policers stand where cells enter a switch";
     let schedulers = "queues and shaped paths are those of switches";
     let keys = [
-        (police.map(|given| given.at), "police", policers),
-        (cdvt.map(|given| given.at), "cdvt", policers),
-        (queues.map(|given| given.place), "queues", schedulers),
-        (tunnels.map(|(vpi, _)| vpi.at), "tunnels", schedulers),
+        (police, "police", policers),
+        (cdvt, "cdvt", policers),
+        (queues, "queues", schedulers),
+        (tunnels, "tunnels", schedulers),
     ];
     for (at, key, hint) in keys {
         if let Some(at) = at {
@@ -228,7 +282,8 @@ fn attachment(lab: &mut Lab, id: NodeId) -> Option<&mut Attachment> {
     }
 }
 
-fn attach(lab: &mut Lab, id: NodeId, peer: NodeId, link: LinkId) {
+/// Says at an end system where its link leads.
+pub(super) fn attach(lab: &mut Lab, id: NodeId, peer: NodeId, link: LinkId) {
     if let Some(own) = attachment(lab, id) {
         (own.switch, own.port, own.link) = (peer, 0, link);
     }
@@ -250,6 +305,9 @@ fn needs_no_switch(end: &End<'_>, id: NodeId, peer: NodeId, lab: &Lab, d: &mut D
             "the link of {name} is described under 'links:', where it is joined to {other}"
         );
         d.error(link.place, text);
+    }
+    if lab.uplink(id).is_some() {
+        return uplink::servers_elsewhere(end, id, lab, d);
     }
     if let Some(ilmi) = end.ilmi.filter(|ilmi| ilmi.value) {
         d.error(
@@ -297,6 +355,9 @@ pub(super) fn reaches(
     d: &mut Diagnostics,
 ) -> bool {
     let address = |node: NodeId| lab.node(node).attachment().map(|own| own.address);
+    if lab.uplink(id).is_some() {
+        return true;
+    }
     if let Some((peer, _)) = lab.back_to_back(id) {
         let there = address(peer).is_some_and(|own| own == to.with_selector(0));
         if !there {

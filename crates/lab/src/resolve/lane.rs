@@ -352,6 +352,10 @@ fn check_server(address: AtmAddress, at: Span, lab: &Lab, d: &mut Diagnostics) {
         return;
     }
     let leads_there = lab.outside().any(|(_, _, outside)| {
+        // The far end of an end system's link is a switch, which takes calls further.
+        if lab.uplink(outside.attachment.switch).is_some() {
+            return true;
+        }
         let registers = outside.ilmi && outside.addresses.is_empty();
         let mut known = outside.addresses.iter();
         let trunk = outside.trunk.as_ref();

@@ -15,10 +15,12 @@ mod cpu;
 mod direct;
 mod ethernet;
 mod events;
+mod identity;
 mod ip;
 pub(crate) mod lane;
 mod limits;
 mod load;
+mod machine;
 mod mpoa;
 mod neighbours;
 mod never;
@@ -33,10 +35,12 @@ mod rate_queues;
 pub(crate) mod sockets;
 mod tcp;
 mod timers;
+mod uplink;
 mod vlans;
 
 pub(crate) use ip::{Owners, Step, owners, trace};
 pub(crate) use limits::fits;
+pub(crate) use machine::{Obstacle, obstacles};
 pub(crate) use never::kernels;
 pub(crate) use permanent::label;
 

@@ -2,13 +2,13 @@
 
 use super::vlans::{self, Vlan};
 use super::{
-    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, lane, mpoa, queues,
+    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, identity, lane, mpoa, queues,
     rate_queues, tcp,
 };
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{
-    HostFile, LabFile, LaneFile, LecFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile,
+    Atm, HostFile, LabFile, LaneFile, LecFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile,
 };
 use crate::model::{
     Attachment, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node,
@@ -51,6 +51,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
         builder.host(file, number, name, host, d);
     }
     direct::build(file, names, lab, d);
+    identity::unique(file, lab, d);
 }
 
 /// The site number of the lab among joined labs.
@@ -257,12 +258,12 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Attaches the node that will be pushed next. A wrong switch is reported, and the rest is checked nevertheless.
+    /// Attaches the node that will be pushed next, with its own address instead of the planned one if it has one. A wrong switch is reported, and the rest is checked nevertheless.
     fn attach(
         &mut self,
         name: &str,
         on: Option<&At<String>>,
-        esi: MacAddr,
+        (esi, own): (MacAddr, Option<&At<Atm>>),
         link: Option<&LinkOptions>,
         d: &mut Diagnostics,
     ) -> Attachment {
@@ -276,7 +277,8 @@ impl Builder<'_> {
             Some(NodeKind::Switch(switch)) => switch.prefix,
             _ => plan::switch_prefix(self.site, 0),
         };
-        let address = AtmAddress::from_parts(prefix, esi, 0);
+        let planned = AtmAddress::from_parts(prefix, esi, 0);
+        let address = own.map_or(planned, |own| own.value.0.with_selector(0));
         let node = NodeId(self.lab.nodes.len());
         // The node must be in the list before a link can lead to it; its kind follows later.
         self.lab.nodes.push(Node {
@@ -319,7 +321,7 @@ impl Builder<'_> {
     fn lane_server(&mut self, section: &LaneFile, on: &At<String>, d: &mut Diagnostics) {
         let (name, _) = lane::server_name(section);
         let esi = plan::mac(self.site, Kind::LaneServer, 1, 0);
-        let attachment = self.attach(name, Some(on), esi, section.link.as_ref(), d);
+        let attachment = self.attach(name, Some(on), (esi, None), section.link.as_ref(), d);
         let address = attachment.address;
         for (les, bus, elan) in lane::pairs(self.lab, address) {
             (elan.les, elan.bus) = (les, bus);
@@ -339,7 +341,13 @@ impl Builder<'_> {
         for (number, standby) in (2..).zip(section.standby.iter().flatten()) {
             let (name, _) = lane::standby_name(standby, number);
             let esi = plan::mac(self.site, Kind::LaneServer, number, 0);
-            let attachment = self.attach(&name, Some(&standby.on), esi, standby.link.as_ref(), d);
+            let attachment = self.attach(
+                &name,
+                Some(&standby.on),
+                (esi, None),
+                standby.link.as_ref(),
+                d,
+            );
             for (les, bus, elan) in lane::pairs(self.lab, attachment.address) {
                 elan.standby.push((les, bus));
             }
@@ -361,8 +369,18 @@ impl Builder<'_> {
         d: &mut Diagnostics,
     ) {
         let text = &name.value.0;
-        let esi = plan::mac(self.site, Kind::Router, number, 0);
-        let attachment = self.attach(text, router.on.as_ref(), esi, router.link.as_ref(), d);
+        let esi = identity::mac(
+            router.mac.as_ref(),
+            plan::mac(self.site, Kind::Router, number, 0),
+            d,
+        );
+        let attachment = self.attach(
+            text,
+            router.on.as_ref(),
+            (esi, router.address.as_ref()),
+            router.link.as_ref(),
+            d,
+        );
         let address = attachment.address;
         let table = &router.elans.0;
         if table.is_empty() {
@@ -381,7 +399,10 @@ impl Builder<'_> {
             };
             let ip_value = self.ip(text, elan, ip.value.0, ip.at, d);
             let index = index as u8;
-            let mac = plan::mac(self.site, Kind::Router, number, index);
+            let mac = match index {
+                0 => esi,
+                _ => plan::mac(self.site, Kind::Router, number, index),
+            };
             let address = address.with_selector(plan::SELECTOR_LEC + index);
             let lec = Lec::new(index, elan, (mac, address, Some(ip_value)));
             lecs.push(self.client(lec, router.lec.as_ref(), false, d));
@@ -444,8 +465,10 @@ impl Builder<'_> {
         d: &mut Diagnostics,
     ) {
         let text = &name.value.0;
-        let mac = plan::mac(self.site, Kind::Host, number, 0);
-        let attachment = self.attach(text, host.on.as_ref(), mac, host.link.as_ref(), d);
+        let planned = plan::mac(self.site, Kind::Host, number, 0);
+        let mac = identity::mac(host.mac.as_ref(), planned, d);
+        let own = (mac, host.address.as_ref());
+        let attachment = self.attach(text, host.on.as_ref(), own, host.link.as_ref(), d);
         let address = attachment.address;
         let elan = self.elan(&host.elan, d);
         let ip = match elan {
@@ -458,7 +481,7 @@ impl Builder<'_> {
         }
         let vlans = self.vlans(host, elan, d);
         let elans = (elan.unwrap_or(ElanId(0)), &vlans[..]);
-        let lecs = self.clients(host, (number, address, ip), elans, d);
+        let lecs = self.clients(host, (number, mac), (address, ip), elans, d);
         self.finish(NodeKind::Host(Host {
             attachment,
             lecs,
@@ -497,13 +520,14 @@ impl Builder<'_> {
     fn clients(
         &self,
         host: &HostFile,
-        (number, address, ip): (u16, AtmAddress, Ipv4Addr),
+        (number, own_mac): (u16, MacAddr),
+        (address, ip): (AtmAddress, Ipv4Addr),
         (own, vlans): (ElanId, &[Vlan]),
         d: &mut Diagnostics,
     ) -> Vec<Lec> {
         let mac = |interface| plan::mac(self.site, Kind::Host, number, interface);
         let at = |index| address.with_selector(plan::SELECTOR_LEC + index);
-        let lec = Lec::new(0, own, (mac(0), at(0), Some(ip)));
+        let lec = Lec::new(0, own, (own_mac, at(0), Some(ip)));
         let section = host.lec.as_ref();
         let mut lecs = vec![self.client(lec, section, host.bridge.is_some(), d)];
         for (index, (_, elan)) in (0..).zip(vlans).skip(1) {

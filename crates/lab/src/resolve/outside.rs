@@ -1,7 +1,7 @@
 //! Links out of the lab, and nodes for their far ends.
 
 use super::nodes::connect;
-use super::{Class, Names, pseudowires, queues};
+use super::{Class, Names, direct, pseudowires, queues, uplink};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{
@@ -55,16 +55,29 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     let site = super::nodes::site(file, &mut Diagnostics::default());
     lane_elsewhere(file, d);
     for (number, link) in (1..).zip(links(file)) {
-        let on = names.find(&link.on, &[Class::Switch], "a switch", d);
+        let at_end = direct::is_end(names, &link.on.value);
+        let on = match at_end {
+            true => direct::free_end(file, names, &link.on, lab, d),
+            false => names.find(&link.on, &[Class::Switch], "a switch", d),
+        };
         let way = way(&link.options, d);
         let prefix = match on.and_then(|on| lab.nodes.get(on.0)).map(|on| &on.kind) {
             Some(NodeKind::Switch(switch)) => switch.prefix,
             _ => [0; 13],
         };
-        let addresses = addresses(link, lab, d);
+        let addresses = match at_end {
+            true => Vec::new(),
+            false => addresses(link, lab, d),
+        };
         // A link with a mistake still has its entry in the list, because names stand for indices of nodes.
         let way = way.unwrap_or_else(|| OutsideWay::AtmTcpConnect { to: String::new() });
-        let trunk = trunk(file, link, lab, d);
+        let trunk = match at_end {
+            true => {
+                uplink::keys(&link.options, &link.on.value, d);
+                None
+            }
+            false => trunk(file, link, lab, d),
+        };
         let esi = plan::mac(site, Kind::Outside, number, 0);
         let stands_for_it = AtmAddress::from_parts(prefix, esi, 0);
         attach(
@@ -76,6 +89,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             lab,
         );
     }
+    direct::check(file, names, lab, d);
 }
 
 /// Reports settings that are invalid when another lab has the LANE services.
@@ -185,10 +199,15 @@ fn attach(
             }
         }
     }
+    let at_end = on.filter(|on| !matches!(lab.nodes[on.0].kind, NodeKind::Switch(_)));
+    if let Some(end) = at_end {
+        direct::attach(lab, end, node, attachment.link);
+    }
     lab.nodes[node.0].kind = NodeKind::Outside(Outside {
         attachment,
         way,
         ilmi: match &trunk {
+            _ if at_end.is_some() => false,
             Some(trunk) => trunk.side.is_none(),
             None => (link.options.ilmi.as_ref()).map_or(addresses.is_empty(), |ilmi| ilmi.value),
         },

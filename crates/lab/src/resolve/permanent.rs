@@ -175,6 +175,8 @@ fn ends(
             false
                 if vc.vpi == 0
                     && vc.vci >= plan::FIRST_CALL_VCI
+                    && !outside
+                    && lab.uplink(node).is_none()
                     && lab.back_to_back(node).is_some() =>
             {
                 "on a link without a switch, VCIs from 1024 are for calls"
@@ -708,8 +710,13 @@ mod tests {
             ("[s1, { atmtcp", "[s9, { atmtcp", "there is no switch 's9'"),
             (
                 "[s1, { atmtcp",
+                "[lane, { atmtcp",
+                "'lane' is the LANE server, not a switch",
+            ),
+            (
+                "[s1, { atmtcp",
                 "[x, { atmtcp",
-                "'x' is a host, not a switch",
+                "x has a link already, to s1",
             ),
             (
                 "atmtcp: { listen: 127.0.0.1:1 }",

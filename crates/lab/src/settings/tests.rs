@@ -22,6 +22,8 @@ links:
   - [s2, { name: pe, mpls: { interface: eth6, peer: 02:00:00:00:00:01, outgoing: 1000, incoming: 2000 } }]
   - [s2, { name: tunnel, l2tp: { local: 10.0.0.1, peer: 10.0.0.2, session: 1, peer_session: 2, sublayer: atm } }]
   - [s1, s2, { name: c, queues: {} }]
+  - [solo, { name: sky, udp: { local: 127.0.0.1:7101, peer: 127.0.0.1:7102 } }]
+  - [sole, { name: sun, udp: { local: 127.0.0.1:7103, peer: 127.0.0.1:7104 } }]
 lane:
   on: s1
   link: {}
@@ -46,6 +48,7 @@ limits: {}
 routers:
   r: { on: s2, elans: { a: 10.1.0.1, b: 10.2.0.1 }, link: {}, lec: {} }
   k: { on: s2, elans: { a: 10.1.0.3 } }
+  sole: { elans: { f: 10.6.0.1 } }
   h: { on: s2, elans: { c: 10.3.0.1 }, nhrp: { key: { spi: 1, secret: k }, keys: { p: { spi: 4, secret: k } } } }
 hosts:
   x:
@@ -67,6 +70,7 @@ hosts:
     sockets: [{ name: mouth, call: x/e1 }, { name: near, call: linux/e2, atp: { bytes: 3KiB } }]
   w: { on: s2, elan: b, ip: 10.2.0.12, bridge: { wt: 10.2.0.21 }, ethernet: { ports: { e1: { stations: [wt] } } } }
   z: { on: s2, elan: f, ip: 10.6.0.10 }
+  solo: { elan: f, ip: 10.6.0.11 }
   linux: { on: s1, elan: a, ip: 10.1.0.77, kernel: true, tcp: {}, sockets: [{ name: far, listen: sink, selector: e2, max_sdu: 9999, atp: {} }] }
   p: { on: s1, elan: c, ip: 10.3.0.10, nhrp: { key: { spi: 4, secret: k } } }
   q: { on: s1, elan: d, ip: 10.4.0.10 }
@@ -204,6 +208,8 @@ ElanFile.les || lane.elans.f.les=47.0005.80FFE1000000F21A26D8.0020EA0000E0.00
 ElanFile.name || lane.elans.f.name=elsewhere
 RouterFile.on || routers.r.on=s1
 RouterFile.elans || routers.r.elans.a=10.1.0.2
+RouterFile.mac || routers.r.mac=02:00:00:00:00:78
+RouterFile.address || routers.sole.address=47.0005.80FFE1000000F21A26D8.0020EA0000D9.00
 RouterFile.forwarding || routers.r.forwarding=35Mbps
 RouterFile.queue || routers.r.queue=7
 RouterFile.routes || routers.r.routes={10.9.0.0/16: 10.1.0.3}
@@ -218,6 +224,8 @@ RouterFile.link || routers.r.link.rate=ds3
 HostFile.on || hosts.z.on=s1
 HostFile.elan || hosts.z={on: s2, elan: b, ip: 10.2.0.33}
 HostFile.ip || hosts.x.ip=10.1.0.11
+HostFile.mac || hosts.x.mac=02:00:00:00:00:77
+HostFile.address || hosts.solo.address=47.0005.80FFE1000000F21A26D8.0020EA0000D9.00
 HostFile.gateway || hosts.x.gateway=10.1.0.3
 HostFile.routes || hosts.x.routes={10.9.0.0/16: 10.1.0.1}
 HostFile.neighbours || hosts.x.neighbours={10.1.0.1: 02:00:00:00:00:07}

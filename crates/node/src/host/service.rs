@@ -238,8 +238,9 @@ impl Service {
             Self::Nhc(machine) => machine.set_prefix(prefix),
             // Servers and routers have addresses of their own, which others must know in advance.
             Self::LaneServer(_) | Self::Mps(_) => {}
-            // Programs use the addresses of the lab file, which are those that ILMI assigns.
-            Self::Sockets(_) | Self::SocketLayer(_) => {}
+            // Inside a lab this changes nothing: its file has the addresses that ILMI assigns.
+            Self::Sockets(machine) => machine.set_prefix(prefix),
+            Self::SocketLayer(machine) => machine.set_prefix(prefix),
         }
     }
 }

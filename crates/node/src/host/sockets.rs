@@ -280,6 +280,12 @@ impl Sockets {
         self.clock = clock;
         self
     }
+    /// Sets the network prefix of their addresses, as learnt by ILMI. Call this only before the start.
+    pub fn set_prefix(&mut self, prefix: [u8; 13]) {
+        for program in &mut self.programs {
+            program.local = program.local.with_prefix(prefix);
+        }
+    }
     /// The programs.
     #[must_use]
     pub fn programs(&self) -> &[Program] {

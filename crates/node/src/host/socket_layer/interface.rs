@@ -9,6 +9,7 @@ use crate::host::{Host, HostInput, Station};
 use aerostat_proto::socket::{ADDRESSES, Answer, Interface, PduCounts, Request};
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What was counted since `before`.
 const fn since(counts: PduCounts, before: PduCounts) -> PduCounts {
@@ -38,7 +39,25 @@ impl SocketLayer {
         self.answer(asked, Answer::Interface(seen));
     }
 
-    /// The address of the host, with selector 00, as its lab file has it.
+    /// Sets the network prefix of the address of the host, as learnt by ILMI. Call this only before the start.
+    pub fn set_prefix(&mut self, prefix: [u8; 13]) {
+        let config = &mut self.config;
+        let before = config.address;
+        if before.prefix() == prefix {
+            return;
+        }
+        config.address = before.with_prefix(prefix);
+        let taken = std::mem::take(&mut config.taken).into_iter();
+        let moved = taken.map(|(address, sap)| (address.with_prefix(prefix), sap));
+        config.taken = moved.collect();
+        if let Some(own) = Arc::make_mut(&mut config.names).get_mut(&config.host)
+            && own.same_end_system(&before)
+        {
+            *own = own.with_prefix(prefix);
+        }
+    }
+
+    /// The address of the host, with selector 00: that of its lab file, or by ILMI.
     const fn address(&self) -> AtmAddress {
         self.config.address
     }
