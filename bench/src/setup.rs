@@ -171,6 +171,7 @@ pub fn run(plan: &Plan, done: impl Fn(&[Setup])) -> Result<(), UpError> {
         recording: PathBuf::new(),
         results: None,
         end_with_parent: false,
+        machine: false,
     };
     let mut meter = Meter::new(plan.warm + plan.calls);
     let tell = &mut |notice: Notice<'_>| {

@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Start a lab in real time, with Linux hosts in network namespaces
     Up(UpArgs),
+    /// Make this machine itself a host of an ATM network
+    Host(HostArgs),
     /// Stop a running lab
     Down(DownArgs),
     /// List running labs
@@ -287,6 +289,24 @@ pub(crate) struct UpArgs {
     /// This is the process that goes on in the background
     #[arg(long, hide = true)]
     pub(crate) in_background: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The lab file has one host (or router) and its link out of the lab; docs/host.md has examples. The interfaces lecN and atmN
+appear in the network namespace of the command, with their addresses and routes, and programs find the sockets of the host in
+LAB/atm/HOST.sock beside those of running labs. Ctrl-C, SIGTERM and 'aerostat down' release the calls and remove everything.
+A service manager that sets NOTIFY_SOCKET hears when the interfaces are there, and what the host does.
+
+Examples:
+  aerostat host labs/host/worker.atm.yml
+  aerostat host /etc/aerostat/worker.atm.yml --set links.0.1.udp.peer=198.51.100.9:10001")]
+pub(crate) struct HostArgs {
+    #[command(flatten)]
+    pub(crate) lab: LabArgs,
+    /// Tell no story
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ mod events;
 mod exec;
 mod fault;
 mod graph;
+mod host;
 mod inspect;
 mod linux_atm;
 mod ls;
@@ -39,6 +40,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Atptest(args) => atptest::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Up(args) => up::run(&args),
+        Command::Host(args) => host::run(&args),
         Command::Down(args) => down::run(&args),
         Command::Ls(args) => ls::run(&args),
         Command::Mpcd(args) => daemon::run(Role::Mpcd, &args.of),

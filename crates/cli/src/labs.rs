@@ -19,6 +19,13 @@ pub(crate) fn read_for_run(path: &Path, overrides: &[Override]) -> Result<Checke
     told(path, read.map(Checked::in_virtual_time))
 }
 
+/// Like [`read`], for a lab whose one node is this machine itself.
+pub(crate) fn read_for_machine(args: &LabArgs) -> Result<Checked, Failure> {
+    let read = load(&args.lab, &args.set);
+    let own = read.and_then(|checked| checked.as_machine().map_err(ReadError::Bad));
+    told(&args.lab, own)
+}
+
 fn told(path: &Path, read: Result<Checked, ReadError>) -> Result<Checked, Failure> {
     match read {
         Ok(checked) => {

@@ -480,7 +480,7 @@ fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
         Some(namespace) => Some(namespace),
         None => driver.namespaces.get(&find(driver, name)?.0),
     };
-    let (Some(namespace), Some(processes)) = (namespace, &driver.processes) else {
+    let Some(namespace) = namespace else {
         let kernel: Vec<&str> = driver
             .namespaces
             .keys()
@@ -502,7 +502,9 @@ fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
         let hint = "'aerostat down' and 'aerostat up' start the lab again";
         return Err(Answer::error(gone, hint));
     }
-    let mut descriptors = processes.descriptors();
+    // Programs at a node that is the machine itself are processes of the machine.
+    let processes = driver.processes.as_ref();
+    let mut descriptors = processes.map(|lab| lab.descriptors()).unwrap_or_default();
     descriptors.push(namespace.as_fd());
     let copies = descriptors
         .iter()

@@ -196,9 +196,8 @@ impl<'a> Driver<'a> {
             SIGNALS,
             Interest::READABLE,
         )?;
-        let (processes, nodes, stations) = kernels.map_or_else(Default::default, |k| {
-            (Some(k.processes), k.nodes, k.stations)
-        });
+        let (processes, nodes, stations) =
+            kernels.map_or_else(Default::default, |k| (k.processes, k.nodes, k.stations));
         let taps::Opened {
             taps,
             tap_of,

@@ -1,5 +1,8 @@
 //! Kernel hosts and routers: each has a network namespace with one TAP per LANE client.
 //!
+//! The namespace is one that the lab makes, or that of this process ([`Place`]): then the node is the machine itself, and
+//! nothing there is changed but the node's own interfaces and their routes, which end with the process.
+//!
 //! A host that bridges has its address on a bridge of its kernel. Its TAP is a port of the bridge, and so is the far
 //! end of each station's cable (see [`crate::stations`]).
 
@@ -13,6 +16,29 @@ use std::io;
 
 /// The bridge of a host with stations behind it.
 const BRIDGE: &str = "br0";
+
+/// Where the network namespace of a node comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The lab makes it.
+    Made,
+    /// It is that of this process: the node is the machine itself.
+    Own,
+}
+
+impl Place {
+    /// The namespace of a node, with the settings of a lab if the lab makes it.
+    fn namespace(self, forwards: bool, six: bool) -> io::Result<NetNs> {
+        match self {
+            Self::Own => NetNs::own(),
+            Self::Made => {
+                let namespace = NetNs::create()?;
+                namespace.run(|| settings(forwards, six))?;
+                Ok(namespace)
+            }
+        }
+    }
+}
 
 /// The kernel side of a node.
 #[derive(Debug)]
@@ -32,11 +58,11 @@ impl KernelNode {
     ///
     /// # Errors
     /// The error of the kernel or of `ip`, with the node's name.
-    pub(crate) fn create(lab: &Lab, id: NodeId) -> io::Result<Self> {
+    pub(crate) fn create(lab: &Lab, id: NodeId, place: Place) -> io::Result<Self> {
         let node = lab.node(id);
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", node.name));
-        Self::make(lab, id).map_err(named)
+        Self::make(lab, id, place).map_err(named)
     }
 
     /// Makes the host's kernel follow the keys `tcp` of the lab file.
@@ -50,16 +76,15 @@ impl KernelNode {
         Ok(())
     }
 
-    fn make(lab: &Lab, id: NodeId) -> io::Result<Self> {
+    fn make(lab: &Lab, id: NodeId, place: Place) -> io::Result<Self> {
         let node = lab.node(id);
         let (routes, forwards): (&[IpRoute], bool) = match &node.kind {
             NodeKind::Host(host) => (&host.routes, false),
             NodeKind::Router(router) => (&router.routes, true),
             NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => (&[], false),
         };
-        let namespace = NetNs::create()?;
         let six = node.lecs().iter().any(|lec| lab.ip6(lec).is_some());
-        namespace.run(|| settings(forwards, six))?;
+        let namespace = place.namespace(forwards, six)?;
         let bridges = matches!(&node.kind, NodeKind::Host(host) if !host.bridge.is_empty());
         let mut taps = Vec::new();
         for lec in node.lecs() {

@@ -3,6 +3,9 @@
 //! They are never bound to a path. When the lab's process ends, for whatever reason, its descriptors close, and the
 //! kernel removes the namespaces and the TAPs inside. Processes that were started inside are in the lab's PID namespace
 //! (see [`crate::supervisor`]) and end with it.
+//!
+//! The namespace of this process itself ([`NetNs::own`]) is one of them for the node that is the machine
+//! (`aerostat host`): it is there before and stays, and only the TAPs inside end with the process.
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -58,6 +61,23 @@ pub fn acquire_privilege() -> Result<(), Unprivileged> {
         .map_err(fail("mapping the group into a user namespace"))?;
     let made = NetNs::create().map(drop);
     made.map_err(fail("creating a network namespace inside a user namespace"))
+}
+
+/// Makes sure that this process may make interfaces in its own network namespace.
+///
+/// # Errors
+/// [`Unprivileged`] if it may not.
+pub fn may_make_interfaces() -> Result<(), Unprivileged> {
+    use rustix::thread::{CapabilitySet, capabilities};
+    let fail = |tried| move |error| Unprivileged { tried, error };
+    open_tun().map_err(fail("opening /dev/net/tun"))?;
+    let tried = "making interfaces in this network namespace needs CAP_NET_ADMIN";
+    let sets = capabilities(None).map_err(io::Error::from);
+    let sets = sets.map_err(fail(tried))?;
+    match sets.effective.contains(CapabilitySet::NET_ADMIN) {
+        true => Ok(()),
+        false => Err(fail(tried)(io::ErrorKind::PermissionDenied.into())),
+    }
 }
 
 fn open_tun() -> io::Result<()> {
@@ -116,6 +136,8 @@ pub(crate) fn leave_network_by_right() {
 #[derive(Debug)]
 pub struct NetNs {
     fd: OwnedFd,
+    /// True for the namespace of this process.
+    own: bool,
 }
 
 impl NetNs {
@@ -128,8 +150,17 @@ impl NetNs {
             unshare(UnshareFlags::NEWNET)?;
             loopback_up()?;
             let fd = OwnedFd::from(File::open("/proc/thread-self/ns/net")?);
-            Ok(Self { fd })
+            Ok(Self { fd, own: false })
         })
+    }
+
+    /// The network namespace of this process.
+    ///
+    /// # Errors
+    /// The error of the kernel.
+    pub fn own() -> io::Result<Self> {
+        let fd = OwnedFd::from(File::open("/proc/thread-self/ns/net")?);
+        Ok(Self { fd, own: true })
     }
 
     /// A path under which other processes find the namespace while this value exists.
@@ -137,11 +168,15 @@ impl NetNs {
         format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
     }
 
-    /// Runs `work` inside the namespace, on a thread of its own.
+    /// Runs `work` inside the namespace, on a thread of its own; in that of this process on this thread, because to enter
+    /// it needs a right that making interfaces does not need.
     ///
     /// # Errors
     /// The error of the kernel or of `work`.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        if self.own {
+            return work();
+        }
         on_fresh_thread(|| {
             enter(self.fd.as_fd(), LinkNameSpaceType::Network)?;
             work()
@@ -152,7 +187,7 @@ impl NetNs {
 /// A descriptor of a network namespace that another process has opened.
 impl From<OwnedFd> for NetNs {
     fn from(fd: OwnedFd) -> Self {
-        Self { fd }
+        Self { fd, own: false }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::daemons::Daemons;
 use crate::detach::Ties;
 use crate::driver::Driver;
 use crate::helper::{Helper, Owned};
-use crate::kernel::{self, KernelNode};
+use crate::kernel::{self, KernelNode, Place};
 use crate::namespace::{self, Unprivileged};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
 use crate::signals::Signals;
@@ -52,6 +52,9 @@ pub struct Options {
     pub results: Option<PathBuf>,
     /// True to end with the parent process until the lab is ready.
     pub end_with_parent: bool,
+    /// True if the kernel node of the lab is this machine itself: its interfaces are in the network namespace of this
+    /// process. The lab is one for which [`aerostat_lab::Checked::as_machine`] has found no obstacle.
+    pub machine: bool,
 }
 
 /// Notices of a running lab for its caller.
@@ -59,6 +62,8 @@ pub struct Options {
 pub enum Notice<'a> {
     /// Information.
     Note(String),
+    /// The interfaces, the sockets and the links are there, and the lab runs: its clients begin to join.
+    Started,
     /// Not ready yet. The missing conditions have changed, or are still missing after a while.
     Waiting(&'a [String]),
     /// All interfaces are up, all clients have joined.
@@ -99,6 +104,8 @@ pub enum UpError {
     Link(io::Error),
     /// A kernel host cannot follow a key of the lab file, with the place of the key and the reason.
     Key(io::Error),
+    /// An interface of the node has a name that is taken, with the names of both.
+    Taken(io::Error),
     /// The operating system refused an operation.
     Io(String, io::Error),
 }
@@ -122,7 +129,7 @@ impl std::fmt::Display for UpError {
                     some_of(missing)
                 )
             }
-            Self::Link(error) | Self::Key(error) => error.fmt(f),
+            Self::Link(error) | Self::Key(error) | Self::Taken(error) => error.fmt(f),
             Self::Io(what, error) => write!(f, "{what}: {error}"),
         }
     }
@@ -138,7 +145,7 @@ impl UpError {
             Self::Link(error) | Self::Io(_, error) => {
                 error.kind() == io::ErrorKind::PermissionDenied
             }
-            Self::Running(_) | Self::NotReady(_) | Self::Key(_) => false,
+            Self::Running(_) | Self::NotReady(_) | Self::Key(_) | Self::Taken(_) => false,
         }
     }
 }
@@ -167,7 +174,8 @@ pub fn some_of(all: &[String]) -> String {
 
 /// Objects of a lab in the kernel; all of them end with the process.
 pub(crate) struct Kernels {
-    pub(crate) processes: LabProcesses,
+    /// Processes of programs inside; `None` if they are those of this machine.
+    pub(crate) processes: Option<LabProcesses>,
     pub(crate) nodes: Vec<(NodeId, KernelNode)>,
     pub(crate) stations: Stations,
 }
@@ -265,6 +273,7 @@ pub fn run(
         let (links, path) = (lab.capture.len(), options.recording.display());
         tell(Notice::Note(format!("recording {links} links into {path}")));
     }
+    tell(Notice::Started);
     driver.run(options.patience, tell, results)
 }
 
@@ -281,12 +290,22 @@ fn kernels(
     if wanted.is_empty() {
         return Ok(None);
     }
-    namespace::acquire_privilege().map_err(UpError::Unprivileged)?;
     let io = |error| UpError::Io("setting up the lab".into(), error);
-    let processes = LabProcesses::start(&options.program).map_err(io)?;
+    let (place, processes) = if options.machine {
+        namespace::may_make_interfaces().map_err(UpError::Unprivileged)?;
+        (Place::Own, None)
+    } else {
+        namespace::acquire_privilege().map_err(UpError::Unprivileged)?;
+        let processes = LabProcesses::start(&options.program).map_err(io)?;
+        (Place::Made, Some(processes))
+    };
     let (mut nodes, mut stations) = (Vec::new(), Stations::default());
     for id in wanted {
-        let mut made = KernelNode::create(lab, id).map_err(io)?;
+        let made = KernelNode::create(lab, id, place);
+        let mut made = made.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => UpError::Taken(error),
+            _ => io(error),
+        })?;
         made.follow(lab, id).map_err(UpError::Key)?;
         stations.add(lab, id, &made.namespace).map_err(io)?;
         nodes.push((id, made));

@@ -184,8 +184,8 @@ pub fn run_init() -> io::Result<()> {
 /// such program).
 ///
 /// `identity` gives the command the names of the lab. If the kernel refuses a part of that, standard error tells so,
-/// and the command runs nevertheless. `lab` has the descriptors of [`LabProcesses::descriptors`], `net` is the host's
-/// network namespace. The terminal is passed on unchanged; Ctrl-C reaches the command, not the caller. The caller must
+/// and the command runs nevertheless. `lab` has the descriptors of [`LabProcesses::descriptors`], or none for a host that
+/// is the machine itself, where programs keep the machine's names and processes; `net` is the host's network namespace. The terminal is passed on unchanged; Ctrl-C reaches the command, not the caller. The caller must
 /// have one thread.
 ///
 /// # Errors
@@ -205,13 +205,20 @@ pub fn enter_and_run(
 /// # Errors
 /// When a namespace cannot be entered.
 pub fn enter_lab(lab: &[OwnedFd], net: &OwnedFd, identity: &Identity) -> io::Result<()> {
-    let [pid_ns, mount_ns, user_ns] = lab else {
-        return Err(io::Error::other("the lab sent too few descriptors"));
+    let is_ours = |kind: &str, other: &OwnedFd| {
+        let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+        let own = rustix::fs::stat(format!("/proc/self/ns/{kind}"))?;
+        io::Result::Ok(id(own) == id(rustix::fs::fstat(other)?))
+    };
+    let [pid_ns, mount_ns, user_ns] = match lab {
+        // A user who is in the namespace needs no right to enter it.
+        [] if is_ours("net", net)? => return Ok(()),
+        [] => return enter(net.as_fd(), LinkNameSpaceType::Network),
+        [pid_ns, mount_ns, user_ns] => [pid_ns, mount_ns, user_ns],
+        _ => return Err(io::Error::other("the lab sent too few descriptors")),
     };
     // A lab of root is in our own user namespace, which cannot be entered again.
-    let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
-    let own = rustix::fs::stat("/proc/self/ns/user")?;
-    if id(own) != id(rustix::fs::fstat(user_ns)?) {
+    if !is_ours("user", user_ns)? {
         enter(user_ns.as_fd(), LinkNameSpaceType::User)?;
     }
     enter(net.as_fd(), LinkNameSpaceType::Network)?;

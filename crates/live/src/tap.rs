@@ -42,6 +42,7 @@ impl Tap {
     /// The error of the kernel.
     pub fn create(ns: &NetNs, config: &TapConfig) -> io::Result<Self> {
         ns.run(|| {
+            refuse_if_there(&config.name)?;
             let device = tun_rs::DeviceBuilder::new()
                 .name(&config.name)
                 .layer(tun_rs::Layer::L2)
@@ -155,6 +156,22 @@ impl AsFd for Tap {
     }
 }
 
+/// Refuses a name that an interface of the calling thread's network namespace has: the kernel would give an existing TAP
+/// without a word.
+fn refuse_if_there(name: &str) -> io::Result<()> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev")?;
+    // Two lines are the head of the table.
+    let mut names = table
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.split_once(':'));
+    if names.any(|(other, _)| other.trim() == name) {
+        let text = format!("there is an interface '{name}' already");
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,5 +222,9 @@ mod tests {
         assert_eq!(&arp[6..12], &config.mac.0);
         assert_eq!(&arp[12..14], &[8, 6]);
         assert!(tap.write(&arp).unwrap());
+        // Nobody takes over an interface that is there.
+        let again = Tap::create(&ns, &config).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists, "{again}");
+        assert_eq!(again.to_string(), "there is an interface 'lec0' already");
     }
 }

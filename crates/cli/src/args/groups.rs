@@ -16,6 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "atptest",
             "reproduce",
             "up",
+            "host",
             "down",
             "ls",
             "validate",

@@ -6,7 +6,7 @@ use crate::args::{ResultArgs, UpArgs};
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
 use crate::output::{Format, Rows};
-use aerostat_lab::{Checked, Lab};
+use aerostat_lab::{Checked, Lab, Override};
 use aerostat_live::detach::{self, Detached};
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
 use clap::ValueEnum as _;
@@ -30,12 +30,7 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
         detach::leave_session();
     }
     let checked = labs::read(&args.lab)?;
-    if let Some(until) = checked.lab.until {
-        let until = until.as_secs_f64();
-        say(format_args!(
-            "warning: 'until: {until}s' ends runs in virtual time only; 'aerostat down' ends this lab"
-        ));
-    }
+    warn_of_until(&checked.lab);
     let options = Options {
         split: args.split,
         file: args.lab.lab.display().to_string(),
@@ -45,6 +40,7 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
         patience: args.in_background.then_some(PATIENCE),
         results: args.results.out.clone(),
         end_with_parent: args.in_background,
+        machine: false,
     };
     let mut cut = Ok(());
     let report = run::run(
@@ -54,15 +50,27 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
             if let Notice::Ready { ties: Some(ties) } = notice {
                 cut = ties.cut(labs::done(&checked) != Exit::Ok);
             } else {
-                tell(&notice, args);
+                tell(&notice, args.quiet, args.results.output.output);
             }
         },
-        &|report| serde_json::to_value(results(report, &checked, args)).unwrap_or_default(),
+        &|report| {
+            serde_json::to_value(results(report, &checked, &args.lab.set)).unwrap_or_default()
+        },
     );
     cut?;
     let report = report.map_err(|error| failure(&error, &checked.lab.name))?;
     let end = finish(&report, &checked, args)?;
     Ok(labs::exit(end, &checked.warnings))
+}
+
+/// Tells that `until:` has no effect in real time.
+pub(crate) fn warn_of_until(lab: &Lab) {
+    if let Some(until) = lab.until {
+        let until = until.as_secs_f64();
+        say(format_args!(
+            "warning: 'until: {until}s' ends runs in virtual time only; 'aerostat down' ends this lab"
+        ));
+    }
 }
 
 /// Starts this command again in the background, and returns when the lab is ready.
@@ -124,27 +132,28 @@ fn handed_on(results: &ResultArgs) -> Vec<OsString> {
 
 /// Prints notices on standard error. Only `ready` goes to standard output, for scripts that wait for it, unless the
 /// results go there for programs.
-fn tell(notice: &Notice<'_>, args: &UpArgs) {
+pub(crate) fn tell(notice: &Notice<'_>, quiet: bool, form: Format) {
     match notice {
         Notice::Note(text) => say(format_args!("note: {text}")),
         Notice::Waiting(missing) => say(format_args!("waiting for {}", run::some_of(missing))),
         // Standard output is for the results.
-        Notice::Ready { .. } if args.results.output.output != Format::Table => say("ready"),
+        Notice::Ready { .. } if form != Format::Table => say("ready"),
         Notice::Ready { .. } => {
             let mut out = std::io::stdout().lock();
             // The reader may have gone; the lab continues.
             let _ = writeln!(out, "ready").and_then(|()| out.flush());
         }
-        Notice::Event(step, names) if step.trace().milestone && !args.quiet => {
+        Notice::Event(step, names) if step.trace().milestone && !quiet => {
             say(step.event(names).story());
         }
-        Notice::Event(..) | Notice::Turn(_) | Notice::Served => {}
+        Notice::Event(..) | Notice::Turn(_) | Notice::Served | Notice::Started => {}
         Notice::Stopping(calls) => say(format_args!("releasing {calls} calls")),
     }
 }
 
-fn results(report: &Report, checked: &Checked, args: &UpArgs) -> Results {
-    let document = Document::new(checked, &args.lab.set, Time::Real, &report.run);
+/// The results of a lab whose file was changed by `set`.
+pub(crate) fn results(report: &Report, checked: &Checked, set: &[Override]) -> Results {
+    let document = Document::new(checked, set, Time::Real, &report.run);
     Results {
         short: write::short(&report.run, &checked.lab, &document),
         document: Some(document),
@@ -154,7 +163,7 @@ fn results(report: &Report, checked: &Checked, args: &UpArgs) -> Results {
 
 /// The results, and whether the end was in order.
 fn finish(report: &Report, checked: &Checked, args: &UpArgs) -> Outcome {
-    results(report, checked, args).show(&args.results)
+    results(report, checked, &args.lab.set).show(&args.results)
 }
 
 /// Results of a lab in real time: the process of the lab shows them, and sends them to `aerostat down`.
@@ -193,7 +202,8 @@ fn warnings(report: &Report, lab: &Lab) -> Vec<String> {
     all
 }
 
-fn failure(error: &UpError, lab: &str) -> Failure {
+/// The failure of a lab that does not run, with what to do.
+pub(crate) fn failure(error: &UpError, lab: &str) -> Failure {
     let text = error.to_string();
     match error {
         UpError::Running(_) => {
@@ -202,6 +212,9 @@ fn failure(error: &UpError, lab: &str) -> Failure {
         UpError::Unprivileged(_) => {
             Failure::new(Exit::Privilege, text).hint("with --embedded the lab needs no privilege")
         }
+        UpError::Taken(_) => Failure::failed(text).hint(
+            "another program has made it, or another 'aerostat host' runs: 'ip link show' lists all interfaces",
+        ),
         other if other.is_refusal() => Failure::new(Exit::Privilege, text),
         UpError::NotReady(_) | UpError::Link(_) | UpError::Key(_) | UpError::Io(..) => {
             Failure::failed(text)

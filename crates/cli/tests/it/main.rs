@@ -16,6 +16,7 @@ mod fault;
 mod floods;
 mod graph;
 mod hardened;
+mod host;
 mod joined;
 mod kernel_tcp;
 mod lane_programs;
@@ -145,6 +146,7 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
     for sub in [
         "run",
         "up",
+        "host",
         "down",
         "ls",
         "inspect",
