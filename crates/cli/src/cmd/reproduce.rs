@@ -1,5 +1,6 @@
 //! `aerostat reproduce`: tables and figures of five papers, beside what the papers print.
 
+mod axes;
 mod calibrate;
 mod catalogue;
 mod drawings;
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
         calibrate::write(file, &fitted)?;
         return list_parameters(args, &parameters, &fitted);
     }
-    let rows = with_likes(&all, &chosen);
+    let rows = with_references(&all, &chosen);
     let values = work.values(&rows)?;
     bar.finish_and_clear();
     let scored = scores(&rows, &values, &printed)?;
@@ -109,16 +110,20 @@ fn list(args: &ReproduceArgs, all: &[Entry]) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// All rows of the chosen entries, and then the rows with which they are compared.
-fn with_likes<'a>(all: &'a [Entry], chosen: &[&'a Entry]) -> Vec<(&'a Entry, &'a Row)> {
+/// All rows of the chosen entries, and then the rows to which they refer.
+fn with_references<'a>(all: &'a [Entry], chosen: &[&'a Entry]) -> Vec<(&'a Entry, &'a Row)> {
     let of = |entry: &'a Entry| entry.rows.iter().map(move |row| (entry, row));
     let mut rows: Vec<_> = chosen.iter().flat_map(|entry| of(entry)).collect();
-    for (_, row) in rows.clone() {
-        let other = all
-            .iter()
-            .find(|entry| row.like.as_ref() == Some(&entry.name));
-        let other = other.into_iter().flat_map(of);
-        rows.extend(other.filter(|(_, like)| like.row == row.row));
+    let mut at = 0;
+    while let Some((entry, row)) = rows.get(at).copied() {
+        for reference in row.references() {
+            let wanted = row.referred(&entry.name, reference);
+            let named = |(entry, row): &(&Entry, &Row)| (&*entry.name, &*row.row) == wanted;
+            if !rows.iter().any(named) {
+                rows.extend(all.iter().flat_map(of).find(named));
+            }
+        }
+        at += 1;
     }
     rows
 }
@@ -154,11 +159,13 @@ fn scores<'a>(
     for ((entry, row), values) in rows.iter().zip(values) {
         let printed = printed.of(&entry.name, &row.row);
         let paper = printed.and_then(|printed| printed.value);
-        let like = row.like.as_ref().and_then(|like| model(like, &row.row));
         let found = median(values);
-        let aim = like.or(paper);
         let far = |aim: f64| (found - aim) / aim * 100.0;
-        let (rule, holds) = rule(row, found, aim)?;
+        let other = |reference: &str| {
+            let (entry, row) = row.referred(&entry.name, reference);
+            model(entry, row)
+        };
+        let (rule, holds) = rule(row, found, paper, other)?;
         let result = match holds {
             _ if row.calibrates.is_some() => "calibration",
             None => "shown",
@@ -176,7 +183,7 @@ fn scores<'a>(
             place: printed
                 .map(|printed| printed.place.clone())
                 .unwrap_or_default(),
-            error: paper.map(far),
+            error: paper.filter(|paper| *paper != 0.0).map(far),
             rule,
             result,
         });
@@ -195,41 +202,55 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The rule of a row in words, and whether `found` keeps it; `None` if there is no rule.
-fn rule(row: &Row, found: f64, aim: Option<f64>) -> Result<(String, Option<bool>), Failure> {
-    let aimed = || {
-        aim.ok_or_else(|| {
-            Failure::usage(format!("{}: the paper's value is missing", row.row))
-                .hint("rows with 'within' or 'exact' need one in printed.yml")
+/// The rule of a row in words, and whether `found` keeps it; `None` if there is no rule. `other` has the values of the
+/// rows to which it refers.
+fn rule(
+    row: &Row,
+    found: f64,
+    paper: Option<f64>,
+    other: impl Fn(&str) -> Option<f64>,
+) -> Result<(String, Option<bool>), Failure> {
+    let needed = |value: Option<f64>, what: &str| {
+        value.ok_or_else(|| {
+            Failure::usage(format!("{}: {what} is missing", row.row))
+                .hint("rows with 'within' or 'exact' need a printed value, and a reference a row")
         })
     };
-    let what = row
-        .like
-        .as_deref()
-        .map_or_else(String::new, |like| format!(" of {like}"));
+    let near = |aim: f64, within: f64| (found - aim).abs() <= aim.abs() * within / 100.0;
+    let told = |rule: String, holds: bool| Ok((rule, Some(holds)));
     if let Some(below) = row.below {
-        return Ok((format!("below {below}"), Some(found < below)));
+        return told(format!("below {below}"), found < below);
     }
     if let Some(above) = row.above {
-        return Ok((format!("above {above}"), Some(found > above)));
+        return told(format!("above {above}"), found > above);
+    }
+    if let Some([least, most]) = row.between {
+        let holds = least <= found && found <= most;
+        return told(format!("{least} to {most}"), holds);
+    }
+    if let Some(name) = &row.below_row {
+        let other = needed(other(name), name)?;
+        return told(format!("below that of {name}"), found < other);
+    }
+    if let Some(name) = &row.above_row {
+        let other = needed(other(name), name)?;
+        return told(format!("above that of {name}"), found > other);
+    }
+    let (aim, what) = match (row.equals, &row.like) {
+        (Some(equals), _) => (Some(equals), format!(" of {equals}")),
+        (None, Some(like)) => (other(like), format!(" of {like}")),
+        (None, None) => (paper, String::new()),
+    };
+    if let Some(within) = row.within {
+        let aim = needed(aim, "the value to compare with")?;
+        return told(format!("within {within} %{what}"), near(aim, within));
     }
     if let Some(equals) = row.equals {
-        return Ok((
-            format!("equals {equals}"),
-            Some((found - equals).abs() <= equals.abs() * 1e-9),
-        ));
+        return told(format!("equals {equals}"), near(equals, 1e-7));
     }
     if row.exact {
-        let aim = aimed()?;
-        return Ok((
-            "exact".into(),
-            Some((found - aim).abs() <= aim.abs() * 1e-9),
-        ));
-    }
-    if let Some(within) = row.within {
-        let aim = aimed()?;
-        let holds = (found - aim).abs() <= aim.abs() * within / 100.0;
-        return Ok((format!("within {within} %{what}"), Some(holds)));
+        let aim = needed(aim, "the paper's value")?;
+        return told("exact".into(), near(aim, 1e-7));
     }
     Ok((String::new(), None))
 }

@@ -5,6 +5,7 @@
 //! ones. Runs are made from entries and parameters only: no number of `printed.yml` can reach a model.
 
 use super::drawings::Plot;
+use super::axes::{self, Axis};
 use crate::exit::Failure;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ macro_rules! files {
 }
 
 const ENTRIES: &[(&str, &str)] = files!(".yml":
-    "thesis-5.2" "detken-3" "detken-6" "detken-8" "cambridge-1" "sara-1" "sara-2" "sara-3" "sara-4" "atp-2");
+    "thesis-5.2" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "sara-1" "sara-2" "sara-3" "sara-4" "atp-2");
 const LABS: &[(&str, &str)] = files!(".atm.yml":
     "slow-hosts" "detken-trunk" "detken-router" "clip-nt" "managers" "sara" "sara-indy" "native-atm");
 const PRINTED: &str = include_str!("../../../papers/printed.yml");
@@ -48,6 +49,9 @@ pub(super) struct Entry {
     /// Which rows form lines or surfaces in the report.
     #[serde(default)]
     pub(super) plot: Vec<Plot>,
+    /// Keys of the lab whose values rows combine, by name.
+    #[serde(default)]
+    pub(super) axes: BTreeMap<String, Axis>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -64,19 +68,48 @@ pub(super) struct Row {
     /// The value must be equal to the printed value.
     #[serde(default)]
     pub(super) exact: bool,
-    /// The entry whose row of the same name has the value to compare with, instead of the paper.
+    /// The row that has the value to compare with, instead of the paper: `sara/1` for the row of the same name there,
+    /// or `sara/1: 6 segments`.
     pub(super) like: Option<String>,
-    /// The value must be this: that of a closed form, where the paper has no number.
+    /// The value must be this: that of a closed form, where the paper has no number. With `within`, so near to it.
     pub(super) equals: Option<f64>,
     /// The value must be less than this.
     pub(super) below: Option<f64>,
     /// The value must be greater than this.
     pub(super) above: Option<f64>,
+    /// The value must be at least the first number, and at most the second one.
+    pub(super) between: Option<[f64; 2]>,
+    /// The value must be less than that of this row.
+    pub(super) below_row: Option<String>,
+    /// The value must be greater than that of this row.
+    pub(super) above_row: Option<String>,
+    /// The row whose value is taken from that of this row.
+    pub(super) minus: Option<String>,
+    /// Values of axes, separated by spaces: the row stands for a row for each combination, with the values in its name.
     #[serde(default)]
-    set: BTreeMap<String, String>,
+    pub(super) over: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) set: BTreeMap<String, String>,
     take: Option<Take>,
-    /// One run for each step: the value of the row is the last step before the first that loses something.
+    /// One run for each step: the value of the row is the last step before the first that exceeds a limit.
     pub(super) steps: Option<Steps>,
+}
+
+impl Row {
+    /// Entry and row that `reference` of this row of `entry` names.
+    pub(super) fn referred<'a>(&'a self, entry: &'a str, reference: &'a str) -> (&'a str, &'a str) {
+        match reference.split_once(": ") {
+            Some(named) => named,
+            None if reference.contains('/') => (reference, &self.row),
+            None => (entry, reference),
+        }
+    }
+
+    /// All references of this row.
+    pub(super) fn references(&self) -> impl Iterator<Item = &str> {
+        let all = [&self.like, &self.below_row, &self.above_row, &self.minus];
+        all.into_iter().flatten().map(String::as_str)
+    }
 }
 
 /// How well a row can be predicted (docs/reproduce.md).
@@ -120,6 +153,12 @@ const fn one() -> f64 {
 #[serde(deny_unknown_fields)]
 pub(super) struct Steps {
     pub(super) path: String,
+    /// Further keys that get the value of the step.
+    #[serde(default)]
+    pub(super) paths: Vec<String>,
+    /// What the steps before have at most.
+    #[serde(default)]
+    pub(super) limit: f64,
     pub(super) of: Vec<Step>,
 }
 
@@ -211,6 +250,7 @@ pub(super) fn entries() -> Result<Vec<Entry>, Failure> {
     let read = |(name, text): &(&str, &str)| {
         let mut entry: Entry = yaml(&format!("{name}.yml"), text)?;
         entry.name = name.replacen('-', "/", 1);
+        axes::expand(&mut entry)?;
         Ok(entry)
     };
     ENTRIES.iter().map(read).collect()

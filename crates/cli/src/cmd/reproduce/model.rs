@@ -27,6 +27,8 @@ struct Plan {
     runs: Vec<Run>,
     /// The printed step of each run; empty for a row without steps.
     steps: Vec<f64>,
+    /// What the steps before the first that counts have at most.
+    limit: f64,
     take: Take,
     /// Seconds beside the transfer, for each unit of a rate.
     later: f64,
@@ -69,7 +71,9 @@ impl Work<'_> {
                 .unwrap_or(&Value::Null)
         };
         let value = |plans: &Vec<Plan>| plans.iter().map(|plan| plan.value(of)).collect();
-        plans.iter().map(value).collect()
+        let mut values = plans.iter().map(value).collect::<Result<Vec<Values>, _>>()?;
+        subtract(rows, &mut values);
+        Ok(values)
     }
 
     fn plan(&self, entry: &Entry, row: &Row, seed: u64) -> Result<Plan, Failure> {
@@ -77,16 +81,18 @@ impl Work<'_> {
         for (path, value) in entry.changes(row) {
             changes.push((path, catalogue::filled(&value, self.parameters)?));
         }
-        let with = |more: Option<(String, String)>| Run {
+        let with = |more: Vec<(String, String)>| Run {
             lab: entry.lab.clone(),
             changes: changes.iter().cloned().chain(more).collect(),
             seed,
         };
         let (runs, steps) = match &row.steps {
-            None => (vec![with(None)], Vec::new()),
+            None => (vec![with(Vec::new())], Vec::new()),
             Some(steps) => {
-                let change = |value: &String| (steps.path.clone(), value.clone());
-                let runs = steps.of.iter().map(|step| with(Some(change(&step.value))));
+                let paths = || [&steps.path].into_iter().chain(&steps.paths);
+                let change = |value: &String| paths().map(|path| (path.clone(), value.clone()));
+                let change = |value| change(value).collect();
+                let runs = steps.of.iter().map(|step| with(change(&step.value)));
                 (
                     runs.collect(),
                     steps.of.iter().map(|step| step.at).collect(),
@@ -105,6 +111,7 @@ impl Work<'_> {
         Ok(Plan {
             runs,
             steps,
+            limit: row.steps.as_ref().map_or(0.0, |steps| steps.limit),
             take,
             later,
         })
@@ -142,6 +149,25 @@ impl Work<'_> {
         match failed.into_inner().unwrap_or_else(|all| all.into_inner()) {
             Some(failure) => Err(failure),
             None => Ok(results.into_inner().unwrap_or_else(|all| all.into_inner())),
+        }
+    }
+}
+
+/// Takes the values of other rows away, seed by seed, where a row says so.
+fn subtract(rows: &[(&Entry, &Row)], values: &mut [Values]) {
+    let plain = values.to_vec();
+    for ((entry, row), values) in rows.iter().zip(values) {
+        let Some(minus) = &row.minus else {
+            continue;
+        };
+        let wanted = row.referred(&entry.name, minus);
+        let other = rows
+            .iter()
+            .position(|(entry, row)| (&*entry.name, &*row.row) == wanted);
+        let other = other.and_then(|at| plain.get(at));
+        for (at, value) in values.iter_mut().enumerate() {
+            let less = other.and_then(|other| other.get(at));
+            *value -= less.copied().unwrap_or(f64::NAN);
         }
     }
 }
@@ -210,7 +236,7 @@ impl Plan {
         }
         let mut best = 0.0;
         for (run, at) in self.runs.iter().zip(&self.steps) {
-            if self.taken(of(run))? > 0.0 {
+            if self.taken(of(run))? > self.limit {
                 break;
             }
             best = *at;
