@@ -110,7 +110,10 @@ mod tests {
         );
         expand(&mut entry).expect("rows");
         let names: Vec<&str> = entry.rows.iter().map(|row| &*row.row).collect();
-        assert_eq!(names, ["one", "1 at 10 %", "2 at 10 %", "1 at 100 %", "2 at 100 %"]);
+        assert_eq!(
+            names,
+            ["one", "1 at 10 %", "2 at 10 %", "1 at 100 %", "2 at 100 %"]
+        );
         let last = &entry.rows[4];
         assert_eq!(last.set["a"], "18272");
         assert_eq!(last.set["b"], "18272");

@@ -71,7 +71,10 @@ impl Work<'_> {
                 .unwrap_or(&Value::Null)
         };
         let value = |plans: &Vec<Plan>| plans.iter().map(|plan| plan.value(of)).collect();
-        let mut values = plans.iter().map(value).collect::<Result<Vec<Values>, _>>()?;
+        let mut values = plans
+            .iter()
+            .map(value)
+            .collect::<Result<Vec<Values>, _>>()?;
         subtract(rows, &mut values);
         Ok(values)
     }
@@ -89,10 +92,14 @@ impl Work<'_> {
         let (runs, steps) = match &row.steps {
             None => (vec![with(Vec::new())], Vec::new()),
             Some(steps) => {
-                let paths = || [&steps.path].into_iter().chain(&steps.paths);
-                let change = |value: &String| paths().map(|path| (path.clone(), value.clone()));
-                let change = |value| change(value).collect();
-                let runs = steps.of.iter().map(|step| with(change(&step.value)));
+                let runs = steps.of.iter().map(|step| {
+                    let paths = [&steps.path].into_iter().chain(&steps.paths);
+                    with(
+                        paths
+                            .map(|path| (path.clone(), step.value.clone()))
+                            .collect(),
+                    )
+                });
                 (
                     runs.collect(),
                     steps.of.iter().map(|step| step.at).collect(),
