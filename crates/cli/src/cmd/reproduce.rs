@@ -30,6 +30,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
         return list(args, &all);
     }
     let chosen = chosen(args, &all)?;
+    let chosen: Vec<&Entry> = chosen.iter().collect();
     let parameters = catalogue::parameters(args.parameters.as_deref())?;
     let printed = catalogue::printed(args.printed.as_deref())?;
     let seeds = seeds(&args.seeds)?;
@@ -75,23 +76,35 @@ fn bar(quiet: bool) -> ProgressBar {
     bar
 }
 
-/// The entries that the words name, in the order of the catalogue.
-fn chosen<'a>(args: &ReproduceArgs, all: &'a [Entry]) -> Result<Vec<&'a Entry>, Failure> {
-    let fits = |entry: &Entry, word: &str| {
+/// The entries and rows that the words name, in the order of the catalogue: `all`, `sara`, `sara/1`, or one row as
+/// `sara/1: 6 segments`.
+fn chosen(args: &ReproduceArgs, all: &[Entry]) -> Result<Vec<Entry>, Failure> {
+    let fits = |entry: &Entry, row: &Row, word: &str| {
         let paper = entry.name.split('/').next();
-        word == "all" || word == entry.name || Some(word) == paper
+        let named = word.split_once(": ") == Some((&entry.name, &row.row));
+        named || word == "all" || word == entry.name || Some(word) == paper
+    };
+    let of = |entry: &'_ Entry, words: &[String]| {
+        let mut entry = entry.clone();
+        let rows = std::mem::take(&mut entry.rows).into_iter();
+        let named = |row: &Row| words.iter().any(|word| fits(&entry, row, word));
+        entry.rows = rows.filter(named).collect();
+        (!entry.rows.is_empty()).then_some(entry)
     };
     for word in &args.entries {
-        if !all.iter().any(|entry| fits(entry, word)) {
+        let word = std::slice::from_ref(word);
+        if !all.iter().any(|entry| of(entry, word).is_some()) {
             let text = format!(
                 "there is no entry '{}'",
-                aerostat_lab::printable::line(word)
+                aerostat_lab::printable::line(&word[0])
             );
             return Err(Failure::usage(text).hint("'aerostat reproduce list' shows all entries"));
         }
     }
-    let named = |entry: &&Entry| args.entries.iter().any(|word| fits(entry, word));
-    Ok(all.iter().filter(named).collect())
+    Ok(all
+        .iter()
+        .filter_map(|entry| of(entry, &args.entries))
+        .collect())
 }
 
 fn list(args: &ReproduceArgs, all: &[Entry]) -> Outcome {
@@ -267,7 +280,12 @@ fn report(
         "high", "seeds", "says", "where",
     ]);
     rows.title = "rows".into();
-    let mine = |score: &&Score<'_>| chosen.iter().any(|entry| entry.name == score.entry.name);
+    let named = |(entry, row): (&Entry, &Row)| {
+        let rows = chosen.iter().filter(|chosen| chosen.name == entry.name);
+        rows.flat_map(|chosen| &chosen.rows)
+            .any(|chosen| chosen.row == row.row)
+    };
+    let mine = |score: &&Score<'_>| named((score.entry, score.row));
     let scored: Vec<&Score<'_>> = scored.iter().filter(mine).collect();
     for score in &scored {
         rows.push(score.cells());
