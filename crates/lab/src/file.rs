@@ -502,6 +502,8 @@ section! {
         tick: Option<At<Time>>,
         /// With tick: time between datagrams of one tick; default 0s.
         spacing: Option<At<Time>>,
+        /// Keep its packets one by one, at most 100000, for the table flow_deltas (udp, voice); default false.
+        series: Option<At<bool>>,
         /// Octets of payload: of a datagram (24 to 65507, and not above the MTU less 28) or an echo (0 to 65507, as well), or of a
         /// request (1 to 1048576); default: udp 1000, ping 56, rr 1. It has no effect on tcp, which warns.
         size: Option<At<Octets>>,

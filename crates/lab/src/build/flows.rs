@@ -36,6 +36,7 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
             },
             destination_port: ports.map(|[_, sink]| sink),
             voice: flow.voice,
+            series: flow.series,
         }
     });
     flows.collect()

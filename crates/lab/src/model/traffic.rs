@@ -40,6 +40,8 @@ pub struct Flow {
     pub group: Option<String>,
     /// True for one direction of a telephone call, which is rated.
     pub voice: bool,
+    /// True to keep its packets one by one for the results.
+    pub series: bool,
     /// Earliest start time; see `waits`.
     pub start: Duration,
     /// True to start as soon as its hosts and the routers between them can be reached, instead of at a time that the

@@ -182,11 +182,25 @@ fn flow(
         load: None,
         group: section.group.as_ref().map(|name| name.value.0.clone()),
         voice: section.kind.value.0 == Kind::Voice,
+        series: series(section, kind, d),
         start,
         waits: section.start.is_none(),
         duration: section.duration.as_ref().map(|t| t.value.0),
         expect: section.expect.as_ref().map(|expect| expect.value.0),
     })
+}
+
+/// Whether the flow's packets are kept one by one: those of datagrams, which have numbers.
+fn series(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) -> bool {
+    let Some(wanted) = section.series.as_ref().filter(|wanted| wanted.get()) else {
+        return false;
+    };
+    let fits = matches!(kind, FlowKind::Udp { .. }) && section.kind.value.0 != Kind::Load;
+    if !fits {
+        d.error(wanted.at, "series is for udp and voice")
+            .rests_in(section.place, ["kind"]);
+    }
+    fits
 }
 
 fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {

@@ -29,6 +29,7 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
         load,
         group,
         voice,
+        series,
         start,
         waits,
         duration,
@@ -71,6 +72,9 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
     if let Some(load) = load {
         all["kind"] = "load".into();
         all["load"] = of_load(lab, load);
+    }
+    if *series {
+        all["series"] = true.into();
     }
     if let Some(group) = group {
         all["group"] = group.as_str().into();

@@ -29,10 +29,12 @@
 //! - *quality* of telephone calls, by [`super::emodel`];
 //! - *retransmitted*: TCP segments sent with octets that had been sent before.
 //!
-//! **Bounds.** A flow keeps the last [`MAX_OUTSTANDING`] packets that are not delivered; older packets count as lost.
+//! **Bounds.** A flow keeps the last [`MAX_OUTSTANDING`] packets that are not delivered; older packets count as lost. A
+//! series has the first [`MAX_SERIES`] packets that arrived, and the number of the others.
 
 mod connections;
 mod flow;
+mod series;
 mod stream;
 
 use super::books::{FlowIndex, Place, Refusal, SocketEvent};
@@ -44,6 +46,7 @@ use aerostat_proto::{Duration, Instant};
 pub use connections::ConnectionReport;
 use connections::Connections;
 use flow::Flow;
+pub use series::{Arrival, Delta, MAX_SERIES, Series};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -152,6 +155,8 @@ pub struct FlowReport {
     pub unmatched: u64,
     /// Each path that was used, `routed` first; if the flow never sent, one path with zeros.
     pub paths: Vec<PathReport>,
+    /// Its packets one by one, if the lab wants them.
+    pub series: Option<Series>,
 }
 
 impl FlowReport {

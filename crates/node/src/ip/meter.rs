@@ -75,6 +75,8 @@ pub struct FlowSpec {
     pub destination_port: Option<u16>,
     /// True for a telephone call, to be rated by [`super::emodel`].
     pub voice: bool,
+    /// True to keep its packets one by one ([`super::flow_stats::Series`]).
+    pub series: bool,
 }
 
 /// A flow's index in the lab's list of flows.

@@ -4,7 +4,7 @@
 mod lab;
 mod nodes;
 
-pub(super) use lab::{ATP, ATP_WINDOW, CELLS, FAIRNESS, OCCUPANCY, RARE};
+pub(super) use lab::{ATP, ATP_WINDOW, CELLS, FAIRNESS, FLOW_DELTAS, OCCUPANCY, RARE};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 

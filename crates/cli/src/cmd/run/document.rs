@@ -1,6 +1,8 @@
 //! All results of a run, as named tables of objects under one head.
 
-use super::columns::{ATP, ATP_WINDOW, CELLS, FAIRNESS, OCCUPANCY, RARE, flat_name};
+use super::columns::{
+    ATP, ATP_WINDOW, CELLS, FAIRNESS, FLOW_DELTAS, OCCUPANCY, RARE, flat_name,
+};
 use super::{flows, network, rounded};
 use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, Override, settings};
@@ -58,6 +60,7 @@ impl Document {
                 table("flows", flows::objects(&report.flows, lab)),
                 table("flow_losses", flows::losses(&report.flows, lab)),
                 table(FAIRNESS, flows::fairness(&report.flows, lab)),
+                table(FLOW_DELTAS, flows::deltas(&report.flows, lab)),
                 table(SHORTCUTS, shortcuts(report)),
                 table("programs", programs(report)),
                 table(ATP, atp(report)),

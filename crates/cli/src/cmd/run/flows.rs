@@ -8,7 +8,7 @@ use aerostat_lab::model::{Flow, FlowKind, NodeKind};
 use aerostat_lab::report::RunReport;
 use aerostat_live::run::some_of;
 use aerostat_node::inspect::mpoa::QosRow;
-use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
+use aerostat_node::ip::flow_stats::{FlowReport, PathReport, Series};
 use aerostat_node::ip::stats::Summary;
 use aerostat_proto::{Duration, Instant};
 use serde_json::{Map, Value, json};
@@ -140,6 +140,24 @@ pub(crate) fn losses(flows: &[FlowReport], lab: &Lab) -> Vec<Value> {
                 push("unexplained", None, path.unexplained);
             }
         }
+    }
+    rows
+}
+
+/// One object per packet of a flow whose packets are kept one by one, beside the packet before it.
+pub(crate) fn deltas(flows: &[FlowReport], lab: &Lab) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for flow in flows {
+        let deltas = flow.series.iter().flat_map(Series::deltas);
+        rows.extend(deltas.map(|delta| {
+            json!({
+                "flow": flow.name,
+                "phase": lab.phase(flow.flow.0, delta.path),
+                "packet": delta.number,
+                "sent_delta_us": rounded(delta.sent_us, 3),
+                "received_delta_us": rounded(delta.received_us, 3),
+            })
+        }));
     }
     rows
 }
@@ -352,6 +370,9 @@ fn object(lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) -> Valu
     });
     if let Some(tcp) = lab.tcp_of(model) {
         object["tcp"] = tcp.into();
+    }
+    if let Some(series) = &flow.series {
+        object["deltas_left_out"] = series.left_out.into();
     }
     object
 }

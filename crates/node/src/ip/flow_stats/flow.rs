@@ -1,5 +1,6 @@
 //! One flow: its undelivered packets, and its accounts by path.
 
+use super::series::{Arrival, Series};
 use super::stream::Streams;
 use super::{FlowReport, IN_FLIGHT, MAX_OUTSTANDING, PathReport};
 use crate::ip::books::{Cause, Place, Refusal};
@@ -40,6 +41,7 @@ pub(super) struct Flow {
     sent_streams: Streams,
     received_streams: Streams,
     unmatched: u64,
+    series: Option<Series>,
     pub(super) paths: BTreeMap<Path, Figures>,
 }
 
@@ -99,6 +101,7 @@ impl Flow {
             name: spec.name.clone(),
             voice: spec.voice,
             ends: vec![spec.source, spec.destination],
+            series: spec.series.then(Series::default),
             ..Self::default()
         }
     }
@@ -320,6 +323,14 @@ impl Flow {
         figures.ip_octets[1] += u64::from(sample.ip_octets);
         figures.out_of_sequence += u64::from(late);
         figures.changed_path += u64::from(sent.path() != sample.path);
+        if let Some(series) = &mut self.series {
+            series.take(Arrival {
+                path: sent.path(),
+                number: index,
+                sent: sent.at,
+                received: sample.at,
+            });
+        }
         let delay = sample.at - sent.at;
         figures.delay.record(delay);
         if let Some(before) = figures.last_delay.replace(delay) {
@@ -394,6 +405,7 @@ impl Flow {
             off: self.off,
             unmatched: self.unmatched,
             paths: paths.collect(),
+            series: self.series.clone(),
         }
     }
 

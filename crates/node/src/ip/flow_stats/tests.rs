@@ -13,6 +13,7 @@ fn collector() -> FlowStats {
         source_ports: None,
         destination_port: None,
         voice: false,
+        series: false,
     }])
 }
 

@@ -25,6 +25,7 @@ fn flow(name: &str, protocol: Protocol, port: u16) -> FlowSpec {
         source_ports: None,
         destination_port,
         voice: false,
+        series: false,
     }
 }
 

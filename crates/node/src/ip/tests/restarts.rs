@@ -55,6 +55,7 @@ fn pair(rule: Rule) -> World {
         source_ports: PORTS,
         destination_port: Some(5001),
         voice: false,
+        series: false,
     };
     let mut configs = vec![config("a", 1, 9), config("b", 2, 9)];
     // Small buffers limit the rate to about 1.6 Mbit/s, because the wire does not.

@@ -190,6 +190,7 @@ fn bulk(forwarding: Forwarding, window: usize) -> (f64, u64, u64) {
         source_ports: None,
         destination_port: Some(5001),
         voice: false,
+        series: false,
     };
     let mut world = World::new(router(forwarding, 40), std::slice::from_ref(&flow));
     for host in 0..2 {

@@ -15,11 +15,15 @@ pub(in crate::cmd::run) const ATP: &str = "atp";
 /// The table that a lab has only if a program wants the series of its window.
 pub(in crate::cmd::run) const ATP_WINDOW: &str = "atp_window";
 
+/// The table that a lab has only if a flow wants the series of its packets.
+pub(in crate::cmd::run) const FLOW_DELTAS: &str = "flow_deltas";
+
 /// The table that a lab has only with testers of cells.
 pub(in crate::cmd::run) const CELLS: &str = "cells";
 
 /// The tables that not every lab has.
-pub(in crate::cmd::run) const RARE: [&str; 5] = [FAIRNESS, OCCUPANCY, ATP, ATP_WINDOW, CELLS];
+pub(in crate::cmd::run) const RARE: [&str; 6] =
+    [FAIRNESS, FLOW_DELTAS, OCCUPANCY, ATP, ATP_WINDOW, CELLS];
 
 /// Times of a distribution.
 const TIMES: &[Column] = &[
@@ -106,6 +110,7 @@ pub(super) const TABLES: &[TableInfo] = &[
             group("jitter_us", TIMES, "difference of the delays of a packet and the one before; its values are null if fewer than two packets were delivered"),
             group("rtt_us", TIMES, "round trips of echoes").or_null(),
             group("call", CALL, "rating of a telephone call").or_null(),
+            count("deltas_left_out", "packets that arrived and that `flow_deltas` does not have, because it has 100 000 of the flow; only of flows with `series: true`").or_missing(),
             text("tcp", "implementation and congestion control of the sender's TCP; only of flows with a host that has the key `tcp`, or with `write`").or_missing(),
         ]),
     },
@@ -134,6 +139,19 @@ pub(super) const TABLES: &[TableInfo] = &[
             number("throughput_mbps", "sum of the throughputs of payload, each over the time from the first packet of the flow to its last one, Mbit/s"),
             number("smallest_mbps", "smallest throughput of a flow"),
             number("largest_mbps", "largest throughput of a flow"),
+        ]),
+    },
+    TableInfo {
+        name: FLOW_DELTAS,
+        what: Cow::Borrowed(
+            "One row for each packet of a flow with `series: true` that arrived after another one by the same way, in the order of arrival: the time between the two (the \"delta time\" of Figures 5.3 to 5.7 of the thesis) at both ends. At most the first 100 000 packets of a flow.",
+        ),
+        columns: Cow::Borrowed(&[
+            text("flow", "name of the flow"),
+            text("phase", "the way that both packets took, as in `flows`"),
+            count("packet", "number of the packet in the order of sending, from 0"),
+            number("sent_delta_us", "time from the sending of the packet that arrived before it to its own; negative if the two changed their order"),
+            number("received_delta_us", "time from the arrival of that packet to its own"),
         ]),
     },
     TableInfo {
