@@ -23,9 +23,9 @@ pub(crate) struct ReproduceArgs {
     /// Entries: PAPER, PAPER/TABLE, all or list
     #[arg(value_name = "ENTRY", default_value = "list")]
     pub(crate) entries: Vec<String>,
-    /// Seeds of entries with a random part: 1-10, or 1,5,20-29
-    #[arg(long, value_name = "LIST", default_value = "1-3")]
-    pub(crate) seeds: String,
+    /// Seeds of entries with a random part: 1-10, or 1,5,20-29; by default 1 to 3, or as many as the entry says
+    #[arg(long, value_name = "LIST")]
+    pub(crate) seeds: Option<String>,
     /// Runs at the same time; by default as many as there are processors
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,

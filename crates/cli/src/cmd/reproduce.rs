@@ -6,6 +6,7 @@ mod catalogue;
 mod drawings;
 mod model;
 mod page;
+mod rules;
 
 use crate::args::ReproduceArgs;
 use crate::cmd::run::many::{processors, seeds};
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     let chosen: Vec<&Entry> = chosen.iter().collect();
     let parameters = catalogue::parameters(args.parameters.as_deref())?;
     let printed = catalogue::printed(args.printed.as_deref())?;
-    let seeds = seeds(&args.seeds)?;
+    let seeds = args.seeds.as_deref().map(seeds).transpose()?;
     let jobs = args.jobs.map_or_else(processors, usize::from);
     let interrupt = Interrupt::catch()?;
     let bar = bar(args.quiet);
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     };
     let work = Work {
         parameters: &parameters,
-        seeds: &seeds,
+        seeds: seeds.as_deref(),
         jobs,
         interrupt: &interrupt,
         progress: &progress,
@@ -178,12 +179,19 @@ fn scores<'a>(
             let (entry, row) = row.referred(&entry.name, reference);
             model(entry, row)
         };
-        let (rule, holds) = rule(row, found, paper, other)?;
+        let facts = rules::Facts {
+            found,
+            values,
+            paper,
+            other,
+        };
+        let (rule, holds) = rules::rule(row, &facts)?;
+        // A fit is no prediction, but it can miss.
         let result = match holds {
+            Some(false) => "miss",
             _ if row.calibrates.is_some() => "calibration",
             None => "shown",
             Some(true) => "ok",
-            Some(false) => "miss",
         };
         let mut values = values.clone();
         values.sort_by(f64::total_cmp);
@@ -215,57 +223,17 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The rule of a row in words, and whether `found` keeps it; `None` if there is no rule. `other` has the values of the
-/// rows to which it refers.
-fn rule(
-    row: &Row,
-    found: f64,
-    paper: Option<f64>,
-    other: impl Fn(&str) -> Option<f64>,
-) -> Result<(String, Option<bool>), Failure> {
-    let needed = |value: Option<f64>, what: &str| {
-        value.ok_or_else(|| {
-            Failure::usage(format!("{}: {what} is missing", row.row))
-                .hint("rows with 'within' or 'exact' need a printed value, and a reference a row")
-        })
+/// The TCP of the lab and that of the paper, of an entry whose rows depend on it.
+fn stacks(entry: &Entry) -> Result<Option<String>, Failure> {
+    let Some(paper) = &entry.tcp else {
+        return Ok(None);
     };
-    let near = |aim: f64, within: f64| (found - aim).abs() <= aim.abs() * within / 100.0;
-    let told = |rule: String, holds: bool| Ok((rule, Some(holds)));
-    if let Some(below) = row.below {
-        return told(format!("below {below}"), found < below);
-    }
-    if let Some(above) = row.above {
-        return told(format!("above {above}"), found > above);
-    }
-    if let Some([least, most]) = row.between {
-        let holds = least <= found && found <= most;
-        return told(format!("{least} to {most}"), holds);
-    }
-    if let Some(name) = &row.below_row {
-        let other = needed(other(name), name)?;
-        return told(format!("below that of {name}"), found < other);
-    }
-    if let Some(name) = &row.above_row {
-        let other = needed(other(name), name)?;
-        return told(format!("above that of {name}"), found > other);
-    }
-    let (aim, what) = match (row.equals, &row.like) {
-        (Some(equals), _) => (Some(equals), format!(" of {equals}")),
-        (None, Some(like)) => (other(like), format!(" of {like}")),
-        (None, None) => (paper, String::new()),
-    };
-    if let Some(within) = row.within {
-        let aim = needed(aim, "the value to compare with")?;
-        return told(format!("within {within} %{what}"), near(aim, within));
-    }
-    if let Some(equals) = row.equals {
-        return told(format!("equals {equals}"), near(equals, 1e-7));
-    }
-    if row.exact {
-        let aim = needed(aim, "the paper's value")?;
-        return told("exact".into(), near(aim, 1e-7));
-    }
-    Ok((String::new(), None))
+    let checked = aerostat_lab::parse(&entry.lab, catalogue::lab(&entry.lab)?, &[])
+        .map_err(|findings| Failure::failed(format!("{}: {findings}", entry.lab)))?;
+    let flows = checked.lab.traffic.iter();
+    let own = flows.filter_map(|flow| checked.lab.tcp_of(flow)).next();
+    let own = own.unwrap_or_default();
+    Ok(Some(format!("{own} (paper: {paper})")))
 }
 
 /// Writes the rows of the chosen entries and the parameters that they use.
@@ -277,7 +245,7 @@ fn report(
 ) -> Outcome {
     let mut rows = Rows::new(&[
         "entry", "row", "model", "unit", "paper", "error_%", "tier", "rule", "result", "low",
-        "high", "seeds", "says", "where",
+        "high", "seeds", "says", "where", "tcp",
     ]);
     rows.title = "rows".into();
     let named = |(entry, row): (&Entry, &Row)| {
@@ -288,7 +256,12 @@ fn report(
     let mine = |score: &&Score<'_>| named((score.entry, score.row));
     let scored: Vec<&Score<'_>> = scored.iter().filter(mine).collect();
     for score in &scored {
-        rows.push(score.cells());
+        let mut cells = score.cells();
+        cells.push(stacks(score.entry)?.into());
+        rows.push(cells);
+    }
+    if chosen.iter().all(|entry| entry.tcp.is_none()) {
+        rows.drop_column("tcp");
     }
     let names = chosen.iter().flat_map(|entry| entry.parameters());
     let names: BTreeSet<String> = names.collect();
@@ -323,13 +296,17 @@ fn report(
         let found = median(&score.values);
         exit::say(format_args!(
             "warning: {entry}, {row}: {found:.4} {} is not {}",
-            score.entry.unit, score.rule
+            score.unit(),
+            score.rule
         ));
     }
     Ok(Exit::Ok.with_warnings(miss > 0))
 }
 
 impl Score<'_> {
+    fn unit(&self) -> &str {
+        self.row.unit.as_ref().unwrap_or(&self.entry.unit)
+    }
     fn cells(&self) -> Vec<Value> {
         let number = |value: Option<&f64>| value.map_or(Value::Null, |value| rounded(*value, 4));
         let text = |text: &str| Value::from(text.to_owned());
@@ -337,7 +314,7 @@ impl Score<'_> {
             text(&self.entry.name),
             text(&self.row.row),
             rounded(median(&self.values), 4),
-            text(&self.entry.unit),
+            text(self.unit()),
             number(self.paper.as_ref()),
             self.error.map_or(Value::Null, |error| rounded(error, 2)),
             serde_json::to_value(self.row.tier).unwrap_or_default(),

@@ -75,13 +75,8 @@ fn along(row: &Row, name: &str, axis: &Axis, places: &str) -> Result<Vec<Row>, F
         })?;
         let mut row = row.clone();
         row.row = row.row.replace(&mark, place);
-        for reference in [
-            &mut row.like,
-            &mut row.below_row,
-            &mut row.above_row,
-            &mut row.minus,
-        ] {
-            *reference = reference.take().map(|text| text.replace(&mark, place));
+        for reference in row.references_mut() {
+            *reference = reference.replace(&mark, place);
         }
         let keys = axis.paths.iter().map(|path| (path.clone(), value.clone()));
         row.set.extend(keys.chain(axis.with.clone()));

@@ -8,7 +8,7 @@ use super::drawings::Plot;
 use super::axes::{self, Axis};
 use crate::exit::Failure;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -20,9 +20,11 @@ macro_rules! files {
 }
 
 const ENTRIES: &[(&str, &str)] = files!(".yml":
-    "thesis-5.2" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "sara-1" "sara-2" "sara-3" "sara-4" "atp-2");
+    "thesis-5.1" "thesis-5.2" "thesis-5.3" "thesis-5.4" "thesis-5.5" "thesis-5.6" "thesis-5.7" "thesis-figures" "thesis-6"
+    "thesis-controls" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "sara-1" "sara-2" "sara-3" "sara-4" "atp-2");
 const LABS: &[(&str, &str)] = files!(".atm.yml":
-    "slow-hosts" "detken-trunk" "detken-router" "clip-nt" "managers" "sara" "sara-indy" "native-atm");
+    "slow-hosts" "thesis-network" "thesis-jitter" "thesis-qos" "wan-detour"
+    "detken-trunk" "detken-router" "clip-nt" "managers" "sara" "sara-indy" "native-atm");
 const PRINTED: &str = include_str!("../../../papers/printed.yml");
 const PARAMETERS: &str = include_str!("../../../papers/parameters.yml");
 
@@ -42,6 +44,11 @@ pub(super) struct Entry {
     /// True if another seed gives another result; other entries run once.
     #[serde(default)]
     pub(super) random: bool,
+    /// Number of seeds, from 1 on, if the user names none.
+    #[serde(default = "few")]
+    pub(super) seeds: u64,
+    /// The TCP of the paper's hosts, if rows depend on it.
+    pub(super) tcp: Option<String>,
     /// Keys of the lab for all rows.
     #[serde(default)]
     set: BTreeMap<String, String>,
@@ -61,6 +68,10 @@ pub(super) struct Entry {
 pub(super) struct Row {
     pub(super) row: String,
     pub(super) tier: Tier,
+    /// Its lab, if that is not the entry's.
+    pub(super) lab: Option<String>,
+    /// Its unit, if that is not the entry's.
+    pub(super) unit: Option<String>,
     /// The parameter that this row fits.
     pub(super) calibrates: Option<String>,
     /// Largest distance from the printed value, per cent of it.
@@ -79,10 +90,23 @@ pub(super) struct Row {
     pub(super) above: Option<f64>,
     /// The value must be at least the first number, and at most the second one.
     pub(super) between: Option<[f64; 2]>,
-    /// The value must be less than that of this row.
-    pub(super) below_row: Option<String>,
-    /// The value must be greater than that of this row.
-    pub(super) above_row: Option<String>,
+    /// The value must be greater than this in at least one seed.
+    pub(super) some_above: Option<f64>,
+    /// Largest ratio to the printed value, in both directions.
+    pub(super) factor: Option<f64>,
+    /// With `factor`: it is enough if the printed value is inside the range of the seeds.
+    #[serde(default)]
+    pub(super) in_range: bool,
+    /// The value must be less than those of these rows.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub(super) below_row: Vec<String>,
+    /// The value must be greater than those of these rows.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub(super) above_row: Vec<String>,
+    /// With `below_row` and `above_row`: their values are multiplied by this.
+    pub(super) times: Option<f64>,
+    /// The row by whose value that of this row is divided.
+    pub(super) divided_by: Option<String>,
     /// The row whose value is taken from that of this row.
     pub(super) minus: Option<String>,
     /// Values of axes, separated by spaces: the row stands for a row for each combination, with the values in its name.
@@ -107,9 +131,32 @@ impl Row {
 
     /// All references of this row.
     pub(super) fn references(&self) -> impl Iterator<Item = &str> {
-        let all = [&self.like, &self.below_row, &self.above_row, &self.minus];
-        all.into_iter().flatten().map(String::as_str)
+        let one = [&self.like, &self.minus, &self.divided_by];
+        let one = one.into_iter().flatten();
+        let several = self.below_row.iter().chain(&self.above_row);
+        one.chain(several).map(String::as_str)
     }
+
+    /// The same, to be changed.
+    pub(super) fn references_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let one = [&mut self.like, &mut self.minus, &mut self.divided_by];
+        let one = one.into_iter().flatten();
+        one.chain(&mut self.below_row).chain(&mut self.above_row)
+    }
+}
+
+/// A text, or a list of texts.
+fn one_or_more<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match Given::deserialize(from)? {
+        Given::One(one) => vec![one],
+        Given::More(more) => more,
+    })
 }
 
 /// How well a row can be predicted (docs/reproduce.md).
@@ -140,12 +187,36 @@ pub(super) struct Take {
     pub(super) column: String,
     #[serde(default = "one")]
     pub(super) scale: f64,
+    /// In a text: the number behind these words.
+    pub(super) after: Option<String>,
+    /// A column that is taken away from the first one.
+    pub(super) less: Option<String>,
+    /// What becomes one value of all such rows, instead of the first of them.
+    pub(super) of_all: Option<OfAll>,
     /// Time that a program takes beside the transfer, seconds for each unit of a rate; may have parameters.
     pub(super) later: Option<String>,
 }
 
+const fn few() -> u64 {
+    3
+}
+
 const fn one() -> f64 {
     1.0
+}
+
+/// One value of the rows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum OfAll {
+    /// The number of rows.
+    Count,
+    /// The largest value.
+    Max,
+    /// The share of rows whose value differs from 0 by more than this, per cent.
+    Beyond(f64),
+    /// The mean of the values that differ from 0 by no more than this.
+    MeanWithin(f64),
 }
 
 /// Values of one key of the lab.
@@ -182,6 +253,9 @@ pub(super) struct Parameter {
     /// The row of this entry; absent if the paper's text gives the value itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) row: Option<String>,
+    /// Step of a fit with several rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) step: Option<f64>,
     /// Range in which a fit looks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) low: Option<f64>,
@@ -236,6 +310,10 @@ impl Entry {
             .map(str::to_owned)
             .collect()
     }
+    /// True if a run gives the value of `row`; other rows are only printed.
+    pub(super) fn has_model(&self, row: &Row) -> bool {
+        row.take.is_some() || self.take.is_some()
+    }
     /// Where the value of `row` is.
     pub(super) fn take<'a>(&'a self, row: &'a Row) -> Result<&'a Take, Failure> {
         row.take
@@ -254,6 +332,12 @@ pub(super) fn entries() -> Result<Vec<Entry>, Failure> {
         Ok(entry)
     };
     ENTRIES.iter().map(read).collect()
+}
+
+/// What was claimed of the rows of entries before their first run: rules in words.
+#[cfg(test)]
+pub(super) fn claims() -> Result<BTreeMap<String, BTreeMap<String, String>>, Failure> {
+    yaml("claims.yml", include_str!("../../../papers/claims.yml"))
 }
 
 /// The text of a lab of the catalogue.

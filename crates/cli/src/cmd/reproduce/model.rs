@@ -1,6 +1,6 @@
 //! Models of rows: the runs of labs that they need, several at a time, each of them once.
 
-use super::catalogue::{self, Entry, Parameters, Row, Take};
+use super::catalogue::{self, Entry, OfAll, Parameters, Row, Take};
 use crate::cmd::run::document::{Document, Time};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -40,7 +40,8 @@ pub(super) type Values = Vec<f64>;
 /// How runs are made.
 pub(super) struct Work<'a> {
     pub(super) parameters: &'a Parameters,
-    pub(super) seeds: &'a [u64],
+    /// The seeds that the user names.
+    pub(super) seeds: Option<&'a [u64]>,
     pub(super) jobs: usize,
     pub(super) interrupt: &'a Interrupt,
     /// Told after each run: how many are done, and how many there are.
@@ -51,8 +52,14 @@ impl Work<'_> {
     /// The values of all these rows, in their order.
     pub(super) fn values(&self, rows: &[(&Entry, &Row)]) -> Result<Vec<Values>, Failure> {
         let plans = rows.iter().map(|(entry, row)| {
-            let seeds = if entry.random { self.seeds } else { &[1] };
-            let plans = seeds.iter().map(|seed| self.plan(entry, row, *seed));
+            let seeds = match self.seeds {
+                _ if !entry.random => vec![1],
+                Some(seeds) => seeds.to_vec(),
+                None => (1..=entry.seeds).collect(),
+            };
+            // What is only printed has no run.
+            let seeds = seeds.into_iter().filter(|_| entry.has_model(row));
+            let plans = seeds.map(|seed| self.plan(entry, row, seed));
             plans.collect::<Result<Vec<_>, _>>()
         });
         let plans: Vec<Vec<Plan>> = plans.collect::<Result<_, _>>()?;
@@ -75,7 +82,7 @@ impl Work<'_> {
             .iter()
             .map(value)
             .collect::<Result<Vec<Values>, _>>()?;
-        subtract(rows, &mut values);
+        combine(rows, &mut values);
         Ok(values)
     }
 
@@ -85,7 +92,7 @@ impl Work<'_> {
             changes.push((path, catalogue::filled(&value, self.parameters)?));
         }
         let with = |more: Vec<(String, String)>| Run {
-            lab: entry.lab.clone(),
+            lab: row.lab.as_ref().unwrap_or(&entry.lab).clone(),
             changes: changes.iter().cloned().chain(more).collect(),
             seed,
         };
@@ -160,21 +167,24 @@ impl Work<'_> {
     }
 }
 
-/// Takes the values of other rows away, seed by seed, where a row says so.
-fn subtract(rows: &[(&Entry, &Row)], values: &mut [Values]) {
+/// Takes the values of other rows away, or divides by them, seed by seed, where a row says so.
+fn combine(rows: &[(&Entry, &Row)], values: &mut [Values]) {
     let plain = values.to_vec();
+    let of = |entry: &Entry, row: &Row, reference: &str, seed: usize| {
+        let wanted = row.referred(&entry.name, reference);
+        let named = |(entry, row): &(&Entry, &Row)| (&*entry.name, &*row.row) == wanted;
+        let other = rows.iter().position(named);
+        let other = other.and_then(|at| plain.get(at)?.get(seed));
+        other.copied().unwrap_or(f64::NAN)
+    };
     for ((entry, row), values) in rows.iter().zip(values) {
-        let Some(minus) = &row.minus else {
-            continue;
-        };
-        let wanted = row.referred(&entry.name, minus);
-        let other = rows
-            .iter()
-            .position(|(entry, row)| (&*entry.name, &*row.row) == wanted);
-        let other = other.and_then(|at| plain.get(at));
-        for (at, value) in values.iter_mut().enumerate() {
-            let less = other.and_then(|other| other.get(at));
-            *value -= less.copied().unwrap_or(f64::NAN);
+        for (seed, value) in values.iter_mut().enumerate() {
+            if let Some(minus) = &row.minus {
+                *value -= of(entry, row, minus, seed);
+            }
+            if let Some(divisor) = &row.divided_by {
+                *value /= of(entry, row, divisor, seed);
+            }
         }
     }
 }
@@ -257,26 +267,74 @@ impl Plan {
         let rows = results.get(&take.table).and_then(Value::as_array);
         let fits = |row: &&Value| {
             let mut wanted = take.wanted.iter();
-            wanted.all(|(column, value)| row.get(column).and_then(Value::as_str) == Some(value))
+            wanted.all(|(column, value)| match row.get(column) {
+                Some(Value::String(text)) => text == value,
+                Some(other) => other.to_string() == *value,
+                None => false,
+            })
         };
-        let row = rows.into_iter().flatten().find(fits);
+        let mut fitting = rows.into_iter().flatten().filter(fits);
+        let value = match take.of_all {
+            None => take.value(fitting.next())?,
+            Some(OfAll::Count) => fitting.count() as f64,
+            Some(of_all) => {
+                let values = fitting.map(|row| take.value(Some(row)));
+                of_all.of(&values.collect::<Result<Vec<f64>, _>>()?)
+            }
+        };
+        let value = value * take.scale;
+        Ok(match &take.later {
+            None => value,
+            Some(_) => 1.0 / (1.0 / value + self.later),
+        })
+    }
+}
+
+impl Take {
+    /// The number that a text is, or that it has behind the words of `after`.
+    fn number(&self, text: &str) -> Option<f64> {
+        let Some(after) = &self.after else {
+            return text.parse().ok();
+        };
+        let (_, rest) = text.split_once(after.as_str())?;
+        let end = rest.find(|c: char| !c.is_ascii_digit());
+        rest[..end.unwrap_or(rest.len())].parse().ok()
+    }
+    /// The value in a row of the table.
+    fn value(&self, row: Option<&Value>) -> Result<f64, Failure> {
         let number = |column: &str| {
             let value = row.and_then(|row| column.split('.').try_fold(row, |at, key| at.get(key)));
             let value = value.and_then(|value| match value {
-                Value::String(text) => text.parse().ok(),
+                Value::String(text) => self.number(text),
                 other => other.as_f64(),
             });
             value.ok_or_else(|| {
-                let (table, wanted) = (&take.table, &take.wanted);
+                let (table, wanted) = (&self.table, &self.wanted);
                 Failure::failed(format!(
                     "no column {column} of table {table} where {wanted:?}"
                 ))
             })
         };
-        let value = number(&take.column)? * take.scale;
-        Ok(match &take.later {
-            None => value,
-            Some(_) => 1.0 / (1.0 / value + self.later),
-        })
+        let less = self.less.as_deref().map_or(Ok(0.0), number)?;
+        Ok(number(&self.column)? - less)
+    }
+}
+
+impl OfAll {
+    /// The value of several; NaN if there is none.
+    fn of(self, values: &[f64]) -> f64 {
+        let count = values.len() as f64;
+        match self {
+            Self::Count => count,
+            Self::Max => values.iter().copied().fold(f64::NAN, f64::max),
+            Self::Beyond(bound) => {
+                let beyond = values.iter().filter(|value| value.abs() > bound);
+                100.0 * beyond.count() as f64 / count
+            }
+            Self::MeanWithin(bound) => {
+                let within = values.iter().filter(|value| value.abs() <= bound);
+                within.clone().sum::<f64>() / within.count() as f64
+            }
+        }
     }
 }

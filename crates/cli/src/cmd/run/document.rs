@@ -1,8 +1,6 @@
 //! All results of a run, as named tables of objects under one head.
 
-use super::columns::{
-    ATP, ATP_WINDOW, CELLS, FAIRNESS, FLOW_DELTAS, OCCUPANCY, RARE, flat_name,
-};
+use super::columns::{ATP, ATP_WINDOW, CELLS, FAIRNESS, FLOW_DELTAS, OCCUPANCY, RARE, flat_name};
 use super::{flows, network, rounded};
 use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, Override, settings};
