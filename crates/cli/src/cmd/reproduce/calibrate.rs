@@ -131,10 +131,12 @@ fn solve(
     let range = known.and_then(|parameter| Some((parameter.low?, parameter.high?)));
     let (mut low, mut high) = range
         .ok_or_else(|| Failure::failed(format!("the parameter '{name}' has no range for a fit")))?;
+    let step = known.and_then(|parameter| parameter.step);
+    let rounded = |value: f64| step.map_or(value, |step| (value / step).round() * step);
     let model = |value: f64| -> Result<f64, Failure> {
         let mut trial = parameters.clone();
         if let Some(parameter) = trial.get_mut(name) {
-            parameter.value = value;
+            parameter.value = rounded(value);
         }
         let work = Work {
             parameters: &trial,
@@ -167,7 +169,7 @@ fn solve(
             at_low /= 2.0;
         }
     }
-    Ok(best)
+    Ok(rounded(best))
 }
 
 /// Writes a file for `--parameters`.
