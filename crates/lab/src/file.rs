@@ -23,7 +23,7 @@ pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel};
 pub(crate) use queues::{ConnectionQueueFile, PathId, QueuesFile, TunnelFile};
 pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile, UniTimersFile};
-pub(crate) use timing::{AdapterFile, ClockFile, CostsFile, CpuFile, ManagerFile};
+pub(crate) use timing::{AdapterFile, ClockFile, CompetingFile, CostsFile, CpuFile, ManagerFile};
 
 use crate::diag::Diagnostics;
 use crate::field::{At, FromTree, Table, section};

@@ -14,11 +14,20 @@
 //! packets. At a switch a server of its own has the messages of all ports, in the order in which they come
 //! ([`crate::switch`]).
 //!
+//! **Who shares the CPU.** With [`ManagerConfig::sharing`] other programs compete with a host's manager, under the
+//! scheduler of a time-sharing system. A message then takes the time until the manager, and the user for one hand-over
+//! of a message of a user, have had their work. Packets are handled by interrupts, and compete with nothing.
+//!
 //! **Bounds.** At most [`ManagerConfig::queue`] PDUs of a signalling channel wait, at a host and for each port of a
 //! switch. A further one is lost and counted; SSCOP sends it again.
 //!
-//! **Not implemented.** A scheduler that shares the CPU between the manager and other programs; a manager that is
-//! interrupted by packets.
+//! **Not implemented.** A manager that is interrupted by packets: they wait behind a message, also while it waits for the
+//! CPU. Other programs at a switch.
+
+mod scheduler;
+
+pub(crate) use scheduler::Scheduler;
+pub use scheduler::Sharing;
 
 use crate::server::Cost;
 use aerostat_wire::q2931::{Message, MessageType};
@@ -34,8 +43,12 @@ pub struct ManagerConfig {
     pub message: Cost,
     /// Passing a message from one process to another.
     pub hand_over: Cost,
+    /// Messages that end a call (RELEASE, RELEASE COMPLETE) and their hand-overs cost this share, in millionths.
+    pub release: u32,
     /// PDUs of a signalling channel that may wait.
     pub queue: usize,
+    /// Programs that share the CPU of a host with its manager; `None` at a switch.
+    pub sharing: Option<Sharing>,
 }
 
 /// The node whose manager it is.
@@ -66,6 +79,23 @@ const OF_USERS: [MessageType; 7] = [
     MessageType::DROP_PARTY,
 ];
 
+/// Messages that end a call.
+const OF_ENDS: [MessageType; 2] = [MessageType::RELEASE, MessageType::RELEASE_COMPLETE];
+
+/// A share of 1, in millionths.
+const WHOLE: u128 = 1_000_000;
+
+impl Work {
+    /// The part of `picos`, the whole work of this message, that is the user's: one of two hand-overs.
+    pub(crate) fn of_user(&self, picos: u128) -> u128 {
+        let [message, hand_overs] = self.picos;
+        match (self.hand_overs, message + hand_overs) {
+            (2, all) if all > 0 => picos * hand_overs / (2 * all),
+            _ => 0,
+        }
+    }
+}
+
 impl ManagerConfig {
     /// The work that a PDU of a signalling channel makes; `None` if it has no message.
     pub(crate) fn work(&self, pdu: &[u8], seat: Seat) -> Option<Work> {
@@ -75,14 +105,19 @@ impl ManagerConfig {
         let Ok(SscopPdu::Data { info, .. }) = SscopPdu::decode(pdu) else {
             return None;
         };
-        let of_user = Message::kind_in(&info).is_some_and(|kind| OF_USERS.contains(&kind));
+        let kind = Message::kind_in(&info);
+        let of_user = kind.is_some_and(|kind| OF_USERS.contains(&kind));
+        let share = match kind.is_some_and(|kind| OF_ENDS.contains(&kind)) {
+            true => u128::from(self.release),
+            false => WHOLE,
+        };
         let hand_overs = if seat == Seat::Host && of_user { 2 } else { 1 };
-        let hand_over = self.hand_over.picos(info.len());
+        let hand_over = self.hand_over.picos(info.len()) * share / WHOLE;
         Some(Work {
             octets: info.len() as u64,
             hand_overs,
             picos: [
-                self.message.picos(info.len()),
+                self.message.picos(info.len()) * share / WHOLE,
                 hand_over * u128::from(hand_overs),
             ],
         })
@@ -150,7 +185,9 @@ mod tests {
             packet: 10_000,
             octet: 0,
         },
+        release: 500_000,
         queue: 10,
+        sharing: None,
     };
 
     fn data(message: &[u8]) -> Vec<u8> {
@@ -173,7 +210,12 @@ mod tests {
             for (seat, hand_overs) in [(Seat::Host, at_host), (Seat::Switch, 1)] {
                 let work = COSTS.work(&pdu, seat).unwrap();
                 assert_eq!((work.octets, work.hand_overs), (9, hand_overs), "{kind:?}");
-                assert_eq!(work.picos, [1_009_000, 10_000 * u128::from(hand_overs)]);
+                // Messages that end a call cost half in this configuration.
+                let part = 1 + u128::from(OF_ENDS.contains(&kind));
+                let costs = [1_009_000 / part, 10_000 * u128::from(hand_overs) / part];
+                assert_eq!(work.picos, costs);
+                let user = if hand_overs == 2 { 10_000 / part } else { 0 };
+                assert_eq!(work.of_user(costs[0] + costs[1]), user);
             }
         }
     }

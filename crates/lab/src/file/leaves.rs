@@ -113,6 +113,14 @@ scalar!(
     { "type": ["string", "number"], "description": "millionths, between -1000 and 1000", "examples": [50, -12.5] }
 );
 scalar!(
+    /// A nice value.
+    Nice(i8), |text: &str| match text.parse() {
+        Ok(nice @ -20..=19) => Ok(nice),
+        _ => Err("expected a whole number from -20 (most urgent) to 19".to_owned()),
+    },
+    { "type": "integer", "minimum": -20, "maximum": 19, "description": "nice value: less is more urgent", "examples": [0, -6] }
+);
+scalar!(
     /// Which packets a CPU takes first.
     CpuService(aerostat_node::server::Order), |text: &str| match text {
         "interrupt-first" => Ok(aerostat_node::server::Order::Class),

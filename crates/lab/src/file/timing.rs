@@ -1,6 +1,8 @@
 //! Keys about the time that nodes take.
 
-use super::{CostText, CpuService, Name, PathId, Ppm, Probability, ReceiveRate, Time, TunnelFile};
+use super::{
+    CostText, CpuService, Name, Nice, PathId, Ppm, Probability, ReceiveRate, Time, TunnelFile,
+};
 use crate::field::{At, Table, section};
 
 section! {
@@ -21,6 +23,8 @@ section! {
         clip: Option<CostsFile>,
         /// Where PDUs of programs cost something else.
         native: Option<CostsFile>,
+        /// Where packets of ATP of programs cost something else than other PDUs of programs; its ack is for ACKs and NAKs.
+        atp: Option<CostsFile>,
         /// interrupt-first: received packets go before those to be sent; fair: in the order of arrival; default interrupt-first.
         service: Option<At<CpuService>>,
         /// Each cost is multiplied by a random number of 1 - jitter to 1 + jitter; default 0.
@@ -48,8 +52,27 @@ section! {
         /// What it costs to pass a message from one process to another: from the kernel to the manager or back, and at a host
         /// also from a user to the manager or back; default 0s.
         hand_over: Option<At<CostText>>,
+        /// RELEASE and RELEASE COMPLETE and their hand-overs cost this share of what other messages cost; default 1.
+        release: Option<At<Probability>>,
         /// PDUs of a signalling channel that may wait, at a host and for each port of a switch, 1 to 1000000; default 300.
         queue: Option<At<u64>>,
+        /// Programs that compete with the manager of a host for its CPU; default: no such programs.
+        competing: Option<CompetingFile>,
+    }
+}
+section! {
+    /// Programs that compete with a manager for the CPU, as shell pipelines do, under the scheduler of 4.3BSD.
+    CompetingFile {
+        /// How many programs, 0 to 20; default 1.
+        programs: Option<At<u64>>,
+        /// Nice value of the manager, -20 (most urgent) to 19; that of the programs is 0; default 0.
+        nice: Option<At<Nice>>,
+        /// Mean time of a program in the kernel, where it is not interrupted, 0s to 1s; default 20ms.
+        kernel: Option<At<Time>>,
+        /// Mean time of a program in user mode between two times in the kernel, 0s to 1s; default 20ms.
+        user: Option<At<Time>>,
+        /// CPU time after which a process of a program ends and a new one begins, 1ms to 1h; default 100ms.
+        life: Option<At<Time>>,
     }
 }
 section! {

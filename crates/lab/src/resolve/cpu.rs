@@ -2,9 +2,11 @@
 
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{ClockFile, CostText, CostsFile, CpuFile, HostFile, ManagerFile};
+use crate::file::{
+    ClockFile, CompetingFile, CostText, CostsFile, CpuFile, HostFile, ManagerFile, Time,
+};
 use crate::model::{Clock, Costs, CpuConfig, IntakeConfig};
-use aerostat_node::manager::{self, ManagerConfig};
+use aerostat_node::manager::{self, ManagerConfig, Sharing};
 use aerostat_node::server::{Cost, Order};
 use aerostat_proto::Duration;
 
@@ -57,6 +59,8 @@ pub(super) fn intake(host: &HostFile, d: &mut Diagnostics) -> Option<IntakeConfi
 /// Default limit of packets that wait: that of Linux 2.2 for received packets (`net.core.netdev_max_backlog`).
 const QUEUE: usize = 300;
 const MOST_QUEUE: u64 = 1_000_000;
+/// Programs that may compete with a manager.
+const MOST_COMPETING: u64 = 20;
 
 /// A signalling manager; `None` if messages cost nothing.
 pub(super) fn manager(given: Option<&ManagerFile>, d: &mut Diagnostics) -> Option<ManagerConfig> {
@@ -71,11 +75,59 @@ pub(super) fn manager(given: Option<&ManagerFile>, d: &mut Diagnostics) -> Optio
     Some(ManagerConfig {
         message,
         hand_over,
+        // A share is at most 1.
+        release: given
+            .release
+            .as_ref()
+            .map_or(1_000_000, |share| (share.value.0 * 1e6).round() as u32),
         queue: match &given.queue {
             None => manager::QUEUE,
             some => queue(some.as_ref(), d),
         },
+        sharing: given.competing.as_ref().map(|given| sharing(given, d)),
     })
+}
+
+/// The programs that compete with a manager.
+fn sharing(given: &CompetingFile, d: &mut Diagnostics) -> Sharing {
+    let programs = given.programs.as_ref();
+    if let Some(programs) = programs.filter(|programs| programs.value > MOST_COMPETING) {
+        d.error(programs.at, "0 to 20 programs compete with a manager");
+    }
+    let mut time = |time: &Option<At<Time>>, usual: u64, least: u64, most: u64| {
+        let Some(time) = time else {
+            return Duration::from_millis(usual);
+        };
+        let (least, most) = (Duration::from_millis(least), Duration::from_secs(most));
+        if !(least..=most).contains(&time.value.0) {
+            d.error(
+                time.at,
+                "a time in the kernel or in user mode is 0s to 1s, a life 1ms to 1h",
+            );
+        }
+        time.value.0.clamp(least, most)
+    };
+    Sharing {
+        kernel: time(&given.kernel, 20, 0, 1),
+        user: time(&given.user, 20, 0, 1),
+        life: time(&given.life, 100, 1, 3600),
+        competing: programs.map_or(1, |programs| programs.value.min(MOST_COMPETING)) as u8,
+        nice: given.nice.as_ref().map_or(0, |nice| nice.value.0),
+    }
+}
+
+/// The manager of a switch.
+pub(super) fn switch_manager(
+    given: Option<&ManagerFile>,
+    d: &mut Diagnostics,
+) -> Option<ManagerConfig> {
+    if let Some(programs) = given.and_then(|given| given.competing.as_ref()) {
+        d.error(
+            programs.place,
+            "programs compete with the manager of a host, not with that of a switch",
+        );
+    }
+    manager(given, d)
 }
 
 /// Warns of what a Linux kernel host does not have.
@@ -95,7 +147,7 @@ pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box
     }
     let cpu = match &host.cpu {
         None => CpuConfig {
-            costs: [Costs::default(); 4],
+            costs: [Costs::default(); 5],
             order: Order::Class,
             jitter: 0,
             queue: QUEUE,
@@ -118,14 +170,16 @@ fn of_packets(given: &CpuFile, (name, host): (&str, &HostFile), d: &mut Diagnost
         receive: cost(&given.receive).unwrap_or(Cost::NOTHING),
         ack: cost(&given.ack),
     };
-    let of = |other: &Option<CostsFile>| {
+    let over = |usual: Costs, other: &Option<CostsFile>| {
         other.as_ref().map_or(usual, |other| Costs {
             send: cost(&other.send).unwrap_or(usual.send),
             receive: cost(&other.receive).unwrap_or(usual.receive),
             ack: cost(&other.ack).or(usual.ack),
         })
     };
-    let costs = [&given.lane, &given.mpoa, &given.clip, &given.native].map(of);
+    let [lane, mpoa, clip, native] =
+        [&given.lane, &given.mpoa, &given.clip, &given.native].map(|other| over(usual, other));
+    let costs = [lane, mpoa, clip, native, over(native, &given.atp)];
     let nothing = |costs: &Costs| {
         let all = [costs.send, costs.receive, costs.ack.unwrap_or_default()];
         all.into_iter().all(Cost::is_nothing)
@@ -221,6 +275,26 @@ mod tests {
                 "a queue holds 1 to 1000000",
             ),
             ("", "manager: { mesage: 1ms }", "message"),
+            (
+                "",
+                "manager: { message: 1ms, competing: {} }",
+                "not with that of a switch",
+            ),
+            (
+                ", manager: { message: 1ms, competing: { programs: 21 } }",
+                "",
+                "0 to 20 programs",
+            ),
+            (
+                ", manager: { message: 1ms, competing: { nice: -21 } }",
+                "",
+                "whole number from -20",
+            ),
+            (
+                ", manager: { message: 1ms, competing: { life: 0s } }",
+                "",
+                "a life 1ms to 1h",
+            ),
             (
                 ", kernel: true, manager: { message: 1ms }",
                 "",

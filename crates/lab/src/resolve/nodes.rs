@@ -102,7 +102,7 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
                     .map(|police| police.value.0)
                     .unwrap_or_default(),
                 queues: queues::of(switch.queues.as_ref()),
-                manager: cpu::manager(switch.manager.as_ref(), d),
+                manager: cpu::switch_manager(switch.manager.as_ref(), d),
             }),
         });
     }

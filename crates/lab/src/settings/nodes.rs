@@ -14,7 +14,7 @@ use crate::model::{
 use aerostat_node::atm::{RateQueue, Shaping};
 use aerostat_node::host::Encapsulation;
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending, Transfer};
-use aerostat_node::manager::ManagerConfig;
+use aerostat_node::manager::{ManagerConfig, Sharing};
 use aerostat_node::server::{Cost, Order};
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
@@ -302,9 +302,34 @@ fn of_manager(manager: ManagerConfig) -> Value {
     let ManagerConfig {
         message,
         hand_over,
+        release,
         queue,
+        sharing,
     } = manager;
-    json!({ "message": of_cost(message), "hand_over": of_cost(hand_over), "queue_pdus": queue })
+    let all = json!({
+        "message": of_cost(message),
+        "hand_over": of_cost(hand_over),
+        "release_ppm": release,
+        "queue_pdus": queue,
+    });
+    with(all, "competing", sharing.map(of_sharing))
+}
+
+fn of_sharing(sharing: Sharing) -> Value {
+    let Sharing {
+        nice,
+        competing,
+        kernel,
+        user,
+        life,
+    } = sharing;
+    json!({
+        "programs": competing,
+        "nice": nice,
+        "kernel_s": kernel.as_secs_f64(),
+        "user_s": user.as_secs_f64(),
+        "life_s": life.as_secs_f64(),
+    })
 }
 
 fn of_port(port: &EthernetPort, bridge: &[SegmentHost]) -> Value {

@@ -239,6 +239,13 @@ HostFile.manager || hosts.y.manager={message: 1ms}
 SwitchFile.manager || switches.s1.manager={message: 1ms}
 ManagerFile.message || switches.s1.manager={message: 2ms}
 ManagerFile.hand_over || hosts.y.manager={hand_over: 1ms}
+ManagerFile.release | hosts.y.manager={hand_over: 1ms} | hosts.y.manager.release=0.5
+ManagerFile.competing | hosts.y.manager={hand_over: 1ms} | hosts.y.manager.competing={programs: 2}
+CompetingFile.programs | hosts.y.manager={hand_over: 1ms, competing: {nice: -1}} | hosts.y.manager.competing.programs=3
+CompetingFile.nice | hosts.y.manager={hand_over: 1ms, competing: {programs: 2}} | hosts.y.manager.competing.nice=-6
+CompetingFile.kernel | hosts.y.manager={hand_over: 1ms, competing: {programs: 2}} | hosts.y.manager.competing.kernel=7ms
+CompetingFile.user | hosts.y.manager={hand_over: 1ms, competing: {programs: 2}} | hosts.y.manager.competing.user=7ms
+CompetingFile.life | hosts.y.manager={hand_over: 1ms, competing: {programs: 2}} | hosts.y.manager.competing.life=7ms
 ManagerFile.queue | hosts.y.manager={hand_over: 1ms} | hosts.y.manager.queue=7
 CpuFile.send || hosts.x.cpu={send: 81us + 78.5ns/octet}
 CpuFile.receive || hosts.x.cpu={receive: 81us}
@@ -247,6 +254,7 @@ CpuFile.lane || hosts.x.cpu={lane: {send: 1us}}
 CpuFile.mpoa || hosts.x.cpu={mpoa: {send: 1us}}
 CpuFile.clip || hosts.x.cpu={clip: {send: 1us}}
 CpuFile.native || hosts.x.cpu={native: {send: 1us}}
+CpuFile.atp || hosts.x.cpu={atp: {send: 1us}}
 CpuFile.service | hosts.x.cpu={send: 1us} | hosts.x.cpu={send: 1us, service: fair}
 CpuFile.jitter | hosts.x.cpu={send: 1us} | hosts.x.cpu={send: 1us, jitter: 5%}
 CpuFile.queue || hosts.x.cpu.queue=7

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! **Objects.** A packet is an SDU of a LANE client, an MPOA client, a member of a Classical IP subnet or a program
-//! (*native*), with its own cost for each encapsulation, to send, to receive, or as an *acknowledgement* (a TCP segment
-//! without payload, in either direction). The octets that count are those of the IP packet, or those of the SDU if it
+//! (*native*, or *atp* for packets of ATP), with its own cost for each encapsulation, to send, to receive, or as an
+//! *acknowledgement* (a TCP segment without payload, an ACK or NAK of ATP, in either direction). The octets that count are those of the IP packet, or those of the SDU if it
 //! carries something else. Messages of signalling and ILMI cost nothing, unless the host has a signalling manager that
 //! takes time ([`crate::manager`]). Those that arrive wait their turn among received packets, so that a RELEASE does not
 //! overtake data; those that the host sends do not wait, except those of signalling at a host with such a manager.
@@ -37,10 +37,10 @@ use crate::inspect::Table;
 use crate::inspect::host::{CpuLoad, CpuWork};
 use crate::ip::books::packets_in;
 use crate::ip::random;
-use crate::manager::{Counts, ManagerConfig, Seat};
+use crate::manager::{Counts, ManagerConfig, Scheduler, Seat};
 use crate::server::{Cost, Order, Owned, Queues, Server, Waits};
 use aerostat_proto::{Instant, Sdu};
-use aerostat_wire::Vc;
+use aerostat_wire::{Vc, atp};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 
@@ -62,11 +62,19 @@ pub enum Encapsulation {
     ClassicalIp,
     /// A program writes and reads AAL5 SDUs.
     Native,
+    /// A program writes and reads packets of ATP.
+    Atp,
 }
 
 impl Encapsulation {
     /// All of them, in order.
-    pub const ALL: [Self; 4] = [Self::Lane, Self::Mpoa, Self::ClassicalIp, Self::Native];
+    pub const ALL: [Self; 5] = [
+        Self::Lane,
+        Self::Mpoa,
+        Self::ClassicalIp,
+        Self::Native,
+        Self::Atp,
+    ];
 
     /// The word in tables and lab files.
     #[must_use]
@@ -76,6 +84,7 @@ impl Encapsulation {
             Self::Mpoa => "mpoa",
             Self::ClassicalIp => "clip",
             Self::Native => "native",
+            Self::Atp => "atp",
         }
     }
 }
@@ -87,7 +96,7 @@ pub struct Costs {
     pub send: Cost,
     /// A packet that the host receives.
     pub receive: Cost,
-    /// A TCP segment without payload, sent or received; `None`: as any packet of its direction.
+    /// A TCP segment without payload, or an ACK or NAK of ATP, sent or received; `None`: as any packet of its direction.
     pub ack: Option<Cost>,
 }
 
@@ -95,7 +104,7 @@ pub struct Costs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuConfig {
     /// Costs by encapsulation, in the order of [`Encapsulation::ALL`].
-    pub costs: [Costs; 4],
+    pub costs: [Costs; 5],
     /// Interrupt-first or fair.
     pub order: Order,
     /// Each cost is multiplied by a random number of 1 − jitter to 1 + jitter, all equally likely. Millionths, at most
@@ -209,11 +218,13 @@ pub(super) struct Cpu {
     queues: Queues<Job, 2>,
     jitter: Pcg32,
     /// Counts by encapsulation and kind of work.
-    done: [[Done; 3]; 4],
+    done: [[Done; 3]; 5],
     lost: Lost,
     /// Messages of signalling and ILMI here, by class.
     control: [usize; 2],
     messages: Counts,
+    /// Who shares the CPU with a manager; `None` if nobody does.
+    scheduler: Option<Box<Scheduler>>,
     /// When the host was switched on.
     since: Instant,
 }
@@ -223,10 +234,14 @@ impl Cpu {
         Self {
             queues: Queues::new(Server::of_time(), config.order),
             jitter: random::stream(config.seed, "cpu", "jitter"),
-            done: [[Done::default(); 3]; 4],
+            done: [[Done::default(); 3]; 5],
             lost: Lost::default(),
             control: [0; 2],
             messages: Counts::default(),
+            scheduler: config
+                .manager
+                .and_then(|manager| manager.sharing)
+                .and_then(|sharing| Scheduler::new(sharing, config.seed, now)),
             since: now,
             config,
         }
@@ -248,7 +263,14 @@ impl Cpu {
             true => self.message(&job),
             false => self.work(&job, over.unwrap_or(Encapsulation::Lane)),
         };
-        self.queues.offer(job.class(), work, job, now);
+        let Self {
+            queues,
+            scheduler,
+            config,
+            ..
+        } = self;
+        let mut pace = paced(scheduler, config.manager);
+        queues.offer_paced(job.class(), work, job, now, &mut pace);
         Ok(())
     }
 
@@ -305,6 +327,7 @@ impl Cpu {
     fn work(&mut self, job: &Job, over: Encapsulation) -> u128 {
         let (octets, acknowledges) = match over {
             Encapsulation::Native => (job.octets().len(), false),
+            Encapsulation::Atp => (job.octets().len(), is_answer(job.octets())),
             _ => size_of(job.octets()),
         };
         let costs = &self.config.costs[over as usize];
@@ -326,7 +349,13 @@ impl Cpu {
 
     /// The next packet that is through by `now`.
     pub(super) fn take(&mut self, now: Instant) -> Option<Job> {
-        let job = self.queues.take(now)?;
+        let Self {
+            queues,
+            scheduler,
+            config,
+            ..
+        } = self;
+        let job = queues.take_paced(now, &mut paced(scheduler, config.manager))?;
         self.let_go(&job);
         Some(job)
     }
@@ -416,6 +445,29 @@ impl CpuLoad {
             receive_longest_wait_us: receive.longest.as_micros() as u64,
         }
     }
+}
+
+/// The work of a job that begins: a message of signalling takes longer if others share the CPU with the manager.
+fn paced(
+    scheduler: &mut Option<Box<Scheduler>>,
+    manager: Option<ManagerConfig>,
+) -> impl FnMut(Instant, &Job, u128) -> u128 + '_ {
+    move |begins, job, work| {
+        let (Some(scheduler), true) = (scheduler.as_mut(), work > 0 && job.is_signalling()) else {
+            return work;
+        };
+        let message = manager.and_then(|manager| manager.work(job.octets(), Seat::Host));
+        let of_user = message.map_or(0, |message| message.of_user(work));
+        scheduler.takes(begins, of_user, work - of_user, job.class() == SENT)
+    }
+}
+
+/// True for an ACK or NAK of ATP.
+fn is_answer(packet: &[u8]) -> bool {
+    matches!(
+        atp::Pdu::decode(packet),
+        Ok(atp::Pdu::Ack(_) | atp::Pdu::Nak(_))
+    )
 }
 
 /// Octets of the IPv4 packet that an SDU carries, or of the SDU; true if it is a TCP segment without payload.

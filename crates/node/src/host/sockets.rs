@@ -355,6 +355,11 @@ impl Sockets {
         self.calls.get(&conn).map(|call| call.program)
     }
 
+    /// True if the program of this connection uses ATP.
+    pub(super) fn uses_atp(&self, conn: ConnId) -> bool {
+        self.calls.get(&conn).is_some_and(|call| call.atp.is_some())
+    }
+
     /// The AAL of this connection.
     pub(super) fn aal(&self, conn: ConnId) -> AalType {
         let program = self.reader(conn).and_then(|index| self.programs.get(index));

@@ -9,7 +9,7 @@ use crate::ip::neighbours::NeighbourCounters;
 use aerostat_proto::lane::lec::LecSnapshot;
 use aerostat_proto::lane::server::ServerSnapshot;
 use aerostat_proto::socket::PduCounts;
-use aerostat_proto::{Duration, Instant};
+use aerostat_proto::{ConnId, Duration, Instant};
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::collections::{BTreeMap, BTreeSet};
@@ -179,15 +179,22 @@ impl Station {
 impl Host {
     /// How packets on this label cross the network; `None` if the label has no user.
     pub(super) fn encapsulation(&self, vc: Vc) -> Option<Encapsulation> {
-        let (user, _) = self.signalling.owner(vc)?;
+        let (user, conn) = self.signalling.owner(vc)?;
         Some(match self.slots.get(usize::from(user.0))?.kind {
             ServiceKind::Lec | ServiceKind::Les | ServiceKind::Bus | ServiceKind::Lecs => {
                 Encapsulation::Lane
             }
             ServiceKind::Mpc | ServiceKind::Mps => Encapsulation::Mpoa,
             ServiceKind::Clip | ServiceKind::Nhc => Encapsulation::ClassicalIp,
+            ServiceKind::Sockets if self.uses_atp(conn) => Encapsulation::Atp,
             ServiceKind::Sockets | ServiceKind::SocketLayer => Encapsulation::Native,
         })
+    }
+
+    /// True if a program of the lab file uses ATP on this connection.
+    fn uses_atp(&self, conn: ConnId) -> bool {
+        let sockets = self.sockets.and_then(|sockets| self.machine(sockets));
+        sockets.is_some_and(|sockets| sockets.uses_atp(conn))
     }
 
     /// What receivers measure by the host's own clock; `None` if it is the clock of the lab.

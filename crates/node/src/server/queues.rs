@@ -31,6 +31,9 @@ struct Waiting<J> {
     job: J,
 }
 
+/// The work of a job that begins at this instant, from its work when it was offered.
+pub(crate) type Pace<'a, J> = &'a mut dyn FnMut(Instant, &J, u128) -> u128;
+
 /// How long the jobs of a class have waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
@@ -81,8 +84,21 @@ impl<J: Owned, const CLASSES: usize> Queues<J, CLASSES> {
     /// # Panics
     /// If there is no such class.
     pub fn offer(&mut self, class: usize, work: u128, job: J, now: Instant) {
+        self.offer_paced(class, work, job, now, &mut |_, _, work| work);
+    }
+
+    /// As [`Self::offer`]; `pace` says how much work the job really is, when it begins.
+    pub(crate) fn offer_paced(
+        &mut self,
+        class: usize,
+        work: u128,
+        job: J,
+        now: Instant,
+        pace: Pace<'_, J>,
+    ) {
         *self.held.entry(job.owner()).or_default() += 1;
         if self.present.is_none() {
+            let work = pace(now, &job, work);
             self.busy += self.server.begin(now, work) - now;
             self.present = Some(Some(job));
             self.waits[class].jobs += 1;
@@ -99,9 +115,14 @@ impl<J: Owned, const CLASSES: usize> Queues<J, CLASSES> {
 
     /// The next job that is through by `now`. The job behind it begins at the moment when this one was through.
     pub fn take(&mut self, now: Instant) -> Option<J> {
+        self.take_paced(now, &mut |_, _, work| work)
+    }
+
+    /// As [`Self::take`], for queues with jobs of [`Self::offer_paced`].
+    pub(crate) fn take_paced(&mut self, now: Instant, pace: Pace<'_, J>) -> Option<J> {
         while self.deadline()? <= now {
             let through = self.present.take().flatten();
-            self.begin_next();
+            self.begin_next(&mut *pace);
             if let Some(job) = through {
                 self.let_go(job.owner(), 1);
                 return Some(job);
@@ -110,7 +131,7 @@ impl<J: Owned, const CLASSES: usize> Queues<J, CLASSES> {
         None
     }
 
-    fn begin_next(&mut self) {
+    fn begin_next(&mut self, pace: Pace<'_, J>) {
         let fronts = self.waiting.iter().enumerate();
         let fronts = fronts.filter_map(|(class, jobs)| Some((class, jobs.front()?.turn)));
         let next = match self.order {
@@ -130,6 +151,7 @@ impl<J: Owned, const CLASSES: usize> Queues<J, CLASSES> {
             waits.jobs += 1;
             waits.sum += wait;
             waits.longest = waits.longest.max(wait);
+            let work = pace(begins, &job, work);
             self.busy += self.server.follow(work) - begins;
             self.present = Some(Some(job));
         }

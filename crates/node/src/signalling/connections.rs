@@ -36,6 +36,8 @@ pub(super) struct Conn {
     /// The connection was set up by management: signalling does not know it.
     pub(super) permanent: bool,
     pub(super) vc: Option<Vc>,
+    /// When the user released the call; `None` if it was cleared otherwise, or is not released.
+    pub(super) released: Option<Instant>,
     /// True between `OpenVc` and `CloseVc`.
     pub(super) open: bool,
     pub(super) parties: BTreeMap<PartyId, Party>,
@@ -62,6 +64,7 @@ impl Conn {
             choice: false,
             permanent: false,
             vc: None,
+            released: None,
             open: false,
             parties: BTreeMap::new(),
             early: Early::default(),
@@ -217,6 +220,18 @@ impl Signalling {
     pub(super) fn gone(&mut self, call: CallId, cause: Cause) {
         self.clearing(call, cause);
         self.conns.remove(&call);
+    }
+    /// The network has confirmed the release of a call.
+    pub(super) fn confirmed(&mut self, call: CallId, cause: Cause, now: Instant) {
+        let asked = self.conns.get(&call);
+        let asked = asked.and_then(|known| Some((known.released?, known.vc?)));
+        self.gone(call, cause);
+        if let Some((since, vc)) = asked {
+            let micros = now.since(since).as_micros();
+            let text = format!("release of connection {vc} confirmed after {micros} us");
+            let trace = Trace::detail("signalling.released", text);
+            self.trace(trace.with("vc", vc).with("teardown_us", micros));
+        }
     }
     /// Calls that have waited too long for the link fail.
     pub(super) fn expire_waiting(&mut self, now: Instant) {

@@ -283,6 +283,7 @@ impl Signalling {
         known.owner = None;
         let (waiting, permanent) = (known.phase == Phase::Waiting, known.permanent);
         known.phase = Phase::Releasing;
+        known.released = Some(now);
         self.take_from((user, conn));
         self.close(call);
         if waiting {

@@ -241,7 +241,7 @@ impl Signalling {
             }
             FromSigd::Released { call, cause } => match self.conns.get(&call) {
                 Some(conn) if conn.permanent => self.seat.refuse(),
-                Some(_) => self.gone(call, cause),
+                Some(_) => self.confirmed(call, cause, now),
                 None => self.seat.stale(),
             },
             FromSigd::PartyAdded { call, party } => {

@@ -357,6 +357,7 @@ fn atp(report: &RunReport) -> Vec<Value> {
             "receive_s": seen.received.time.as_secs_f64(),
             "receive_mbps": rate(seen.received),
             "refused": seen.refused,
+            "turn_s": (!seen.turn.is_zero()).then_some(seen.turn.as_secs_f64()),
             "packets_sent": counted.packets_sent,
             "packets_repeated": counted.packets_repeated,
             "packets_received": counted.packets_received,

@@ -68,7 +68,7 @@ fn config(order: Order, queue: usize) -> CpuConfig {
         ack: None,
     };
     CpuConfig {
-        costs: [costs; 4],
+        costs: [costs; 5],
         order,
         jitter: 0,
         queue,

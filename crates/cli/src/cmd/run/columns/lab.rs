@@ -242,6 +242,7 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("messages_sent", "messages given to ATP"),
             count("messages_received", "complete messages received"),
             count("refused", "messages that an echo could not send back"),
+            number("turn_s", "time from the first message given to the last complete message that came back; nothing if no message came back").or_null(),
             count("packets_sent", "packets sent for the first time"),
             count("packets_repeated", "packets sent again"),
             count("packets_received", "packets received for the first time"),
