@@ -21,10 +21,12 @@ macro_rules! files {
 
 const ENTRIES: &[(&str, &str)] = files!(".yml":
     "thesis-5.1" "thesis-5.2" "thesis-5.3" "thesis-5.4" "thesis-5.5" "thesis-5.6" "thesis-5.7" "thesis-figures" "thesis-6"
-    "thesis-controls" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "sara-1" "sara-2" "sara-3" "sara-4" "atp-2");
+    "thesis-controls" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "cambridge-figure2" "cambridge-data" "sara-1" "sara-2" "sara-3" "sara-4" "atp-1" "atp-2"
+    "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "beyond-atp" "beyond-queues");
 const LABS: &[(&str, &str)] = files!(".atm.yml":
     "slow-hosts" "thesis-network" "thesis-jitter" "thesis-qos" "wan-detour"
-    "detken-trunk" "detken-router" "clip-nt" "managers" "sara" "sara-indy" "native-atm");
+    "detken-trunk" "detken-router" "clip-nt" "managers" "busy-managers" "data-path" "sara" "sara-indy" "native-atm"
+    "atp-hosts" "tcp-clip" "two-loads");
 const PRINTED: &str = include_str!("../../../papers/printed.yml");
 const PARAMETERS: &str = include_str!("../../../papers/parameters.yml");
 
@@ -191,6 +193,8 @@ pub(super) struct Take {
     pub(super) after: Option<String>,
     /// A column that is taken away from the first one.
     pub(super) less: Option<String>,
+    /// The last such row whose `time_s` is at most this.
+    pub(super) until: Option<f64>,
     /// What becomes one value of all such rows, instead of the first of them.
     pub(super) of_all: Option<OfAll>,
     /// Time that a program takes beside the transfer, seconds for each unit of a rate; may have parameters.

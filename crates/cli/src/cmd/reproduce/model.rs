@@ -193,6 +193,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|held| held.into_inner())
 }
 
+/// Events that rows may take beside the milestones.
+const DETAILS: [&str; 1] = ["signalling.released"];
+
 /// Collects the milestones of a run, and ends it early.
 struct Listener<'a> {
     events: Vec<Value>,
@@ -201,7 +204,7 @@ struct Listener<'a> {
 
 impl Watcher for Listener<'_> {
     fn event(&mut self, event: &Event) {
-        if event.milestone {
+        if event.milestone || DETAILS.contains(&&*event.event) {
             let mut row = json!({ "event": event.event, "node": event.node, "time": event.time });
             if let Value::Object(row) = &mut row {
                 let fields = event.fields.iter();
@@ -273,8 +276,14 @@ impl Plan {
                 None => false,
             })
         };
+        let in_time = |row: &&Value| {
+            let time = row.get("time_s").and_then(Value::as_f64);
+            time.zip(take.until)
+                .is_some_and(|(time, most)| time <= most)
+        };
         let mut fitting = rows.into_iter().flatten().filter(fits);
         let value = match take.of_all {
+            None if take.until.is_some() => take.value(fitting.filter(in_time).last())?,
             None => take.value(fitting.next())?,
             Some(OfAll::Count) => fitting.count() as f64,
             Some(of_all) => {
