@@ -44,5 +44,6 @@ mod testers;
 mod theory;
 mod versions;
 mod vlans;
+mod worlds;
 
 use aerostat_testing::labs::{bench, check};

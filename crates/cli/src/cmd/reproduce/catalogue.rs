@@ -22,7 +22,7 @@ macro_rules! files {
 const ENTRIES: &[(&str, &str)] = files!(".yml":
     "thesis-5.1" "thesis-5.2" "thesis-5.3" "thesis-5.4" "thesis-5.5" "thesis-5.6" "thesis-5.7" "thesis-figures" "thesis-6"
     "thesis-controls" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "cambridge-figure2" "cambridge-data" "sara-1" "sara-2" "sara-3" "sara-4" "atp-1" "atp-2"
-    "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "beyond-atp" "beyond-queues");
+    "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "controls-papers" "beyond-atp" "beyond-queues");
 const LABS: &[(&str, &str)] = files!(".atm.yml":
     "slow-hosts" "thesis-network" "thesis-jitter" "thesis-qos" "wan-detour"
     "detken-trunk" "detken-router" "clip-nt" "managers" "busy-managers" "data-path" "sara" "sara-indy" "native-atm"
