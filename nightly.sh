@@ -9,7 +9,7 @@ usage() {
 usage: ./nightly.sh [--short] [--only PART,...] [--fuzz-seconds N] [--mutants N] [--schedules N] [--seeds N]
                     [--from SEED] [--corpus DIR]
 
-Parts: fuzz, mutants, schedules, tests, busy. Without options each fuzz target runs 300 s, then 100000 mutants, 10000
+Parts: fuzz, mutants, schedules, tests, papers, busy. Without options each fuzz target runs 300 s, then 100000 mutants, 10000
 schedules, tests with 20 seeds, and an hour in which busy loops take all cores and no healthy daemon may be replaced:
 some hours. --short takes about ten minutes: 10 s, 2000, 100, 2, one minute.
 --from is the first seed of mutants and schedules (default: the number of today, so that each night tries others).
@@ -19,7 +19,7 @@ TEXT
 }
 
 fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20 busy_seconds=3600
-from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,busy
+from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy
 # A target that is known to fail, and the words of its failure; other words are a failure like any other. Empty: no target is known to fail.
 known_target="" known_words="${NIGHTLY_KNOWN_WORDS:-}"
 
@@ -39,7 +39,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case ,$parts, in
-    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,busy,*) ;;
+    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,*) ;;
     *) usage >&2; exit 2 ;;
 esac
 mkdir -p "$corpus/failed"
@@ -114,12 +114,20 @@ wanted schedules && attempt schedules cargo run -q --release -p aerostat-sim --e
 if wanted tests; then
     # Tests that take more seeds, or more cases, if these variables say so.
     AEROSTAT_SEEDS=$seeds AEROSTAT_SEED=$from AEROSTAT_CASES=$((seeds * 50)) PROPTEST_CASES=$((seeds * 200)) \
-        AEROSTAT_TRAINS=$((seeds * 500)) \
+        AEROSTAT_TRAINS=$((seeds * 500)) AEROSTAT_DRAWS=$seeds \
         attempt tests cargo test -q --release --workspace --exclude aerostat-cli --exclude aerostat-live
     # Each time one schedule that nobody has tried.
     for n in $(seq "$seeds"); do
         AEROSTAT_SEED=$((from + n)) attempt "seed-$((from + n))" \
             cargo test -q --release -p aerostat-sim --test it one_seed || break
+    done
+fi
+if wanted papers; then
+    # All entries of `aerostat reproduce` with noise in the place of the printed numbers; other seeds.
+    attempt papers cargo test -q --release -p aerostat-cli --test it reproduce:: -- --ignored
+    # Throughput, loss, jitter and cells again, from the packets.
+    for lab in detken-router detken-trunk sara clip-nt tcp-clip; do
+        attempt "recompute-$lab" bench/recompute target/release/aerostat "labs/papers/$lab.atm.yml" || break
     done
 fi
 if wanted busy; then
