@@ -60,7 +60,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     bar.finish_and_clear();
     let scored = scores(&rows, &values, &printed)?;
     if let Some(directory) = &args.report {
-        page::Report::new(&chosen, &scored, &parameters, &args.seeds).write(directory)?;
+        page::Report::new(&chosen, &scored, &parameters, args.seeds.as_deref()).write(directory)?;
     }
     report(args, &chosen, &scored, &parameters)
 }

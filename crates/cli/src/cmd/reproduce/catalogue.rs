@@ -4,8 +4,8 @@
 //! from the results and says what must hold. `printed.yml` has the numbers of the papers, `parameters.yml` the fitted
 //! ones. Runs are made from entries and parameters only: no number of `printed.yml` can reach a model.
 
-use super::drawings::Plot;
 use super::axes::{self, Axis};
+use super::drawings::Plot;
 use crate::exit::Failure;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -21,8 +21,8 @@ pub(super) struct Report<'a> {
     entries: &'a [&'a Entry],
     scores: Vec<&'a Score<'a>>,
     parameters: &'a Parameters,
-    /// The seeds of entries with a random part, as they were given.
-    seeds: &'a str,
+    /// The seeds of entries with a random part, as they were given; `None`: from 1 on, as many as the entry says.
+    seeds: Option<&'a str>,
 }
 
 impl<'a> Report<'a> {
@@ -31,7 +31,7 @@ impl<'a> Report<'a> {
         entries: &'a [&'a Entry],
         scores: &'a [Score<'a>],
         parameters: &'a Parameters,
-        seeds: &'a str,
+        seeds: Option<&'a str>,
     ) -> Self {
         let mine = |score: &&Score<'_>| entries.iter().any(|one| one.name == score.entry.name);
         Self {
@@ -70,7 +70,8 @@ impl<'a> Report<'a> {
 }
 
 /// The page around its body.
-fn page(body: &str, seeds: &str) -> String {
+fn page(body: &str, seeds: Option<&str>) -> String {
+    let seeds = seeds.unwrap_or("from 1 on");
     let (version, seeds) = (env!("CARGO_PKG_VERSION"), escaped(seeds));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -223,11 +224,8 @@ impl Report<'_> {
         entry: &Entry,
         drawn: &[(String, String)],
     ) -> Result<(), Failure> {
-        let seeds = if entry.random {
-            format!(" --seeds {}", self.seeds)
-        } else {
-            String::new()
-        };
+        let seeds = self.seeds.filter(|_| entry.random);
+        let seeds = seeds.map_or_else(String::new, |seeds| format!(" --seeds {seeds}"));
         let _ = writeln!(
             out,
             "<section id=\"{}\">\n<h2>{}: {}</h2>\n<p>{}. Values in {}. Lab: <a href=\"#lab-{}\">labs/papers/{}.atm.yml</a>. \
