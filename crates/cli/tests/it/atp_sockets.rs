@@ -6,6 +6,8 @@ use aerostat_proto::atp::Profile;
 use aerostat_proto::parameters::Octets;
 use aerostat_socket::Error;
 use aerostat_socket::atp::{Connection, Listener, Options, pattern};
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -291,5 +293,65 @@ fn atp_over_a_permanent_connection() {
     assert_eq!(next(&x), b"back");
     let _: &Runtime = &net.runtime;
     assert_eq!(x.stats().params.send_limit, Octets(256 << 20));
+    net.runtime.ok(&["down"]);
+}
+
+/// The tests of the report in real time: between two hosts, and by a receiver and a sender that run in them.
+#[test]
+fn atptest_measures_between_two_hosts_of_a_running_lab() {
+    let net = Net::up("atptest");
+    let rows = |text: &str| {
+        let all: serde_json::Value = serde_json::from_str(text).unwrap();
+        assert_eq!(all["schema"], "aerostat.atptest.v1");
+        all["rows"].as_array().unwrap().clone()
+    };
+    let between = "atptest --between x,y --test throughput,latency,correctness --octets 60000 \
+                   --profile report,adaptive -q -o json";
+    let found = net
+        .runtime
+        .ok(&between.split_whitespace().collect::<Vec<_>>());
+    let all = rows(&found);
+    assert_eq!(all.len(), 6);
+    for row in &all {
+        assert_eq!(row["correct"], true, "{row}");
+        let latency = row["test"] == "latency";
+        let (rate, time) = (row["mbps"].as_f64(), row["latency_us"].as_f64());
+        assert_eq!(
+            (rate.is_some(), time.is_some()),
+            (!latency, latency),
+            "{row}"
+        );
+        assert!(rate.or(time).is_some_and(|value| value > 0.0), "{row}");
+        // One more packet announces what follows.
+        let packets = row["packets"].as_u64().unwrap();
+        let expected = match row["mtu"].as_u64() {
+            Some(10) => 10_000,
+            _ => 7,
+        };
+        assert!(packets > expected, "{row}");
+    }
+    let one = net.runtime.run(&["atptest", "--between", "x"]);
+    assert_eq!(one.code, 2, "{}", one.err);
+    let nobody = net.runtime.run(&["atptest", "--between", "x,nobody"]);
+    assert!(
+        nobody.err.contains("'nobody' is a host of lab"),
+        "{}",
+        nobody.err
+    );
+    let mut server = net.runtime.command(&["atptest", "--serve"]);
+    let server = server.env("AEROSTAT_ATM", net.path("y"));
+    let mut server = server.stdout(Stdio::piped()).spawn().unwrap();
+    let mut address = String::new();
+    let mut out = BufReader::new(server.stdout.take().unwrap());
+    out.read_line(&mut address).unwrap();
+    let mut client = net
+        .runtime
+        .command(&["atptest", "--connect", address.trim()]);
+    let client = client.args(["--test", "latency", "--octets", "9000", "-q", "-o", "json"]);
+    let out = client.env("AEROSTAT_ATM", net.path("x")).output().unwrap();
+    let all = rows(str::from_utf8(&out.stdout).unwrap());
+    assert_eq!(all[0]["correct"], true);
+    server.kill().unwrap();
+    server.wait().unwrap();
     net.runtime.ok(&["down"]);
 }

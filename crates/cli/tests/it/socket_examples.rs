@@ -105,3 +105,45 @@ fn the_examples_of_a_file_and_of_a_video_source() {
     assert!(said.starts_with("25 frames, 0 lost, at most "), "{said}");
     net.runtime.ok(&["down"]);
 }
+
+/// Messages there and answers back; and what a sender learns when the receiver is killed.
+#[test]
+fn the_example_of_atp_and_a_receiver_that_is_killed() {
+    let Some(program) = example("atp") else {
+        return;
+    };
+    let net = Net::up("exampleatp");
+    // By itself: a signal to `timeout` would leave the receiver alive.
+    let mut receiver = Command::new(&program)
+        .env("AEROSTAT_ATM", net.path("y"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut out = BufReader::new(receiver.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    let address = line.trim().rsplit(' ').next().unwrap();
+    let sent = output(run(&program, &net, "x", &[address, "1", "1000", "300000"]));
+    let mut lines = sent.lines();
+    for octets in ["1", "1000", "300000"] {
+        assert_eq!(lines.next(), Some(&*format!("{octets} octets arrived")));
+    }
+    assert!(
+        lines
+            .next()
+            .is_some_and(|last| last.starts_with("35 packets, "))
+    );
+    let options = aerostat_socket::atp::Options::adaptive();
+    let service = net.service("x");
+    let connection =
+        aerostat_socket::atp::Connection::connect(&service, address, &options).unwrap();
+    connection.send(b"it answers").unwrap();
+    assert_eq!(connection.recv().unwrap().as_deref(), Some(&b"10"[..]));
+    receiver.kill().unwrap();
+    receiver.wait().unwrap();
+    // The network releases the call of a program that has gone.
+    assert_eq!(connection.recv().unwrap(), None);
+    let gone = connection.send(b"nobody hears this").unwrap_err();
+    assert_eq!((gone.errno(), gone.cause()), (32, Some(16)), "{gone}");
+    net.runtime.ok(&["down"]);
+}

@@ -39,8 +39,9 @@ pub(super) struct Receiver {
     /// Adaptive profile: packets that were not acknowledged, and when they must be.
     held: u32,
     ack_at: Option<Instant>,
-    /// Adaptive profile: the time from a NAK to its packet.
+    /// Adaptive profile: the time from a NAK to its packet, and whether it was measured.
     repair: Duration,
+    measured: bool,
     adaptive: bool,
 }
 
@@ -62,6 +63,7 @@ impl Receiver {
             held: 0,
             ack_at: None,
             repair: params.initial_round_trip,
+            measured: false,
             adaptive: params.profile == Profile::Adaptive,
         }
     }
@@ -134,8 +136,8 @@ impl Receiver {
             out.counters.no_room += 1;
             return;
         }
-        if let Some((at, 1)) = self.asked.remove(&number) {
-            self.repair = (self.repair * 7 + now.since(at)) / 8;
+        if let Some((at, times)) = self.asked.remove(&number) {
+            self.repaired((number, at, times), params, now);
         }
         self.naks.set(number, None);
         self.end = self.end.max(number + 1);
@@ -161,6 +163,33 @@ impl Receiver {
         let at_once = last || filled || !self.asked.is_empty();
         self.acknowledge(number, at_once, params, now, out);
         self.ask(params, now, out);
+    }
+
+    /// A packet has come that was asked for at this time, so often. A connection keeps the order, and a NAK is answered at
+    /// once: if the lowest missing packet was asked for before it, it has been lost again, and need not wait for a timer.
+    fn repaired(
+        &mut self,
+        (number, at, times): (u64, Instant, u32),
+        params: &Params,
+        now: Instant,
+    ) {
+        if times == 1 {
+            let time = now.since(at);
+            self.repair = match self.measured {
+                true => (self.repair * 7 + time) / 8,
+                false => time,
+            };
+            self.measured = true;
+        }
+        if !self.adaptive {
+            return;
+        }
+        if let Some((lowest, (since, times))) = self.asked.first_key_value()
+            && (*since, *lowest) < (at, number)
+            && (1..params.retransmissions).contains(times)
+        {
+            self.naks.set(*lowest, Some(now));
+        }
     }
 
     /// Timers of the adaptive profile.
@@ -236,7 +265,7 @@ impl Receiver {
         let wait = match params.profile {
             Profile::Report => params.timer,
             Profile::Adaptive => {
-                (self.repair * 2).clamp(params.min_timer, Params::RANGES.timer.max)
+                (self.repair * 2).clamp(params.min_timer / 4, Params::RANGES.timer.max)
             }
         };
         for number in self.naks.due(now) {

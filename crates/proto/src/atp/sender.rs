@@ -59,6 +59,8 @@ pub(super) struct Sender {
     oldest: u64,
     /// Packets that were sent and are not acknowledged.
     outstanding: u32,
+    /// Adaptive profile: packets of these that have arrived behind a gap. The receiver repeats its ACK for each of them.
+    arrived: u32,
     timers: Deadlines<u64>,
     pub(super) window: Window,
     round_trip: RoundTrip,
@@ -76,6 +78,7 @@ impl Sender {
             packets: VecDeque::new(),
             oldest: first,
             outstanding: 0,
+            arrived: 0,
             timers: Deadlines::default(),
             window: Window::new(params, first),
             round_trip: RoundTrip::new(params),
@@ -127,10 +130,13 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends what the window allows.
+    /// Sends what the window allows. What waits behind a gap at the receiver does not load the network, so the window does
+    /// not count it; [`Params::max_window`] does.
     pub(super) fn send(&mut self, params: &Params, now: Instant, out: &mut Out) {
         while let Some(message) = self.messages.front_mut() {
-            if self.outstanding >= self.window.packets() || self.packets.len() as u64 >= SPAN {
+            let full = self.outstanding - self.arrived >= self.window.packets()
+                || self.outstanding >= params.max_window;
+            if full || self.packets.len() as u64 >= SPAN {
                 self.window.limited = true;
                 return;
             }
@@ -173,6 +179,10 @@ impl Sender {
         let number = number(seq, self.oldest);
         if number < self.oldest || number >= self.next() {
             out.counters.acks_ignored += 1;
+            // The same ACK again: a packet has come behind a gap. A packet is missing, so one at least is under way.
+            if params.profile == Profile::Adaptive && number + 1 == self.oldest {
+                self.arrived = (self.arrived + 1).min(self.outstanding.saturating_sub(1));
+            }
             return false;
         }
         let index = (number - self.oldest) as usize;
@@ -208,6 +218,10 @@ impl Sender {
             self.oldest += 1;
             out.counters.steps += 1;
         }
+        // The ACK is for the packet that was missing, and for those behind it that have arrived before.
+        let behind = u32::try_from((self.oldest - before).saturating_sub(1)).unwrap_or(u32::MAX);
+        let most = self.outstanding.saturating_sub(1);
+        self.arrived = self.arrived.saturating_sub(behind).min(most);
         let next = self.next();
         self.window.acknowledged(number, sample, next);
         if params.profile == Profile::Adaptive {
@@ -258,6 +272,7 @@ impl Sender {
                 .expired(now, self.round_trip.smoothed, self.next());
             if params.profile == Profile::Adaptive {
                 self.recover = (self.next(), now);
+                self.arrived = 0;
                 self.round_trip.back_off();
             }
             // NAKs do not count: a peer that asks is there.

@@ -197,7 +197,9 @@ pub(super) fn sender(args: &AtptestArgs) -> Result<Option<Sender>, Failure> {
     let of = |host: &str| {
         let path = runtime_dir::atm_socket_of(&lab, host);
         Service::connect(&path).map_err(|error| {
-            Failure::failed(error.to_string()).hint(format!("'{host}' is a host of lab '{lab}'?"))
+            Failure::failed(error.to_string()).hint(format!(
+                "'{host}' is a host of lab '{lab}'? 'aerostat inspect' lists its nodes"
+            ))
         })
     };
     let (listeners, address) = listeners(&of(to)?, "").map_err(|error| failed(&error))?;
