@@ -37,7 +37,9 @@
 //! **Deviations.** The report says nothing about the following points; the choices are Aerostat's own. Numbers begin
 //! with 0 and wrap at 2³⁰. A NAK is for one packet. It is repeated at the earliest after the time of the retransmission
 //! timer, with the next packet that comes; in the adaptive profile after two of the times that a NAK took to bring its
-//! packet. The first NAK of a packet is answered at once, others once in half a round trip. A connection fails when the
+//! packet, and at least a quarter of [`Params::min_timer`], or at once if a packet comes that was asked for later: a
+//! connection keeps the order. The adaptive window does not count packets that have arrived behind a gap: the receiver
+//! repeats its ACK for each of them. The first NAK of a packet is answered at once, others once in half a round trip. A connection fails when the
 //! timer of one packet has expired more than ten times. Round trips of packets that were sent twice are not measured
 //! (Karn's rule), and CARD decides nothing without a measurement. A decision of CARD takes three round trips, not two
 //! (`window.rs` says why). An expired timer takes an eighth from the window,
