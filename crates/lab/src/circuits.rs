@@ -44,6 +44,8 @@ pub struct LinkCounters {
     pub discarded: u64,
     /// Cells that were on the link, or were sent, while it was down.
     pub down: u64,
+    /// Ethernet frames with these cells; 0 if the line carries cells one by one.
+    pub frames: u64,
 }
 
 /// A running network in the driver's view. Nodes, ports and links have the numbers of the lab.
@@ -286,7 +288,10 @@ impl<'a, N: Network> Reader<'a, N> {
             let counters = self.world.counters_of(LinkId(number));
             for (ends, counters) in [ends, [ends[1], ends[0]]].into_iter().zip(counters) {
                 let cells = self.ways.get(&ends[0]).map(|way| way.1.values().sum());
-                let busy = link.rate.time_of(counters.sent);
+                let busy = match link.framing {
+                    None => link.rate.time_of(counters.sent),
+                    Some(framing) => framing.busy(counters.frames, counters.sent),
+                };
                 all.push(LinkWay {
                     link: LinkId(number),
                     ends,

@@ -14,7 +14,7 @@ mod timers;
 mod timing;
 
 pub(crate) use clip::{LisFile, NextHopFile, PvcFile};
-pub(crate) use ethernet::{CableFile, PortFile, Vid};
+pub(crate) use ethernet::{CableFile, FramesFile, PortFile, Vid};
 pub(crate) use leaves::*;
 pub(crate) use limits::LimitsFile;
 pub(crate) use load::*;
@@ -112,6 +112,8 @@ section! {
         name: Option<At<Name>>,
         /// Rate; default oc3.
         rate: Option<At<LinkRate>>,
+        /// It is an Ethernet whose frames carry cells, instead of `rate`.
+        ethernet: Option<FramesFile>,
         /// Propagation delay; default 5us, one kilometre of fibre.
         delay: Option<At<Time>>,
         /// Probability that a cell is lost; default 0.

@@ -42,7 +42,7 @@ pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate,
 
 use crate::occupancy::Occupancy;
 use crate::units::IpNet;
-use aerostat_node::atm::{CellRate, NicConfig, PathConfig, Policing};
+use aerostat_node::atm::{CellRate, Framing, NicConfig, PathConfig, Policing};
 use aerostat_node::host::sockets::Program;
 use aerostat_node::manager::ManagerConfig;
 use aerostat_node::switch::ConnectionQueue;
@@ -516,6 +516,9 @@ pub struct Link {
     pub tunnels: Vec<PathConfig>,
     /// VPI of its calls: 0, or on a link between switches that of the path that they are in.
     pub call_vpi: u16,
+    /// The Ethernet frames in which it carries cells; `None` if it carries them one by one. Its rate is that of full frames
+    /// then.
+    pub framing: Option<Framing>,
 }
 
 /// One end of a link.

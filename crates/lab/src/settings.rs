@@ -86,6 +86,7 @@ fn of_link(lab: &Lab, link: &Link) -> Value {
         queues,
         tunnels,
         call_vpi,
+        framing,
     } = link;
     let all = json!({
         "ends": ends.map(|end| lab.node(end.node).name.clone()),
@@ -102,6 +103,9 @@ fn of_link(lab: &Lab, link: &Link) -> Value {
         (vpi, with(path_of_it, "calls", calls))
     }));
     let tunnels = (!tunnels.is_empty()).then(|| tunnels.into());
+    let ethernet = framing
+        .map(|framing| json!({ "rate_bps": framing.bits_per_second(), "cells": framing.cells() }));
+    let all = with(all, "ethernet", ethernet);
     with(with(all, "queues", of_queues(queues)), "tunnels", tunnels)
 }
 

@@ -59,6 +59,7 @@ pub mod atmarp;
 pub mod atp;
 pub mod blli;
 pub mod cell;
+pub mod cell_frame;
 pub mod contract;
 pub mod error;
 pub mod ilmi;

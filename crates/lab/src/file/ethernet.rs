@@ -26,6 +26,15 @@ section! {
     }
 }
 section! {
+    /// An Ethernet, full duplex, whose frames carry cells.
+    FramesFile {
+        /// Rate, 10Mbps, 100Mbps or 1Gbps; default 10Mbps.
+        rate: Option<At<EthernetRate>>,
+        /// At most so many cells in a frame, 1 to 172; default 28, which fit an MTU of 1500.
+        cells: Option<At<u64>>,
+    }
+}
+section! {
     /// An Ethernet port of a host that bridges.
     PortFile {
         /// The hosts of `bridge:` on its cable.

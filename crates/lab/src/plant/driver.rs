@@ -15,7 +15,7 @@ use super::node::{Node, NodeOutput};
 use super::trains::Settle as _;
 use super::{Plant, Source};
 use crate::model::{LinkEnd, LinkId, NodeId};
-use aerostat_node::atm::{CellRun, DataUnit, Departure, DroppedPdu};
+use aerostat_node::atm::{CellRun, DataUnit, Departure, DroppedPdu, InFrame};
 use aerostat_node::ip::books::{Cause, Place};
 use aerostat_proto::{Instant, Trace};
 
@@ -206,11 +206,19 @@ pub trait Driver: Sized {
     fn transmit(&mut self, line: LineId, departure: Departure) {
         self.leaves(line, &departure);
         let Departure {
-            run, start, finish, ..
+            run,
+            start,
+            finish,
+            frame,
+            ..
         } = departure;
-        let (arrives_from, at) = match Self::IN_TURNS {
-            true => (start, self.plant().now),
-            false => (finish, finish),
+        let counters = &mut self.plant_mut().lines[line.0 as usize].counters;
+        counters.frames += u64::from(frame == InFrame::First);
+        let (arrives_from, at) = match (Self::IN_TURNS, frame) {
+            (true, InFrame::No) => (start, self.plant().now),
+            // What is in a frame arrives when its end does.
+            (true, InFrame::First | InFrame::Further) => (finish, self.plant().now),
+            (false, _) => (finish, finish),
         };
         let mut rest = Some(run);
         while let Some(run) = self.next_part(line, &mut rest) {
@@ -336,6 +344,7 @@ pub trait Driver: Sized {
             slot.node = Some(machine);
             slot.since = plant.now;
             plant.keep_books_at(node);
+            plant.frame_at(node);
             started.push(node);
         }
         if !Self::IN_TURNS {

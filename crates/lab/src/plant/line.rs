@@ -2,7 +2,7 @@
 
 use crate::circuits::LinkCounters;
 use crate::model::{Link, LinkEnd, LinkId};
-use aerostat_node::atm::{CellRun, Key};
+use aerostat_node::atm::{CellRun, Framing, Key};
 use aerostat_node::ip::books::Cause;
 use aerostat_proto::{Duration, Instant};
 use std::collections::VecDeque;
@@ -43,6 +43,8 @@ pub struct LinkConfig {
     pub loss: f64,
     /// Probability that a bit is inverted, 0..=1.
     pub bit_errors: f64,
+    /// The frames in which it carries cells; `None` if it carries them one by one.
+    pub framing: Option<Framing>,
 }
 
 impl LinkConfig {
@@ -53,6 +55,7 @@ impl LinkConfig {
             delay,
             loss: 0.0,
             bit_errors: 0.0,
+            framing: None,
         }
     }
     /// The properties of a lab's link.
@@ -62,6 +65,7 @@ impl LinkConfig {
             delay: link.delay,
             loss: link.loss,
             bit_errors: link.bit_errors,
+            framing: link.framing,
         }
     }
 }

@@ -344,6 +344,18 @@ impl<N: Node, M> Plant<N, M> {
         self.node_mut(end.node)?.output_port(end.port)
     }
 
+    /// Gives the ports of a node the frames of their links.
+    fn frame_at(&mut self, node: NodeId) {
+        for port in 0..self.ports(node) {
+            let end = LinkEnd { node, port };
+            let framing = self.line_from(end);
+            let framing = framing.and_then(|line| self.links[line.link().0].config.framing);
+            if let Some(output) = self.output(end) {
+                output.set_framing(framing);
+            }
+        }
+    }
+
     /// True if a link is not cut, and both its ends are on.
     fn is_whole(&self, link: LinkId) -> bool {
         let on = |end: &LinkEnd| self.node(end.node).is_some_and(Node::is_connected);

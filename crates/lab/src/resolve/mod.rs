@@ -15,6 +15,7 @@ mod cpu;
 mod direct;
 mod ethernet;
 mod events;
+mod frames;
 mod identity;
 mod ip;
 pub(crate) mod lane;
@@ -250,6 +251,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     nodes::link_names(file, &lab, d);
     limits::clients(file, &lab, d);
     queues::check(file, &lab, d);
+    frames::check(file, d);
     if wrong(d) {
         return None;
     }

@@ -2,8 +2,8 @@
 
 use super::vlans::{self, Vlan};
 use super::{
-    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, identity, lane, mpoa, queues,
-    rate_queues, tcp,
+    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, frames, identity, lane, mpoa,
+    queues, rate_queues, tcp,
 };
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
@@ -15,7 +15,7 @@ use crate::model::{
     NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch,
 };
 use crate::plan::{self, Kind};
-use aerostat_node::atm::{CellRate, NicConfig};
+use aerostat_node::atm::{CellRate, Framing, NicConfig};
 use aerostat_proto::Duration;
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::collections::BTreeMap;
@@ -220,12 +220,14 @@ pub(super) fn connect(
     } else {
         [end(a, b, Side::User, None), end(b, a, Side::Network, None)]
     };
+    let rate = options.and_then(|o| o.rate.as_ref());
+    let rate = rate.map_or(CellRate::OC3, |rate| rate.value.0);
+    let framing = frames::of(options);
     lab.links.push(Link {
         name,
         ends,
-        rate: options
-            .and_then(|o| o.rate.as_ref())
-            .map_or(CellRate::OC3, |rate| rate.value.0),
+        rate: framing.map_or(rate, Framing::full_rate),
+        framing,
         delay: options
             .and_then(|o| o.delay.as_ref())
             .map_or(DELAY, |delay| delay.value.0),

@@ -109,6 +109,9 @@ SwitchFile.police || switches.s1.police=true
 SwitchFile.queues || switches.s1.queues={buffer: 99}
 LinkOptions.name || links.other.name=middle
 LinkOptions.rate || hosts.x.link.rate=ds3
+LinkOptions.ethernet || hosts.x.link.ethernet={}
+FramesFile.rate | hosts.x.link.ethernet={} | hosts.x.link.ethernet={rate: 100Mbps}
+FramesFile.cells | hosts.x.link.ethernet={} | hosts.x.link.ethernet={cells: 8}
 LinkOptions.delay || lane.link.delay=7ms
 LinkOptions.loss || routers.r.link.loss=0.5
 LinkOptions.bit_errors || links.s1-s2.bit_errors=1e-6

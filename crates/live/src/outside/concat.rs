@@ -226,6 +226,35 @@ mod tests {
         cells
     }
 
+    /// The frames whose cost a link inside a lab has are those that leave a lab.
+    #[test]
+    fn frames_inside_and_outside_a_lab_have_one_layout() {
+        use aerostat_wire::cell::{Cell, CellHeader, HeaderForm, Pti};
+        use aerostat_wire::{MacAddr, Vc, cell_frame};
+        let cell = |octet: u8| Cell {
+            header: CellHeader {
+                gfc: 0,
+                vc: Vc::new(octet.into(), 100),
+                pti: Pti::USER,
+                clp: false,
+            },
+            payload: [octet; 48],
+        };
+        for count in [1, 2, 28, 172] {
+            let cells: Vec<Cell> = (0..count).map(cell).collect();
+            let octets: Vec<_> = cells
+                .iter()
+                .map(|cell| cell.encode(HeaderForm::Nni))
+                .collect();
+            let payload = Packer::new(Shim::None).datagram(octets.iter());
+            let frame = cell_frame::encode(MacAddr([2; 6]), MacAddr([4; 6]), &cells);
+            assert_eq!(frame[cell_frame::HEADER..], payload);
+            let length = cell_frame::HEADER + payload.len() + cell_frame::CHECK;
+            assert_eq!(cell_frame::octets(count.into()), length);
+        }
+        assert_eq!(cell_frame::MAX_CELLS, Packing::MAX_CELLS);
+    }
+
     #[test]
     fn two_cells_and_a_control_word() {
         let cells = two_cells();

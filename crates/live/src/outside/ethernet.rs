@@ -21,13 +21,12 @@ use aerostat_lab::model::Packing;
 use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::{Name, Table};
 use aerostat_proto::Instant;
-use aerostat_wire::MacAddr;
+use aerostat_wire::{MacAddr, cell_frame};
 use mio::{Registry, Token};
 use std::io;
 
 const KIND: Kind = Kind {
-    // Local experimental EtherType 1.
-    ethertype: 0x88b5,
+    ethertype: cell_frame::ETHERTYPE,
     text: "cells in Ethernet frames",
     up: "ethernet.up",
     down: "ethernet.down",

@@ -3,6 +3,7 @@
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::{self, Event};
+use aerostat_lab::model::LinkId;
 use aerostat_lab::plant::faults::Faults;
 use aerostat_live::world::{Output, World};
 use aerostat_proto::{Instant, Trace};
@@ -117,4 +118,60 @@ fn a_lab_with_faults_tells_the_same_steps_in_the_same_order_under_both_clocks() 
         step.expect("the flow starts")
     };
     assert_eq!(sim[traffic(&sim)..], live[traffic(&live)..]);
+}
+
+/// A station offers a tenth more than its Ethernet carries, for two seconds.
+const FRAMES: &str = "
+switches: { gateway: {} }
+clip: { net: { subnet: 10.1.0.0/24 } }
+pvcs: [{ from: station, vc: 0.100, to: server, mux: true }]
+hosts:
+  station: { on: gateway, elan: net, ip: 10.1.0.1, link: { ethernet: { rate: 10Mbps, cells: 28 } } }
+  server: { on: gateway, elan: net, ip: 10.1.0.2, link: { rate: taxi } }
+traffic:
+  - { from: station, to: server, kind: udp, size: 8000, rate: 153pps, start: 100ms, duration: 2s }
+until: 3s
+";
+
+#[test]
+fn an_ethernet_full_of_cells_carries_full_frames_under_both_clocks() {
+    let checked = aerostat_lab::parse("frames.atm.yml", FRAMES, &[]).expect("a lab");
+    let lab = &checked.lab;
+    let link = lab
+        .links
+        .iter()
+        .position(|link| link.name == "station-gateway");
+    let link = LinkId(link.expect("the link of the station"));
+    let sim = aerostat_sim::run::run(lab, None, &mut Told::default()).expect("nothing is captured");
+    let way = sim.circuits.links.iter().find(|way| way.link == link);
+    let sim = way.expect("from the station").counters;
+    let builder = Builder::new(lab, lab.seed, Flavour::Embedded);
+    let mut world = World::new(&builder, Instant::ZERO);
+    world.start(&builder, Instant::ZERO);
+    let mut now = Instant::ZERO;
+    let mut until = |world: &mut World, millis: u64| {
+        let end = Instant::from_nanos(millis * 1_000_000);
+        while now <= end {
+            while !world.step(now, 64) {}
+            while world.poll_output().is_some() {}
+            now = world.poll_timeout().unwrap_or(end).max(now);
+        }
+        world.counters_of(link)[0]
+    };
+    let [first, second, last] = [500, 1500, 3000].map(|millis| until(&mut world, millis));
+    // 28 cells of 52 octets, and 38 around them.
+    let exact = 28.0 * 10e6 / ((38.0 + 28.0 * 52.0) * 8.0);
+    let cells = (second.sent - first.sent) as f64;
+    assert!(
+        (cells / exact - 1.0).abs() < 0.01,
+        "{cells} cells/s, not {exact}"
+    );
+    let full = cells / (second.frames - first.frames) as f64;
+    assert!(full > 27.9, "{full} cells in a frame");
+    // All that was offered has left in the end.
+    assert_eq!((last.sent, last.delivered), (sim.sent, sim.delivered));
+    assert!(
+        last.frames.abs_diff(sim.frames) * 50 < sim.frames,
+        "{last:?}, {sim:?}"
+    );
 }

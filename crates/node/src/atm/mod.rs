@@ -5,6 +5,7 @@
 //! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: times of cells that move as
 //!   one run.
 //! - [`port`]: an output port with its queues and scheduler; [`queue`] has the discard rules.
+//! - [`framing`]: lines that carry cells in Ethernet frames.
 //! - [`cell_trains`]: cells on a line whose arrival is no event.
 //! - [`mark`]: data units as the accounts of a run see them.
 //! - [`fabric`]: the path of cells through a switch; [`nic`]: a host's adapter.
@@ -17,6 +18,7 @@
 pub mod cell_trains;
 mod counters;
 pub mod fabric;
+pub mod framing;
 pub mod mark;
 pub mod nic;
 pub mod pdu;
@@ -35,6 +37,7 @@ pub mod train;
 pub use cell_trains::{Bound, Key, Trains};
 pub use counters::{CellCounters, DropReason, Drops, UpcCounters, UpcReason};
 pub use fabric::{Fabric, FabricOp, Passage, PortVc, Through};
+pub use framing::{Framing, InFrame};
 pub use mark::{DataUnit, DataUnitBuf, Mark, SocketId};
 pub use nic::{Nic, NicConfig, NicDiscard, NicEvent, RateQueue, Shaping, Written};
 pub use pdu::{CellRun, Content, Pdu};

@@ -12,8 +12,10 @@
 //! driver that takes turns ([`OutputPort::pop_turn`]) gets the same rates, and the same order to within the bounds of a
 //! turn; runs of shaped CBR and VBR queues then carry the times of their cells (`timing.rs`). A driver that moves cells
 //! as trains calls [`OutputPort::run`] instead of both: the port takes the cells of trains at their times, and its
-//! departures go into further trains (`port/trains.rs`).
+//! departures go into further trains (`port/trains.rs`). Where the line carries frames ([`Framing`]), the cells of a frame
+//! leave together (`port/frames.rs`).
 
+mod frames;
 mod matter;
 mod path;
 mod room;
@@ -31,13 +33,14 @@ pub use self::schedule::{Discipline, MAX_WEIGHT};
 use self::turns::Most;
 pub use self::view::QueueView;
 use super::counters::{CellCounters, DropReason};
+use super::framing::{Framing, InFrame};
 use super::pdu::{CellRun, Pdu};
 pub use super::queue::{Admission, Limits, Tuning};
 use super::queue::{Buffer, VcQueue};
 use super::rate::{CellRate, Pacer};
 use super::runs::RunStore;
 use super::table::VcTable;
-use aerostat_proto::Instant;
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -191,8 +194,10 @@ pub struct Departure {
     pub run: CellRun,
     /// When the first cell begins.
     pub start: Instant,
-    /// When the last cell has been sent, rounded up to a nanosecond.
+    /// When the last cell has been sent, rounded up to a nanosecond; in a frame, when the frame has.
     pub finish: Instant,
+    /// Its place in a frame.
+    pub frame: InFrame,
 }
 
 /// An entry of the scheduler: the index of a queue, and the number of its opening.
@@ -244,6 +249,13 @@ pub struct OutputPort {
     late: bool,
     /// What the driver's clock shows: see [`OutputPort::set_clock`].
     clock: Instant,
+    /// The frames in which cells leave; `None` if they leave one by one.
+    framing: Option<Framing>,
+    /// Time from the moment at which the line is free, and a cell waits, to that at which cells are chosen: the preamble
+    /// of a frame. Nothing without frames, and while a frame is filled.
+    lead: Duration,
+    /// Cells for which the frame has room that is filled.
+    room: u16,
     /// Departures that were due before the last cells were queued, and that the driver has not taken yet.
     departed: VecDeque<Departure>,
     /// Trains of queues that are closed or empty, to be ended.
@@ -279,6 +291,9 @@ impl OutputPort {
             told: Instant::ZERO,
             late: false,
             clock: Instant::ZERO,
+            framing: None,
+            lead: Duration::ZERO,
+            room: u16::MAX,
             departed: VecDeque::new(),
             over: Vec::new(),
             left: Vec::new(),
@@ -452,6 +467,10 @@ impl OutputPort {
     }
 
     fn catch_up(&mut self, now: Instant) {
+        if self.framing.is_some() {
+            while self.fill_frame(now, Most::Cells(1)) {}
+            return;
+        }
         let mut departure = Departure::default();
         while self.depart(now, Most::Cells(1), &mut departure) {
             self.departed.push_back(std::mem::take(&mut departure));
@@ -507,9 +526,10 @@ impl OutputPort {
     fn next_start(&self) -> Option<Instant> {
         let free = self.line.at();
         if self.schedule.count > 0 {
-            return Some(free.max(self.schedule.since));
+            return Some(free.max(self.schedule.since) + self.lead);
         }
-        self.waiting.peek().map(|Reverse((at, _, _))| free.max(*at))
+        let held = self.waiting.peek();
+        held.map(|Reverse((at, _, _))| free.max(*at) + self.lead)
     }
 
     /// True if no cell waits here, and no departure remains to be taken.
@@ -544,7 +564,10 @@ impl OutputPort {
     #[inline]
     fn pop_cells(&mut self, now: Instant, most: Most, to: &mut Departure) -> bool {
         if self.departed.is_empty() {
-            return self.depart(now, most, to);
+            if self.framing.is_none() {
+                return self.depart(now, most, to);
+            }
+            self.fill_frame(now, most);
         }
         self.departed
             .pop_front()
@@ -578,6 +601,7 @@ impl OutputPort {
             Most::Turn => self.most_of_turn(turn, start, self.turns),
             Most::LongTurn => self.most_of_turn(turn, start, [self.turns[0]; 2]),
         };
+        max = max.min(self.room);
         if !self.simple {
             max = self.most_in_order(turn, max);
         }

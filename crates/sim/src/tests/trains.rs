@@ -2,7 +2,9 @@
 
 use super::*;
 use aerostat_lab::plant::Driver as _;
-use aerostat_node::atm::{DataUnit, Discipline, NicConfig, PathConfig, RateQueue, Shaping, Tuning};
+use aerostat_node::atm::{
+    DataUnit, Discipline, Framing, NicConfig, PathConfig, RateQueue, Shaping, Tuning,
+};
 use aerostat_node::ip::books::Place;
 
 /// A flow: source switch, switches to cross clockwise, contract, PDUs (gap in µs, octets), whether it is policed, and
@@ -201,9 +203,12 @@ fn story(ring: &Ring, flows: &[Flow], steps: &[Step], ports: Ports, by_cell: boo
     let mut links = Vec::new();
     for (i, (_, delay, errors)) in ring.iter().enumerate() {
         let loss = if *errors { 0.002 } else { 0.0 };
+        // Some links carry frames.
+        let framing = (!errors && delay % 3 == 0).then(|| Framing::new(100_000_000, 5));
         let config = LinkConfig {
             loss,
             bit_errors: loss / 100.0,
+            framing,
             ..LinkConfig::new(Duration::from_nanos(*delay))
         };
         let ends = [end(switches[i], 0), end(switches[(i + 1) % size], 1)];

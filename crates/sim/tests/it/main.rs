@@ -13,6 +13,7 @@ mod clip;
 mod cuts;
 mod direct;
 mod faults;
+mod gateways;
 mod hostile;
 mod interrupted;
 mod joins;

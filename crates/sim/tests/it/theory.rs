@@ -9,6 +9,7 @@
 
 mod contracts;
 mod detken;
+mod frames;
 mod levels;
 mod links;
 mod multiplex;
@@ -273,6 +274,9 @@ fn number(value: f64) -> String {
     }
     let digits = (5 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.digits$}");
+    if digits == 0 {
+        return text;
+    }
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 

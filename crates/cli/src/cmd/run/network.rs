@@ -240,6 +240,7 @@ fn link(lab: &Lab, way: &LinkWay) -> Value {
         "cells_under_way": way.on_the_way,
         "cells_damaged": counters.damaged,
         "headers_corrected": counters.corrected,
+        "frames": link.framing.map(|_| counters.frames),
         "utilisation": way.utilisation,
     })
 }

@@ -406,6 +406,7 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("cells_under_way", "cells on the line at the end"),
             count("cells_damaged", "cells with wrong bits (`bit_errors:`), discarded ones too"),
             count("headers_corrected", "of these, cells whose header was corrected"),
+            count("frames", "Ethernet frames that carried the cells; null if the line carries cells one by one").or_null(),
             number("utilisation", "share of the run in which the line was busy, 0 to 1"),
         ]),
     },
