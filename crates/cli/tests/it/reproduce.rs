@@ -97,18 +97,27 @@ fn no_model_of_any_entry_knows_what_is_printed() {
     with_and_without_noise(&["all", "--seeds", "1"]);
 }
 
-/// Takes minutes, as above: two sets of seeds without a common one have the same misses.
+/// Takes minutes, as above: two sets of seeds without a common one have no other misses than docs/reproduce.md tells.
 #[test]
 #[ignore = "takes minutes"]
-fn other_seeds_have_the_same_misses() {
-    let misses = |seeds: &str| {
+fn other_seeds_have_no_other_misses() {
+    // Whether a curve that is flat rises from one number of pipelines to the next depends on the seed.
+    let known = [
+        "priority -1, 2 ",
+        "priority -1, 3 ",
+        "priority -6, 2 ",
+        "priority -6, 3 ",
+    ];
+    for seeds in ["1-10", "101-110"] {
         let words = ["cambridge/figure2", "--seeds", seeds, "-q", "-o", "json"];
         let rows = rows(&reproduce(&words));
         assert!(rows.len() > 10, "{rows:?}");
-        let misses = rows.into_iter().filter(|row| row["result"] == "miss");
-        misses.map(|row| row["row"].to_string()).collect::<Vec<_>>()
-    };
-    assert_eq!(misses("1-10"), misses("101-110"));
+        for row in rows.iter().filter(|row| row["result"] == "miss") {
+            let name = row["row"].as_str().unwrap();
+            let flat = known.iter().any(|known| name.starts_with(known));
+            assert!(flat && name.ends_with("pipelines"), "{seeds}: {row}");
+        }
+    }
 }
 
 /// The numbers of runs follow from their packets: bench/recompute has code of its own.

@@ -178,8 +178,10 @@ fn tcp_has_the_throughput_of_the_cpu_at_any_mtu() {
         let mtu = draws.number(576.0, 9180.0);
         let (packet, octet) = (draws.number(100.0, 500.0), draws.number(60.0, 150.0));
         let cpu = format!("{packet}us + {octet}ns/octet");
+        // Buffers of many segments, so that no window is the limit.
         let host = format!(
-            "tcp: {{ congestion: reno }}, cpu: {{ send: {cpu}, receive: {cpu}, ack: 0us }}"
+            "tcp: {{ congestion: reno, buffer: 524288 }}, \
+             cpu: {{ send: {cpu}, receive: {cpu}, ack: 0us, queue: 4000 }}"
         );
         let text = format!(
             "switches: {{ s: {{}} }}\n\
