@@ -78,7 +78,12 @@ impl Plot {
             };
             Some((values?, *score))
         });
-        let rows: Vec<(Values, &Score<'_>)> = rows.collect();
+        let mut rows: Vec<(Values, &Score<'_>)> = rows.collect();
+        // Where places are numbers, other names only look like these rows.
+        let is_number = |values: &Values| values.x.parse::<f64>().is_ok();
+        if rows.iter().any(|(values, _)| is_number(values)) {
+            rows.retain(|(values, _)| is_number(values));
+        }
         let names = distinct(rows.iter().map(|(values, _)| &values.series));
         match &self.y {
             Some(y) => names
