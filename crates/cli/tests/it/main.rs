@@ -23,6 +23,7 @@ mod lane_programs;
 mod limits;
 mod linux_atm;
 mod live;
+mod local_calls;
 mod looks;
 mod mount;
 mod names;

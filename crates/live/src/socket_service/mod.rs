@@ -40,7 +40,7 @@ use aerostat_proto::socket::SocketRef;
 use aerostat_proto::{Duration, Instant};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use pipe::Pipe;
+use pipe::{Delivery, Pipe};
 use rustix::fd::{AsFd as _, AsRawFd as _};
 use rustix::process::{Resource, getrlimit};
 use session::Session;
@@ -343,14 +343,8 @@ impl SocketService {
                     let _ = packets::write(&pipe.ours, &offer.encode());
                 }
             }
-            ToPrograms::Deliver { socket, sdu } => {
-                let lost = self
-                    .pipe((node, socket))
-                    .is_none_or(|pipe| !pipe.deliver(sdu));
-                if lost {
-                    let pdus = 1;
-                    world.program(node, Input::Unread { socket, pdus }, now);
-                }
+            ToPrograms::Deliver { socket, sdu, local } => {
+                self.deliver((node, socket), sdu, local, world, now);
             }
             ToPrograms::Room { socket } => {
                 self.ready.extend(self.pipes.get(&(node, socket)));
@@ -361,6 +355,35 @@ impl SocketService {
                 }
                 self.ready.extend(self.pipes.get(&(node, socket)));
             }
+        }
+    }
+
+    /// Gives a PDU to a program, and tells the machine if it is lost; of a PDU that was written inside the host, also
+    /// that there is room for the next one.
+    fn deliver(
+        &mut self,
+        (node, socket): (NodeId, SocketRef),
+        sdu: Vec<u8>,
+        local: bool,
+        world: &mut World,
+        now: Instant,
+    ) {
+        let octets = sdu.len();
+        let went = match self.pipe((node, socket)) {
+            Some(pipe) => pipe.deliver(sdu),
+            None => Delivery::Lost,
+        };
+        if went == Delivery::Lost {
+            let pdus = 1;
+            world.program(node, Input::Unread { socket, pdus }, now);
+        }
+        if local && went != Delivery::Kept {
+            let taken = Input::Taken {
+                socket,
+                pdus: 1,
+                octets,
+            };
+            world.program(node, taken, now);
         }
     }
 

@@ -41,40 +41,55 @@ impl Pipe {
         }
     }
 
-    /// Gives a PDU to the program; false if it does not read.
-    pub(super) fn deliver(&mut self, sdu: Vec<u8>) -> bool {
+    /// Gives a PDU to the program, or keeps it.
+    pub(super) fn deliver(&mut self, sdu: Vec<u8>) -> Delivery {
         if self.kept.is_empty() {
             match packets::write(&self.ours, &sdu) {
-                Sent::Gone => return true,
+                Sent::Gone => return Delivery::Taken,
                 Sent::Full => {}
-                Sent::Closed => return false,
+                Sent::Closed => return Delivery::Lost,
             }
         }
         let fits = self.kept.len() < KEPT_PDUS && self.kept_octets + sdu.len() <= KEPT_OCTETS;
-        if fits {
-            self.kept_octets += sdu.len();
-            self.kept.push_back(sdu);
+        if !fits {
+            return Delivery::Lost;
         }
-        fits
+        self.kept_octets += sdu.len();
+        self.kept.push_back(sdu);
+        Delivery::Kept
     }
 
-    /// Writes what is kept; returns the number of PDUs that are lost because the program has gone.
-    fn go_on(&mut self) -> u64 {
+    /// Writes what is kept; returns PDUs and octets that the descriptor has taken, and the number of PDUs that are lost
+    /// because the program has gone.
+    fn go_on(&mut self) -> ((usize, usize), u64) {
+        let mut taken = (0, 0);
         while let Some(sdu) = self.kept.front() {
             match packets::write(&self.ours, sdu) {
                 Sent::Gone => {
+                    taken = (taken.0 + 1, taken.1 + sdu.len());
                     self.kept_octets -= sdu.len();
                     self.kept.pop_front();
                 }
                 Sent::Full => break,
                 Sent::Closed => {
                     self.kept_octets = 0;
-                    return self.kept.drain(..).len() as u64;
+                    return (taken, self.kept.drain(..).len() as u64);
                 }
             }
         }
-        0
+        (taken, 0)
     }
+}
+
+/// Where a PDU for a program went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// Into its descriptor.
+    Taken,
+    /// There is no room in the descriptor: it goes there later.
+    Kept,
+    /// Nowhere: the program does not read.
+    Lost,
 }
 
 /// What one step with a pipe has led to.
@@ -94,9 +109,18 @@ impl SocketService {
             return false;
         };
         let (node, socket) = (pipe.node, pipe.socket);
-        let pdus = pipe.go_on();
+        let ((pdus, octets), lost) = pipe.go_on();
+        if lost > 0 {
+            let unread = Input::Unread { socket, pdus: lost };
+            world.program(node, unread, now);
+        }
         if pdus > 0 {
-            world.program(node, Input::Unread { socket, pdus }, now);
+            let taken = Input::Taken {
+                socket,
+                pdus,
+                octets,
+            };
+            world.program(node, taken, now);
         }
         for _ in 0..PDUS {
             match self.step(at, world, now) {

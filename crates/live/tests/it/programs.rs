@@ -1,6 +1,7 @@
 //! Programs of the machine at the socket service, with the network in virtual time: every event of a call × every death.
 
 mod answers;
+mod local;
 
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};

@@ -1,6 +1,7 @@
 //! The routing of outputs: from the machine that made an output to the machine that it concerns.
 
 use super::service::Output;
+use super::socket_layer;
 use super::{
     Client, FromAdapter, Host, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed,
 };
@@ -50,6 +51,10 @@ impl Host {
                 let text = format!("{kind} does not start: {refused}");
                 return self.trace(Trace::milestone("host.refused", text));
             }
+        }
+        if self.slots[slot].kind == ServiceKind::SocketLayer {
+            let local = signalling::Input::Local(user_of(slot));
+            self.tell_signalling(local, now);
         }
         if let Some(itf) = self.interface_of(slot) {
             self.tell_tlvs(itf, now);
@@ -494,6 +499,12 @@ impl Host {
                     };
                     self.event(user.0.into(), event, now);
                 }
+                Out::Joined {
+                    user,
+                    conn,
+                    peer,
+                    qos,
+                } => self.tell_layer(user, socket_layer::Input::Joined { conn, peer, qos }, now),
                 Out::Undelivered(sdu) => self.lost_by_service(Discard::Closed, sdu.view()),
             }
         }

@@ -29,6 +29,10 @@
 //! allows is dropped, counted, and ends the call with cause 111: the program does not keep to its contract. A PDU that the program does
 //! not read is dropped by the driver, which counts it here ([`Input::Unread`]): ATM has no flow control.
 //!
+//! **Calls inside the host.** A call to a listener of this layer, but for a point-to-multipoint call, does not leave the
+//! host (`local.rs`): the manager of signalling decides about it, and then each end refers to the other. What one
+//! program writes goes to the descriptor of the other, and `write` waits while that is full: nothing is lost.
+//!
 //! **Timers.** A call has the time that its program gives (`timeout`), and is given up with cause 102 then. An offer is
 //! refused after [`OFFER`] with cause 18, an accepted call after [`ACCEPT`]. A socket is *ending* for at most
 //! [`LINGER`].
@@ -43,12 +47,13 @@
 //!
 //! **Standards.** No standard of its own; see [`aerostat_proto::socket`].
 //!
-//! **Not implemented.** Calls inside the host without the switch; calls of single cells (AAL0).
+//! **Not implemented.** Calls of single cells (AAL0).
 //!
 //! **Deviations.** None known.
 
 mod data;
 mod interface;
+mod local;
 mod offers;
 mod parties;
 mod requests;
@@ -87,6 +92,9 @@ pub const ACCEPT: Duration = Duration::from_secs(10);
 /// How long the PDUs of a socket that ends may take to leave the adapter.
 pub const LINGER: Duration = Duration::from_secs(10);
 
+/// Where other connections have a label: the connection does not leave the host.
+pub const LOCAL: &str = "local";
+
 /// The number that the driver gave to a session.
 pub type Session = u32;
 
@@ -97,6 +105,24 @@ pub enum Input<'a> {
     Start,
     /// From the ATM service.
     Atm(AtmEvent<&'a [u8]>),
+    /// A call inside the host can be used: `conn` and `peer` are its ends. Each end gets this once.
+    Joined {
+        /// This end.
+        conn: ConnId,
+        /// The other end, a connection of this layer, too.
+        peer: ConnId,
+        /// The contract, seen from this end.
+        qos: Qos,
+    },
+    /// The descriptor of a socket has taken PDUs that were written inside the host ([`ToPrograms::Deliver`]).
+    Taken {
+        /// The socket.
+        socket: SocketRef,
+        /// Their number.
+        pdus: usize,
+        /// Their octets.
+        octets: usize,
+    },
     /// From the adapter, about PDUs that sockets have written.
     Adapter(FromAdapter),
     /// A request of a program. `shown` is the socket of the descriptor that came with it.
@@ -187,6 +213,8 @@ pub enum ToPrograms {
         socket: SocketRef,
         /// The PDU.
         sdu: Vec<u8>,
+        /// True if it was written inside the host: [`Input::Taken`] tells when the descriptor has taken it.
+        local: bool,
     },
     /// [`SocketLayer::may_write`] is true again.
     Room {
@@ -272,6 +300,8 @@ pub struct Socket {
     /// The request of its program that waits.
     asked: Option<Asked>,
     writing: Writing,
+    /// Of a call inside the host: the other end.
+    local_end: Option<local::End>,
     /// True if the driver has been told that no PDU may be written.
     held: bool,
     /// The cause with which it is released once its PDUs have left.
@@ -306,6 +336,7 @@ impl Socket {
             vc: None,
             asked: None,
             writing: Writing::Idle,
+            local_end: None,
             held: false,
             last: Cause::NORMAL,
             offers: BTreeMap::new(),
@@ -337,12 +368,12 @@ impl Socket {
             local: text(self.local),
             peer: text(self.peer),
             sap: self.sap.to_string(),
-            qos: if self.conn.is_some() || self.vc.is_some() {
+            qos: if self.conn.is_some() || self.vc.is_some() || self.local_end.is_some() {
                 self.qos.to_string()
             } else {
                 String::new()
             },
-            label: self.vc.map_or_else(String::new, |vc| vc.to_string()),
+            label: self.label(),
             cause: self.cause.map_or(0, |cause| cause.0),
             why: self
                 .cause
@@ -356,6 +387,14 @@ impl Socket {
             offers: self.offers.len() as u16,
             missed: self.missed,
             leaves: self.root.as_ref().map_or(0, parties::Root::active),
+        }
+    }
+    /// Its label; [`LOCAL`] if the call does not leave the host, empty if there is no label.
+    fn label(&self) -> String {
+        match (self.vc, &self.local_end) {
+            (Some(vc), _) => vc.to_string(),
+            (None, Some(_)) => LOCAL.to_owned(),
+            (None, None) => String::new(),
         }
     }
     /// Its state.
@@ -470,7 +509,8 @@ impl SocketLayer {
     pub fn may_write(&self, at: SocketRef) -> bool {
         self.get(at).is_none_or(|socket| {
             let open = matches!(socket.state, State::Connected | State::Ended);
-            open && matches!(socket.writing, Writing::Idle)
+            let room = socket.local_end.as_ref().is_none_or(local::End::has_room);
+            open && room && matches!(socket.writing, Writing::Idle)
         })
     }
     /// As [`Self::may_write`]; if false, [`ToPrograms::Room`] will tell when it is true.
@@ -600,7 +640,8 @@ impl SocketLayer {
         self.withdrawn(conn);
     }
 
-    fn connected(&mut self, conn: ConnId, vc: Vc, agreed: Qos) {
+    /// The connection of a socket can be used: with a label, or inside the host.
+    fn connected(&mut self, conn: ConnId, vc: Option<Vc>, agreed: Qos) {
         let Some(at) = self.conns.get(&conn).copied() else {
             return;
         };
@@ -609,23 +650,25 @@ impl SocketLayer {
         };
         let accepted = socket.state == State::Accepting;
         socket.state = State::Connected;
-        socket.vc = Some(vc);
+        socket.vc = vc;
         socket.qos.qos = agreed;
         if let Some(root) = &mut socket.root {
             root.begin();
         }
-        let (asked, qos) = (socket.asked.take(), socket.qos);
+        let (asked, qos, label) = (socket.asked.take(), socket.qos, socket.label());
         let peer = socket
             .peer
-            .map_or_else(|| vc.to_string(), |peer| peer.to_string());
-        self.labels.insert(vc, at);
+            .map_or_else(|| label.clone(), |peer| peer.to_string());
+        self.labels.extend(vc.map(|vc| (vc, at)));
         self.deadlines.set(Timed::Socket(at), None);
+        let text = format!("a program of the machine is connected to {peer}");
+        let trace = Trace::detail("socket.open", text).with("vc", &label);
         if let Some(asked) = asked {
             let Asked { session, number } = asked;
             let answer = match accepted {
                 true => Answer::Opened { socket: at },
                 false => Answer::Connected {
-                    label: vc.to_string(),
+                    label,
                     qos: qos.to_string(),
                 },
             };
@@ -639,8 +682,6 @@ impl SocketLayer {
         if !accepted {
             self.tell(ToPrograms::Room { socket: at });
         }
-        let text = format!("a program of the machine is connected to {peer}");
-        let trace = Trace::detail("socket.open", text).with("vc", vc);
         self.out.push_back(Output::Trace(trace));
     }
 
@@ -653,6 +694,10 @@ impl SocketLayer {
             State::Idle | State::Bound | State::Listening => self.stop_listening(at),
             State::Connecting | State::Accepting => self.release(at, cause),
             State::Connected => {
+                if socket.local_end.is_some() {
+                    // The other end has everything already.
+                    return self.release(at, cause);
+                }
                 socket.state = State::Ending;
                 socket.last = cause;
                 let flush = socket
@@ -724,7 +769,9 @@ impl Machine for SocketLayer {
                 qos,
                 multipoint,
             }) => self.offered(conn, (calling, called), (sap, qos), multipoint, now),
-            Input::Atm(AtmEvent::Connected { conn, vc, qos }) => self.connected(conn, vc, qos),
+            Input::Atm(AtmEvent::Connected { conn, vc, qos }) => {
+                self.connected(conn, Some(vc), qos);
+            }
             Input::Atm(AtmEvent::Released { conn, cause }) => self.released(conn, cause),
             Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu),
             // A call that is made while signalling is down waits in signalling.
@@ -733,6 +780,12 @@ impl Machine for SocketLayer {
             Input::Atm(AtmEvent::PartyGone { conn, party, cause }) => {
                 self.party_gone(conn, party, cause);
             }
+            Input::Joined { conn, peer, qos } => self.joined(conn, peer, qos),
+            Input::Taken {
+                socket,
+                pdus,
+                octets,
+            } => self.taken(socket, pdus, octets),
             Input::Adapter(event) => self.adapter(event),
             Input::Request {
                 session,

@@ -7,6 +7,7 @@ use super::{Host, HostOutput, moves};
 use super::{socket_layer, sockets};
 use crate::atm::{Mark, Shaping, Written};
 use crate::ip::books::SocketEvent;
+use crate::signalling::UserId;
 use aerostat_proto::{ConnId, Instant};
 use aerostat_wire::{AalType, Vc};
 
@@ -150,6 +151,19 @@ impl Host {
                     self.tell(layer, socket_layer::Input::Adapter(event), now);
                 }
             }
+        }
+    }
+
+    /// A connection inside the host can be used.
+    pub(super) fn tell_layer(
+        &mut self,
+        user: UserId,
+        event: socket_layer::Input<'_>,
+        now: Instant,
+    ) {
+        let layer = self.layer.filter(|at| user == moves::user_of(at.slot()));
+        if let Some(layer) = layer {
+            self.tell(layer, event, now);
         }
     }
 

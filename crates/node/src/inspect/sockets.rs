@@ -81,7 +81,7 @@ crate::rows! {
         pub sap: String,
         /// The contract.
         pub qos: String,
-        /// VPI.VCI.
+        /// VPI.VCI; `local` if the call does not leave the host.
         pub vc: String,
         /// Connections of programs to the service that may use the socket.
         pub sessions: u64,

@@ -1,5 +1,6 @@
 //! The connections of a host: their users, their VCs and their ends.
 
+use super::local::Local;
 use super::sigd::FIRST_PARTY;
 use super::{CallInfo, Output, Phase, Signalling, UserId};
 use crate::atm::{DataUnit, DataUnitBuf};
@@ -35,6 +36,8 @@ pub(super) struct Conn {
     pub(super) choice: bool,
     /// The connection was set up by management: signalling does not know it.
     pub(super) permanent: bool,
+    /// The call does not leave the host.
+    pub(super) local: Option<Local>,
     pub(super) vc: Option<Vc>,
     /// When the user released the call; `None` if it was cleared otherwise, or is not released.
     pub(super) released: Option<Instant>,
@@ -63,6 +66,7 @@ impl Conn {
             outgoing: true,
             choice: false,
             permanent: false,
+            local: None,
             vc: None,
             released: None,
             open: false,
@@ -218,8 +222,10 @@ impl Signalling {
     }
     /// The connection has ended and its label is free. Its user is told, if it has one.
     pub(super) fn gone(&mut self, call: CallId, cause: Cause) {
+        let peer = self.peer(call);
         self.clearing(call, cause);
         self.conns.remove(&call);
+        self.end_peer(peer, cause);
     }
     /// The network has confirmed the release of a call.
     pub(super) fn confirmed(&mut self, call: CallId, cause: Cause, now: Instant) {

@@ -50,6 +50,12 @@ impl Listeners {
         self.0.get(&at).is_some_and(|l| l.user == user)
     }
 
+    /// True if somebody listens at this address.
+    pub(super) fn has(&self, address: AtmAddress) -> bool {
+        let mut from = self.0.range((address, Sap::ANY)..);
+        from.next().is_some_and(|((at, _), _)| *at == address)
+    }
+
     /// All listeners: address, SAP, user, largest SDU in octets.
     pub(super) fn iter(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {
         let all = self.0.iter();

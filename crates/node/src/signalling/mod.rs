@@ -26,6 +26,9 @@
 //! ([`Config::network`]), as `atmsigd -m network` of linux-atm does: it gives each call its label, and nothing is behind
 //! it, so that it takes calls for its own listeners only.
 //!
+//! **Calls inside the host.** A user that calls one of its own listeners, and has asked for it ([`Input::Local`]), gets
+//! a connection without a label (`local.rs`). The daemon decides about it, and the link need not be up.
+//!
 //! **Permanent connections** are calls without messages: the user names the label, and faults of the signalling link do
 //! not affect them. A label that a call uses is refused with cause 35.
 //!
@@ -53,6 +56,7 @@
 
 mod connections;
 mod listeners;
+mod local;
 mod requests;
 mod seat;
 mod sigd;
@@ -64,7 +68,7 @@ use connections::Conn;
 use listeners::Listeners;
 use seat::Presence;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use aerostat_proto::sigd::{LinkInfo, ToSigd};
 use aerostat_proto::split::{Seat, ToDaemon};
@@ -150,6 +154,9 @@ pub enum Input<'a> {
     Signalling(&'a [u8]),
     /// A new user; it gets `Up` at once if the link is up.
     AddUser(UserId),
+    /// Calls of this user to its own listeners stay in the host from now on ([`Output::Joined`]): it carries their SDUs
+    /// itself.
+    Local(UserId),
     /// A user is gone: its listeners and calls end.
     DropUser(UserId),
     /// A request of a user.
@@ -184,6 +191,18 @@ pub enum Output {
     },
     /// An event for a user. Never `Received`: see [`Signalling::receiver`].
     Event(UserId, AtmEvent<&'static [u8]>),
+    /// A call of a user to its own listener can be used: `conn` and `peer` are its ends, and each end gets this. No label
+    /// belongs to it.
+    Joined {
+        /// The user.
+        user: UserId,
+        /// The connection.
+        conn: ConnId,
+        /// The other end, a connection of the same user.
+        peer: ConnId,
+        /// The contract, seen from `conn`.
+        qos: Qos,
+    },
     /// An SDU for a user that was held until its connection was up ([`Signalling::hold`]).
     Received {
         /// The user.
@@ -277,6 +296,8 @@ pub struct Signalling {
     up: bool,
     /// Users, with the number of their connections.
     users: BTreeMap<UserId, usize>,
+    /// Users whose calls to their own listeners stay in the host.
+    local: BTreeSet<UserId>,
     listeners: Listeners,
     /// All connections, also those that are being released.
     conns: BTreeMap<CallId, Conn>,
@@ -321,6 +342,7 @@ impl Signalling {
             line: false,
             up: false,
             users: BTreeMap::new(),
+            local: BTreeSet::new(),
             listeners: Listeners::default(),
             conns: BTreeMap::new(),
             ids: BTreeMap::new(),
@@ -449,6 +471,10 @@ impl Machine for Signalling {
                 Ok(())
             }
             Input::AddUser(user) => self.add_user(user),
+            Input::Local(user) => {
+                self.local.insert(user);
+                Ok(())
+            }
             Input::DropUser(user) => self.drop_user(user, now),
             Input::Request(user, request) => self.request(user, request, now),
             Input::Daemon(event) => self.daemon_event(event, now),

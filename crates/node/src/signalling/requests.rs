@@ -1,6 +1,7 @@
 //! Requests of users.
 
 use super::connections::{Conn, Party, may_send};
+use super::local::Local;
 use super::seat::{ABSENT, NO_DAEMON};
 use super::sigd::FIRST_PARTY;
 use super::{Output, Phase, Signalling, UserId};
@@ -42,8 +43,12 @@ impl Signalling {
         self.listeners.drop_user(user);
         let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
         let conns = self.ids.range(range).map(|((_, conn), _)| *conn);
+        self.local.remove(&user);
         for conn in conns.collect::<Vec<_>>() {
-            self.release(user, conn, Cause::NORMAL, now)?;
+            // The other end of a local call has ended with the first one.
+            if self.ids.contains_key(&(user, conn)) {
+                self.release(user, conn, Cause::NORMAL, now)?;
+            }
         }
         Ok(())
     }
@@ -75,11 +80,12 @@ impl Signalling {
                 qos,
                 multipoint,
             } => {
-                let made = Conn {
+                let mut made = Conn {
                     calling: Some(calling),
                     multipoint,
                     ..Conn::new((user, conn), Phase::Waiting, called, (sap, qos))
                 };
+                made.local = self.is_local(user, &made).then_some(Local::Asked);
                 self.connect(user, conn, made, now)
             }
             AtmRequest::OpenPermanent { conn, vc, qos } => self.open_permanent(user, conn, vc, qos),
@@ -130,8 +136,9 @@ impl Signalling {
         }
         let call = self.new_call_id();
         self.counters.outgoing += 1;
+        let ready = self.can_set_up(made.local.is_some());
         self.insert(call, made);
-        if self.up {
+        if ready {
             self.set_up(call, now);
         } else {
             self.waiting.push_back((now + self.config.wait, call));
@@ -182,6 +189,9 @@ impl Signalling {
             return;
         };
         conn.phase = Phase::Calling;
+        if conn.local.is_some() {
+            return self.ask_about(call, now);
+        }
         let setup = Setup {
             call,
             calling: conn.calling.unwrap_or(AtmAddress::ZERO),
@@ -258,6 +268,11 @@ impl Signalling {
         let terms = terms.map(|terms| answered(&known.qos, &terms).map_err(Refused));
         let terms = terms.transpose()?.filter(|terms| *terms != known.qos);
         known.qos = terms.unwrap_or(known.qos);
+        if let Some(Local::Peer(caller)) = known.local {
+            let agreed = known.qos;
+            self.accept_local(call, caller, agreed);
+            return Ok(());
+        }
         known.phase = Phase::Accepted;
         let blli = known.sap.blli.filter(|_| known.choice);
         let vc = known.vc;
@@ -282,6 +297,7 @@ impl Signalling {
         let (call, known) = self.conn(user, conn)?;
         known.owner = None;
         let (waiting, permanent) = (known.phase == Phase::Waiting, known.permanent);
+        let local = known.local.is_some();
         known.phase = Phase::Releasing;
         known.released = Some(now);
         self.take_from((user, conn));
@@ -289,7 +305,11 @@ impl Signalling {
         if waiting {
             self.waiting.retain(|(_, waiting)| *waiting != call);
         }
-        if waiting || permanent {
+        if local {
+            let peer = self.peer(call);
+            self.conns.remove(&call);
+            self.end_peer(peer, cause);
+        } else if waiting || permanent {
             self.conns.remove(&call);
         } else {
             self.tell(ToSigd::Release { call, cause }, now);

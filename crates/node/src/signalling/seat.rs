@@ -32,6 +32,10 @@ pub(super) enum Presence {
 }
 
 impl Presence {
+    /// True if the daemon decides about calls.
+    pub(super) const fn serves(self) -> bool {
+        matches!(self, Self::Serves)
+    }
     /// True if calls are refused.
     pub(super) const fn is_absent(self) -> bool {
         matches!(self, Self::Ending | Self::Gone)
@@ -150,9 +154,9 @@ impl Signalling {
         self.waiting.clear();
         let switched = self.conns.iter().filter(|(_, conn)| !conn.permanent);
         let switched: Vec<CallId> = switched.map(|(call, _)| *call).collect();
-        let mut lost = 0;
+        let owned = |call: &&CallId| self.conns.get(call).is_some_and(|c| c.owner.is_some());
+        let lost = switched.iter().filter(owned).count();
         for call in switched {
-            lost += usize::from(self.conns.get(&call).is_some_and(|c| c.owner.is_some()));
             self.gone(call, NO_DAEMON);
         }
         self.daemon_counters.lost_calls += lost as u64;
@@ -178,6 +182,7 @@ impl Signalling {
             FromDaemon::Message(FromSigd::Begun { life }) => {
                 if life == self.life && self.presence == Presence::Starts {
                     self.presence = Presence::Serves;
+                    self.set_up_local(now);
                 }
             }
             FromDaemon::Message(message) if self.presence == Presence::Serves => {
@@ -229,6 +234,7 @@ impl Signalling {
                 }
             }
             FromSigd::Offered(offer) => self.offered(offer, now),
+            FromSigd::Join { call } => self.join(call),
             FromSigd::Connected { call, vc, qos } => {
                 if self.concerns(call) {
                     self.connected(call, vc, &qos, now);
@@ -272,7 +278,7 @@ impl Signalling {
     /// True if a message concerns a call of a user.
     fn concerns(&mut self, call: CallId) -> bool {
         match self.conns.get(&call) {
-            Some(conn) if conn.permanent => self.seat.refuse(),
+            Some(conn) if conn.permanent || conn.local.is_some() => self.seat.refuse(),
             Some(conn) if conn.owner.is_some() => return true,
             // The user has released the call meanwhile, or the call was refused.
             Some(_) | None => self.seat.stale(),

@@ -83,6 +83,7 @@ split_choice!(ToSigd {
     6 Release { call, cause };
     7 AddParty { call, party, called };
     8 DropParty { call, party };
+    9 Join { call };
 });
 
 split_choice!(FromSigd {
@@ -97,4 +98,5 @@ split_choice!(FromSigd {
     9 Status(link);
     10 Ending;
     11 Again;
+    12 Join { call };
 });

@@ -107,6 +107,12 @@ pub enum ToSigd {
     Version(Version),
     /// Make a call. [`FromSigd::Connected`] or [`FromSigd::Released`] is the answer.
     Setup(Setup),
+    /// A call to a listener of this host: may it be made? No message of the network belongs to it. [`FromSigd::Join`] or
+    /// [`FromSigd::Released`] is the answer, and after it the daemon does not know the call.
+    Join {
+        /// The call.
+        call: CallId,
+    },
     /// Accept a call. [`FromSigd::Connected`] or [`FromSigd::Released`] follows.
     Accept {
         /// The call.
@@ -197,6 +203,11 @@ pub enum FromSigd {
     },
     /// A call is offered: [`ToSigd::Accept`], [`ToSigd::Refuse`] or [`ToSigd::Release`] is the answer.
     Offered(Offer),
+    /// The call that [`ToSigd::Join`] asks about may be made.
+    Join {
+        /// The call.
+        call: CallId,
+    },
     /// A call can be used.
     Connected {
         /// The call.

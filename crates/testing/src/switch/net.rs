@@ -524,6 +524,8 @@ impl Net {
                 signalling::Output::Received { conn, sdu, .. } => {
                     self.hosts[i].data.push((conn, sdu.octets));
                 }
+                // No user of this net has calls inside its host.
+                signalling::Output::Joined { .. } => {}
                 signalling::Output::Undelivered(sdu) => self.hosts[i].unheard.push(sdu.octets),
                 signalling::Output::Trace(_) => {}
                 signalling::Output::Daemon(message) => {

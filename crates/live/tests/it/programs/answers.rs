@@ -154,7 +154,9 @@ fn status(net: &mut Net<'_>, node: NodeId, socket: SocketRef) -> Status {
 fn pdus(net: &Net<'_>, node: NodeId, of: SocketRef) -> Vec<Vec<u8>> {
     let all = net.told.iter();
     all.filter_map(|(_, at, what)| match what {
-        ToPrograms::Deliver { socket, sdu } if (*at, *socket) == (node, of) => Some(sdu.clone()),
+        ToPrograms::Deliver { socket, sdu, .. } if (*at, *socket) == (node, of) => {
+            Some(sdu.clone())
+        }
         _ => None,
     })
     .collect()

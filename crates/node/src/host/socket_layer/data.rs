@@ -40,6 +40,9 @@ impl SocketLayer {
             socket.refused += 1;
             return self.end(at, PROTOCOL_ERROR, now);
         }
+        if socket.local_end.is_some() {
+            return self.pass(at, sdu);
+        }
         if let Some(conn) = socket.conn {
             socket.writing = Writing::Asked(octets);
             self.request(AtmRequest::Send { conn, sdu });
@@ -148,6 +151,10 @@ impl SocketLayer {
             return;
         }
         let sdu = sdu.to_vec();
-        self.tell(ToPrograms::Deliver { socket: at, sdu });
+        self.tell(ToPrograms::Deliver {
+            socket: at,
+            sdu,
+            local: false,
+        });
     }
 }

@@ -187,7 +187,11 @@ impl SocketLayer {
                 cause: cause.0,
             };
             let sdu = left.encode();
-            self.tell(ToPrograms::Deliver { socket: at, sdu });
+            self.tell(ToPrograms::Deliver {
+                socket: at,
+                sdu,
+                local: false,
+            });
         }
     }
 }

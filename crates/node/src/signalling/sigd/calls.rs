@@ -70,6 +70,15 @@ impl Sigd {
         }
     }
 
+    /// A call inside the host: a daemon that ends lets no more begin.
+    pub(super) fn join(&mut self, call: CallId) {
+        let cause = Cause::TEMPORARY;
+        self.say(match self.ends() {
+            true => FromSigd::Released { call, cause },
+            false => FromSigd::Join { call },
+        });
+    }
+
     /// On the network side, a label that no call has; `None` on the user side, and if all are used.
     fn new_label(&mut self) -> Option<Vc> {
         let uni = self.interface.uni();

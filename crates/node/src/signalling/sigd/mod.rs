@@ -146,6 +146,7 @@ impl Daemon for Sigd {
             _ if !self.started => {}
             ToSigd::Version(version) => self.feed(interface::Input::Version(version), now),
             ToSigd::Setup(setup) => self.set_up(setup, now),
+            ToSigd::Join { call } => self.join(call),
             ToSigd::Accept { call, blli, terms } => self.accept(call, blli, terms, now),
             ToSigd::Refuse { call, cause } => self.refuse(call, cause, now),
             ToSigd::Release { call, cause } => self.release(call, cause, now),

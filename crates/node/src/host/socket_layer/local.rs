@@ -1,0 +1,89 @@
+//! Calls inside the host: each end refers to the other, and PDUs go from descriptor to descriptor.
+//!
+//! Nothing is segmented and nothing is lost: what the other descriptor has not taken yet is bounded by [`PDUS`] and
+//! [`OCTETS`], and beyond that `write` waits. A contract limits the length of SDUs, as everywhere; its rates count for
+//! the network alone, as in the local case of a kernel.
+
+use super::{SocketLayer, SocketRef, State, ToPrograms, Writing};
+use aerostat_proto::ConnId;
+use aerostat_wire::Qos;
+
+/// PDUs of one end that the other descriptor has not taken, above which the next one waits.
+const PDUS: usize = 32;
+/// Octets of such PDUs, above which the next one waits. The driver has room for these and a PDU of any length.
+const OCTETS: usize = 128 * 1024;
+
+/// What a socket knows about the other end of its call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    peer: SocketRef,
+    /// PDUs and octets that this end has written, and the other descriptor has not taken.
+    ahead: (usize, usize),
+}
+
+impl End {
+    /// True if another PDU may be written.
+    pub(super) const fn has_room(&self) -> bool {
+        self.ahead.0 < PDUS && self.ahead.1 < OCTETS
+    }
+}
+
+impl SocketLayer {
+    /// A call inside the host can be used.
+    pub(super) fn joined(&mut self, conn: ConnId, peer: ConnId, agreed: Qos) {
+        let ends = self.conns.get(&conn).zip(self.conns.get(&peer));
+        let Some((&at, &peer)) = ends else {
+            return;
+        };
+        if let Some(socket) = self.get_mut(at) {
+            let ahead = (0, 0);
+            socket.local_end = Some(End { peer, ahead });
+            self.connected(conn, None, agreed);
+        }
+    }
+
+    /// A program wrote a PDU on a connection inside the host, which its contract allows.
+    pub(super) fn pass(&mut self, at: SocketRef, sdu: Vec<u8>) {
+        let Some(socket) = self.get_mut(at) else {
+            return;
+        };
+        let octets = sdu.len();
+        let Some(end) = &mut socket.local_end else {
+            return;
+        };
+        end.ahead.0 += 1;
+        end.ahead.1 += octets;
+        let to = end.peer;
+        socket.sent.0 += 1;
+        socket.sent.1 += octets as u64;
+        if let Some(peer) = self.get_mut(to) {
+            peer.received.0 += 1;
+            peer.received.1 += octets as u64;
+        }
+        self.tell(ToPrograms::Deliver {
+            socket: to,
+            sdu,
+            local: true,
+        });
+    }
+
+    /// The descriptor of this socket has taken PDUs of the other end.
+    pub(super) fn taken(&mut self, at: SocketRef, pdus: usize, octets: usize) {
+        let writer = self.get(at).and_then(|socket| socket.local_end);
+        let Some(writer) = writer.map(|end| end.peer) else {
+            return;
+        };
+        let Some(socket) = self.get_mut(writer) else {
+            return;
+        };
+        let Some(end) = &mut socket.local_end else {
+            return;
+        };
+        end.ahead.0 = end.ahead.0.saturating_sub(pdus);
+        end.ahead.1 = end.ahead.1.saturating_sub(octets);
+        let open = socket.state == State::Connected && matches!(socket.writing, Writing::Idle);
+        if end.has_room() && open && core::mem::take(&mut socket.held) {
+            self.tell(ToPrograms::Room { socket: writer });
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Calls that do not leave the host: a user calls a listener of its own.
+//!
+//! The two ends of such a call refer to each other, and no label, cell or message of the network belongs to it. The
+//! manager decides about it nevertheless: the daemon is asked for each call, so that a host without a daemon makes none.
+//! The link need not be up. Source: Black and Crosby, Experience and Results from the Implementation of an ATM Socket
+//! Family (1993), §2 and §4.
+//!
+//! Only users that have asked for it ([`Input::Local`](super::Input::Local)) have such calls, as both ends carry their
+//! SDUs themselves. A point-to-multipoint call goes through the network, whose switches copy.
+
+use super::connections::Conn;
+use super::{Output, Phase, Signalling, UserId};
+use aerostat_proto::sigd::ToSigd;
+use aerostat_proto::uni::CallId;
+use aerostat_proto::{AtmEvent, Cause, Instant, Trace};
+use aerostat_wire::{AtmAddress, Qos};
+
+/// What a local call refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Local {
+    /// The daemon has not decided yet.
+    Asked,
+    /// The other end.
+    Peer(CallId),
+}
+
+impl Signalling {
+    /// True if a call of this user stays in the host: the user listens at the called address itself, or nobody does and
+    /// the address is one of this host.
+    pub(super) fn is_local(&self, user: UserId, made: &Conn) -> bool {
+        if made.multipoint || !self.local.contains(&user) {
+            return false;
+        }
+        let host = |address: AtmAddress| address.with_selector(0);
+        let own = made
+            .calling
+            .is_some_and(|own| host(own) == host(made.called));
+        match self.taker(made) {
+            Some((taker, _)) => taker == user,
+            None => own && !self.listeners.has(made.called),
+        }
+    }
+
+    /// The listener for a call of this host.
+    fn taker(&self, made: &Conn) -> Option<(UserId, aerostat_wire::Sap)> {
+        let longest = made.qos.tx.max_sdu.max(made.qos.rx.max_sdu);
+        let bllis = made.sap.blli.into_iter().collect();
+        self.listeners
+            .find(made.called, bllis, made.sap.bhli, longest)
+    }
+
+    /// True if this call can be given to the daemon now: a local one needs no link.
+    pub(super) fn can_set_up(&self, local: bool) -> bool {
+        match local {
+            true => self.presence.serves(),
+            false => self.up,
+        }
+    }
+
+    /// The daemon serves: local calls that have waited for it are made.
+    pub(super) fn set_up_local(&mut self, now: Instant) {
+        let is_local = |call: &CallId| self.conns.get(call).is_some_and(|c| c.local.is_some());
+        let calls = self.waiting.iter().map(|(_, call)| *call);
+        let calls: Vec<CallId> = calls.filter(is_local).collect();
+        self.waiting.retain(|(_, call)| !calls.contains(call));
+        for call in calls {
+            self.set_up(call, now);
+        }
+    }
+
+    /// The daemon lets a local call be made: its listener is offered the call.
+    pub(super) fn join(&mut self, caller: CallId) {
+        let Some(made) = self.conns.get(&caller) else {
+            return self.seat.stale();
+        };
+        if made.local != Some(Local::Asked) || made.phase != Phase::Calling {
+            return self.seat.refuse();
+        }
+        let taken = match self.taker(made) {
+            Some((user, sap)) if self.local.contains(&user) => match self.has_room(user) {
+                true => Ok((user, sap)),
+                false => Err(Cause::RESOURCES),
+            },
+            // The listener has gone since, or there was none.
+            _ => Err(Cause::INCOMPATIBLE),
+        };
+        let (user, sap) = match taken {
+            Ok(taken) => taken,
+            Err(cause) => {
+                let text = format!("call to {} refused: {cause}", made.called);
+                self.trace(Trace::detail("signalling.refused", text));
+                match cause {
+                    Cause::INCOMPATIBLE => self.counters.incompatible += 1,
+                    _ => self.counters.refused += 1,
+                }
+                return self.gone(caller, cause);
+            }
+        };
+        let (calling, called) = (made.calling, made.called);
+        let (own, qos) = (made.sap, made.qos.reversed());
+        let conn = self.new_conn_id(user);
+        let callee = self.new_call_id();
+        let offered = Conn {
+            calling,
+            outgoing: false,
+            local: Some(Local::Peer(caller)),
+            ..Conn::new((user, conn), Phase::Offered, called, (own, qos))
+        };
+        self.insert(callee, offered);
+        if let Some(made) = self.conns.get_mut(&caller) {
+            made.local = Some(Local::Peer(callee));
+        }
+        self.counters.incoming += 1;
+        let event = AtmEvent::Incoming {
+            conn,
+            calling,
+            called,
+            sap,
+            qos,
+            multipoint: false,
+        };
+        self.event(user, event);
+    }
+
+    /// The other end of a local call.
+    pub(super) fn peer(&self, call: CallId) -> Option<CallId> {
+        match self.conns.get(&call)?.local? {
+            Local::Asked => None,
+            Local::Peer(peer) => Some(peer),
+        }
+    }
+
+    /// The called side of a local call has accepted it: both ends can send.
+    pub(super) fn accept_local(&mut self, callee: CallId, caller: CallId, agreed: Qos) {
+        let ends = [
+            (callee, caller, agreed),
+            (caller, callee, agreed.reversed()),
+        ];
+        for (call, other, qos) in ends {
+            let peer = self.conns.get(&other).and_then(|conn| conn.owner);
+            let Some(known) = self.conns.get_mut(&call) else {
+                continue;
+            };
+            (known.phase, known.qos) = (Phase::Connected, qos);
+            if let (Some((user, conn)), Some((_, peer))) = (known.owner, peer) {
+                self.outputs.push_back(Output::Joined {
+                    user,
+                    conn,
+                    peer,
+                    qos,
+                });
+            }
+        }
+        if let Some(known) = self.conns.get(&caller) {
+            let text = format!("connection to {} inside the host open", known.called);
+            self.trace(Trace::detail("signalling.open", text));
+        }
+    }
+
+    /// One end of a local call has ended: so does the other.
+    pub(super) fn end_peer(&mut self, peer: Option<CallId>, cause: Cause) {
+        if let Some(peer) = peer {
+            if let Some(conn) = self.conns.get_mut(&peer) {
+                // Its own peer has gone already.
+                conn.local = Some(Local::Asked);
+            }
+            self.gone(peer, cause);
+            self.trace(Trace::detail(
+                "signalling.close",
+                "connection inside the host closed",
+            ));
+        }
+    }
+
+    /// Asks the daemon about a local call.
+    pub(super) fn ask_about(&mut self, call: CallId, now: Instant) {
+        self.tell(ToSigd::Join { call }, now);
+    }
+}
