@@ -78,6 +78,15 @@ section! {
         capture: Option<Vec<At<String>>>,
         /// Levels of the buffers of switches over time, in the results.
         occupancy: Option<OccupancyFile>,
+        /// Who else may use the ATM service of the hosts while the lab runs.
+        sockets: Option<SocketServiceFile>,
+    }
+}
+section! {
+    /// The socket service: programs of the machine use the ATM service of the hosts.
+    SocketServiceFile {
+        /// Name of a group of the system: its members may connect, too; default: only the user of the lab.
+        group: Option<At<String>>,
     }
 }
 section! {

@@ -44,6 +44,7 @@ pub fn settings(lab: &Lab) -> Value {
         limits,
         capture,
         occupancy,
+        sockets_group,
     } = lab;
     let Limits { port, mps, nhrp } = limits;
     let flows = traffic.iter().enumerate();
@@ -70,6 +71,7 @@ pub fn settings(lab: &Lab) -> Value {
             "from_s": seconds(*from),
             "links": names(links),
         })),
+        "sockets": { "group": sockets_group },
     })
 }
 

@@ -82,7 +82,7 @@ impl Claim {
         let directory = base.join(&state.name);
         let io = |error| ClaimError::Io(directory.clone(), error);
         fs::create_dir_all(base).map_err(io)?;
-        own_and_private(base).map_err(io)?;
+        own_and_private(base, true).map_err(io)?;
         for _ in 0..TRIES {
             let Some(lock) = take_lock(&directory).map_err(io)? else {
                 // Either the lab runs, or another process is removing the remains at this moment.
@@ -136,7 +136,7 @@ fn take_lock(directory: &Path) -> io::Result<Option<File>> {
         }
         Err(error) => return Err(error),
     }
-    let opened = own_and_private(directory).and_then(|()| {
+    let opened = own_and_private(directory, false).and_then(|()| {
         File::options()
             .create(true)
             .truncate(false)
@@ -189,8 +189,9 @@ impl Drop for Claim {
     }
 }
 
-/// Another user could have made a directory under /tmp, so refuse one that is not private.
-fn own_and_private(directory: &Path) -> io::Result<()> {
+/// Another user could have made a directory under /tmp, so refuse one that is not private. `passable`: others may pass
+/// it, if a lab has said so.
+fn own_and_private(directory: &Path, passable: bool) -> io::Result<()> {
     let metadata = fs::symlink_metadata(directory)?;
     if !metadata.is_dir() || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::new(
@@ -198,7 +199,11 @@ fn own_and_private(directory: &Path) -> io::Result<()> {
             "belongs to another user",
         ));
     }
-    fs::set_permissions(directory, Permissions::from_mode(0o700))
+    // A lab whose sockets are for a group has let others pass this directory; they cannot list it.
+    match metadata.mode() & 0o777 {
+        0o711 if passable => Ok(()),
+        _ => fs::set_permissions(directory, Permissions::from_mode(0o700)),
+    }
 }
 
 fn read_state(directory: &Path) -> Option<LabState> {

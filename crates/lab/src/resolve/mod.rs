@@ -243,6 +243,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         faults: Vec::new(),
         capture: Vec::new(),
         occupancy: None,
+        sockets_group: sockets::group(file, d),
         timers: timers::timers(file, d),
         limits: limits::limits(file),
     };

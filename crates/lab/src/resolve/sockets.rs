@@ -97,6 +97,23 @@ fn check(
     }
 }
 
+/// Longest name of a group that systems take.
+const GROUP_MAX: usize = 32;
+
+/// The group whose members may connect to the socket service. Whether the system has it is known when the lab starts.
+pub(super) fn group(file: &LabFile, d: &mut Diagnostics) -> Option<String> {
+    let given = file.sockets.as_ref()?.group.as_ref()?;
+    let name = &given.value;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.$".contains(c);
+    if name.is_empty() || name.len() > GROUP_MAX || !name.chars().all(plain) {
+        let text = format!("a group has a name of 1 to {GROUP_MAX} letters, digits and _ - . $");
+        d.error(given.at, text)
+            .hint("'getent group' lists the groups of this system");
+        return None;
+    }
+    Some(name.clone())
+}
+
 fn program(
     section: &SocketFile,
     number: usize,

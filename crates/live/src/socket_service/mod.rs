@@ -19,6 +19,9 @@
 //! that does not read keeps at most [`KEPT_PDUS`] PDUs or [`KEPT_OCTETS`] octets here beyond what its descriptor holds;
 //! further PDUs are dropped and counted.
 //!
+//! **Who may connect.** The user of the lab, as the directories above the sockets are closed to others, and members of
+//! the group that the lab file names (`group.rs`).
+//!
 //! **Trust.** A program is not trusted. A message that cannot be decoded is answered and counted; the session is closed
 //! after [`BAD`] of them. Answers that a program does not read stop the reading of its requests. A reference is used
 //! only by sessions that own it, which the machine checks.
@@ -26,6 +29,7 @@
 //! **Bounds.** [`HOSTS`] hosts with a socket, [`SESSIONS`] sessions, descriptors as the process may have; each limit is
 //! an error with its number.
 
+mod group;
 mod packets;
 mod pipe;
 mod session;
@@ -402,6 +406,9 @@ fn open_doors(
     registry: &Registry,
     first: Token,
 ) -> io::Result<(Vec<HostDoor>, Option<String>)> {
+    let given = lab.sockets_group.as_deref();
+    let given = given.map(|name| Ok::<_, io::Error>((group::find(name)?, name)));
+    let given = given.transpose()?;
     let hosts = lab.nodes();
     let hosts = hosts.filter(|(_, node)| matches!(node.kind, NodeKind::Host(_)));
     let (mut doors, mut missing, mut why) = (Vec::new(), 0, String::new());
@@ -413,6 +420,9 @@ fn open_doors(
         if doors.is_empty() {
             let _ = std::fs::remove_dir_all(directory);
             std::fs::create_dir(directory)?;
+            if let (Some((gid, name)), Some(lab)) = (given, directory.parent()) {
+                group::open_way(lab, directory, gid, name)?;
+            }
         }
         let path = directory.join(format!("{}.sock", model.name));
         let door = match doors.len() < most {
@@ -423,6 +433,9 @@ fn open_doors(
         };
         match door {
             Ok(door) => {
+                if let Some((gid, name)) = given {
+                    group::give_socket(&path, gid, name)?;
+                }
                 let token = Token(first.0 + doors.len());
                 let fd = door.as_fd().as_raw_fd();
                 registry.register(&mut SourceFd(&fd), token, Interest::READABLE)?;

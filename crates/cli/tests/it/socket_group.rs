@@ -1,0 +1,101 @@
+//! `sockets: { group: NAME }`: members of a group of the system may use the ATM service of the hosts of a lab.
+
+use crate::lab_file;
+use crate::live::Runtime;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LAB: &str = "
+sockets: { group: GROUP }
+switches: { s: {} }
+lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts: { x: { on: s, elan: a, ip: 10.1.0.10 } }
+";
+
+fn lab(name: &str, group: &str) -> String {
+    lab_file(&format!("{name}.atm.yml"), &LAB.replace("GROUP", group))
+}
+
+/// True if a program of this user and this group may connect.
+fn may_connect(socket: &Path, group: u32) -> bool {
+    let python = "
+import os, socket, sys
+os.setgroups([]); os.setgid(int(sys.argv[2])); os.setuid(65534)
+socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])
+";
+    let out = Command::new("python3")
+        .args(["-c", python])
+        .arg(socket)
+        .arg(group.to_string())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        out.status.success() || said.contains("Permission denied"),
+        "{said}"
+    );
+    out.status.success()
+}
+
+#[test]
+fn members_of_the_group_connect_and_others_do_not() {
+    let root = is_root();
+    let python = Command::new("python3").arg("--version").output();
+    if !root || python.is_err() {
+        return eprintln!("SKIPPED: this needs root and python3: programs of other users");
+    }
+    let runtime = Runtime::new("grouped");
+    std::fs::set_permissions(&runtime.directory, PermissionsExt::from_mode(0o711)).unwrap();
+    let file = lab("grouped", "games");
+    let up = runtime.run(&["up", "-d", "-q", "--embedded", &file]);
+    assert_eq!(up.code, 0, "{}{}", up.out, up.err);
+    let here = runtime.directory.join("aerostat/grouped");
+    let socket: PathBuf = here.join("atm/x.sock");
+    let games = std::fs::metadata(&socket).unwrap().gid();
+    assert_ne!(games, 0);
+    for (path, mode) in [
+        (here.join("atm"), 0o710),
+        (socket.clone(), 0o660),
+        (here.clone(), 0o710),
+    ] {
+        let found = std::fs::metadata(&path).unwrap();
+        assert_eq!(
+            (found.gid(), found.mode() & 0o777),
+            (games, mode),
+            "{}",
+            path.display()
+        );
+    }
+    // The control socket is the owner's.
+    let control = std::fs::metadata(here.join("control.sock")).unwrap();
+    assert_ne!(control.gid(), games);
+    assert!(may_connect(&socket, games), "a member");
+    assert!(!may_connect(&socket, 65534), "nobody");
+    assert!(
+        !may_connect(&here.join("control.sock"), games),
+        "the control socket"
+    );
+    runtime.ok(&["down"]);
+    // A lab without the key is closed again, and so is one whose group cannot pass the directories above.
+    let file = lab("grouped", "nosuchgroup");
+    let up = runtime.run(&["up", "-d", "-q", "--embedded", &file]);
+    assert_ne!(up.code, 0);
+    assert!(up.err.contains("no group 'nosuchgroup'"), "{}", up.err);
+    std::fs::set_permissions(&runtime.directory, PermissionsExt::from_mode(0o700)).unwrap();
+    let file = lab("grouped", "games");
+    let up = runtime.run(&["up", "-d", "-q", "--embedded", &file]);
+    assert_ne!(up.code, 0);
+    assert!(
+        up.err.contains("is closed to them (mode 700)"),
+        "{}",
+        up.err
+    );
+}
+
+fn is_root() -> bool {
+    Command::new("id")
+        .arg("-u")
+        .output()
+        .is_ok_and(|out| out.stdout == b"0\n")
+}
