@@ -11,7 +11,7 @@ A Socket is a descriptor of the kernel (fileno()): one packet is one PDU, and se
 work with it. A listener is readable if a call waits for an answer:
 
     listener = service.listen()
-    offer = listener.offer()                  # offer.caller, offer.called, offer.sap, offer.qos
+    offer = listener.offer()                  # offer.caller, offer.called, offer.sap, offer.qos, offer.user_data
     socket = offer.accept()                   # or offer.refuse(21)
 
 Errors are AtmError, an OSError with the cause of Q.850 and the field that is wrong. One thread at a time may ask a
@@ -24,7 +24,7 @@ import os
 import socket as _socket
 import struct
 
-VERSION = 2
+VERSION = 3
 _STATUS = (
     "state local peer sap qos label".split(),
     "sent_pdus sent_octets refused unsent received_pdus received_octets unread damaged".split(),
@@ -32,11 +32,19 @@ _STATUS = (
 
 
 class AtmError(OSError):
-    """A request failed: errno, strerror, cause (of Q.850, or None), field and offset of a text that is wrong."""
+    """A request failed: errno, strerror, cause (of Q.850, or None), field and offset of a text that is wrong, and
+    user_data, what the other end said when it refused."""
 
-    def __init__(self, errno, text, cause=None, field="", offset=0):
+    def __init__(self, errno, text, cause=None, field="", offset=0, user_data=b""):
         super().__init__(errno, text)
-        self.cause, self.field, self.offset = cause, field, offset
+        self.cause, self.field, self.offset, self.user_data = cause, field, offset, user_data
+
+
+def _data(octets):
+    """User data: at most 128 octets."""
+    if len(octets) > 128:
+        raise AtmError(90, f"{len(octets)} octets of user data: a message of a call carries at most 128")
+    return bytes([len(octets)]) + bytes(octets)
 
 
 def _text(value):
@@ -57,6 +65,11 @@ class _Fields:
         length = self.number("H")
         self.at += length
         return self.octets[self.at - length : self.at].decode()
+
+    def data(self):
+        length = self.number("B")
+        self.at += length
+        return bytes(self.octets[self.at - length : self.at])
 
 
 class Service:
@@ -91,7 +104,7 @@ class Service:
         if fields.number("H") == 0x108:
             errno, cause = fields.number("H"), fields.number("B")
             field, offset, text = fields.text(), fields.number("H"), fields.text()
-            raise AtmError(errno, text, cause or None, field, offset)
+            raise AtmError(errno, text, cause or None, field, offset, fields.data())
         return fields, got
 
     def names(self):
@@ -109,10 +122,10 @@ class Service:
         fields, _ = self._ask(11, descriptors=[descriptor])
         return Socket(self, fields.number("Q"), descriptor)
 
-    def call(self, called, qos="ubr", sap="", timeout=None):
+    def call(self, called, qos="ubr", sap="", timeout=None, user_data=b""):
         """Makes a call, and waits until it can be used, at most timeout seconds."""
         made = self.socket()
-        made.connect(called, qos, sap, timeout)
+        made.connect(called, qos, sap, timeout, user_data=user_data)
         return made
 
     def listen(self, sap="", address="", backlog=16):
@@ -153,13 +166,14 @@ class Socket:
     def listen(self, backlog=16):
         self._ask(4, struct.pack(">HH", backlog, 0))
 
-    def connect(self, called, qos="ubr", sap="", timeout=None, multipoint=False, reports=False):
+    def connect(self, called, qos="ubr", sap="", timeout=None, multipoint=False, reports=False, user_data=b""):
         """Makes a call; returns the contract that was agreed.
 
         With multipoint it is the root of a point-to-multipoint call, which sends to its leaves. With reports, recv_left
-        tells of leaves that leave."""
+        tells of leaves that leave. The called side sees user_data (at most 128 octets; UNI 4.0) before it answers; what
+        it says in its answer is user_data of this socket then."""
         millis = 0 if timeout is None else max(1, int(timeout * 1000))
-        body = _text(called) + _text(sap) + _text(qos) + struct.pack(">IBB", millis, multipoint, reports)
+        body = _text(called) + _text(sap) + _text(qos) + struct.pack(">IBB", millis, multipoint, reports) + _data(user_data)
         return self._connected(self._ask(5, body))
 
     def add_party(self, called):
@@ -197,7 +211,7 @@ class Socket:
 
     def _connected(self, answer):
         fields, _ = answer
-        self.label, self.qos = fields.text(), fields.text()
+        self.label, self.qos, self.user_data = fields.text(), fields.text(), fields.data()
         return self.qos
 
     def offer(self):
@@ -230,12 +244,12 @@ class Socket:
         found["cause"], found["why"] = fields.number("B"), fields.text()
         found.update((name, fields.number("Q")) for name in _STATUS[1])
         found["offers"], found["missed"] = fields.number("H"), fields.number("Q")
-        found["leaves"] = fields.number("H")
+        found["leaves"], found["user_data"] = fields.number("H"), fields.data()
         return found
 
-    def release(self, cause=16):
-        """Ends the call with this cause, once what was written has left."""
-        self._ask(9, struct.pack(">B", cause))
+    def release(self, cause=16, user_data=b""):
+        """Ends the call with this cause, once what was written has left; the other end gets user_data."""
+        self._ask(9, struct.pack(">B", cause) + _data(user_data))
 
     def close(self):
         self._pipe.close()
@@ -253,14 +267,15 @@ class Offer:
     def __init__(self, listener, fields):
         self._listener, self._number = listener, fields.number("I")
         self.caller, self.called, self.sap, self.qos = (fields.text() for _ in range(4))
-        self.multipoint = bool(fields.number("B"))
+        self.multipoint, self.user_data = bool(fields.number("B")), fields.data()
 
-    def accept(self, qos=""):
-        """Accepts the call, and waits until it can be used.
+    def accept(self, qos="", user_data=b""):
+        """Accepts the call, and waits until it can be used; the caller gets user_data.
 
         With qos, on these terms: smaller SDUs than offered, and a lower rate if the offer has a min_pcr."""
-        fields, got = self._listener._ask(7, struct.pack(">I", self._number) + _text(qos))
+        fields, got = self._listener._ask(7, struct.pack(">I", self._number) + _text(qos) + _data(user_data))
         return Socket(self._listener._service, fields.number("Q"), got[0])
 
-    def refuse(self, cause=21):
-        self._listener._ask(8, struct.pack(">IB", self._number, cause))
+    def refuse(self, cause=21, user_data=b""):
+        """Refuses the call; the caller gets the cause and user_data."""
+        self._listener._ask(8, struct.pack(">IB", self._number, cause) + _data(user_data))

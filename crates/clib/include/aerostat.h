@@ -31,7 +31,7 @@ struct aerostat_status {
     char state[16];    /* idle, bound, listening, connecting, accepting, connected, ending, ended */
     char local[41];    /* own address in hex digits */
     char peer[41];     /* address of the other end */
-    char label[16];    /* VPI.VCI on the link of the host */
+    char label[16];    /* VPI.VCI on the link of the host; local: the call does not leave the host */
     char qos[256];     /* the contract that was agreed */
     char why[256];     /* the end in words */
     int cause;         /* cause of the end (Q.850); 0 before the end */
@@ -104,6 +104,16 @@ int aerostat_offer_multipoint(const aerostat_offer *offer);
 aerostat_socket *aerostat_accept(aerostat_offer *offer, const char *qos);
 /* Refuses it with this cause of Q.850, 1 to 127 (21: call rejected). */
 int aerostat_refuse(aerostat_offer *offer, int cause);
+
+/* User data: at most 128 octets that go along with a call, its answer or its end, where every link speaks UNI 4.0 (else
+ * EOPNOTSUPP). What a socket says goes with its next connect or release, what an offer says with its answer; each is said
+ * once. */
+int aerostat_say(aerostat_socket *socket, const void *data, size_t length);
+int aerostat_offer_say(aerostat_offer *offer, const void *data, size_t length);
+/* What the other end has said last (in its call, its answer, its refusal or its release), and what the caller says in an
+ * offer. Copies at most length octets, and returns their number, 0 if nothing was said. */
+ssize_t aerostat_heard(const aerostat_socket *socket, void *buffer, size_t length);
+ssize_t aerostat_offer_heard(const aerostat_offer *offer, void *buffer, size_t length);
 
 /* Sends a PDU of 1 to 65535 octets, and returns its length. EMSGSIZE: longer than the contract allows; EPIPE: the call
  * has ended. */

@@ -1,11 +1,12 @@
 //! What is done with sockets.
 
 use crate::error::{done, fail, failed};
+use crate::user_data::said;
 use crate::{OfferObject, SocketObject, boxed, given, libc_errno, new_socket, object, text};
 use aerostat_socket::{Call, Connecting, Control, Error, Socket};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The text of a parameter, or the end of the function with EINVAL.
@@ -82,8 +83,15 @@ pub unsafe extern "C" fn aerostat_connect(
 ) -> c_int {
     let socket = object!(socket, -1);
     texts!(called, sap, qos; -1);
-    let timeout = timeout(timeout_ms);
-    done(socket.socket.connect(called, sap, qos, timeout))
+    let said = said(socket);
+    let call = Call {
+        sap,
+        qos,
+        timeout: timeout(timeout_ms),
+        user_data: &said,
+        ..Call::to(called)
+    };
+    done(socket.socket.make(&call))
 }
 
 /// See the header.
@@ -101,6 +109,7 @@ pub unsafe extern "C" fn aerostat_connect_multipoint(
 ) -> c_int {
     let socket = object!(socket, -1);
     texts!(called, sap, qos; -1);
+    let said = said(socket);
     let call = Call {
         called,
         sap,
@@ -108,6 +117,7 @@ pub unsafe extern "C" fn aerostat_connect_multipoint(
         timeout: timeout(timeout_ms),
         multipoint: true,
         reports: reports != 0,
+        user_data: &said,
     };
     done(socket.socket.make(&call))
 }
@@ -125,9 +135,11 @@ pub unsafe extern "C" fn aerostat_connect_start(
 ) -> c_int {
     let socket = object!(socket, -1);
     texts!(called, sap, qos; -1);
+    let said = said(socket);
     let call = Call {
         sap,
         qos,
+        user_data: &said,
         ..Call::to(called)
     };
     let started = socket.socket.start_connect(&call);
@@ -237,6 +249,7 @@ pub unsafe extern "C" fn aerostat_offer_next(listener: *mut SocketObject) -> *mu
             let texts = [&offered.caller, &offered.called, &offered.sap, &offered.qos];
             boxed(OfferObject {
                 listener: Control::clone(&listener.socket),
+                said: Mutex::default(),
                 texts: texts.map(|of| text(of)),
                 offered,
             })
@@ -259,7 +272,8 @@ pub unsafe extern "C" fn aerostat_accept(
 ) -> *mut SocketObject {
     let offer = object!(offer, null_mut());
     texts!(qos; null_mut());
-    match offer.listener.answer(&offer.offered, qos) {
+    let said = offer.said.lock().unwrap_or_else(PoisonError::into_inner);
+    match offer.listener.answer(&offer.offered, qos, &said) {
         Ok(socket) => new_socket(socket),
         Err(error) => {
             failed(&error);
@@ -276,7 +290,10 @@ pub unsafe extern "C" fn aerostat_accept(
 pub unsafe extern "C" fn aerostat_refuse(offer: *mut OfferObject, cause: c_int) -> c_int {
     let offer = object!(offer, -1);
     match cause_of(cause) {
-        Ok(cause) => done(offer.listener.refuse(offer.offered.offer, cause)),
+        Ok(cause) => {
+            let said = offer.said.lock().unwrap_or_else(PoisonError::into_inner);
+            done(offer.listener.refuse(offer.offered.offer, cause, &said))
+        }
         Err(failed) => failed,
     }
 }
@@ -340,7 +357,7 @@ pub unsafe extern "C" fn aerostat_recv(
 pub unsafe extern "C" fn aerostat_release(socket: *mut SocketObject, cause: c_int) -> c_int {
     let socket = object!(socket, -1);
     match cause_of(cause) {
-        Ok(cause) => done(socket.socket.release(cause)),
+        Ok(cause) => done(socket.socket.release_with(cause, &said(socket))),
         Err(failed) => failed,
     }
 }

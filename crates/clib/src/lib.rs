@@ -17,6 +17,7 @@
 mod atp;
 mod calls;
 mod error;
+mod user_data;
 
 use aerostat_socket::{Connecting, Control, Offered, Service, Socket};
 use error::{fail, failed};
@@ -40,6 +41,8 @@ pub struct SocketObject {
     socket: Socket,
     /// The call that is made without waiting.
     connecting: Mutex<Option<Connecting>>,
+    /// User data of its next call or release.
+    said: Mutex<Vec<u8>>,
 }
 
 /// A call that waits for an answer.
@@ -47,6 +50,8 @@ pub struct SocketObject {
 pub struct OfferObject {
     listener: Control,
     offered: Offered,
+    /// User data of its answer.
+    said: Mutex<Vec<u8>>,
     /// Caller, called, access point, contract.
     texts: [CString; 4],
 }
@@ -59,6 +64,7 @@ pub(crate) fn new_socket(socket: Socket) -> *mut SocketObject {
     boxed(SocketObject {
         socket,
         connecting: Mutex::new(None),
+        said: Mutex::default(),
     })
 }
 
@@ -94,6 +100,8 @@ pub(crate) mod libc_errno {
     pub(crate) const EOPNOTSUPP: i32 = 95;
     /// The socket has a connection already.
     pub(crate) const EISCONN: i32 = 106;
+    /// User data are too long.
+    pub(crate) const EMSGSIZE: i32 = 90;
     /// The socket makes no call.
     pub(crate) const ENOTCONN: i32 = 107;
 }

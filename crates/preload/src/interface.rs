@@ -1,9 +1,10 @@
 //! The `ioctl`s of ATM interfaces: `<linux/atmdev.h>` and `<linux/sonet.h>`, from what the service tells of its host.
 //!
 //! A host has the interface 0. Each request has a `struct atmif_sioc`: the interface, octets of the buffer, and the
-//! buffer, which the kernel fills whatever its size is, apart from lists. A request that would change the interface
-//! is refused as the kernel refuses it to a program without `CAP_NET_ADMIN` (EPERM); a loop, or an error to insert,
-//! as a driver refuses what its hardware cannot do (EINVAL). A link of a lab has no frames of SONET, so their errors
+//! buffer, which the kernel fills whatever its size is, apart from lists. Addresses may be added and removed
+//! (`atmaddr -a`, `-d`, `-r`). Another request that would change the interface is refused as the kernel refuses it to a
+//! program without `CAP_NET_ADMIN` (EPERM); a loop, or an error to insert, as a driver refuses what its hardware cannot
+//! do (EINVAL). A link of a lab has no frames of SONET, so their errors
 //! are 0. Source of the errors: net/atm/resources.c and drivers/atm/suni.c of Linux, from memory.
 
 use crate::{layout, table};
@@ -190,6 +191,30 @@ unsafe fn names(iobuf: *mut Iobuf) -> Result<(), c_int> {
     Ok(())
 }
 
+/// `ATM_ADDADDR`, `ATM_DELADDR` and `ATM_RSTADDR`.
+///
+/// # Safety
+/// The buffer is null or a `struct sockaddr_atmsvc`.
+unsafe fn change(request: c_ulong, buffer: *const c_void) -> Result<(), c_int> {
+    let service = table::service().map_err(|error| error.errno())?;
+    if request == RSTADDR {
+        return service.reset_addresses().map_err(|error| error.errno());
+    }
+    // As the kernel: whatever the length says, the buffer is a `struct sockaddr_atmsvc`, or EFAULT.
+    if buffer.is_null() {
+        return Err(libc::EFAULT);
+    }
+    // SAFETY: as the caller of this function says.
+    let octets = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), layout::SVC_ADDRESS) };
+    let address = layout::svc(octets).filter(|address| !address.is_empty());
+    let address = address.ok_or(libc::EINVAL)?;
+    let done = match request {
+        ADDADDR => service.add_address(&address),
+        _ => service.remove_address(&address),
+    };
+    done.map_err(|error| error.errno())
+}
+
 /// Handles a request ([`is_request`]); an error is an errno.
 ///
 /// # Safety
@@ -215,6 +240,10 @@ pub(crate) unsafe fn handle(request: c_ulong, argument: *mut c_void) -> Result<(
                 0 => Ok(()),
                 _ => Err(libc::EINVAL),
             };
+        }
+        ADDADDR | DELADDR | RSTADDR => {
+            // SAFETY: the buffer is null or as long as it says.
+            return unsafe { change(request, sioc.buffer) };
         }
         _ => {}
     }

@@ -25,37 +25,40 @@
 
 mod interface;
 mod layout;
+mod names;
 mod table;
 
 use aerostat_socket::{Call, Control, Error};
 use layout::{ATMPVC, ATMSVC, QOS, SAP, SOL_ATM, option};
 use libc::{c_int, c_ulong, c_void, sockaddr, socklen_t, ssize_t};
-use std::ffi::CStr;
 use std::os::fd::{BorrowedFd, IntoRawFd as _};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use table::Entry;
 
 /// The next function of this name: that of the C library.
 macro_rules! real {
     ($name:ident: $kind:ty) => {{
-        static FOUND: AtomicUsize = AtomicUsize::new(0);
-        let mut found = FOUND.load(Ordering::Relaxed);
+        static FOUND: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let mut found = FOUND.load(std::sync::atomic::Ordering::Relaxed);
         if found == 0 {
-            const NAME: &CStr =
-                match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a name"),
-                };
+            const NAME: &std::ffi::CStr = match std::ffi::CStr::from_bytes_with_nul(
+                concat!(stringify!($name), "\0").as_bytes(),
+            ) {
+                Ok(name) => name,
+                Err(_) => panic!("a name"),
+            };
             // SAFETY: the name ends with a zero octet.
             found = unsafe { libc::dlsym(libc::RTLD_NEXT, NAME.as_ptr()) } as usize;
-            FOUND.store(found, Ordering::Relaxed);
+            FOUND.store(found, std::sync::atomic::Ordering::Relaxed);
         }
         assert!(found != 0, "no such function in the C library");
         // SAFETY: the C library has a function of this name with this type.
         unsafe { std::mem::transmute::<usize, $kind>(found) }
     }};
 }
+
+pub(crate) use real;
 
 fn fail(errno: c_int) -> c_int {
     // SAFETY: errno of this thread is valid memory.
@@ -369,6 +372,21 @@ pub extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
     }
 }
 
+/// AAL parameters cannot be supported. Source: Q.2610.
+const AAL_UNSUPPORTED: u8 = 78;
+
+/// The contract of an answer to this offer: as offered. A listener takes single cells if its own contract has AAL0, and
+/// SDUs of AAL5 otherwise; `None` if the offer is not so.
+fn answer<'a>(listener: &Entry, offered: &'a str) -> Option<&'a str> {
+    let cells = |text: Option<String>| text.is_some_and(|text| text.contains("aal0"));
+    let takes = cells(listener.qos.as_ref().and_then(layout::qos_text));
+    match (takes, offered.contains("aal0")) {
+        (true, true) => Some(offered),
+        (false, false) => Some(""),
+        _ => None,
+    }
+}
+
 /// Takes the next offer, and accepts it.
 fn accepted(fd: c_int, listener: &Entry, flags: c_int) -> Result<(c_int, String), c_int> {
     let mut packet = vec![0_u8; 8192];
@@ -383,7 +401,12 @@ fn accepted(fd: c_int, listener: &Entry, flags: c_int) -> Result<(c_int, String)
         };
         let offer = Control::offered(packet.get(..got).unwrap_or_default());
         let offer = offer.map_err(|error| failed(&error))?;
-        let (control, new) = match listener.control.accept(offer.offer, "") {
+        let Some(answer) = answer(listener, &offer.qos) else {
+            // The caller has gone if this fails; the next one may be there.
+            let _ = listener.control.refuse(offer.offer, AAL_UNSUPPORTED, &[]);
+            continue;
+        };
+        let (control, new) = match listener.control.accept(offer.offer, answer, &[]) {
             Ok(accepted) => accepted,
             // The caller has gone; the next one may be there.
             Err(error) if error.errno() == libc::EBADF || error.cause().is_some() => continue,

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::session::Session;
-use aerostat_proto::socket::{Answer, Request, SocketRef};
+use aerostat_proto::socket::{Answer, Request, SocketRef, UserData};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
@@ -25,6 +25,9 @@ pub struct Call<'a> {
     pub multipoint: bool,
     /// True if the root is told of leaves that leave ([`Socket::left`](crate::Socket::left)).
     pub reports: bool,
+    /// What the caller says to the called side, which sees it before it answers; at most 128 octets. Each link on the way
+    /// needs UNI 4.0.
+    pub user_data: &'a [u8],
 }
 
 impl<'a> Call<'a> {
@@ -38,11 +41,12 @@ impl<'a> Call<'a> {
             timeout: None,
             multipoint: false,
             reports: false,
+            user_data: &[],
         }
     }
-    pub(crate) fn request(&self, socket: SocketRef) -> Request {
+    pub(crate) fn request(&self, socket: SocketRef) -> Result<Request, Error> {
         let millis = self.timeout.map_or(0, |timeout| timeout.as_millis().max(1));
-        Request::Connect {
+        Ok(Request::Connect {
             socket,
             called: self.called.to_owned(),
             sap: self.sap.to_owned(),
@@ -50,8 +54,24 @@ impl<'a> Call<'a> {
             timeout: u32::try_from(millis).unwrap_or(u32::MAX),
             multipoint: self.multipoint,
             reports: self.reports,
-        }
+            user_data: user_data(self.user_data)?,
+        })
     }
+}
+
+/// User data for a message.
+///
+/// # Errors
+/// EMSGSIZE if they are too long.
+pub(crate) fn user_data(octets: &[u8]) -> Result<UserData, Error> {
+    UserData::new(octets.to_vec()).ok_or_else(|| {
+        let text = format!(
+            "{} octets of user data: a message of a call carries at most {}",
+            octets.len(),
+            UserData::MAX
+        );
+        Error::new(Errno::MSGSIZE, text)
+    })
 }
 
 /// Packets without octets that fill a descriptor: more than its buffer takes.

@@ -1,6 +1,6 @@
 //! Errors.
 
-use aerostat_proto::socket::Failure;
+use aerostat_proto::socket::{Failure, UserData};
 use rustix::io::Errno;
 use std::{fmt, io};
 
@@ -16,6 +16,7 @@ impl Error {
             field: String::new(),
             offset: 0,
             text: text.into(),
+            user_data: UserData::default(),
         })
     }
     pub(crate) fn with_cause(errno: Errno, cause: u8, text: impl Into<String>) -> Self {
@@ -47,6 +48,11 @@ impl Error {
     #[must_use]
     pub fn cause(&self) -> Option<u8> {
         Some(self.0.cause).filter(|cause| *cause != 0)
+    }
+    /// What the other end said when it refused the call; empty if it said nothing.
+    #[must_use]
+    pub fn user_data(&self) -> &[u8] {
+        self.0.user_data.octets()
     }
     /// The text that is wrong (`called`, `sap`, `qos`, ...), with the offset in it.
     #[must_use]

@@ -54,13 +54,17 @@
 pub mod atp;
 mod call;
 mod error;
+mod listener;
 mod session;
 
 pub use call::{Call, Connecting};
 pub use error::Error;
+pub use listener::{Listener, Offer};
 
-use aerostat_proto::socket::{Answer, Request, SocketRef};
-pub use aerostat_proto::socket::{Interface, Left, Offer as Offered, Party, PduCounts, Status};
+use aerostat_proto::socket::{Answer, Change, Request, SocketRef};
+pub use aerostat_proto::socket::{
+    Interface, Left, Offer as Offered, Party, PduCounts, Status, UserData,
+};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_wire::ConnectionQos;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -160,6 +164,38 @@ impl Service {
             Answer::Interface(interface) => Ok(interface),
             _ => Err(Error::nonsense()),
         }
+    }
+
+    /// Adds an address to the interface of the host: programs may listen there, with every selector. With ILMI the switch
+    /// gets to know it; without ILMI only programs of the same host can call it. It goes with the lab, or when the host is
+    /// switched off.
+    ///
+    /// # Errors
+    /// EEXIST if the host has it already, EINVAL if it is no address of an end system, ENOMEM at the limit.
+    pub fn add_address(&self, address: &str) -> Result<(), Error> {
+        self.change_addresses(Change::Add, address)
+    }
+
+    /// Removes an address that a program has added.
+    ///
+    /// # Errors
+    /// ENOENT if no program has added it.
+    pub fn remove_address(&self, address: &str) -> Result<(), Error> {
+        self.change_addresses(Change::Remove, address)
+    }
+
+    /// Removes all addresses that programs have added.
+    ///
+    /// # Errors
+    /// If the service has gone.
+    pub fn reset_addresses(&self) -> Result<(), Error> {
+        self.change_addresses(Change::Reset, "")
+    }
+
+    fn change_addresses(&self, change: Change, address: &str) -> Result<(), Error> {
+        let address = address.to_owned();
+        let request = Request::Addresses { change, address };
+        self.session.ask(&request, None).map(drop)
     }
 
     /// Opens a socket.
@@ -293,7 +329,7 @@ impl Control {
     /// # Errors
     /// If a text is wrong, or the call fails; with its cause then.
     pub fn make(&self, call: &Call<'_>) -> Result<String, Error> {
-        self.connected(&call.request(self.reference))
+        self.connected(&call.request(self.reference)?)
     }
 
     /// Makes a call, and does not wait for it. `fd` is the descriptor of this socket. It is not writable until the call
@@ -302,7 +338,7 @@ impl Control {
     /// # Errors
     /// If a text is wrong, or the call cannot be tried.
     pub fn start_connect(&self, fd: BorrowedFd<'_>, call: &Call<'_>) -> Result<Connecting, Error> {
-        let request = call.request(self.reference);
+        let request = call.request(self.reference)?;
         let session = Arc::clone(&self.session);
         let mut connecting = Connecting::start(session, &request)?;
         // The service answers in order, so a call that cannot be tried has failed before this answer.
@@ -409,8 +445,28 @@ impl Control {
     /// # Errors
     /// If the socket has no call.
     pub fn release(&self, cause: u8) -> Result<(), Error> {
-        let socket = self.reference;
-        self.ask(&Request::Release { socket, cause }).map(drop)
+        self.release_with(cause, &[])
+    }
+
+    /// As [`Self::release`]; the other end gets these octets, at most 128.
+    ///
+    /// # Errors
+    /// If the socket has no call, or its link carries no user data (EOPNOTSUPP).
+    pub fn release_with(&self, cause: u8, user_data: &[u8]) -> Result<(), Error> {
+        let request = Request::Release {
+            socket: self.reference,
+            cause,
+            user_data: call::user_data(user_data)?,
+        };
+        self.ask(&request).map(drop)
+    }
+
+    /// What the other end has said last: in its call, its answer, or its release. Empty if it said nothing.
+    ///
+    /// # Errors
+    /// If the service has forgotten the socket, or has gone.
+    pub fn user_data(&self) -> Result<Vec<u8>, Error> {
+        Ok(self.status()?.user_data.octets().to_vec())
     }
 
     /// As [`Self::release`], without waiting for the answer.
@@ -426,15 +482,23 @@ impl Control {
 
     /// Accepts an offer of this listener, and waits until the call can be used. Returns the new socket and its
     /// descriptor. `qos` is the contract of the answer as this end sees it: it may have smaller SDUs than the offer, and
-    /// a lower rate if the offer has a `min_pcr`. An empty text accepts the call as offered.
+    /// a lower rate if the offer has a `min_pcr`. An empty text accepts the call as offered. The caller gets `user_data`,
+    /// at most 128 octets.
     ///
     /// # Errors
-    /// If the offer does not allow this answer (EINVAL; the offer waits on), the caller has gone, or there is no room.
-    pub fn accept(&self, offer: u32, qos: &str) -> Result<(Self, OwnedFd), Error> {
+    /// If the offer does not allow this answer (EINVAL; the offer waits on), its link carries no user data (EOPNOTSUPP),
+    /// the caller has gone, or there is no room.
+    pub fn accept(
+        &self,
+        offer: u32,
+        qos: &str,
+        user_data: &[u8],
+    ) -> Result<(Self, OwnedFd), Error> {
         let request = Request::Accept {
             socket: self.reference,
             offer,
             qos: qos.to_owned(),
+            user_data: call::user_data(user_data)?,
         };
         self.opened(self.session.ask(&request, None)?)
     }
@@ -443,8 +507,8 @@ impl Control {
     ///
     /// # Errors
     /// As [`Self::accept`].
-    pub fn answer(&self, offered: &Offered, qos: &str) -> Result<Socket, Error> {
-        let opened = Socket::new(self.accept(offered.offer, qos)?);
+    pub fn answer(&self, offered: &Offered, qos: &str, user_data: &[u8]) -> Result<Socket, Error> {
+        let opened = Socket::new(self.accept(offered.offer, qos, user_data)?);
         match qos {
             "" => opened.note_contract(&offered.qos),
             _ => opened.note_contract(&opened.status()?.qos),
@@ -452,15 +516,17 @@ impl Control {
         Ok(opened)
     }
 
-    /// Refuses an offer of this listener with this cause of Q.850, 1 to 127; for example [`REJECTED`].
+    /// Refuses an offer of this listener with this cause of Q.850, 1 to 127; for example [`REJECTED`]. The caller gets
+    /// `user_data`, at most 128 octets.
     ///
     /// # Errors
-    /// If the caller has gone.
-    pub fn refuse(&self, offer: u32, cause: u8) -> Result<(), Error> {
+    /// If the caller has gone, or its link carries no user data (EOPNOTSUPP).
+    pub fn refuse(&self, offer: u32, cause: u8, user_data: &[u8]) -> Result<(), Error> {
         let request = Request::Refuse {
             socket: self.reference,
             offer,
             cause,
+            user_data: call::user_data(user_data)?,
         };
         self.ask(&request).map(drop)
     }
@@ -669,122 +735,5 @@ impl AsFd for Socket {
 impl AsRawFd for Socket {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
-    }
-}
-
-/// A socket that waits for calls. Its descriptor is readable if an offer waits.
-#[derive(Debug)]
-pub struct Listener(Socket);
-
-impl Listener {
-    /// Its address in hex digits.
-    ///
-    /// # Errors
-    /// If the service has gone.
-    pub fn address(&self) -> Result<String, Error> {
-        Ok(self.0.status()?.local)
-    }
-
-    /// State and counts.
-    ///
-    /// # Errors
-    /// If the service has gone.
-    pub fn status(&self) -> Result<Status, Error> {
-        self.0.status()
-    }
-
-    /// The next call that is offered. It waits for an answer for 5 s, and is refused then.
-    ///
-    /// # Errors
-    /// If the service has gone; EAGAIN if the listener is non-blocking.
-    pub fn offer(&self) -> Result<Offer<'_>, Error> {
-        let offered = self.0.next_offer()?;
-        Ok(Offer {
-            listener: self,
-            offered,
-        })
-    }
-
-    /// Accepts the next call, whatever it is.
-    ///
-    /// # Errors
-    /// As [`Self::offer`] and [`Offer::accept`].
-    pub fn accept(&self) -> Result<Socket, Error> {
-        self.offer()?.accept()
-    }
-
-    /// As [`Socket::set_nonblocking`], for [`Self::offer`].
-    ///
-    /// # Errors
-    /// As the kernel.
-    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.0.set_nonblocking(nonblocking)
-    }
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
-/// A call that waits for an answer.
-#[derive(Debug)]
-pub struct Offer<'a> {
-    listener: &'a Listener,
-    offered: Offered,
-}
-
-impl Offer<'_> {
-    /// Address of the caller in hex digits; empty if the caller gave none.
-    #[must_use]
-    pub fn caller(&self) -> &str {
-        &self.offered.caller
-    }
-    /// The address that was called.
-    #[must_use]
-    pub fn called(&self) -> &str {
-        &self.offered.called
-    }
-    /// The access point, as in `sap(7)`.
-    #[must_use]
-    pub fn sap(&self) -> &str {
-        &self.offered.sap
-    }
-    /// The contract as this end sees it, as in `qos(7)`.
-    #[must_use]
-    pub fn qos(&self) -> &str {
-        &self.offered.qos
-    }
-
-    /// True if this end would be a leaf of a point-to-multipoint call, which cannot send.
-    #[must_use]
-    pub fn is_multipoint(&self) -> bool {
-        self.offered.multipoint
-    }
-
-    /// Accepts the call, and waits until it can be used.
-    ///
-    /// # Errors
-    /// If the caller has gone, or there is no room.
-    pub fn accept(self) -> Result<Socket, Error> {
-        self.accept_on("")
-    }
-
-    /// As [`Self::accept`], on these terms: a contract with smaller SDUs, and with a lower rate if the offer has a
-    /// `min_pcr`. What the text does not state is as offered.
-    ///
-    /// # Errors
-    /// If the offer does not allow this answer (EINVAL; the offer waits on), the caller has gone, or there is no room.
-    pub fn accept_on(&self, qos: &str) -> Result<Socket, Error> {
-        self.listener.0.control.answer(&self.offered, qos)
-    }
-
-    /// Refuses the call with this cause of Q.850, 1 to 127; for example [`REJECTED`].
-    ///
-    /// # Errors
-    /// If the caller has gone.
-    pub fn refuse(self, cause: u8) -> Result<(), Error> {
-        self.listener.0.control.refuse(self.offered.offer, cause)
     }
 }

@@ -25,9 +25,15 @@ fn the_header_of_the_c_library_names_all_its_functions() {
         });
         parts.collect::<BTreeSet<_>>()
     };
-    let code: String = ["src/lib.rs", "src/calls.rs", "src/error.rs", "src/atp.rs"]
-        .map(source)
-        .concat();
+    let code: String = [
+        "src/lib.rs",
+        "src/calls.rs",
+        "src/error.rs",
+        "src/atp.rs",
+        "src/user_data.rs",
+    ]
+    .map(source)
+    .concat();
     let mut exported = names(&code, "fn ");
     exported.extend(
         names(&code, "    ")

@@ -1,6 +1,7 @@
 //! The command from the users' point of view: its outputs and exit codes.
 
 mod any_aal;
+mod atm_addresses;
 mod atm_sockets;
 mod atp;
 mod atp_sockets;
@@ -48,12 +49,14 @@ mod schema;
 mod several;
 mod shaping;
 mod socket_examples;
+mod socket_group;
 mod split;
 mod stuck;
 mod sweep;
 mod tidy;
 mod transit;
 mod up_results;
+mod vetting;
 mod wakeups;
 mod wireshark;
 mod words;

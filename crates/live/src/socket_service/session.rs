@@ -7,7 +7,7 @@ use crate::world::World;
 use aerostat_lab::model::NodeId;
 use aerostat_node::host::socket_layer::Input;
 use aerostat_proto::Instant;
-use aerostat_proto::socket::{Answer, Errno, Failure, MESSAGE_MAX, Request, SocketRef};
+use aerostat_proto::socket::{Answer, Errno, Failure, MESSAGE_MAX, Request, SocketRef, UserData};
 use aerostat_proto::split::Numbered;
 use aerostat_proto::split::codec::Message as _;
 use aerostat_wire::DecodeError;
@@ -83,6 +83,7 @@ fn failed(errno: Errno, field: &str, offset: usize, text: impl Into<String>) -> 
         field: field.to_owned(),
         offset: u16::try_from(offset).unwrap_or(u16::MAX),
         text: text.into(),
+        user_data: UserData::default(),
     })
 }
 

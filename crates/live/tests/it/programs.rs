@@ -1,7 +1,10 @@
 //! Programs of the machine at the socket service, with the network in virtual time: every event of a call × every death.
 
 mod answers;
+mod interface;
 mod local;
+mod managers;
+mod user_data;
 
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
@@ -9,11 +12,14 @@ use aerostat_lab::model::{FaultKind, NodeId};
 use aerostat_live::world::{Output, World};
 use aerostat_node::host::socket_layer::{Input, OFFER, SOCKETS, SocketLayer, State, ToPrograms};
 use aerostat_node::host::{HostCommand, ServiceKind};
-use aerostat_proto::socket::{Answer, Failure, Request, SocketRef, Status};
+use aerostat_node::signalling::Sigd;
+use aerostat_proto::socket::{Answer, Failure, Request, SocketRef, Status, UserData};
+use aerostat_proto::split::{Process, Role};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal0::UserCell;
 use aerostat_wire::cell::Pti;
 use aerostat_wire::{ConnectionQos, Qos, Vc};
+use std::collections::BTreeMap;
 
 const LAB: &str = "
 switches: { s: {}, t: {} }
@@ -36,6 +42,10 @@ struct Net<'a> {
     now: Instant,
     /// What programs were told, and when.
     told: Vec<(Instant, NodeId, ToPrograms)>,
+    /// Managers as processes of their own, with their host.
+    managers: BTreeMap<NodeId, Process<Sigd>>,
+    /// What a host has for a manager that is not there.
+    for_managers: Vec<(NodeId, Vec<u8>)>,
 }
 
 /// The session of each program has the number of its node.
@@ -50,6 +60,8 @@ impl<'a> Net<'a> {
             builder,
             now: Instant::ZERO,
             told: Vec::new(),
+            managers: BTreeMap::new(),
+            for_managers: Vec::new(),
         };
         net.world.start(builder, Instant::ZERO);
         net.until(Instant::from_secs(2));
@@ -60,20 +72,27 @@ impl<'a> Net<'a> {
     }
     fn drain(&mut self) {
         while let Some(output) = self.world.poll_output() {
-            if let Output::Program(node, what) = output {
-                self.told.push((self.now, node, what));
+            match output {
+                Output::Program(node, what) => self.told.push((self.now, node, what)),
+                Output::Daemon(node, Role::Sigd, frame) => self.to_manager(node, frame),
+                _ => {}
             }
         }
     }
     /// The next event of the network, if there is one before `end`.
     fn event(&mut self, end: Instant) -> bool {
         self.drain();
-        let Some(next) = self.world.poll_timeout().filter(|at| *at <= end) else {
+        let world = self.world.poll_timeout();
+        let next = world.into_iter().chain(self.manager_timeout()).min();
+        let Some(next) = next.filter(|at| *at <= end) else {
             self.now = end;
             return false;
         };
         self.now = self.now.max(next);
-        self.world.step(self.now, 1);
+        self.managers_act();
+        if world.is_some_and(|at| at <= self.now) {
+            self.world.step(self.now, 1);
+        }
         self.drain();
         true
     }
@@ -144,6 +163,7 @@ impl<'a> Net<'a> {
             timeout: 20_000,
             multipoint: false,
             reports: false,
+            user_data: UserData::default(),
         };
         self.ask(node, number, request);
         socket
@@ -247,6 +267,7 @@ fn call(builder: &Builder<'_>, death: Death, at: usize, others: usize) -> Outcom
                     socket,
                     offer,
                     qos: String::new(),
+                    user_data: UserData::default(),
                 },
             );
         }
@@ -441,6 +462,7 @@ fn an_offer_that_nobody_answers_is_refused_and_a_listener_has_its_backlog() {
             socket: listener,
             offer: 1,
             qos: String::new(),
+            user_data: UserData::default(),
         },
     );
     assert!(matches!(late, Answer::Failed(f) if f.errno == 9 && f.field == "offer"));
@@ -508,6 +530,7 @@ fn requests_that_cannot_be_served_are_refused_with_their_field() {
         timeout: 0,
         multipoint: false,
         reports: false,
+        user_data: UserData::default(),
     };
     let listen = Request::Listen {
         socket,
@@ -524,8 +547,24 @@ fn requests_that_cannot_be_served_are_refused_with_their_field() {
         (call("y", "ubr:pcr=fast"), 22, "qos"),
         (listen, 22, "backlog"),
         (Request::Status { socket: stranger }, 9, "socket"),
-        (Request::Release { socket, cause: 16 }, 107, "socket"),
-        (Request::Release { socket, cause: 0 }, 22, "cause"),
+        (
+            Request::Release {
+                socket,
+                cause: 16,
+                user_data: UserData::default(),
+            },
+            107,
+            "socket",
+        ),
+        (
+            Request::Release {
+                socket,
+                cause: 0,
+                user_data: UserData::default(),
+            },
+            22,
+            "cause",
+        ),
         (Request::Hello { version: 9 }, 95, "version"),
         (Request::Adopt, 9, ""),
     ];
@@ -603,7 +642,7 @@ fn one_socket_more_than_a_host_may_have_is_refused_with_the_number() {
 }
 
 /// Single cells: as many SDUs as cells, with payload type and priority, past an adapter that is full; what is no cell
-/// ends the connection, and a call cannot carry cells.
+/// ends the connection.
 #[test]
 fn a_permanent_connection_carries_single_cells() {
     let lab = lab();
@@ -663,29 +702,18 @@ fn a_permanent_connection_carries_single_cells() {
         (status.refused, status.cause, status.state.as_str()),
         (1, 111, "ended")
     );
-    // A call has no AAL of single cells, and an SDU has 52 octets.
+    // An SDU has 52 octets.
     let socket = net.open(x, 5);
     let open = |qos: &str| Request::OpenPermanent {
         socket,
         label: "0.100".into(),
         qos: qos.into(),
     };
-    let call = Request::Connect {
-        socket,
-        called: "y".into(),
-        sap: String::new(),
-        qos: "ubr,aal0".into(),
-        timeout: 0,
-        multipoint: false,
-        reports: false,
-    };
-    for (number, request, at) in [(6, call, 4), (7, open("aal0,ubr:sdu=48"), 0)] {
-        let refused = net.done(x, number, request);
-        assert!(
-            matches!(&refused, Answer::Failed(f) if f.field == "qos" && f.offset == at),
-            "{refused:?}"
-        );
-    }
+    let refused = net.done(x, 7, open("aal0,ubr:sdu=48"));
+    assert!(
+        matches!(&refused, Answer::Failed(f) if (&*f.field, f.offset) == ("qos", 0)),
+        "{refused:?}"
+    );
     // The label is free again, and carries PDUs now.
     let answer = net.done(x, 8, open("ubr"));
     assert!(matches!(answer, Answer::Connected { .. }), "{answer:?}");

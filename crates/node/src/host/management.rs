@@ -11,7 +11,7 @@ use crate::signalling;
 use aerostat_proto::ilmi::{Channel, ChannelInput, ChannelOutput, DaemonEvent, Event, Prefix};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Machine};
-use aerostat_wire::{AtmAddress, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Vc};
 
 /// The place of a host in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +28,14 @@ pub(super) struct Management {
     pub(super) deadline: Option<Instant>,
     /// The place in which the services run, or ran last.
     place: Option<Place>,
+    /// End system identifiers of the host itself.
+    own: Vec<MacAddr>,
 }
 
 impl Management {
-    const fn new(channel: Channel) -> Self {
+    fn new(channel: Channel) -> Self {
         Self {
+            own: channel.esis().to_vec(),
             channel,
             deadline: None,
             place: None,
@@ -56,6 +59,22 @@ impl Host {
     /// [`HostInput::Start`](super::HostInput::Start).
     pub fn register_by_ilmi(&mut self, channel: Channel) {
         self.management = Some(Management::new(channel));
+    }
+
+    /// Programs have added these addresses: their end system identifiers are registered beside those of the host.
+    pub(super) fn register_added(&mut self, added: &[AtmAddress], now: Instant) {
+        let Some(management) = &self.management else {
+            return;
+        };
+        let mut all = management.own.clone();
+        for esi in added.iter().map(AtmAddress::esi) {
+            if !all.contains(&esi) {
+                all.push(esi);
+            }
+        }
+        if management.channel.esis() != all {
+            self.tell_channel(ChannelInput::SetEsis(all), now);
+        }
     }
 
     /// The link came up or went down.

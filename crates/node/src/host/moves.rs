@@ -505,6 +505,15 @@ impl Host {
                     peer,
                     qos,
                 } => self.tell_layer(user, socket_layer::Input::Joined { conn, peer, qos }, now),
+                Out::Beside {
+                    user,
+                    conn,
+                    carried,
+                    aal,
+                } => {
+                    let beside = socket_layer::Input::Beside { conn, carried, aal };
+                    self.tell_layer(user, beside, now);
+                }
                 Out::Undelivered(sdu) => self.lost_by_service(Discard::Closed, sdu.view()),
             }
         }

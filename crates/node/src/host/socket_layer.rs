@@ -47,29 +47,32 @@
 //!
 //! **Standards.** No standard of its own; see [`aerostat_proto::socket`].
 //!
-//! **Not implemented.** Calls of single cells (AAL0).
-//!
 //! **Deviations.** None known.
 
+mod addresses;
 mod data;
 mod interface;
 mod local;
 mod offers;
 mod parties;
 mod requests;
+mod socket;
 #[cfg(test)]
 mod tests;
 
 use super::writes::FromAdapter;
+use crate::signalling::Beside;
 use aerostat_proto::socket::{
-    Answer, Errno, Failure, Interface, Offer, Request, SocketRef, Status,
+    Answer, Errno, Failure, Interface, Offer, Request, SocketRef, UserData,
 };
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Duration, Instant, Machine, Trace,
 };
-use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, Vc};
+use aerostat_wire::{AalType, AtmAddress, Qos, Sap, Vc};
 use core::convert::Infallible;
 use requests::ended;
+use socket::{Asked, Writing};
+pub use socket::{Socket, State};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -105,6 +108,15 @@ pub enum Input<'a> {
     Start,
     /// From the ATM service.
     Atm(AtmEvent<&'a [u8]>),
+    /// What goes along with the event that comes next for this connection.
+    Beside {
+        /// The connection.
+        conn: ConnId,
+        /// What the other end says; empty if it says nothing, `None` if messages about this call carry no user data.
+        carried: Option<UserData>,
+        /// The AAL.
+        aal: AalType,
+    },
     /// A call inside the host can be used: `conn` and `peer` are its ends. Each end gets this once.
     Joined {
         /// This end.
@@ -178,8 +190,12 @@ pub enum Input<'a> {
 pub enum Output {
     /// To the ATM service.
     Atm(AtmRequest),
+    /// What goes along with the next request about this connection.
+    Beside(ConnId, Beside),
     /// Requests [`FromAdapter::Room`] when no cell of this label waits in the adapter any more.
     Flush(Vc),
+    /// The addresses that programs have added, with selector 0: for ILMI.
+    Addresses(Vec<AtmAddress>),
     /// For programs.
     Program(ToPrograms),
     /// A trace event.
@@ -226,187 +242,6 @@ pub enum ToPrograms {
         /// The socket.
         socket: SocketRef,
     },
-}
-
-/// State of a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Opened.
-    Idle,
-    /// It has an address.
-    Bound,
-    /// It waits for calls.
-    Listening,
-    /// A call was requested and is not answered yet.
-    Connecting,
-    /// A call was accepted and cannot be used yet.
-    Accepting,
-    /// Its connection can be used.
-    Connected,
-    /// The program has ended it, and the adapter still has PDUs of it.
-    Ending,
-    /// Its connection has ended.
-    Ended,
-}
-
-impl State {
-    /// The state in words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Bound => "bound",
-            Self::Listening => "listening",
-            Self::Connecting => "connecting",
-            Self::Accepting => "accepting",
-            Self::Connected => "connected",
-            Self::Ending => "ending",
-            Self::Ended => "ended",
-        }
-    }
-}
-
-/// A request whose answer waits for the network.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    session: Session,
-    number: u16,
-}
-
-/// The writing side of a socket.
-#[derive(Clone, Debug, Default)]
-enum Writing {
-    /// The adapter has taken everything.
-    #[default]
-    Idle,
-    /// The adapter has been given a PDU of so many octets, and has not answered.
-    Asked(usize),
-    /// There was no room for this PDU.
-    Blocked(Vec<u8>),
-}
-
-/// A socket.
-#[derive(Debug)]
-pub struct Socket {
-    state: State,
-    /// Sessions that may use it.
-    sessions: Vec<Session>,
-    local: Option<AtmAddress>,
-    peer: Option<AtmAddress>,
-    sap: Sap,
-    qos: ConnectionQos,
-    conn: Option<ConnId>,
-    vc: Option<Vc>,
-    /// The request of its program that waits.
-    asked: Option<Asked>,
-    writing: Writing,
-    /// Of a call inside the host: the other end.
-    local_end: Option<local::End>,
-    /// True if the driver has been told that no PDU may be written.
-    held: bool,
-    /// The cause with which it is released once its PDUs have left.
-    last: Cause,
-    /// Offers of a listener that wait.
-    offers: BTreeMap<u32, ConnId>,
-    backlog: usize,
-    /// Of the root of a point-to-multipoint call.
-    root: Option<parties::Root>,
-    cause: Option<Cause>,
-    /// True if its own side ended it.
-    by_us: bool,
-    sent: (u64, u64),
-    received: (u64, u64),
-    refused: u64,
-    unsent: u64,
-    unread: u64,
-    damaged: u64,
-    missed: u64,
-}
-
-impl Socket {
-    fn new(session: Session) -> Self {
-        Self {
-            state: State::Idle,
-            sessions: vec![session],
-            local: None,
-            peer: None,
-            sap: Sap::default(),
-            qos: Qos::ubr(0).into(),
-            conn: None,
-            vc: None,
-            asked: None,
-            writing: Writing::Idle,
-            local_end: None,
-            held: false,
-            last: Cause::NORMAL,
-            offers: BTreeMap::new(),
-            backlog: 0,
-            root: None,
-            cause: None,
-            by_us: false,
-            sent: (0, 0),
-            received: (0, 0),
-            refused: 0,
-            unsent: 0,
-            unread: 0,
-            damaged: 0,
-            missed: 0,
-        }
-    }
-
-    /// Its state, for its program and for `inspect`.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        let text = |address: Option<AtmAddress>| address.map_or_else(String::new, hex);
-        let by = if self.by_us {
-            "here"
-        } else {
-            "by the other side"
-        };
-        Status {
-            state: self.state.name().to_owned(),
-            local: text(self.local),
-            peer: text(self.peer),
-            sap: self.sap.to_string(),
-            qos: if self.conn.is_some() || self.vc.is_some() || self.local_end.is_some() {
-                self.qos.to_string()
-            } else {
-                String::new()
-            },
-            label: self.label(),
-            cause: self.cause.map_or(0, |cause| cause.0),
-            why: self
-                .cause
-                .map_or_else(String::new, |cause| format!("ended {by}, {cause}")),
-            sent: self.sent,
-            refused: self.refused,
-            unsent: self.unsent,
-            received: self.received,
-            unread: self.unread,
-            damaged: self.damaged,
-            offers: self.offers.len() as u16,
-            missed: self.missed,
-            leaves: self.root.as_ref().map_or(0, parties::Root::active),
-        }
-    }
-    /// Its label; [`LOCAL`] if the call does not leave the host, empty if there is no label.
-    fn label(&self) -> String {
-        match (self.vc, &self.local_end) {
-            (Some(vc), _) => vc.to_string(),
-            (None, Some(_)) => LOCAL.to_owned(),
-            (None, None) => String::new(),
-        }
-    }
-    /// Its state.
-    #[must_use]
-    pub const fn state(&self) -> State {
-        self.state
-    }
-    /// Number of sessions that may use it.
-    #[must_use]
-    pub fn sessions(&self) -> usize {
-        self.sessions.len()
-    }
 }
 
 /// The entry of the table with this index is in its use number `generation`.
@@ -464,6 +299,10 @@ pub struct SocketLayer {
     next_offer: u32,
     /// Requests that were refused because of their reference.
     strangers: u64,
+    /// What goes along with the next event: user data if they are carried, the AAL.
+    heard: Option<(ConnId, Option<UserData>, AalType)>,
+    /// Addresses that programs have added, with selector 0.
+    added: BTreeSet<AtmAddress>,
     /// The counts of the interface when programs set them to 0.
     zeroed: Interface,
     out: VecDeque<Output>,
@@ -486,6 +325,8 @@ impl SocketLayer {
             next_conn: 0,
             next_offer: 1,
             strangers: 0,
+            heard: None,
+            added: BTreeSet::new(),
             zeroed: Interface::default(),
             out: VecDeque::new(),
         }
@@ -574,6 +415,27 @@ impl SocketLayer {
     fn request(&mut self, request: AtmRequest) {
         self.out.push_back(Output::Atm(request));
     }
+    /// The next request about this connection says this to the other end.
+    fn say(&mut self, conn: ConnId, data: UserData) {
+        self.send_along(
+            conn,
+            Beside {
+                data,
+                aal: AalType::Aal5,
+            },
+        );
+    }
+    /// The same with the AAL of a call.
+    fn send_along(&mut self, conn: ConnId, beside: Beside) {
+        if beside != Beside::default() {
+            self.out.push_back(Output::Beside(conn, beside));
+        }
+    }
+    /// What the other end says in the event that comes now.
+    fn take_heard(&mut self, conn: ConnId) -> Option<(Option<UserData>, AalType)> {
+        let (of, carried, aal) = self.heard.take()?;
+        (of == conn).then_some((carried, aal))
+    }
     fn tell(&mut self, what: ToPrograms) {
         self.out.push_back(Output::Program(what));
     }
@@ -610,6 +472,7 @@ impl SocketLayer {
             socket.writing = Writing::Idle;
         }
         let (conn, asked) = (socket.conn.take(), socket.asked.take());
+        let heard = socket.heard.clone();
         let adding = socket.root.as_mut().map(parties::Root::end);
         let adding = adding.unwrap_or_default();
         if let Some(conn) = conn {
@@ -618,7 +481,11 @@ impl SocketLayer {
         self.deadlines.set(Timed::Socket(at), None);
         let asked = asked.into_iter().chain(adding);
         for asked in asked.collect::<Vec<_>>() {
-            self.answer(asked, Answer::Failed(ended(cause)));
+            let failure = Failure {
+                user_data: heard.clone(),
+                ..ended(cause)
+            };
+            self.answer(asked, Answer::Failed(failure));
         }
         if accepting {
             // Its program has never seen it.
@@ -634,7 +501,11 @@ impl SocketLayer {
     }
 
     fn released(&mut self, conn: ConnId, cause: Cause) {
+        let heard = self.take_heard(conn).and_then(|(carried, _)| carried);
         if let Some(at) = self.conns.get(&conn).copied() {
+            if let (Some(socket), Some(heard)) = (self.get_mut(at), heard) {
+                socket.heard = heard;
+            }
             return self.over(at, cause, false);
         }
         self.withdrawn(conn);
@@ -642,6 +513,7 @@ impl SocketLayer {
 
     /// The connection of a socket can be used: with a label, or inside the host.
     fn connected(&mut self, conn: ConnId, vc: Option<Vc>, agreed: Qos) {
+        let heard = self.take_heard(conn);
         let Some(at) = self.conns.get(&conn).copied() else {
             return;
         };
@@ -655,7 +527,14 @@ impl SocketLayer {
         if let Some(root) = &mut socket.root {
             root.begin();
         }
+        if let Some((heard, _)) = heard {
+            socket.carries = heard.is_some();
+            if !accepted {
+                socket.heard = heard.unwrap_or_default();
+            }
+        }
         let (asked, qos, label) = (socket.asked.take(), socket.qos, socket.label());
+        let user_data = socket.heard.clone();
         let peer = socket
             .peer
             .map_or_else(|| label.clone(), |peer| peer.to_string());
@@ -670,6 +549,7 @@ impl SocketLayer {
                 false => Answer::Connected {
                     label,
                     qos: qos.to_string(),
+                    user_data,
                 },
             };
             self.tell(ToPrograms::Answer {
@@ -711,7 +591,11 @@ impl SocketLayer {
         }
     }
     fn release(&mut self, at: SocketRef, cause: Cause) {
-        if let Some(conn) = self.get(at).and_then(|socket| socket.conn) {
+        let socket = self.get_mut(at);
+        let said =
+            socket.and_then(|socket| Some((socket.conn?, std::mem::take(&mut socket.farewell))));
+        if let Some((conn, data)) = said {
+            self.say(conn, data);
             self.request(AtmRequest::Release { conn, cause });
         }
         self.over(at, cause, true);
@@ -760,7 +644,8 @@ impl Machine for SocketLayer {
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
         match input {
-            Input::Start => {}
+            // A service that was restarted has no addresses of programs any more.
+            Input::Start => self.out.push_back(Output::Addresses(Vec::new())),
             Input::Atm(AtmEvent::Incoming {
                 conn,
                 calling,
@@ -780,6 +665,7 @@ impl Machine for SocketLayer {
             Input::Atm(AtmEvent::PartyGone { conn, party, cause }) => {
                 self.party_gone(conn, party, cause);
             }
+            Input::Beside { conn, carried, aal } => self.heard = Some((conn, carried, aal)),
             Input::Joined { conn, peer, qos } => self.joined(conn, peer, qos),
             Input::Taken {
                 socket,

@@ -7,7 +7,7 @@ use super::{Host, HostOutput, moves};
 use super::{socket_layer, sockets};
 use crate::atm::{Mark, Shaping, Written};
 use crate::ip::books::SocketEvent;
-use crate::signalling::UserId;
+use crate::signalling::{self, UserId};
 use aerostat_proto::{ConnId, Instant};
 use aerostat_wire::{AalType, Vc};
 
@@ -184,6 +184,11 @@ impl Host {
     pub(super) fn layer_output(&mut self, slot: usize, output: socket_layer::Output, now: Instant) {
         match output {
             socket_layer::Output::Atm(request) => self.request(slot, request, now),
+            socket_layer::Output::Beside(conn, beside) => {
+                let said = signalling::Input::Beside(moves::user_of(slot), conn, beside);
+                self.tell_signalling(said, now);
+            }
+            socket_layer::Output::Addresses(added) => self.register_added(&added, now),
             socket_layer::Output::Flush(vc) => self.out.push_back(HostOutput::Flush { vc }),
             socket_layer::Output::Program(what) => self.out.push_back(HostOutput::Program(what)),
             socket_layer::Output::Trace(trace) => self.trace(trace),

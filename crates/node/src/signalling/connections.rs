@@ -7,7 +7,8 @@ use crate::atm::{DataUnit, DataUnitBuf};
 use aerostat_proto::split::Early;
 use aerostat_proto::uni::CallId;
 use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, PartyId, Refused, Trace};
-use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use aerostat_wire::q2931::UserData;
+use aerostat_wire::{AalType, AtmAddress, Qos, Sap, Vc};
 use std::collections::BTreeMap;
 
 /// State of one leaf, at its root.
@@ -38,6 +39,10 @@ pub(super) struct Conn {
     pub(super) permanent: bool,
     /// The call does not leave the host.
     pub(super) local: Option<Local>,
+    /// What the caller says in the SETUP.
+    pub(super) said: UserData,
+    /// Single cells, or SDUs of AAL5.
+    pub(super) aal: AalType,
     pub(super) vc: Option<Vc>,
     /// When the user released the call; `None` if it was cleared otherwise, or is not released.
     pub(super) released: Option<Instant>,
@@ -67,6 +72,8 @@ impl Conn {
             choice: false,
             permanent: false,
             local: None,
+            said: UserData::default(),
+            aal: AalType::Aal5,
             vc: None,
             released: None,
             open: false,
@@ -188,6 +195,8 @@ impl Signalling {
         let (early, qos) = (known.early.take(), known.qos);
         let text = format!("connection {vc} to {peer} open");
         self.trace(Trace::detail("signalling.open", text).with("vc", vc));
+        let data = self.take_heard(call);
+        self.show(call, data);
         self.event(user, AtmEvent::Connected { conn, vc, qos });
         for sdu in early {
             self.outputs.push_back(Output::Received { user, conn, sdu });
@@ -211,6 +220,10 @@ impl Signalling {
     /// The connection is over for its user, who is told; the network still has its label.
     pub(super) fn clearing(&mut self, call: CallId, cause: Cause) {
         self.close(call);
+        let data = self.take_heard(call);
+        if !data.is_empty() {
+            self.show(call, data);
+        }
         let Some(known) = self.conns.get_mut(&call) else {
             return;
         };
@@ -225,7 +238,7 @@ impl Signalling {
         let peer = self.peer(call);
         self.clearing(call, cause);
         self.conns.remove(&call);
-        self.end_peer(peer, cause);
+        self.end_peer(peer, cause, UserData::default());
     }
     /// The network has confirmed the release of a call.
     pub(super) fn confirmed(&mut self, call: CallId, cause: Cause, now: Instant) {

@@ -13,6 +13,7 @@ use super::{Output, Phase, Signalling, UserId};
 use aerostat_proto::sigd::ToSigd;
 use aerostat_proto::uni::CallId;
 use aerostat_proto::{AtmEvent, Cause, Instant, Trace};
+use aerostat_wire::q2931::UserData;
 use aerostat_wire::{AtmAddress, Qos};
 
 /// What a local call refers to.
@@ -97,12 +98,14 @@ impl Signalling {
             }
         };
         let (calling, called) = (made.calling, made.called);
-        let (own, qos) = (made.sap, made.qos.reversed());
+        let (own, qos, said) = (made.sap, made.qos.reversed(), made.said.clone());
+        let aal = made.aal;
         let conn = self.new_conn_id(user);
         let callee = self.new_call_id();
         let offered = Conn {
             calling,
             outgoing: false,
+            aal,
             local: Some(Local::Peer(caller)),
             ..Conn::new((user, conn), Phase::Offered, called, (own, qos))
         };
@@ -111,6 +114,7 @@ impl Signalling {
             made.local = Some(Local::Peer(callee));
         }
         self.counters.incoming += 1;
+        self.show(callee, said);
         let event = AtmEvent::Incoming {
             conn,
             calling,
@@ -131,7 +135,13 @@ impl Signalling {
     }
 
     /// The called side of a local call has accepted it: both ends can send.
-    pub(super) fn accept_local(&mut self, callee: CallId, caller: CallId, agreed: Qos) {
+    pub(super) fn accept_local(
+        &mut self,
+        callee: CallId,
+        caller: CallId,
+        agreed: Qos,
+        mut said: UserData,
+    ) {
         let ends = [
             (callee, caller, agreed),
             (caller, callee, agreed.reversed()),
@@ -143,6 +153,9 @@ impl Signalling {
             };
             (known.phase, known.qos) = (Phase::Connected, qos);
             if let (Some((user, conn)), Some((_, peer))) = (known.owner, peer) {
+                if call == caller {
+                    self.show(call, core::mem::take(&mut said));
+                }
                 self.outputs.push_back(Output::Joined {
                     user,
                     conn,
@@ -158,8 +171,9 @@ impl Signalling {
     }
 
     /// One end of a local call has ended: so does the other.
-    pub(super) fn end_peer(&mut self, peer: Option<CallId>, cause: Cause) {
+    pub(super) fn end_peer(&mut self, peer: Option<CallId>, cause: Cause, said: UserData) {
         if let Some(peer) = peer {
+            self.hears(peer, said);
             if let Some(conn) = self.conns.get_mut(&peer) {
                 // Its own peer has gone already.
                 conn.local = Some(Local::Asked);

@@ -60,9 +60,11 @@ mod local;
 mod requests;
 mod seat;
 mod sigd;
+mod user_data;
 
 pub use seat::{DaemonCounters, DaemonEvent};
 pub use sigd::{FIRST_CALL_VCI, Sigd};
+pub use user_data::{Beside, FACILITY_REJECTED};
 
 use connections::Conn;
 use listeners::Listeners;
@@ -74,7 +76,8 @@ use aerostat_proto::sigd::{LinkInfo, ToSigd};
 use aerostat_proto::split::{Seat, ToDaemon};
 use aerostat_proto::uni::{self, CallId};
 use aerostat_proto::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Refused, Trace};
-use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
+use aerostat_wire::q2931::UserData;
+use aerostat_wire::{AalType, AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
 
 use crate::atm::DataUnitBuf;
 use crate::inspect::{Table, counters};
@@ -161,6 +164,8 @@ pub enum Input<'a> {
     DropUser(UserId),
     /// A request of a user.
     Request(UserId, AtmRequest),
+    /// What goes along with a user's next request about this connection (connect, accept or release).
+    Beside(UserId, ConnId, Beside),
     /// From a daemon in a process of its own.
     Daemon(DaemonEvent),
 }
@@ -202,6 +207,17 @@ pub enum Output {
         peer: ConnId,
         /// The contract, seen from `conn`.
         qos: Qos,
+    },
+    /// What goes along with the event that comes next for this connection. Only for users with calls inside the host.
+    Beside {
+        /// The user.
+        user: UserId,
+        /// The connection.
+        conn: ConnId,
+        /// What the other end says; empty if it says nothing, `None` if messages about this call carry no user data.
+        carried: Option<UserData>,
+        /// The AAL of the connection.
+        aal: AalType,
     },
     /// An SDU for a user that was held until its connection was up ([`Signalling::hold`]).
     Received {
@@ -298,6 +314,10 @@ pub struct Signalling {
     users: BTreeMap<UserId, usize>,
     /// Users whose calls to their own listeners stay in the host.
     local: BTreeSet<UserId>,
+    /// User data of the next request.
+    said: Option<(UserId, ConnId, Beside)>,
+    /// User data of the daemon's next message.
+    heard: Option<(CallId, UserData)>,
     listeners: Listeners,
     /// All connections, also those that are being released.
     conns: BTreeMap<CallId, Conn>,
@@ -343,6 +363,8 @@ impl Signalling {
             up: false,
             users: BTreeMap::new(),
             local: BTreeSet::new(),
+            said: None,
+            heard: None,
             listeners: Listeners::default(),
             conns: BTreeMap::new(),
             ids: BTreeMap::new(),
@@ -476,6 +498,10 @@ impl Machine for Signalling {
                 Ok(())
             }
             Input::DropUser(user) => self.drop_user(user, now),
+            Input::Beside(user, conn, beside) => {
+                self.says(user, conn, beside);
+                Ok(())
+            }
             Input::Request(user, request) => self.request(user, request, now),
             Input::Daemon(event) => self.daemon_event(event, now),
         };

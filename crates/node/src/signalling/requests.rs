@@ -86,6 +86,8 @@ impl Signalling {
                     ..Conn::new((user, conn), Phase::Waiting, called, (sap, qos))
                 };
                 made.local = self.is_local(user, &made).then_some(Local::Asked);
+                let beside = self.take_said(user, conn);
+                (made.said, made.aal) = (beside.data, beside.aal);
                 self.connect(user, conn, made, now)
             }
             AtmRequest::OpenPermanent { conn, vc, qos } => self.open_permanent(user, conn, vc, qos),
@@ -117,6 +119,9 @@ impl Signalling {
         }
         if self.ids.contains_key(&(user, conn)) {
             return Err(Refused("this id is in use"));
+        }
+        if !made.said.is_empty() && !self.carries(made.local.is_some()) {
+            return Err(self.refuse_saying(user, conn));
         }
         let refused = if !self.has_room(user) {
             Some((Cause::RESOURCES, Refused("too many calls of this user")))
@@ -185,6 +190,10 @@ impl Signalling {
 
     /// Tells the daemon to make a call.
     pub(super) fn set_up(&mut self, call: CallId, now: Instant) {
+        // The version of the link may have changed while the call waited.
+        if self.cannot_say(call) {
+            return;
+        }
         let Some(conn) = self.conns.get_mut(&call) else {
             return;
         };
@@ -199,7 +208,10 @@ impl Signalling {
             sap: conn.sap,
             qos: conn.qos,
             multipoint: conn.multipoint,
+            aal: conn.aal,
         };
+        let data = conn.said.clone();
+        self.tell_data(call, data, now);
         self.tell(ToSigd::Setup(setup), now);
     }
 
@@ -261,6 +273,9 @@ impl Signalling {
         terms: Option<Qos>,
         now: Instant,
     ) -> Result<(), Refused> {
+        let data = self.take_said(user, conn).data;
+        let (call, _) = self.conn(user, conn)?;
+        self.may_answer(call, &data)?;
         let (call, known) = self.conn(user, conn)?;
         if known.phase != Phase::Offered {
             return Err(WRONG_STATE);
@@ -270,7 +285,7 @@ impl Signalling {
         known.qos = terms.unwrap_or(known.qos);
         if let Some(Local::Peer(caller)) = known.local {
             let agreed = known.qos;
-            self.accept_local(call, caller, agreed);
+            self.accept_local(call, caller, agreed, data);
             return Ok(());
         }
         known.phase = Phase::Accepted;
@@ -283,6 +298,7 @@ impl Signalling {
         if let Some(vc) = vc {
             self.open(call, vc);
         }
+        self.tell_data(call, data, now);
         self.tell(ToSigd::Accept { call, blli, terms }, now);
         Ok(())
     }
@@ -294,6 +310,7 @@ impl Signalling {
         cause: Cause,
         now: Instant,
     ) -> Result<(), Refused> {
+        let data = self.take_said(user, conn).data;
         let (call, known) = self.conn(user, conn)?;
         known.owner = None;
         let (waiting, permanent) = (known.phase == Phase::Waiting, known.permanent);
@@ -308,10 +325,12 @@ impl Signalling {
         if local {
             let peer = self.peer(call);
             self.conns.remove(&call);
-            self.end_peer(peer, cause);
+            self.end_peer(peer, cause, data);
         } else if waiting || permanent {
             self.conns.remove(&call);
         } else {
+            let carried = self.carries(false);
+            self.tell_data(call, if carried { data } else { Default::default() }, now);
             self.tell(ToSigd::Release { call, cause }, now);
         }
         Ok(())

@@ -1,13 +1,14 @@
 //! The seat of the signalling daemon beside the host half: the daemon's starts and ends, and its messages.
 
 use super::connections::{Conn, Party};
+use super::user_data::AAL_UNSUPPORTED;
 use super::{Output, Phase, Signalling};
 use crate::interface;
 use aerostat_proto::sigd::{FromSigd, LinkInfo, Offer, SDU_MAX, SIGNALLING, Start, ToSigd};
 use aerostat_proto::split::{FromDaemon, ProcessEvent};
 use aerostat_proto::uni::{self, CallId};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, Instant, PartyId, Refused, Trace, sscop};
-use aerostat_wire::{Qos, Sap, TrafficParams, Vc};
+use aerostat_wire::{AalType, Qos, Sap, TrafficParams, Vc};
 
 /// Cause of connections that end with the daemon, and of calls without a daemon.
 pub(super) const NO_DAEMON: Cause = Cause::TEMPORARY;
@@ -235,6 +236,7 @@ impl Signalling {
             }
             FromSigd::Offered(offer) => self.offered(offer, now),
             FromSigd::Join { call } => self.join(call),
+            FromSigd::UserData { call, data } => return self.hears(call, data),
             FromSigd::Connected { call, vc, qos } => {
                 if self.concerns(call) {
                     self.connected(call, vc, &qos, now);
@@ -273,6 +275,8 @@ impl Signalling {
                 self.start_daemon(now);
             }
         }
+        // It was about this message only.
+        self.heard = None;
     }
 
     /// True if a message concerns a call of a user.
@@ -296,6 +300,7 @@ impl Signalling {
             bhli,
             qos,
             multipoint,
+            aal,
             vc,
         } = offer;
         if call.0 < CallId::INCOMING || self.conns.contains_key(&call) {
@@ -313,6 +318,10 @@ impl Signalling {
             Some((user, _)) if !self.has_room(user) => {
                 self.counters.refused += 1;
                 Err(Cause::RESOURCES)
+            }
+            Some((user, _)) if aal == AalType::Aal0 && !self.local.contains(&user) => {
+                self.counters.refused += 1;
+                Err(AAL_UNSUPPORTED)
             }
             Some(taken) => Ok(taken),
         };
@@ -336,10 +345,13 @@ impl Signalling {
             multipoint,
             outgoing: false,
             choice,
+            aal,
             vc,
             ..Conn::new((user, conn), Phase::Offered, called, (own, qos))
         };
         self.insert(call, made);
+        let data = self.take_heard(call);
+        self.show(call, data);
         let event = AtmEvent::Incoming {
             conn,
             calling,

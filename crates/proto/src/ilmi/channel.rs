@@ -7,8 +7,8 @@ use super::split::{FromIlmid, MANAGEMENT, PVCS, Start, ToIlmid};
 use super::{Config, Counters, Event, Peer, Prefix, Pvc, Side, Snapshot, State};
 use crate::split::{FromDaemon, ProcessEvent, Seat, ToDaemon};
 use crate::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
-use aerostat_wire::AtmAddress;
 use aerostat_wire::q2931::Version;
+use aerostat_wire::{AtmAddress, MacAddr};
 use std::collections::{BTreeMap, VecDeque};
 
 use super::daemon::Ilmid;
@@ -60,6 +60,8 @@ pub enum ChannelInput<'a> {
     },
     /// Network side: sets the prefixes to offer.
     SetPrefixes(Vec<Prefix>),
+    /// User side: sets the end system identifiers to register. Addresses with another one are no longer usable.
+    SetEsis(Vec<MacAddr>),
     /// Sets the permanent connections of the interface.
     SetPvcs(Vec<Pvc>),
     /// From a daemon in a process of its own.
@@ -358,6 +360,11 @@ impl Channel {
             Side::User => Event::Address(address, there),
         }
     }
+    /// User side: the end system identifiers that are registered.
+    #[must_use]
+    pub fn esis(&self) -> &[MacAddr] {
+        &self.config.esis
+    }
     fn keep(&mut self, address: AtmAddress) {
         if !self.addresses.contains(&address) {
             self.addresses.push(address);
@@ -461,6 +468,14 @@ impl Machine for Channel {
             ChannelInput::SetPrefixes(prefixes) => {
                 self.config.prefixes.clone_from(&prefixes);
                 self.seat.tell(ToIlmid::Prefixes(prefixes), now);
+                Ok(())
+            }
+            ChannelInput::SetEsis(esis) => {
+                let gone = self.addresses.iter().copied();
+                let gone: Vec<_> = gone.filter(|a| !esis.contains(&a.esi())).collect();
+                self.config.esis.clone_from(&esis);
+                gone.into_iter().for_each(|address| self.forget(address));
+                self.seat.tell(ToIlmid::Esis(esis), now);
                 Ok(())
             }
             ChannelInput::SetPvcs(pvcs) => {

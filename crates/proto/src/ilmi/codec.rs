@@ -79,6 +79,7 @@ split_choice!(ToIlmid {
     2 Prefixes(prefixes);
     3 Pvcs { pvcs, more };
     4 Claimed { claim, refused };
+    5 Esis(esis);
 });
 
 split_choice!(FromIlmid {

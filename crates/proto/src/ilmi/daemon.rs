@@ -128,6 +128,11 @@ impl Daemon for Ilmid {
                     self.feed(Input::SetPrefixes(prefixes), now);
                 }
             }
+            ToIlmid::Esis(esis) => {
+                if self.exit_at.is_none() {
+                    self.feed(Input::SetEsis(esis), now);
+                }
+            }
             ToIlmid::Pvcs { pvcs, more } => {
                 self.pvcs.extend(pvcs);
                 if !more {

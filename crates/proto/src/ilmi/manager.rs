@@ -2,9 +2,9 @@
 
 use super::{Event, Ime, Link, Output, Prefix, Side, State};
 use crate::{Instant, Trace};
-use aerostat_wire::AtmAddress;
 use aerostat_wire::ilmi::{Binding, ErrorStatus, Kind, Message, Oid, Pdu, Request, Value, mib};
 use aerostat_wire::q2931::Version;
+use aerostat_wire::{AtmAddress, MacAddr};
 
 /// A request to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -347,29 +347,53 @@ impl Ime {
     pub(super) fn prefix_given(&mut self, prefix: Prefix) {
         self.prefixes.insert(prefix);
         for esi in self.config.esis.clone() {
-            let address = mib::address(prefix, esi);
-            let known = self.addresses.contains_key(&address);
-            if !known && self.addresses.len() < self.config.limits.addresses {
-                self.addresses.insert(address, false);
-            }
-            let job = Job::Address(address, true);
-            if !self.jobs.contains(&job) {
-                self.jobs.push_back(job);
+            self.register(mib::address(prefix, esi));
+        }
+    }
+
+    fn register(&mut self, address: AtmAddress) {
+        let known = self.addresses.contains_key(&address);
+        if !known && self.addresses.len() < self.config.limits.addresses {
+            self.addresses.insert(address, false);
+        }
+        let job = Job::Address(address, true);
+        if !self.jobs.contains(&job) {
+            self.jobs.push_back(job);
+        }
+    }
+
+    fn unregister(&mut self, address: AtmAddress) {
+        if let Some(accepted) = self.addresses.remove(&address) {
+            self.jobs.push_back(Job::Address(address, false));
+            if accepted {
+                self.tell_address(address, false);
             }
         }
+    }
+
+    /// Other end system identifiers: addresses come and go under all prefixes.
+    pub(super) fn set_esis(&mut self, esis: Vec<MacAddr>, now: Instant) {
+        let old = core::mem::replace(&mut self.config.esis, esis);
+        if !matches!(self.state, State::Registering | State::Verifying) {
+            return;
+        }
+        let new = self.config.esis.clone();
+        for prefix in self.prefixes.clone() {
+            for gone in old.iter().filter(|esi| !new.contains(esi)) {
+                self.unregister(mib::address(prefix, *gone));
+            }
+            for fresh in new.iter().filter(|esi| !old.contains(esi)) {
+                self.register(mib::address(prefix, *fresh));
+            }
+        }
+        self.next_job(now);
     }
 
     /// A prefix was withdrawn: its addresses end, too.
     pub(super) fn prefix_taken(&mut self, prefix: Prefix) {
         self.prefixes.remove(&prefix);
         for esi in self.config.esis.clone() {
-            let address = mib::address(prefix, esi);
-            if let Some(accepted) = self.addresses.remove(&address) {
-                self.jobs.push_back(Job::Address(address, false));
-                if accepted {
-                    self.tell_address(address, false);
-                }
-            }
+            self.unregister(mib::address(prefix, esi));
         }
     }
 

@@ -211,6 +211,9 @@ pub enum Input<'a> {
     },
     /// Network side: sets the prefixes to offer. A user side ignores this input and reports so in the trace.
     SetPrefixes(Vec<Prefix>),
+    /// User side: sets the end system identifiers to register under each prefix. What is no longer among them is
+    /// withdrawn. A network side ignores this input.
+    SetEsis(Vec<MacAddr>),
     /// Sets the permanent connections of the interface.
     SetPvcs(Vec<Pvc>),
 }
@@ -564,6 +567,11 @@ impl Machine for Ime {
                     let text = "only the network side offers prefixes";
                     let trace = Trace::milestone("ilmi.refused", text);
                     self.out.push_back(Output::Trace(trace));
+                }
+            }
+            Input::SetEsis(esis) => {
+                if self.config.side == Side::User {
+                    self.set_esis(esis, now);
                 }
             }
             Input::SetPvcs(pvcs) => self.set_pvcs(pvcs, now),

@@ -24,8 +24,8 @@
 
 use super::{Config, Link, Prefix, Pvc, Snapshot};
 use crate::ConnId;
-use aerostat_wire::AtmAddress;
 use aerostat_wire::q2931::Version;
+use aerostat_wire::{AtmAddress, MacAddr};
 
 /// The daemon's connection over VPI 0 VCI 16, which is permanent.
 pub const MANAGEMENT: ConnId = ConnId(0);
@@ -51,6 +51,8 @@ pub enum ToIlmid {
     Start(Box<Start>),
     /// Network side: the prefixes to offer.
     Prefixes(Vec<Prefix>),
+    /// User side: the end system identifiers to register.
+    Esis(Vec<MacAddr>),
     /// Permanent connections of the interface.
     Pvcs {
         /// A part of them, at most [`PVCS`].

@@ -266,6 +266,29 @@ fn prefixes_change() {
     assert!(pair.ends[1].snapshot().addresses.is_empty());
 }
 
+/// A host gets another end system, and loses it: only the address of that one comes and goes.
+#[test]
+fn end_systems_change() {
+    let mut pair = Pair::up();
+    pair.take(0);
+    pair.take(1);
+    let second = MacAddr([0, 0x20, 0xea, 0, 0, 0xc0]);
+    let added = mib::address(PREFIX, second);
+    pair.tell(1, Input::SetEsis(vec![ESI, second]));
+    pair.run(Duration::from_secs(1));
+    assert_eq!(pair.take(0), [Event::Registered(added, true)]);
+    assert_eq!(pair.take(1), [Event::Address(added, true)]);
+    pair.tell(1, Input::SetEsis(vec![ESI]));
+    pair.run(Duration::from_secs(1));
+    assert_eq!(pair.take(0), [Event::Registered(added, false)]);
+    assert_eq!(pair.take(1), [Event::Address(added, false)]);
+    assert_eq!(pair.ends[0].snapshot().addresses, [own()]);
+    // A switch has no end systems of its own.
+    pair.tell(0, Input::SetEsis(vec![second]));
+    pair.run(Duration::from_secs(1));
+    assert_eq!(pair.ends[0].snapshot().addresses, [own()]);
+}
+
 #[test]
 fn an_address_that_somebody_has_is_refused() {
     let mut pair = Pair::new([network(), user()]);

@@ -6,6 +6,7 @@ use crate::split::codec::{DecodeError, Field, Reader};
 use crate::sscop::Mode;
 use crate::uni::{CallId, Limits, Params as UniParams, Side, Version};
 use crate::{saal, split_choice, split_record};
+use aerostat_wire::AalType;
 
 impl Field for CallId {
     fn put(&self, to: &mut Vec<u8>) {
@@ -45,7 +46,8 @@ split_record!(Setup {
     called,
     sap,
     qos,
-    multipoint
+    multipoint,
+    aal
 });
 split_record!(Offer {
     call,
@@ -55,6 +57,7 @@ split_record!(Offer {
     bhli,
     qos,
     multipoint,
+    aal,
     vc
 });
 split_record!(LinkInfo {
@@ -67,6 +70,7 @@ split_record!(LinkInfo {
     codes
 });
 
+split_choice!(AalType { 1 Aal5; 2 Aal0; });
 split_choice!(Version { 1 Uni30; 2 Uni31; 3 Uni40; });
 split_choice!(Side { 1 User; 2 Network; });
 split_choice!(Mode { 1 Q2110; 2 Qsaal1; 3 Auto; });
@@ -84,6 +88,7 @@ split_choice!(ToSigd {
     7 AddParty { call, party, called };
     8 DropParty { call, party };
     9 Join { call };
+    10 UserData { call, data };
 });
 
 split_choice!(FromSigd {
@@ -99,4 +104,5 @@ split_choice!(FromSigd {
     10 Ending;
     11 Again;
     12 Join { call };
+    13 UserData { call, data };
 });

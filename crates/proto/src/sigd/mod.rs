@@ -36,8 +36,8 @@ mod tests;
 
 use crate::uni::{self, CallId, Version};
 use crate::{Cause, ConnId, Duration, PartyId, saal, sscop};
-use aerostat_wire::q2931::{Message, MessageType};
-use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, SscopPdu, Vc};
+use aerostat_wire::q2931::{Message, MessageType, UserData};
+use aerostat_wire::{AalType, AtmAddress, Bhli, Blli, Qos, Sap, SscopPdu, Vc};
 
 /// Octets of the longest SDU of VPI 0 VCI 5: 4096 octets, pad and trailer of SSCOP.
 pub const SDU_MAX: usize = 4104;
@@ -75,6 +75,8 @@ pub struct Setup {
     pub qos: Qos,
     /// True for the root of a point-to-multipoint call.
     pub multipoint: bool,
+    /// The AAL; single cells are a user-defined AAL in the SETUP.
+    pub aal: AalType,
 }
 
 /// A call received.
@@ -94,6 +96,8 @@ pub struct Offer {
     pub qos: Qos,
     /// True if this host is a leaf of a point-to-multipoint call.
     pub multipoint: bool,
+    /// The AAL; a user-defined AAL in the SETUP stands for single cells.
+    pub aal: AalType,
     /// The label, if the SETUP gives it (the network's does).
     pub vc: Option<Vc>,
 }
@@ -105,6 +109,14 @@ pub enum ToSigd {
     Start(Box<Start>),
     /// The version that both ends speak.
     Version(Version),
+    /// What the next message about this call says to the other end: user data of SETUP, CONNECT or RELEASE. Only an
+    /// interface of UNI 4.0 carries them.
+    UserData {
+        /// The call.
+        call: CallId,
+        /// At most 128 octets.
+        data: UserData,
+    },
     /// Make a call. [`FromSigd::Connected`] or [`FromSigd::Released`] is the answer.
     Setup(Setup),
     /// A call to a listener of this host: may it be made? No message of the network belongs to it. [`FromSigd::Join`] or
@@ -200,6 +212,13 @@ pub enum FromSigd {
     Link {
         /// True if signalling is up.
         up: bool,
+    },
+    /// What the other end says in the next message about this call.
+    UserData {
+        /// The call.
+        call: CallId,
+        /// At most 128 octets.
+        data: UserData,
     },
     /// A call is offered: [`ToSigd::Accept`], [`ToSigd::Refuse`] or [`ToSigd::Release`] is the answer.
     Offered(Offer),

@@ -25,18 +25,20 @@
 //! **Standards.** No standard. The model is the socket family with a connection manager in user space (Cambridge,
 //! 1993) and the sockets of linux-atm.
 //!
-//! **Not implemented.** User-user data.
-//!
 //! **Deviations.** None known.
 
 use crate::{split_choice, split_messages, split_record};
+pub use aerostat_wire::q2931::UserData;
 
 /// Version of these messages.
 ///
-/// Version 2: an answer may change the contract of an offer ([`Request::Accept`]); point-to-multipoint calls.
-pub const VERSION: u16 = 2;
+/// Version 2: an answer may change the contract of an offer ([`Request::Accept`]); point-to-multipoint calls. Version 3:
+/// user data in calls.
+pub const VERSION: u16 = 3;
 /// Octets of the longest message.
 pub const MESSAGE_MAX: usize = 8192;
+/// Limit of addresses that programs may add to a host.
+pub const ADDED: usize = 32;
 /// Limit of addresses in each list of an [`Interface`], and of leaves in [`Answer::Parties`].
 pub const ADDRESSES: usize = 64;
 
@@ -89,6 +91,8 @@ pub enum Request {
         multipoint: bool,
         /// True if the root's descriptor gets a packet for each leaf that leaves ([`Left`]).
         reports: bool,
+        /// What the caller says to the called side.
+        user_data: UserData,
     },
     /// Uses a permanent connection of this host. Answer: [`Answer::Connected`].
     OpenPermanent {
@@ -108,6 +112,8 @@ pub enum Request {
         /// The contract of the answer as this end sees it, as in `qos(7)`: smaller SDUs, and a lower rate if the caller
         /// gave a least one ([`crate::atm::answered`]). Empty: as offered.
         qos: String,
+        /// What the called side says to the caller.
+        user_data: UserData,
     },
     /// Refuses an offer. Answer: [`Answer::Done`].
     Refuse {
@@ -117,6 +123,8 @@ pub enum Request {
         offer: u32,
         /// Cause of Q.850 for the caller, 1 to 127.
         cause: u8,
+        /// What the called side says to the caller.
+        user_data: UserData,
     },
     /// Ends the call of a socket, once what its program has written has left. Answer: [`Answer::Done`].
     Release {
@@ -124,6 +132,8 @@ pub enum Request {
         socket: SocketRef,
         /// Cause of Q.850 for the other end, 1 to 127; 16 is normal.
         cause: u8,
+        /// What this end says to the other.
+        user_data: UserData,
     },
     /// Asks for the state of a socket. Answer: [`Answer::Status`].
     Status {
@@ -156,6 +166,13 @@ pub enum Request {
         /// The least number.
         from: u16,
     },
+    /// Changes the addresses of the ATM interface of the host. Answer: [`Answer::Done`].
+    Addresses {
+        /// What happens.
+        change: Change,
+        /// The address in hex digits; empty with [`Change::Reset`].
+        address: String,
+    },
     /// Asks for the ATM interface of the host. Answer: [`Answer::Interface`].
     Interface {
         /// True if the counts of PDUs begin anew afterwards, for all programs of the host.
@@ -163,6 +180,17 @@ pub enum Request {
         /// The same for the counts of cells.
         zero_cells: bool,
     },
+}
+
+/// A change of the addresses of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Programs may listen there from now on. With ILMI the address is registered with the switch.
+    Add,
+    /// The address that was added goes.
+    Remove,
+    /// All that were added go.
+    Reset,
 }
 
 /// Answers of the service.
@@ -197,6 +225,8 @@ pub enum Answer {
         label: String,
         /// The contract, as in `qos(7)`.
         qos: String,
+        /// What the called side said in its answer.
+        user_data: UserData,
     },
     /// The leaf gets what the root sends from now on.
     PartyAdded {
@@ -238,6 +268,8 @@ pub struct Failure {
     pub offset: u16,
     /// The reason, in one sentence.
     pub text: String,
+    /// What the other end said when it refused.
+    pub user_data: UserData,
 }
 
 /// The ATM interface of a host: what its adapter, its signalling and its ILMI know.
@@ -318,6 +350,8 @@ pub struct Status {
     pub missed: u64,
     /// Leaves that get what this root of a point-to-multipoint call sends.
     pub leaves: u16,
+    /// What the other end said last: when it called, answered or released.
+    pub user_data: UserData,
 }
 
 /// A leaf of a point-to-multipoint call.
@@ -355,16 +389,22 @@ pub struct Offer {
     pub qos: String,
     /// True if this end would be a leaf of a point-to-multipoint call, which cannot send.
     pub multipoint: bool,
+    /// What the caller says.
+    pub user_data: UserData,
 }
 
 /// Error numbers of Linux, as far as the service uses them. Source: asm-generic/errno-base.h, asm-generic/errno.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Errno {
+    /// There is no such address.
+    NoEntry = 2,
     /// The reference or the offer does not exist, or is not this session's.
     BadDescriptor = 9,
     /// No room: too many sockets, or calls.
     NoMemory = 12,
+    /// The address is there already.
+    Exists = 17,
     /// A text cannot be parsed, or a value is out of range.
     Invalid = 22,
     /// No descriptor is free.
@@ -431,11 +471,11 @@ split_choice!(Request {
     2 Open;
     3 Bind { socket, address, sap };
     4 Listen { socket, backlog, max_sdu };
-    5 Connect { socket, called, sap, qos, timeout, multipoint, reports };
+    5 Connect { socket, called, sap, qos, timeout, multipoint, reports, user_data };
     6 OpenPermanent { socket, label, qos };
-    7 Accept { socket, offer, qos };
-    8 Refuse { socket, offer, cause };
-    9 Release { socket, cause };
+    7 Accept { socket, offer, qos, user_data };
+    8 Refuse { socket, offer, cause, user_data };
+    9 Release { socket, cause, user_data };
     10 Status { socket };
     11 Adopt;
     12 Names;
@@ -443,13 +483,15 @@ split_choice!(Request {
     14 AddParty { socket, called };
     15 DropParty { socket, party };
     16 Parties { socket, from };
+    17 Addresses { change, address };
 });
+split_choice!(Change { 1 Add; 2 Remove; 3 Reset; });
 split_choice!(Answer {
     0x101 Welcome { version, host, address, sockets };
     0x102 Opened { socket };
     0x103 Bound { address };
     0x104 Done;
-    0x105 Connected { label, qos };
+    0x105 Connected { label, qos, user_data };
     0x106 Status(status);
     0x107 Names { names, more };
     0x108 Failed(failure);
@@ -481,7 +523,8 @@ split_record!(Failure {
     cause,
     field,
     offset,
-    text
+    text,
+    user_data
 });
 split_record!(Status {
     state,
@@ -500,7 +543,8 @@ split_record!(Status {
     damaged,
     offers,
     missed,
-    leaves
+    leaves,
+    user_data
 });
 split_record!(Party {
     party,
@@ -515,7 +559,8 @@ split_record!(Offer {
     called,
     sap,
     qos,
-    multipoint
+    multipoint,
+    user_data
 });
 split_messages!(Offer);
 

@@ -21,6 +21,7 @@ fn the_octets_of_a_request_and_an_answer() {
             timeout: 5000,
             multipoint: true,
             reports: false,
+            user_data: UserData::new(b"hi".to_vec()).unwrap(),
         },
     };
     let octets = [
@@ -31,6 +32,8 @@ fn the_octets_of_a_request_and_an_answer() {
         &[0, 0, 0, 3],
         b"ubr",
         &[0, 0, 0x13, 0x88, 1, 0],
+        &[2],
+        b"hi",
     ]
     .concat();
     assert_eq!(request.encode(), octets);
@@ -40,10 +43,15 @@ fn the_octets_of_a_request_and_an_answer() {
         message: Answer::Connected {
             label: "0.32".into(),
             qos: "ubr".into(),
+            user_data: UserData::default(),
         },
     };
-    let octets = [&[0, 7, 1, 5, 0, 4][..], b"0.32", &[0, 3], b"ubr"].concat();
+    let octets = [&[0, 7, 1, 5, 0, 4][..], b"0.32", &[0, 3], b"ubr", &[0]].concat();
     assert_eq!(answer.encode(), octets);
+    // User data of 129 octets.
+    let long = [&[0, 1, 0, 9], &[0; 8][..], &[16, 129], &[0; 129]].concat();
+    let long = Asked::decode(&long).unwrap_err();
+    assert_eq!((long.field, long.offset), ("user_data", 13));
     let short = Asked::decode(&octets[..3]).unwrap_err().to_string();
     assert!(short.contains("message"), "{short}");
 }

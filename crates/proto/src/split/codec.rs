@@ -7,6 +7,7 @@ use super::names;
 use super::{Greeting, Random, Role};
 use crate::parameters::PerSecond;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, PartyId, Trace};
+use aerostat_wire::q2931::UserData;
 use aerostat_wire::{
     AtmAddress, Bhli, Blli, MacAddr, Qos, Sap, ServiceCategory, TrafficParams, Vc,
 };
@@ -443,6 +444,24 @@ impl Field for String {
     }
     fn sample(random: &mut Random) -> Self {
         format!("{:x} é", random.number())
+    }
+}
+
+/// Its length in one octet, then the octets; at most [`UserData::MAX`].
+impl Field for UserData {
+    fn put(&self, to: &mut Vec<u8>) {
+        (self.octets().len() as u8).put(to);
+        to.extend_from_slice(self.octets());
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        let length = from.u8(name)?;
+        let octets = from.take(name, length.into())?;
+        Self::new(octets.to_vec()).ok_or_else(|| DecodeError::value(name, at, length.into()))
+    }
+    fn sample(random: &mut Random) -> Self {
+        let length = random.number() as usize % (Self::MAX + 1);
+        Self::new((0..length).map(|_| random.number() as u8).collect()).unwrap_or_default()
     }
 }
 

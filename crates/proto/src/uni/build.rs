@@ -82,7 +82,7 @@ impl Uni {
         }
         if let Some(least) = convert::minimum(&info.qos)
             && version.has_element(id::MINIMUM_TRAFFIC)
-            && info.elements.is_empty()
+            && !given(&info.elements, id::TRAFFIC_DESCRIPTOR)
             && !info.multipoint
         {
             add(&mut out, &Ie::MinimumTraffic(least));

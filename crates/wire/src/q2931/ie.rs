@@ -32,7 +32,21 @@ pub enum Aal {
     Other(u8, Vec<u8>),
 }
 
+/// AAL type of an AAL that the users define. Source: Q.2931 §4.5.5.
+const USER_DEFINED: u8 = 0x10;
+
 impl Aal {
+    /// Single cells (AAL0): the standard has no type for them, so they are an AAL that the users define, with four octets
+    /// of information, which are 0 here. Source: Q.2931 §4.5.5.
+    #[must_use]
+    pub fn cells() -> Self {
+        Self::Other(USER_DEFINED, vec![0; 4])
+    }
+    /// True for an AAL that the users define, which single cells are.
+    #[must_use]
+    pub const fn is_user_defined(&self) -> bool {
+        matches!(self, Self::Other(USER_DEFINED, _))
+    }
     /// AAL5 with the largest SDU of each direction and the null SSCS.
     #[must_use]
     pub fn aal5(forward_max_sdu: u16, backward_max_sdu: u16) -> Self {

@@ -27,6 +27,7 @@ pub mod ie;
 pub mod message;
 pub mod number;
 pub mod table;
+pub mod user;
 pub mod version;
 
 pub use bearer::{Bearer, CauseIe, ConnectionId, QosClass};
@@ -36,4 +37,5 @@ pub use ie::{Aal, Ie, RestartClass};
 pub use message::{CallRef, Decoded, Message};
 pub use number::{Number, Screening, Subaddress};
 pub use table::{MessageType, id};
+pub use user::UserData;
 pub use version::Version;

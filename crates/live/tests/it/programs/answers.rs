@@ -59,6 +59,7 @@ fn an_answer_changes_the_contract_for_both_ends() {
             socket: listener,
             offer,
             qos: qos.into(),
+            user_data: UserData::default(),
         };
         // An answer that the offer does not allow is an error with its field, and the call waits on.
         for (wrong, offset) in [("ubr:sdu=9999", 0), ("abr", 0), ("ubr:sdu=x", 8)] {
@@ -128,6 +129,7 @@ fn accepted(net: &mut Net<'_>, node: NodeId, listener: SocketRef) -> SocketRef {
         socket: listener,
         offer,
         qos: String::new(),
+        user_data: UserData::default(),
     };
     net.ask(node, 70, request);
     net.until(net.now + Duration::from_millis(200));
@@ -196,6 +198,7 @@ fn tree(net: &mut Net<'_>, x: NodeId, y: NodeId) -> Tree {
         timeout: 0,
         multipoint: true,
         reports: true,
+        user_data: UserData::default(),
     };
     net.ask(x, 2, request);
     let leaf = accepted(net, y, at_y);
@@ -358,6 +361,7 @@ fn a_death_while_a_leaf_is_added() {
                 timeout: 0,
                 multipoint: true,
                 reports: true,
+                user_data: UserData::default(),
             };
             net.ask(x, 2, request);
             let _ = accepted(&mut net, y, at_y);

@@ -2,12 +2,9 @@
 
 use super::*;
 use aerostat_node::host::DaemonMessage;
-use aerostat_node::signalling::Sigd;
 use aerostat_proto::sigd::ToSigd;
 use aerostat_proto::split::codec::Message as _;
-use aerostat_proto::split::{
-    Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Role, ToDaemon,
-};
+use aerostat_proto::split::{Numbered, ProcessEvent, ProcessInput, ProcessOutput, ToDaemon};
 use aerostat_proto::{Cause, Machine as _};
 
 /// A request that opens a call of one program to another of the same host. Programs share a session here.
@@ -20,6 +17,7 @@ fn connect_request(socket: SocketRef, called: &str, qos: &str) -> Request {
         timeout: 0,
         multipoint: false,
         reports: false,
+        user_data: UserData::default(),
     }
 }
 
@@ -81,9 +79,10 @@ fn a_local_call_needs_no_link_and_no_time_and_loses_nothing() {
         socket: listener,
         offer,
         qos: "ubr:tx:sdu=4000,rx:sdu=2000".into(),
+        user_data: UserData::default(),
     };
     net.ask(x, 3, accept);
-    let Some(Answer::Connected { label, qos }) = net.answer(x, 2).cloned() else {
+    let Some(Answer::Connected { label, qos, .. }) = net.answer(x, 2).cloned() else {
         panic!("{:?}", net.failure(x, 2));
     };
     assert_eq!(
@@ -159,18 +158,13 @@ impl Manager {
     /// Passes messages both ways until there are no more.
     fn settle(&mut self, net: &mut Net<'_>, x: NodeId) {
         loop {
-            let mut frames = Vec::new();
-            while let Some(output) = net.world.poll_output() {
-                match output {
-                    Output::Daemon(node, Role::Sigd, frame) if node == x => frames.push(frame),
-                    Output::Program(node, what) => net.told.push((net.now, node, what)),
-                    _ => {}
-                }
-            }
+            net.drain();
+            let frames = std::mem::take(&mut net.for_managers).into_iter();
+            let frames: Vec<_> = frames.filter(|(node, _)| *node == x).collect();
             let Some(process) = self.0.as_mut().filter(|_| !frames.is_empty()) else {
                 return;
             };
-            for frame in frames {
+            for (_, frame) in frames {
                 let frame = Numbered::<ToDaemon<ToSigd>>::decode(&frame).unwrap();
                 let Ok(()) = process.handle_input(ProcessInput::Frame(frame), net.now);
                 while let Some(ProcessOutput::Frame(frame)) = process.poll_output() {
@@ -330,7 +324,16 @@ fn step(
         3 if callee_lives => {
             if let (Some((socket, _)), Some((offer, ..))) = (ends.listener, offer_of(net, x)) {
                 let qos = String::new();
-                net.ask(x, 3, Request::Accept { socket, offer, qos });
+                net.ask(
+                    x,
+                    3,
+                    Request::Accept {
+                        socket,
+                        offer,
+                        qos,
+                        user_data: UserData::default(),
+                    },
+                );
                 if let Some(Answer::Opened { socket }) = net.answer(x, 3) {
                     ends.callee = Some(*socket);
                 }
@@ -418,9 +421,20 @@ fn whatever_dies_in_a_local_call_leaves_nothing_and_the_other_end_is_told() {
             )
         });
         println!("{name:<12} {}", texts.join(""));
-        let [_, _, (_, manager), ..] = found;
+        let [(_, caller), (_, callee), (_, manager), ..] = found;
         // The manager decides: without it no call is made, and those that there are end.
         assert_eq!(manager, Some(Cause::TEMPORARY.0), "before {name}");
+        // Without its listener a call is refused; without its program a call ends as usual.
+        let [from_caller, from_callee] = match at {
+            0..=2 => [None, Some(88)],
+            3 => [None, Some(18)],
+            _ => [Some(16), Some(16)],
+        };
+        assert_eq!(
+            (caller, callee),
+            (from_caller, from_callee),
+            "before {name}"
+        );
     }
 }
 
@@ -445,6 +459,7 @@ fn a_local_call_is_refused_with_the_cause_of_its_listener() {
         socket,
         offer,
         cause,
+        user_data: UserData::default(),
     };
     assert_eq!(net.done(x, 5, refuse), Answer::Done);
     let (failure, _) = net.failure(x, 4).expect("refused");

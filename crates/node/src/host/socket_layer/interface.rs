@@ -71,13 +71,16 @@ fn bounded(all: impl ExactSizeIterator<Item = AtmAddress>) -> (Vec<String>, u32)
 }
 
 impl Host {
-    /// Addresses at which this host can be called, with selector 00, its own first: those of listeners, and those that
-    /// ILMI has registered, or the configured one of a host without ILMI.
+    /// Addresses at which this host can be called, with selector 00, its own first: those of listeners, those that programs
+    /// have added, and those that ILMI has registered, or the configured one of a host without ILMI.
     fn interface_addresses(&self, own: AtmAddress) -> Vec<AtmAddress> {
         let listeners = self.signalling.listeners();
         let mut all: BTreeSet<AtmAddress> = listeners
             .map(|(address, ..)| address.with_selector(0))
             .collect();
+        if let Some((layer, _)) = self.socket_layer() {
+            all.extend(layer.added());
+        }
         match self.ilmi_addresses() {
             Some(registered) => all.extend(registered.iter().map(|a| a.with_selector(0))),
             None => drop(all.insert(own)),

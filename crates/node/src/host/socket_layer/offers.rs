@@ -1,10 +1,10 @@
 //! Listeners, and the calls that they are offered.
 
-use super::requests::{full, no_offer};
+use super::requests::{full, no_offer, says_nothing};
 use super::{ACCEPT, Asked, OFFER, Socket, SocketLayer, SocketRef, State, Timed, ToPrograms, hex};
-use aerostat_proto::socket::{Failure, Offer};
+use aerostat_proto::socket::{Failure, Offer, UserData};
 use aerostat_proto::{AtmRequest, Cause, ConnId, Instant};
-use aerostat_wire::{AtmAddress, Qos, Sap};
+use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap};
 
 /// A call that waits for the answer of a program.
 #[derive(Debug)]
@@ -14,7 +14,9 @@ pub(super) struct Waiting {
     caller: Option<AtmAddress>,
     called: AtmAddress,
     sap: Sap,
-    qos: Qos,
+    qos: ConnectionQos,
+    /// What the caller says; `None` if messages about this call carry no user data.
+    carried: Option<UserData>,
 }
 
 impl SocketLayer {
@@ -28,6 +30,8 @@ impl SocketLayer {
         now: Instant,
     ) {
         let offer = self.next_offer;
+        let (carried, aal) = self.take_heard(conn).unwrap_or_default();
+        let qos = ConnectionQos { aal, qos };
         let listener = self.listeners.get(&(called, sap)).copied();
         let socket = listener.and_then(|at| Some((at, self.get_mut(at)?)));
         let Some((at, socket)) = socket else {
@@ -48,6 +52,7 @@ impl SocketLayer {
             called,
             sap,
             qos,
+            carried: carried.clone(),
         };
         self.offers.insert(conn, waiting);
         self.deadlines
@@ -59,6 +64,7 @@ impl SocketLayer {
             sap: sap.to_string(),
             qos: qos.to_string(),
             multipoint,
+            user_data: carried.unwrap_or_default(),
         };
         self.tell(ToPrograms::Offer { socket: at, offer });
     }
@@ -71,17 +77,32 @@ impl SocketLayer {
     }
 
     /// The contract of an offer, as this end sees it.
-    pub(super) fn offered_qos(&self, listener: SocketRef, offer: u32) -> Option<Qos> {
+    pub(super) fn offered_qos(&self, listener: SocketRef, offer: u32) -> Option<ConnectionQos> {
         let conn = self.get(listener)?.offers.get(&offer)?;
         Some(self.offers.get(conn)?.qos)
     }
 
-    /// The program accepts an offer, on these terms or as offered.
+    /// An answer with user data needs a call whose messages carry them.
+    pub(super) fn may_say(
+        &self,
+        (listener, offer): (SocketRef, u32),
+        data: &UserData,
+    ) -> Result<(), Failure> {
+        let conn = self.get(listener).and_then(|at| at.offers.get(&offer));
+        let waiting = conn.and_then(|conn| self.offers.get(conn));
+        let mute = waiting.is_some_and(|waiting| waiting.carried.is_none());
+        match mute && !data.is_empty() {
+            true => Err(says_nothing()),
+            false => Ok(()),
+        }
+    }
+
+    /// The program accepts an offer, on these terms or as offered, and says something.
     pub(super) fn accept(
         &mut self,
         asked: Asked,
         (listener, offer): (SocketRef, u32),
-        terms: Option<Qos>,
+        (terms, said): (Option<Qos>, UserData),
         now: Instant,
     ) -> Result<(), Failure> {
         let (conn, waiting) = self.take_offer(listener, offer).ok_or_else(no_offer)?;
@@ -90,9 +111,14 @@ impl SocketLayer {
             local: Some(waiting.called),
             peer: waiting.caller,
             sap: waiting.sap,
-            qos: terms.unwrap_or(waiting.qos).into(),
+            qos: ConnectionQos {
+                aal: waiting.qos.aal,
+                qos: terms.unwrap_or(waiting.qos.qos),
+            },
             conn: Some(conn),
             asked: Some(asked),
+            carries: waiting.carried.is_some(),
+            heard: waiting.carried.unwrap_or_default(),
             ..Socket::new(asked.session)
         };
         let Some(at) = self.add(socket) else {
@@ -102,15 +128,23 @@ impl SocketLayer {
         };
         self.conns.insert(conn, at);
         self.deadlines.set(Timed::Socket(at), Some(now + ACCEPT));
+        self.say(conn, said);
         self.request(AtmRequest::Accept { conn, terms });
         Ok(())
     }
 
-    /// The program refuses an offer: false if there is no such offer.
-    pub(super) fn refuse(&mut self, listener: SocketRef, offer: u32, cause: Cause) -> bool {
+    /// The program refuses an offer, and says something: false if there is no such offer.
+    pub(super) fn refuse(
+        &mut self,
+        listener: SocketRef,
+        offer: u32,
+        cause: Cause,
+        said: UserData,
+    ) -> bool {
         let taken = self.take_offer(listener, offer);
         if let Some((conn, _)) = &taken {
             let conn = *conn;
+            self.say(conn, said);
             self.request(AtmRequest::Release { conn, cause });
         }
         taken.is_some()
@@ -118,7 +152,7 @@ impl SocketLayer {
 
     /// No answer came in time.
     pub(super) fn unanswered(&mut self, listener: SocketRef, offer: u32) {
-        if self.refuse(listener, offer, Cause::NO_RESPONSE)
+        if self.refuse(listener, offer, Cause::NO_RESPONSE, UserData::default())
             && let Some(socket) = self.get_mut(listener)
         {
             socket.missed += 1;
@@ -145,7 +179,7 @@ impl SocketLayer {
         let address = socket.local.filter(|_| state == State::Listening);
         let offers: Vec<u32> = socket.offers.keys().copied().collect();
         for offer in offers {
-            self.refuse(at, offer, Cause::NO_RESPONSE);
+            self.refuse(at, offer, Cause::NO_RESPONSE, UserData::default());
         }
         if let Some(address) = address {
             self.listeners.remove(&(address, sap));

@@ -5,11 +5,12 @@ use super::{
     Asked, Errno, Failure, OFFERS, SESSIONS, SOCKETS, Socket, SocketLayer, SocketRef, State, Timed,
     ToPrograms, hex,
 };
+use crate::signalling::{Beside, FACILITY_REJECTED};
 use aerostat_proto::atm::answered;
-use aerostat_proto::socket::{Answer, Request, VERSION};
+use aerostat_proto::socket::{Answer, Request, UserData, VERSION};
 use aerostat_proto::{AtmRequest, Cause, Duration, Instant};
 use aerostat_wire::qos_text::QosError;
-use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, TrafficParams, Vc};
+use aerostat_wire::{AalType, AtmAddress, ConnectionQos, Qos, Sap, TrafficParams, Vc};
 use core::str::FromStr;
 use std::collections::BTreeSet;
 
@@ -26,6 +27,7 @@ pub(super) fn failure(errno: Errno, field: &str, text: impl Into<String>) -> Fai
         field: field.to_owned(),
         offset: 0,
         text: text.into(),
+        user_data: UserData::default(),
     }
 }
 
@@ -103,6 +105,32 @@ impl SocketLayer {
                 backlog,
                 max_sdu,
             } => self.listen(asked, socket, backlog, max_sdu),
+            Request::Connect { .. }
+            | Request::Accept { .. }
+            | Request::Refuse { .. }
+            | Request::Release { .. } => self.asked_of_call(asked, request, now),
+            Request::AddParty { socket, called } => self.add_party(asked, socket, &called),
+            Request::DropParty { socket, party } => self.drop_party(asked, socket, party),
+            Request::Parties { socket, from } => self.parties(asked, socket, from),
+            Request::OpenPermanent { socket, label, qos } => {
+                self.open_permanent(asked, socket, &label, &qos)
+            }
+            Request::Status { socket } => {
+                let found = self.own(asked, socket);
+                found.map(|socket| Some(Answer::Status(socket.status())))
+            }
+            Request::Addresses { change, address } => self.change_addresses(change, &address),
+            // A host with an adapter gives `Input::Interface` instead.
+            Request::Interface { .. } => {
+                Err(failure(Errno::NotSupported, "", "the host has no adapter"))
+            }
+        };
+        self.reply(asked, done);
+    }
+
+    /// A request about a call: to make, accept, refuse or release it.
+    fn asked_of_call(&mut self, asked: Asked, request: Request, now: Instant) -> Result {
+        match request {
             Request::Connect {
                 socket,
                 called,
@@ -111,35 +139,30 @@ impl SocketLayer {
                 timeout,
                 multipoint,
                 reports,
+                user_data,
             } => {
-                let root = multipoint.then_some(reports);
-                self.connect(asked, socket, (&called, &sap, &qos), (timeout, root), now)
+                let (root, texts) = (multipoint.then_some(reports), (&*called, &*sap, &*qos));
+                self.connect(asked, socket, texts, (timeout, root), user_data, now)
             }
-            Request::AddParty { socket, called } => self.add_party(asked, socket, &called),
-            Request::DropParty { socket, party } => self.drop_party(asked, socket, party),
-            Request::Parties { socket, from } => self.parties(asked, socket, from),
-            Request::OpenPermanent { socket, label, qos } => {
-                self.open_permanent(asked, socket, &label, &qos)
-            }
-            Request::Accept { socket, offer, qos } => {
-                self.accept_offer(asked, (socket, offer), &qos, now)
-            }
+            Request::Accept {
+                socket,
+                offer,
+                qos,
+                user_data,
+            } => self.accept_offer(asked, (socket, offer), &qos, user_data, now),
             Request::Refuse {
                 socket,
                 offer,
                 cause,
-            } => self.refuse_offer(asked, socket, offer, cause),
-            Request::Release { socket, cause } => self.release_socket(asked, socket, cause, now),
-            Request::Status { socket } => {
-                let found = self.own(asked, socket);
-                found.map(|socket| Some(Answer::Status(socket.status())))
-            }
-            // A host with an adapter gives `Input::Interface` instead.
-            Request::Interface { .. } => {
-                Err(failure(Errno::NotSupported, "", "the host has no adapter"))
-            }
-        };
-        self.reply(asked, done);
+                user_data,
+            } => self.refuse_offer(asked, (socket, offer), cause, user_data),
+            Request::Release {
+                socket,
+                cause,
+                user_data,
+            } => self.release_socket(asked, socket, cause, user_data, now),
+            _ => Err(failure(Errno::NotSupported, "", "no request about a call")),
+        }
     }
 
     /// Answers a request, unless its answer comes later.
@@ -286,6 +309,9 @@ impl SocketLayer {
         let first = self.config.first_selector;
         let parsed = given.parse::<AtmAddress>();
         let address = parsed.map_err(|e| failure(Errno::Invalid, "address", e.to_string()))?;
+        if self.is_added(address) {
+            return Ok(address);
+        }
         if address.with_selector(0) != self.config.address {
             let text = format!("not an address of {}", self.config.host);
             return Err(failure(Errno::AddressNotAvailable, "address", text));
@@ -342,10 +368,16 @@ impl SocketLayer {
         at: SocketRef,
         (called, sap, qos): (&str, &str, &str),
         (timeout, root): (u32, Option<bool>),
+        user_data: UserData,
         now: Instant,
     ) -> Result {
-        let (called, sap, mut qos) = (self.called(called)?, sap_of(sap)?, qos_of::<Qos>(qos)?);
+        let (called, sap) = (self.called(called)?, sap_of(sap)?);
+        let ConnectionQos { aal, mut qos } = qos_of(qos)?;
         let multipoint = root.is_some();
+        if multipoint && aal == AalType::Aal0 {
+            let text = "a point-to-multipoint call carries AAL5";
+            return Err(failure(Errno::Invalid, "qos", text));
+        }
         if multipoint {
             // Nothing goes to the root.
             qos.rx = TrafficParams::none();
@@ -360,11 +392,18 @@ impl SocketLayer {
         let calling = *socket.local.get_or_insert(default);
         socket.state = State::Connecting;
         socket.peer = Some(called);
-        (socket.sap, socket.qos) = (sap, qos.into());
+        (socket.sap, socket.qos) = (sap, ConnectionQos { aal, qos });
         socket.conn = Some(conn);
         socket.asked = Some(asked);
         socket.root = root.map(|reports| Root::new(called, reports));
         self.conns.insert(conn, at);
+        self.send_along(
+            conn,
+            Beside {
+                data: user_data,
+                aal,
+            },
+        );
         if timeout > 0 {
             let until = now + Duration::from_millis(timeout.into());
             self.deadlines.set(Timed::Socket(at), Some(until));
@@ -438,38 +477,57 @@ impl SocketLayer {
         asked: Asked,
         (at, offer): (SocketRef, u32),
         qos: &str,
+        user_data: UserData,
         now: Instant,
     ) -> Result {
         self.own(asked, at)?;
-        let terms = match qos {
-            "" => None,
-            given => Some(self.terms((at, offer), qos_of::<Qos>(given)?)?),
-        };
-        self.accept(asked, (at, offer), terms, now).map(|()| None)
-    }
-
-    /// The contract of an answer to this offer.
-    fn terms(
-        &self,
-        (at, offer): (SocketRef, u32),
-        answer: Qos,
-    ) -> core::result::Result<Qos, Failure> {
+        self.may_say((at, offer), &user_data)?;
         let offered = self.offered_qos(at, offer).ok_or_else(no_offer)?;
-        answered(&offered, &answer).map_err(|why| failure(Errno::Invalid, "qos", why))
+        let terms = match (qos, offered.aal) {
+            ("", AalType::Aal5) => None,
+            ("", AalType::Aal0) => {
+                let text = "the caller offers single cells: accept them with aal0 in the contract";
+                return Err(failure(Errno::Invalid, "qos", text));
+            }
+            (given, _) => Some(terms(&offered, &qos_of(given)?)?),
+        };
+        self.accept(asked, (at, offer), (terms, user_data), now)
+            .map(|()| None)
     }
 
-    fn refuse_offer(&mut self, asked: Asked, at: SocketRef, offer: u32, cause: u8) -> Result {
+    fn refuse_offer(
+        &mut self,
+        asked: Asked,
+        (at, offer): (SocketRef, u32),
+        cause: u8,
+        user_data: UserData,
+    ) -> Result {
         let cause = cause_of(cause)?;
         self.own(asked, at)?;
-        match self.refuse(at, offer, cause) {
+        self.may_say((at, offer), &user_data)?;
+        match self.refuse(at, offer, cause, user_data) {
             true => Ok(Some(Answer::Done)),
             false => Err(no_offer()),
         }
     }
 
-    fn release_socket(&mut self, asked: Asked, at: SocketRef, cause: u8, now: Instant) -> Result {
+    fn release_socket(
+        &mut self,
+        asked: Asked,
+        at: SocketRef,
+        cause: u8,
+        user_data: UserData,
+        now: Instant,
+    ) -> Result {
         let cause = cause_of(cause)?;
-        let state = self.own(asked, at)?.state;
+        let socket = self.own(asked, at)?;
+        let (state, carries) = (socket.state, socket.carries);
+        if !user_data.is_empty() && !carries && state != State::Ended {
+            return Err(says_nothing());
+        }
+        if state == State::Connected {
+            socket.farewell = user_data;
+        }
         match state {
             State::Connecting | State::Accepting | State::Connected => {
                 self.end(at, cause, now);
@@ -484,6 +542,15 @@ impl SocketLayer {
     }
 }
 
+/// The contract of an answer to an offer.
+fn terms(offered: &ConnectionQos, answer: &ConnectionQos) -> core::result::Result<Qos, Failure> {
+    if offered.aal != answer.aal {
+        let text = "the AAL of the answer is not that of the offer";
+        return Err(failure(Errno::Invalid, "qos", text));
+    }
+    answered(&offered.qos, &answer.qos).map_err(|why| failure(Errno::Invalid, "qos", why))
+}
+
 /// The table of sockets is full.
 pub(super) fn full() -> Failure {
     let text = format!("the host has {SOCKETS} sockets, which is its limit");
@@ -495,6 +562,13 @@ pub(super) fn no_offer() -> Failure {
     failure(Errno::BadDescriptor, "offer", text)
 }
 
+/// The messages of a call carry no user data.
+pub(super) fn says_nothing() -> Failure {
+    let text = "this call carries no user data: each link needs UNI 4.0 ('uni: 4.0' in the lab file), and the call must \
+                have been answered";
+    failure(Errno::NotSupported, "user_data", text)
+}
+
 /// The end of a call as an error for its program.
 pub(super) fn ended(cause: Cause) -> Failure {
     let errno = match cause.0 {
@@ -504,6 +578,7 @@ pub(super) fn ended(cause: Cause) -> Failure {
         38 | 41 => Errno::NetworkDown,
         35 | 37 | 47 | 51 => Errno::NoMemory,
         16 | 31 => Errno::ConnectionReset,
+        29 => Errno::NotSupported,
         _ => Errno::Refused,
     };
     Failure {
@@ -511,6 +586,12 @@ pub(super) fn ended(cause: Cause) -> Failure {
         cause: cause.0,
         field: String::new(),
         offset: 0,
-        text: cause.to_string(),
+        text: match cause {
+            FACILITY_REJECTED => format!(
+                "{cause}: user data need UNI 4.0 on the link of the host ('uni: 4.0' in the lab file)"
+            ),
+            cause => cause.to_string(),
+        },
+        user_data: UserData::default(),
     }
 }

@@ -5,8 +5,8 @@ use super::Sigd;
 use aerostat_proto::sigd::{FromSigd, Offer, Setup};
 use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Reason, Request, SetupInfo, Side};
 use aerostat_proto::{Cause, Instant, PartyId};
-use aerostat_wire::q2931::{Ie, convert, id, ie};
-use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+use aerostat_wire::q2931::{Aal, Element, Ie, UserData, convert, id, ie};
+use aerostat_wire::{AalType, AtmAddress, Blli, Qos, Vc};
 
 /// Service or option not available, unspecified. Source: Q.850.
 const NOT_AVAILABLE: Cause = Cause(63);
@@ -48,6 +48,7 @@ impl Sigd {
             sap,
             qos,
             multipoint,
+            aal,
         } = setup;
         let mut info = SetupInfo::new(called, Some(calling), sap, qos);
         info.multipoint = multipoint;
@@ -57,6 +58,10 @@ impl Sigd {
             clearing: false,
             given: None,
         };
+        info.elements.extend(self.take_said(call).element());
+        if aal == AalType::Aal0 {
+            info.elements.push(Ie::Aal(Aal::cells()).encode());
+        }
         self.calls.insert(call, made);
         let vc = self.new_label();
         let request = Request::Setup {
@@ -114,6 +119,7 @@ impl Sigd {
             blli,
             ..ConnectInfo::default()
         };
+        info.elements.extend(self.take_said(call).element());
         let known = self.calls.get_mut(&call);
         let vc = known.and_then(|known| {
             if let Some(terms) = terms {
@@ -138,7 +144,8 @@ impl Sigd {
     }
 
     pub(super) fn release(&mut self, call: CallId, cause: Cause, now: Instant) {
-        let reason = cause.into();
+        let mut reason = Reason::from(cause);
+        reason.elements.extend(self.take_said(call).element());
         let request = Request::Release {
             call,
             cause: reason,
@@ -180,6 +187,22 @@ impl Sigd {
         let _ = self.request(Request::DropParty { call, party, cause }, now);
     }
 
+    /// What the next message about this call says.
+    fn take_said(&mut self, call: CallId) -> UserData {
+        match self.said.take() {
+            Some((of, data)) if of == call => data,
+            _ => UserData::default(),
+        }
+    }
+
+    /// Passes on what the other end says in a message.
+    fn hear(&mut self, call: CallId, elements: &[Element]) {
+        let data = UserData::of(elements);
+        if !data.is_empty() {
+            self.say(FromSigd::UserData { call, data });
+        }
+    }
+
     /// True for a call whose end the interface has not announced. The end may have crossed a request of the host half.
     fn lives(&self, call: CallId) -> bool {
         self.calls.get(&call).is_some_and(|call| !call.clearing)
@@ -211,6 +234,8 @@ impl Sigd {
         }
         let bllis = offered_bllis(&info);
         info.qos = info.qos_with_minimum();
+        self.hear(id, &info.elements);
+        let aal = offered_aal(&mut info);
         info.elements = Vec::new();
         let given = vc.is_none().then(|| self.new_label()).flatten();
         let vc = vc.or(given);
@@ -228,6 +253,7 @@ impl Sigd {
             bhli: call.info.bhli,
             qos: call.qos(),
             multipoint: call.info.multipoint,
+            aal,
             vc,
         }));
         self.calls.insert(id, call);
@@ -239,6 +265,7 @@ impl Sigd {
             Indication::Down => self.say(FromSigd::Link { up: false }),
             Indication::Setup { call, info, vc, .. } => self.offered(call, info, vc, now),
             Indication::Connected { call, info, vc } => {
+                self.hear(call, &info.elements);
                 if let Some(call) = self.calls.get_mut(&call) {
                     settle(&mut call.info, &info);
                     if let Some((forward, backward)) = info.max_sdu {
@@ -252,11 +279,17 @@ impl Sigd {
             Indication::Clearing { call, cause } => {
                 if let Some(known) = self.calls.get_mut(&call) {
                     known.clearing = true;
+                    self.hear(call, &cause.elements);
                     let cause = cause.cause;
                     self.say(FromSigd::Clearing { call, cause });
                 }
             }
-            Indication::Released { call, cause } => self.ended(call, cause.cause),
+            Indication::Released { call, cause } => {
+                if self.calls.contains_key(&call) {
+                    self.hear(call, &cause.elements);
+                }
+                self.ended(call, cause.cause);
+            }
             Indication::AddParty { call, party, .. } => {
                 let cause = NOT_AVAILABLE.into();
                 let request = Request::RejectParty { call, party, cause };
@@ -282,6 +315,22 @@ impl Sigd {
             | Indication::Notify { .. } => {}
         }
     }
+}
+
+/// The AAL of an offer; SDUs of single cells have their size.
+fn offered_aal(info: &mut SetupInfo) -> AalType {
+    let element = info.elements.iter().find(|e| e.id == id::AAL_PARAMETERS);
+    let aal = element.and_then(|e| ie::decode(e).ok());
+    if !matches!(aal, Some(Ie::Aal(aal)) if aal.is_user_defined()) {
+        return AalType::Aal5;
+    }
+    for side in [&mut info.qos.tx, &mut info.qos.rx] {
+        side.max_sdu = match side.category {
+            Some(_) => aerostat_wire::aal0::SDU_LEN as u16,
+            None => 0,
+        };
+    }
+    AalType::Aal0
 }
 
 /// The B-LLI of an offer in the caller's order of preference, at most three.

@@ -11,6 +11,7 @@ use aerostat_proto::sigd::{FromSigd, LinkInfo, SIGNALLING, Start, ToSigd};
 use aerostat_proto::split::{Daemon, Ended, FromDaemon, Signal};
 use aerostat_proto::uni::{CallId, Request, Side, Version};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, Duration, Instant, Machine, Refused};
+use aerostat_wire::q2931::UserData;
 use calls::Call;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -30,6 +31,8 @@ pub struct Sigd {
     next_vci: u16,
     /// The link information that was reported last.
     reported: LinkInfo,
+    /// User data of the next request.
+    pub(super) said: Option<(CallId, UserData)>,
     /// The daemon was told to end: it waits for answers until this time.
     exit_at: Option<Instant>,
     exited: bool,
@@ -44,6 +47,7 @@ impl Default for Sigd {
             calls: BTreeMap::new(),
             next_vci: FIRST_CALL_VCI,
             reported: LinkInfo::default(),
+            said: None,
             exit_at: None,
             exited: false,
             out: VecDeque::new(),
@@ -147,6 +151,7 @@ impl Daemon for Sigd {
             ToSigd::Version(version) => self.feed(interface::Input::Version(version), now),
             ToSigd::Setup(setup) => self.set_up(setup, now),
             ToSigd::Join { call } => self.join(call),
+            ToSigd::UserData { call, data } => self.said = Some((call, data)),
             ToSigd::Accept { call, blli, terms } => self.accept(call, blli, terms, now),
             ToSigd::Refuse { call, cause } => self.refuse(call, cause, now),
             ToSigd::Release { call, cause } => self.release(call, cause, now),

@@ -44,6 +44,7 @@ fn offer(call: u32) -> Offer {
         bhli: None,
         qos: Qos::ubr(1536),
         multipoint: false,
+        aal: Default::default(),
         vc: None,
     }
 }

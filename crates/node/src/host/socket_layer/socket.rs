@@ -1,0 +1,198 @@
+//! A socket: its state, and what its program may know of it.
+
+use super::{ConnId, LOCAL, Session, hex, local, parties};
+use aerostat_proto::Cause;
+use aerostat_proto::socket::{Status, UserData};
+use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, Vc};
+use std::collections::BTreeMap;
+
+/// State of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Opened.
+    Idle,
+    /// It has an address.
+    Bound,
+    /// It waits for calls.
+    Listening,
+    /// A call was requested and is not answered yet.
+    Connecting,
+    /// A call was accepted and cannot be used yet.
+    Accepting,
+    /// Its connection can be used.
+    Connected,
+    /// The program has ended it, and the adapter still has PDUs of it.
+    Ending,
+    /// Its connection has ended.
+    Ended,
+}
+
+impl State {
+    /// The state in words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Bound => "bound",
+            Self::Listening => "listening",
+            Self::Connecting => "connecting",
+            Self::Accepting => "accepting",
+            Self::Connected => "connected",
+            Self::Ending => "ending",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// A request whose answer waits for the network.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) session: Session,
+    pub(super) number: u16,
+}
+
+/// The writing side of a socket.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Writing {
+    /// The adapter has taken everything.
+    #[default]
+    Idle,
+    /// The adapter has been given a PDU of so many octets, and has not answered.
+    Asked(usize),
+    /// There was no room for this PDU.
+    Blocked(Vec<u8>),
+}
+
+/// A socket.
+#[derive(Debug)]
+pub struct Socket {
+    pub(super) state: State,
+    /// Sessions that may use it.
+    pub(super) sessions: Vec<Session>,
+    pub(super) local: Option<AtmAddress>,
+    pub(super) peer: Option<AtmAddress>,
+    pub(super) sap: Sap,
+    pub(super) qos: ConnectionQos,
+    pub(super) conn: Option<ConnId>,
+    pub(super) vc: Option<Vc>,
+    /// The request of its program that waits.
+    pub(super) asked: Option<Asked>,
+    pub(super) writing: Writing,
+    /// Of a call inside the host: the other end.
+    pub(super) local_end: Option<local::End>,
+    /// True if the driver has been told that no PDU may be written.
+    pub(super) held: bool,
+    /// The cause with which it is released once its PDUs have left.
+    pub(super) last: Cause,
+    /// What it says then.
+    pub(super) farewell: UserData,
+    /// What the other end has said last.
+    pub(super) heard: UserData,
+    /// True if messages about its call carry user data.
+    pub(super) carries: bool,
+    /// Offers of a listener that wait.
+    pub(super) offers: BTreeMap<u32, ConnId>,
+    pub(super) backlog: usize,
+    /// Of the root of a point-to-multipoint call.
+    pub(super) root: Option<parties::Root>,
+    pub(super) cause: Option<Cause>,
+    /// True if its own side ended it.
+    pub(super) by_us: bool,
+    pub(super) sent: (u64, u64),
+    pub(super) received: (u64, u64),
+    pub(super) refused: u64,
+    pub(super) unsent: u64,
+    pub(super) unread: u64,
+    pub(super) damaged: u64,
+    pub(super) missed: u64,
+}
+
+impl Socket {
+    pub(super) fn new(session: Session) -> Self {
+        Self {
+            state: State::Idle,
+            sessions: vec![session],
+            local: None,
+            peer: None,
+            sap: Sap::default(),
+            qos: Qos::ubr(0).into(),
+            conn: None,
+            vc: None,
+            asked: None,
+            writing: Writing::Idle,
+            local_end: None,
+            held: false,
+            last: Cause::NORMAL,
+            farewell: UserData::default(),
+            heard: UserData::default(),
+            carries: false,
+            offers: BTreeMap::new(),
+            backlog: 0,
+            root: None,
+            cause: None,
+            by_us: false,
+            sent: (0, 0),
+            received: (0, 0),
+            refused: 0,
+            unsent: 0,
+            unread: 0,
+            damaged: 0,
+            missed: 0,
+        }
+    }
+
+    /// Its state, for its program and for `inspect`.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let text = |address: Option<AtmAddress>| address.map_or_else(String::new, hex);
+        let by = if self.by_us {
+            "here"
+        } else {
+            "by the other side"
+        };
+        Status {
+            state: self.state.name().to_owned(),
+            local: text(self.local),
+            peer: text(self.peer),
+            sap: self.sap.to_string(),
+            qos: if self.conn.is_some() || self.vc.is_some() || self.local_end.is_some() {
+                self.qos.to_string()
+            } else {
+                String::new()
+            },
+            label: self.label(),
+            cause: self.cause.map_or(0, |cause| cause.0),
+            why: self
+                .cause
+                .map_or_else(String::new, |cause| format!("ended {by}, {cause}")),
+            sent: self.sent,
+            refused: self.refused,
+            unsent: self.unsent,
+            received: self.received,
+            unread: self.unread,
+            damaged: self.damaged,
+            offers: self.offers.len() as u16,
+            missed: self.missed,
+            leaves: self.root.as_ref().map_or(0, parties::Root::active),
+            user_data: self.heard.clone(),
+        }
+    }
+    /// Its label; [`LOCAL`] if the call does not leave the host, empty if there is no label.
+    pub(super) fn label(&self) -> String {
+        match (self.vc, &self.local_end) {
+            (Some(vc), _) => vc.to_string(),
+            (None, Some(_)) => LOCAL.to_owned(),
+            (None, None) => String::new(),
+        }
+    }
+    /// Its state.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+    /// Number of sessions that may use it.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+}
