@@ -31,11 +31,9 @@ fn debians_atmaddr_adds_an_address_that_the_switch_gets_to_know() {
     assert!(!again.0 && again.1.contains("File exists"), "{again:?}");
     let (_, shown) = atmaddr(&net, &["-n"]);
     assert_eq!(shown.lines().count(), 2, "{shown}");
-    assert_eq!(
-        shown,
-        net.runtime.ok(&["atmaddr", "-n", "x"]),
-        "the lab knows it, too"
-    );
+    crate::live::wait_for("the registration", || {
+        net.runtime.ok(&["atmaddr", "-n", "x"]) == shown
+    });
     // A program of another host calls a program that listens there.
     let listener = net.service("x").socket().unwrap();
     listener.bind(&added.to_lowercase(), "").unwrap();

@@ -307,7 +307,7 @@ static void layout(void)
 /* The interface 0 of the host; the numbers of the requests are those of the headers. */
 static void interface(void)
 {
-    static const unsigned long changes[] = { ATM_RSTADDR, ATM_ADDADDR, ATM_DELADDR, ATM_ADDLECSADDR, ATM_DELLECSADDR,
+    static const unsigned long changes[] = { ATM_ADDLECSADDR, ATM_DELLECSADDR,
         ATM_SETCIRANGE, ATM_SETESIF };
     static const unsigned long framing[] = { SONET_SETFRAMING, SONET_GETFRAMING, SONET_GETFRSENSE };
     int s = socket(PF_ATMPVC, SOCK_DGRAM, 0), list[4], value = -1;

@@ -467,9 +467,12 @@ impl Host {
     /// The addresses under which this host can be called.
     fn local_addresses(&self) -> impl Iterator<Item = linux::LocalAddress> {
         let listeners = self.signalling.listeners();
-        let all: BTreeSet<AtmAddress> = listeners
+        let mut all: BTreeSet<AtmAddress> = listeners
             .map(|(address, ..)| address.with_selector(0))
             .collect();
+        if let Some((layer, _)) = self.socket_layer() {
+            all.extend(layer.added());
+        }
         all.into_iter()
             .map(|address| linux::LocalAddress { itf: 0, address })
     }

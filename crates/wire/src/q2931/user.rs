@@ -56,8 +56,8 @@ impl UserData {
 mod tests {
     use super::*;
 
-    /// Identifier, coding of the ITU, length, protocol discriminator, octets. Source: Q.2957 (figure of the element),
-    /// as the dissector of Wireshark shows it.
+    /// Identifier, coding of the ITU, length, protocol discriminator, octets. Source: Q.931 §4.5.30 with the header of
+    /// Q.2931 §4.5.1.
     #[test]
     fn the_element_octet_by_octet() {
         let said = UserData::new(b"hello".to_vec()).unwrap();
