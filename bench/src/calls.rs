@@ -104,6 +104,8 @@ impl Host {
                 }
                 Output::Received { .. }
                 | Output::Undelivered(_)
+                | Output::Joined { .. }
+                | Output::Beside { .. }
                 | Output::Trace(_)
                 | Output::Daemon(_) => {}
             }

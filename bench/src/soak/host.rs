@@ -116,6 +116,8 @@ impl Host {
                 | Output::CloseVc { .. }
                 | Output::Received { .. }
                 | Output::Undelivered(_)
+                | Output::Joined { .. }
+                | Output::Beside { .. }
                 | Output::Trace(_)
                 | Output::Daemon(_) => {}
             }

@@ -472,10 +472,14 @@ impl Control {
     /// As [`Self::release`], without waiting for the answer.
     pub(crate) fn release_soon(&self, cause: u8) {
         let socket = self.reference;
-        if let Ok(number) = self
-            .session
-            .start(&Request::Release { socket, cause }, None)
-        {
+        if let Ok(number) = self.session.start(
+            &Request::Release {
+                socket,
+                cause,
+                user_data: UserData::default(),
+            },
+            None,
+        ) {
             self.session.forget(number);
         }
     }

@@ -119,6 +119,7 @@ fn every_message_fits_a_packet() {
         timeout: 0,
         multipoint: false,
         reports: false,
+        user_data: UserData::new(vec![0; UserData::MAX]).unwrap(),
     };
     let names = vec![(text.get(..32).unwrap().to_owned(), "4".repeat(40)); 64];
     let message = Answer::Names { names, more: 0 };
