@@ -40,7 +40,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     for directory in aerostat_live::mount::sweep() {
         say(format_args!("took away a dead mount at {directory}"));
     }
-    let mut checks = vec![tun(), privilege(), bridges(), fuse()];
+    let mut checks = vec![tun(), privilege(), interfaces(), bridges(), fuse()];
     checks.extend(PROGRAMS.into_iter().map(program));
     checks.extend(confinement());
     let mut rows = Rows::new(&["check", "state", "used_for", "advice"]);
@@ -129,6 +129,22 @@ fn privilege() -> Check {
         vital: true,
         used_for: "network namespaces of kernel hosts",
         advice,
+    }
+}
+
+/// The right to make interfaces in its own network namespace, which no user namespace gives.
+fn interfaces() -> Check {
+    let ok = has_capability(CAP_NET_ADMIN);
+    Check {
+        name: "CAP_NET_ADMIN",
+        ok,
+        vital: false,
+        used_for: "aerostat host",
+        advice: match ok {
+            true => "this machine can be a host",
+            false => "run it as root, or as a service: docs/host.md",
+        }
+        .to_owned(),
     }
 }
 
