@@ -23,7 +23,7 @@ use aerostat_lab::model::Arrivals;
 use aerostat_lab::{Checked, Override, ReadError};
 use aerostat_live::force::interrupt_group;
 use out::Results;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -485,24 +485,35 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What the runs say on standard error, up to a number of lines.
+/// What the runs say on standard error, up to a number of lines. With such a number the same line of several runs is
+/// shown once: runs of one lab have the same warnings.
 struct Said {
     left: usize,
     hidden: usize,
+    /// Lines that were shown; as many as there may be.
+    seen: Option<BTreeSet<String>>,
 }
 
 impl Said {
-    const fn new(left: usize) -> Self {
-        Self { left, hidden: 0 }
+    fn new(left: usize) -> Self {
+        Self {
+            left,
+            hidden: 0,
+            seen: (left < usize::MAX).then(BTreeSet::new),
+        }
     }
 
-    fn say(&mut self, line: std::fmt::Arguments<'_>) {
-        if self.left == 0 {
+    fn say(&mut self, variant: &Variant, line: &str) {
+        let known = self.seen.as_ref().is_some_and(|seen| seen.contains(line));
+        if self.left == 0 || known {
             self.hidden += 1;
             return;
         }
         self.left -= 1;
-        exit::say(line);
+        self.seen.iter_mut().for_each(|seen| {
+            seen.insert(line.to_owned());
+        });
+        exit::say(format_args!("{variant}: {line}"));
     }
 
     /// Says how many lines were not shown.
@@ -521,7 +532,7 @@ fn judge(variant: &Variant, output: &io::Result<Output>, stopped: bool, said: &m
         Err(error) => error.to_string(),
         Ok(output) => {
             for line in output.err.lines() {
-                said.say(format_args!("{variant}: {line}"));
+                said.say(variant, line);
             }
             match (output.status.code(), output.status.signal()) {
                 (Some(0), _) => return Exit::Ok,

@@ -284,7 +284,12 @@ impl Plots {
         let Some(key) = self.keys.first() else {
             return Vec::new();
         };
-        let (_, places) = key.axis();
+        let (axis, places) = key.axis();
+        // Between names there is nothing.
+        let form = match axis.scale {
+            Scale::Names(_) => Stroke::Marks,
+            Scale::Linear { .. } | Scale::Log | Scale::Share => Stroke::Joined,
+        };
         let others = self.cells() / key.values.len();
         let mut all = Vec::new();
         for (name, (_, values)) in self.names().into_iter().zip(&self.lines) {
@@ -307,7 +312,7 @@ impl Plots {
                 let parts = parts.into_iter().filter(|part| !part.is_empty());
                 all.push(Series {
                     name: parts.collect::<Vec<_>>().join(", "),
-                    form: Stroke::Joined,
+                    form,
                     points,
                 });
             }
