@@ -156,9 +156,17 @@ fn told(error: impl Display) -> String {
 fn sheet<'a>(text: &'a mut String, title: &str, note: &str) -> Result<Area<'a>, String> {
     let area = SVGBackend::with_string(text, (WIDTH, HEIGHT)).into_drawing_area();
     area.fill(&WHITE).map_err(told)?;
-    // Titles are ordinary prose, whose letters are narrower than those of names.
+    // Titles are ordinary prose, whose letters are narrower than those of names. A long one is smaller.
     let room = (f64::from(WIDTH) - 40.0) * 1.12;
-    write(&area, &shortened(title, 18, room), (20, 16), 18, HPos::Left)?;
+    let fits = |size: &u32| width(title, *size) <= room;
+    let size = [18, 15, 13].into_iter().find(fits).unwrap_or(12);
+    write(
+        &area,
+        &shortened(title, size, room),
+        (20, 16),
+        size,
+        HPos::Left,
+    )?;
     write(&area, &shortened(note, 13, room), (20, 42), 13, HPos::Left)?;
     Ok(area)
 }

@@ -5,7 +5,7 @@
 //! ```text
 //! plot:
 //!   - { rows: "{x} segments", x: segments in the window }
-//!   - { rows: "{series}, {x} octets at {y} %", x: octets, y: load (%) }
+//!   - { rows: "{series}, {x} octets at {y} %", also: "{x} octets", x: octets, y: load (%) }
 //! ```
 //!
 //! The names of rows have the values. Rows of entries without `plot:` stand below each other. Only printed numbers are
@@ -22,8 +22,6 @@ use std::collections::BTreeMap;
 const STACK: usize = 20;
 /// Most rows of an entry that stand below each other; a table says more then.
 const MOST_ROWS: usize = 60;
-/// Lines of one drawing that have a line of the paper and fitted rows beside them.
-const GROUPS: usize = MOST_SERIES / 3;
 
 /// Which rows of an entry form lines or a surface.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,10 +31,17 @@ pub(super) struct Plot {
     title: Option<String>,
     /// The names of these rows, with `{x}`, `{series}` and `{y}` for values.
     rows: String,
+    /// Further rows, with names of another form. Of a surface, `{y}` is `{x}` where the name has no `{y}`.
+    also: Option<String>,
     /// What `{x}` is, with its unit.
     x: String,
     /// What `{y}` is: a surface.
     y: Option<String>,
+    /// What stands before `{series}`.
+    #[serde(default)]
+    series: String,
+    /// The unit of these rows, by default that of the entry.
+    unit: Option<String>,
     /// Further rows, with their values of `{x}`.
     #[serde(default)]
     at: BTreeMap<String, String>,
@@ -51,6 +56,13 @@ struct Values {
     x: String,
     y: String,
     series: String,
+}
+
+impl Values {
+    /// `{y}`, which is `{x}` where the name has no `{y}`.
+    fn up(&self) -> &String {
+        if self.y.is_empty() { &self.x } else { &self.y }
+    }
 }
 
 /// All drawings of an entry.
@@ -69,62 +81,79 @@ impl Plot {
     fn drawings(&self, entry: &Entry, scores: &[&Score<'_>]) -> Vec<Drawing> {
         let rows = scores.iter().filter_map(|score| {
             let name = &score.row.row;
-            let values = match self.at.get(name) {
+            let found = match self.at.get(name) {
                 Some(x) => Some(Values {
                     x: x.clone(),
                     ..Values::default()
                 }),
-                None => values(&self.rows, name),
+                None => {
+                    let also = || values(self.also.as_deref()?, name);
+                    values(&self.rows, name).or_else(also)
+                }
             };
-            Some((values?, *score))
+            Some((found?, *score))
         });
         let mut rows: Vec<(Values, &Score<'_>)> = rows.collect();
-        // Where places are numbers, other names only look like these rows.
-        let is_number = |values: &Values| values.x.parse::<f64>().is_ok();
-        if rows.iter().any(|(values, _)| is_number(values)) {
-            rows.retain(|(values, _)| is_number(values));
+        // "lost at 80 % load" has the form "{x} % load", but its value is no number as that of the others is.
+        let is_number = |text: &str| text.parse::<f64>().is_ok();
+        if rows.iter().any(|(values, _)| is_number(&values.x)) {
+            rows.retain(|(values, _)| is_number(&values.x));
         }
         let names = distinct(rows.iter().map(|(values, _)| &values.series));
-        match &self.y {
-            Some(y) => names
-                .iter()
-                .map(|name| self.map(entry, y, name, &rows))
-                .collect(),
-            None => names
-                .chunks(GROUPS)
-                .map(|names| self.lines(entry, names, &rows))
-                .collect(),
+        if let Some(y) = &self.y {
+            let maps = names.iter().map(|name| self.map(entry, y, name, &rows));
+            return maps.collect();
         }
+        let (mut drawings, mut series) = (Vec::new(), Vec::new());
+        for name in &names {
+            let more = self.series(name, &rows);
+            if series.len() + more.len() > MOST_SERIES {
+                drawings.push(self.lines(entry, &rows, std::mem::take(&mut series)));
+            }
+            series.extend(more);
+        }
+        if !series.is_empty() {
+            drawings.push(self.lines(entry, &rows, series));
+        }
+        drawings
     }
 
     fn title(&self, entry: &Entry) -> String {
         self.title.clone().unwrap_or_else(|| entry.what.clone())
     }
 
-    fn lines(&self, entry: &Entry, names: &[String], rows: &[(Values, &Score<'_>)]) -> Drawing {
-        let all = distinct(rows.iter().map(|(values, _)| &values.x));
-        let numbers: Option<Vec<f64>> = all.iter().map(|x| x.parse().ok()).collect();
-        let place = |x: &String| match &numbers {
-            Some(_) => x.parse().unwrap_or(0.0),
-            None => all.iter().position(|known| known == x).unwrap_or(0) as f64,
+    /// What `{series}` is called.
+    fn called(&self, name: &str) -> String {
+        [&self.series, name].join(" ").trim().to_owned()
+    }
+
+    /// A line of the model, with what the paper prints and fitted rows.
+    fn series(&self, name: &str, rows: &[(Values, &Score<'_>)]) -> Vec<Series> {
+        let scale = Horizontal::of(rows);
+        let mine = rows.iter().filter(|(values, _)| values.series == name);
+        let points = mine.map(|(values, score)| (scale.place(&values.x), *score));
+        let mut points: Vec<(f64, &Score<'_>)> = points.collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let form = match scale {
+            Horizontal::Numbers(_) => Stroke::Joined,
+            Horizontal::Names(_) => Stroke::Marks,
         };
-        let mut series = Vec::new();
-        for name in names {
-            let mine = rows.iter().filter(|(values, _)| values.series == *name);
-            let mut points: Vec<(f64, &Score<'_>)> = mine
-                .map(|(values, score)| (place(&values.x), *score))
-                .collect();
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            series.extend(beside(name, Stroke::Joined, &points));
-        }
+        beside(&self.called(name), form, &points)
+    }
+
+    fn lines(&self, entry: &Entry, rows: &[(Values, &Score<'_>)], series: Vec<Series>) -> Drawing {
+        let unit = self.unit.as_ref().unwrap_or(&entry.unit);
         Drawing::Lines(Figure {
             title: self.title(entry),
             note: note(entry),
             x: Axis {
                 label: self.x.clone(),
-                scale: numbers.map_or(Scale::Names(all), |numbers| Scale::fitting(&numbers)),
+                scale: match Horizontal::of(rows) {
+                    Horizontal::Numbers(numbers) => Scale::fitting(&numbers),
+                    Horizontal::Names(names) => Scale::Names(names),
+                },
             },
-            y: value_axis(entry, &series),
+            y: value_axis(unit, &series),
             sideways: false,
             series,
         })
@@ -133,11 +162,11 @@ impl Plot {
     /// A surface of the model: papers print few of its numbers, and the table has them.
     fn map(&self, entry: &Entry, y: &str, name: &str, rows: &[(Values, &Score<'_>)]) -> Drawing {
         let mine = || rows.iter().filter(|(values, _)| values.series == name);
-        let columns = distinct(mine().map(|(values, _)| &values.x));
-        let lines = distinct(mine().map(|(values, _)| &values.y));
+        let columns = sorted(mine().map(|(values, _)| &values.x));
+        let lines = sorted(mine().map(|(values, _)| values.up()));
         let value = |x: &String, y: &String| {
             let mut mine = mine();
-            let found = mine.find(|(values, _)| values.x == *x && values.y == *y);
+            let found = mine.find(|(values, _)| values.x == *x && values.up() == y);
             found
                 .map(|(_, score)| median(&score.values))
                 .filter(|value| value.is_finite())
@@ -147,7 +176,7 @@ impl Plot {
         let title = if name.is_empty() {
             title
         } else {
-            format!("{title}: {name}")
+            format!("{title}: {}", self.called(name))
         };
         Drawing::Map(Map {
             title,
@@ -155,24 +184,40 @@ impl Plot {
             values: lines.iter().map(line).collect(),
             x: (self.x.clone(), columns.clone()),
             y: (y.to_owned(), lines.clone()),
-            label: format!("model ({})", entry.unit),
+            label: format!("model ({})", self.unit.as_ref().unwrap_or(&entry.unit)),
         })
     }
 }
 
-/// Rows below each other.
+/// Rows below each other, a drawing for each unit.
 fn stacked(entry: &Entry, scores: &[&Score<'_>]) -> Vec<Drawing> {
-    if scores.len() < 2 || scores.len() > MOST_ROWS {
+    if scores.len() > MOST_ROWS {
         return Vec::new();
     }
-    let drawings = scores.chunks(STACK).map(|scores| {
-        let points = scores
+    let units = distinct(
+        scores
             .iter()
-            .enumerate()
-            .map(|(at, score)| (at as f64, *score));
-        let points: Vec<(f64, &Score<'_>)> = points.collect();
-        let series = beside("", Stroke::Marks, &points);
-        let names = scores.iter().map(|score| score.row.row.clone());
+            .map(|score| score.row.unit.as_ref().unwrap_or(&entry.unit)),
+    );
+    let mut all = Vec::new();
+    for unit in units {
+        let mine = scores.iter().filter(|score| score.unit() == unit);
+        let mine: Vec<&Score<'_>> = mine.copied().collect();
+        // A single number needs no drawing.
+        let parts = mine.chunks(STACK).filter(|_| mine.len() > 1);
+        all.extend(parts.filter_map(|scores| stack(entry, &unit, scores)));
+    }
+    all
+}
+
+/// Rows below each other, in one drawing; `None` without a model.
+fn stack(entry: &Entry, unit: &str, scores: &[&Score<'_>]) -> Option<Drawing> {
+    let points = scores.iter().enumerate();
+    let points: Vec<(f64, &Score<'_>)> = points.map(|(at, score)| (at as f64, *score)).collect();
+    let series = beside("", Stroke::Marks, &points);
+    let names = scores.iter().map(|score| score.row.row.clone());
+    let modelled = scores.iter().any(|score| !score.values.is_empty());
+    modelled.then(|| {
         Drawing::Lines(Figure {
             title: entry.what.clone(),
             note: note(entry),
@@ -180,12 +225,11 @@ fn stacked(entry: &Entry, scores: &[&Score<'_>]) -> Vec<Drawing> {
                 label: String::new(),
                 scale: Scale::Names(names.collect()),
             },
-            y: value_axis(entry, &series),
+            y: value_axis(unit, &series),
             sideways: true,
             series,
         })
-    });
-    drawings.collect()
+    })
 }
 
 /// The model, what the paper prints, and the rows of the model that were fitted.
@@ -245,7 +289,7 @@ fn note(entry: &Entry) -> String {
 }
 
 /// The axis of the values. It begins at 0, unless all values are within a tenth of the largest.
-fn value_axis(entry: &Entry, series: &[Series]) -> Axis {
+fn value_axis(unit: &str, series: &[Series]) -> Axis {
     let values = || {
         series
             .iter()
@@ -257,7 +301,7 @@ fn value_axis(entry: &Entry, series: &[Series]) -> Axis {
     let close = low > 0.0 && high - low < 0.1 * high;
     let wide = low > 0.0 && high > 200.0 * low;
     Axis {
-        label: entry.unit.clone(),
+        label: unit.to_owned(),
         scale: if wide {
             Scale::Log
         } else {
@@ -275,6 +319,42 @@ fn distinct<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
         }
     }
     seen
+}
+
+/// The same in the order of their numbers, if all are numbers.
+fn sorted<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut all = distinct(all);
+    let number = |text: &String| text.parse::<f64>();
+    if all.iter().all(|text| number(text).is_ok()) {
+        all.sort_by(|a, b| {
+            number(a)
+                .unwrap_or(0.0)
+                .total_cmp(&number(b).unwrap_or(0.0))
+        });
+    }
+    all
+}
+
+/// The values of `{x}` of all rows of a drawing.
+enum Horizontal {
+    Numbers(Vec<f64>),
+    Names(Vec<String>),
+}
+
+impl Horizontal {
+    fn of(rows: &[(Values, &Score<'_>)]) -> Self {
+        let all = distinct(rows.iter().map(|(values, _)| &values.x));
+        let numbers: Option<Vec<f64>> = all.iter().map(|x| x.parse().ok()).collect();
+        numbers.map_or(Self::Names(all), Self::Numbers)
+    }
+
+    /// The place of a value.
+    fn place(&self, x: &str) -> f64 {
+        match self {
+            Self::Numbers(_) => x.parse().unwrap_or(0.0),
+            Self::Names(names) => names.iter().position(|name| name == x).unwrap_or(0) as f64,
+        }
+    }
 }
 
 /// The values in `name` at the places that `pattern` has for them; `None` if the name has another form.
@@ -300,7 +380,7 @@ fn values(pattern: &str, name: &str) -> Option<Values> {
             "y" => &mut found.y,
             _ => &mut found.series,
         };
-        value.trim().clone_into(slot);
+        value.trim().trim_start_matches([',', ' ']).clone_into(slot);
         match next {
             None => return (rest.is_empty() && !found.x.is_empty()).then_some(found),
             Some(next) => pattern = next,
@@ -326,6 +406,11 @@ mod tests {
         );
         assert_eq!(found("load {x}", "load 80 %"), wanted("80 %||"));
         assert_eq!(found("load {x}", "80"), None);
+        assert_eq!(
+            found("{x} octets{series}", "64 octets, MPOA"),
+            wanted("64||MPOA")
+        );
+        assert_eq!(found("{x} octets{series}", "64 octets"), wanted("64||"));
         assert_eq!(found("{x} µs", " µs"), None);
         assert_eq!(found("{x}", "a"), wanted("a||"));
         assert_eq!(found("no place", "no place"), None);

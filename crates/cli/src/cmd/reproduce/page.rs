@@ -208,7 +208,7 @@ impl Report<'_> {
                 anchor(&score.entry.name),
                 escaped(&score.entry.name),
                 escaped(&score.row.row),
-                number(median(&score.values)),
+                valued(score),
                 printed(score),
                 escaped(&score.rule),
                 reason.map_or("not known".into(), |reason| escaped(&reason)),
@@ -249,6 +249,9 @@ impl Report<'_> {
             // The name tells where the same drawing is as a file.
             let _ = writeln!(out, "<figure>{svg}<figcaption>{name}</figcaption></figure>");
         }
+        if let Some(stacks) = super::stacks(entry)? {
+            let _ = writeln!(out, "<p>TCP: {}.</p>", escaped(&stacks));
+        }
         let scores = self.of(entry);
         self.rows(out, entry, &scores);
         self.parameters_of(out, entry);
@@ -273,7 +276,7 @@ impl Report<'_> {
                 out,
                 "<tr><td>{}</td><td class=\"n\">{}</td>",
                 escaped(&score.row.row),
-                number(median(&score.values))
+                valued(score)
             );
             if let (true, Some(low), Some(high)) =
                 (entry.random, score.values.first(), score.values.last())
@@ -343,7 +346,12 @@ impl Report<'_> {
 
     /// The files of all labs that entries use.
     fn labs(&self, out: &mut String) -> Result<(), Failure> {
-        let labs: BTreeSet<&str> = self.entries.iter().map(|entry| &*entry.lab).collect();
+        let of_rows = self
+            .scores
+            .iter()
+            .filter_map(|score| score.row.lab.as_deref());
+        let labs = self.entries.iter().map(|entry| &*entry.lab);
+        let labs: BTreeSet<&str> = labs.chain(of_rows).collect();
         let _ = writeln!(out, "<section>\n<h2>Lab files</h2>");
         for lab in labs {
             let _ = writeln!(
@@ -388,6 +396,15 @@ fn tier_row(out: &mut String, name: &str, what: &str, rows: &[&Score<'_>]) {
         share(5.0),
         share(20.0),
     );
+}
+
+/// The value of a row, with its unit if that is not the entry's.
+fn valued(score: &Score<'_>) -> String {
+    let value = number(median(&score.values));
+    match &score.row.unit {
+        Some(unit) if !score.values.is_empty() => format!("{value} {}", escaped(unit)),
+        _ => value,
+    }
 }
 
 /// What the paper has: its number, or its words.
@@ -435,7 +452,11 @@ fn changes(
         let mut own = all
             .iter()
             .filter(|(path, value)| common.get(*path) != Some(*value));
-        line(&mut lines, &score.row.row, &mut own)?;
+        let name = match &score.row.lab {
+            Some(lab) => format!("{} (lab {lab})", score.row.row),
+            None => score.row.row.clone(),
+        };
+        line(&mut lines, &name, &mut own)?;
     }
     if !lines.is_empty() {
         let _ = writeln!(

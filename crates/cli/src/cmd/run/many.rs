@@ -20,7 +20,7 @@ use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
 use aerostat_lab::model::Arrivals;
-use aerostat_lab::{Checked, Override, ReadError};
+use aerostat_lab::{Checked, Diagnostics, Override, ReadError};
 use aerostat_live::force::interrupt_group;
 use out::Results;
 use std::collections::{BTreeMap, BTreeSet};
@@ -183,41 +183,84 @@ impl Input {
     }
 }
 
-/// Checks the lab with each combination of settings before the first run starts; the [`key`] of each run's lab. Seeds
-/// are not part of the combinations, because each of them is valid.
+/// Checks the lab with each combination of settings before the first run starts, on all processors; the [`key`] of each
+/// run's lab. Seeds are not part of the combinations, because each of them is valid.
 pub(super) fn check(
     args: &RunArgs,
     path: &Path,
     input: &Input,
     variants: &[Variant],
 ) -> Result<Vec<Arc<str>>, Failure> {
-    let mut keys: Vec<Arc<str>> = Vec::with_capacity(variants.len());
-    let mut before = None;
-    for variant in variants {
-        if let (Some(same), true) = (keys.last(), before == Some(&variant.settings)) {
-            keys.push(Arc::clone(same));
-            continue;
-        }
-        before = Some(&variant.settings);
-        let overrides = super::overrides(args, &variant.overrides(), args.seed);
-        let checked = match input.load(path, &overrides) {
-            Ok(checked) => checked,
-            Err(ReadError::Bad(findings)) => {
-                labs::tell(&findings);
-                let text = format!("run {variant}: {}", labs::summary(path, &findings));
-                return Err(Failure::usage(text));
+    let differs = |at: &usize| *at == 0 || variants[*at].settings != variants[*at - 1].settings;
+    let firsts: Vec<usize> = (0..variants.len()).filter(differs).collect();
+    let share = firsts.len().div_ceil(processors()).max(1);
+    let all_of = |part: &[usize]| {
+        let mut found = Vec::with_capacity(part.len());
+        for at in part {
+            found.push(check_one(args, path, input, &variants[*at]));
+            // Only the first mistake is told.
+            if found.last().is_some_and(Result::is_err) {
+                break;
             }
-            Err(ReadError::Io(error)) => return Err(labs::unreadable(path, &error)),
-        };
-        super::refuse_outside(&checked.lab)?;
-        if !checked.lab.capture.is_empty() && args.pcap.is_none() {
-            let text = "several runs would record the links of 'capture:' into one file";
-            let hint = "'aerostat run --pcap DIR' gives each run a directory of its own";
-            return Err(Failure::usage(text).hint(hint));
         }
-        keys.push(key(&checked).into());
+        found
+    };
+    let found = thread::scope(|scope| {
+        let parts = firsts.chunks(share);
+        let parts: Vec<_> = parts.map(|part| scope.spawn(|| all_of(part))).collect();
+        let done = parts.into_iter().map(thread::ScopedJoinHandle::join);
+        done.collect::<Result<Vec<_>, _>>()
+    });
+    let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let mut keys: Vec<Arc<str>> = Vec::with_capacity(variants.len());
+    for one in found.into_iter().flatten() {
+        let found: Arc<str> = one.map_err(Mistake::tell)?.into();
+        keys.push(found);
+        while variants
+            .get(keys.len())
+            .is_some_and(|_| !differs(&keys.len()))
+        {
+            keys.extend(keys.last().cloned());
+        }
     }
     Ok(keys)
+}
+
+/// Why a combination is refused: findings in the lab, which are told with it, and the failure.
+struct Mistake(Option<Diagnostics>, Failure);
+
+impl Mistake {
+    /// Tells the findings.
+    fn tell(self) -> Failure {
+        self.0.iter().for_each(labs::tell);
+        self.1
+    }
+}
+
+/// Checks the lab with one combination of settings; its [`key`].
+fn check_one(
+    args: &RunArgs,
+    path: &Path,
+    input: &Input,
+    variant: &Variant,
+) -> Result<String, Mistake> {
+    let plain = |failure| Mistake(None, failure);
+    let overrides = super::overrides(args, &variant.overrides(), args.seed);
+    let checked = match input.load(path, &overrides) {
+        Ok(checked) => checked,
+        Err(ReadError::Bad(findings)) => {
+            let text = format!("run {variant}: {}", labs::summary(path, &findings));
+            return Err(Mistake(Some(findings), Failure::usage(text)));
+        }
+        Err(ReadError::Io(error)) => return Err(plain(labs::unreadable(path, &error))),
+    };
+    super::refuse_outside(&checked.lab).map_err(plain)?;
+    if !checked.lab.capture.is_empty() && args.pcap.is_none() {
+        let text = "several runs would record the links of 'capture:' into one file";
+        let hint = "'aerostat run --pcap DIR' gives each run a directory of its own";
+        return Err(plain(Failure::usage(text).hint(hint)));
+    }
+    Ok(key(&checked))
 }
 
 /// What the threads that start runs share.
