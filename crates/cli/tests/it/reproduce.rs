@@ -180,7 +180,7 @@ fn wrong_words_are_told_with_a_hint() {
 #[test]
 fn a_report_is_one_page_without_anything_from_elsewhere() {
     let dir = tempfile();
-    let words = ["cambridge", "-q", "-o", "csv", "--report"];
+    let words = ["cambridge/1", "-q", "-o", "csv", "--report"];
     let done = reproduce(&[&words[..], &[dir.to_str().unwrap()]].concat());
     assert!(done.status.success(), "{done:?}");
     let page = std::fs::read_to_string(dir.join("index.html")).unwrap();
