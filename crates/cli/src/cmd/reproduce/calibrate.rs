@@ -1,8 +1,7 @@
 //! Fits parameters: each so that the model of its row is what the paper prints there.
 //!
 //! A row rises or falls with its parameter over the whole range that the catalogue gives, so the root of the difference
-//! is found by false position. A parameter that several rows name gets the step of its range with the least sum of squares
-//! of their relative distances. Parameters that share rows are fitted in turns until none of them moves.
+//! is found by false position. Parameters that share rows are fitted in turns until none of them moves.
 
 use super::catalogue::{AllPrinted, Entry, Parameters, Row};
 use super::model::Work;
@@ -30,41 +29,26 @@ pub(super) fn fit(
         let rows = entry.rows.iter().map(move |row| (*entry, row));
         rows.filter_map(|(entry, row)| Some((entry, row, row.calibrates.as_deref()?)))
     });
-    let mut fits: Vec<(&str, Vec<(&Entry, &Row)>)> = Vec::new();
-    for (entry, row, name) in rows {
-        match fits.iter_mut().find(|fit| fit.0 == name) {
-            Some(fit) => fit.1.push((entry, row)),
-            None => fits.push((name, vec![(entry, row)])),
-        }
-    }
+    let fits: Vec<(&Entry, &Row, &str)> = rows.collect();
     for turn in 1..=TURNS {
         let mut moved = 0.0_f64;
-        for (name, rows) in &fits {
-            let aims = rows.iter().map(|(entry, row)| {
-                let printed = printed.of(&entry.name, &row.row);
-                let aim = printed.and_then(|printed| printed.value);
-                aim.ok_or_else(|| missing(entry, row))
-            });
-            let aims = aims.collect::<Result<Vec<f64>, _>>()?;
+        for (entry, row, name) in &fits {
+            let aim = printed
+                .of(&entry.name, &row.row)
+                .and_then(|printed| printed.value);
+            let aim = aim.ok_or_else(|| missing(entry, row))?;
             let old = parameters
                 .get(*name)
                 .map_or(f64::NAN, |parameter| parameter.value);
-            let new = match (&**rows, &*aims) {
-                ([(entry, row)], [aim]) => solve(work, &parameters, (entry, row, name), *aim)?,
-                _ => least_squares(work, &parameters, name, rows, &aims)?,
-            };
+            let new = solve(work, &parameters, (entry, row, name), aim)?;
             moved = moved.max((new / old - 1.0).abs());
             if let Some(parameter) = parameters.get_mut(*name) {
                 parameter.value = new;
             }
             if !quiet {
-                let from: Vec<String> = rows
-                    .iter()
-                    .map(|(entry, row)| format!("{}, {}", entry.name, row.row))
-                    .collect();
                 exit::say(format_args!(
-                    "turn {turn}: {name} = {new:.4} from {}",
-                    from.join("; ")
+                    "turn {turn}: {name} = {new:.4} from {}, {}",
+                    entry.name, row.row
                 ));
             }
         }
@@ -81,43 +65,6 @@ fn missing(entry: &Entry, row: &Row) -> Failure {
         "{}, {}: a fit needs the printed value, and there is no such value",
         entry.name, row.row
     ))
-}
-
-/// The step of the parameter's range with the least sum of squares of the relative distances of all these rows.
-fn least_squares(
-    work: &Work<'_>,
-    parameters: &Parameters,
-    name: &str,
-    rows: &[(&Entry, &Row)],
-    aims: &[f64],
-) -> Result<f64, Failure> {
-    let known = parameters.get(name);
-    let range = known.and_then(|all| Some((all.low?, all.high?, all.step?)));
-    let (low, high, step) = range.filter(|range| range.2 > 0.0).ok_or_else(|| {
-        Failure::failed(format!(
-            "the parameter '{name}' of several rows has no range with a step"
-        ))
-    })?;
-    let mut best = (f64::INFINITY, low);
-    let mut value = low;
-    while value <= high {
-        let mut trial = parameters.clone();
-        if let Some(parameter) = trial.get_mut(name) {
-            parameter.value = value;
-        }
-        let work = Work {
-            parameters: &trial,
-            ..*work
-        };
-        let found = work.values(rows)?;
-        let far = |(found, aim): (&Vec<f64>, &f64)| (super::median(found) / aim - 1.0).powi(2);
-        let sum: f64 = found.iter().zip(aims).map(far).sum();
-        if sum < best.0 {
-            best = (sum, value);
-        }
-        value += step;
-    }
-    Ok(best.1)
 }
 
 /// The value of the parameter with which the row has the value `aim`.

@@ -257,7 +257,7 @@ pub(super) struct Parameter {
     /// The row of this entry; absent if the paper's text gives the value itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) row: Option<String>,
-    /// Of what its value is a multiple; a fit with several rows tries all of them.
+    /// Of what its value is a multiple.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) step: Option<f64>,
     /// Range in which a fit looks.

@@ -109,7 +109,7 @@ fn orders(
     let of = row
         .times
         .map_or_else(String::new, |times| format!("{times} of "));
-    let orders = [(&row.below_row, "less"), (&row.above_row, "more")];
+    let orders = [(&row.above_row, "more"), (&row.below_row, "less")];
     for (names, word) in orders {
         if names.is_empty() {
             continue;
