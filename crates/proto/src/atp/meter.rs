@@ -45,7 +45,8 @@ pub struct Meter {
 impl Meter {
     /// The machine has handled an SDU of this many octets.
     pub fn sdu(&mut self, machine: &Atp, octets: usize, now: Instant) {
-        if self.came.is_none() && machine.counters().packets_received > 0 {
+        let is_data = octets > HEADER_LEN && machine.counters().packets_received > 0;
+        if self.came.is_none() && is_data {
             self.came = Some(now);
             self.received.before = octets.saturating_sub(HEADER_LEN) as u64;
         }

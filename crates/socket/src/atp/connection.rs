@@ -4,7 +4,7 @@ use super::engine::Engine;
 use super::state::{State, Wants};
 use super::{Amount, Counters, Failure, Options, Params, Snapshot};
 use crate::{Error, NORMAL, Service, Socket};
-use aerostat_proto::atp::Refusal;
+use aerostat_proto::atp::{Meter, Refusal};
 use aerostat_proto::socket::Status;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -301,6 +301,11 @@ impl Connection {
         drop(state);
         let made = self.shared.ready.get().map(|ready| ready.as_fd());
         made.ok_or_else(|| Error::new(Errno::IO, "no descriptor"))
+    }
+
+    /// Lets [`Stats::received`] begin anew, with the next packet.
+    pub fn measure_anew(&self) {
+        self.with(|state| state.meter = Meter::default());
     }
 
     /// Counts and state.

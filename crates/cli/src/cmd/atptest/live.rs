@@ -1,7 +1,7 @@
 //! The tests in real time, between two hosts of a running lab.
 //!
-//! The sender makes a connection for each transfer. Its first message says what follows; then come the messages, and the
-//! receiver's last message is what it has measured. The access point of the call tells the profile, so one receiver
+//! The sender makes a connection for each transfer. Its first message says what follows, and waits for the receiver to be
+//! ready; then come the messages, and the receiver's last message is what it has measured. The access point of the call tells the profile, so one receiver
 //! serves both.
 
 use super::{AtptestProfile, AtptestTest, Found, Task};
@@ -28,6 +28,9 @@ const MOST_OCTETS: u64 = 1 << 32;
 /// EAGAIN of Linux.
 const AGAIN: i32 = 11;
 
+/// What a receiver says when it takes what is announced.
+const READY: &[u8] = b"ready";
+
 /// What a sender announces.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Announced {
@@ -49,9 +52,10 @@ impl Announced {
 /// What a receiver has measured.
 #[derive(Debug, Serialize, Deserialize)]
 struct Report {
-    /// Octets of messages, without the announcement.
+    /// Octets of messages, without the announcement, and of their first packet.
     octets: u64,
-    /// From the first packet, that of the announcement, to the last one.
+    before: u64,
+    /// From the first packet of the messages to the last one.
     nanos: u64,
     wrong: u64,
     packets_sent: u64,
@@ -139,10 +143,9 @@ fn receive(connection: &Connection) -> Result<(), Error> {
     let Some(announced) = announced else {
         return connection.send(b"what is announced is no transfer of atptest");
     };
-    if announced.echo {
-        // The other end measures from now on.
-        connection.send(b"ready")?;
-    }
+    // Both ends measure from now on. What waited for this program to accept the call is no part of it.
+    connection.measure_anew();
+    connection.send(READY)?;
     let mut wrong = 0;
     for length in announced.messages() {
         let Some(message) = connection.recv()? else {
@@ -157,7 +160,8 @@ fn receive(connection: &Connection) -> Result<(), Error> {
     let stats = connection.stats();
     let counters = stats.counters;
     let report = Report {
-        octets: stats.received.octets - first.len() as u64,
+        octets: stats.received.octets,
+        before: stats.received.before,
         nanos: u64::try_from(stats.received.time.as_nanos()).unwrap_or(u64::MAX),
         wrong,
         packets_sent: counters.packets_sent,
@@ -223,6 +227,31 @@ fn next(connection: &Connection, interrupt: &Interrupt) -> Result<Option<Vec<u8>
     Ok(None)
 }
 
+fn unexpected(said: &[u8]) -> Failure {
+    let said = String::from_utf8_lossy(said).into_owned();
+    Failure::failed(format!("the receiver said: {said}"))
+}
+
+/// Sends all messages, and takes them back if they are echoed: true if they came back as they were. `None`: interrupted.
+fn exchange(
+    connection: &Connection,
+    (announced, all): (Announced, &[u8]),
+    interrupt: &Interrupt,
+) -> Result<Option<bool>, Failure> {
+    for length in announced.messages() {
+        let sent = connection.send(&all[..length]);
+        sent.map_err(|error| failed(&error))?;
+    }
+    let mut correct = true;
+    for length in announced.messages().filter(|_| announced.echo) {
+        let Some(message) = next(connection, interrupt)? else {
+            return Ok(None);
+        };
+        correct &= message == all[..length];
+    }
+    Ok(Some(correct))
+}
+
 impl Sender {
     /// One transfer; `None`: interrupted.
     pub(super) fn run(&self, task: &Task, interrupt: &Interrupt) -> Result<Option<Found>, Failure> {
@@ -239,38 +268,25 @@ impl Sender {
             message: octets.min(MESSAGE),
             echo: task.test == AtptestTest::Latency,
         };
-        let messages: Vec<Vec<u8>> = announced
-            .messages()
-            .take(1)
-            .map(|longest| pattern(longest).collect())
-            .collect();
-        let all = messages.first().map(Vec::as_slice).unwrap_or_default();
         let send = |message: &[u8]| connection.send(message).map_err(|error| failed(&error));
         send(&serde_json::to_vec(&announced).unwrap_or_default())?;
-        if announced.echo && next(&connection, interrupt)?.is_none() {
-            return Ok(None);
+        let all: Vec<u8> = pattern(announced.messages().next().unwrap_or_default()).collect();
+        match next(&connection, interrupt)?.as_deref() {
+            Some(READY) => {}
+            Some(said) => return Err(unexpected(said)),
+            None => return Ok(None),
         }
         let begun = Instant::now();
-        for length in announced.messages() {
-            send(&all[..length])?;
-        }
-        let mut correct = true;
-        if announced.echo {
-            for length in announced.messages() {
-                let Some(message) = next(&connection, interrupt)? else {
-                    return Ok(None);
-                };
-                correct &= message == all[..length];
-            }
-        }
+        let Some(correct) = exchange(&connection, (announced, &all), interrupt)? else {
+            return Ok(None);
+        };
         let turn = begun.elapsed();
         let Some(report) = next(&connection, interrupt)? else {
             return Ok(None);
         };
         let near = connection.stats().counters;
         let Ok(report) = serde_json::from_slice::<Report>(&report) else {
-            let said = String::from_utf8_lossy(&report).into_owned();
-            return Err(Failure::failed(format!("the receiver said: {said}")));
+            return Err(unexpected(&report));
         };
         connection.close().map_err(|error| failed(&error))?;
         Ok(Some(report.found(near, octets, turn, correct)))
@@ -288,12 +304,11 @@ impl Report {
                 timeouts: self.timeouts,
                 ..Counters::default()
             },
-            // The packet that came before the time was that of the announcement.
             received: Amount {
                 messages: 0,
                 octets: self.octets,
                 time: Duration::from_nanos(self.nanos),
-                before: 0,
+                before: self.before,
             },
             turn,
             correct: correct && self.wrong == 0 && self.octets == octets,
