@@ -313,6 +313,29 @@ impl World {
         self.with_node(node, |node, now| node.input(HostInput::Program(input), now));
     }
 
+    /// A program writes PDUs that `read` gives, until it has no more or the adapter takes no more.
+    pub fn write_all(
+        &mut self,
+        node: NodeId,
+        socket: SocketRef,
+        now: Instant,
+        mut read: impl FnMut() -> Option<Vec<u8>>,
+    ) {
+        self.meet(now);
+        self.with_node(node, |node, now| {
+            let takes = |node: &mut LabNode| {
+                let layer = node.socket_layer_mut();
+                layer.is_none_or(|layer| layer.asks_to_write(socket))
+            };
+            while takes(node)
+                && let Some(sdu) = read()
+            {
+                let input = socket_layer::Input::Write { socket, sdu };
+                node.input(HostInput::Program(input), now);
+            }
+        });
+    }
+
     /// True if a program may write a PDU now. If false, [`ToPrograms::Room`] will tell when it may.
     pub fn asks_to_write(&mut self, node: NodeId, socket: SocketRef) -> bool {
         let layer = self

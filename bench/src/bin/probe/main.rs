@@ -11,6 +11,7 @@ mod calls;
 mod cells;
 mod copier;
 mod form;
+mod packets;
 mod relay;
 mod roundtrip;
 mod sys;
@@ -29,6 +30,8 @@ enum Probe {
     Copier(copier::Options),
     /// Set calls up from outside a lab, one after another
     Calls(calls::Options),
+    /// Send, count or relay packets of inherited descriptors
+    Packets(packets::Options),
     /// Answer datagrams
     Echo(roundtrip::Echo),
     /// Measure round trips of datagrams
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Probe::Relay(options) => relay::run(&options),
         Probe::Copier(options) => copier::run(&options),
         Probe::Calls(options) => calls::run(&options),
+        Probe::Packets(options) => packets::run(&options),
         Probe::Echo(options) => roundtrip::echo(&options),
         Probe::Roundtrip(options) => roundtrip::run(&options),
     };

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::mem;
 use std::net::UdpSocket;
-use std::os::fd::{AsRawFd, FromRawFd as _};
+use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd, RawFd};
 use std::ptr;
 
 /// `sizeof` of something that a system call takes, as the call wants it.
@@ -230,4 +230,27 @@ pub(crate) fn poll_two(files: &[File; 2]) -> io::Result<[bool; 2]> {
     // SAFETY: two entries are there, and they live through the call.
     result(unsafe { libc::poll(both.as_mut_ptr(), 2, -1) } as isize)?;
     Ok(both.map(|one| one.revents != 0))
+}
+
+/// A descriptor that this process has inherited. It blocks, whatever its other owners wanted.
+pub(crate) fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: F_GETFL and F_SETFL take a number, and fail for a number that is no descriptor.
+    let flags = result(unsafe { libc::fcntl(fd, libc::F_GETFL) } as isize)?;
+    // SAFETY: as above.
+    result(unsafe { libc::fcntl(fd, libc::F_SETFL, flags as c_int & !libc::O_NONBLOCK) } as isize)?;
+    // SAFETY: the descriptor is open, it was named on the command line, and no other code of this process uses it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Reads one packet; 0 at the end of the file.
+pub(crate) fn read(file: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the buffer is writable through the call and has the given length.
+    result(unsafe { libc::read(file.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) })
+}
+
+/// Writes one packet.
+pub(crate) fn write(file: &OwnedFd, packet: &[u8]) -> io::Result<usize> {
+    let (data, length) = (packet.as_ptr().cast(), packet.len());
+    // SAFETY: the packet is readable through the call and has the given length. A closed peer is an error, not a signal.
+    result(unsafe { libc::send(file.as_raw_fd(), data, length, libc::MSG_NOSIGNAL) })
 }

@@ -122,21 +122,18 @@ impl SocketService {
             };
             world.program(node, taken, now);
         }
-        for _ in 0..PDUS {
-            match self.step(at, world, now) {
-                Step::More => {}
-                Step::Rest => return self.end_pipe(at),
-                Step::Closed => {
-                    self.remove(at);
-                    world.program(node, Input::Closed { socket }, now);
-                    return false;
-                }
+        match self.step(at, world, now) {
+            Step::More => true,
+            Step::Rest => self.end_pipe(at),
+            Step::Closed => {
+                self.remove(at);
+                world.program(node, Input::Closed { socket }, now);
+                false
             }
         }
-        true
     }
 
-    /// Reads one PDU of the program, if the adapter takes it.
+    /// Reads PDUs of the program while the adapter takes them, at most [`PDUS`].
     fn step(&mut self, at: usize, world: &mut World, now: Instant) -> Step {
         let Some(Some(Source::Pipe(pipe))) = self.sources.get_mut(at) else {
             return Step::Rest;
@@ -155,28 +152,33 @@ impl SocketService {
                 false => Step::Rest,
             };
         }
-        match packets::read(&pipe.ours, &mut self.buffer) {
-            Read::Packet(length) => {
-                let sdu = match self.buffer.get(..length) {
+        let (buffer, mut left, mut step) = (&mut self.buffer, PDUS, Step::More);
+        let read = || {
+            left = left.checked_sub(1)?;
+            match packets::read(&pipe.ours, buffer) {
+                Read::Packet(length) => Some(match buffer.get(..length) {
                     Some(octets) => octets.to_vec(),
                     // Longer than any SDU: the machine refuses it by its length.
                     None => vec![0; length],
-                };
-                world.program(node, Input::Write { socket, sdu }, now);
-                Step::More
+                }),
+                Read::Empty => Some(Vec::new()),
+                Read::Nothing => {
+                    step = Step::Rest;
+                    None
+                }
+                Read::NoMore => {
+                    pipe.no_more = true;
+                    step = Step::Rest;
+                    None
+                }
+                Read::End => {
+                    step = Step::Closed;
+                    None
+                }
             }
-            Read::Empty => {
-                let sdu = Vec::new();
-                world.program(node, Input::Write { socket, sdu }, now);
-                Step::More
-            }
-            Read::Nothing => Step::Rest,
-            Read::NoMore => {
-                pipe.no_more = true;
-                Step::Rest
-            }
-            Read::End => Step::Closed,
-        }
+        };
+        world.write_all(node, socket, now, read);
+        step
     }
 
     /// Closes the lab's end if the call has ended and everything has been delivered and read; false.
