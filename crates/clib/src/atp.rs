@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// What an ATP socket has become.
 #[derive(Debug)]
 enum Role {
-    Listener(Listener, CString),
+    Listener(Box<Listener>, CString),
     Connection(Connection),
 }
 
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn aerostat_atp_listen(socket: *mut AtpObject, backlog: c_
     socket.becomes(made.and_then(|listener| {
         listener.set_nonblocking(plan.nonblocking)?;
         let address = text(&listener.address()?);
-        Ok(Role::Listener(listener, address))
+        Ok(Role::Listener(Box::new(listener), address))
     }))
 }
 

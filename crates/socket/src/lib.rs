@@ -434,7 +434,7 @@ impl Control {
     pub fn status(&self) -> Result<Status, Error> {
         let socket = self.reference;
         match self.ask(&Request::Status { socket })? {
-            Answer::Status(status) => Ok(status),
+            Answer::Status(status) => Ok(*status),
             _ => Err(Error::nonsense()),
         }
     }

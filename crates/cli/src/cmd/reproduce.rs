@@ -291,6 +291,12 @@ fn report(
                 .count(),
         ));
     }
+    warn_of_misses(&scored);
+    Ok(Exit::Ok.with_warnings(miss > 0))
+}
+
+/// Each miss, with the rule that it misses.
+fn warn_of_misses(scored: &[&Score<'_>]) {
     for score in scored.iter().filter(|score| score.result == "miss") {
         let (entry, row) = (&score.entry.name, &score.row.row);
         let found = median(&score.values);
@@ -300,7 +306,6 @@ fn report(
             score.rule
         ));
     }
-    Ok(Exit::Ok.with_warnings(miss > 0))
 }
 
 impl Score<'_> {

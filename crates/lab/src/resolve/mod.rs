@@ -229,24 +229,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     let before = d.count(Severity::Error);
     let wrong = |d: &Diagnostics| d.count(Severity::Error) > before;
     let names = Names::collect(file, d);
-    let mut lab = Lab {
-        name: name(file, default_name, d),
-        description: file.description.as_ref().map(|text| text.value.clone()),
-        seed: file.seed.as_ref().map_or(1, At::get),
-        until: file.until.as_ref().map(|time| time.value.0),
-        nodes: Vec::new(),
-        links: Vec::new(),
-        elans: Vec::new(),
-        pvcs: Vec::new(),
-        sockets_expect: BTreeMap::new(),
-        traffic: Vec::new(),
-        faults: Vec::new(),
-        capture: Vec::new(),
-        occupancy: None,
-        sockets_group: sockets::group(file, d),
-        timers: timers::timers(file, d),
-        limits: limits::limits(file),
-    };
+    let mut lab = empty(file, default_name, d);
     nodes::build(file, &names, &mut lab, d);
     outside::build(file, &names, &mut lab, d);
     nodes::link_names(file, &lab, d);
@@ -284,6 +267,28 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     contracts::warn(file, &lab, d);
     crate::kinds::warn(names.places(), d);
     Some(lab)
+}
+
+/// The lab without its parts: what is said of all of it.
+fn empty(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Lab {
+    Lab {
+        name: name(file, default_name, d),
+        description: file.description.as_ref().map(|text| text.value.clone()),
+        seed: file.seed.as_ref().map_or(1, At::get),
+        until: file.until.as_ref().map(|time| time.value.0),
+        nodes: Vec::new(),
+        links: Vec::new(),
+        elans: Vec::new(),
+        pvcs: Vec::new(),
+        sockets_expect: BTreeMap::new(),
+        traffic: Vec::new(),
+        faults: Vec::new(),
+        capture: Vec::new(),
+        occupancy: None,
+        sockets_group: sockets::group(file, d),
+        timers: timers::timers(file, d),
+        limits: limits::limits(file),
+    }
 }
 
 /// The lab's name: its own, or else that of its file.

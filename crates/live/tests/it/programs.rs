@@ -74,7 +74,7 @@ impl<'a> Net<'a> {
         while let Some(output) = self.world.poll_output() {
             match output {
                 Output::Program(node, what) => self.told.push((self.now, node, what)),
-                Output::Daemon(node, Role::Sigd, frame) => self.to_manager(node, frame),
+                Output::Daemon(node, Role::Sigd, frame) => self.tell_manager(node, frame),
                 _ => {}
             }
         }

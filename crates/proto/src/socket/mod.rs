@@ -241,7 +241,7 @@ pub enum Answer {
         more: u32,
     },
     /// State of a socket.
-    Status(Status),
+    Status(Box<Status>),
     /// Names and addresses.
     Names {
         /// Names of nodes with their addresses, at most 64.

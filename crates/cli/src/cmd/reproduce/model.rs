@@ -272,7 +272,7 @@ impl Plan {
             let mut wanted = take.wanted.iter();
             wanted.all(|(column, value)| match row.get(column) {
                 Some(Value::String(text)) => text == value,
-                Some(other) => other.to_string() == *value,
+                Some(other) => other.to_string().as_str() == value.as_str(),
                 None => false,
             })
         };
@@ -283,7 +283,7 @@ impl Plan {
         };
         let mut fitting = rows.into_iter().flatten().filter(fits);
         let value = match take.of_all {
-            None if take.until.is_some() => take.value(fitting.filter(in_time).last())?,
+            None if take.until.is_some() => take.value(fitting.rfind(in_time))?,
             None => take.value(fitting.next())?,
             Some(OfAll::Count) => fitting.count() as f64,
             Some(of_all) => {

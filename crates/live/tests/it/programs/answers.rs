@@ -149,7 +149,7 @@ fn status(net: &mut Net<'_>, node: NodeId, socket: SocketRef) -> Status {
     net.told.retain(|(_, at, what)| {
         *at != node || !matches!(what, ToPrograms::Answer { number: 71, .. })
     });
-    status
+    *status
 }
 
 /// PDUs that the programs of a node got, by socket.

@@ -32,7 +32,7 @@ fn offer_of(net: &Net<'_>, node: NodeId) -> Option<(u32, String, String)> {
 
 fn status_of(net: &mut Net<'_>, node: NodeId, number: u16, socket: SocketRef) -> Status {
     match net.done(node, number, Request::Status { socket }) {
-        Answer::Status(status) => status,
+        Answer::Status(status) => *status,
         other => panic!("{other:?}"),
     }
 }
@@ -243,7 +243,7 @@ fn killed(builder: &Builder<'_>, what: Killed, at: usize) -> (usize, Option<u8>)
             _ => net.done(x, number, request),
         };
         match answer {
-            Answer::Status(status) => Some(status),
+            Answer::Status(status) => Some(*status),
             _ => None,
         }
     };

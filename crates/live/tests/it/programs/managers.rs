@@ -30,16 +30,16 @@ impl<'a> Net<'a> {
         self.drain();
     }
     /// A frame of a host for its manager.
-    pub(super) fn to_manager(&mut self, node: NodeId, frame: Vec<u8>) {
+    pub(super) fn tell_manager(&mut self, node: NodeId, frame: Vec<u8>) {
         let Some(process) = self.managers.get_mut(&node) else {
             self.for_managers.push((node, frame));
             return;
         };
         let frame = Numbered::<ToDaemon<ToSigd>>::decode(&frame).unwrap();
         let Ok(()) = process.handle_input(ProcessInput::Frame(frame), self.now);
-        self.from_manager(node);
+        self.hear_manager(node);
     }
-    fn from_manager(&mut self, node: NodeId) {
+    fn hear_manager(&mut self, node: NodeId) {
         while let Some(process) = self.managers.get_mut(&node)
             && let Some(ProcessOutput::Frame(frame)) = process.poll_output()
         {
@@ -57,7 +57,7 @@ impl<'a> Net<'a> {
             if let Some(process) = self.managers.get_mut(&node) {
                 process.handle_timeout(self.now);
             }
-            self.from_manager(node);
+            self.hear_manager(node);
         }
     }
 }

@@ -117,7 +117,7 @@ impl SocketLayer {
             }
             Request::Status { socket } => {
                 let found = self.own(asked, socket);
-                found.map(|socket| Some(Answer::Status(socket.status())))
+                found.map(|socket| Some(Answer::Status(Box::new(socket.status()))))
             }
             Request::Addresses { change, address } => self.change_addresses(change, &address),
             // A host with an adapter gives `Input::Interface` instead.
