@@ -223,9 +223,8 @@ fn bare(what: &str) -> &str {
 }
 
 /// Checks and resolves a file whose sections could all be read, and which [`fits`]. `default_name` is the name of the
-/// lab if the file gives no name.
+/// lab if the file gives no name. Unknown keys are separate mistakes.
 pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Option<Lab> {
-    // Unknown keys are separate mistakes.
     let before = d.count(Severity::Error);
     let wrong = |d: &Diagnostics| d.count(Severity::Error) > before;
     let names = Names::collect(file, d);
