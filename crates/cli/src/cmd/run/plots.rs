@@ -3,9 +3,10 @@
 use super::sweep::plots::write_drawing;
 use crate::args::RunArgs;
 use crate::exit::{self, Failure};
-use crate::plot::{Axis, Drawing, Figure, MOST_SERIES, Point, Scale, Series, Stroke};
+use crate::plot::{Axis, Drawing, Figure, MOST_SERIES, Point, Scale, Series as Line, Stroke};
 use aerostat_lab::Lab;
 use aerostat_lab::report::RunReport;
+use aerostat_node::ip::flow_stats::{Delta, FlowReport, Series};
 use std::path::Path;
 
 /// Refuses a name that is no drawing, before the run.
@@ -33,6 +34,7 @@ pub(super) fn draw(args: &RunArgs, lab: &Lab, report: &RunReport) -> Result<(), 
     let kinds = [
         windows(lab, report),
         levels(lab, report),
+        deltas(lab, report),
         delays(lab, report),
     ];
     let single = path.extension().is_some_and(|extension| extension == "svg");
@@ -74,16 +76,16 @@ pub(super) fn draw(args: &RunArgs, lab: &Lab, report: &RunReport) -> Result<(), 
 const FROM_ZERO: Scale = Scale::Linear { zero: true };
 
 /// A drawing and its name.
-type Named = (&'static str, Figure);
+type Named = (String, Figure);
 
 fn figure(
     lab: &Lab,
     title: &str,
     x: Axis,
     (y, scale): (&str, Scale),
-    series: Vec<Series>,
+    series: Vec<Line>,
 ) -> Option<Figure> {
-    let series: Vec<Series> = series
+    let series: Vec<Line> = series
         .into_iter()
         .filter(|one| !one.points.is_empty())
         .collect();
@@ -120,14 +122,14 @@ fn delays(lab: &Lab, report: &RunReport) -> Vec<Named> {
             };
             let first = (path.delay.count > 0).then_some((path.delay.min_us, 0.0));
             let steps = first.iter().chain(&path.delay_shares);
-            Series {
+            Line {
                 name,
                 form: Stroke::Steps,
                 points: steps.map(|(us, share)| Point::new(*us, *share)).collect(),
             }
         })
     });
-    let series: Vec<Series> = flows.collect();
+    let series: Vec<Line> = flows.collect();
     let values: Vec<f64> = series
         .iter()
         .flat_map(|one| &one.points)
@@ -140,7 +142,7 @@ fn delays(lab: &Lab, report: &RunReport) -> Vec<Named> {
     let title = "Distribution of the delays of packets";
     let figure = figure(lab, title, x, ("share of packets", Scale::Share), series);
     figure
-        .map(|figure| ("delays", figure))
+        .map(|figure| ("delays".to_owned(), figure))
         .into_iter()
         .collect()
 }
@@ -150,14 +152,14 @@ fn windows(lab: &Lab, report: &RunReport) -> Vec<Named> {
     let name = |step: &aerostat_lab::dialogues::WindowStep| {
         format!("{}/{} {}", step.at.0, step.at.1, step.connection)
     };
-    let mut window: Vec<Series> = Vec::new();
-    let mut round_trip: Vec<Series> = Vec::new();
+    let mut window: Vec<Line> = Vec::new();
+    let mut round_trip: Vec<Line> = Vec::new();
     for step in &report.windows {
         let name = name(step);
         let known = window.iter().position(|one| one.name == name);
         let at = known.unwrap_or_else(|| {
             for all in [&mut window, &mut round_trip] {
-                all.push(Series {
+                all.push(Line {
                     name: name.clone(),
                     form: Stroke::Steps,
                     points: Vec::new(),
@@ -189,14 +191,49 @@ fn windows(lab: &Lab, report: &RunReport) -> Vec<Named> {
     let named = [("atp-window", window), ("atp-round-trip", trips)];
     named
         .into_iter()
-        .filter_map(|(name, figure)| Some((name, figure?)))
+        .filter_map(|(name, figure)| Some((name.to_owned(), figure?)))
         .collect()
+}
+
+/// Most packets of a drawing of delta times.
+const PACKETS: usize = 2000;
+
+/// The time between two packets at both ends, of each flow whose packets are kept one by one.
+fn deltas(lab: &Lab, report: &RunReport) -> Vec<Named> {
+    let of_flow = |flow: &FlowReport| {
+        let deltas: Vec<Delta> = flow.series.iter().flat_map(Series::deltas).collect();
+        let ends: [(&str, fn(&Delta) -> f64); 2] = [
+            ("received", |delta| delta.received_us),
+            ("sent", |delta| delta.sent_us),
+        ];
+        let line = |(name, of): (&str, fn(&Delta) -> f64)| Line {
+            name: name.to_owned(),
+            form: Stroke::Joined,
+            points: deltas
+                .iter()
+                .take(PACKETS)
+                .map(|delta| Point::new(delta.number as f64, of(delta) / 1e3))
+                .collect(),
+        };
+        let title = match deltas.len() > PACKETS {
+            true => format!("Delta times of {}, the first {PACKETS} packets", flow.name),
+            false => format!("Delta times of {}", flow.name),
+        };
+        let x = Axis {
+            label: "packet".into(),
+            scale: Scale::Linear { zero: false },
+        };
+        let y = ("time since the packet before (ms)", FROM_ZERO);
+        let figure = figure(lab, &title, x, y, ends.map(line).into());
+        figure.map(|figure| (format!("delta-{}", flow.name.replace('/', "_")), figure))
+    };
+    report.flows.iter().filter_map(of_flow).collect()
 }
 
 /// Levels of the buffers that ever held a cell.
 fn levels(lab: &Lab, report: &RunReport) -> Vec<Named> {
     const BUFFERS: [&str; 2] = ["guaranteed", "best effort"];
-    let mut series: Vec<Series> = Vec::new();
+    let mut series: Vec<Line> = Vec::new();
     for sample in &report.occupancy {
         let port = &sample.port;
         let (node, link) = (&lab.node(port.node).name, &lab.link(port.link).name);
@@ -205,7 +242,7 @@ fn levels(lab: &Lab, report: &RunReport) -> Vec<Named> {
             let point = Point::new(sample.at.as_nanos() as f64 / 1e9, f64::from(*cells));
             match series.iter_mut().find(|one| one.name == name) {
                 Some(one) => one.points.push(point),
-                None => series.push(Series {
+                None => series.push(Line {
                     name,
                     form: Stroke::Steps,
                     points: vec![point],
@@ -222,7 +259,7 @@ fn levels(lab: &Lab, report: &RunReport) -> Vec<Named> {
         series,
     );
     figure
-        .map(|figure| ("levels", figure))
+        .map(|figure| ("levels".to_owned(), figure))
         .into_iter()
         .collect()
 }
