@@ -58,8 +58,8 @@ impl Lab {
     /// one subnet.
     #[must_use]
     pub fn phase(&self, flow: usize, path: Path) -> &'static str {
-        let subnet = |end| self.client_of(end).map(|lec| lec.elan);
         let one = |flow: &Flow| {
+            let subnet = |end| self.client_over(end, flow.over).map(|lec| lec.elan);
             let [near, far] = flow.segment;
             subnet((flow.from, near)) == subnet((flow.to, far))
         };

@@ -1,9 +1,9 @@
 //! From a resolved lab to machines, for both drivers.
 
 use crate::model::{
-    Attachment, CpuConfig, ElanId, Host as HostModel, IntakeConfig, Lab, LaneServer,
-    Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
-    NodeKind, Queues, Router as RouterModel, Scale, Side, Switch as SwitchModel,
+    Attachment, CpuConfig, Host as HostModel, IntakeConfig, Lab, LaneServer, Lec as LecModel, Lis,
+    Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId, NodeKind, Queues,
+    Router as RouterModel, Scale, Side, Switch as SwitchModel,
 };
 use crate::plan;
 use crate::routing::Routing;
@@ -14,10 +14,9 @@ use aerostat_node::interface;
 use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface};
-use aerostat_node::ip::stack::{Stack, StackConfig};
+use aerostat_node::ip::stack::{Stack, StackConfig, StackInterface};
 use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
-use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::lane::server;
 use aerostat_proto::lane::{Lec, LecConfig, ServerConfig};
 use aerostat_proto::mpoa::mpc::StaticMps;
@@ -28,9 +27,10 @@ use aerostat_wire::lane::ElanName;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
+mod clip;
 mod ethernet;
 mod flows;
 mod ip;
@@ -357,7 +357,8 @@ impl<'a> Builder<'a> {
                 prefix: elan.subnet.length,
                 routes: static_routes(&model.routes),
                 neighbours: static_neighbours(model),
-                mtu: elan.ip_mtu().into(),
+                mtu: self.lab.mtu_of(model.lec()).into(),
+                further: self.further(model),
                 tcp: model.tcp.options(),
                 life,
                 seed: self.seed_of(name, "stack", life),
@@ -370,7 +371,10 @@ impl<'a> Builder<'a> {
             ))
         };
         let mut host = Host::new(name, self.signalling(id, model.uni, life), ip);
-        host.measure(Meter::new(&self.flows, model.lec().own_ip()));
+        host.measure(Meter::new(
+            &self.flows,
+            model.lecs.iter().filter_map(|lec| lec.ip).collect(),
+        ));
         if !model.bridge.is_empty() {
             let segment = if self.is_kernel(id) {
                 Segment::kernel()
@@ -397,10 +401,25 @@ impl<'a> Builder<'a> {
             self.add_nhc(&mut host, (name, life), &lecs[0], nhc, lis);
         }
         if let Some(mpc) = &mpc {
-            self.add_mpc(&mut host, (name, lecs.len()), mpc, life);
+            self.add_mpc(&mut host, (name, &lecs), mpc, life);
         }
         self.add_programs(&mut host, id, model, life);
         host
+    }
+
+    /// The interfaces of an embedded host besides its first one; the further VLANs of a bridge have no IP side.
+    fn further(&self, model: &HostModel) -> Vec<StackInterface> {
+        let others = model.lecs.iter().skip(1);
+        let others = others.filter_map(|lec| {
+            let elan = self.lab.elan(lec.elan);
+            Some(StackInterface {
+                mac: lec.mac.0,
+                address: lec.ip?,
+                prefix: elan.subnet.length,
+                mtu: self.lab.mtu_of(lec).into(),
+            })
+        });
+        others.collect()
     }
 
     /// Makes the node get its addresses from the switch by ILMI.
@@ -442,7 +461,7 @@ impl<'a> Builder<'a> {
                 mac: lec.mac.0,
                 address: lec.own_ip(),
                 prefix: elan.subnet.length,
-                mtu: elan.ip_mtu().into(),
+                mtu: self.lab.mtu_of(lec).into(),
             }
         });
         let config = RouterConfig {
@@ -537,62 +556,13 @@ impl<'a> Builder<'a> {
         });
     }
 
-    /// An interface on a Classical IP subnet; the first one of a node uses its permanent connections, except those of
-    /// programs.
-    fn add_clip(&self, host: &mut Host, id: NodeId, model: &LecModel, lis: &Lis) {
-        let lecs = self.lab.node(id).lecs().iter();
-        let mut on_clip = lecs.filter(|lec| self.lab.elan(lec.elan).clip.is_some());
-        let first = on_clip.next().is_some_and(|lec| lec.index == model.index);
-        let mut config = clip::Config::new(model.address, model.own_ip());
-        config.prefix_len = self.lab.elan(model.elan).subnet.length;
-        config.mtu = lis.mtu;
-        config.serve = lis.server == Some(id);
-        config.servers.clone_from(&lis.servers);
-        config.params = lis.params;
-        config.mux = lis.mux;
-        for hop in lis.next_hops.iter().filter(|hop| Some(hop.ip) != model.ip) {
-            config.fixed.extend(hop.address.map(|atm| (hop.ip, atm)));
-            config.qos.extend(hop.qos.map(|qos| (hop.ip, qos)));
-        }
-        for pvc in self.lab.pvcs.iter().filter(|_| first) {
-            let own = pvc.ends.iter().position(|(node, _)| *node == id);
-            let Some(own) = own else {
-                continue;
-            };
-            if programs_use(self.lab.node(id), pvc.ends[own].1) {
-                continue;
-            }
-            let (far, label) = pvc.ends[1 - own];
-            let ip = self.uses_permanent(far, label, model.elan).or(pvc.peer);
-            let ip = ip.filter(|ip| Some(*ip) != model.ip);
-            config.permanent.push(clip::Permanent {
-                vc: pvc.ends[own].1,
-                qos: if own == 0 {
-                    pvc.qos
-                } else {
-                    pvc.qos.reversed()
-                },
-                encapsulation: if pvc.mux {
-                    clip::Encapsulation::VcMux
-                } else {
-                    clip::Encapsulation::Llc
-                },
-                // If the IP address is not configured, InATMARP asks for it.
-                ip,
-            });
-        }
-        host.add_clip(model.mac, move |_| Clip::new(config.clone()));
-    }
-
-    /// IP address of the node whose member of this subnet uses the permanent connection at `label`.
-    fn uses_permanent(&self, id: NodeId, label: Vc, elan: ElanId) -> Option<Ipv4Addr> {
-        let node = self.lab.node(id);
-        let mut lecs = node.lecs().iter();
-        let first = lecs.find(|lec| self.lab.elan(lec.elan).clip.is_some())?;
-        (first.ip).filter(|_| first.elan == elan && !programs_use(node, label))
-    }
-
-    fn add_mpc(&self, host: &mut Host, (name, itfs): (&str, usize), model: &MpcModel, life: u32) {
+    fn add_mpc(
+        &self,
+        host: &mut Host,
+        (name, lecs): (&str, &[LecModel]),
+        model: &MpcModel,
+        life: u32,
+    ) {
         let mut config = MpcConfig::new(model.control, model.data);
         scale::widen_mpc(&mut config.limits, &self.scale);
         config.params.clone_from(&model.params);
@@ -604,7 +574,10 @@ impl<'a> Builder<'a> {
         config.static_mps = known.collect();
         config.tag = model.tag;
         config.qos.clone_from(&model.qos);
-        config.itfs = (0..itfs).collect();
+        // MPOA needs LANE.
+        let on_lane = |(_, lec): &(usize, &LecModel)| self.lab.elan(lec.elan).clip.is_none();
+        let lane = lecs.iter().enumerate().filter(on_lane);
+        config.itfs = lane.map(|(itf, _)| itf).collect();
         let seed = self.seed_of(name, "mpc", life);
         let new = if self.split { Mpc::split } else { Mpc::new };
         host.add_mpc(move |start| {

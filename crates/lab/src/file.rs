@@ -2,6 +2,7 @@
 
 mod clip;
 mod ethernet;
+mod hops;
 pub(crate) mod keys;
 mod leaves;
 mod limits;
@@ -13,8 +14,9 @@ mod queues;
 mod timers;
 mod timing;
 
-pub(crate) use clip::{LisFile, NextHopFile, PvcFile};
+pub(crate) use clip::{LisFile, MemberFile, NextHopFile, PvcFile};
 pub(crate) use ethernet::{CableFile, FramesFile, PortFile, Vid};
+pub(crate) use hops::NextHopsFile;
 pub(crate) use leaves::*;
 pub(crate) use limits::LimitsFile;
 pub(crate) use load::*;
@@ -326,6 +328,8 @@ section! {
         mac: Option<At<Mac>>,
         /// Its ATM address, on a link out of the lab, without ILMI; default: by the address plan.
         address: Option<At<Atm>>,
+        /// Its members of Classical IP subnets (name of the subnet: what differs there).
+        clip: Option<Table<String, MemberFile>>,
         /// Speed of forwarding; default wire.
         forwarding: Option<At<ForwardingRate>>,
         /// What waits for forwarding at most: frames, cells or octets; default 100 frames.
@@ -364,7 +368,11 @@ section! {
         mac: Option<At<Mac>>,
         /// Its ATM address, on a link out of the lab, without ILMI; default: by the address plan.
         address: Option<At<Atm>>,
-        /// Its default router; default: the first router on the ELAN. May be one outside if the LANE services are.
+        /// Further ELANs and Classical IP subnets (name: its address there), each with an interface of its own.
+        elans: Option<Table<String, At<Ip>>>,
+        /// Its members of Classical IP subnets (name of the subnet: what differs there).
+        clip: Option<Table<String, MemberFile>>,
+        /// Its default router; default: the first router on the ELAN, or else on one of the further ones. May be one outside if the LANE services are.
         gateway: Option<At<Ip>>,
         /// Routes (network: next hop) besides the default one.
         routes: Option<Table<Net, At<Ip>>>,
@@ -483,6 +491,9 @@ section! {
         from: At<String>,
         /// The host that receives.
         to: At<String>,
+        /// The ELAN or subnet whose interface receives, for a host on several; the sender uses its own there, if it has one.
+        /// Default: the first of the host.
+        over: Option<At<String>>,
         /// tcp (as fast as it can), udp, ping, rr (requests and responses), voice (G.711, 50 packets per second of 172 octets), or load (UDP in per cent of a link).
         kind: At<TrafficKind>,
         /// How fast (udp, ping); default for ping: 1pps.

@@ -6,7 +6,7 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | a lab as plain data, and as it is drawn | [`model`], [`plan`], [`settings`], [`units`], [`picture`] |
+//! | a lab as plain data, and as it is drawn | [`model`], [`plan`], [`settings`], [`units`], [`picture`]; [`hops`] |
 //! | mistakes and warnings, with their place in the text | [`diag`] |
 //! | from a lab to machines, and the machines as a network, for both drivers | [`build`], [`routing`], [`starts`], [`plant`] |
 //! | the story, message by message and step by step | [`event`], [`ladder`] |
@@ -47,6 +47,7 @@ pub mod fairness;
 mod field;
 mod file;
 mod gather;
+pub mod hops;
 pub mod ipv6;
 pub mod kinds;
 pub mod ladder;

@@ -29,7 +29,7 @@ pub use aerostat_node::host::{
 };
 pub use aerostat_node::ip::clock::Clock;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
-pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
+pub use elan::{Elan, ForeignServers, LaneServer, Lis, MapFile, Member, NextHop};
 pub use limits::Limits;
 pub use load::{Arrivals, Load, LoadOf, Share, Trace, least_frame, most_frame, payload_of};
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
@@ -277,6 +277,8 @@ pub struct Lec {
     pub groups: Option<Vec<MacAddr>>,
     /// Traffic of data direct connections that it calls, in both directions; `None`: best effort.
     pub data: Option<TrafficParams>,
+    /// On a Classical IP subnet: where it differs from what is usual there.
+    pub member: Option<Box<Member>>,
 }
 
 impl Lec {
@@ -298,6 +300,7 @@ impl Lec {
             llc: false,
             groups: None,
             data: None,
+            member: None,
         }
     }
 
@@ -324,7 +327,8 @@ pub struct IpRoute {
 pub struct Host {
     /// The attachment.
     pub attachment: Attachment,
-    /// Its LANE clients: one, or one for each of `vlans`. The first has the address of the host.
+    /// Its LANE clients and members of Classical IP subnets: one for each of its interfaces, or one for each of `vlans`.
+    /// The first has the address of the host.
     pub lecs: Vec<Lec>,
     /// VIDs of the VLANs that it bridges to the ELANs of `lecs`, in their order; empty if it reads no tags.
     pub vlans: Vec<u16>,
@@ -584,10 +588,30 @@ impl Lab {
     /// IP address of an end of a flow: a node, or a station behind it.
     #[must_use]
     pub fn ip_of(&self, (id, behind): (NodeId, Option<usize>)) -> Option<Ipv4Addr> {
+        self.ip_over((id, behind), None)
+    }
+    /// IP address of an end of a flow that goes over the interface on `over`, or over the first one.
+    #[must_use]
+    pub fn ip_over(
+        &self,
+        (id, behind): (NodeId, Option<usize>),
+        over: Option<ElanId>,
+    ) -> Option<Ipv4Addr> {
         match self.behind(id, behind) {
             Some(station) => Some(station.ip),
-            None => self.node(id).lecs().first()?.ip,
+            None => self.client_over((id, None), over)?.ip,
         }
+    }
+    /// The client of an end of a flow: that on `over`, if it has one there, or as [`Self::client_of`].
+    #[must_use]
+    pub fn client_over(
+        &self,
+        (id, behind): (NodeId, Option<usize>),
+        over: Option<ElanId>,
+    ) -> Option<&Lec> {
+        let mut lecs = self.node(id).lecs().iter();
+        let there = lecs.find(|lec| Some(lec.elan) == over && behind.is_none());
+        there.or_else(|| self.client_of((id, behind)))
     }
     /// IP addresses of a node's stack, and of the hosts on the Ethernet segment behind it.
     pub fn addresses_of(&self, id: NodeId) -> impl Iterator<Item = Ipv4Addr> {
@@ -640,6 +664,18 @@ impl Lab {
     pub fn is_open(&self, elan: &Elan) -> bool {
         let others = self.outside().next().is_some();
         others && (elan.foreign.is_some() || self.lane_server().is_none())
+    }
+    /// What the member of a Classical IP subnet at an interface does; `None` on an ELAN.
+    #[must_use]
+    pub fn member<'a>(&'a self, lec: &'a Lec) -> Option<&'a Member> {
+        let lis = self.elan(lec.elan).clip.as_ref()?;
+        Some(lec.member.as_deref().unwrap_or(&lis.usual))
+    }
+    /// Largest IP packet of an interface, octets.
+    #[must_use]
+    pub fn mtu_of(&self, lec: &Lec) -> u16 {
+        let member = self.member(lec);
+        member.map_or_else(|| self.elan(lec.elan).ip_mtu(), |member| member.mtu)
     }
     /// Name of an IP interface: `lecN` on an ELAN, `atmN` on a Classical IP subnet.
     #[must_use]

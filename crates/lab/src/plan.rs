@@ -40,14 +40,17 @@ pub const MAX_ELANS: usize = 64;
 /// Limit of LANE clients of a node: selectors below the first MPOA selector.
 pub const MAX_LECS: usize = 64;
 
+/// Limit of ELANs and Classical IP subnets of a host.
+pub const MAX_HOST_LECS: usize = aerostat_node::ip::stack::MAX_INTERFACES;
+
 /// First VCI of switched connections on a link between two end systems; permanent connections have those below.
 pub const FIRST_CALL_VCI: u16 = aerostat_node::signalling::FIRST_CALL_VCI;
 
 /// Limit of hosts on the Ethernet segment behind a host: their MAC addresses have interfaces 1 and up.
 pub const MAX_SEGMENT: usize = 64;
 
-/// The interface in the MAC address of the LANE client of VLAN number `index` (from 1) of a host: behind those of the
-/// stations.
+/// The interface in the MAC address of the LANE client of VLAN number `index` (from 1) of a host, or of its further
+/// interface with this number: behind those of the stations.
 #[must_use]
 pub const fn vlan_interface(index: u8) -> u8 {
     MAX_SEGMENT as u8 + index

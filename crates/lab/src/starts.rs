@@ -183,7 +183,7 @@ fn passes(lab: &Lab, owners: &Owners, flow: &Flow) -> Vec<(NodeId, usize)> {
     let steps = [(near, far), (far, near)]
         .into_iter()
         .flat_map(|(from, to)| {
-            let address = lab.ip_of(to);
+            let address = lab.ip_over(to, flow.over);
             let way = address.and_then(|address| trace(lab, owners, from, address).ok());
             way.unwrap_or_default()
         });

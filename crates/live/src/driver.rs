@@ -11,6 +11,7 @@
 
 mod budget;
 mod faults;
+mod hops;
 mod taps;
 mod telling;
 
@@ -25,6 +26,7 @@ use crate::helper::Helper;
 use crate::keepers::Keepers;
 use crate::kernel::tcp::Followed;
 use crate::namespace::NetNs;
+use crate::next_hops::NextHopFiles;
 use crate::outside;
 use crate::programs::Commanded;
 use crate::recorder::Recorder;
@@ -136,6 +138,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) without_sockets: Option<String>,
     /// Routes of kernel routers.
     routes: Vec<(NodeId, KernelRoutes)>,
+    /// Files with next hops of Classical IP subnets.
+    next_hops: NextHopFiles,
     pub(crate) namespaces: BTreeMap<usize, NetNs>,
     /// The keys `tcp` that the kernels of hosts follow.
     pub(crate) followed: BTreeMap<usize, Vec<Followed>>,
@@ -252,6 +256,7 @@ impl<'a> Driver<'a> {
             sockets,
             without_sockets: note,
             routes,
+            next_hops: NextHopFiles::of(lab),
             namespaces,
             followed,
             stations,
@@ -335,6 +340,7 @@ impl<'a> Driver<'a> {
                 self.hurry(reading);
             }
             self.routes(now, tell);
+            self.next_hops(now, tell);
             // What has just come leaves in this turn, if its queues let it.
             if caught_up {
                 self.world.step(now, STEP);
@@ -430,6 +436,7 @@ impl<'a> Driver<'a> {
             daemon,
             self.sockets.poll_timeout(),
             routes,
+            self.next_hops.poll_timeout(),
         ]
         .into_iter()
         .flatten()

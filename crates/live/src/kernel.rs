@@ -97,7 +97,7 @@ impl KernelNode {
                     .filter(|_| !bridges)
                     .map(|ip| (ip, elan.subnet.length)),
                 ip6: lab.ip6(lec).filter(|_| !bridges),
-                mtu: elan.ip_mtu(),
+                mtu: lab.mtu_of(lec),
             };
             taps.push(Tap::create(&namespace, &config)?);
             if bridges {

@@ -23,6 +23,7 @@ mod ladder;
 pub mod mount;
 pub mod names;
 pub mod namespace;
+mod next_hops;
 pub mod notify;
 pub mod outside;
 mod past;

@@ -251,6 +251,16 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
         let ids = self.by_peer.range(ids).map(|(_, conn)| *conn);
         ids.filter_map(|conn| Some((conn, self.vccs.get(&conn)?)))
     }
+    /// The connections with addresses of the end system of `peer`, whatever their selector.
+    pub(crate) fn with_end_system(
+        &self,
+        peer: &AtmAddress,
+    ) -> impl Iterator<Item = (ConnId, &Vcc<U, I>)> {
+        let [first, last] = [0, u8::MAX].map(|selector| peer.with_selector(selector));
+        let ids = (first, ConnId(0))..=(last, ConnId(u32::MAX));
+        let ids = self.by_peer.range(ids).map(|(_, conn)| *conn);
+        ids.filter_map(|conn| Some((conn, self.vccs.get(&conn)?)))
+    }
     /// The connection that carries this use with `peer`: an open one first, then the lowest id.
     pub(crate) fn best(&self, peer: AtmAddress, carries: U) -> Option<ConnId> {
         let same = self.with(peer).filter(|(_, vcc)| vcc.carries == carries);

@@ -81,6 +81,7 @@ fn end_host(number: usize, elan: ElanName) -> Result<LabNode, Refused> {
         routes: Vec::new(),
         neighbours: Vec::new(),
         mtu: 1500,
+        further: Vec::new(),
         tcp: TcpOptions::default(),
         life: 0,
         seed: SEED,

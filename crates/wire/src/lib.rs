@@ -14,7 +14,7 @@
 //! | Ethernet behind LAN Emulation | [`vlan`] |
 //! | a transport protocol for native ATM | [`atp`] |
 //! | NHRP and MPOA | [`nhrp`], [`mpoa`] |
-//! | IP, as far as shortcuts need it | [`ipv4`], [`ipv6`], [`prefix`] |
+//! | IP, as far as shortcuts need it | [`ipv4`], [`fragments`], [`ipv6`], [`prefix`] |
 //! | pseudowires | [`mpls`], [`pseudowire`], [`l2tp`] |
 //! | for people | [`summary`]: an SDU in one line; [`pcapng`]: captures; [`qos_text`], [`sap_text`]: the texts of linux-atm |
 //!
@@ -62,6 +62,7 @@ pub mod cell;
 pub mod cell_frame;
 pub mod contract;
 pub mod error;
+pub mod fragments;
 pub mod ilmi;
 pub mod ipv4;
 pub mod ipv6;

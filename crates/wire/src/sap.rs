@@ -38,6 +38,14 @@ impl Bhli {
         info: *b"FORE_ATM",
     };
 
+    /// Calls of Classical IP for one TCP connection or UDP session: such a connection carries no other packets. A choice of
+    /// this project.
+    pub const IP_SESSION: Self = Self {
+        kind: Self::USER,
+        len: 8,
+        info: *b"IP-SESSN",
+    };
+
     /// From type (7 bits) and information; `None` if one of them does not fit into the element.
     #[must_use]
     pub const fn new(kind: u8, info: &[u8]) -> Option<Self> {

@@ -55,6 +55,7 @@ mod stuck;
 mod sweep;
 mod tidy;
 mod transit;
+mod tunnels;
 mod up_results;
 mod vetting;
 mod wakeups;

@@ -21,6 +21,7 @@ impl Builder<'_> {
                 routes: static_routes(&host.routes),
                 neighbours: Vec::new(),
                 mtu: usize::from(elan.ip_mtu()).min(1500),
+                further: Vec::new(),
                 tcp: TcpOptions::default(),
                 life,
                 seed: self.seed_of(&host.name, "stack", life),
@@ -30,7 +31,7 @@ impl Builder<'_> {
             SegmentHost {
                 name: host.name.clone(),
                 stack: Box::new(stack),
-                meter: Meter::new(&self.flows, host.ip),
+                meter: Meter::new(&self.flows, vec![host.ip]),
                 vid: model.tag_of(number),
             }
         });

@@ -27,7 +27,7 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
         let source = ports.map_or(Some(ident), |[source, _]| Some(source));
         FlowSpec {
             name: flow.name.clone(),
-            source: (lab.ip_of((flow.from, flow.segment[0]))).unwrap_or(Ipv4Addr::UNSPECIFIED),
+            source: sender_ip(lab, flow),
             destination: flow.destination,
             protocol,
             source_ports: match protocol {
@@ -40,6 +40,15 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
         }
     });
     flows.collect()
+}
+
+/// IP address of the sender: that of its interface on the receiver's subnet, or of its first one.
+fn sender_ip(lab: &Lab, flow: &Flow) -> Ipv4Addr {
+    let from = (flow.from, flow.segment[0]);
+    let mut lecs = lab.node(flow.from).lecs().iter();
+    let near = lecs.find(|lec| lab.elan(lec.elan).subnet.contains(flow.destination));
+    let over = near.map(|lec| lec.elan).or(flow.over);
+    (lab.ip_over(from, over)).unwrap_or(Ipv4Addr::UNSPECIFIED)
 }
 
 /// Ports of the flow's sender and receiver, if it has ports; `index` is its index in the list.

@@ -2,7 +2,8 @@
 
 use super::pseudowire::SduWireFile;
 use super::queues::{ConnectionQueueFile, PathId};
-use super::{AddressList, CellsPerSecond, Ip, Label, Net, PoliceText, QosText, keys};
+use super::{AddressList, CellsPerSecond, Ip, Label, Net, PerText, PoliceText, PortsText, QosText};
+use super::{NextHopsFile, keys};
 use crate::field::{At, Table, section};
 
 section! {
@@ -22,8 +23,36 @@ section! {
         /// Its routers are NHRP servers, and its hosts their clients: packets for other such subnets go directly; default
         /// false.
         nhrp: Option<At<bool>>,
-        /// Next hops of which something is known beforehand, by IP address: for all members of the lab.
-        next_hops: Option<Table<Ip, NextHopFile>>,
+        /// Next hops of which something is known beforehand, for all members of the lab: by IP address, or 'file PATH'.
+        next_hops: Option<NextHopsFile>,
+        /// What has a connection of its own: destination (each next hop), or session (each TCP connection and UDP session
+        /// as well); default destination.
+        per: Option<At<PerText>>,
+        /// Traffic of the connections that its members open, in the words of linux-atm's qos(7), tx from the member; default:
+        /// best effort.
+        qos: Option<At<QosText>>,
+        /// With per session: traffic of sessions by their ports (`tcp 80`, `udp 5000-5010`, `7`); default: as 'qos'.
+        ports: Option<Table<PortsText, At<QosText>>>,
+        /// With per session: sessions at a time that a member opens, and that it takes of one caller, 1 to 512; default 64.
+        /// Beyond, packets use the connection of the next hop.
+        sessions: Option<At<u64>>,
+    }
+}
+section! {
+    /// A member of a Classical IP subnet, where it differs from the others.
+    MemberFile {
+        /// Largest IP packet of its interface, at most that of the subnet; default: that of the subnet.
+        mtu: Option<At<u64>>,
+        /// What has a connection of its own: destination or session; default: as the subnet says.
+        per: Option<At<PerText>>,
+        /// Traffic of the connections that it opens, in the words of linux-atm's qos(7); default: as the subnet says.
+        qos: Option<At<QosText>>,
+        /// Traffic of sessions by their ports; default: as the subnet says.
+        ports: Option<Table<PortsText, At<QosText>>>,
+        /// Sessions at a time; default: as the subnet says.
+        sessions: Option<At<u64>>,
+        /// Next hops that it knows besides those of the subnet, and before these: by IP address, or 'file PATH'.
+        next_hops: Option<NextHopsFile>,
     }
 }
 section! {

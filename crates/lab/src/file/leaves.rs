@@ -8,6 +8,7 @@ use aerostat_node::atm::{CellRate, Policing};
 use aerostat_node::host::sockets::Answer;
 use aerostat_proto::Duration;
 use aerostat_proto::atp::Profile;
+use aerostat_proto::clip::Per;
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
@@ -340,6 +341,35 @@ scalar!(
     QosText(Qos) ? repeated, |text: &str| Qos::from_request(text).map_err(|error| error.to_string()),
     { "type": "string", "description": "as in linux-atm's qos(7)", "examples": ["ubr,aal5:sdu=9180", "cbr,aal5:pcr=1000,sdu=4096"] }
 );
+
+scalar!(
+    /// What has a connection of its own.
+    PerText(Per), |text: &str| match text {
+        "destination" => Ok(Per::Destination),
+        "session" => Ok(Per::Session),
+        _ => Err("expected destination or session".to_owned()),
+    },
+    { "enum": ["destination", "session"] }
+);
+scalar!(
+    /// A protocol, if one is given, and its ports.
+    PortsText((Option<u8>, u16, u16)), ports_of,
+    { "type": ["string", "integer"], "description": "a port or ports, after tcp or udp or neither", "examples": ["tcp 80", "udp 5000-5010", "7"] }
+);
+
+fn ports_of(text: &str) -> Result<(Option<u8>, u16, u16), String> {
+    let (protocol, ports) = match text.split_once(' ') {
+        Some(("tcp", ports)) => (Some(aerostat_wire::ipv4::TCP), ports),
+        Some(("udp", ports)) => (Some(aerostat_wire::ipv4::UDP), ports),
+        Some(_) => return Err("expected tcp or udp before the ports".to_owned()),
+        None => (None, text),
+    };
+    let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
+    match (first.trim().parse(), last.trim().parse()) {
+        (Ok(first), Ok(last)) if first > 0 && first <= last => Ok((protocol, first, last)),
+        _ => Err("expected a port of 1 to 65535, or two such as 5000-5010".to_owned()),
+    }
+}
 
 /// Kinds of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

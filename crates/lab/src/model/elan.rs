@@ -10,6 +10,7 @@ use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams};
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 /// A host of LANE services. The first has the LECS, and a LES and a BUS for every ELAN; the others have further LESs
 /// and BUSs on standby.
@@ -131,15 +132,49 @@ pub struct Lis {
     pub mux: bool,
     /// True if its routers are NHRP servers and its hosts their clients.
     pub nhrp: bool,
-    /// Preconfigured next hops.
+    /// Preconfigured next hops of all members.
     pub next_hops: Vec<NextHop>,
+    /// The file that they come from, if they do not stand in the lab file.
+    pub map: Option<MapFile>,
+    /// What a member does that says nothing else.
+    pub usual: Member,
+}
+
+/// A file with next hops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapFile {
+    /// Its name in the lab file.
+    pub name: String,
+    /// Its absolute path.
+    pub path: PathBuf,
+}
+
+/// What a member of a Classical IP subnet does with its connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Largest IP packet of its interface, octets.
+    pub mtu: u16,
+    /// What has a connection of its own.
+    pub per: clip::Per,
+    /// Traffic of connections that it opens; `None` is best effort.
+    pub contract: Option<Qos>,
+    /// Traffic of sessions by port.
+    pub ports: Vec<clip::PortContract>,
+    /// Sessions at a time.
+    pub sessions: usize,
+    /// Next hops that it alone knows.
+    pub next_hops: Vec<NextHop>,
+    /// The file that they come from, if they do not stand in the lab file.
+    pub map: Option<MapFile>,
 }
 
 /// Configuration of a next hop on a Classical IP subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextHop {
-    /// Its IP address.
+    /// Its IP address, or any address of a prefix.
     pub ip: Ipv4Addr,
+    /// 32; or, in a file, the length of the prefix for which it is the default next hop.
+    pub length: u8,
     /// Its ATM address, if ATMARP is not needed.
     pub address: Option<AtmAddress>,
     /// Traffic of connections to it, as seen by the caller; `None` is best effort.

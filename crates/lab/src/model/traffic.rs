@@ -1,6 +1,6 @@
 //! Events in a lab: flows and faults.
 
-use super::{LinkId, Load, NodeId};
+use super::{ElanId, LinkId, Load, NodeId};
 use aerostat_node::atm::CellRate;
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::host::ServiceKind;
@@ -22,6 +22,8 @@ pub struct Flow {
     /// If sender or receiver is on an Ethernet segment behind `from` or `to`: its index in
     /// [`Host::bridge`](super::Host::bridge).
     pub segment: [Option<usize>; 2],
+    /// The ELAN or subnet whose interface receives; `None`: the first one of the receiver.
+    pub over: Option<ElanId>,
     /// IP address to which the sender sends.
     pub destination: Ipv4Addr,
     /// Kind of traffic.

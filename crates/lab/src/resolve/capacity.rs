@@ -57,7 +57,8 @@ pub(super) fn of(
             if let Some(name) = &section.link {
                 elsewhere(name, link, flow, lab, d);
             }
-            let elan = lab.client_of((flow.from, flow.segment[0]))?.elan;
+            let end = (flow.from, flow.segment[0]);
+            let elan = lab.client_over(end, flow.over)?.elan;
             Some(LoadOf::Cells {
                 link,
                 rate: lab.link(link).rate,
@@ -119,7 +120,7 @@ pub(super) fn off_the_way(sections: &[&TrafficFile], lab: &Lab, d: &mut Diagnost
 fn not_crossed(link: LinkId, flow: &Flow, lab: &Lab) -> Option<String> {
     let [near, far] = flow.segment;
     let elan = |end: (NodeId, Option<usize>)| match lab.node(end.0).kind {
-        NodeKind::Host(_) => Some(lab.client_of(end)?.elan),
+        NodeKind::Host(_) => Some(lab.client_over(end, flow.over)?.elan),
         _ => None,
     };
     if elan((flow.from, near))? != elan((flow.to, far))? {

@@ -2,14 +2,18 @@
 
 use super::{Class, Names, limits};
 use crate::diag::Diagnostics;
-use crate::field::At;
-use crate::file::{Ip, LabFile, LisFile, NextHopFile};
-use crate::model::{Elan, Lab, Lis, NextHop};
+use crate::field::{At, Table};
+use crate::file::{
+    Ip, LabFile, LisFile, MemberFile, NextHopFile, NextHopsFile, PerText, PortsText, QosText,
+};
+use crate::hops;
+use crate::model::{Elan, ElanId, Lab, Lis, MapFile, Member, NextHop, NodeId, NodeKind};
 use crate::parameter::with;
-use aerostat_proto::clip::Params;
+use aerostat_proto::clip::{Limits, Params, Per, PortContract};
 use aerostat_proto::parameters::Value;
 use aerostat_wire::AtmAddress;
 use aerostat_wire::lane::MaxFrameSize;
+use core::ops::RangeInclusive;
 use std::net::Ipv4Addr;
 
 /// Appends the subnets to those of LANE.
@@ -30,10 +34,11 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             d.error(lis.subnet.at, "this subnet overlaps with another");
         }
         let mtu = lis.mtu.as_ref().map_or(9180, At::get);
-        if let Some(given) = lis.mtu.as_ref().filter(|_| !(576..=65_521).contains(&mtu)) {
+        if let Some(given) = lis.mtu.as_ref().filter(|_| !MTUS.contains(&mtu)) {
+            let (least, most) = MTUS.into_inner();
             d.error(
                 given.at,
-                "an MTU of Classical IP is 576 to 65521 octets here",
+                format!("an MTU of Classical IP is {least} to {most} octets here"),
             );
         }
         let params = with(Params::DEFAULT, [&lis.given]);
@@ -66,9 +71,206 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                 mux: lis.mux.as_ref().is_some_and(At::get),
                 nhrp: lis.nhrp.as_ref().is_some_and(At::get),
                 next_hops: Vec::new(),
+                map: None,
+                usual: usual(lis, d),
             }),
         });
     }
+}
+
+/// MTUs of Classical IP: up to SDUs of AAL5 with LLC/SNAP.
+const MTUS: RangeInclusive<u64> = 576..=65_521;
+/// Sessions of a member.
+const SESSIONS: RangeInclusive<u64> = 1..=512;
+
+/// What a member does that says nothing else.
+fn usual(lis: &LisFile, d: &mut Diagnostics) -> Member {
+    let mtu = lis.mtu.as_ref().map_or(9180, At::get);
+    let usual = Member {
+        mtu: mtu.try_into().unwrap_or(u16::MAX),
+        per: Per::Destination,
+        contract: None,
+        ports: Vec::new(),
+        sessions: Limits::default().sessions,
+        next_hops: Vec::new(),
+        map: None,
+    };
+    let keys = Keys {
+        per: lis.per.as_ref(),
+        qos: lis.qos.as_ref(),
+        ports: lis.ports.as_ref(),
+        sessions: lis.sessions.as_ref(),
+    };
+    member_of(usual, keys, d)
+}
+
+/// The keys that a subnet and its members have in common.
+struct Keys<'a> {
+    per: Option<&'a At<PerText>>,
+    qos: Option<&'a At<QosText>>,
+    ports: Option<&'a Table<PortsText, At<QosText>>>,
+    sessions: Option<&'a At<u64>>,
+}
+
+/// A member like `usual`, but for these keys.
+fn member_of(usual: Member, keys: Keys<'_>, d: &mut Diagnostics) -> Member {
+    let mut contract = |text: &At<QosText>| {
+        if let Err(why) = hops::check(&text.value.0) {
+            d.error(text.at, why);
+        }
+        text.value.0
+    };
+    let qos = keys.qos.map(&mut contract);
+    let ports = keys.ports.map(|table| {
+        let rules = table.0.iter().map(|(ports, text)| {
+            let (protocol, first, last) = ports.value.0;
+            PortContract {
+                protocol,
+                ports: first..=last,
+                qos: contract(text),
+            }
+        });
+        rules.collect()
+    });
+    let sessions = keys.sessions.map(|given| {
+        if !SESSIONS.contains(&given.value) {
+            let (least, most) = SESSIONS.into_inner();
+            let text = format!("a member has {least} to {most} sessions at a time");
+            d.error(given.at, text);
+        }
+        given.value as usize
+    });
+    Member {
+        per: keys.per.map_or(usual.per, |per| per.value.0),
+        contract: qos.or(usual.contract),
+        ports: ports.unwrap_or(usual.ports),
+        sessions: sessions.unwrap_or(usual.sessions),
+        ..usual
+    }
+}
+
+/// The members that differ from what is usual on their subnets.
+fn different(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+    let hosts = file.hosts.0.iter();
+    let hosts = hosts.map(|(name, section)| (name, section.clip.as_ref()));
+    let routers = file.routers.iter().flat_map(|table| &table.0);
+    let routers = routers.map(|(name, section)| (name, section.clip.as_ref()));
+    for (name, table) in hosts.chain(routers) {
+        let Some(id) = lab.find(&name.value.0) else {
+            continue;
+        };
+        for (subnet, section) in table.into_iter().flat_map(|table| &table.0) {
+            let lecs = lab.node(id).lecs().iter();
+            let named = lecs.map(|lec| (lab.elan(lec.elan), lec));
+            let on_clip = named.filter(|(elan, _)| elan.clip.is_some());
+            let all: Vec<_> = on_clip
+                .map(|(elan, lec)| (elan.name.clone(), lec.elan, lec.index))
+                .collect();
+            let found = all.iter().find(|(name, ..)| *name == subnet.value);
+            let Some((_, elan, index)) = found else {
+                let text = format!(
+                    "{} is on no Classical IP subnet '{}'",
+                    name.value.0, subnet.value
+                );
+                d.error(subnet.at, text)
+                    .suggest(&subnet.value, all.iter().map(|(name, ..)| name.as_str()))
+                    .rests_on(of_member(&name.value.0).iter().map(String::as_str));
+                continue;
+            };
+            let member = different_member(section, *elan, (names, lab), d);
+            if let Some(member) = member {
+                set_member(lab, (id, usize::from(*index)), member);
+            }
+        }
+    }
+}
+
+fn set_member(lab: &mut Lab, (id, index): (NodeId, usize), member: Member) {
+    let lecs = match &mut lab.nodes[id.0].kind {
+        NodeKind::Host(host) => &mut host.lecs,
+        NodeKind::Router(router) => &mut router.lecs,
+        NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => return,
+    };
+    if let Some(lec) = lecs.iter_mut().find(|lec| usize::from(lec.index) == index) {
+        lec.member = Some(Box::new(member));
+    }
+}
+
+fn different_member(
+    section: &MemberFile,
+    elan: ElanId,
+    (names, lab): (&Names, &Lab),
+    d: &mut Diagnostics,
+) -> Option<Member> {
+    let usual = lab.elan(elan).clip.as_ref()?.usual.clone();
+    let most = u64::from(usual.mtu);
+    let mtu = section.mtu.as_ref().map(|given| {
+        if !(*MTUS.start()..=most).contains(&given.value) {
+            let text = format!("an MTU on this subnet is {} to {most} octets", MTUS.start());
+            d.error(given.at, text)
+                .hint("'mtu:' of the subnet is the largest of its members")
+                .rests_on(["clip/*/mtu"]);
+        }
+        given.value
+    });
+    let keys = Keys {
+        per: section.per.as_ref(),
+        qos: section.qos.as_ref(),
+        ports: section.ports.as_ref(),
+        sessions: section.sessions.as_ref(),
+    };
+    let mut member = member_of(usual, keys, d);
+    if let Some(mtu) = mtu {
+        member.mtu = mtu.try_into().unwrap_or(u16::MAX);
+    }
+    let given = section.next_hops.as_ref();
+    (member.next_hops, member.map) = known(given, elan.0, (names, lab), d);
+    Some(member)
+}
+
+/// The next hops of a section, and the file that they come from.
+fn known(
+    given: Option<&NextHopsFile>,
+    at: usize,
+    (names, lab): (&Names, &Lab),
+    d: &mut Diagnostics,
+) -> (Vec<NextHop>, Option<MapFile>) {
+    let file = match given {
+        None => return (Vec::new(), None),
+        Some(NextHopsFile::Table(table)) => return (table_of(table, at, (names, lab), d), None),
+        Some(NextHopsFile::File(file)) => file,
+    };
+    let path = d.beside(&file.value);
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let map = MapFile {
+        name: file.value.clone(),
+        path,
+    };
+    match hops::read(&map.path, lab, ElanId(at)) {
+        Ok(list) => (list, Some(map)),
+        Err(why) => {
+            d.error(file.at, format!("{}: {why}", file.value))
+                .hint("each line has an IP address or prefix, and an ATM address or a node");
+            (Vec::new(), Some(map))
+        }
+    }
+}
+
+/// The next hops of a table.
+fn table_of(
+    table: &Table<Ip, NextHopFile>,
+    at: usize,
+    (names, lab): (&Names, &Lab),
+    d: &mut Diagnostics,
+) -> Vec<NextHop> {
+    let mut hops: Vec<NextHop> = Vec::new();
+    for (ip, hop) in &table.0 {
+        if hops.iter().any(|known| known.ip == ip.value.0) {
+            d.error(ip.at, format!("{} stands here twice", ip.value.0));
+        }
+        hops.extend(next_hop(lab, at, (ip, hop), names, d));
+    }
+    hops
 }
 
 /// Refuses entries that a server would forget before their clients register again.
@@ -89,20 +291,15 @@ pub(super) fn members(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diag
     servers(file, names, lab, d);
     for (name, lis) in file.clip.iter().flat_map(|table| &table.0) {
         let found = lab.elans.iter().position(|elan| elan.name == name.value.0);
-        let (Some(at), Some(table)) = (found, &lis.next_hops) else {
+        let (Some(at), Some(given)) = (found, &lis.next_hops) else {
             continue;
         };
-        let mut hops: Vec<NextHop> = Vec::new();
-        for (ip, hop) in &table.0 {
-            if hops.iter().any(|known| known.ip == ip.value.0) {
-                d.error(ip.at, format!("{} stands here twice", ip.value.0));
-            }
-            hops.extend(next_hop(lab, at, (ip, hop), names, d));
-        }
+        let (hops, map) = known(Some(given), at, (names, lab), d);
         if let Some(lis) = &mut lab.elans[at].clip {
-            lis.next_hops = hops;
+            (lis.next_hops, lis.map) = (hops, map);
         }
     }
+    different(file, names, lab, d);
 }
 
 /// One next hop of subnet `at`.
@@ -131,16 +328,14 @@ fn next_hop(
         Some(text) => Some(known_address(lab, at, number, text, names, d)?),
     };
     let qos = hop.qos.as_ref().map(|qos| qos.value.0);
-    if let (Some(file), Some(qos)) = (&hop.qos, qos) {
-        if qos.tx.category.is_none() || qos.rx.category.is_none() {
-            d.error(file.at, "Classical IP needs both directions");
-        }
-        if qos.tx.max_sdu != 0 || qos.rx.max_sdu != 0 {
-            d.error(file.at, "the size of SDUs follows from the subnet's 'mtu:'");
-        }
+    if let (Some(file), Some(qos)) = (&hop.qos, qos)
+        && let Err(why) = hops::check(&qos)
+    {
+        d.error(file.at, why);
     }
     Some(NextHop {
         ip: number,
+        length: 32,
         address,
         qos,
     })
@@ -178,10 +373,11 @@ fn known_address(
 }
 
 /// What decides of which subnets a node is a member.
-fn of_member(name: &str) -> [String; 3] {
+fn of_member(name: &str) -> [String; 4] {
     [
         format!("hosts/{name}/elan"),
         format!("hosts/{name}/ip"),
+        format!("hosts/{name}/elans"),
         format!("routers/{name}/elans"),
     ]
 }

@@ -5,8 +5,8 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{FaultFile, Kind, LabFile, OccupancyFile, TrafficFile};
 use crate::model::{
-    Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, LinkId, Node, NodeId, NodeKind, SendRate,
-    Service,
+    ElanId, Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, LinkId, Node, NodeId, NodeKind,
+    SendRate, Service,
 };
 use crate::occupancy::{MOST, Occupancy};
 use crate::trace::Traces;
@@ -158,14 +158,18 @@ fn flow(
         return None;
     }
     let ((from, near), (to, far)) = (from, to);
-    let destination = lab.ip_of((to, far))?;
+    let over = match &section.over {
+        Some(over) => Some(over_elan(over, lab, (to, far), section, d)?),
+        None => None,
+    };
+    let destination = lab.ip_over((to, far), over)?;
     // Routers outside may have a route.
     if !lab.elans.iter().any(|elan| lab.is_open(elan)) {
-        check_path(section, (lab, owners), [(from, near), (to, far)], d);
+        check_path(section, (lab, owners), ([(from, near), (to, far)], over), d);
     }
     let kind = kind?;
     if !of_load {
-        check_size(section, kind, lab, [(from, near), (to, far)], d);
+        check_size(section, kind, lab, ([(from, near), (to, far)], over), d);
     }
     let start = section.start.as_ref().map_or(Duration::ZERO, |t| t.value.0);
     Some(Flow {
@@ -173,6 +177,7 @@ fn flow(
         from,
         to,
         segment: [near, far],
+        over,
         destination,
         kind,
         port,
@@ -369,15 +374,38 @@ pub(super) fn send_rate(
     packets.map(|packets| SendRate { given, packets })
 }
 
+/// The ELAN or subnet that a flow goes over: the receiver is on it.
+fn over_elan(
+    over: &At<String>,
+    lab: &Lab,
+    (to, behind): (NodeId, Option<usize>),
+    section: &TrafficFile,
+    d: &mut Diagnostics,
+) -> Option<ElanId> {
+    let lecs = lab.node(to).lecs().iter().filter(|_| behind.is_none());
+    let named: Vec<(&str, ElanId)> = lecs
+        .map(|lec| (lab.elan(lec.elan).name.as_str(), lec.elan))
+        .collect();
+    let found = named.iter().find(|(name, _)| *name == over.value);
+    if found.is_none() {
+        let text = format!("{} is not on '{}'", section.to.value, over.value);
+        d.error(over.at, text)
+            .suggest(&over.value, named.iter().map(|(name, _)| *name))
+            .rests_on([&*format!("hosts/{}", section.to.value)])
+            .rests_in(section.place, ["to", "over"]);
+    }
+    found.map(|(_, elan)| *elan)
+}
+
 /// Reports a missing route there or back.
 fn check_path(
     section: &TrafficFile,
     (lab, owners): (&Lab, &Owners),
-    [from, to]: [(NodeId, Option<usize>); 2],
+    ([from, to], over): ([(NodeId, Option<usize>); 2], Option<ElanId>),
     d: &mut Diagnostics,
 ) {
     for (a, b) in [(from, to), (to, from)] {
-        let Some(b_ip) = lab.ip_of(b) else {
+        let Some(b_ip) = lab.ip_over(b, over) else {
             continue;
         };
         if let Err(stuck) = ip::trace(lab, owners, a, b_ip) {
@@ -400,10 +428,13 @@ fn check_path(
 }
 
 /// Largest IP packet at both ends.
-pub(super) fn mtu(lab: &Lab, ends: [(NodeId, Option<usize>); 2]) -> Option<u16> {
+pub(super) fn mtu(
+    lab: &Lab,
+    (ends, over): ([(NodeId, Option<usize>); 2], Option<ElanId>),
+) -> Option<u16> {
     let mtu = ends.into_iter().filter_map(|(id, behind)| {
-        let lec = lab.client_of((id, behind))?;
-        let mtu = lab.elan(lec.elan).ip_mtu();
+        let lec = lab.client_over((id, behind), over)?;
+        let mtu = lab.mtu_of(lec);
         // An Ethernet segment has its own frame size.
         Some(behind.map_or(mtu, |_| mtu.min(1500)))
     });
@@ -415,7 +446,7 @@ fn check_size(
     section: &TrafficFile,
     kind: FlowKind,
     lab: &Lab,
-    ends: [(NodeId, Option<usize>); 2],
+    (ends, over): ([(NodeId, Option<usize>); 2], Option<ElanId>),
     d: &mut Diagnostics,
 ) {
     let (FlowKind::Udp { size, .. } | FlowKind::Ping { size, .. }) = kind else {
@@ -425,7 +456,7 @@ fn check_size(
     if size > MAX_PAYLOAD {
         return;
     }
-    let mtu = mtu(lab, ends);
+    let mtu = mtu(lab, (ends, over));
     let Some(mtu) = mtu.filter(|mtu| size + HEADERS > (*mtu).into()) else {
         return;
     };
@@ -446,9 +477,14 @@ fn check_size(
             .hint(format!(
                 "an embedded host makes no fragments: size: {fits} is the most here"
             ))
-            .rests_on(["lane/elans/*/mtu", "clip/*/mtu"])
+            .rests_on([
+                "lane/elans/*/mtu",
+                "clip/*/mtu",
+                "hosts/*/elans",
+                "hosts/*/clip",
+            ])
             .rests_on([&*format!("hosts/{}/kernel", lab.node(ends[0].0).name)])
-            .rests_in(section.place, ["size", "kind"]);
+            .rests_in(section.place, ["size", "kind", "over"]);
     }
 }
 

@@ -24,7 +24,8 @@ fn routers_on(lab: &Lab, lec: &Lec) -> [String; 4] {
 }
 
 /// Parts of a file that make the routes between hosts.
-pub(super) const ROUTES: [&str; 7] = [
+pub(super) const ROUTES: [&str; 8] = [
+    "hosts/*/elans",
     "links/*/.",
     "lane/elans",
     "clip",
@@ -73,11 +74,11 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     let hosts: Vec<NodeId> = lab.hosts().map(|(id, _, _)| id).collect();
     for (&id, (_, section)) in hosts.iter().zip(&file.hosts.0) {
         let mut routes = given(lab, id, section.routes.as_ref(), d);
-        if let Some(via) = gateway(lab, id, section.gateway.as_ref(), d) {
+        if let Some((via, lec)) = gateway(lab, id, section.gateway.as_ref(), d) {
             routes.push(IpRoute {
                 to: IpNet::ALL,
                 via,
-                lec: 0,
+                lec,
             });
         }
         let of_stations = of_stations(lab, id, &routes);
@@ -168,19 +169,25 @@ fn given(
     routes
 }
 
-/// The host's default router.
+/// The host's default router, and the number of its interface there.
 fn gateway(
     lab: &Lab,
     id: NodeId,
     wanted: Option<&At<Ip>>,
     d: &mut Diagnostics,
-) -> Option<Ipv4Addr> {
-    let lec = lab.node(id).lecs().first()?;
-    let routers: Vec<Ipv4Addr> = neighbours(lab, lec, id).map(|(_, ip)| ip).collect();
+) -> Option<(Ipv4Addr, usize)> {
+    let lecs = lab.node(id).lecs();
+    let of = |lec| neighbours(lab, lec, id).map(|(_, ip)| ip);
     let Some(wanted) = wanted else {
-        return routers.first().copied();
+        // A bridge has no IP side in its further VLANs.
+        let own = lecs.iter().filter(|lec| lec.ip.is_some());
+        let mut all = own.flat_map(|lec| of(lec).map(|ip| (ip, usize::from(lec.index))));
+        return all.next();
     };
     let ip = wanted.value.0;
+    let on = |lec: &&Lec| lec.ip.is_some() && lab.elan(lec.elan).subnet.contains(ip);
+    let lec = lecs.iter().find(on).or(lecs.first())?;
+    let routers: Vec<Ipv4Addr> = of(lec).collect();
     let elan = lab.elan(lec.elan);
     let may_be_outside = lab.is_open(elan) && elan.subnet.contains(ip) && Some(ip) != lec.ip;
     if !routers.contains(&ip) && !may_be_outside {
@@ -193,7 +200,7 @@ fn gateway(
         .suggest("", known.iter().map(String::as_str))
         .rests_on(routers_on(lab, lec).iter().map(String::as_str));
     }
-    Some(ip)
+    Some((ip, usize::from(lec.index)))
 }
 
 /// By ELAN: its routers with their addresses there.
@@ -293,10 +300,11 @@ pub(crate) fn trace(
         let on = |ip: Ipv4Addr| {
             let mut lecs = node.lecs().iter();
             lecs.position(|lec| {
-                // A host has one subnet; that of a station is the one of its VLAN.
+                // A station has one subnet, that of its VLAN; a bridge has no IP side in its further VLANs.
                 let other = at == from && first.is_some_and(|own| own.elan != lec.elan);
+                let apart = behind.is_some() || lec.ip.is_none();
                 let host = matches!(node.kind, NodeKind::Host(_));
-                !(host && other) && lab.elan(lec.elan).subnet.contains(ip)
+                !(host && other && apart) && lab.elan(lec.elan).subnet.contains(ip)
             })
         };
         let hop = if on(to).is_some() {

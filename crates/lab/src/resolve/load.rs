@@ -364,7 +364,7 @@ fn udp(size: usize, packets: PacketRate, poisson: bool) -> FlowKind {
 /// Tells frames that are larger than the network carries; load is never fragmented.
 fn fits_mtu(flow: &Flow, frame: usize, at: Span, lab: &Lab, d: &mut Diagnostics) -> bool {
     let ends = [(flow.from, flow.segment[0]), (flow.to, flow.segment[1])];
-    let mtu = events::mtu(lab, ends);
+    let mtu = events::mtu(lab, (ends, flow.over));
     let Some(mtu) = mtu.filter(|mtu| frame > most_frame(*mtu)) else {
         return true;
     };
@@ -383,7 +383,7 @@ fn fits_mtu(flow: &Flow, frame: usize, at: Span, lab: &Lab, d: &mut Diagnostics)
         format!("a frame of {frame} octets does not fit the MTU of {mtu}"),
     )
     .hint(format!("{most} octets are the most here; {more}"))
-    .rests_on(["lane/elans/*/mtu", "clip/*/mtu"]);
+    .rests_on(["lane/elans/*/mtu", "clip/*/mtu", "hosts/*/elans"]);
     false
 }
 

@@ -483,7 +483,12 @@ impl Builder<'_> {
         }
         let vlans = self.vlans(host, elan, d);
         let elans = (elan.unwrap_or(ElanId(0)), &vlans[..]);
-        let lecs = self.clients(host, (number, mac), (address, ip), elans, d);
+        let mut lecs = self.clients(host, (number, mac), (address, ip), elans, d);
+        self.further((name, host), (number, address), &mut lecs, d);
+        let lane = elan.is_none()
+            || lecs
+                .iter()
+                .any(|lec| self.lab.elan(lec.elan).clip.is_none());
         self.finish(NodeKind::Host(Host {
             attachment,
             lecs,
@@ -492,7 +497,7 @@ impl Builder<'_> {
             neighbours: Vec::new(),
             // MPOA needs LANE.
             mpoa: mpoa::client(file.mpoa.as_ref(), host.mpoa.as_ref(), address, d)
-                .filter(|_| elan.is_none_or(|elan| self.lab.elan(elan).clip.is_none()))
+                .filter(|_| lane)
                 .map(Box::new),
             nhrp: None,
             tcp: Box::new(tcp),
@@ -539,6 +544,47 @@ impl Builder<'_> {
             lecs.push(self.client(lec, section, true, &mut d.empty()));
         }
         lecs
+    }
+    /// Adds the interfaces of a host besides its first one.
+    fn further(
+        &mut self,
+        (name, host): (&At<Name>, &HostFile),
+        (number, address): (u16, AtmAddress),
+        lecs: &mut Vec<Lec>,
+        d: &mut Diagnostics,
+    ) {
+        let Some(table) = &host.elans else {
+            return;
+        };
+        let text = &name.value.0;
+        if let Some((first, _)) = table.0.first()
+            && (host.vlans.is_some() || host.bridge.is_some())
+        {
+            d.error(first.at, "a host that bridges is on no further ELANs")
+                .rests_in(host.place, ["vlans", "bridge"]);
+            return;
+        }
+        if let Some((elan, _)) = table.0.get(plan::MAX_HOST_LECS - 1) {
+            let limit = plan::MAX_HOST_LECS;
+            d.error(elan.at, format!("more than {limit} ELANs on one host"));
+        }
+        for (index, (elan, ip)) in (1..).zip(table.0.iter().take(plan::MAX_HOST_LECS - 1)) {
+            let Some(found) = self.elan(elan, d) else {
+                continue;
+            };
+            if elan.value == host.elan.value {
+                d.error(elan.at, format!("{text} is on {} already", elan.value))
+                    .rests_in(host.place, ["elan"]);
+                continue;
+            }
+            let ip = self.ip(text, found, ip.value.0, ip.at, d);
+            let mac = plan::mac(self.site, Kind::Host, number, plan::vlan_interface(index));
+            let at = address.with_selector(plan::SELECTOR_LEC + index);
+            let lec = Lec::new(index, found, (mac, at, Some(ip)));
+            // Mistakes of the section have been told.
+            let section = host.lec.as_ref();
+            lecs.push(self.client(lec, section, false, &mut d.empty()));
+        }
     }
     /// The VLANs of a host, that of its own ELAN first.
     fn vlans(&self, host: &HostFile, own: Option<ElanId>, d: &mut Diagnostics) -> Vec<Vlan> {

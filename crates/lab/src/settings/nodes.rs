@@ -103,8 +103,9 @@ fn of_lec(lab: &Lab, lec: &Lec) -> Value {
         llc,
         groups,
         data,
+        member,
     } = lec;
-    json!({
+    let mut all = json!({
         "interface": lab.interface_name(lec),
         "elan": lab.elan(*elan).name,
         "mac": text(mac),
@@ -115,7 +116,11 @@ fn of_lec(lab: &Lab, lec: &Lec) -> Value {
         "llc": llc,
         "groups": groups.as_ref().map(texts),
         "qos": data.map(text),
-    })
+    });
+    if let Some(member) = member {
+        all["clip"] = super::subnets::of_member(member);
+    }
+    all
 }
 
 fn routes(routes: &[IpRoute]) -> Map<String, Value> {

@@ -1,7 +1,8 @@
 //! Emulated LANs and Classical IP subnets.
 
 use super::{hex, text, texts, with_parameters};
-use crate::model::{Elan, ForeignServers, Lab, Lis, NextHop};
+use crate::model::{Elan, ForeignServers, Lab, Lis, Member, NextHop};
+use aerostat_proto::clip::{Per, PortContract};
 use serde_json::{Value, json};
 
 pub(super) fn of(lab: &Lab, elan: &Elan) -> Value {
@@ -82,17 +83,73 @@ fn of_lis(lab: &Lab, lis: &Lis) -> Value {
         mux,
         nhrp,
         next_hops,
+        map,
+        usual,
     } = lis;
-    let hop = |hop: &NextHop| {
-        let NextHop { ip, address, qos } = hop;
-        json!({ "ip": text(ip), "address": address.map(text), "qos": qos.map(text) })
-    };
-    let own = json!({
+    let mut own = json!({
         "mux": mux,
         "nhrp": nhrp,
-        "next_hops": next_hops.iter().map(hop).collect::<Vec<_>>(),
+        "next_hops": hops(next_hops),
         "server": server.map(|id| &lab.node(id).name),
         "servers": texts(servers),
     });
+    // Subnets without these keys have the settings that they have always had.
+    if let Some(map) = map {
+        own["next_hops_file"] = map.name.as_str().into();
+    }
+    if usual.per != Per::Destination || usual.contract.is_some() || !usual.ports.is_empty() {
+        own["members"] = of_member(usual);
+    }
     with_parameters(own, params)
+}
+
+fn hops(list: &[NextHop]) -> Vec<Value> {
+    let hop = |hop: &NextHop| {
+        let NextHop {
+            ip,
+            length,
+            address,
+            qos,
+        } = hop;
+        let ip = match length {
+            32 => ip.to_string(),
+            length => format!("{ip}/{length}"),
+        };
+        json!({ "ip": ip, "address": address.map(text), "qos": qos.map(text) })
+    };
+    list.iter().map(hop).collect()
+}
+
+/// What a member of a Classical IP subnet does.
+pub(super) fn of_member(member: &Member) -> Value {
+    let Member {
+        mtu,
+        per,
+        contract,
+        ports,
+        sessions,
+        next_hops,
+        map,
+    } = member;
+    let rule = |rule: &PortContract| {
+        let PortContract {
+            protocol,
+            ports,
+            qos,
+        } = rule;
+        let ports = [ports.start(), ports.end()];
+        json!({ "protocol": protocol, "ports": ports, "qos": text(qos) })
+    };
+    json!({
+        "mtu_octets": mtu,
+        "per": match per {
+            Per::Destination => "destination",
+            Per::Session => "session",
+        },
+        "qos": contract.map(text),
+        "ports": ports.iter().map(rule).collect::<Vec<_>>(),
+        "sessions": sessions,
+        "next_hops": hops(next_hops),
+        "next_hops_file": map.as_ref().map(|map| &map.name),
+    })
 }

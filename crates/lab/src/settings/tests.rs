@@ -231,6 +231,7 @@ HostFile.elan || hosts.z={on: s2, elan: b, ip: 10.2.0.33}
 HostFile.ip || hosts.x.ip=10.1.0.11
 HostFile.mac || hosts.x.mac=02:00:00:00:00:77
 HostFile.address || hosts.solo.address=47.0005.80FFE1000000F21A26D8.0020EA0000D9.00
+HostFile.elans || hosts.q.elans={c: 10.3.0.66, a: 10.1.0.66}
 HostFile.gateway || hosts.x.gateway=10.1.0.3
 HostFile.routes || hosts.x.routes={10.9.0.0/16: 10.1.0.1}
 HostFile.neighbours || hosts.x.neighbours={10.1.0.1: 02:00:00:00:00:07}
@@ -321,6 +322,7 @@ TcpFile.buffer || hosts.x.tcp.buffer=32KiB
 TrafficFile.name || traffic.u.name=v
 TrafficFile.from || traffic.u.from=z
 TrafficFile.to || traffic.u.to=z
+TrafficFile.over | hosts.y.elans={a: 10.1.0.44} | hosts.y.elans={a: 10.1.0.44} traffic.u.over=a
 TrafficFile.kind || traffic.u.kind=ping
 TrafficFile.rate || traffic.u.rate=11pps
 TrafficFile.poisson || traffic.u.poisson=true
@@ -354,6 +356,18 @@ LisFile.servers || clip.d.servers=47.0005.80FFE1000000F21A26D8.0020EA0000E0.00
 LisFile.mux || clip.c.mux=true
 LisFile.nhrp || clip.d.nhrp=true
 LisFile.next_hops || clip.c.next_hops={}
+LisFile.per || clip.c.per=session
+LisFile.qos || clip.c.qos=cbr,aal5:pcr=1000
+LisFile.ports || clip.c.ports={tcp 80: 'cbr,aal5:pcr=1000'}
+LisFile.sessions | clip.c.per=session | clip.c.per=session clip.c.sessions=7
+HostFile.clip || hosts.p.clip={c: {mtu: 1500}}
+RouterFile.clip || routers.h.clip={c: {mtu: 1500}}
+MemberFile.mtu || hosts.p.clip={c: {mtu: 1501}}
+MemberFile.per || hosts.p.clip={c: {per: session}}
+MemberFile.qos || hosts.p.clip={c: {qos: 'cbr,aal5:pcr=1000'}}
+MemberFile.ports || hosts.p.clip={c: {ports: {7: 'cbr,aal5:pcr=1000'}}}
+MemberFile.sessions || hosts.p.clip={c: {sessions: 7}}
+MemberFile.next_hops || hosts.p.clip={c: {next_hops: {10.3.0.1: {address: h}}}}
 NextHopFile.address || clip.c.next_hops={10.3.0.1: {address: h}}
 NextHopFile.qos || clip.c.next_hops={10.3.0.1: {address: h, qos: 'cbr,aal5:pcr=1000'}}
 PvcFile.from || pvcs.1.from=q

@@ -21,6 +21,7 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
         to: _,
         segment: _,
         port: _,
+        over,
         destination,
         kind,
         write,
@@ -75,6 +76,9 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
     }
     if *series {
         all["series"] = true.into();
+    }
+    if let Some(over) = over {
+        all["over"] = lab.elan(*over).name.as_str().into();
     }
     if let Some(group) = group {
         all["group"] = group.as_str().into();

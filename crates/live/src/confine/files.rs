@@ -6,6 +6,7 @@
 //! | the directory of all labs: rename and remove directories | the same: it gets another name first |
 //! | `/dev/null`: read, write | the descriptor that is kept in reserve for clients |
 //! | the directory of `--out`: make and write files | the results |
+//! | directories with files of next hops: read | the files are read again when they change |
 //! | TCP ports of `atmtcp: connect` | they connect again |
 //!
 //! A daemon has none of these. Descriptors that are open already stay usable: recordings, the log, sockets. Signals to
@@ -57,6 +58,10 @@ pub(super) fn restrict(needs: &Needs) -> Result<String, Box<dyn Error>> {
         let write = AccessFs::MakeReg | AccessFs::WriteFile | AccessFs::Truncate;
         let write = write | AccessFs::ReadDir | AccessFs::RemoveFile;
         rules = rules.add_rule(PathBeneath::new(PathFd::new(results)?, write))?;
+    }
+    for directory in &needs.reads {
+        let read = AccessFs::ReadFile | AccessFs::ReadDir;
+        rules = rules.add_rule(PathBeneath::new(PathFd::new(directory)?, read))?;
     }
     for port in &needs.connects {
         rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;

@@ -25,9 +25,11 @@ pub(crate) use capabilities::{drop_all, keep_only};
 pub(crate) use daemon::confine_daemon;
 
 use crate::helper::Helper;
+use aerostat_lab::hops;
 use aerostat_lab::model::{Lab, OutsideWay};
 use rustix::thread as own;
 use rustix::thread::CapabilitySet;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,6 +44,8 @@ pub(crate) struct Needs {
     pub(crate) binds: bool,
     /// The directory where results are written at the end.
     pub(crate) results: Option<PathBuf>,
+    /// Directories with files that are read again when they change.
+    pub(crate) reads: BTreeSet<PathBuf>,
 }
 
 impl Needs {
@@ -58,6 +62,9 @@ impl Needs {
             binds: ways()
                 .any(|way| matches!(way, OutsideWay::Ethernet { .. } | OutsideWay::Mpls(_))),
             results: results.map(Path::to_owned),
+            reads: hops::files(lab)
+                .filter_map(|(.., map)| Some(map.path.parent()?.to_owned()))
+                .collect(),
         }
     }
 }
@@ -152,6 +159,7 @@ pub fn tried() -> Vec<(&'static str, String)> {
         connects: vec![2812],
         binds: true,
         results: None,
+        reads: BTreeSet::new(),
     };
     let trial = std::thread::spawn(move || confine(&needs).in_force());
     trial.join().unwrap_or_default()

@@ -197,6 +197,7 @@ fn as_confined(user: &str) {
         connects: vec![port(&known)],
         binds: false,
         results: None,
+        reads: std::collections::BTreeSet::new(),
     });
     let state = confinement.in_force();
     println!("{state:?}");

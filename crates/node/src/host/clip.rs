@@ -9,7 +9,7 @@
 //! them.
 
 use super::{Host, Path, Typed};
-use aerostat_proto::clip::{self, Clip};
+use aerostat_proto::clip::{self, Clip, NextHops};
 use aerostat_proto::discard::Discard;
 use aerostat_proto::nhrp::client::{self, Nhc};
 use aerostat_proto::{Instant, Machine};
@@ -33,6 +33,19 @@ pub(super) fn next_hop(frame: &[u8]) -> Option<Ipv4Addr> {
 }
 
 impl Host {
+    /// What the member of a Classical IP subnet on interface `itf` knows of next hops beforehand; `None` if none runs there.
+    #[must_use]
+    pub fn known_hops(&self, itf: usize) -> Option<&NextHops> {
+        Some(&self.clip_of(itf)?.config().hops)
+    }
+
+    /// Gives an input to the member of a Classical IP subnet on interface `itf`, if there is one.
+    pub(super) fn tell_clip(&mut self, itf: usize, input: clip::Input<'_>, now: Instant) {
+        if let Some(clip) = self.interfaces.get(itf).and_then(|itf| itf.client.clip()) {
+            self.tell(clip, input, now);
+        }
+    }
+
     /// Sends a frame of the IP side to a next hop of a Classical IP subnet.
     pub(super) fn send_on_clip(
         &mut self,
@@ -83,6 +96,8 @@ impl Host {
                     self.tell_link(itf, true, now);
                 }
             }
+            // No part of this host asks.
+            clip::Output::Resolved { .. } => {}
             clip::Output::Deliver { packet, from } => {
                 let path = self.path_of(from, &packet, itf);
                 self.deliver_packet(itf, &packet, path, now);
@@ -138,7 +153,7 @@ impl Host {
     }
 
     /// The member of a Classical IP subnet below an interface, if it runs.
-    fn clip_of(&self, itf: usize) -> Option<&Clip> {
+    pub(super) fn clip_of(&self, itf: usize) -> Option<&Clip> {
         self.machine(self.interfaces.get(itf)?.client.clip()?)
     }
 
@@ -188,6 +203,8 @@ impl Host {
         match output {
             client::Output::Atm(request) => self.request(slot, request, now),
             client::Output::Trace(trace) => self.trace(trace),
+            // No part of this host asks.
+            client::Output::Resolved { .. } => {}
             client::Output::Routed(packet) => {
                 if let Some(clip) = itf.and_then(|itf| self.interfaces[itf].client.clip()) {
                     self.tell(clip, clip::Input::Send { next_hop, packet }, now);

@@ -16,7 +16,7 @@ use std::net::IpAddr;
 pub enum Ip {
     /// No IP side: a LANE server.
     None,
-    /// An embedded host, on interface 0.
+    /// An embedded host, on all interfaces.
     Stack(Box<Stack>),
     /// An embedded router.
     Router(Box<Router>),
@@ -38,7 +38,11 @@ impl Ip {
         Ok(match self {
             Self::None => None,
             Self::Stack(stack) => {
-                stack.handle_input(StackInput::Frame(&frame), now)?;
+                let input = StackInput::Frame {
+                    interface: itf,
+                    bytes: &frame,
+                };
+                stack.handle_input(input, now)?;
                 None
             }
             Self::Router(router) => {
@@ -61,6 +65,15 @@ impl Ip {
                 Some(frame)
             }
         })
+    }
+
+    /// A frame with a whole datagram: an embedded host puts fragments together before anything looks at them, and gives
+    /// `None` while some are missing. A kernel does that itself, and a router forwards fragments.
+    pub(super) fn whole(&mut self, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
+        match self {
+            Self::Stack(stack) => stack.whole(frame, now),
+            Self::None | Self::Router(_) | Self::Kernel | Self::KernelRouter(_) => Some(frame),
+        }
     }
 
     pub(super) fn app(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {
@@ -87,7 +100,8 @@ impl Ip {
     }
 
     /// The stack of an embedded host.
-    pub(super) fn stack(&self) -> Option<&Stack> {
+    #[must_use]
+    pub fn stack(&self) -> Option<&Stack> {
         match self {
             Self::Stack(stack) => Some(stack),
             Self::None | Self::Router(_) | Self::Kernel | Self::KernelRouter(_) => None,
@@ -143,7 +157,9 @@ impl Host {
                 Ip::None | Ip::Kernel => None,
             };
             match moved {
-                Some(Moved::Stack(StackOutput::Frame(frame))) => self.send_own(0, frame, now),
+                Some(Moved::Stack(StackOutput::Frame { interface, bytes })) => {
+                    self.send_own(interface, bytes, now);
+                }
                 Some(Moved::Stack(StackOutput::Offered(app, offer))) => {
                     self.note_offer(app, &offer, now);
                 }

@@ -49,6 +49,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod trains;
+mod waits;
 mod writers;
 mod writes;
 
@@ -62,6 +63,7 @@ pub use service::{Serves, Service, ServiceKind, Typed};
 pub use station::{Station, StationEvent};
 pub use tables::VcUser;
 pub use trains::KernelTrain;
+pub use waits::Waits;
 pub use writes::FromAdapter;
 
 use crate::atm::{DataUnit, DataUnitBuf, Mark, Shaping};
@@ -71,7 +73,7 @@ use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::offload::SuperFrame;
 use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Signalling};
-use aerostat_proto::clip::Clip;
+use aerostat_proto::clip::{Clip, Input as ClipInput, NextHops};
 use aerostat_proto::lane::{LaneServer, Lec};
 use aerostat_proto::mpoa::{Mpc, Mps, mpc};
 use aerostat_proto::nhrp::client::Nhc;
@@ -133,6 +135,10 @@ pub enum HostCommand {
     Crash(ServiceKind),
     /// The services of a kind start again with empty state.
     Restart(ServiceKind),
+    /// Replaces what the member of a Classical IP subnet on interface N knows of next hops beforehand.
+    NextHops(usize, NextHops),
+    /// A file with next hops of interface N has changed and has a mistake: it is counted.
+    NextHopsWrong(usize),
     /// Replaces the static routes of the embedded router.
     Routes(Vec<StaticRoute>),
     /// Gives packets of the MPOA client that match the filter a shortcut of their own with this traffic; `None` removes
@@ -375,17 +381,6 @@ pub struct Host {
     out: VecDeque<HostOutput>,
 }
 
-/// A condition that a host still waits for before it can send to everybody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waits {
-    /// Interface `lecN` is not a member of its ELAN.
-    Elan(usize),
-    /// Interface `lecN` is not registered with its ATMARP server.
-    Clip(usize),
-    /// The NHRP client is not registered with its server.
-    Nhrp,
-}
-
 impl Host {
     /// A host with signalling and an IP side, but without services.
     #[must_use]
@@ -540,20 +535,6 @@ impl Host {
     /// The socket service, to ask whether a PDU may be written.
     pub fn socket_layer_mut(&mut self) -> Option<&mut SocketLayer> {
         self.machine_mut(self.layer?)
-    }
-    /// The conditions that its interfaces and its NHRP client wait for.
-    #[must_use]
-    pub fn waits(&self) -> Vec<Waits> {
-        let all = self.interfaces.iter().enumerate();
-        let interfaces = all.filter_map(|(n, itf)| {
-            match itf.client.clip().and_then(|clip| self.machine(clip)) {
-                Some(clip) => (!clip.is_ready()).then_some(Waits::Clip(n)),
-                None => (!itf.up).then_some(Waits::Elan(n)),
-            }
-        });
-        let client = self.nhc.and_then(|nhc| self.machine(nhc));
-        let client = client.filter(|client| !client.is_registered());
-        interfaces.chain(client.map(|_| Waits::Nhrp)).collect()
     }
     /// Why the LANE client of interface `itf` last failed to become a member of its ELAN, in words; `None` while it is
     /// a member, or has not failed yet.
@@ -725,6 +706,8 @@ impl Host {
                     self.trace(Trace::milestone("host.routes.refused", refused.to_string()));
                 }
             }
+            HostCommand::NextHops(itf, hops) => self.tell_clip(itf, ClipInput::NextHops(hops), now),
+            HostCommand::NextHopsWrong(itf) => self.tell_clip(itf, ClipInput::NextHopsWrong, now),
             HostCommand::Mpoa(on) => self.set_mpoa(on, now),
             HostCommand::ShortcutQos(filter, qos) => {
                 self.tell_mpc(mpc::Input::SetQos { filter, qos }, now);

@@ -374,6 +374,9 @@ impl Host {
         if !self.bridge_in(itf, &frame, path, now) {
             return;
         }
+        let Some(frame) = self.ip.whole(frame, now) else {
+            return;
+        };
         if let Some(sample) = self.meter.received(&frame, path, now) {
             Self::arrived(&mut self.out, sample, &frame, self.ip.stack());
         }

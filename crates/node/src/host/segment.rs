@@ -444,7 +444,7 @@ impl Host {
             let mut hosts = segment.hosts.iter_mut().enumerate();
             let moved = hosts.find_map(|(n, host)| {
                 Some(match host.stack.poll_output()? {
-                    StackOutput::Frame(frame) => (n, Moved::Frame(frame)),
+                    StackOutput::Frame { bytes, .. } => (n, Moved::Frame(bytes)),
                     StackOutput::Offered(app, offer) => (n, Moved::Offered(app, offer)),
                     StackOutput::Finished(app, result) => (n, Moved::Finished(app, result)),
                     StackOutput::Discarded { place, frame } => {
@@ -557,7 +557,7 @@ impl Host {
             if let Some(sample) = host.meter.received(&frame, path, now) {
                 Self::arrived(&mut self.out, sample, &frame, Some(&host.stack));
             }
-            if let Err(refused) = host.stack.handle_input(StackInput::Frame(&frame), now) {
+            if let Err(refused) = host.stack.handle_input(StackInput::of_first(&frame), now) {
                 let trace = Trace::detail("host.refused", format!("segment: {refused}"));
                 self.out.push_back(HostOutput::Trace(trace));
             }

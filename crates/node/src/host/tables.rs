@@ -219,6 +219,18 @@ impl Host {
         Some(Table::of(rows))
     }
 
+    /// The name of an interface: `atmN` on a Classical IP subnet, `lecN` otherwise.
+    fn interface_name(&self, number: usize) -> String {
+        match self
+            .interfaces
+            .get(number)
+            .and_then(|itf| itf.client.clip())
+        {
+            Some(_) => format!("atm{number}"),
+            None => host::interface(number),
+        }
+    }
+
     fn user_name(&self, slot: usize) -> Option<String> {
         let kind = self.slots.get(slot)?.kind;
         Some(match self.interface_of(slot) {
@@ -383,10 +395,7 @@ impl Host {
             let clip = itf.client.clip();
             let mtu = clip.and_then(|clip| self.machine(clip));
             host::Interface {
-                interface: match clip {
-                    Some(_) => format!("atm{number}"),
-                    None => host::interface(number),
-                },
+                interface: self.interface_name(number),
                 // Classical IP has no MAC addresses.
                 mac: clip.is_none().then_some(itf.mac),
                 up: itf.up,
@@ -408,7 +417,7 @@ impl Host {
         Some(all.flat_map(move |(number, _)| {
             let neighbours = router.neighbours(number);
             neighbours.map(move |(address, mac)| host::NextHop {
-                interface: host::interface(number),
+                interface: self.interface_name(number),
                 address: address.to_string(),
                 mac: MacAddr(mac),
             })
@@ -420,18 +429,18 @@ impl Host {
     fn arp_tables(&self, now: Instant) -> Vec<Table> {
         let mut all = Vec::new();
         match &self.ip {
-            Ip::Stack(stack) => all.push((host::interface(0), stack.arp())),
+            Ip::Stack(stack) => {
+                let numbers = 0..self.interfaces.len().max(1);
+                all.extend(numbers.filter_map(|n| Some((self.interface_name(n), stack.arp(n)?))));
+            }
             Ip::Router(router) | Ip::KernelRouter(router) => {
                 let numbers = router.interfaces().enumerate().map(|(number, _)| number);
-                all.extend(
-                    numbers
-                        .filter_map(|number| Some((host::interface(number), router.arp(number)?))),
-                );
+                all.extend(numbers.filter_map(|n| Some((self.interface_name(n), router.arp(n)?))));
             }
             Ip::None | Ip::Kernel => {}
         }
         let segment = self.segment.iter().flat_map(|segment| segment.hosts());
-        all.extend(segment.map(|host| (host.name.clone(), host.stack.arp())));
+        all.extend(segment.filter_map(|host| Some((host.name.clone(), host.stack.arp(0)?))));
         if all.is_empty() {
             return Vec::new();
         }

@@ -134,7 +134,9 @@ impl Host {
                 let next_hop = clip::next_hop(frame.octets());
                 let several = without(several, ETHERNET);
                 let taken = next_hop.zip(self.machine_mut(clip));
-                let taken = taken.and_then(|(hop, clip)| clip.send_several(hop, several, now));
+                let head = frame.octets().get(ETHERNET..).unwrap_or_default();
+                let taken =
+                    taken.and_then(|(hop, clip)| clip.send_several((hop, head), several, now));
                 (taken, ETHERNET, 0)
             }
         };

@@ -1,8 +1,8 @@
 //! Rows of `inspect clip`.
 
 use super::{Name, Table, counters};
-use aerostat_proto::clip::{ConnRow, EntryRow, Snapshot};
-use aerostat_wire::{AtmAddress, Vc};
+use aerostat_proto::clip::{ConnRow, EntryRow, Per, Snapshot};
+use aerostat_wire::{AtmAddress, Qos, Vc};
 use std::net::Ipv4Addr;
 
 crate::rows! {
@@ -19,6 +19,12 @@ crate::rows! {
         pub address: AtmAddress,
         /// Largest IP packet, octets.
         pub mtu: u16,
+        /// `destination` or `session`: what has a connection of its own.
+        pub per: Name,
+        /// Sessions with connections that it opened.
+        pub sessions: usize,
+        /// Sessions with connections that others opened.
+        pub sessions_of_others: usize,
         /// `yes` if it is the ATMARP server.
         pub server: bool,
         /// `yes` if it is registered.
@@ -27,8 +33,8 @@ crate::rows! {
 
     /// One row for each ATMARP entry; those of a server are the registrations.
     pub struct Entry: "clip.atmarp" {
-        /// IP address.
-        pub ip: Ipv4Addr,
+        /// IP address; the prefix of a default next hop.
+        pub ip: String,
         /// ATM address.
         pub address: Option<AtmAddress>,
         /// State of the entry.
@@ -51,6 +57,12 @@ crate::rows! {
         pub peer: Option<AtmAddress>,
         /// LLC/SNAP or VC multiplexing.
         pub encapsulation: Name,
+        /// The contract, as in qos(7).
+        pub qos: Qos,
+        /// Largest packet that may be sent on it.
+        pub mtu_octets: u16,
+        /// The session that it carries, from this end.
+        pub session: Option<String>,
         /// Packets sent.
         pub packets_sent: u64,
         /// Packets received.
@@ -61,7 +73,10 @@ crate::rows! {
 impl From<&EntryRow> for Entry {
     fn from(seen: &EntryRow) -> Self {
         Self {
-            ip: seen.ip,
+            ip: match seen.prefix_len {
+                32 => seen.ip.to_string(),
+                length => format!("{}/{length}", seen.ip),
+            },
             address: seen.atm,
             state: seen.state.into(),
             expires_s: seen.expires_s,
@@ -78,6 +93,9 @@ impl From<&ConnRow> for Connection {
             role: seen.role.into(),
             peer: seen.peer,
             encapsulation: seen.encapsulation.into(),
+            qos: seen.qos,
+            mtu_octets: seen.mtu,
+            session: seen.session.map(|session| session.to_string()),
             packets_sent: seen.packets.0,
             packets_received: seen.packets.1,
         }
@@ -91,6 +109,13 @@ pub(crate) fn tables(itf: Option<usize>, seen: &Snapshot) -> Vec<Table> {
         ip: seen.ip,
         address: seen.address,
         mtu: seen.mtu,
+        per: match seen.per {
+            Per::Destination => "destination",
+            Per::Session => "session",
+        }
+        .into(),
+        sessions: seen.sessions.0,
+        sessions_of_others: seen.sessions.1,
         server: seen.serves,
         ready: seen.ready,
     };

@@ -119,7 +119,8 @@ pub(crate) fn atmarp(itf: usize, clip: &Snapshot) -> AtmarpRows {
         qos: usual,
     };
     let (mut entries, mut conns) = (Vec::new(), Vec::new());
-    for row in &clip.entries {
+    // linux-atm has no default next hops.
+    for row in clip.entries.iter().filter(|row| row.prefix_len == 32) {
         let conn = clip.conns.iter().find(|conn| Some(conn.conn) == row.conn);
         entries.extend(state(row).map(|state| ArpEntry {
             itf,
@@ -131,7 +132,7 @@ pub(crate) fn atmarp(itf: usize, clip: &Snapshot) -> AtmarpRows {
         }));
     }
     for conn in &clip.conns {
-        let users = clip.entries.iter();
+        let users = clip.entries.iter().filter(|row| row.prefix_len == 32);
         let mut users = users.filter(|row| row.conn == Some(conn.conn)).peekable();
         if users.peek().is_none() {
             let entry = nameless(itf, clip, conn);
@@ -276,8 +277,11 @@ mod tests {
         let mut clip = Clip::new(Config {
             prefix_len: 22,
             servers: vec![address(0x51)],
-            fixed: vec![(Ipv4Addr::new(10, 5, 3, 7), address(0x57))],
-            qos: vec![(Ipv4Addr::new(10, 5, 3, 7), Qos::cbr(500, 9188))],
+            hops: aerostat_proto::clip::NextHops {
+                fixed: vec![(Ipv4Addr::new(10, 5, 3, 7), address(0x57))],
+                qos: vec![(Ipv4Addr::new(10, 5, 3, 7), Qos::cbr(500, 9188))],
+                ..Default::default()
+            },
             permanent: vec![
                 permanent(100, Encapsulation::Llc, None),
                 permanent(101, Encapsulation::VcMux, Some(Ipv4Addr::new(10, 5, 3, 9))),

@@ -159,17 +159,18 @@ pub struct Sample {
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     flows: FlowIndex,
-    address: Option<Ipv4Addr>,
+    addresses: Vec<Ipv4Addr>,
 }
 
 impl Meter {
-    /// The meter of the host with this address, for the lab's list of flows.
+    /// The meter of the host with these addresses, for the lab's list of flows.
     #[must_use]
-    pub fn new(flows: &[FlowSpec], address: Ipv4Addr) -> Self {
-        let own = |flow: &FlowSpec| flow.source == address || flow.destination == address;
+    pub fn new(flows: &[FlowSpec], addresses: Vec<Ipv4Addr>) -> Self {
+        let is_own = |address: Ipv4Addr| addresses.contains(&address);
+        let own = |flow: &FlowSpec| is_own(flow.source) || is_own(flow.destination);
         Self {
             flows: FlowIndex::new(flows, own),
-            address: Some(address),
+            addresses,
         }
     }
 
@@ -220,7 +221,7 @@ impl Meter {
         } else {
             packet.dst_addr()
         };
-        if self.address != Some(own) {
+        if !self.addresses.contains(&own) {
             return None;
         }
         let seen = look(frame.payload())?;

@@ -13,6 +13,7 @@ pub mod books;
 pub mod clock;
 pub mod emodel;
 pub mod flow_stats;
+pub mod fragments;
 pub mod meter;
 pub mod neighbours;
 pub mod offload;

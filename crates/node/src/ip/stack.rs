@@ -1,10 +1,13 @@
-//! An embedded IPv4 host: one Ethernet interface, TCP, UDP and ICMP by smoltcp, and programs on
-//! top.
+//! An embedded IPv4 host: Ethernet interfaces, TCP, UDP and ICMP by smoltcp, and programs on top.
 //!
 //! **Objects.** [`Stack`] owns the smoltcp interface and sockets, the programs ([`super::apps`]) and the Ethernet side
 //! (`link`): routes, ARP and the packets that wait for it. smoltcp knows IP packets only. The node owns the stack,
 //! passes it the frames that reach the interface and sends the frames that it outputs. The stack answers ARP and ping
 //! by itself.
+//!
+//! **Several interfaces.** smoltcp has one interface with the addresses of all, and the largest MTU of them. The route of
+//! a packet names the interface that sends it. Segments with SYN get the maximum segment size of their interface in
+//! both directions (`syn`), so TCP keeps to the MTU of each.
 //!
 //! **Path of a packet.** Program → smoltcp → route (subnet, the host's routes, default router) → ARP → frame. A packet
 //! that the host drops on this path is output with its [`Place`]: `packets = frames of packets + looped + discarded +
@@ -18,8 +21,8 @@
 //! The stack numbers them as Linux does, so that a measurement can distinguish a segment from its retransmission.
 //!
 //! **Standards**: RFC 826, 791, 792, 768, 9293 (window scale RFC 7323), 5681 (Reno), 9438 (CUBIC); see smoltcp for
-//! details. **Not implemented**: IP fragments (datagrams above the MTU are refused where they are made, fragments
-//! received are dropped), IPv6; [`super::tcp`] has the limits of TCP. **Deviations** of ARP from Linux: see [`super::neighbours`]. A program is not told that its packets are
+//! details. **Fragments**: see [`super::fragments`]; datagrams above the MTU of an interface are refused where they are
+//! made, and a tunnel below cuts what it has to. **Not implemented**: IPv6; [`super::tcp`] has the limits of TCP. **Deviations** of ARP from Linux: see [`super::neighbours`]. A program is not told that its packets are
 //! dropped.
 
 mod device;
@@ -31,6 +34,7 @@ pub use link::Place;
 
 use super::apps::{App, AppCommand, AppId, AppKind, AppResult, AppSpec, Net, Offer};
 use super::clock::Clock;
+use super::fragments::{FragmentCounters, Fragments};
 use super::meter::FlowId;
 use super::neighbours::{ArpParams, NeighbourCounters, NeighbourView};
 use super::packet::ETHERNET_HEADER;
@@ -76,6 +80,8 @@ pub struct StackConfig {
     pub neighbours: Vec<(Ipv4Addr, [u8; 6])>,
     /// Largest IP datagram, octets; 576–65521 (the limit of LANE is 18174, that of Classical IP is higher).
     pub mtu: usize,
+    /// Interfaces besides the first one, at most [`MAX_INTERFACES`] less one; a route's next hop is on the subnet of any.
+    pub further: Vec<StackInterface>,
     /// Options of TCP sockets.
     pub tcp: TcpOptions,
     /// Earlier starts of the host: it selects the source ports of its connections.
@@ -84,20 +90,74 @@ pub struct StackConfig {
     pub seed: u64,
 }
 
+/// Limit of interfaces of a host: so many addresses smoltcp is built for.
+pub const MAX_INTERFACES: usize = 8;
+
+/// An interface of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackInterface {
+    /// Hardware address; unicast.
+    pub mac: [u8; 6],
+    /// IPv4 address.
+    pub address: Ipv4Addr,
+    /// Prefix length of the subnet, 0–32.
+    pub prefix: u8,
+    /// Largest IP datagram, octets; 576–65521.
+    pub mtu: usize,
+}
+
+impl StackConfig {
+    /// All interfaces, by number.
+    pub fn interfaces(&self) -> impl Iterator<Item = StackInterface> {
+        let first = StackInterface {
+            mac: self.mac,
+            address: self.address,
+            prefix: self.prefix,
+            mtu: self.mtu,
+        };
+        core::iter::once(first).chain(self.further.iter().copied())
+    }
+
+    /// Largest IP datagram of any interface, octets.
+    #[must_use]
+    pub fn most_mtu(&self) -> usize {
+        self.interfaces().map(|itf| itf.mtu).max().unwrap_or(0)
+    }
+}
+
 /// Inputs of a [`Stack`].
 #[derive(Debug)]
 pub enum StackInput<'a> {
-    /// An Ethernet frame that reached the interface, from destination address to end of payload.
-    Frame(&'a [u8]),
+    /// An Ethernet frame that reached an interface.
+    Frame {
+        /// The interface's number.
+        interface: usize,
+        /// From destination address to end of payload.
+        bytes: &'a [u8],
+    },
     /// A command to the programs.
     App(AppCommand),
+}
+
+impl<'a> StackInput<'a> {
+    /// A frame that reached the first interface.
+    #[must_use]
+    pub const fn of_first(bytes: &'a [u8]) -> Self {
+        let interface = 0;
+        Self::Frame { interface, bytes }
+    }
 }
 
 /// Outputs of a [`Stack`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum StackOutput {
     /// An Ethernet frame to send, without padding and check sequence.
-    Frame(Vec<u8>),
+    Frame {
+        /// The interface's number.
+        interface: usize,
+        /// From destination address to end of payload.
+        bytes: Vec<u8>,
+    },
     /// A program wanted to send a packet. This comes before the frame of the packet.
     Offered(AppId, Offer),
     /// A program has ended with this result.
@@ -155,8 +215,10 @@ pub struct Stack {
     output: VecDeque<StackOutput>,
     deadline: Option<Instant>,
     next_ident: u16,
-    /// What changes in segments with SYN.
-    syn: Option<Syn>,
+    /// Fragments that wait for each other, and MTUs of paths.
+    fragments: Fragments,
+    /// What changes in segments with SYN, by interface.
+    syn: Vec<Option<Syn>>,
     /// The time of any tick of delayed acknowledgements.
     phase: Duration,
     /// Writes of one program that the send buffer of a connection holds.
@@ -172,17 +234,22 @@ impl Stack {
     pub fn new(config: StackConfig, now: Instant) -> Result<Self, Refused> {
         check(&config)?;
         let link = Link::new(&config)?;
-        let mut queues = Queues::new(config.mtu);
+        let most = config.most_mtu();
+        let mut queues = Queues::new(most);
         let mut hardware = Config::new(HardwareAddress::Ip);
         hardware.random_seed = random::derived_seed(config.seed, &config.name, "ip-stack");
         let mut interface = Interface::new(hardware, &mut queues, to_smoltcp(now));
-        let cidr = IpCidr::Ipv4(Ipv4Cidr::new(config.address, config.prefix));
         let mut fits = true;
-        interface.update_ip_addrs(|table| fits = table.push(cidr).is_ok());
-        debug_assert!(fits, "an empty table has room for one address");
+        for itf in config.interfaces() {
+            let cidr = IpCidr::Ipv4(Ipv4Cidr::new(itf.address, itf.prefix));
+            interface.update_ip_addrs(|table| fits &= table.push(cidr).is_ok());
+        }
+        debug_assert!(fits, "smoltcp has room for {MAX_INTERFACES} addresses");
+        let syn = config.interfaces();
+        let syn = syn.map(|itf| Syn::of(&config.tcp, (itf.mtu < most).then_some(itf.mtu)));
         Ok(Self {
             next_ident: hardware_ident(&config),
-            syn: Syn::of(&config.tcp),
+            syn: syn.collect(),
             phase: phase(&config),
             writes: 0,
             config,
@@ -194,6 +261,7 @@ impl Stack {
             clock: Clock::default(),
             retired: Vec::new(),
             output: VecDeque::new(),
+            fragments: Fragments::default(),
             deadline: None,
             counters: StackCounters::default(),
         })
@@ -231,10 +299,32 @@ impl Stack {
         &self.counters
     }
 
-    /// The table of neighbours, and its counters.
+    /// The counters of fragments and paths.
     #[must_use]
-    pub fn arp(&self) -> (Vec<NeighbourView>, NeighbourCounters) {
-        self.link.arp()
+    pub const fn fragment_counters(&self) -> FragmentCounters {
+        self.fragments.counters
+    }
+
+    /// Puts the fragments of a datagram together: takes a frame for this host, and gives a frame with a whole datagram, or
+    /// nothing while fragments are missing.
+    pub fn whole(&mut self, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
+        let is_fragment = frame.get(12..14) == Some(&[8, 0])
+            && frame
+                .get(20..22)
+                .is_some_and(|place| (place[0] & 0x3f) != 0 || place[1] != 0);
+        if !is_fragment {
+            return Some(frame);
+        }
+        let (header, packet) = frame.split_at(ETHERNET_HEADER);
+        let now = self.clock.local(now);
+        let whole = self.fragments.take(packet.to_vec(), now)?;
+        Some([header, &whole].concat())
+    }
+
+    /// The table of neighbours of an interface, and its counters; `None` if there is no such interface.
+    #[must_use]
+    pub fn arp(&self, interface: usize) -> Option<(Vec<NeighbourView>, NeighbourCounters)> {
+        self.link.arp(interface)
     }
 
     /// The result of a program so far; final once it has ended. `None` if there is no such program.
@@ -321,7 +411,7 @@ impl Stack {
 
     /// Passes a packet to smoltcp, unless no host can have sent it: smoltcp asserts that it never answers to the
     /// unspecified address.
-    fn accept(&mut self, bytes: &[u8], now: Instant) {
+    fn accept(&mut self, interface: usize, bytes: &[u8], now: Instant) {
         self.counters.frames_in += 1;
         self.counters.octets_in += bytes.len() as u64;
         let Ok(frame) = EthernetFrame::new_checked(bytes) else {
@@ -329,17 +419,20 @@ impl Stack {
             return;
         };
         let to = frame.dst_addr();
+        let own = self.link.mac(interface);
         let good = match frame.ethertype() {
-            _ if !to.is_broadcast() && !to.is_multicast() && to.0 != self.config.mac => {
+            _ if !to.is_broadcast() && !to.is_multicast() && Some(to.0) != own => {
                 self.counters.ignored += 1;
                 true
             }
-            EthernetProtocol::Arp => self.link.hear_arp(frame.payload(), now),
+            EthernetProtocol::Arp => self.link.hear_arp(interface, frame.payload(), now),
             EthernetProtocol::Ipv4 => {
-                let good = possible(frame.payload(), self.config.address);
+                let good = possible(frame.payload(), &self.config);
                 if good {
+                    let own = |ip| self.config.interfaces().any(|itf| itf.address == ip);
+                    self.fragments.hear(frame.payload(), own, now);
                     let mut bytes = bytes.to_vec();
-                    if let Some(syn) = self.syn {
+                    if let Some(syn) = self.syn.get(interface).copied().flatten() {
                         syn.apply(&mut bytes[ETHERNET_HEADER..]);
                     }
                     self.queues.received.push_back(bytes);
@@ -449,10 +542,11 @@ impl Stack {
     fn take_packets(&mut self, now: Instant) -> bool {
         let mut looped = false;
         while let Some(mut frame) = self.queues.sent.pop_front() {
-            if let Some(syn) = self.syn {
+            if let Some(syn) = self.syn_towards(&frame) {
                 syn.apply(&mut frame[ETHERNET_HEADER..]);
             }
             self.number(&mut frame);
+            self.fragments.permit(&mut frame[ETHERNET_HEADER..], now);
             self.counters.packets += 1;
             if let Some(own) = self.link.send(frame, now) {
                 self.counters.looped += 1;
@@ -466,10 +560,10 @@ impl Stack {
     fn take_frames(&mut self) {
         while let Some(output) = self.link.poll_output() {
             self.output.push_back(match output {
-                LinkOutput::Frame(frame) => {
+                LinkOutput::Frame(interface, bytes) => {
                     self.counters.frames_out += 1;
-                    self.counters.octets_out += frame.len() as u64;
-                    StackOutput::Frame(frame)
+                    self.counters.octets_out += bytes.len() as u64;
+                    StackOutput::Frame { interface, bytes }
                 }
                 LinkOutput::Discarded(place, frame) => {
                     *match place {
@@ -481,6 +575,15 @@ impl Stack {
                 LinkOutput::Trace(trace) => StackOutput::Trace(trace),
             });
         }
+    }
+
+    /// What changes in a segment with SYN that this host made: as its interface says.
+    fn syn_towards(&self, frame: &[u8]) -> Option<Syn> {
+        let interface = match self.syn.len() {
+            1 => 0,
+            _ => self.link.interface_of(frame)?,
+        };
+        self.syn.get(interface).copied().flatten()
     }
 
     /// Gives an IPv4 datagram its identification.
@@ -500,7 +603,7 @@ impl Machine for Stack {
     fn handle_input(&mut self, input: StackInput<'_>, now: Instant) -> Result<(), Refused> {
         let now = self.clock.local(now);
         match input {
-            StackInput::Frame(frame) => self.accept(frame, now),
+            StackInput::Frame { interface, bytes } => self.accept(interface, bytes, now),
             StackInput::App(command) => self.command(command, now)?,
         }
         self.run(now);
@@ -524,17 +627,22 @@ impl Machine for Stack {
 }
 
 fn check(config: &StackConfig) -> Result<(), Refused> {
-    if !EthernetAddress(config.mac).is_unicast() || config.mac == [0; 6] {
-        return Err(Refused("the hardware address of a host is unicast"));
+    if config.further.len() >= MAX_INTERFACES {
+        return Err(Refused("a host has at most 8 interfaces"));
     }
-    if config.prefix > 32 {
-        return Err(Refused("an IPv4 prefix has at most 32 bits"));
-    }
-    if !is_unicast(config.address) {
-        return Err(Refused("the address of a host is unicast"));
-    }
-    if !(576..=65_521).contains(&config.mtu) {
-        return Err(Refused("the MTU is between 576 and 65521 octets"));
+    for itf in config.interfaces() {
+        if !EthernetAddress(itf.mac).is_unicast() || itf.mac == [0; 6] {
+            return Err(Refused("the hardware address of a host is unicast"));
+        }
+        if itf.prefix > 32 {
+            return Err(Refused("an IPv4 prefix has at most 32 bits"));
+        }
+        if !is_unicast(itf.address) {
+            return Err(Refused("the address of a host is unicast"));
+        }
+        if !(576..=65_521).contains(&itf.mtu) {
+            return Err(Refused("the MTU is between 576 and 65521 octets"));
+        }
     }
     if config.tcp.receive_buffer == 0 || config.tcp.send_buffer == 0 {
         return Err(Refused("a TCP buffer holds at least one octet"));
@@ -594,10 +702,12 @@ fn hardware_ident(config: &StackConfig) -> u16 {
     random::derived_seed(config.seed, &config.name, "ip-ident") as u16
 }
 
-/// True if another host can have sent this packet to the host with the address `own`.
-fn possible(packet: &[u8], own: Ipv4Addr) -> bool {
-    Ipv4Packet::new_checked(packet)
-        .is_ok_and(|packet| is_unicast(packet.src_addr()) && packet.src_addr() != own)
+/// True if another host can have sent this packet to this one.
+fn possible(packet: &[u8], own: &StackConfig) -> bool {
+    Ipv4Packet::new_checked(packet).is_ok_and(|packet| {
+        let source = packet.src_addr();
+        is_unicast(source) && own.interfaces().all(|itf| itf.address != source)
+    })
 }
 
 fn to_smoltcp(now: Instant) -> smoltcp::time::Instant {

@@ -48,6 +48,8 @@ pub struct PartyId(pub u16);
 pub struct Cause(pub u8);
 
 impl Cause {
+    /// Nobody has this number.
+    pub const UNALLOCATED: Self = Self(1);
     /// No route to destination.
     pub const NO_ROUTE: Self = Self(3);
     /// Normal call clearing (UNI 3.1 and later; 3.0 sends 31).
@@ -72,6 +74,8 @@ impl Cause {
     pub const RESOURCES: Self = Self(47);
     /// Incompatible destination: there is no listener for this address and description.
     pub const INCOMPATIBLE: Self = Self(88);
+    /// AAL parameters cannot be supported.
+    pub const AAL_PARAMETERS: Self = Self(93);
     /// Recovery on timer expiry.
     pub const TIMER: Self = Self(102);
 

@@ -49,9 +49,7 @@ impl Clip {
             return;
         };
         let permanent = known.carries() == Role::Permanent;
-        if let Some(link) = self.conns.info(conn) {
-            link.ask_at = permanent.then_some(now + wait);
-        }
+        self.asks.set(conn, permanent.then_some(now + wait));
         let packet = AtmArp {
             operation: Operation::INVERSE_REQUEST,
             source: self.own(),
@@ -114,21 +112,24 @@ impl Clip {
         };
         let permanent = role == Role::Permanent;
         let again = now + self.config.params.client_life / 2;
-        if let Some(link) = self.conns.info(conn) {
-            // Ask again before the entry ages, because nothing else renews it.
-            link.ask_at = permanent.then_some(again);
-        }
+        // Ask again before the entry ages, because nothing else renews it.
+        self.asks.set(conn, permanent.then_some(again));
         if self.config.serve && !permanent && self.is_duplicate(conn, ip, atm) {
             return self.duplicate(ip);
         }
         // If a server can be asked, InATMARP of another client may only confirm what the server has told about that
         // client.
         let told = |entry: &super::Entry| entry.atm.is_some() && entry.atm == atm;
-        if role == Role::Peer && self.is_client() && !self.entries.get(&ip).is_some_and(told) {
+        if matches!(role, Role::Peer | Role::Session)
+            && self.is_client()
+            && !self.entries.get(&ip).is_some_and(told)
+        {
             return;
         }
         if permanent || atm.is_some() {
-            self.learn(ip, atm.filter(|_| !permanent), Some(conn), now);
+            // A connection of a session carries no other packets for this station.
+            let conn = Some(conn).filter(|_| role != Role::Session);
+            self.learn(ip, atm.filter(|_| !permanent), conn, now);
         }
     }
 
@@ -188,6 +189,7 @@ impl Clip {
             if let Some(conn) = conn.filter(peer) {
                 self.hang_up(conn);
             }
+            self.end_sessions(ip);
             self.give_up(ip, now);
         }
     }
@@ -255,6 +257,7 @@ impl Clip {
 }
 
 /// True for an address that a host can have.
-fn is_host(ip: Ipv4Addr) -> bool {
-    !(ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast() || ip.is_loopback())
+pub(super) fn is_host(ip: Ipv4Addr) -> bool {
+    // 0.0.0.0/8 has no hosts; members keep their default next hops there.
+    !(ip.octets()[0] == 0 || ip.is_multicast() || ip.is_broadcast() || ip.is_loopback())
 }

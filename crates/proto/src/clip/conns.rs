@@ -1,5 +1,7 @@
-//! Connections: to servers, to next hops, and permanent ones.
+//! Connections: to servers, to next hops, for sessions, and permanent ones.
 
+use super::sessions::{self, SessionId, TcpEnd};
+use super::sizes::{LEAST_MTU, packet_in, sdu_of};
 use super::{Clip, Encapsulation, Entry, Output, Permanent, sized};
 use crate::discard::Discard;
 use crate::vcc::{Call, Vcc};
@@ -15,6 +17,8 @@ pub(super) enum Role {
     Server,
     /// Packets to a next hop.
     Peer,
+    /// Packets of one session.
+    Session,
     /// Permanent connection.
     Permanent,
 }
@@ -27,21 +31,45 @@ pub(super) struct Link {
     pub(super) qos: Qos,
     /// True if it was opened for the contract of one next hop.
     pub(super) own: bool,
-    /// For a permanent connection whose other end is unknown: when InATMARP is repeated.
-    pub(super) ask_at: Option<Instant>,
+    /// Largest packet that may be sent on it, octets: at most the MTU of the interface, and less if the other end takes
+    /// less.
+    pub(super) mtu: u16,
+    /// The session that it carries; `None` on the called side until its first packet.
+    pub(super) session: Option<SessionId>,
+    /// Ends of TCP that were seen on it.
+    pub(super) ends: TcpEnd,
     pub(super) packets: (u64, u64),
 }
 
 impl Link {
-    const fn new(encapsulation: Encapsulation, qos: Qos, own: bool) -> Self {
+    const fn new(encapsulation: Encapsulation, qos: Qos, own: bool, mtu: u16) -> Self {
         Self {
             encapsulation,
             qos,
             own,
-            ask_at: None,
+            mtu,
+            session: None,
+            ends: TcpEnd::NONE,
             packets: (0, 0),
         }
     }
+}
+
+/// What a call offers besides LLC/SNAP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// VC multiplexing: SDUs are bare packets.
+    pub(super) mux: bool,
+    /// The mark of connections for one session.
+    pub(super) marked: bool,
+}
+
+impl Offer {
+    /// LLC/SNAP alone.
+    pub(super) const PLAIN: Self = Self {
+        mux: false,
+        marked: false,
+    };
 }
 
 /// One connection.
@@ -68,12 +96,11 @@ impl Clip {
         self.conns.get(conn).is_some_and(Conn::is_open)
     }
 
-    /// Makes a call; `mux` offers VC multiplexing, with SDUs that are bare packets. With `own` the connection is for
-    /// the contract of one next hop.
-    fn call(
+    /// Makes a call. With `own` the connection is for the contract of one next hop.
+    pub(super) fn call(
         &mut self,
         called: AtmAddress,
-        (role, mux): (Role, bool),
+        (role, offer): (Role, Offer),
         (qos, own): (Qos, bool),
         now: Instant,
     ) -> Option<ConnId> {
@@ -82,18 +109,19 @@ impl Clip {
             return None;
         }
         self.counters.calls += 1;
-        let (sap, encapsulation, qos) = if mux {
+        let (sap, encapsulation, qos) = if offer.mux {
             (Sap::IP, Encapsulation::VcMux, sized(qos, self.config.mtu))
         } else {
             (Sap::LLC, Encapsulation::Llc, qos)
         };
+        let bhli = offer.marked.then_some(sessions::MARK);
         let call = Call {
             calling: self.config.address,
             called,
-            sap,
+            sap: Sap { bhli, ..sap },
             qos,
         };
-        let link = Link::new(encapsulation, qos, own);
+        let link = Link::new(encapsulation, qos, own, self.config.mtu);
         let (conn, connect) = self.conns.dial(call, role, link, now);
         self.request(connect);
         Some(conn)
@@ -108,15 +136,18 @@ impl Clip {
             return;
         };
         let mux = self.config.mux && !entry.plain;
+        let offer = Offer { mux, marked: false };
         let own_qos = self.contract(ip);
-        let shared = |conn: &Conn| conn.other_end().is_some() && !conn.info.own;
+        let shared = |conn: &Conn| {
+            conn.other_end().is_some() && conn.carries() != Role::Session && !conn.info.own
+        };
         let mut there = self.conns.with(called);
         let found = there.find(|(_, conn)| own_qos.is_none() && shared(conn));
         let found = found.map(|(conn, _)| conn);
         drop(there);
         let qos = own_qos.unwrap_or(Qos::ubr(self.config.max_sdu()));
         let contract = (qos, own_qos.is_some());
-        let conn = found.or_else(|| self.call(called, (Role::Peer, mux), contract, now));
+        let conn = found.or_else(|| self.call(called, (Role::Peer, offer), contract, now));
         let Some(conn) = conn else {
             return self.give_up(ip, now);
         };
@@ -136,7 +167,9 @@ impl Clip {
             encapsulation,
             ip,
         } = permanent;
-        let link = Link::new(encapsulation, qos, false);
+        let known = packet_in(qos.tx.max_sdu, encapsulation).filter(|_| qos.tx.max_sdu > 0);
+        let mtu = known.map_or(self.config.mtu, |mtu| mtu.clamp(LEAST_MTU, self.config.mtu));
+        let link = Link::new(encapsulation, qos, false, mtu);
         let conn = (self.conns).add(AtmAddress::ZERO, Role::Permanent, link, now);
         if let Some(ip) = ip {
             let own = self.config.address;
@@ -150,8 +183,31 @@ impl Clip {
         self.request(AtmRequest::OpenPermanent { conn, vc, qos });
     }
 
-    /// Sends a packet on an open connection.
-    pub(super) fn transmit(&mut self, conn: ConnId, packet: &[u8], now: Instant) {
+    /// Sends a packet for a next hop on an open connection: whole, or as the size of its SDUs asks for.
+    pub(super) fn transmit(
+        &mut self,
+        conn: ConnId,
+        next_hop: Ipv4Addr,
+        packet: &[u8],
+        now: Instant,
+    ) {
+        let Some(link) = self.conns.info(conn) else {
+            self.discards.note(Discard::Closed, packet);
+            return;
+        };
+        let (mtu, session) = (link.mtu, link.session.is_some());
+        if session {
+            self.note_end(conn, packet, true);
+        }
+        if packet.len() > mtu.into() {
+            return self.too_big(conn, (next_hop, mtu), packet, now);
+        }
+        self.counters.sent += 1;
+        self.send_packet(conn, packet, now);
+    }
+
+    /// Sends a packet, or a fragment, that fits on an open connection.
+    pub(super) fn send_packet(&mut self, conn: ConnId, packet: &[u8], now: Instant) {
         let Some(link) = self.conns.info(conn) else {
             self.discards.note(Discard::Closed, packet);
             return;
@@ -159,7 +215,6 @@ impl Clip {
         link.packets.0 += 1;
         let encapsulation = link.encapsulation;
         self.conns.touch(conn, now);
-        self.counters.sent += 1;
         let sdu = match encapsulation {
             Encapsulation::Llc => LlcSnap::Ipv4.wrap(packet),
             Encapsulation::VcMux => packet.to_vec(),
@@ -186,9 +241,9 @@ impl Clip {
                 ..
             } => {
                 let calling = calling.filter(|_| !multipoint);
-                self.incoming(conn, calling, sap == Sap::IP, qos, now);
+                self.incoming(conn, calling, sap, qos, now);
             }
-            AtmEvent::Connected { conn, vc, .. } => self.connected(conn, vc, now),
+            AtmEvent::Connected { conn, vc, qos } => self.connected(conn, vc, qos, now),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
             AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
             AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {}
@@ -199,7 +254,7 @@ impl Clip {
         &mut self,
         conn: ConnId,
         calling: Option<AtmAddress>,
-        mux: bool,
+        sap: Sap,
         qos: Qos,
         now: Instant,
     ) {
@@ -208,33 +263,64 @@ impl Clip {
             let cause = Cause::REJECTED;
             return self.request(AtmRequest::Release { conn, cause });
         };
-        let limits = self.config.limits;
-        let is_caller = |peer: AtmAddress| peer.same_end_system(&caller);
-        let others = self.conns.iter();
-        let others = others.filter(|(_, known)| known.other_end().is_some_and(is_caller));
-        let each = others.count();
-        if self.conns.len() >= limits.conns || each >= limits.conns_each {
+        let role = match sap.bhli {
+            Some(sessions::MARK) => Role::Session,
+            _ => Role::Peer,
+        };
+        if !self.takes_from(&caller, role) {
             self.counters.full += 1;
             let cause = Cause::RESOURCES;
             return self.request(AtmRequest::Release { conn, cause });
         }
-        let encapsulation = if mux {
+        let encapsulation = if sap.blli == Sap::IP.blli {
             Encapsulation::VcMux
         } else {
             Encapsulation::Llc
         };
-        let link = Link::new(encapsulation, qos, false);
-        let accept = (self.conns).accept(conn, caller, Role::Peer, link, now);
-        self.request(accept);
+        let most = sdu_of(self.config.mtu, encapsulation);
+        let Some(answer) = self.answer_of(qos, most, encapsulation) else {
+            self.counters.full += 1;
+            let cause = Cause::AAL_PARAMETERS;
+            return self.request(AtmRequest::Release { conn, cause });
+        };
+        let link = Link::new(encapsulation, answer, false, self.config.mtu);
+        (self.conns).accept(conn, caller, role, link, now);
+        let terms = (answer != qos).then_some(answer);
+        self.counters.sizes_lowered += u64::from(terms.is_some());
+        self.request(AtmRequest::Accept { conn, terms });
     }
 
-    fn connected(&mut self, conn: ConnId, vc: Vc, now: Instant) {
+    /// True if there is room for another connection that this caller makes for such a use.
+    fn takes_from(&self, caller: &AtmAddress, role: Role) -> bool {
+        let limits = self.config.limits;
+        let all = self.conns.with_end_system(caller);
+        let same =
+            all.filter(|(_, known)| (known.carries() == Role::Session) == (role == Role::Session));
+        let most = match role {
+            Role::Session => limits.sessions,
+            Role::Server | Role::Peer | Role::Permanent => limits.conns_each,
+        };
+        self.conns.len() < limits.conns && same.count() < most
+    }
+
+    fn connected(&mut self, conn: ConnId, vc: Vc, qos: Qos, now: Instant) {
         let Some((known, _)) = self.conns.opened(conn, vc, now) else {
             return;
         };
         let (role, encapsulation) = (known.carries(), known.info.encapsulation);
-        if role == Role::Peer {
+        if role != Role::Permanent && !self.agree(conn, qos) {
+            // Not even the smallest packets of IP fit into its SDUs.
+            self.request(AtmRequest::Release {
+                conn,
+                cause: Cause::AAL_PARAMETERS,
+            });
+            return self.ended(conn, Cause::AAL_PARAMETERS, false, now);
+        }
+        if matches!(role, Role::Peer | Role::Session) {
             self.conns.idle_after(conn, self.config.params.idle);
+        }
+        if role == Role::Session {
+            return self.session_open(conn, now);
         }
         for entry in self.entries.values_mut() {
             if entry.conn == Some(conn) {
@@ -248,7 +334,7 @@ impl Clip {
             // The IP address of a caller, and of the other end of a permanent connection, is not known yet.
             Role::Permanent => self.ask_who(conn, now),
             Role::Peer if conn.0 >= ConnId::INCOMING => self.ask_who(conn, now),
-            Role::Peer => {}
+            Role::Peer | Role::Session => {}
         }
         let waiting = self
             .entries
@@ -260,10 +346,17 @@ impl Clip {
     }
 
     fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
+        let opened = self.is_open(conn);
+        self.ended(conn, cause, opened, now);
+    }
+
+    /// A connection is gone, or its call has failed (`opened` is false).
+    fn ended(&mut self, conn: ConnId, cause: Cause, opened: bool, now: Instant) {
         let Some(known) = self.conns.remove(conn) else {
             return;
         };
-        let opened = known.is_open();
+        self.asks.set(conn, None);
+        let encapsulation = known.info.encapsulation;
         self.counters.calls_failed += u64::from(!opened);
         // A member that does not support VC multiplexing may accept LLC/SNAP.
         let refused = !opened
@@ -297,6 +390,10 @@ impl Clip {
             Role::Permanent => {
                 let text = format!("permanent connection lost: {cause}");
                 self.trace(Trace::milestone("clip.pvc-lost", text));
+            }
+            Role::Session => {
+                let gone = (conn, encapsulation, cause);
+                self.session_gone(known.info.session, gone, opened, now);
             }
             Role::Peer => {}
         }
@@ -348,6 +445,7 @@ impl Clip {
         link.packets.1 += u64::from(several.count);
         self.conns.touch(conn, now);
         self.counters.delivered += u64::from(several.count);
+        self.hear_session(conn, sdu.get(front..).unwrap_or_default());
         Some((front, self.other_end(conn)))
     }
 
@@ -357,21 +455,19 @@ impl Clip {
         if let Some(link) = self.conns.info(conn) {
             link.packets.1 += 1;
         }
+        self.hear_session(conn, packet);
         let (packet, from) = (packet.to_vec(), self.other_end(conn));
         self.out.push_back(Output::Deliver { packet, from });
     }
 
     /// When InATMARP is repeated next, or a connection becomes idle.
     pub(super) fn next_conn_due(&self) -> Option<Instant> {
-        let asks = self.conns.iter();
-        let asks = asks.filter_map(|(_, known)| known.info.ask_at);
-        asks.chain(self.conns.next()).min()
+        let next = [self.asks.next(), self.conns.next()];
+        next.into_iter().flatten().min()
     }
 
     pub(super) fn conns_due(&mut self, now: Instant) {
-        let due = |conn: &Conn| conn.info.ask_at.is_some_and(|at| at <= now);
-        let late = self.conns.iter().filter(|(_, conn)| due(conn));
-        for conn in late.map(|(conn, _)| conn).collect::<Vec<_>>() {
+        for conn in self.asks.due(now) {
             self.ask_who(conn, now);
         }
         for conn in self.conns.idle(now) {
@@ -382,9 +478,14 @@ impl Clip {
 
     /// Releases a connection. Entries that used it open another one when necessary.
     pub(super) fn hang_up(&mut self, conn: ConnId) {
+        let session = self.conns.get(conn).and_then(|known| known.info.session);
         let Some(release) = self.conns.release(conn) else {
             return;
         };
+        self.asks.set(conn, None);
+        if let Some(session) = session {
+            self.forget_session(session, conn);
+        }
         for entry in self.entries.values_mut() {
             if entry.conn == Some(conn) {
                 entry.conn = None;
@@ -410,7 +511,8 @@ impl Clip {
                     return;
                 };
                 let qos = Qos::ubr(self.config.max_sdu());
-                self.server.conn = self.call(called, (Role::Server, false), (qos, false), now);
+                self.server.conn =
+                    self.call(called, (Role::Server, Offer::PLAIN), (qos, false), now);
                 if self.server.conn.is_none() {
                     self.server.at = Some(now + self.config.params.server_retry);
                 }

@@ -1,6 +1,6 @@
 //! Next hops: their addresses, and the packets that wait for them.
 
-use super::{Clip, Encapsulation, Role};
+use super::{Clip, Encapsulation, Per, Role};
 use crate::discard::Discard;
 use crate::retry::Backoff;
 use crate::vcc::Vcc;
@@ -34,6 +34,10 @@ pub(super) struct Entry {
     pub(super) queue: VecDeque<Vec<u8>>,
     /// True if its calls with VC multiplexing were refused, so that LLC/SNAP is used.
     pub(super) plain: bool,
+    /// True if its calls with the mark of sessions were refused, so that they have none.
+    pub(super) unmarked: bool,
+    /// Tokens of questions for its ATM address.
+    pub(super) questions: Vec<u64>,
     /// Known, but could not be called: no further call before this time.
     pub(super) hold: Option<Instant>,
     /// Waits between calls to it.
@@ -45,13 +49,15 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn new(state: State, own: AtmAddress) -> Self {
+    pub(super) fn new(state: State, own: AtmAddress) -> Self {
         Self {
             atm: None,
             state,
             conn: None,
             queue: VecDeque::new(),
             plain: false,
+            unmarked: false,
+            questions: Vec::new(),
             hold: None,
             backoff: Backoff::of(&own),
             used: false,
@@ -86,7 +92,7 @@ impl Entry {
 impl Clip {
     /// Sends a packet, or queues it for its next hop.
     pub(super) fn send(&mut self, next_hop: Ipv4Addr, packet: Vec<u8>, now: Instant) {
-        if packet.len() > self.config.mtu.into() || packet.is_empty() {
+        if packet.is_empty() {
             self.counters.too_long += 1;
             self.discards.note(Discard::BadLength, &packet);
             return;
@@ -96,6 +102,17 @@ impl Clip {
             self.counters.unreachable += 1;
             self.discards.note(Discard::Unreachable, &packet);
             return;
+        }
+        let hop = self.hop_for(next_hop, &packet);
+        self.send_to(hop, packet, now);
+    }
+
+    /// Sends a packet to a next hop that has been chosen for it, or queues it.
+    fn send_to(&mut self, next_hop: Ipv4Addr, packet: Vec<u8>, now: Instant) {
+        if let Some(meanwhile) = self.meanwhile(next_hop, now) {
+            self.seek(next_hop, now);
+            self.counters.by_default += 1;
+            return self.send_to(meanwhile, packet, now);
         }
         let Some(entry) = self.entries.get_mut(&next_hop) else {
             return self.resolve(next_hop, packet, now);
@@ -109,8 +126,11 @@ impl Clip {
             return;
         }
         let conn = entry.conn;
+        if let Some(session) = self.session_of(next_hop, &packet, now) {
+            return self.send_on_session(session, (next_hop, packet), now);
+        }
         if let Some(conn) = conn.filter(|conn| self.is_open(*conn)) {
-            return self.transmit(conn, &packet, now);
+            return self.transmit(conn, next_hop, &packet, now);
         }
         let Some(entry) = self.entries.get_mut(&next_hop) else {
             return;
@@ -126,31 +146,40 @@ impl Clip {
         }
     }
 
-    /// Several packets for a next hop, as segments of one super frame. Gives the connection that takes them and the
-    /// header in front of each, if they need nothing else: the connection is open. Otherwise nothing has happened, and
-    /// the packets are to be sent one by one.
+    /// Several packets for a next hop, as segments of one super frame; `head` has the headers of the first one. Gives the
+    /// connection that takes them and the header in front of each, if they need nothing else: the connection is open,
+    /// and they fit. Otherwise nothing has happened, and the packets are to be sent one by one.
     pub fn send_several(
         &mut self,
-        next_hop: Ipv4Addr,
+        (next_hop, head): (Ipv4Addr, &[u8]),
         several: Several,
         now: Instant,
     ) -> Option<(ConnId, Vec<u8>)> {
-        let fits = several.longest <= self.config.mtu.into();
-        if !self.running || !fits || next_hop == self.config.ip {
+        if !self.running || next_hop == self.config.ip || self.hop_for(next_hop, head) != next_hop {
             return None;
         }
         let entry = self.entries.get(&next_hop)?;
         let held = entry.hold.is_some_and(|until| until > now);
-        let conn = entry.conn.filter(|conn| self.is_open(*conn))?;
         if held || matches!(entry.state, State::Unknown { .. }) || !entry.queue.is_empty() {
             return None;
         }
+        let session = self.open_session_of(entry.atm, head);
+        if session.is_none() && self.config.per == Per::Session {
+            return None;
+        }
+        let conn = session.or(entry.conn).filter(|conn| self.is_open(*conn))?;
         let link = self.conns.info(conn)?;
+        if several.longest > link.mtu.into() {
+            return None;
+        }
         link.packets.0 += u64::from(several.count);
         let header = match link.encapsulation {
             Encapsulation::Llc => LlcSnap::Ipv4.wrap(&[]),
             Encapsulation::VcMux => Vec::new(),
         };
+        if session.is_some() {
+            self.note_end(conn, head, true);
+        }
         self.conns.touch(conn, now);
         self.counters.sent += u64::from(several.count);
         if let Some(entry) = self.entries.get_mut(&next_hop) {
@@ -189,7 +218,7 @@ impl Clip {
         }
     }
 
-    fn room_for(&mut self, ip: Ipv4Addr) -> bool {
+    pub(super) fn room_for(&mut self, ip: Ipv4Addr) -> bool {
         let room =
             self.entries.len() < self.config.limits.entries || self.entries.contains_key(&ip);
         self.counters.full += u64::from(!room);
@@ -268,7 +297,9 @@ impl Clip {
         {
             entry.conn = Some(conn);
         }
+        self.sort_sessions(ip, now);
         self.flush(ip, now);
+        self.answer_questions(ip);
     }
 
     /// Sends the packets that wait for a next hop, or opens a connection to it.
@@ -280,13 +311,34 @@ impl Clip {
             Some(conn) if self.conns.get(conn).is_some_and(Vcc::is_open) => {
                 entry.used |= !entry.queue.is_empty();
                 for packet in core::mem::take(&mut entry.queue) {
-                    self.transmit(conn, &packet, now);
+                    self.transmit(conn, ip, &packet, now);
                 }
             }
             Some(_) => {}
             None if entry.bound => self.give_up(ip, now),
             None if !entry.queue.is_empty() && entry.atm.is_some() => self.connect(ip, now),
             None => {}
+        }
+    }
+
+    /// Gives sessions those packets that wait for a next hop whose address is known now.
+    fn sort_sessions(&mut self, ip: Ipv4Addr, now: Instant) {
+        let Some(entry) = self
+            .entries
+            .get_mut(&ip)
+            .filter(|entry| entry.atm.is_some())
+        else {
+            return;
+        };
+        let mut rest = VecDeque::new();
+        for packet in core::mem::take(&mut entry.queue) {
+            match self.session_of(ip, &packet, now) {
+                Some(session) => self.send_on_session(session, (ip, packet), now),
+                None => rest.push_back(packet),
+            }
+        }
+        if let Some(entry) = self.entries.get_mut(&ip) {
+            entry.queue.append(&mut rest);
         }
     }
 
@@ -324,6 +376,7 @@ impl Clip {
                 entry.hold = Some(until);
             }
         }
+        self.answer_questions(ip);
     }
 
     pub(super) fn entries_due(&mut self, now: Instant) {
@@ -358,6 +411,7 @@ impl Clip {
                 entry.used = false;
                 let renew = now + params.reply * 4;
                 entry.state = State::Known { renew, until };
+                let atm = entry.atm;
                 match entry.conn.map(|conn| (conn, self.conns.get(conn))) {
                     Some((conn, Some(known))) if known.carries() == Role::Permanent => {
                         self.ask_who(conn, now);
@@ -368,22 +422,17 @@ impl Clip {
                     {
                         self.ask_who(conn, now);
                     }
+                    _ if is_client && !registered => match self.session_with(atm) {
+                        Some(conn) => self.ask_who(conn, now),
+                        None => self.ask_server(ip),
+                    },
                     _ if is_client => self.ask_server(ip),
                     _ => {}
                 }
             }
-            State::Known { .. } | State::Unknown { .. } => self.forget(ip),
+            // Its connection stays until it is idle, so that a new entry can use it.
+            State::Known { .. } | State::Unknown { .. } => self.drop_entry(ip),
             State::Static => {}
-        }
-    }
-
-    /// Removes an entry. Its connection stays until it is idle, so that a new entry can use it.
-    fn forget(&mut self, ip: Ipv4Addr) {
-        if let Some(entry) = self.entries.remove(&ip) {
-            self.counters.unreachable += entry.queue.len() as u64;
-            for packet in entry.queue {
-                self.discards.note(Discard::Unreachable, &packet);
-            }
         }
     }
 }

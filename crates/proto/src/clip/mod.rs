@@ -11,9 +11,17 @@
 //! with LLC/SNAP. ATMARP needs LLC/SNAP. So connections to a server always have it, and InATMARP is not used on a
 //! multiplexed connection: the ATM address of the caller tells which member it is.
 //!
+//! **Sizes.** Both ends agree on the largest SDU of each connection (`sizes.rs`). Packets that are too big for a
+//! connection become fragments, or their sender is told the size.
+//!
+//! **Sessions.** With [`Per::Session`] each TCP connection and UDP session has a connection of its own, with a contract by
+//! its port (`sessions.rs`).
+//!
+//! **What is known beforehand** of next hops may be replaced at any time, and has default next hops (`hops.rs`).
+//!
 //! **Objects and owners.** A [`Clip`] owns the *entries* (by IP address: the ATM address, the state, the waiting
 //! packets) and the *connections* (the other end, the time of the last use). `arp.rs` reads and writes ATMARP;
-//! `conns.rs` opens, uses and releases connections.
+//! `conns.rs` opens, uses and releases connections; `sessions.rs` those of sessions.
 //!
 //! **States of an entry**: resolving (requested, not answered yet), known, unknown (the address has no owner: packets
 //! are dropped at once for [`Params::negative`]), static (from the lab, never ages). An entry that ages is requested
@@ -45,18 +53,24 @@
 mod arp;
 mod conns;
 mod entries;
+mod hops;
+mod sessions;
+mod sizes;
 mod snapshot;
 
+pub use hops::{DefaultHop, MAX_DEFAULTS, NextHops, Resolved};
+pub use sessions::{Per, PortContract, SessionKey};
 pub use snapshot::{ConnRow, EntryRow, Snapshot};
 
 use crate::discard::{Discard, Discards};
 use crate::retry::Backoff;
 use crate::vcc::VccTable;
-use crate::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Trace};
+use crate::{AtmEvent, AtmRequest, ConnId, Deadlines, Duration, Instant, Machine, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use conns::{Link, Role};
 use core::convert::Infallible;
 use entries::Entry;
+use sessions::Sessions;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -95,6 +109,8 @@ crate::parameters! {
         negative: Duration = s(5), ms(100)..=s(300);
         /// Idle time after which a connection is released (0s: never).
         idle: Duration = s(20 * 60), s(0)..=s(365 * 86_400);
+        /// How long the connection of a session stays after the end of its TCP connection.
+        close: Duration = s(2), ms(100)..=s(300);
         /// Longest wait before a server is called again.
         server_retry: Duration = s(2), ms(100)..=s(300);
     }
@@ -111,8 +127,10 @@ pub struct Limits {
     pub queue: usize,
     /// Limit of entries that one member may cause: its own IP addresses.
     pub entries_each: usize,
-    /// Limit of connections of one caller.
+    /// Limit of connections of one caller, besides those of sessions.
     pub conns_each: usize,
+    /// Limit of sessions that the member opens, and of those that one caller opens.
+    pub sessions: usize,
 }
 
 impl Default for Limits {
@@ -123,6 +141,7 @@ impl Default for Limits {
             queue: 16,
             entries_each: 16,
             conns_each: 8,
+            sessions: 64,
         }
     }
 }
@@ -160,7 +179,7 @@ pub struct Config {
     pub ip: Ipv4Addr,
     /// Prefix length of the subnet, 0..=32; only for display.
     pub prefix_len: u8,
-    /// Largest IP packet, 1..=65527 octets with LLC/SNAP.
+    /// Largest IP packet, 68..=65527 octets with LLC/SNAP.
     pub mtu: u16,
     /// ATMARP servers, in the order in which they are tried. If empty, there are only permanent connections and static
     /// entries.
@@ -170,11 +189,15 @@ pub struct Config {
     /// True if other members are called with VC multiplexing, and may call with it. Source: RFC 2684 §6; RFC 1755,
     /// B-LLI.
     pub mux: bool,
-    /// Static entries: IP addresses with their ATM addresses.
-    pub fixed: Vec<(Ipv4Addr, AtmAddress)>,
-    /// Traffic of connections to these next hops; UBR to all others. A connection with a contract is used only for its
-    /// next hop. The largest SDU is always that of the subnet.
-    pub qos: Vec<(Ipv4Addr, Qos)>,
+    /// What is known of next hops beforehand: static entries, contracts, default next hops. A connection with a contract
+    /// is used only for its next hop. The largest SDU is always that of the interface.
+    pub hops: NextHops,
+    /// What connections it opens.
+    pub per: Per,
+    /// Traffic of connections to next hops without a contract of their own; `None`: best effort.
+    pub contract: Option<Qos>,
+    /// Contracts of sessions by port; the first that fits counts.
+    pub ports: Vec<PortContract>,
     /// Permanent connections.
     pub permanent: Vec<Permanent>,
     /// Timers.
@@ -195,8 +218,10 @@ impl Config {
             servers: Vec::new(),
             serve: false,
             mux: false,
-            fixed: Vec::new(),
-            qos: Vec::new(),
+            hops: NextHops::default(),
+            per: Per::Destination,
+            contract: None,
+            ports: Vec::new(),
             permanent: Vec::new(),
             params: Params::default(),
             limits: Limits::default(),
@@ -207,12 +232,12 @@ impl Config {
     pub const fn max_sdu(&self) -> u16 {
         self.mtu.saturating_add(LLC_LEN)
     }
-    /// The SAPs on which this member listens, with the largest SDU of each.
-    fn listens(&self) -> impl Iterator<Item = (Sap, u16)> + use<> {
-        let mux = self.mux.then_some((Sap::IP, self.mtu));
-        [Some((Sap::LLC, self.max_sdu())), mux]
-            .into_iter()
-            .flatten()
+    /// The SAPs on which this member listens. Calls for larger SDUs than its own are answered with its own.
+    fn listens(&self) -> impl Iterator<Item = Sap> + use<> {
+        let bhli = Some(sessions::MARK);
+        let both = move |sap: Sap| [sap, Sap { bhli, ..sap }];
+        let mux = self.mux.then_some(Sap::IP).into_iter();
+        core::iter::once(Sap::LLC).chain(mux).flat_map(both)
     }
 }
 
@@ -232,6 +257,17 @@ pub enum Input<'a> {
         /// The packet.
         packet: Vec<u8>,
     },
+    /// Replaces what is known of next hops beforehand.
+    NextHops(NextHops),
+    /// What is known beforehand was to be replaced, and the source has a mistake: nothing changes, and it is counted.
+    NextHopsWrong,
+    /// Asks for the ATM address of a next hop of the subnet; [`Output::Resolved`] is the answer.
+    Resolve {
+        /// Copied to the answer.
+        token: u64,
+        /// The next hop.
+        ip: Ipv4Addr,
+    },
 }
 
 /// Outputs of a member.
@@ -250,6 +286,13 @@ pub enum Output {
     /// False when that ends: the member was stopped, or another member has the IP address. The loss of a server does
     /// not end it, because known members can still be reached.
     Ready(bool),
+    /// The answer to [`Input::Resolve`].
+    Resolved {
+        /// As asked.
+        token: u64,
+        /// What is known.
+        answer: Resolved,
+    },
     /// A trace event.
     Trace(Trace),
 }
@@ -266,8 +309,14 @@ crate::counters! {
         pub unreachable: u64,
         /// Packets dropped: too many wait for one next hop.
         pub queue_full: u64,
-        /// Packets longer than the MTU.
+        /// Packets dropped: longer than any connection carries, and no packets of IP.
         pub too_long: u64,
+        /// Packets dropped: too big for their connection, and not to be fragmented; their senders were told by ICMP.
+        pub too_big: u64,
+        /// Fragments that were made of packets too big for their connection; such a packet counts once as sent.
+        pub fragments: u64,
+        /// Packets that went to a default next hop, because the address of their own is not known.
+        pub by_default: u64,
         /// Calls made.
         pub calls: u64,
         /// Calls that failed.
@@ -284,6 +333,21 @@ crate::counters! {
         pub naks: u64,
         /// SDUs that are neither IP nor ATMARP, or did not decode.
         pub bad: u64,
+        /// Calls that were answered with smaller SDUs than they offered.
+        pub sizes_lowered: u64,
+        /// Connections on which the other end takes smaller packets than the interface.
+        pub mtu_lowered: u64,
+        /// Connections opened for sessions.
+        pub sessions: u64,
+        /// Packets of sessions without a connection of their own, because the limit of sessions was met; they used that of
+        /// the next hop.
+        pub sessions_full: u64,
+        /// Calls for sessions that were refused; their packets used the connection of the next hop.
+        pub sessions_refused: u64,
+        /// How often what is known of next hops beforehand was replaced.
+        pub maps: u64,
+        /// How often that was not done because the file has a mistake.
+        pub maps_wrong: u64,
         /// Attempts to register an IP address that another member has.
         pub duplicates: u64,
         /// Requests that were repeated.
@@ -317,6 +381,11 @@ pub struct Clip {
     ready: bool,
     entries: BTreeMap<Ipv4Addr, Entry>,
     conns: VccTable<Role, Link>,
+    /// When InATMARP is repeated on permanent connections whose other end is unknown.
+    asks: Deadlines<ConnId>,
+    sessions: Sessions,
+    /// True if static entries are outside the subnet.
+    far: bool,
     server: Server,
     counters: Counters,
     discards: Discards,
@@ -335,6 +404,9 @@ impl Clip {
             ready: false,
             entries: BTreeMap::new(),
             conns: VccTable::default(),
+            asks: Deadlines::default(),
+            sessions: Sessions::default(),
+            far: false,
             server: Server {
                 index: 0,
                 conn: None,
@@ -370,16 +442,14 @@ impl Clip {
         }
         let address = self.config.address;
         let listens = self.config.listens().filter(|_| !address.is_zero());
-        for (sap, max_sdu) in listens {
+        for sap in listens {
             self.request(AtmRequest::Listen {
                 address,
                 sap,
-                max_sdu,
+                max_sdu: u16::MAX,
             });
         }
-        for (ip, atm) in self.config.fixed.clone() {
-            self.entries.insert(ip, Entry::fixed(atm, address));
-        }
+        self.enter_hops();
         for permanent in self.config.permanent.clone() {
             self.open_permanent(permanent, now);
         }
@@ -397,16 +467,23 @@ impl Clip {
         for release in self.conns.release_all() {
             self.request(release);
         }
+        self.asks.clear();
+        let mut waiting = self.sessions.clear();
         for entry in core::mem::take(&mut self.entries).into_values() {
-            self.counters.unreachable += entry.queue.len() as u64;
-            for packet in entry.queue {
-                self.discards.note(Discard::Stopped, &packet);
+            waiting.extend(entry.queue);
+            for token in entry.questions {
+                let answer = Resolved::Unknown;
+                self.out.push_back(Output::Resolved { token, answer });
             }
+        }
+        self.counters.unreachable += waiting.len() as u64;
+        for packet in waiting {
+            self.discards.note(Discard::Stopped, &packet);
         }
         self.server = Self::new(self.config.clone()).server;
         let address = self.config.address;
         let listens = self.config.listens().filter(|_| !address.is_zero());
-        for (sap, _) in listens {
+        for sap in listens {
             self.request(AtmRequest::Unlisten { address, sap });
         }
         self.set_ready(false);
@@ -415,7 +492,7 @@ impl Clip {
     /// Packets that wait for their next hop.
     pub fn held(&self) -> impl Iterator<Item = &[u8]> {
         let queues = self.entries.values().flat_map(|entry| &entry.queue);
-        queues.map(Vec::as_slice)
+        queues.chain(self.sessions.held()).map(Vec::as_slice)
     }
 
     /// The next packet that was dropped, with the reason.
@@ -435,10 +512,13 @@ impl Clip {
         servers.next().copied().filter(|_| self.is_client())
     }
 
-    /// The contract of a next hop that has a contract of its own.
+    /// The contract of connections to a next hop: its own, or that of the interface; `None`: best effort.
     fn contract(&self, ip: Ipv4Addr) -> Option<Qos> {
-        let own = self.config.qos.iter().find(|(to, _)| *to == ip);
-        own.map(|(_, qos)| sized(*qos, self.config.max_sdu()))
+        let own = self.config.hops.qos.iter().find(|(to, _)| *to == ip);
+        let own = own.map(|(_, qos)| *qos);
+        let by_default = || self.default_at(ip).and_then(|hop| hop.qos);
+        let qos = own.or_else(by_default).or(self.config.contract)?;
+        Some(sized(qos, self.config.max_sdu()))
     }
 
     fn set_ready(&mut self, ready: bool) {
@@ -461,6 +541,7 @@ impl Clip {
         self.server_due(now);
         self.entries_due(now);
         self.conns_due(now);
+        self.sessions_due(now);
     }
 }
 
@@ -491,6 +572,13 @@ impl Machine for Clip {
                 self.counters.unreachable += 1;
                 self.discards.note(Discard::NotJoined, &packet);
             }
+            Input::NextHops(hops) => self.replace_hops(hops, now),
+            Input::NextHopsWrong => self.counters.maps_wrong += 1,
+            Input::Resolve { token, ip } if self.running => self.question(token, ip, now),
+            Input::Resolve { token, .. } => {
+                let answer = Resolved::Unknown;
+                self.out.push_back(Output::Resolved { token, answer });
+            }
         }
         self.timeouts(now);
         Ok(())
@@ -508,6 +596,7 @@ impl Machine for Clip {
         let entries = self.entries.values().filter_map(Entry::due);
         entries
             .chain(self.next_conn_due())
+            .chain(self.sessions.next())
             .chain(self.server.at)
             .min()
     }

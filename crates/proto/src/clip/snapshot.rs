@@ -1,7 +1,7 @@
 //! Snapshot of a member for display.
 
 use super::entries::State;
-use super::{Clip, Counters, Encapsulation, Role};
+use super::{Clip, Counters, Encapsulation, Per, Role, SessionKey};
 use crate::{ConnId, Instant};
 use aerostat_wire::{AtmAddress, Qos, Vc};
 use std::net::Ipv4Addr;
@@ -9,11 +9,13 @@ use std::net::Ipv4Addr;
 /// One next hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryRow {
-    /// Its IP address.
+    /// Its IP address, or the prefix of a default next hop.
     pub ip: Ipv4Addr,
+    /// Length of the prefix: 32, or that of a default next hop.
+    pub prefix_len: u8,
     /// Its ATM address.
     pub atm: Option<AtmAddress>,
-    /// `resolving`, `known`, `unknown` or `static`.
+    /// `resolving`, `known`, `unknown`, `static` or `default`.
     pub state: &'static str,
     /// Seconds until its next event.
     pub expires_s: Option<u64>,
@@ -32,7 +34,7 @@ pub struct EntryRow {
 pub struct ConnRow {
     /// Its id.
     pub conn: ConnId,
-    /// `server`, `peer` or `permanent`.
+    /// `server`, `peer`, `session` or `permanent`.
     pub role: &'static str,
     /// The other end.
     pub peer: Option<AtmAddress>,
@@ -44,6 +46,10 @@ pub struct ConnRow {
     pub incoming: bool,
     /// Its traffic, seen from this end.
     pub qos: Qos,
+    /// Largest packet that may be sent on it, octets.
+    pub mtu: u16,
+    /// The session that it carries, in the direction in which this member sends.
+    pub session: Option<SessionKey>,
     /// Seconds since it last carried a packet.
     pub idle_s: u64,
     /// Packets sent and received.
@@ -61,6 +67,12 @@ pub struct Snapshot {
     pub prefix_len: u8,
     /// Largest packet, octets.
     pub mtu: u16,
+    /// What connections it opens.
+    pub per: Per,
+    /// Sessions with connections that this member opened, and that others opened.
+    pub sessions: (usize, usize),
+    /// Packets that wait for connections of sessions.
+    pub waiting: usize,
     /// True for the ATMARP server.
     pub serves: bool,
     /// True if packets can be sent.
@@ -80,12 +92,14 @@ impl Clip {
     #[must_use]
     pub fn snapshot(&self, now: Instant) -> Snapshot {
         let entries = self.entries.iter().map(|(ip, entry)| EntryRow {
-            ip: *ip,
+            ip: self.default_at(*ip).map_or(*ip, |hop| hop.network),
+            prefix_len: self.default_at(*ip).map_or(32, |hop| hop.prefix_len),
             atm: entry.atm,
             state: match entry.state {
                 State::Resolving { .. } => "resolving",
                 State::Known { .. } => "known",
                 State::Unknown { .. } => "unknown",
+                State::Static if self.default_at(*ip).is_some() => "default",
                 State::Static => "static",
             },
             expires_s: match entry.state {
@@ -105,6 +119,7 @@ impl Clip {
             role: match conn.carries() {
                 Role::Server => "server",
                 Role::Peer => "peer",
+                Role::Session => "session",
                 Role::Permanent => "permanent",
             },
             peer: conn.other_end(),
@@ -115,6 +130,8 @@ impl Clip {
             },
             incoming: id.0 >= ConnId::INCOMING,
             qos: conn.info.qos,
+            mtu: conn.info.mtu,
+            session: conn.info.session.map(|session| session.key),
             idle_s: now.since(conn.used()).as_secs(),
             packets: conn.info.packets,
         });
@@ -123,6 +140,9 @@ impl Clip {
             address: self.config.address,
             prefix_len: self.config.prefix_len,
             mtu: self.config.mtu,
+            per: self.config.per,
+            sessions: self.sessions.counts(),
+            waiting: self.sessions.held().count(),
             serves: self.config.serve,
             ready: self.ready,
             server: self.next_server(),

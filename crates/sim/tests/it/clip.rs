@@ -129,3 +129,146 @@ traffic:
         assert_eq!(roles, ["permanent", "server"], "{host}");
     }
 }
+
+/// Two hosts with an interface on each of four subnets, and one on an ELAN.
+const SEVERAL: &str = "
+switches: { west: {}, east: {} }
+links: [[west, east]]
+lane: { on: west, elans: { lan: { subnet: 10.1.0.0/24 } } }
+clip:
+  t0: { subnet: 10.5.0.0/24, server: one, mtu: 576 }
+  t1: { subnet: 10.6.0.0/24, server: one, mtu: 1500 }
+  t2: { subnet: 10.7.0.0/24, server: two }
+  t3: { subnet: 10.8.0.0/24, server: two, mtu: 65521 }
+hosts:
+  one: { on: west, elan: t0, ip: 10.5.0.1, elans: { t1: 10.6.0.1, t2: 10.7.0.1, t3: 10.8.0.1, lan: 10.1.0.1 } }
+  two: { on: east, elan: t0, ip: 10.5.0.2, elans: { t1: 10.6.0.2, t2: 10.7.0.2, t3: 10.8.0.2, lan: 10.1.0.2 } }
+traffic:
+  - { name: f0, from: one, to: two, kind: udp, rate: 50pps, size: 548, start: 1s, duration: 5s }
+  - { name: f1, from: one, to: two, over: t1, kind: udp, rate: 50pps, size: 1472, start: 1s, duration: 5s }
+  - { name: f2, from: two, to: one, over: t2, kind: udp, rate: 50pps, size: 9152, start: 1s, duration: 5s }
+  - { name: f3, from: one, to: two, over: t3, kind: udp, rate: 50pps, size: 65493, start: 1s, duration: 5s }
+  - { name: f4, from: two, to: one, over: lan, kind: ping, rate: 50pps, start: 1s, duration: 5s }
+  - { name: f5, from: two, to: one, over: t0, kind: tcp, start: 1s, duration: 1s }
+";
+
+#[test]
+fn a_host_has_an_interface_on_each_of_its_subnets() {
+    let mut bench = Bench::new(lab_of("several", SEVERAL, &[]), 1);
+    let flows = ["f0", "f1", "f2", "f3", "f4", "f5"].map(|name| bench.flow(name));
+    bench.until("traffic", 5.0, |bench| bench.all_pass(&flows));
+    for host in ["one", "two"] {
+        let names = column(&bench, host, ("port", "interfaces", "interface"));
+        assert_eq!(names, ["atm0", "atm1", "atm2", "atm3", "lec4"], "{host}");
+        let sizes = column(&bench, host, ("port", "interfaces", "mtu_octets"));
+        assert_eq!(sizes, ["576", "1500", "9180", "65521", "1500"], "{host}");
+        // One connection for each subnet, besides that to its server.
+        let roles = column(&bench, host, ("clip", "connections", "role"));
+        assert!((4..=8).contains(&roles.len()), "{roles:?}");
+    }
+    // TCP keeps to the MTU of its interface, although the host has larger ones.
+    let id = bench.node("two");
+    let station = bench.station(id).unwrap();
+    let counters: Vec<_> = station.host().interface_counters().collect();
+    assert!(counters.iter().all(|itf| itf.lane_out > 0), "{counters:?}");
+}
+
+#[test]
+fn mistakes_about_further_interfaces_are_told() {
+    let told = |more: &str| {
+        let text = SEVERAL.replace("lan: 10.1.0.2", more);
+        let found = aerostat_lab::parse("t.atm.yml", &text, &[]);
+        found.expect_err(more).to_string()
+    };
+    assert!(told("lan: 10.1.0.2, t0: 10.5.0.9").contains("two is on t0 already"));
+    assert!(told("nowhere: 10.1.0.2").contains("there is no ELAN 'nowhere'"));
+    assert!(told("lan: 10.5.0.9").contains("10.5.0.9 is outside 10.1.0.0/24"));
+    let over = SEVERAL.replace("over: lan", "over: lam");
+    let found = aerostat_lab::parse("t.atm.yml", &over, &[]).expect_err("a wrong name");
+    assert!(found.to_string().contains("one is not on 'lam'"), "{found}");
+}
+
+#[test]
+fn the_lab_of_four_tunnels_keeps_its_promises() {
+    let mut bench = Bench::new(crate::bench::repository_lab("ip-tunnels", &[]), 1);
+    let flows = ["small", "usual", "shaped", "paced", "other", "large", "cut"];
+    let flows = flows.map(|name| bench.flow(name));
+    bench.until("traffic", 5.0, |bench| bench.all_pass(&flows));
+    let conns = |bench: &Bench, host: &str, name: &'static str| {
+        column(bench, host, ("clip", "connections", name))
+    };
+    let sessions: Vec<_> = conns(&bench, "sello", "session")
+        .into_iter()
+        .zip(conns(&bench, "sello", "qos"))
+        .filter(|(session, _)| !session.is_empty())
+        .collect();
+    let contract = |protocol: &str| {
+        let found = sessions
+            .iter()
+            .find(|(session, _)| session.starts_with(protocol));
+        found
+            .unwrap_or_else(|| panic!("{protocol}: {sessions:?}"))
+            .1
+            .clone()
+    };
+    assert!(contract("tcp").contains("max_pcr=30000"), "{sessions:?}");
+    assert!(contract("udp").contains("max_pcr=2000"), "{sessions:?}");
+    // 30 000 cells a second carry at most 30 000 * 48 octets of SDUs.
+    let start = bench.now();
+    bench.run(Duration::from_secs(1));
+    let octets = bench.received(bench.flow("shaped"), start)[0] * 9140;
+    assert!(
+        (500_000..=1_440_000).contains(&octets),
+        "{octets} octets in a second"
+    );
+    // leme takes packets of 9180 octets, and both ends of its connection keep to that.
+    assert!(
+        conns(&bench, "leme", "mtu_octets")
+            .iter()
+            .all(|mtu| mtu == "9180")
+    );
+    assert!(conns(&bench, "sello", "mtu_octets").contains(&"9180".to_owned()));
+    // All is over, and idle sessions have gone.
+    bench.run(Duration::from_secs(20));
+    let left = conns(&bench, "sello", "session");
+    assert!(left.iter().all(String::is_empty), "{left:?}");
+}
+
+/// A path whose middle is narrow. The first packets are lost, and tell; later ones go as fragments and come together.
+#[test]
+fn embedded_hosts_learn_the_mtu_of_their_path_and_routers_cut() {
+    let lab = "
+switches: { s: {} }
+clip:
+  near:   { subnet: 10.5.0.0/24, server: r1 }
+  middle: { subnet: 10.6.0.0/24, server: r1, mtu: 576 }
+  far:    { subnet: 10.7.0.0/24, server: r2 }
+routers:
+  r1: { on: s, elans: { near: 10.5.0.1, middle: 10.6.0.1 } }
+  r2: { on: s, elans: { far: 10.7.0.1, middle: 10.6.0.2 } }
+hosts:
+  one: { on: s, elan: near, ip: 10.5.0.10 }
+  two: { on: s, elan: far, ip: 10.7.0.10 }
+traffic:
+  - { name: large, from: one, to: two, kind: udp, rate: 50pps, size: 9000, start: 1s, duration: 5s, expect: loss }
+  - { name: tcp, from: two, to: one, kind: tcp, start: 1s, duration: 8s }
+";
+    let mut bench = Bench::new(lab_of("cut", lab, &[]), 1);
+    let flows = ["large", "tcp"].map(|name| bench.flow(name));
+    bench.until("traffic", 5.0, |bench| bench.all_pass(&flows));
+    let start = bench.now();
+    bench.run(Duration::from_secs(1));
+    let received = bench.received(flows[0], start)[0];
+    assert!(
+        (48..=51).contains(&received),
+        "{received} datagrams in a second"
+    );
+    for host in ["one", "two"] {
+        let id = bench.node(host);
+        let station = bench.station(id).unwrap();
+        let stack = station.host().ip().stack().unwrap();
+        let seen = stack.fragment_counters();
+        assert!(seen.told > 0 && seen.permitted > 0, "{host}: {seen:?}");
+        assert!(host == "one" || seen.whole > 40, "{host}: {seen:?}");
+    }
+}

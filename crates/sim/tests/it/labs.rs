@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 35] = [
+const LABS: [(&str, &[&str]); 36] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -23,6 +23,8 @@ const LABS: [(&str, &[&str]); 35] = [
     ("star", &[]),
     ("dead-destination", &[]),
     ("nhrp", &[]),
+    // Tested in `clip`.
+    ("ip-tunnels", &[]),
     // Tested in `sockets`.
     ("sockets", &[]),
     // Tested in `theory::links`.

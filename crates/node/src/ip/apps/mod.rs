@@ -353,7 +353,8 @@ impl App {
 
 fn program(kind: AppKind, id: AppId, config: &StackConfig) -> Result<Box<dyn Program>, Refused> {
     let dynamic = id.port();
-    let fits = |payload: usize| payload.saturating_add(IP_UDP_HEADERS) <= config.mtu;
+    let most = config.most_mtu();
+    let fits = |payload: usize| payload.saturating_add(IP_UDP_HEADERS) <= most;
     match kind {
         AppKind::Ping {
             to,

@@ -12,8 +12,8 @@
 //! (rate, queue) → time to live → route → MTU → ARP → interface. Drops are counted by reason at the interface where the
 //! packet arrived.
 //!
-//! **Standards**: RFC 1812 (the parts above), 791, 792, 826. **Not implemented**: fragmentation (a packet above the MTU
-//! is dropped; with DF the source is told), IP options (forwarded unchanged), redirects, directed broadcasts (off, as
+//! **Standards**: RFC 1812 (the parts above), 791, 792, 826. A packet above the MTU becomes fragments; with DF its source
+//! is told (RFC 1191). **Not implemented**: IP options (forwarded unchanged), redirects, directed broadcasts (off, as
 //! RFC 2644 asks), transport protocols of its own (packets to its addresses other than echo requests are answered with
 //! protocol or port unreachable).
 
@@ -33,6 +33,7 @@ use super::packet::{self, Class, ETHERNET_HEADER};
 use super::routes::Routes;
 use aerostat_proto::discard::HEAD;
 use aerostat_proto::{Instant, Machine, Refused, Trace};
+use aerostat_wire::fragments::fragment;
 use engine::{Engine, Job};
 use icmp::{Answer, Limiter};
 use six::Six;
@@ -451,17 +452,24 @@ impl Router {
             return self.complain(origin, &frame, Answer::NetworkUnreachable, None, now);
         };
         let mtu = self.ports[interface].config.mtu;
-        if usize::from(packet.total_len()) > mtu {
-            let told = packet.dont_frag();
+        let fits = usize::from(packet.total_len()) <= mtu;
+        if !fits && packet.dont_frag() {
             self.drop_frame(origin, DropReason::TooBig, &frame);
-            if told {
-                self.complain(origin, &frame, Answer::TooBig(mtu), None, now);
-            }
-            return;
+            return self.complain(origin, &frame, Answer::TooBig(mtu), None, now);
         }
         packet.set_hop_limit(packet.hop_limit() - 1);
         packet.fill_checksum();
-        self.send(origin, interface, next_hop, frame, now);
+        if fits {
+            return self.send(origin, interface, next_hop, frame, now);
+        }
+        let most = u16::try_from(mtu).unwrap_or(u16::MAX);
+        let Some(pieces) = fragment(&frame[ETHERNET_HEADER..], most) else {
+            return self.drop_frame(origin, DropReason::TooBig, &frame);
+        };
+        for piece in pieces {
+            let frame = [&[0; ETHERNET_HEADER][..], &piece].concat();
+            self.send(origin, interface, next_hop, frame, now);
+        }
     }
 
     /// Sends a packet to a neighbour, after ARP if necessary.

@@ -33,7 +33,8 @@ impl Place {
 
 /// Outputs of the Ethernet side.
 pub(super) enum LinkOutput {
-    Frame(Vec<u8>),
+    /// A frame of the interface with this number.
+    Frame(usize, Vec<u8>),
     /// A packet with an Ethernet header.
     Discarded(Place, Vec<u8>),
     Trace(Trace),
@@ -41,45 +42,71 @@ pub(super) enum LinkOutput {
 
 /// The Ethernet side, see the documentation of this module. Packets have room for an Ethernet header in front.
 pub(super) struct Link {
-    own: Own,
+    /// The interfaces, by number.
+    ports: Vec<Port>,
     routes: Routes,
-    neighbours: Neighbours<Vec<u8>>,
     output: VecDeque<LinkOutput>,
+}
+
+/// One interface: its addresses, and its neighbours with the packets that wait for them.
+struct Port {
+    own: Own,
+    neighbours: Neighbours<Vec<u8>>,
 }
 
 impl Link {
     pub(super) fn set_arp(&mut self, params: ArpParams) {
-        self.neighbours.set_params(params);
+        for port in &mut self.ports {
+            port.neighbours.set_params(params);
+        }
     }
 
     pub(super) fn new(config: &StackConfig) -> Result<Self, Refused> {
-        let interface = RouterInterface {
+        let interfaces = config.interfaces().map(|itf| RouterInterface {
             name: config.name.clone(),
-            mac: config.mac,
-            address: config.address,
-            prefix: config.prefix,
-            mtu: config.mtu,
-        };
-        let mut neighbours = Neighbours::new(ArpParams::default());
+            mac: itf.mac,
+            address: itf.address,
+            prefix: itf.prefix,
+            mtu: itf.mtu,
+        });
+        let interfaces: Vec<_> = interfaces.collect();
+        let ports = config.interfaces().map(|itf| Port {
+            own: Own {
+                mac: itf.mac,
+                address: itf.address,
+                prefix: itf.prefix,
+            },
+            neighbours: Neighbours::new(ArpParams::default()),
+        });
+        let mut ports: Vec<Port> = ports.collect();
         for (address, mac) in &config.neighbours {
-            let near = packet::in_subnet(*address, config.address, config.prefix);
-            if !near || !EthernetAddress(*mac).is_unicast() || *mac == [0; 6] {
+            let near =
+                |port: &&mut Port| packet::in_subnet(*address, port.own.address, port.own.prefix);
+            let good = EthernetAddress(*mac).is_unicast() && *mac != [0; 6];
+            let Some(port) = ports.iter_mut().find(near).filter(|_| good) else {
                 return Err(Refused(
-                    "a neighbour has an address on the subnet and a unicast hardware address",
+                    "a neighbour has an address on a subnet of the host and a unicast hardware address",
                 ));
-            }
-            neighbours.fix(*address, *mac);
+            };
+            port.neighbours.fix(*address, *mac);
         }
         Ok(Self {
-            own: Own {
-                mac: config.mac,
-                address: config.address,
-                prefix: config.prefix,
-            },
-            routes: Routes::new(&[interface], &config.routes)?,
-            neighbours,
+            ports,
+            routes: Routes::new(&interfaces, &config.routes)?,
             output: VecDeque::new(),
         })
+    }
+
+    /// Hardware address of an interface.
+    pub(super) fn mac(&self, interface: usize) -> Option<[u8; 6]> {
+        self.ports.get(interface).map(|port| port.own.mac)
+    }
+
+    /// The interface that sends this packet of the host; `None` if no interface does.
+    pub(super) fn interface_of(&self, frame: &[u8]) -> Option<usize> {
+        // smoltcp made the packet, so it is valid.
+        let to = Ipv4Packet::new_unchecked(frame.get(ETHERNET_HEADER..)?).dst_addr();
+        self.routes.lookup(to).next_hop(to).map(|(itf, _)| itf)
     }
 
     /// Sends a packet, at once or when its neighbour has answered. A packet for the host itself is returned.
@@ -89,76 +116,106 @@ impl Link {
         let hop = match self.routes.lookup(to) {
             RouteResult::Local { .. } => return Some(frame),
             RouteResult::Broadcast => {
-                self.transmit([0xff; 6], frame);
+                self.transmit(self.nearest(to), [0xff; 6], frame);
                 return None;
             }
             RouteResult::Multicast => {
-                self.transmit(group(to), frame);
+                self.transmit(0, group(to), frame);
                 return None;
             }
             RouteResult::NoRoute => {
                 self.discard(Place::Route, frame);
                 return None;
             }
-            RouteResult::Connected { .. } => to,
-            RouteResult::Via { next_hop, .. } => next_hop,
+            RouteResult::Connected { interface } => (interface, to),
+            RouteResult::Via {
+                interface,
+                next_hop,
+            } => (interface, next_hop),
         };
-        if let Some(mac) = self.neighbours.lookup(hop) {
-            self.transmit(mac, frame);
-        } else if let Err(frame) = self.neighbours.wait(hop, frame, now) {
+        let (interface, hop) = hop;
+        let Some(port) = self.ports.get_mut(interface) else {
+            self.discard(Place::Route, frame);
+            return None;
+        };
+        if let Some(mac) = port.neighbours.lookup(hop) {
+            self.transmit(interface, mac, frame);
+        } else if let Err(frame) = port.neighbours.wait(hop, frame, now) {
             self.discard(Place::Arp, frame);
         }
         self.drain();
         None
     }
 
-    fn transmit(&mut self, to: [u8; 6], mut frame: Vec<u8>) {
-        packet::address(&mut frame, to, self.own.mac, EthernetProtocol::Ipv4);
-        self.output.push_back(LinkOutput::Frame(frame));
+    /// The interface whose subnet this address is on; the first one for the limited broadcast.
+    fn nearest(&self, to: Ipv4Addr) -> usize {
+        let on = |port: &Port| packet::in_subnet(to, port.own.address, port.own.prefix);
+        self.ports.iter().position(on).unwrap_or(0)
+    }
+
+    fn transmit(&mut self, interface: usize, to: [u8; 6], mut frame: Vec<u8>) {
+        let from = self.mac(interface).unwrap_or_default();
+        packet::address(&mut frame, to, from, EthernetProtocol::Ipv4);
+        self.output.push_back(LinkOutput::Frame(interface, frame));
     }
 
     fn discard(&mut self, place: Place, mut frame: Vec<u8>) {
-        packet::address(&mut frame, [0; 6], self.own.mac, EthernetProtocol::Ipv4);
+        let from = self.mac(0).unwrap_or_default();
+        packet::address(&mut frame, [0; 6], from, EthernetProtocol::Ipv4);
         self.output.push_back(LinkOutput::Discarded(place, frame));
     }
 
     /// Handles an ARP packet; false if no host can have sent it.
-    pub(super) fn hear_arp(&mut self, payload: &[u8], now: Instant) -> bool {
-        let heard = arp::hear(&mut self.neighbours, self.own, payload, now);
+    pub(super) fn hear_arp(&mut self, interface: usize, payload: &[u8], now: Instant) -> bool {
+        let Some(port) = self.ports.get_mut(interface) else {
+            return false;
+        };
+        let heard = arp::hear(&mut port.neighbours, port.own, payload, now);
         if let Ok(Some(reply)) = &heard {
-            self.output.push_back(LinkOutput::Frame(reply.clone()));
+            let reply = LinkOutput::Frame(interface, reply.clone());
+            self.output.push_back(reply);
         }
         self.drain();
         heard.is_ok()
     }
 
     pub(super) fn timeout(&mut self, now: Instant) {
-        self.neighbours.timeout(now);
+        for port in &mut self.ports {
+            port.neighbours.timeout(now);
+        }
         self.drain();
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.neighbours.deadline()
+        let all = self.ports.iter();
+        all.filter_map(|port| port.neighbours.deadline()).min()
     }
 
     pub(super) fn poll_output(&mut self) -> Option<LinkOutput> {
         self.output.pop_front()
     }
 
-    pub(super) fn arp(&self) -> (Vec<NeighbourView>, NeighbourCounters) {
-        (
-            self.neighbours.views().collect(),
-            self.neighbours.counters(),
-        )
+    /// The neighbours of an interface, and their counters.
+    pub(super) fn arp(&self, interface: usize) -> Option<(Vec<NeighbourView>, NeighbourCounters)> {
+        let neighbours = &self.ports.get(interface)?.neighbours;
+        Some((neighbours.views().collect(), neighbours.counters()))
     }
 
-    /// Handles events of the table.
+    /// Handles events of the tables.
     fn drain(&mut self) {
-        while let Some(event) = self.neighbours.poll_event() {
+        for interface in 0..self.ports.len() {
+            self.drain_port(interface);
+        }
+    }
+
+    fn drain_port(&mut self, interface: usize) {
+        while let Some(port) = self.ports.get_mut(interface)
+            && let Some(event) = port.neighbours.poll_event()
+        {
             match event {
                 ArpEvent::Ask { address, known } => {
-                    let request = arp::request(self.own, known, address);
-                    self.output.push_back(LinkOutput::Frame(request));
+                    let request = arp::request(port.own, known, address);
+                    self.output.push_back(LinkOutput::Frame(interface, request));
                 }
                 ArpEvent::Failed { address } => {
                     let text = format!("{address} does not answer ARP");
@@ -168,7 +225,7 @@ impl Link {
                 ArpEvent::Release {
                     job,
                     mac: Some(mac),
-                } => self.transmit(mac, job),
+                } => self.transmit(interface, mac, job),
                 ArpEvent::Release { job, mac: None } | ArpEvent::Overflow(job) => {
                     self.discard(Place::Arp, job);
                 }

@@ -26,13 +26,18 @@ const SACK_PERMITTED: u8 = 4;
 
 impl Syn {
     /// What a host with these options changes; `None` if there is nothing to change.
-    pub(super) fn of(options: &TcpOptions) -> Option<Self> {
+    /// `mtu` is that of an interface with a smaller one than smoltcp knows.
+    pub(super) fn of(options: &TcpOptions, mtu: Option<usize>) -> Option<Self> {
+        /// Octets of the headers of IP and TCP without options (RFC 6691).
+        const HEADERS: usize = 40;
         let &TcpOptions {
             mss,
             window_scaling,
             sack,
             ..
         } = options;
+        let fits = mtu.map(|mtu| u16::try_from(mtu.saturating_sub(HEADERS)).unwrap_or(u16::MAX));
+        let mss = [mss, fits].into_iter().flatten().min();
         let changes = mss.is_some() || !window_scaling || !sack;
         changes.then_some(Self {
             mss,

@@ -63,7 +63,7 @@ fn a_dead_destination_costs_a_healthy_one_nothing() {
     assert_eq!((healthy.sent, healthy.received), (100, 100));
     assert_eq!(healthy.rtt.max_us, 2000.0);
     assert_eq!(world.discarded, vec![(0, Place::Arp); 100]);
-    let (views, counters) = world.hosts[0].arp();
+    let (views, counters) = world.hosts[0].arp(0).expect("an interface");
     let states: Vec<_> = views.iter().map(|v| (v.address, v.state)).collect();
     let (reachable, failed) = (NeighbourState::Reachable, NeighbourState::Failed);
     assert_eq!(states, [(host(2), reachable), (host(77), failed)]);
@@ -143,7 +143,7 @@ fn a_host_reaches_itself_and_a_neighbour_that_it_was_told() {
         (2, 2)
     );
     assert_eq!(world.hosts[0].counters().looped, 4, "requests and replies");
-    assert_eq!(world.hosts[0].arp().1.requests, 0);
+    assert_eq!(world.hosts[0].arp(0).expect("an interface").1.requests, 0);
 }
 
 /// An ARP packet in an Ethernet frame.
@@ -164,11 +164,13 @@ fn a_probe_of_duplicate_address_detection_is_answered_and_teaches_nothing() {
     let mac = [2, 0, 0, 0, 0, 0x66];
     let probe = arp(1, (Ipv4Addr::UNSPECIFIED, mac), host(1));
     stack
-        .handle_input(StackInput::Frame(&probe), Instant::ZERO)
+        .handle_input(StackInput::of_first(&probe), Instant::ZERO)
         .expect("taken");
     let out = settle(&mut stack, Instant::ZERO);
-    assert!(matches!(&out[..], [StackOutput::Frame(f)] if f[..6] == mac && f[20..22] == [0, 2]));
-    assert!(stack.arp().0.is_empty());
+    assert!(
+        matches!(&out[..], [StackOutput::Frame { bytes: f, .. }] if f[..6] == mac && f[20..22] == [0, 2])
+    );
+    assert!(stack.arp(0).expect("an interface").0.is_empty());
 }
 
 proptest! {
@@ -196,11 +198,11 @@ proptest! {
             let sender = (Ipv4Addr::from([10, 1, high, low]), [2, 6, 6, 6, 6, mac]);
             let target = host([1, 2, 77, 9][usize::from(target)]);
             let frame = arp(operation % 3, sender, target);
-            world.hosts[0].handle_input(StackInput::Frame(&frame), world.now).expect("taken");
+            world.hosts[0].handle_input(StackInput::of_first(&frame), world.now).expect("taken");
             for out in settle(&mut world.hosts[0], world.now) {
                 match out {
-                    StackOutput::Frame(f) if f[12..14] == [8, 0] => released += 1,
-                    StackOutput::Frame(_) => {}
+                    StackOutput::Frame { bytes: f, .. } if f[12..14] == [8, 0] => released += 1,
+                    StackOutput::Frame { .. } => {}
                     StackOutput::Discarded { place, .. } => world.discarded.push((0, place)),
                     StackOutput::Finished(..)
                     | StackOutput::Offered(..)
@@ -211,7 +213,7 @@ proptest! {
                 let next = world.now + Duration::from_millis(7);
                 world.run_until(next);
             }
-            let (views, _) = world.hosts[0].arp();
+            let (views, _) = world.hosts[0].arp(0).expect("an interface");
             prop_assert!(views.len() <= 1024);
             let waiting: u64 = views.iter().map(|v| v.queued as u64).sum();
             let counters = world.hosts[0].counters();

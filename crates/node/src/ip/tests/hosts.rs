@@ -568,9 +568,9 @@ proptest::proptest! {
             if let Ok(mut ip) = smoltcp::wire::Ipv4Packet::new_checked(&mut frame[14..]) {
                 ip.fill_checksum();
             }
-            host.handle_input(StackInput::Frame(&frame), now).expect("never refused");
+            host.handle_input(StackInput::of_first(&frame), now).expect("never refused");
             settle(&mut host, now);
-            host.handle_input(StackInput::Frame(&frame[..at]), now).expect("never refused");
+            host.handle_input(StackInput::of_first(&frame[..at]), now).expect("never refused");
             settle(&mut host, now);
         }
     }

@@ -76,7 +76,7 @@ impl World {
         };
         Self {
             hosts: [host(0, "a", A), host(1, "b", B)],
-            meters: [Meter::new(flows, A), Meter::new(flows, B)],
+            meters: [Meter::new(flows, vec![A]), Meter::new(flows, vec![B])],
             stats: FlowStats::new(flows),
             router,
             now: Instant::ZERO,
@@ -108,7 +108,7 @@ impl World {
 
     fn drain_host(&mut self, host: usize) {
         for output in settle(&mut self.hosts[host], self.now) {
-            if let StackOutput::Frame(frame) = output {
+            if let StackOutput::Frame { bytes: frame, .. } = output {
                 let sample = self.meters[host].sent(&frame, Path::Lane, self.now);
                 sample.iter().for_each(|sample| self.stats.record(sample));
                 self.fly(true, host, frame);
@@ -167,7 +167,7 @@ impl World {
             let sample = self.meters[side].received(frame, Path::Lane, self.now);
             sample.iter().for_each(|sample| self.stats.record(sample));
             self.hosts[side]
-                .handle_input(StackInput::Frame(frame), self.now)
+                .handle_input(StackInput::of_first(frame), self.now)
                 .expect("taken");
             self.drain_host(side);
         }

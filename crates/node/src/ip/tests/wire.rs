@@ -21,6 +21,7 @@ pub(super) fn config(name: &str, last: u8, seed: u64) -> StackConfig {
         routes: Vec::new(),
         neighbours: Vec::new(),
         mtu: 1500,
+        further: Vec::new(),
         tcp: TcpOptions::default(),
         life: 0,
         seed,
@@ -58,7 +59,7 @@ impl World {
     pub(super) fn new(configs: Vec<StackConfig>, flows: &[FlowSpec], rule: Rule) -> Self {
         let meters = configs
             .iter()
-            .map(|c| Meter::new(flows, c.address))
+            .map(|c| Meter::new(flows, vec![c.address]))
             .collect();
         let hosts = configs
             .into_iter()
@@ -106,7 +107,7 @@ impl World {
         for output in settle(&mut self.hosts[host], self.now) {
             match output {
                 StackOutput::Finished(id, result) => self.finished.push((host, id, result)),
-                StackOutput::Frame(frame) => self.carry(host, frame),
+                StackOutput::Frame { bytes: frame, .. } => self.carry(host, frame),
                 StackOutput::Discarded { place, .. } => self.discarded.push((host, place)),
                 StackOutput::Trace(_) => {}
                 // Only frames that leave the host matter here.
@@ -170,7 +171,7 @@ impl World {
                 self.samples.push(sample);
             }
             self.hosts[to]
-                .handle_input(StackInput::Frame(frame), self.now)
+                .handle_input(StackInput::of_first(frame), self.now)
                 .expect("never refused");
             self.drain(to);
         }

@@ -65,6 +65,8 @@ pub(super) struct Entry {
     pub(super) used: Instant,
     /// Packets sent over a shortcut.
     pub(super) direct: u64,
+    /// True if packets wait for a shortcut, and not only a question for the address.
+    wanted: bool,
 }
 
 impl Entry {
@@ -95,8 +97,42 @@ impl Nhc {
         self.counters.routed += 1;
         self.out.push_back(Output::Routed(packet));
         if self.running {
-            self.want(destination, now);
+            self.want(destination, true, now);
         }
+    }
+
+    /// Another part of the host asks for the ATM address of a destination.
+    pub(super) fn question(&mut self, token: u64, destination: Ipv4Addr, now: Instant) {
+        let destination = self.entry_for(destination);
+        if self.running && self.questions.len() < super::QUESTIONS {
+            self.want(destination, false, now);
+            self.questions.push((destination, token));
+        } else {
+            self.counters.limits_met += u64::from(self.running);
+            let address = None;
+            self.out.push_back(Output::Resolved { token, address });
+        }
+        self.answer_questions(destination, now);
+    }
+
+    /// Answers the questions for a destination, unless its answer is still to come.
+    fn answer_questions(&mut self, destination: Ipv4Addr, now: Instant) {
+        let entry = self.entries.get(&destination);
+        let way = entry
+            .and_then(|entry| entry.way)
+            .filter(|way| way.until > now);
+        if way.is_none() && entry.is_some_and(|entry| entry.asking.is_some()) {
+            return;
+        }
+        let address = way.map(|way| way.nbma);
+        let out = &mut self.out;
+        self.questions.retain(|(asked, token)| {
+            if *asked == destination {
+                let token = *token;
+                out.push_back(Output::Resolved { token, address });
+            }
+            *asked != destination
+        });
     }
 
     /// The entry for a destination: its own, or another one that covers it.
@@ -134,8 +170,8 @@ impl Nhc {
         Some(conn)
     }
 
-    /// Takes the next step towards a shortcut.
-    fn want(&mut self, destination: Ipv4Addr, now: Instant) {
+    /// Takes the next step towards a shortcut, or with `packets` false towards the address alone.
+    fn want(&mut self, destination: Ipv4Addr, packets: bool, now: Instant) {
         if self.config.params.holding_s() > 0 && self.registered.is_none() {
             return;
         }
@@ -155,17 +191,19 @@ impl Nhc {
                 again: false,
                 used: now,
                 direct: 0,
+                wanted: false,
             };
             self.entries.insert(destination, entry);
         }
-        let Some(entry) = self.entries.get(&destination) else {
+        let Some(entry) = self.entries.get_mut(&destination) else {
             return;
         };
+        entry.wanted |= packets;
         if entry.refusal.is_some() {
             return;
         }
         match (entry.way, entry.conn, entry.asking) {
-            (Some(way), None, _) => self.open(destination, way.nbma, now),
+            (Some(way), None, _) if packets => self.open(destination, way.nbma, now),
             (None, _, None) => self.ask(destination, now),
             _ => {}
         }
@@ -266,10 +304,11 @@ impl Nhc {
         if self
             .entries
             .get(&destination)
-            .is_some_and(|e| e.conn.is_none())
+            .is_some_and(|e| e.conn.is_none() && e.wanted)
         {
             self.open(destination, nbma, now);
         }
+        self.answer_questions(destination, now);
     }
 
     /// There is no shortcut for the time being.
@@ -294,6 +333,7 @@ impl Nhc {
         let text = format!("no direct way to {destination}: {}", why.text());
         self.trace(Trace::milestone("nhc.no-way", text).with("target", destination));
         self.release_unused();
+        self.answer_questions(destination, now);
     }
 
     pub(super) fn way_opened(&mut self, conn: ConnId, peer: AtmAddress) {

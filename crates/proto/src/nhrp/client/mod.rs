@@ -59,8 +59,10 @@ use entries::Entry;
 
 /// Largest SDU on the connection with the server, octets.
 const CONTROL_SDU: u16 = crate::mpoa::mps::MAX_SDU;
-/// Least MTU of a link for IPv4, octets. Source: RFC 791 §3.2.
-const LEAST_MTU: u16 = 68;
+/// Least MTU of a link for IPv4, octets.
+const LEAST_MTU: u16 = aerostat_wire::fragments::LEAST_MTU;
+/// Limit of questions of other parts of the host that wait for answers.
+const QUESTIONS: usize = 256;
 
 const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -188,6 +190,13 @@ pub enum Input<'a> {
         /// The packet.
         packet: Vec<u8>,
     },
+    /// Asks for the ATM address of a destination; [`Output::Resolved`] is the answer.
+    Resolve {
+        /// Copied to the answer.
+        token: u64,
+        /// The destination.
+        destination: Ipv4Addr,
+    },
 }
 
 /// Outputs of a client.
@@ -199,6 +208,13 @@ pub enum Output {
     Routed(Vec<u8>),
     /// A packet that arrived on a connection opened here.
     Deliver(Vec<u8>),
+    /// The answer to [`Input::Resolve`].
+    Resolved {
+        /// As asked.
+        token: u64,
+        /// The ATM address; `None` if the server does not tell one.
+        address: Option<AtmAddress>,
+    },
     /// A trace event.
     Trace(Trace),
 }
@@ -277,6 +293,8 @@ pub struct Nhc {
     /// When to register next.
     register_at: Option<Instant>,
     entries: BTreeMap<Ipv4Addr, Entry>,
+    /// Questions of other parts of the host that wait, by destination; at most [`QUESTIONS`].
+    questions: Vec<(Ipv4Addr, u64)>,
     conns: VccTable<Carries, Longest>,
     requests: RequestTable<Asked>,
     /// When to call the server again for waiting packets after a failed call, and the waits so far.
@@ -300,6 +318,7 @@ impl Nhc {
             registered: None,
             register_at: None,
             entries: BTreeMap::new(),
+            questions: Vec::new(),
             conns: VccTable::default(),
             counters: Counters::default(),
             discards: Discards::default(),
@@ -362,6 +381,10 @@ impl Nhc {
         for release in self.conns.release_all() {
             self.request(release);
         }
+        for (_, token) in core::mem::take(&mut self.questions) {
+            let address = None;
+            self.out.push_back(Output::Resolved { token, address });
+        }
         self.entries.clear();
         self.requests.clear();
         (self.registered, self.register_at, self.again_at) = (None, None, None);
@@ -392,7 +415,13 @@ impl Nhc {
                 let sdu = qos.tx.max_sdu;
                 self.incoming(conn, calling.filter(|_| !multipoint), sdu, now);
             }
-            AtmEvent::Connected { conn, vc, .. } => self.connected(conn, vc, now),
+            AtmEvent::Connected { conn, vc, qos } => {
+                // The other end may take smaller SDUs than it was offered.
+                if let Some(longest) = self.conns.info(conn).filter(|_| qos.tx.max_sdu > 0) {
+                    longest.0 = longest.0.min(qos.tx.max_sdu);
+                }
+                self.connected(conn, vc, now);
+            }
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
             AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
             AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {
@@ -549,6 +578,7 @@ impl Machine for Nhc {
                 destination,
                 packet,
             } => self.send(destination, packet, now),
+            Input::Resolve { token, destination } => self.question(token, destination, now),
             // Calls that were in progress at the stop may still report.
             Input::Atm(event) if self.running => self.atm(event, now),
             Input::Atm(_) => {}

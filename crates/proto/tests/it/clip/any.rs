@@ -18,6 +18,7 @@ struct Kind {
     fixed: bool,
     contract: bool,
     permanent: bool,
+    session: bool,
 }
 
 /// An event. Small numbers select among existing objects.
@@ -70,16 +71,35 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
-    (any::<[bool; 5]>(), 0_usize..3).prop_map(
-        |([serve, mux, fixed, contract, permanent], servers)| Kind {
+    (any::<[bool; 6]>(), 0_usize..3).prop_map(
+        |([serve, mux, fixed, contract, permanent, session], servers)| Kind {
             serve,
             servers: if serve { 0 } else { servers },
             mux,
             fixed,
             contract,
             permanent,
+            session,
         },
     )
+}
+
+/// A packet of so many octets: what is no packet of IP, or a TCP segment or UDP datagram of one of some sessions.
+fn packet(to: u8, len: u16) -> Vec<u8> {
+    if len < 40 {
+        return vec![0x45; len.into()];
+    }
+    let [high, low] = len.to_be_bytes();
+    let protocol = [6, 17][usize::from(len % 2)];
+    let df = [0, 0x40][usize::from(len / 2 % 2)];
+    let mut octets = vec![0x45, 0, high, low, 0, 0, df, 0, 64, protocol, 0, 0];
+    octets.extend(ip(OWN).octets());
+    octets.extend(ip(to.into()).octets());
+    octets.extend([0, 7, 0, (len % 3) as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0x50]);
+    // SYN, FIN, RST and others.
+    octets.push((len % 7) as u8);
+    octets.resize(len.into(), 0);
+    octets
 }
 
 const LIMITS: Limits = Limits {
@@ -88,6 +108,7 @@ const LIMITS: Limits = Limits {
     queue: 3,
     entries_each: 2,
     conns_each: 2,
+    sessions: 2,
 };
 /// Index of the member among addresses; servers have 4 and 5.
 const OWN: usize = 1;
@@ -104,15 +125,19 @@ fn config(kind: &Kind) -> Config {
         mtu: MTU,
         serve: kind.serve,
         mux: kind.mux,
+        per: match kind.session {
+            true => Per::Session,
+            false => Per::Destination,
+        },
         servers: [atm(4), atm(5)][..kind.servers].to_vec(),
         limits: LIMITS,
         ..Config::new(atm(OWN), ip(OWN))
     };
     if kind.fixed {
-        config.fixed.push((ip(2), atm(2)));
+        config.hops.fixed.push((ip(2), atm(2)));
     }
     if kind.contract {
-        config.qos = vec![(ip(2), Qos::cbr(10, 0)), (ip(3), Qos::cbr(20, 0))];
+        config.hops.qos = vec![(ip(2), Qos::cbr(10, 0)), (ip(3), Qos::cbr(20, 0))];
     }
     if kind.permanent {
         config.permanent = vec![
@@ -177,8 +202,7 @@ impl Service {
     fn request(&mut self, request: AtmRequest) {
         match request {
             AtmRequest::Listen { sap, max_sdu, .. } => {
-                let llc = if sap == Sap::LLC { LLC_LEN } else { 0 };
-                assert_eq!(max_sdu, MTU + llc);
+                assert_eq!(max_sdu, u16::MAX);
                 assert!(self.listens.insert(sap), "listens twice");
             }
             AtmRequest::Unlisten { sap, .. } => assert!(self.listens.remove(&sap)),
@@ -193,7 +217,11 @@ impl Service {
                 assert!(conn.0 < ConnId::INCOMING && !multipoint);
                 assert_eq!(calling, atm(OWN));
                 assert_ne!(called, atm(OWN), "calls itself");
-                let llc = if sap == Sap::LLC { LLC_LEN } else { 0 };
+                let llc = if sap.blli == Sap::LLC.blli {
+                    LLC_LEN
+                } else {
+                    0
+                };
                 assert_eq!((qos.tx.max_sdu, qos.rx.max_sdu), (MTU + llc, MTU + llc));
                 let old = self.conns.insert(conn, (Phase::Waits, sap));
                 assert!(old.is_none(), "{conn:?} is in use");
@@ -215,7 +243,7 @@ impl Service {
                 let (phase, sap) = self.conns[&conn];
                 assert_eq!(phase, Phase::Open, "sends before it may");
                 let llc = sdu.starts_with(&[0xaa, 0xaa, 3]);
-                assert_eq!(llc, sap == Sap::LLC);
+                assert_eq!(llc, sap.blli == Sap::LLC.blli);
                 assert!(sdu.len() <= usize::from(MTU) + 8);
             }
             AtmRequest::AddParty { .. } | AtmRequest::DropParty { .. } => panic!("a party"),
@@ -227,15 +255,19 @@ impl Service {
         let seen = self.clip.snapshot(self.now);
         let counters = &seen.counters;
         let waiting: usize = seen.entries.iter().map(|row| row.waiting).sum();
-        let ends = counters.sent + counters.unreachable + counters.queue_full + counters.too_long;
+        let lost = counters.unreachable + counters.queue_full + counters.too_long;
+        let ends = counters.sent + lost + counters.too_big;
         assert_eq!(
             self.sent,
-            ends + waiting as u64,
+            ends + (waiting + seen.waiting) as u64,
             "a packet is lost or doubled"
         );
         let config = self.clip.config();
-        assert!(seen.entries.len() <= LIMITS.entries + config.fixed.len() + 1);
+        assert!(seen.entries.len() <= LIMITS.entries + config.hops.fixed.len() + 1);
         assert!(seen.conns.len() <= LIMITS.conns.max(config.permanent.len()));
+        assert!(
+            seen.sessions.0 <= LIMITS.sessions && seen.waiting <= LIMITS.sessions * LIMITS.queue
+        );
         assert!(seen.entries.iter().all(|row| row.waiting <= LIMITS.queue));
         let known: BTreeSet<ConnId> = seen.conns.iter().map(|row| row.conn).collect();
         let there: BTreeSet<ConnId> = self.conns.keys().copied().collect();
@@ -247,7 +279,7 @@ impl Service {
         for row in &seen.entries {
             assert!(row.conn.is_none_or(|conn| known.contains(&conn)));
             assert_ne!(row.ip, ip(OWN));
-            let fixed = config.fixed.iter().any(|(ip, _)| *ip == row.ip);
+            let fixed = config.hops.fixed.iter().any(|(ip, _)| *ip == row.ip);
             let Some(atm) = row.atm.filter(|_| !fixed) else {
                 continue;
             };
@@ -259,7 +291,7 @@ impl Service {
                 );
             }
         }
-        for (ip, atm) in config.fixed.iter().filter(|_| self.running) {
+        for (ip, atm) in config.hops.fixed.iter().filter(|_| self.running) {
             let kept = seen
                 .entries
                 .iter()
@@ -288,7 +320,7 @@ impl Service {
             Step::Send { to, len } => {
                 let next_hop = ip(to.into());
                 self.sent += 1;
-                let packet = vec![0x45; len.into()];
+                let packet = packet(to, len);
                 self.feed(Input::Send { next_hop, packet });
             }
             Step::Connected(number) => {
@@ -358,6 +390,9 @@ impl Service {
 
     fn incoming(&mut self, from: Option<u8>, mux: bool, multipoint: bool) {
         let sap = if mux { Sap::IP } else { Sap::LLC };
+        let marked = from.is_some_and(|n| n % 3 == 0);
+        let bhli = marked.then_some(aerostat_wire::Bhli::IP_SESSION);
+        let sap = Sap { bhli, ..sap };
         if !self.listens.contains(&sap) {
             return;
         }

@@ -1,8 +1,11 @@
 //! A subnet in virtual time: a server, clients, loss, crashes, and peers that follow the older standard or no standard.
 
 mod any;
+mod hops;
 mod permanent;
 mod recovery;
+mod sessions;
+mod sizes;
 mod ways;
 
 use aerostat_proto::clip::*;
@@ -387,7 +390,7 @@ fn permanent_connections_need_no_server() {
 #[test]
 fn qos_for_one_next_hop() {
     let mut one = client(1);
-    one.qos = vec![(ip(2), Qos::cbr(2000, 9188))];
+    one.hops.qos = vec![(ip(2), Qos::cbr(2000, 9188))];
     let mut w = world(vec![server(), one, client(2), client(3)]);
     send(&mut w, 1, ip(2), 1);
     send(&mut w, 1, ip(3), 2);
@@ -401,15 +404,17 @@ fn qos_for_one_next_hop() {
 #[test]
 fn packets_and_their_bounds() {
     let mut small = client(1);
-    small.mtu = 3;
+    small.mtu = 68;
     let mut w = world(vec![server(), small]);
     w.with(1, |clip, now| {
-        for packet in [vec![], vec![0x45; 4]] {
+        for packet in [vec![], vec![0; 69]] {
             let next_hop = ip(0);
             clip.handle_input(Input::Send { next_hop, packet }, now)
                 .unwrap();
         }
     });
+    // The longer one waits for its connection, which tells that it is too long.
+    w.run_for(Duration::from_secs(1));
     assert_eq!(w.users[1].snapshot(w.now).counters.too_long, 2);
     // Many next hops: the table stays bounded.
     for n in 0..3000_u32 {

@@ -35,7 +35,7 @@ fn member(n: usize, mux: u8, contract: u8) -> Member {
     config.mux = mux & 1 << n != 0;
     if contract & 1 << n != 0 {
         let to = (n + 1) % MEMBERS;
-        config.qos = vec![(ip(to), Qos::cbr(100, 0))];
+        config.hops.qos = vec![(ip(to), Qos::cbr(100, 0))];
     }
     Member::new(config)
 }

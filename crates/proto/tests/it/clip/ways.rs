@@ -85,9 +85,9 @@ fn a_contract_holds_whoever_called_first() {
     let fast = Qos::cbr(2000, 0);
     let wanted = Qos::cbr(2000, 9188);
     let mut one = client(1);
-    one.qos = vec![(ip(2), fast)];
+    one.hops.qos = vec![(ip(2), fast)];
     let mut hub = server();
-    hub.qos = vec![(ip(2), fast)];
+    hub.hops.qos = vec![(ip(2), fast)];
     let mut w = world(vec![hub, one, client(2)]);
     send(&mut w, 2, ip(1), 1);
     send(&mut w, 2, ip(0), 1);
@@ -102,8 +102,8 @@ fn a_contract_holds_whoever_called_first() {
     assert_eq!(contract(&w, 0, ip(2)), wanted);
     // The connection is not shared with another address of the same member.
     let mut two = client(1);
-    two.fixed = vec![(ip(7), atm(2)), (ip(8), atm(2))];
-    two.qos = vec![(ip(7), fast)];
+    two.hops.fixed = vec![(ip(7), atm(2)), (ip(8), atm(2))];
+    two.hops.qos = vec![(ip(7), fast)];
     let mut shared = world(vec![server(), two, client(2)]);
     for to in [7, 8, 7, 8] {
         send(&mut shared, 1, ip(to), 1);
@@ -120,7 +120,7 @@ fn a_contract_holds_whoever_called_first() {
 #[test]
 fn duplicates_are_seen_beside_a_contract() {
     let mut hub = server();
-    hub.qos = vec![(ip(1), Qos::cbr(100, 0))];
+    hub.hops.qos = vec![(ip(1), Qos::cbr(100, 0))];
     let mut thief = client(2);
     thief.ip = ip(1);
     let mut w = world(vec![hub, client(1), thief]);
@@ -134,7 +134,7 @@ fn duplicates_are_seen_beside_a_contract() {
 fn known_addresses_need_no_server() {
     let mut one = client(1);
     one.servers.clear();
-    one.fixed = vec![(ip(2), atm(2))];
+    one.hops.fixed = vec![(ip(2), atm(2))];
     let mut two = client(2);
     two.servers.clear();
     let mut w = world(vec![one, two]);
@@ -153,7 +153,7 @@ fn known_addresses_need_no_server() {
 fn calls_to_a_known_address_are_not_hurried() {
     let mut one = client(1);
     one.servers.clear();
-    one.fixed = vec![(ip(9), atm(9))];
+    one.hops.fixed = vec![(ip(9), atm(9))];
     let mut w = world(vec![one]);
     for number in 0..100 {
         send(&mut w, 0, ip(9), number);

@@ -39,6 +39,39 @@ fn records(packet: &Packet, kind: u16) -> Vec<Ipv4Addr> {
     entries.filter_map(|cie| cie.protocol.ipv4()).collect()
 }
 
+/// Questions of other parts of the host open no shortcut, and always get an answer.
+#[test]
+fn questions_get_the_address_or_nothing() {
+    let mut world = plain(3);
+    let target = ip(3, 10);
+    for (token, destination) in [(1, target), (2, ip(3, 99)), (3, target)] {
+        world.client(0, Input::Resolve { token, destination });
+    }
+    world.run(SECOND * 20);
+    let mut told = core::mem::take(&mut world.clients[0].resolved);
+    told.sort_by_key(|(token, _)| *token);
+    assert_eq!(
+        told,
+        [(1, Some(atm(0x81, 0))), (2, None), (3, Some(atm(0x81, 0)))]
+    );
+    assert_eq!(world.clients[0].nhc.counters().calls, 0);
+    // What is known is told at once; packets use the answer.
+    let (token, destination) = (4, target);
+    world.client(0, Input::Resolve { token, destination });
+    assert_eq!(world.clients[0].resolved, [(4, Some(atm(0x81, 0)))]);
+    direct(&mut world, target);
+    // The end of the client answers what waits.
+    world.client(
+        0,
+        Input::Resolve {
+            token: 5,
+            destination: ip(3, 98),
+        },
+    );
+    world.client(0, Input::Stop);
+    assert_eq!(world.clients[0].resolved.last(), Some(&(5, None)));
+}
+
 /// Through three servers: registration, resolution with records, shortcut.
 #[test]
 fn a_packet_cuts_through_three_routers() {

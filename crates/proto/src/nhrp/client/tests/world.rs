@@ -46,6 +46,8 @@ pub(super) struct Client {
     pub(super) nhc: Nhc,
     pub(super) routed: Vec<Vec<u8>>,
     pub(super) story: Vec<&'static str>,
+    /// Answers to questions, by token.
+    pub(super) resolved: Vec<(u64, Option<AtmAddress>)>,
 }
 
 pub(super) struct World {
@@ -131,6 +133,7 @@ impl World {
                 nhc: Nhc::new(config),
                 routed: Vec::new(),
                 story: Vec::new(),
+                resolved: Vec::new(),
             }
         };
         let mut world = Self {
@@ -209,6 +212,9 @@ impl World {
                 Output::Atm(request) => self.request(Who::Client(client), request),
                 Output::Routed(packet) => self.clients[client].routed.push(packet),
                 Output::Deliver(_) => {}
+                Output::Resolved { token, address } => {
+                    self.clients[client].resolved.push((token, address));
+                }
                 Output::Trace(trace) => self.clients[client].story.push(trace.name),
             }
         }

@@ -1,0 +1,133 @@
+//! Files with next hops of Classical IP subnets, which are read again when they change.
+//!
+//! Each second the age, size and number of every file are compared with those of the last reading. A changed file is read
+//! as a whole. If it has a mistake, the old next hops stay, and the mistake is told once. A member that has started anew
+//! knows what the lab file said; it gets the latest next hops within a second.
+
+use aerostat_lab::hops;
+use aerostat_lab::model::{ElanId, Lab, MapFile, NextHop, NodeId};
+use aerostat_proto::clip::NextHops;
+use aerostat_proto::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Time between two looks at the files.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What tells a file from its earlier state: time of the last change, size, device and inode.
+type Stamp = (i64, i64, u64, u64, u64);
+
+/// Whose next hops a file has: those of a subnet, or of one interface on it.
+type Whose = (ElanId, Option<(usize, usize)>);
+
+#[derive(Debug)]
+struct Watched {
+    whose: Whose,
+    map: MapFile,
+    seen: Option<Stamp>,
+}
+
+/// What a turn has found.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A file was read again: its name, and the number of its next hops.
+    Read(Whose, String, usize),
+    /// A file cannot be read, or has a mistake: its name, and what is wrong.
+    Wrong(Whose, String, String),
+}
+
+/// The files of a lab.
+#[derive(Debug)]
+pub(crate) struct NextHopFiles {
+    files: Vec<Watched>,
+    /// What was read since the start.
+    lists: BTreeMap<Whose, Vec<NextHop>>,
+    next: Option<Instant>,
+}
+
+impl NextHopFiles {
+    /// The files that members of this lab use; they have just been read.
+    pub(crate) fn of(lab: &Lab) -> Self {
+        let files = hops::files(lab).map(|(elan, member, map)| Watched {
+            whose: (elan, member),
+            map: map.clone(),
+            seen: stamp(&map.path),
+        });
+        let files: Vec<Watched> = files.collect();
+        Self {
+            next: (!files.is_empty()).then_some(Instant::ZERO),
+            files,
+            lists: BTreeMap::new(),
+        }
+    }
+
+    /// When the files are looked at next.
+    pub(crate) const fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Looks at the files, if it is time.
+    pub(crate) fn turn(&mut self, lab: &Lab, now: Instant) -> Vec<Found> {
+        if self.next.is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        self.next = Some(now + PAUSE);
+        let mut found = Vec::new();
+        for file in &mut self.files {
+            let stamp = stamp(&file.map.path);
+            if stamp == file.seen {
+                continue;
+            }
+            file.seen = stamp;
+            let (whose, name) = (file.whose, file.map.name.clone());
+            match hops::read(&file.map.path, lab, whose.0) {
+                Ok(list) => {
+                    found.push(Found::Read(whose, name, list.len()));
+                    self.lists.insert(whose, list);
+                }
+                Err(why) => found.push(Found::Wrong(whose, name, why)),
+            }
+        }
+        found
+    }
+
+    /// The next hops of all members that use a file which was read since the start.
+    pub(crate) fn members(&self, lab: &Lab) -> Vec<(NodeId, usize, NextHops)> {
+        if self.lists.is_empty() {
+            return Vec::new();
+        }
+        let mut all = Vec::new();
+        for (id, node) in lab.nodes() {
+            for (itf, lec) in node.lecs().iter().enumerate() {
+                let own = self.lists.get(&(lec.elan, Some((id.0, itf))));
+                let shared = self.lists.get(&(lec.elan, None));
+                if own.is_some() || shared.is_some() {
+                    let hops = hops::with(lab, lec, (own, shared));
+                    all.push((id, itf, hops));
+                }
+            }
+        }
+        all
+    }
+
+    /// The members that use a file.
+    pub(crate) fn users(lab: &Lab, (elan, member): Whose) -> Vec<(NodeId, usize)> {
+        let nodes = lab.nodes();
+        let all = nodes.flat_map(|(id, node)| {
+            let lecs = node.lecs().iter().enumerate();
+            lecs.filter(move |(itf, lec)| {
+                lec.elan == elan && member.is_none_or(|one| one == (id.0, *itf))
+            })
+            .map(move |(itf, _)| (id, itf))
+        });
+        all.collect()
+    }
+}
+
+/// `None` if there is no such file.
+fn stamp(path: &Path) -> Option<Stamp> {
+    let about = std::fs::metadata(path).ok()?;
+    let (time, nanos) = (about.mtime(), about.mtime_nsec());
+    Some((time, nanos, about.size(), about.dev(), about.ino()))
+}

@@ -1,0 +1,164 @@
+//! What is known of next hops beforehand: default next hops, changes while the member runs, questions.
+
+use super::*;
+
+fn replace(w: &mut Net, who: usize, hops: NextHops) {
+    w.with(who, |clip, now| {
+        clip.handle_input(Input::NextHops(hops), now).unwrap();
+    });
+}
+
+fn by_default(n: usize, prefix_len: u8) -> DefaultHop {
+    DefaultHop {
+        network: Ipv4Addr::UNSPECIFIED,
+        prefix_len,
+        address: atm(n),
+        qos: None,
+    }
+}
+
+fn ask(w: &mut Net, who: usize, token: u64, ip: Ipv4Addr) {
+    w.with(who, |clip, now| {
+        clip.handle_input(Input::Resolve { token, ip }, now)
+            .unwrap();
+    });
+}
+
+fn answers(w: &mut Net, who: usize) -> Vec<(u64, Resolved)> {
+    let notes = w.take_notes().into_iter();
+    let answers = notes.filter_map(|(_, from, note)| match note {
+        Output::Resolved { token, answer } if from == who => Some((token, answer)),
+        _ => None,
+    });
+    answers.collect()
+}
+
+#[test]
+fn the_default_router_first_and_a_better_way_later() {
+    let mut one = client(1);
+    one.hops.defaults.push(by_default(3, 0));
+    let mut w = world(vec![server(), one, client(2), client(3)]);
+    // The server is slow: the first packets go over the default next hop.
+    let mut lost = false;
+    w.net.loss = Some(Box::new(move |sdu| {
+        let asks = sdu.get(6..8) == Some(&[8, 6]);
+        asks && !core::mem::replace(&mut lost, true)
+    }));
+    send(&mut w, 1, ip(2), 1);
+    w.run_for(Duration::from_millis(20));
+    let got_by_3 = got(&mut w, 3);
+    assert_eq!(got_by_3, [1]);
+    w.run_for(Duration::from_secs(3));
+    assert_eq!(entry(&w, 1, ip(2)).unwrap().state, "known");
+    send(&mut w, 1, ip(2), 2);
+    w.run_for(Duration::from_millis(50));
+    assert_eq!(got(&mut w, 2), [2], "directly");
+    assert_eq!(w.users[1].snapshot(w.now).counters.by_default, 1);
+    // An address that nobody has stays with the default next hop, also after the server has said so.
+    for number in [3, 4] {
+        send(&mut w, 1, ip(99), number);
+        w.run_for(Duration::from_secs(1));
+    }
+    assert_eq!(got(&mut w, 3), [3, 4]);
+    let row = entry(&w, 1, Ipv4Addr::UNSPECIFIED).unwrap();
+    assert_eq!((row.state, row.prefix_len), ("default", 0));
+    finish(w);
+}
+
+#[test]
+fn the_longest_prefix_counts_and_needs_no_server() {
+    let mut one = Config::new(atm(1), ip(1));
+    one.hops.defaults = vec![by_default(2, 0), by_default(3, 8)];
+    one.hops.defaults[1].network = Ipv4Addr::new(10, 0, 0, 0);
+    let plain = |n| Config::new(atm(n), ip(n));
+    let mut w = world(vec![one, plain(2), plain(3)]);
+    send(&mut w, 0, Ipv4Addr::new(10, 77, 0, 1), 1);
+    send(&mut w, 0, Ipv4Addr::new(11, 77, 0, 1), 2);
+    w.run_for(Duration::from_secs(1));
+    let notes = w.take_notes().into_iter();
+    let arrived: Vec<_> = notes
+        .filter_map(|(_, who, note)| match note {
+            Output::Deliver { packet, .. } => Some((who, packet[1])),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(arrived.len(), 2, "{arrived:?}");
+    assert!(arrived.contains(&(2, 1)) && arrived.contains(&(1, 2)));
+    finish(w);
+}
+
+#[test]
+fn next_hops_change_while_packets_flow() {
+    let mut one = client(1);
+    one.hops.fixed = vec![(ip(7), atm(2))];
+    one.hops.qos = vec![(ip(7), Qos::cbr(100, 0))];
+    let mut w = world(vec![server(), one, client(2), client(3)]);
+    send(&mut w, 1, ip(7), 1);
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(got(&mut w, 2), [1]);
+    let mut hops = w.users[1].config().hops.clone();
+    hops.fixed = vec![(ip(7), atm(3))];
+    replace(&mut w, 1, hops.clone());
+    send(&mut w, 1, ip(7), 2);
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(got(&mut w, 3), [2], "the other station");
+    let contracts = |w: &Net| {
+        let conns = w.users[1].snapshot(w.now).conns.into_iter();
+        let peers = conns.filter(|row| row.role == "peer");
+        peers
+            .map(|row| (row.peer, row.qos.tx.max_pcr))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        contracts(&w),
+        [(Some(atm(3)), Some(100))],
+        "the old one is released"
+    );
+    // Another contract, and then nothing: the server is asked as for other addresses.
+    hops.qos = vec![(ip(7), Qos::cbr(200, 0))];
+    replace(&mut w, 1, hops);
+    send(&mut w, 1, ip(7), 3);
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(contracts(&w), [(Some(atm(3)), Some(200))]);
+    replace(&mut w, 1, NextHops::default());
+    send(&mut w, 1, ip(7), 4);
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(entry(&w, 1, ip(7)).unwrap().state, "unknown");
+    let counters = w.users[1].snapshot(w.now).counters;
+    assert_eq!((counters.maps, counters.maps_wrong), (3, 0));
+    w.take_notes();
+    finish(w);
+}
+
+#[test]
+fn questions_get_answers() {
+    let mut one = client(1);
+    one.hops.fixed = vec![(ip(7), atm(9))];
+    let mut w = world(vec![server(), one, client(2)]);
+    for (token, who) in [(1, 2), (2, 99), (3, 7), (4, 1), (5, 2)] {
+        ask(&mut w, 1, token, ip(who));
+    }
+    w.run_for(Duration::from_secs(1));
+    let mut told = answers(&mut w, 1);
+    told.sort_by_key(|(token, _)| *token);
+    let known = |n| Resolved::Known(atm(n));
+    let wanted = [known(2), Resolved::Unknown, known(9), known(1), known(2)];
+    assert_eq!(
+        told,
+        [1, 2, 3, 4, 5].into_iter().zip(wanted).collect::<Vec<_>>()
+    );
+    // No answer of the server, too many questions, and the end of the member: each is answered.
+    w.net.loss = Some(Box::new(|sdu| sdu.get(6..8) == Some(&[8, 6])));
+    for token in 0..70 {
+        ask(&mut w, 1, token, ip(50));
+    }
+    w.run_for(Duration::from_millis(10));
+    assert_eq!(answers(&mut w, 1).len(), 6, "64 wait");
+    w.run_for(Duration::from_secs(30));
+    assert_eq!(answers(&mut w, 1).len(), 64);
+    ask(&mut w, 1, 1, ip(51));
+    w.with(1, |clip, now| clip.handle_input(Input::Stop, now).unwrap());
+    assert_eq!(answers(&mut w, 1), [(1, Resolved::Unknown)]);
+    w.net.loss = None;
+    finish(w);
+}
