@@ -329,6 +329,7 @@ TrafficFile.poisson || traffic.u.poisson=true
 TrafficFile.port || traffic.u.port=99
 TrafficFile.tick || traffic.u.tick=10ms
 TrafficFile.spacing | traffic.u.tick=200ms | traffic.u.tick=200ms traffic.u.spacing=1ms
+TrafficFile.series || traffic.u.series=true
 TrafficFile.bytes | traffic=[{name: u, from: x, to: y, kind: tcp}] | traffic=[{name: u, from: x, to: y, kind: tcp, bytes: 1MiB}]
 TrafficFile.write | traffic=[{name: u, from: x, to: y, kind: tcp}] | traffic=[{name: u, from: x, to: y, kind: tcp, write: 8192}]
 TrafficFile.size || traffic.u.size=99
