@@ -253,13 +253,19 @@ fn atptest_has_its_values_beside_those_of_the_report() {
 
 #[test]
 fn every_lab_of_the_repository_validates() {
-    for folder in ["labs", "labs/papers"] {
+    for folder in ["labs", "labs/host", "labs/papers"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             if !name.ends_with(".atm.yml") {
                 continue;
             }
             let ran = run(&["validate", &format!("{folder}/{name}")]);
+            // Rows of `reproduce` start the flows that they need; the others are for after the end of the lab.
+            let mut warnings = ran.err.lines().filter(|line| line.contains(": warning: "));
+            let is_for_rows = |line: &str| line.ends_with("this flow starts when the run is over");
+            if folder == "labs/papers" && ran.code == 3 && warnings.all(is_for_rows) {
+                continue;
+            }
             assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{name}");
         }
     }
