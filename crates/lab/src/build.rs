@@ -350,25 +350,7 @@ impl<'a> Builder<'a> {
         let ip = if self.is_kernel(id) {
             Ip::Kernel
         } else {
-            let config = StackConfig {
-                name: name.into(),
-                mac: model.lec().mac.0,
-                address: model.lec().own_ip(),
-                prefix: elan.subnet.length,
-                routes: static_routes(&model.routes),
-                neighbours: static_neighbours(model),
-                mtu: self.lab.mtu_of(model.lec()).into(),
-                further: self.further(model),
-                tcp: model.tcp.options(),
-                life,
-                seed: self.seed_of(name, "stack", life),
-            };
-            Ip::Stack(Box::new(
-                Stack::new(config, now)
-                    .expect("a resolved lab's addresses")
-                    .with_arp(self.arp())
-                    .with_clock(model.clock.unwrap_or_default()),
-            ))
+            Ip::Stack(Box::new(self.stack(name, model, life, now)))
         };
         let mut host = Host::new(name, self.signalling(id, model.uni, life), ip);
         host.measure(Meter::new(
@@ -405,6 +387,27 @@ impl<'a> Builder<'a> {
         }
         self.add_programs(&mut host, id, model, life);
         host
+    }
+
+    /// The TCP/IP stack of an embedded host.
+    fn stack(&self, name: &str, model: &HostModel, life: u32, now: Instant) -> Stack {
+        let config = StackConfig {
+            name: name.into(),
+            mac: model.lec().mac.0,
+            address: model.lec().own_ip(),
+            prefix: self.lab.elan(model.lec().elan).subnet.length,
+            routes: static_routes(&model.routes),
+            neighbours: static_neighbours(model),
+            mtu: self.lab.mtu_of(model.lec()).into(),
+            further: self.further(model),
+            tcp: model.tcp.options(),
+            life,
+            seed: self.seed_of(name, "stack", life),
+        };
+        Stack::new(config, now)
+            .expect("a resolved lab's addresses")
+            .with_arp(self.arp())
+            .with_clock(model.clock.unwrap_or_default())
     }
 
     /// The interfaces of an embedded host besides its first one; the further VLANs of a bridge have no IP side.

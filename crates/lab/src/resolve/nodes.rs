@@ -485,10 +485,7 @@ impl Builder<'_> {
         let elans = (elan.unwrap_or(ElanId(0)), &vlans[..]);
         let mut lecs = self.clients(host, (number, mac), (address, ip), elans, d);
         self.further((name, host), (number, address), &mut lecs, d);
-        let lane = elan.is_none()
-            || lecs
-                .iter()
-                .any(|lec| self.lab.elan(lec.elan).clip.is_none());
+        let lane = elan.is_none() || self.has_lane(&lecs);
         self.finish(NodeKind::Host(Host {
             attachment,
             lecs,
@@ -511,17 +508,18 @@ impl Builder<'_> {
                 true => host.kernel.as_ref().map(At::get),
                 false => Some(false),
             },
-            nic: NicConfig {
-                paths: queues::tunnels(host.adapter.as_ref().and_then(|all| all.paths.as_ref())),
-                rate_queues: rate_queues::of_host(host),
-                ..adapters::of_node(host.shape.as_ref())
-            },
+            nic: nic_of(host),
             sockets: Vec::new(),
             bridge: Vec::new(),
             ethernet: ethernet::cable(host, d),
             ports: ethernet::ports(host, d),
         }));
         self.bridge(number, host, (elan, &vlans), d);
+    }
+    /// True if one of these interfaces is a LANE client.
+    fn has_lane(&self, lecs: &[Lec]) -> bool {
+        let mut elans = lecs.iter().map(|lec| self.lab.elan(lec.elan));
+        elans.any(|elan| elan.clip.is_none())
     }
     /// The LANE clients of a host: that of its own ELAN, and those of its further VLANs, which have no IP address.
     fn clients(
@@ -694,5 +692,14 @@ impl Builder<'_> {
             self.ips.insert(ip, (node.to_owned(), at));
         }
         ip
+    }
+}
+
+/// What the adapter of a host has of its own.
+fn nic_of(host: &HostFile) -> NicConfig {
+    NicConfig {
+        paths: queues::tunnels(host.adapter.as_ref().and_then(|all| all.paths.as_ref())),
+        rate_queues: rate_queues::of_host(host),
+        ..adapters::of_node(host.shape.as_ref())
     }
 }

@@ -238,6 +238,14 @@ impl Clip {
         room
     }
 
+    /// How long an entry is known.
+    fn life(&self) -> Duration {
+        match self.config.serve {
+            true => self.config.params.server_life,
+            false => self.config.params.client_life,
+        }
+    }
+
     /// Learns the ATM address of an IP address: from a server's answer, from InATMARP on `conn`, or from a
     /// registration.
     pub(super) fn learn(
@@ -252,12 +260,7 @@ impl Clip {
         if own || !self.room_for(ip) || !self.room_on(conn, atm, ip) {
             return;
         }
-        let (params, serve) = (self.config.params, self.config.serve);
-        let life = if serve {
-            params.server_life
-        } else {
-            params.client_life
-        };
+        let life = self.life();
         let state = State::Known {
             renew: now + life * 2 / 3,
             until: now + life,

@@ -102,13 +102,7 @@ impl Clip {
                 State::Static if self.default_at(*ip).is_some() => "default",
                 State::Static => "static",
             },
-            expires_s: match entry.state {
-                State::Known { until, .. } | State::Unknown { until } => {
-                    Some(until.since(now).as_secs())
-                }
-                State::Resolving { at, .. } => Some(at.since(now).as_secs()),
-                State::Static => None,
-            },
+            expires_s: ends_at(&entry.state).map(|at| at.since(now).as_secs()),
             conn: entry.conn,
             vc: entry.conn.and_then(|conn| self.conns.get(conn)?.vc()),
             qos: self.contract(*ip),
@@ -150,5 +144,14 @@ impl Clip {
             conns: conns.collect(),
             counters: self.counters,
         }
+    }
+}
+
+/// When a state ends by itself.
+fn ends_at(state: &State) -> Option<Instant> {
+    match *state {
+        State::Known { until, .. } | State::Unknown { until } => Some(until),
+        State::Resolving { at, .. } => Some(at),
+        State::Static => None,
     }
 }
