@@ -222,7 +222,7 @@ mod tests {
         let whole = packet(&[], &[1; 600], true);
         assert!(must_stay_whole(&whole));
         assert_eq!(fragment(&whole, 576), None);
-        assert_eq!(fragment(&whole, 620).unwrap(), [whole.clone()]);
+        assert_eq!(fragment(&whole, 620).unwrap(), std::slice::from_ref(&whole));
         assert_eq!(fragment(&packet(&[], &[1; 600], false), 67), None);
     }
 

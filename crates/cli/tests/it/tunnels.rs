@@ -107,6 +107,9 @@ fn each_tcp_connection_of_a_kernel_has_its_tunnel_and_contract() {
         "exec",
         "sello",
         "--",
+        // The end of 'aerostat exec' does not end what it has started.
+        "timeout",
+        "8",
         "iperf3",
         "-c",
         "10.7.0.20",
@@ -143,7 +146,6 @@ fn each_tcp_connection_of_a_kernel_has_its_tunnel_and_contract() {
                 || qos.starts_with("cbr:max_pcr=30000")),
         "{contracts:?}"
     );
-    let _ = client.kill();
     let _ = client.wait();
     wait_for("the sessions to end", || {
         let all = rows(&lab, "sello", "connections");

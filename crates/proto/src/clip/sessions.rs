@@ -396,7 +396,7 @@ impl Clip {
         if let (false, Some(key)) = (known_session, SessionKey::of(packet)) {
             let id = SessionId::new(known.peer(), key.reversed());
             let other = self.sessions.table.get(&id);
-            if !other.is_some_and(|other| other.conn.is_some()) {
+            if other.is_none_or(|other| other.conn.is_none()) {
                 let session = Session {
                     next_hop: id.key.destination,
                     conn: Some(conn),

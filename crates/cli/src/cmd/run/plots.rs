@@ -195,6 +195,8 @@ fn windows(lab: &Lab, report: &RunReport) -> Vec<Named> {
         .collect()
 }
 
+/// A value of a delta.
+type OfDelta = fn(&Delta) -> f64;
 /// Most packets of a drawing of delta times.
 const PACKETS: usize = 2000;
 
@@ -202,11 +204,11 @@ const PACKETS: usize = 2000;
 fn deltas(lab: &Lab, report: &RunReport) -> Vec<Named> {
     let of_flow = |flow: &FlowReport| {
         let deltas: Vec<Delta> = flow.series.iter().flat_map(Series::deltas).collect();
-        let ends: [(&str, fn(&Delta) -> f64); 2] = [
+        let ends: [(&str, OfDelta); 2] = [
             ("received", |delta| delta.received_us),
             ("sent", |delta| delta.sent_us),
         ];
-        let line = |(name, of): (&str, fn(&Delta) -> f64)| Line {
+        let line = |(name, of): (&str, OfDelta)| Line {
             name: name.to_owned(),
             form: Stroke::Joined,
             points: deltas
