@@ -313,7 +313,7 @@ mod tests {
         let event = AtmEvent::Connected {
             conn,
             vc,
-            qos: Qos::ubr(0),
+            qos: Qos::ubr(9188),
         };
         clip.handle_input(Input::Atm(event), now).unwrap();
         let (_, entries, conns) = atmarp(3, &clip.snapshot(now));
