@@ -127,7 +127,7 @@ impl Offer<'_> {
         control.answer(&self.offered, qos, user_data)
     }
 
-    /// Refuses the call with this cause of Q.850, 1 to 127; for example [`REJECTED`].
+    /// Refuses the call with this cause of Q.850, 1 to 127; for example [`crate::REJECTED`].
     ///
     /// # Errors
     /// If the caller has gone.
