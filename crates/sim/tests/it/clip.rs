@@ -40,13 +40,17 @@ fn column(bench: &Bench, node: &str, (what, title, column): (&str, &str, &str)) 
             .and_then(|switch| switch.inspect(what, now)),
     };
     let tables = tables.unwrap_or_default();
-    let table = tables.iter().find(|table| table.title == title).unwrap();
-    let at = table.columns.iter().position(|name| *name == column);
-    let at = at.unwrap();
-    let texts = table.rows.iter().map(|row| match &row[at] {
-        Value::Text(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        Value::None => String::new(),
+    // A host has such a table for each of its interfaces.
+    let named: Vec<_> = tables.iter().filter(|table| table.title == title).collect();
+    assert!(!named.is_empty(), "{node} has no table '{title}'");
+    let texts = named.into_iter().flat_map(|table| {
+        let at = table.columns.iter().position(|name| *name == column);
+        let at = at.unwrap();
+        table.rows.iter().map(move |row| match &row[at] {
+            Value::Text(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::None => String::new(),
+        })
     });
     texts.collect()
 }
