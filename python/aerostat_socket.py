@@ -80,7 +80,10 @@ class Service:
         if not path:
             raise AtmError(2, "AEROSTAT_ATM is not set: run the program by 'aerostat exec HOST -- PROGRAM'")
         self._session = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-        self._session.connect(path)
+        try:
+            self._session.connect(path)
+        except OSError as error:
+            raise AtmError(error.errno, f"no socket service at {path}: {error.strerror}; does the lab run, and has it this host?") from None
         self._number = 0
         fields, _ = self._ask(1, struct.pack(">H", VERSION))
         fields.number("H")

@@ -307,8 +307,7 @@ impl SocketLayer {
 
     fn own_address(&self, given: &str) -> core::result::Result<AtmAddress, Failure> {
         let first = self.config.first_selector;
-        let parsed = given.parse::<AtmAddress>();
-        let address = parsed.map_err(|e| failure(Errno::Invalid, "address", e.to_string()))?;
+        let address = self.address_of("address", given)?;
         if self.is_added(address) {
             return Ok(address);
         }
@@ -431,6 +430,11 @@ impl SocketLayer {
 
     /// The address that a program calls: in hex digits, or a name with an optional selector.
     pub(super) fn called(&self, text: &str) -> core::result::Result<AtmAddress, Failure> {
+        self.address_of("called", text)
+    }
+
+    /// The address in a field of a request.
+    fn address_of(&self, field: &str, text: &str) -> core::result::Result<AtmAddress, Failure> {
         if let Ok(address) = text.parse() {
             return Ok(address);
         }
@@ -441,14 +445,14 @@ impl SocketLayer {
                 let number = u8::from_str_radix(selector, 16).ok();
                 let number = number.filter(|_| selector.len() == 2).ok_or_else(|| {
                     let text = "a selector has two hex digits";
-                    at(offset, failure(Errno::Invalid, "called", text))
+                    at(offset, failure(Errno::Invalid, field, text))
                 })?;
                 (name, Some(number))
             }
         };
         let Some(address) = self.config.names.get(name) else {
             let text = "neither an ATM address of 40 hex digits nor a name of the lab";
-            return Err(failure(Errno::Invalid, "called", text));
+            return Err(failure(Errno::Invalid, field, text));
         };
         Ok(selector.map_or(*address, |selector| address.with_selector(selector)))
     }
