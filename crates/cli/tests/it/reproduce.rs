@@ -240,7 +240,12 @@ fn wrong_words_are_told_with_a_hint() {
     assert!(text.contains("there is no entry 'sarah'"), "{text}");
     assert!(text.contains("reproduce list"), "{text}");
     let output = reproduce(&["sara/4", "--parameters", "/dev/null"]);
-    assert_ne!(output.status.code(), Some(0));
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        text.contains("/dev/null: this is no regular file"),
+        "{text}"
+    );
     let list = reproduce(&["list"]);
     assert!(String::from_utf8_lossy(&list.stdout).contains("sara/4"));
 }

@@ -316,7 +316,9 @@ impl Clip {
             });
             return self.ended(conn, Cause::AAL_PARAMETERS, false, now);
         }
-        if matches!(role, Role::Peer | Role::Session) {
+        // A member registers with a server over a connection of its own, and ends that itself.
+        let of_member = self.config.serve && role == Role::Peer && conn.0 >= ConnId::INCOMING;
+        if matches!(role, Role::Peer | Role::Session) && !of_member {
             self.conns.idle_after(conn, self.config.params.idle);
         }
         if role == Role::Session {

@@ -352,6 +352,9 @@ pub(super) fn lab(name: &str) -> Result<&'static str, Failure> {
         .ok_or_else(|| Failure::failed(format!("the catalogue has no lab '{name}'")))
 }
 
+/// Octets of the largest file of parameters or printed values.
+const LARGEST: u64 = 1 << 20;
+
 /// The parameters of a file, by default those of the catalogue.
 pub(super) fn parameters(file: Option<&Path>) -> Result<Parameters, Failure> {
     read("parameters.yml", PARAMETERS, file)
@@ -368,6 +371,17 @@ fn read<T: DeserializeOwned>(name: &str, text: &str, file: Option<&Path>) -> Res
     };
     let shown = path.display().to_string();
     let failed = |error| Failure::usage(format!("{shown}: {error}"));
+    let wrong = |text: String| Err(Failure::usage(format!("{shown}: {text}")));
+    let found = std::fs::metadata(path).map_err(failed)?;
+    if !found.is_file() {
+        return wrong("this is no regular file".to_owned());
+    }
+    if found.len() > LARGEST {
+        return wrong(format!(
+            "{} octets are too many, at most {LARGEST}",
+            found.len()
+        ));
+    }
     let text = std::fs::read_to_string(path).map_err(failed)?;
     yaml(&shown, &text)
 }
