@@ -241,7 +241,7 @@ pub unsafe extern "C" fn aerostat_atp_accept(listener: *mut AtpObject) -> *mut A
 /// See the header.
 ///
 /// # Safety
-/// The object is null or was not freed; `message` is valid for `length` octets, or null if there are none.
+/// The object is null or was not freed; `message` is valid for `length` octets, or null if `length` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aerostat_atp_send(
     socket: *mut AtpObject,
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn aerostat_atp_send(
 /// See the header.
 ///
 /// # Safety
-/// The object is null or was not freed; `buffer` is valid for `length` octets, or null if there are none.
+/// The object is null or was not freed; `buffer` is valid for `length` octets, or null if `length` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aerostat_atp_recv(
     socket: *mut AtpObject,

@@ -1,6 +1,6 @@
 //! Kernel hosts and routers: each has a network namespace with one TAP per LANE client.
 //!
-//! The namespace is one that the lab makes, or that of this process ([`Place`]): then the node is the machine itself, and
+//! The lab makes the namespace, or it is that of this process ([`Place`]): then the node is the machine itself, and
 //! nothing there is changed but the node's own interfaces and their routes, which end with the process.
 //!
 //! A host that bridges has its address on a bridge of its kernel. Its TAP is a port of the bridge, and so is the far

@@ -77,7 +77,7 @@ fn members_of_the_group_connect_and_others_do_not() {
         "the control socket"
     );
     runtime.ok(&["down"]);
-    // A lab without the key is closed again, and so is one whose group cannot pass the directories above.
+    // A lab without the key is closed again; so is a lab whose group cannot pass the directories above.
     let file = lab("grouped", "nosuchgroup");
     let up = runtime.run(&["up", "-d", "-q", "--embedded", &file]);
     assert_ne!(up.code, 0);

@@ -330,7 +330,7 @@ impl Take {
 }
 
 impl OfAll {
-    /// The value of several; NaN if there is none.
+    /// The value of several rows; NaN without a row.
     fn of(self, values: &[f64]) -> f64 {
         let count = values.len() as f64;
         match self {
