@@ -608,7 +608,7 @@ impl<'a> Driver<'a> {
                 }
                 Output::Train { node, itf, frame } => {
                     self.write_to((node, itf), frame.count(), |tap| {
-                        tap.write_part(&frame.frame())
+                        frame.frame().map_or(Ok(true), |part| tap.write_part(&part))
                     });
                     self.buffers.recycle(frame.into_memory());
                 }

@@ -50,9 +50,9 @@ use aerostat_lab::plant::{
     Driver, LabEvent, LabNode, LineId, LinkConfig, LinkEnd, Operation, Plant,
 };
 use aerostat_lab::report::RunReport;
-use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason};
+use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason, Sdus};
 use aerostat_node::host::socket_layer::{self, ToPrograms};
-use aerostat_node::host::{DaemonMessage, HostCommand, HostInput, KernelTrain};
+use aerostat_node::host::{DaemonMessage, HostCommand, HostInput, KernelTrain, Station};
 use aerostat_node::ip::books::Place;
 use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_node::ip::offload::SuperFrame;
@@ -313,24 +313,29 @@ impl World {
         self.with_node(node, |node, now| node.input(HostInput::Program(input), now));
     }
 
-    /// A program writes PDUs that `read` gives, until it has no more or the adapter takes no more.
+    /// A program writes PDUs that `read` gives, at most as many at once as it is asked for, until it has no more or the
+    /// adapter takes no more. A host whose packets cost time takes them one by one.
     pub fn write_all(
         &mut self,
         node: NodeId,
         socket: SocketRef,
         now: Instant,
-        mut read: impl FnMut() -> Option<Vec<u8>>,
+        mut read: impl FnMut(usize) -> Option<Sdus>,
     ) {
         self.meet(now);
         self.with_node(node, |node, now| {
-            let takes = |node: &mut LabNode| {
-                let layer = node.socket_layer_mut();
-                layer.is_none_or(|layer| layer.asks_to_write(socket))
+            let costs = node.as_station().is_some_and(Station::costs_time);
+            let takes = |node: &mut LabNode| match node.socket_layer_mut() {
+                None => Some(1),
+                Some(layer) => {
+                    let most = if costs { 1 } else { layer.most(socket) };
+                    layer.asks_to_write(socket).then_some(most)
+                }
             };
-            while takes(node)
-                && let Some(sdu) = read()
+            while let Some(most) = takes(node)
+                && let Some(sdus) = read(most)
             {
-                let input = socket_layer::Input::Write { socket, sdu };
+                let input = socket_layer::Input::Write { socket, sdus };
                 node.input(HostInput::Program(input), now);
             }
         });

@@ -12,7 +12,8 @@
 //! **Order of a turn.** Connections are accepted, then requests are read, then PDUs: a bounded number from each
 //! descriptor, those with more in the next turn. PDUs are read only while the adapter takes them
 //! ([`SocketLayer::asks_to_write`](aerostat_node::host::socket_layer::SocketLayer::asks_to_write)); otherwise the
-//! program's `write` blocks.
+//! program's `write` blocks. Several PDUs are read with one call, and those of one length go through the network as a
+//! train ([`Sdus`]).
 //!
 //! **Ends.** The lab closes its end of a pipe when the call has ended, after it has written what had arrived and read
 //! what the program had written, because a close with unread packets would cost the program the last PDUs. A program
@@ -39,12 +40,14 @@ mod tests;
 use crate::seqpacket::{Door, Frames};
 use crate::world::World;
 use aerostat_lab::model::{Lab, NodeId, NodeKind};
+use aerostat_node::atm::Sdus;
 use aerostat_node::host::socket_layer::{Input, ToPrograms};
 use aerostat_proto::socket::SocketRef;
 use aerostat_proto::{Duration, Instant};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use pipe::{Delivery, Pipe};
+use packets::Batch;
+use pipe::{Delivered, Pipe};
 use rustix::fd::{AsFd as _, AsRawFd as _};
 use rustix::process::{Resource, getrlimit};
 use session::Session;
@@ -123,7 +126,10 @@ pub(crate) struct SocketService {
     again_at: Option<Instant>,
     first_token: usize,
     pub(crate) counters: Counters,
+    /// For messages of sessions.
     buffer: Vec<u8>,
+    /// For PDUs.
+    batch: Batch,
 }
 
 impl SocketService {
@@ -153,6 +159,7 @@ impl SocketService {
             first_token: first.0 + doors.len(),
             counters: Counters::default(),
             buffer: vec![0; 1 << 16],
+            batch: Batch::new(),
             doors,
         };
         Ok((service, note))
@@ -347,9 +354,11 @@ impl SocketService {
                     let _ = packets::write(&pipe.ours, &offer.encode());
                 }
             }
-            ToPrograms::Deliver { socket, sdu, local } => {
-                self.deliver((node, socket), sdu, local, world, now);
-            }
+            ToPrograms::Deliver {
+                socket,
+                sdus,
+                local,
+            } => self.deliver((node, socket), &sdus, local, world, now),
             ToPrograms::Room { socket } => {
                 self.ready.extend(self.pipes.get(&(node, socket)));
             }
@@ -362,29 +371,34 @@ impl SocketService {
         }
     }
 
-    /// Gives a PDU to a program, and tells the machine if it is lost; of a PDU that was written inside the host, also
-    /// that there is room for the next one.
+    /// Gives PDUs to a program, and tells the machine how many are lost; of PDUs that were written inside the host, also
+    /// that there is room for the next ones.
     fn deliver(
         &mut self,
         (node, socket): (NodeId, SocketRef),
-        sdu: Vec<u8>,
+        sdus: &Sdus,
         local: bool,
         world: &mut World,
         now: Instant,
     ) {
-        let octets = sdu.len();
-        let went = match self.pipe((node, socket)) {
-            Some(pipe) => pipe.deliver(sdu),
-            None => Delivery::Lost,
+        let at = self.pipes.get(&(node, socket));
+        let source = at.and_then(|at| self.sources.get_mut(*at)?.as_mut());
+        let Delivered { taken, lost } = match source {
+            Some(Source::Pipe(pipe)) => pipe.deliver(sdus, &mut self.batch),
+            _ => Delivered {
+                lost: (sdus.count(), sdus.octets()),
+                ..Delivered::default()
+            },
         };
-        if went == Delivery::Lost {
-            let pdus = 1;
+        if lost.0 > 0 {
+            let pdus = lost.0 as u64;
             world.program(node, Input::Unread { socket, pdus }, now);
         }
-        if local && went != Delivery::Kept {
+        let (pdus, octets) = (taken.0 + lost.0, taken.1 + lost.1);
+        if local && pdus > 0 {
             let taken = Input::Taken {
                 socket,
-                pdus: 1,
+                pdus,
                 octets,
             };
             world.program(node, taken, now);

@@ -1,27 +1,44 @@
 //! Packets of sessions and of sockets: one message or one PDU each, sessions with at most one descriptor beside it.
 
+use aerostat_node::atm::Sdus;
+use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg, sendmmsg};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, send, sendmsg,
-    socketpair,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, send, sendmsg, socketpair,
 };
+use std::collections::VecDeque;
+use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+
+/// Packets in one call.
+const MOST: usize = 32;
+/// Octets of the buffers of a call together: twice those of the packets that a program may write at once.
+const OCTETS: usize = 256 * 1024;
 
 /// What was read.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// A packet of this length, in the buffer. A packet that is longer than the buffer has its own length.
-    Packet(usize),
-    /// A packet without octets.
-    Empty,
+    /// Packets, or a packet without octets.
+    Packets,
     /// There is no packet now.
     Nothing,
     /// The program has said that it writes no more, and still reads.
     NoMore,
+    /// The program has closed its end.
+    End,
+}
+
+/// What was read of a session.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A message of this length, in the buffer. A message that is longer than the buffer has its own length.
+    Octets(usize),
+    /// There is no message now.
+    Nothing,
     /// The program has closed its end.
     End,
 }
@@ -50,23 +67,133 @@ pub(super) fn inode(fd: impl AsFd) -> Option<u64> {
     rustix::fs::fstat(fd).ok().map(|file| file.st_ino)
 }
 
-/// Reads a packet.
-pub(super) fn read(fd: impl AsFd, buffer: &mut [u8]) -> Read {
-    loop {
-        return match recv(fd.as_fd(), &mut *buffer, RecvFlags::TRUNC) {
-            Ok((_, 0)) => match no_octets(&fd) {
-                // The program has closed its end, and packets with octets come after this one.
-                Read::End if rustix::io::ioctl_fionread(&fd).is_ok_and(|left| left > 0) => {
-                    Read::Empty
+/// Buffers for packets that are read or written in one call. All sockets use the same ones, one after another.
+pub(super) struct Batch {
+    octets: Vec<u8>,
+    headers: MultiHeaders<()>,
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").finish_non_exhaustive()
+    }
+}
+
+impl Batch {
+    pub(super) fn new() -> Self {
+        Self {
+            octets: vec![0; OCTETS],
+            headers: MultiHeaders::preallocate(MOST, None),
+        }
+    }
+
+    /// Reads at most `most` packets of a program, which are of at most `OCTETS / most` octets unless they are too long,
+    /// and puts those of one length together.
+    pub(super) fn read(&mut self, fd: impl AsFd, most: usize, to: &mut VecDeque<Sdus>) -> Read {
+        let most = most.clamp(1, MOST);
+        let slot = OCTETS / most;
+        let mut lengths = [0; MOST];
+        let come = loop {
+            let mut slots = self.octets.chunks_exact_mut(slot);
+            let mut slots: [[IoSliceMut<'_>; 1]; MOST] =
+                std::array::from_fn(|_| [IoSliceMut::new(slots.next().unwrap_or_default())]);
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
+            let slots = slots.iter_mut().take(most);
+            let socket = fd.as_fd().as_raw_fd();
+            match recvmmsg(socket, &mut self.headers, slots, flags, None) {
+                Ok(come) => {
+                    let come = lengths.iter_mut().zip(come);
+                    break come.map(|(length, packet)| *length = packet.bytes).count();
                 }
-                other => other,
-            },
-            Ok((_, length)) => Read::Packet(length),
-            Err(Errno::AGAIN) => Read::Nothing,
-            // The program has closed its end with something unread. What it has written before comes next.
-            Err(Errno::INTR | Errno::CONNRESET) => continue,
-            Err(_) => Read::End,
+                Err(nix::errno::Errno::EAGAIN) => return Read::Nothing,
+                // The program has closed its end with something unread. What it has written before comes next.
+                Err(nix::errno::Errno::EINTR | nix::errno::Errno::ECONNRESET) => {}
+                Err(_) => return Read::End,
+            }
         };
+        let lengths = lengths.get(..come).unwrap_or_default();
+        let last = lengths.iter().rposition(|length| *length > 0);
+        let with_octets = last.map_or(0, |last| last + 1);
+        // Reads without octets at the end of these are packets without octets, or an end.
+        let read = match with_octets < come {
+            true => no_octets_and_more(&fd),
+            false => Read::Packets,
+        };
+        let packets = match read {
+            Read::Packets => come,
+            _ => with_octets,
+        };
+        let slots = self.octets.chunks_exact(slot);
+        group(lengths.iter().copied().zip(slots).take(packets), to);
+        read
+    }
+
+    /// Writes packets as long as there is room; returns how many of them went, and what is with the next one.
+    pub(super) fn write(&mut self, fd: impl AsFd, sdus: &Sdus) -> (usize, Sent) {
+        let socket = fd.as_fd().as_raw_fd();
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        let mut gone = 0;
+        while gone < sdus.count() {
+            let mut rest = sdus.iter().skip(gone);
+            let count = rest.len().min(MOST);
+            let slices: [[IoSlice<'_>; 1]; MOST] =
+                std::array::from_fn(|_| [IoSlice::new(rest.next().unwrap_or_default())]);
+            let slices = slices.iter().take(count);
+            match sendmmsg(
+                socket,
+                &mut self.headers,
+                slices,
+                [None::<()>; MOST],
+                [],
+                flags,
+            ) {
+                Ok(sent) => gone += sent.count(),
+                Err(nix::errno::Errno::EINTR) => {}
+                Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::ENOBUFS) => {
+                    return (gone, Sent::Full);
+                }
+                Err(_) => return (gone, Sent::Closed),
+            }
+        }
+        (gone, Sent::Gone)
+    }
+}
+
+/// Puts packets of one length together, each of which is given with its length and its buffer. A shorter one may be the
+/// last of them.
+fn group<'a>(packets: impl Iterator<Item = (usize, &'a [u8])>, to: &mut VecDeque<Sdus>) {
+    let (mut octets, mut each) = (Vec::new(), 0);
+    let mut open = false;
+    for (length, buffer) in packets {
+        let fits = open && length > 0 && length <= each;
+        if !fits && open {
+            to.push_back(Sdus::new(std::mem::take(&mut octets), each));
+        }
+        if !fits {
+            each = length;
+        }
+        match buffer.get(..length) {
+            Some(packet) => octets.extend_from_slice(packet),
+            // Longer than any SDU of this contract: the machine refuses it by its length.
+            None => octets.resize(octets.len() + length, 0),
+        }
+        open = length == each && length > 0;
+        if !open {
+            to.push_back(Sdus::new(std::mem::take(&mut octets), each));
+        }
+    }
+    if open {
+        to.push_back(Sdus::new(octets, each));
+    }
+}
+
+/// As [`no_octets`], where the program may have closed its end with packets with octets behind these.
+fn no_octets_and_more(fd: impl AsFd) -> Read {
+    match no_octets(&fd) {
+        Read::End | Read::NoMore if rustix::io::ioctl_fionread(&fd).is_ok_and(|left| left > 0) => {
+            Read::Packets
+        }
+        other => other,
     }
 }
 
@@ -87,7 +214,7 @@ fn no_octets(fd: impl AsFd) -> Read {
     } else if found.contains(PollFlags::RDHUP) {
         Read::NoMore
     } else {
-        Read::Empty
+        Read::Packets
     }
 }
 
@@ -129,7 +256,7 @@ pub(super) fn write_with(fd: impl AsFd, packet: &[u8], with: Option<BorrowedFd<'
 }
 
 /// Reads a packet with the descriptor that comes with it.
-pub(super) fn read_with(fd: impl AsFd, buffer: &mut [u8]) -> (Read, Option<OwnedFd>) {
+pub(super) fn read_with(fd: impl AsFd, buffer: &mut [u8]) -> (Message, Option<OwnedFd>) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::TRUNC | RecvFlags::DONTWAIT;
@@ -138,8 +265,8 @@ pub(super) fn read_with(fd: impl AsFd, buffer: &mut [u8]) -> (Read, Option<Owned
         match recvmsg(fd.as_fd(), &mut parts, &mut control, flags) {
             Ok(got) => break got.bytes,
             Err(Errno::INTR | Errno::CONNRESET) => {}
-            Err(Errno::AGAIN) => return (Read::Nothing, None),
-            Err(_) => return (Read::End, None),
+            Err(Errno::AGAIN) => return (Message::Nothing, None),
+            Err(_) => return (Message::End, None),
         }
     };
     let mut with = None;
@@ -150,7 +277,7 @@ pub(super) fn read_with(fd: impl AsFd, buffer: &mut [u8]) -> (Read, Option<Owned
     }
     match length {
         // No message is empty.
-        0 => (Read::End, with),
-        length => (Read::Packet(length), with),
+        0 => (Message::End, with),
+        length => (Message::Octets(length), with),
     }
 }

@@ -1,9 +1,10 @@
 //! Pipes: the descriptors of ATM sockets, and the PDUs that go through them.
 
-use super::packets::{self, Read, Sent};
+use super::packets::{self, Batch, Read, Sent};
 use super::{KEPT_OCTETS, KEPT_PDUS, PDUS, SocketService, Source};
 use crate::world::World;
 use aerostat_lab::model::NodeId;
+use aerostat_node::atm::Sdus;
 use aerostat_node::host::socket_layer::Input;
 use aerostat_proto::Instant;
 use aerostat_proto::socket::SocketRef;
@@ -18,6 +19,8 @@ pub(super) struct Pipe {
     pub(super) ours: OwnedFd,
     /// The number of the open file of the program's end.
     pub(super) inode: u64,
+    /// PDUs that were read from the descriptor, and that the adapter has not taken.
+    read: VecDeque<Sdus>,
     /// PDUs that the descriptor had no room for.
     kept: VecDeque<Vec<u8>>,
     kept_octets: usize,
@@ -34,6 +37,7 @@ impl Pipe {
             socket,
             ours,
             inode,
+            read: VecDeque::new(),
             kept: VecDeque::new(),
             kept_octets: 0,
             ends: false,
@@ -41,22 +45,25 @@ impl Pipe {
         }
     }
 
-    /// Gives a PDU to the program, or keeps it.
-    pub(super) fn deliver(&mut self, sdu: Vec<u8>) -> Delivery {
-        if self.kept.is_empty() {
-            match packets::write(&self.ours, &sdu) {
-                Sent::Gone => return Delivery::Taken,
-                Sent::Full => {}
-                Sent::Closed => return Delivery::Lost,
+    /// Gives PDUs to the program; keeps those for which its descriptor has no room, as far as they may be kept.
+    pub(super) fn deliver(&mut self, sdus: &Sdus, batch: &mut Batch) -> Delivered {
+        let (gone, next) = match self.kept.is_empty() {
+            true => batch.write(&self.ours, sdus),
+            false => (0, Sent::Full),
+        };
+        let mut delivered = Delivered::default();
+        for (index, sdu) in sdus.iter().enumerate() {
+            let fits = self.kept.len() < KEPT_PDUS && self.kept_octets + sdu.len() <= KEPT_OCTETS;
+            if index < gone {
+                delivered.taken = (delivered.taken.0 + 1, delivered.taken.1 + sdu.len());
+            } else if fits && next != Sent::Closed {
+                self.kept_octets += sdu.len();
+                self.kept.push_back(sdu.to_vec());
+            } else {
+                delivered.lost = (delivered.lost.0 + 1, delivered.lost.1 + sdu.len());
             }
         }
-        let fits = self.kept.len() < KEPT_PDUS && self.kept_octets + sdu.len() <= KEPT_OCTETS;
-        if !fits {
-            return Delivery::Lost;
-        }
-        self.kept_octets += sdu.len();
-        self.kept.push_back(sdu);
-        Delivery::Kept
+        delivered
     }
 
     /// Writes what is kept; returns PDUs and octets that the descriptor has taken, and the number of PDUs that are lost
@@ -81,15 +88,13 @@ impl Pipe {
     }
 }
 
-/// Where a PDU for a program went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Delivery {
+/// Where PDUs for a program went: numbers of PDUs and octets. The others go into its descriptor later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Delivered {
     /// Into its descriptor.
-    Taken,
-    /// There is no room in the descriptor: it goes there later.
-    Kept,
+    pub(super) taken: (usize, usize),
     /// Nowhere: the program does not read.
-    Lost,
+    pub(super) lost: (usize, usize),
 }
 
 /// What one step with a pipe has led to.
@@ -146,39 +151,34 @@ impl SocketService {
                 false => Step::Rest,
             };
         }
-        if pipe.no_more {
+        if pipe.no_more && pipe.read.is_empty() {
             return match packets::is_closed(&pipe.ours) {
                 true => Step::Closed,
                 false => Step::Rest,
             };
         }
-        let (buffer, mut left, mut step) = (&mut self.buffer, PDUS, Step::More);
-        let read = || {
-            left = left.checked_sub(1)?;
-            match packets::read(&pipe.ours, buffer) {
-                Read::Packet(length) => Some(match buffer.get(..length) {
-                    Some(octets) => octets.to_vec(),
-                    // Longer than any SDU: the machine refuses it by its length.
-                    None => vec![0; length],
-                }),
-                Read::Empty => Some(Vec::new()),
-                Read::Nothing => {
-                    step = Step::Rest;
-                    None
-                }
-                Read::NoMore => {
-                    pipe.no_more = true;
-                    step = Step::Rest;
-                    None
-                }
-                Read::End => {
-                    step = Step::Closed;
-                    None
+        let (batch, mut left, mut step) = (&mut self.batch, PDUS, Step::More);
+        let read = |most| {
+            if pipe.read.is_empty() {
+                left = left.checked_sub(most)?;
+                match batch.read(&pipe.ours, most, &mut pipe.read) {
+                    Read::Packets => {}
+                    Read::Nothing => step = Step::Rest,
+                    Read::NoMore => {
+                        pipe.no_more = true;
+                        step = Step::Rest;
+                    }
+                    Read::End => step = Step::Closed,
                 }
             }
+            pipe.read.pop_front()
         };
         world.write_all(node, socket, now, read);
-        step
+        // What was read before the end comes first.
+        match step {
+            Step::Closed if !pipe.read.is_empty() => Step::Rest,
+            step => step,
+        }
     }
 
     /// Closes the lab's end if the call has ended and everything has been delivered and read; false.

@@ -1,6 +1,6 @@
 //! Sessions: connections of programs, with their requests and answers.
 
-use super::packets::{self, Read, Sent};
+use super::packets::{self, Message, Sent};
 use super::{BAD, Pipe, REQUESTS, SocketService, Source};
 use crate::seqpacket::Frames;
 use crate::world::World;
@@ -118,9 +118,9 @@ impl SocketService {
             let (read, shown) =
                 packets::read_with(&session.frames, &mut self.buffer[..=MESSAGE_MAX]);
             let length = match read {
-                Read::Packet(length) => length,
-                Read::Nothing => return false,
-                Read::Empty | Read::NoMore | Read::End => {
+                Message::Octets(length) => length,
+                Message::Nothing => return false,
+                Message::End => {
                     self.end_session(at, world, now);
                     return false;
                 }

@@ -4,6 +4,7 @@ mod answers;
 mod interface;
 mod local;
 mod managers;
+mod trains;
 mod user_data;
 
 use aerostat_lab::Lab;
@@ -275,7 +276,13 @@ fn call(builder: &Builder<'_>, death: Death, at: usize, others: usize) -> Outcom
         if open && x_lives && written < 3 && net.world.asks_to_write(x, caller) {
             written += 1;
             let (socket, sdu) = (caller, vec![written as u8; 1000]);
-            net.give(x, Input::Write { socket, sdu });
+            net.give(
+                x,
+                Input::Write {
+                    socket,
+                    sdus: sdu.into(),
+                },
+            );
         } else if open && x_lives && written == 3 && !released {
             released = true;
             net.give(x, Input::Closed { socket: caller });
@@ -290,7 +297,7 @@ fn call(builder: &Builder<'_>, death: Death, at: usize, others: usize) -> Outcom
     assert_eq!(calls, others, "{death:?} after event {at}: calls");
     let received = net.told.iter();
     let received = received.filter(|(_, node, what)| {
-        *node == y && matches!(what, ToPrograms::Deliver { sdu, .. } if sdu.len() == 1000)
+        *node == y && matches!(what, ToPrograms::Deliver { sdus, .. } if sdus.octets() == 1000)
     });
     Outcome {
         events,
@@ -490,7 +497,13 @@ fn a_slow_contract_holds_the_program_and_a_permanent_connection_carries_on_witho
         if net.world.asks_to_write(x, ends[0]) {
             written += 1;
             let (socket, sdu) = (ends[0], vec![7; 9180]);
-            net.give(x, Input::Write { socket, sdu });
+            net.give(
+                x,
+                Input::Write {
+                    socket,
+                    sdus: sdu.into(),
+                },
+            );
             continue;
         }
         held += 1;
@@ -671,7 +684,13 @@ fn a_permanent_connection_carries_single_cells() {
         if net.world.asks_to_write(x, ends[0]) {
             let sdu = cell(written).encode(Vc::new(0, 0)).to_vec();
             let socket = ends[0];
-            net.give(x, Input::Write { socket, sdu });
+            net.give(
+                x,
+                Input::Write {
+                    socket,
+                    sdus: sdu.into(),
+                },
+            );
             written += 1;
             continue;
         }
@@ -681,7 +700,7 @@ fn a_permanent_connection_carries_single_cells() {
     assert!(held > 0, "the adapter never was full");
     net.until(net.now + Duration::from_secs(1));
     let got = net.told.iter().filter_map(|(_, node, what)| match what {
-        ToPrograms::Deliver { sdu, .. } if *node == y => Some(sdu.clone()),
+        ToPrograms::Deliver { sdus, .. } if *node == y => Some(sdus.clone().into_vec()),
         _ => None,
     });
     let expected = (0..6000).map(|number| cell(number).encode(Vc::new(0, 101)).to_vec());
@@ -693,7 +712,13 @@ fn a_permanent_connection_carries_single_cells() {
     // An SDU that is no cell of user data.
     let (socket, mut sdu) = (ends[0], cell(0).encode(Vc::new(0, 0)).to_vec());
     sdu[..4].copy_from_slice(&8_u32.to_ne_bytes());
-    net.give(x, Input::Write { socket, sdu });
+    net.give(
+        x,
+        Input::Write {
+            socket,
+            sdus: sdu.into(),
+        },
+    );
     net.until(net.now + Duration::from_secs(1));
     let Answer::Status(status) = net.done(x, 4, Request::Status { socket }) else {
         panic!("no status")
@@ -779,7 +804,13 @@ fn a_program_sees_the_interface_of_its_host() {
         let sdu = UserCell { pti, clp, payload }
             .encode(Vc::new(0, 0))
             .to_vec();
-        net.give(x, Input::Write { socket, sdu });
+        net.give(
+            x,
+            Input::Write {
+                socket,
+                sdus: sdu.into(),
+            },
+        );
     }
     net.until(net.now + Duration::from_millis(10));
     let interface = seen(&mut net, x, false, false);

@@ -104,7 +104,7 @@ impl<'a> Net<'a> {
                 }
                 Output::Train { node, frame, .. } => {
                     // What a kernel would do with the frame.
-                    let part = frame.frame();
+                    let part = frame.frame().unwrap();
                     let vnet = VnetHeader::decode(&part.vnet).unwrap();
                     let whole = [&part.headers[..], part.payload].concat();
                     let frames = complete(&vnet, &whole).unwrap();

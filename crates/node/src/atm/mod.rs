@@ -1,7 +1,7 @@
 //! The cell plane: adapters of hosts and fabrics of switches, without any protocol.
 //!
 //! - [`pdu`]: PDUs and runs of cells; [`raw`]: cells with their own octets; [`reassembly`] turns runs back into PDUs.
-//! - [`train`]: the PDUs of one super frame of a kernel, which mostly move as one run.
+//! - [`train`]: the PDUs of one super frame of a kernel, or of programs' [`sdus`], which mostly move as one run.
 //! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: times of cells that move as
 //!   one run.
 //! - [`port`]: an output port with its queues and scheduler; [`queue`] has the discard rules.
@@ -29,6 +29,7 @@ pub mod rate;
 pub mod raw;
 pub mod reassembly;
 mod runs;
+pub mod sdus;
 pub mod shaper;
 pub mod table;
 pub mod timing;
@@ -49,8 +50,9 @@ pub use port::{
 pub use rate::{CellRate, Pacer};
 pub use raw::{RawCell, RawCells, RawPool};
 pub use reassembly::{Received, RunReassembler};
+pub use sdus::Sdus;
 pub use timing::{Arrivals, Timing};
-pub use train::{PduTrain, TrainPart};
+pub use train::{PduTrain, TrainPart, TrainSource};
 
 #[cfg(test)]
 mod tests;

@@ -523,9 +523,10 @@ impl Nic {
     /// Receives the next part of cells from the link that may be cells of a train: its whole PDUs together, or a single
     /// PDU. Call this until there is no rest.
     pub fn receive_next(&mut self, rest: &mut Option<CellRun>, now: Instant) -> NicEvent {
-        let Some((vc, before)) = rest.as_ref().map(|run| (run.vc, run.count)) else {
+        let Some(run) = rest else {
             return NicEvent::Nothing;
         };
+        let (vc, before, congested) = (run.vc, run.count, run.congested);
         let index = self.table.get(vc);
         let open = index.and_then(|index| self.open.get_mut(index)?.as_mut());
         if let Some(open) = open
@@ -534,6 +535,7 @@ impl Nic {
         {
             let cells = u64::from(before - rest.as_ref().map_or(0, |run| run.count));
             open.cells += cells;
+            open.marked += if congested { cells } else { 0 };
             self.counters.cells_in += cells;
             self.counters.cells_out += cells;
             self.counters.pdus_out += u64::from(part.count());

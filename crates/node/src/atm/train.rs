@@ -1,9 +1,12 @@
-//! A train of PDUs: the PDUs that one super frame of a kernel stands for.
+//! A train of PDUs: those that one super frame of a kernel stands for, or that a program wrote one after another.
 //!
 //! A kernel hands over up to 64 KiB of TCP as one frame and leaves it to its network card to make segments. Each of
 //! these segments is a PDU, and all counters, queues, policers and captures see them as PDUs. But as long as their
 //! octets are not needed, they stay one super frame, and a run of cells can contain the cells of several of them. The
 //! kernel at the other end gets one super frame again, or several if the cells came in several parts.
+//!
+//! A program that writes PDUs of one length writes several of them before the network looks; they are a train, too
+//! ([`Sdus`]), and so are they when they reach the other program.
 //!
 //! A train is a sequence of PDUs of `each` cells, the last of which may be shorter. [`CellRun::singles`] makes runs of
 //! single PDUs of it wherever something concerns single PDUs. The PDUs are computed once, when the first of them is
@@ -12,22 +15,75 @@
 //! [`CellRun::singles`]: super::CellRun::singles
 
 use super::pdu::Pdu;
+use super::sdus::Sdus;
 use crate::ip::offload::{KernelPart, SuperFrame};
 use aerostat_proto::Several;
 use aerostat_wire::aal5::{self, cells_for};
 use core::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+/// What the PDUs of a train are made of.
+#[derive(Debug)]
+pub enum TrainSource {
+    /// A super frame of a kernel, whose segments are SDUs.
+    Frame(SuperFrame),
+    /// What a program wrote.
+    Sdus(Sdus),
+}
+
+impl From<SuperFrame> for TrainSource {
+    fn from(frame: SuperFrame) -> Self {
+        Self::Frame(frame)
+    }
+}
+
+impl From<Sdus> for TrainSource {
+    fn from(sdus: Sdus) -> Self {
+        Self::Sdus(sdus)
+    }
+}
+
+impl TrainSource {
+    fn count(&self) -> usize {
+        match self {
+            Self::Frame(frame) => frame.count(),
+            Self::Sdus(sdus) => sdus.count(),
+        }
+    }
+    /// Octets of the SDU `index`.
+    fn length(&self, index: usize) -> usize {
+        match self {
+            Self::Frame(frame) => frame.length(index),
+            Self::Sdus(sdus) => sdus.length(index),
+        }
+    }
+    /// Octets of these SDUs together.
+    fn octets_of(&self, pdus: Range<usize>) -> usize {
+        match self {
+            Self::Frame(frame) => frame.length_of(pdus),
+            Self::Sdus(sdus) => pdus.map(|index| sdus.length(index)).sum(),
+        }
+    }
+    /// The single PDUs.
+    #[must_use]
+    pub fn pdus(&self) -> Vec<Pdu> {
+        match self {
+            Self::Frame(frame) => frame.segments().map(Pdu::new).collect(),
+            Self::Sdus(sdus) => sdus.iter().map(|sdu| Pdu::new(sdu.to_vec())).collect(),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Inner {
-    frame: SuperFrame,
+    source: TrainSource,
     count: u16,
     cells: u16,
     each: u16,
     singles: OnceLock<Vec<Pdu>>,
 }
 
-/// The PDUs of a super frame; cheap to clone. See the documentation of this module.
+/// The PDUs of a super frame, or of a program; cheap to clone. See the documentation of this module.
 #[derive(Clone, Debug)]
 pub struct PduTrain(Arc<Inner>);
 
@@ -38,24 +94,25 @@ impl PduTrain {
         let cells = cells_for(longest.min(aal5::MAX_SDU)) * usize::from(count);
         longest <= aal5::MAX_SDU && cells <= usize::from(u16::MAX)
     }
-    /// The PDUs of a super frame whose segments are SDUs.
+    /// The PDUs of these SDUs.
     ///
     /// # Errors
-    /// The super frame, if its PDUs have more than 65535 cells together, or an SDU is longer than AAL5 allows.
-    pub fn new(frame: SuperFrame) -> Result<Self, SuperFrame> {
-        let count = frame.count();
-        let each = cells_for(frame.length(0));
-        let cells = each * count.saturating_sub(1) + cells_for(frame.length(count - 1));
-        let fits = frame.length(0) <= aal5::MAX_SDU;
+    /// What was given, if its PDUs have more than 65535 cells together, or an SDU is longer than AAL5 allows.
+    pub fn new(source: impl Into<TrainSource>) -> Result<Self, TrainSource> {
+        let source = source.into();
+        let count = source.count();
+        let each = cells_for(source.length(0));
+        let cells = each * count.saturating_sub(1) + cells_for(source.length(count - 1));
+        let fits = source.length(0) <= aal5::MAX_SDU;
         match (u16::try_from(count), u16::try_from(cells)) {
             (Ok(count), Ok(cells)) if fits => Ok(Self(Arc::new(Inner {
-                frame,
+                source,
                 count,
                 cells,
                 each: each as u16,
                 singles: OnceLock::new(),
             }))),
-            _ => Err(frame),
+            _ => Err(source),
         }
     }
     /// Number of PDUs.
@@ -76,8 +133,7 @@ impl PduTrain {
     /// The PDU `index`. The first call computes all PDUs.
     #[must_use]
     pub fn pdu(&self, index: u16) -> Pdu {
-        let all = || self.0.frame.segments().map(Pdu::new).collect();
-        let all: &Vec<Pdu> = self.0.singles.get_or_init(all);
+        let all = self.0.singles.get_or_init(|| self.0.source.pdus());
         all[usize::from(index.min(self.0.count - 1))].clone()
     }
     /// The PDU of the cell `cell`, and the index of the cell there.
@@ -137,51 +193,77 @@ pub struct TrainPart {
 }
 
 impl TrainPart {
-    /// The SDUs of the whole train as one: the headers of the super frame, and all payload.
-    #[must_use]
-    pub fn octets(&self) -> &[u8] {
-        self.train.0.frame.octets()
-    }
     /// Number of PDUs of the part.
     #[must_use]
     pub fn count(&self) -> u16 {
         self.pdus.end - self.pdus.start
     }
+    fn indices(&self) -> Range<usize> {
+        self.pdus.start.into()..self.pdus.end.into()
+    }
     /// Octets of the longest SDU.
     #[must_use]
     pub fn longest(&self) -> usize {
-        self.train.0.frame.length(self.pdus.start.into())
+        self.train.0.source.length(self.pdus.start.into())
     }
     /// What protocols count of the PDUs.
     #[must_use]
     pub fn several(&self) -> Several {
-        let pdus = usize::from(self.pdus.start)..usize::from(self.pdus.end);
         Several {
             count: self.count(),
             longest: self.longest(),
-            octets: self.train.0.frame.length_of(pdus),
+            octets: self.train.0.source.octets_of(self.indices()),
         }
     }
-    /// Octets in front of the IP header of each SDU.
+    /// The super frame of the whole train; `None` if a program wrote the SDUs.
     #[must_use]
-    pub fn front(&self) -> usize {
-        self.train.0.frame.front()
+    pub fn frame(&self) -> Option<&SuperFrame> {
+        match &self.train.0.source {
+            TrainSource::Frame(frame) => Some(frame),
+            TrainSource::Sdus(_) => None,
+        }
     }
     /// The single PDUs.
     pub fn pdus(&self) -> impl Iterator<Item = Pdu> {
         self.pdus.clone().map(|index| self.train.pdu(index))
     }
-    /// The part as a frame for a kernel, with `ethernet` in front of the IP header.
+    /// The part as a frame for a kernel, with `ethernet` in front of the IP header; `None` if a program wrote the SDUs.
     #[must_use]
-    pub fn for_kernel(&self, ethernet: &[u8]) -> KernelPart<'_> {
-        let pdus = usize::from(self.pdus.start)..usize::from(self.pdus.end);
-        self.train.0.frame.part(ethernet, pdus)
+    pub fn for_kernel(&self, ethernet: &[u8]) -> Option<KernelPart<'_>> {
+        Some(self.frame()?.part(ethernet, self.indices()))
     }
-    /// The memory of the super frame, if no other part of it is in use.
+    /// The memory of the train, if no other part of it is in use.
     #[must_use]
     pub fn into_memory(self) -> Option<Vec<u8>> {
-        Arc::try_unwrap(self.train.0)
-            .ok()
-            .map(|inner| inner.frame.into_memory())
+        let inner = Arc::try_unwrap(self.train.0).ok()?;
+        Some(match inner.source {
+            TrainSource::Frame(frame) => frame.into_memory(),
+            TrainSource::Sdus(sdus) => sdus.into_vec(),
+        })
+    }
+    /// The SDUs that a program wrote, without a copy if no other part of the train is in use.
+    ///
+    /// # Errors
+    /// The part, if it is one of a super frame.
+    pub fn into_sdus(self) -> Result<Sdus, Self> {
+        let (indices, Self { train, pdus }) = (self.indices(), self);
+        let again = |inner| Self {
+            train: PduTrain(inner),
+            pdus,
+        };
+        match Arc::try_unwrap(train.0) {
+            Ok(Inner {
+                source: TrainSource::Sdus(sdus),
+                ..
+            }) if indices.len() == sdus.count() => Ok(sdus),
+            Ok(inner) => Self::copied(&inner, indices).ok_or_else(|| again(Arc::new(inner))),
+            Err(shared) => Self::copied(&shared, indices).ok_or_else(|| again(shared)),
+        }
+    }
+    fn copied(inner: &Inner, pdus: Range<usize>) -> Option<Sdus> {
+        match &inner.source {
+            TrainSource::Sdus(sdus) => Some(sdus.part(pdus.start, pdus.end)),
+            TrainSource::Frame(_) => None,
+        }
     }
 }

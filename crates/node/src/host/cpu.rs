@@ -32,7 +32,7 @@
 //! **Not implemented.** Costs of timers, of packets inside the host, and of the programs' own work; a preemptive CPU;
 //! several CPUs.
 
-use crate::atm::{DataUnit, Mark, Pdu};
+use crate::atm::{DataUnit, Mark, Pdu, Sdus};
 use crate::inspect::Table;
 use crate::inspect::host::{CpuLoad, CpuWork};
 use crate::ip::books::packets_in;
@@ -124,7 +124,7 @@ pub(super) enum Job {
     /// An SDU of a service goes to the adapter.
     Send(Vc, Sdu),
     /// A program writes an SDU.
-    Write(Vc, Vec<u8>, Option<Mark>),
+    Write(Vc, Sdus, Option<Mark>),
     /// A PDU has arrived.
     Receive(Vc, Pdu),
 }
@@ -155,7 +155,7 @@ impl Job {
     fn octets(&self) -> &[u8] {
         match self {
             Self::Send(_, sdu) => sdu,
-            Self::Write(_, sdu, _) => sdu,
+            Self::Write(_, sdus, _) => sdus.first(),
             Self::Receive(_, pdu) => pdu.sdu(),
         }
     }

@@ -66,7 +66,7 @@ pub use trains::KernelTrain;
 pub use waits::Waits;
 pub use writes::FromAdapter;
 
-use crate::atm::{DataUnit, DataUnitBuf, Mark, Shaping};
+use crate::atm::{DataUnit, DataUnitBuf, Mark, Sdus, Shaping};
 use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::meter::{Meter, Path, Sample};
@@ -174,13 +174,13 @@ pub enum HostOutput {
         /// The SDUs.
         frame: SuperFrame,
     },
-    /// A program writes an AAL5 SDU, and waits for [`Host::written`].
+    /// A program writes SDUs, and waits for [`Host::written`].
     Write {
-        /// Its label.
+        /// Their label.
         vc: Vc,
-        /// The SDU.
-        sdu: Vec<u8>,
-        /// Its mark, for the accounts.
+        /// The SDUs. A station with a CPU gets one at a time.
+        sdus: Sdus,
+        /// Their mark, for the accounts.
         mark: Option<Mark>,
     },
     /// A program waits for [`Host::room`]: until no cell of its VC waits in the adapter.

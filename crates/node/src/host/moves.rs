@@ -2,10 +2,11 @@
 
 use super::service::Output;
 use super::socket_layer;
+use super::writes::WriterSlot;
 use super::{
     Client, FromAdapter, Host, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed,
 };
-use crate::atm::{DataUnit, Written};
+use crate::atm::{DataUnit, Sdus, Written};
 use crate::ip::books::Cause;
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
@@ -140,19 +141,33 @@ impl Host {
         if self.touched.contains(&Part::Signalling) {
             self.drain_signalling(now);
         }
-        let label = self.signalling.label(user_of(slot), conn, &sdu);
-        match (label, self.writes(slot)) {
-            (Ok(vc), None) => self.out.push_back(HostOutput::Send { vc, sdu }),
-            (Ok(vc), Some(writer)) => {
-                let mark = self.mark_of(writer, conn);
-                let sdu = sdu.into_vec();
-                self.out.push_back(HostOutput::Write { vc, sdu, mark });
-            }
-            (Err(refused), None) => {
+        if let Some(writer) = self.writes(slot) {
+            return self.write(slot, writer, conn, sdu.into_vec().into(), now);
+        }
+        match self.signalling.label(user_of(slot), conn, &sdu) {
+            Ok(vc) => self.out.push_back(HostOutput::Send { vc, sdu }),
+            Err(refused) => {
                 self.refused("signalling", refused);
                 self.lost_by_service(Discard::Closed, &sdu[..]);
             }
-            (Err(refused), Some(writer)) => {
+        }
+    }
+
+    /// A program of the service in `slot` writes. Signalling looks at the longest SDU.
+    pub(super) fn write(
+        &mut self,
+        slot: usize,
+        writer: WriterSlot,
+        conn: ConnId,
+        sdus: Sdus,
+        now: Instant,
+    ) {
+        match self.signalling.label(user_of(slot), conn, sdus.first()) {
+            Ok(vc) => {
+                let mark = self.mark_of(writer, conn);
+                self.out.push_back(HostOutput::Write { vc, sdus, mark });
+            }
+            Err(refused) => {
                 self.refused("signalling", refused);
                 // The program waits for the answer.
                 let written = Written::Refused;

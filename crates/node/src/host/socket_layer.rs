@@ -24,8 +24,8 @@
 //! A socket that ends for its program is *ending* while the adapter still has PDUs of it. A socket whose call has ended
 //! keeps its cause and its counts until [`ENDED`] sockets of the host have ended after it.
 //!
-//! **Data.** A program writes one PDU at a time; the next one waits until the adapter has taken it
-//! ([`SocketLayer::may_write`]), so the program's descriptor fills and `write` blocks. A PDU longer than the contract
+//! **Data.** A program writes a few PDUs at a time ([`SocketLayer::most`]); the next ones wait until the adapter has
+//! taken all of them ([`SocketLayer::may_write`]), so the program's descriptor fills and `write` blocks. A PDU longer than the contract
 //! allows is dropped, counted, and ends the call with cause 111: the program does not keep to its contract. A PDU that the program does
 //! not read is dropped by the driver, which counts it here ([`Input::Unread`]): ATM has no flow control.
 //!
@@ -61,6 +61,7 @@ mod socket;
 mod tests;
 
 use super::writes::FromAdapter;
+use crate::atm::Sdus;
 use crate::signalling::Beside;
 use aerostat_proto::socket::{
     Answer, Errno, Failure, Interface, Offer, Request, SocketRef, UserData,
@@ -159,12 +160,19 @@ pub enum Input<'a> {
         /// The interface, with the counts since the host was switched on.
         interface: Box<Interface>,
     },
-    /// A program wrote a PDU. Give it only if [`SocketLayer::may_write`].
+    /// A program wrote PDUs, at most [`SocketLayer::most`]. Give them only if [`SocketLayer::may_write`].
     Write {
         /// The socket.
         socket: SocketRef,
-        /// The PDU.
-        sdu: Vec<u8>,
+        /// The PDUs.
+        sdus: Sdus,
+    },
+    /// PDUs that a program has written arrived together.
+    Received {
+        /// Their connection.
+        conn: ConnId,
+        /// The PDUs.
+        sdus: Sdus,
     },
     /// The last copy of a descriptor was closed, and everything that was written has been given.
     Closed {
@@ -190,6 +198,8 @@ pub enum Input<'a> {
 pub enum Output {
     /// To the ATM service.
     Atm(AtmRequest),
+    /// PDUs for the adapter, on this connection.
+    Write(ConnId, Sdus),
     /// What goes along with the next request about this connection.
     Beside(ConnId, Beside),
     /// Requests [`FromAdapter::Room`] when no cell of this label waits in the adapter any more.
@@ -223,13 +233,13 @@ pub enum ToPrograms {
         /// The offer.
         offer: Offer,
     },
-    /// A PDU for the descriptor of a socket.
+    /// PDUs for the descriptor of a socket.
     Deliver {
         /// The socket.
         socket: SocketRef,
-        /// The PDU.
-        sdu: Vec<u8>,
-        /// True if it was written inside the host: [`Input::Taken`] tells when the descriptor has taken it.
+        /// The PDUs.
+        sdus: Sdus,
+        /// True if they were written inside the host: [`Input::Taken`] tells when the descriptor has taken them.
         local: bool,
     },
     /// [`SocketLayer::may_write`] is true again.
@@ -467,10 +477,7 @@ impl SocketLayer {
         socket.state = State::Ended;
         socket.cause = Some(cause);
         socket.by_us = by_us;
-        if !matches!(socket.writing, Writing::Idle) {
-            socket.refused += 1;
-            socket.writing = Writing::Idle;
-        }
+        socket.refused += std::mem::take(&mut socket.writing).pdus();
         let (conn, asked) = (socket.conn.take(), socket.asked.take());
         let heard = socket.heard.clone();
         let adding = socket.root.as_mut().map(parties::Root::end);
@@ -658,7 +665,10 @@ impl Machine for SocketLayer {
                 self.connected(conn, Some(vc), qos);
             }
             Input::Atm(AtmEvent::Released { conn, cause }) => self.released(conn, cause),
-            Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu),
+            Input::Atm(AtmEvent::Received { conn, sdu }) => {
+                self.received(conn, sdu.to_vec().into())
+            }
+            Input::Received { conn, sdus } => self.received(conn, sdus),
             // A call that is made while signalling is down waits in signalling.
             Input::Atm(AtmEvent::Up | AtmEvent::Down) => {}
             Input::Atm(AtmEvent::PartyAdded { conn, party }) => self.party_added(conn, party),
@@ -685,7 +695,7 @@ impl Machine for SocketLayer {
                 zero,
                 interface,
             } => self.describe(Asked { session, number }, zero, *interface),
-            Input::Write { socket, sdu } => self.write(socket, sdu, now),
+            Input::Write { socket, sdus } => self.write(socket, sdus, now),
             Input::Closed { socket } => self.closed(socket, now),
             Input::Unread { socket, pdus } => {
                 if let Some(socket) = self.get_mut(socket) {

@@ -7,7 +7,7 @@ use super::writers::Writers;
 use super::{CpuConfig, Host, HostInput, HostOutput, IntakeConfig, KernelTrain, Sample};
 use crate::atm::{
     CellRate, CellRun, DataUnit, DataUnitBuf, DropReason, Mark, Nic, NicDiscard, NicEvent, Pdu,
-    PduTrain, Written,
+    PduTrain, Sdus, Written,
 };
 use crate::ip::apps::{AppId, AppResult};
 use crate::ip::books::{Cause, SocketEvent};
@@ -170,7 +170,7 @@ impl Station {
             self.collect_discards();
             match event {
                 NicEvent::Sdu { vc, sdu } => self.receive_pdu(vc, &sdu.pdu, now),
-                NicEvent::Train { vc, part } if self.intake.is_some() => {
+                NicEvent::Train { vc, part } if self.costs_time() => {
                     part.pdus().for_each(|pdu| self.receive_pdu(vc, &pdu, now));
                 }
                 NicEvent::Train { vc, part } => {
@@ -246,7 +246,7 @@ impl Station {
         };
         match job {
             Job::Send(vc, sdu) => self.send(vc, Pdu::of(sdu), now),
-            Job::Write(vc, sdu, mark) => self.write(vc, sdu, mark, now),
+            Job::Write(vc, sdus, mark) => self.write(vc, sdus, mark, now),
             Job::Receive(vc, pdu) => self.deliver(vc, &pdu, now),
         }
         true
@@ -379,10 +379,10 @@ impl Station {
                     self.send_train(vc, frame, now);
                     continue;
                 }
-                HostOutput::Write { vc, sdu, mark } => {
+                HostOutput::Write { vc, sdus, mark } => {
                     match self.costs(vc) && !self.processed.remove(&vc) {
-                        true => self.process(Job::Write(vc, sdu, mark), now),
-                        false => self.write(vc, sdu, mark, now),
+                        true => self.process(Job::Write(vc, sdus, mark), now),
+                        false => self.write(vc, sdus, mark, now),
                     }
                     continue;
                 }
@@ -425,6 +425,12 @@ impl Station {
         }
     }
 
+    /// True if packets cost time here.
+    #[must_use]
+    pub fn costs_time(&self) -> bool {
+        self.cpu.is_some() || self.intake.is_some()
+    }
+
     /// True if packets sent on this label pass the CPU.
     fn costs(&self, vc: Vc) -> bool {
         self.cpu.as_ref().is_some_and(|cpu| match vc {
@@ -452,22 +458,22 @@ impl Station {
                     }
                 }
             }
-            Err(frame) => {
-                for sdu in frame.segments() {
-                    self.send(vc, Pdu::new(sdu), now);
+            Err(source) => {
+                for pdu in source.pdus() {
+                    self.send(vc, pdu, now);
                 }
             }
         }
     }
 
-    /// A program writes. If the connection has gone, the SDU is dropped with it.
-    fn write(&mut self, vc: Vc, sdu: Vec<u8>, mark: Option<Mark>, now: Instant) {
+    /// A program writes. If the connection has gone, the SDUs are dropped with it.
+    fn write(&mut self, vc: Vc, sdus: Sdus, mark: Option<Mark>, now: Instant) {
         if !self.host.is_written(vc) {
-            self.late += 1;
+            self.late += sdus.count() as u64;
             return;
         }
-        let octets = sdu.len() as u32;
-        let written = self.nic.write(vc, sdu, mark, now);
+        let octets = sdus.octets() as u32;
+        let written = self.nic.write(vc, sdus, mark, now);
         if let Some(mark) = mark.filter(|_| self.books && written == Written::Taken) {
             let event = SocketEvent::Sent { mark, octets };
             self.events.push_back(StationEvent::Socket(event));

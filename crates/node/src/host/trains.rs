@@ -6,7 +6,7 @@
 //! a connection; an MPOA server that counts the packets of its router; an NHRP client.
 
 use super::moves::user_of;
-use super::{Client, Host, HostOutput, Ip, Part, Path, Segment, Typed, clip};
+use super::{Client, Host, HostOutput, Ip, Part, Path, Segment, Typed, clip, socket_layer};
 use crate::atm::{PduTrain, TrainPart};
 use crate::ip::offload::{KernelPart, SuperFrame};
 use aerostat_proto::clip::Clip;
@@ -32,9 +32,9 @@ pub struct KernelTrain {
 }
 
 impl KernelTrain {
-    /// The frame for the kernel, with its vnet header.
+    /// The frame for the kernel, with its vnet header. It is there: only parts of super frames become such trains.
     #[must_use]
-    pub fn frame(&self) -> KernelPart<'_> {
+    pub fn frame(&self) -> Option<KernelPart<'_>> {
         self.part.for_kernel(&self.ethernet)
     }
     /// Number of frames that it stands for.
@@ -187,6 +187,10 @@ impl Host {
 
     /// Receives PDUs of a train. Returns them if they are to be received one by one; then nothing has happened.
     pub fn receive_train(&mut self, vc: Vc, part: TrainPart, now: Instant) -> Option<TrainPart> {
+        let part = match self.take_sdus(vc, part, now) {
+            Ok(()) => return None,
+            Err(part) => part,
+        };
         let Some((itf, ethernet)) = self.take_train(vc, &part, now) else {
             return Some(part);
         };
@@ -196,6 +200,20 @@ impl Host {
         None
     }
 
+    /// PDUs that a program wrote, for a program: the socket service of this host gets them together.
+    ///
+    /// # Errors
+    /// The PDUs, if they are not for the socket service, or a program did not write them.
+    fn take_sdus(&mut self, vc: Vc, part: TrainPart, now: Instant) -> Result<(), TrainPart> {
+        let Some((layer, conn)) = self.layer_of(vc) else {
+            return Err(part);
+        };
+        let sdus = part.into_sdus()?;
+        self.tell(layer, socket_layer::Input::Received { conn, sdus }, now);
+        self.settle(now);
+        Ok(())
+    }
+
     /// The interface on which the kernel gets these PDUs, and their Ethernet header.
     fn take_train(&mut self, vc: Vc, part: &TrainPart, now: Instant) -> Option<(usize, Vec<u8>)> {
         if !self.moves_trains() {
@@ -203,11 +221,11 @@ impl Host {
         }
         let (user, conn) = self.signalling.receiver(vc)?;
         let slot = usize::from(user.0);
-        let (sdu, several) = (part.octets(), part.several());
+        let frame = part.frame()?;
+        let (sdu, several, front) = (frame.octets(), part.several(), frame.front());
         let (itf, ethernet, path) = if let Some(lec) = self.typed::<Lec>(slot) {
             let itf = self.interface_of(slot)?;
-            let front = part.front().checked_sub(ETHERNET)?;
-            let ethernet = sdu.get(front..part.front())?;
+            let ethernet = sdu.get(front.checked_sub(ETHERNET)?..front)?;
             let lec = self.machine_mut(lec)?;
             lec.receive_several(conn, sdu, several, now)?;
             (itf, ethernet.to_vec(), Path::Lane)
@@ -218,7 +236,7 @@ impl Host {
         } else {
             let clip: Typed<Clip> = self.typed(slot)?;
             let itf = self.interface_of(slot)?;
-            let packet = sdu.get(part.front()..)?;
+            let packet = sdu.get(front..)?;
             let clip = self.machine_mut(clip)?;
             let (_, from) = clip.receive_several(conn, sdu, several, now)?;
             let path = self.path_of(from, packet, itf);

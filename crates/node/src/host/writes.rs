@@ -1,9 +1,11 @@
 //! Writing by programs of a host: the answers of the adapter go back to the program.
 //!
 //! Two services write: the programs of the lab file ([`sockets`]), and the socket service for programs of the machine
-//! ([`socket_layer`]). Both give one PDU at a time, and wait for the answer of the adapter ([`FromAdapter`]).
+//! ([`socket_layer`]). The first gives a PDU at a time, the other one several of them; both wait for the answer of the
+//! adapter ([`FromAdapter`]).
 
-use super::{Host, HostOutput, moves};
+use super::socket_layer::SocketLayer;
+use super::{Host, HostOutput, Part, Typed, moves};
 use super::{socket_layer, sockets};
 use crate::atm::{Mark, Shaping, Written};
 use crate::ip::books::SocketEvent;
@@ -14,7 +16,7 @@ use aerostat_wire::{AalType, Vc};
 /// What the adapter tells a service that writes.
 #[derive(Debug)]
 pub enum FromAdapter {
-    /// The result of the last PDU that was sent on this connection. The next PDU is sent only after this.
+    /// The result of the PDUs that were sent last on this connection. The next ones are sent only after this.
     Written {
         /// The connection.
         conn: ConnId,
@@ -55,16 +57,23 @@ impl Host {
     /// The service in this slot, if it writes.
     pub(super) fn writes(&self, slot: usize) -> Option<WriterSlot> {
         let is = |at: Option<usize>| at == Some(slot);
-        if is(self.sockets.map(super::Typed::slot)) {
+        if is(self.sockets.map(Typed::slot)) {
             return Some(WriterSlot::Sockets);
         }
-        is(self.layer.map(super::Typed::slot)).then_some(WriterSlot::Layer)
+        is(self.layer.map(Typed::slot)).then_some(WriterSlot::Layer)
     }
 
     /// The service whose program's connection has this label; `None` if no program uses the label.
     fn writer(&self, vc: Vc) -> Option<(WriterSlot, ConnId)> {
         let (user, conn) = self.signalling.receiver(vc)?;
         Some((self.writes(user.0.into())?, conn))
+    }
+
+    /// The socket service and its connection with this label.
+    pub(super) fn layer_of(&self, vc: Vc) -> Option<(Typed<SocketLayer>, ConnId)> {
+        let layer = self.layer?;
+        let (slot, conn) = self.writer(vc)?;
+        matches!(slot, WriterSlot::Layer).then_some((layer, conn))
     }
 
     /// The mark of the PDU that a program writes on this connection, for the accounts. Programs of the machine count
@@ -184,6 +193,13 @@ impl Host {
     pub(super) fn layer_output(&mut self, slot: usize, output: socket_layer::Output, now: Instant) {
         match output {
             socket_layer::Output::Atm(request) => self.request(slot, request, now),
+            socket_layer::Output::Write(conn, sdus) => {
+                // What was asked of signalling before leaves before.
+                if self.touched.contains(&Part::Signalling) {
+                    self.drain_signalling(now);
+                }
+                self.write(slot, WriterSlot::Layer, conn, sdus, now);
+            }
             socket_layer::Output::Beside(conn, beside) => {
                 let said = signalling::Input::Beside(moves::user_of(slot), conn, beside);
                 self.tell_signalling(said, now);

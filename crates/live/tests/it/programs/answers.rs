@@ -1,6 +1,7 @@
 //! Answers with terms of their own, and point-to-multipoint calls.
 
 use super::*;
+use aerostat_node::atm::Sdus;
 
 /// The offer of this node, and the texts of its contract.
 fn offered(net: &mut Net<'_>, node: NodeId) -> (u32, String) {
@@ -92,13 +93,19 @@ fn an_answer_changes_the_contract_for_both_ends() {
             // The longest SDU passes; a longer one is a breach of the agreed contract.
             let most: Qos = agreed.parse().unwrap();
             let sdu = vec![7; most.tx.max_sdu.into()];
-            net.give(node, Input::Write { socket, sdu });
+            net.give(
+                node,
+                Input::Write {
+                    socket,
+                    sdus: sdu.into(),
+                },
+            );
         }
         net.until(net.now + Duration::from_secs(1));
         let delivered = |net: &Net<'_>, node: NodeId| {
             let all = net.told.iter();
             all.filter_map(|(_, at, what)| match what {
-                ToPrograms::Deliver { sdu, .. } if *at == node => Some(sdu.len()),
+                ToPrograms::Deliver { sdus, .. } if *at == node => Some(sdus.octets()),
                 _ => None,
             })
             .collect::<Vec<_>>()
@@ -111,7 +118,7 @@ fn an_answer_changes_the_contract_for_both_ends() {
             x,
             Input::Write {
                 socket: caller,
-                sdu,
+                sdus: sdu.into(),
             },
         );
         net.until(net.now + Duration::from_secs(1));
@@ -156,11 +163,10 @@ fn status(net: &mut Net<'_>, node: NodeId, socket: SocketRef) -> Status {
 fn pdus(net: &Net<'_>, node: NodeId, of: SocketRef) -> Vec<Vec<u8>> {
     let all = net.told.iter();
     all.filter_map(|(_, at, what)| match what {
-        ToPrograms::Deliver { socket, sdu, .. } if (*at, *socket) == (node, of) => {
-            Some(sdu.clone())
-        }
+        ToPrograms::Deliver { socket, sdus, .. } if (*at, *socket) == (node, of) => Some(sdus),
         _ => None,
     })
+    .flat_map(|sdus| sdus.iter().map(<[u8]>::to_vec))
     .collect()
 }
 
@@ -273,13 +279,20 @@ fn data_and_counts(net: &mut Net<'_>, x: NodeId, y: NodeId, tree: &Tree) {
     assert_eq!(status(net, x, root).leaves, 3);
 
     // What the root sends comes to each; what a leaf writes goes nowhere, and is counted.
-    let sdu = vec![1; 1000];
-    net.give(x, Input::Write { socket: root, sdu });
+    let sdus = Sdus::new(vec![1; 2500], 1000);
+    net.give(x, Input::Write { socket: root, sdus });
     let sdu = b"back".to_vec();
-    net.give(y, Input::Write { socket: leaf, sdu });
+    net.give(
+        y,
+        Input::Write {
+            socket: leaf,
+            sdus: sdu.into(),
+        },
+    );
     net.until(net.now + Duration::from_secs(1));
     for (node, leaf) in [(y, leaf), (y, second), (x, third)] {
-        assert_eq!(pdus(net, node, leaf), [vec![1; 1000]]);
+        let lengths: Vec<_> = pdus(net, node, leaf).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [1000, 1000, 500]);
     }
     let written = status(net, y, leaf);
     assert_eq!(
@@ -416,7 +429,13 @@ fn the_last_words_of_a_caller() {
     for number in 0..3 {
         assert!(net.world.asks_to_write(x, root));
         let sdu = vec![number; 1000];
-        net.give(x, Input::Write { socket: root, sdu });
+        net.give(
+            x,
+            Input::Write {
+                socket: root,
+                sdus: sdu.into(),
+            },
+        );
     }
     net.give(x, Input::Closed { socket: root });
     net.until(net.now + Duration::from_secs(2));

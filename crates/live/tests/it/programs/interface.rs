@@ -75,17 +75,31 @@ fn a_call_carries_single_cells_if_both_ends_say_so() {
         for number in 0..10 {
             assert!(net.world.asks_to_write(x, caller));
             let (socket, sdu) = (caller, cell(number).encode(Vc::new(0, 0)).to_vec());
-            net.give(x, Input::Write { socket, sdu });
+            net.give(
+                x,
+                Input::Write {
+                    socket,
+                    sdus: sdu.into(),
+                },
+            );
             net.until(net.now + Duration::from_millis(1));
         }
         let got = net.told.iter().filter_map(|(_, at, what)| match what {
-            ToPrograms::Deliver { sdu, .. } if *at == y => Some(UserCell::decode(sdu).unwrap()),
+            ToPrograms::Deliver { sdus, .. } if *at == y => {
+                Some(UserCell::decode(sdus.first()).unwrap())
+            }
             _ => None,
         });
         assert!(got.eq((0..10).map(cell)), "to {far}");
         // What is no cell is a breach of the contract.
         let (socket, sdu) = (caller, vec![0; 53]);
-        net.give(x, Input::Write { socket, sdu });
+        net.give(
+            x,
+            Input::Write {
+                socket,
+                sdus: sdu.into(),
+            },
+        );
         net.until(net.now + Duration::from_millis(100));
         let Answer::Status(status) = net.done(x, 6, Request::Status { socket: caller }) else {
             panic!("no status")

@@ -103,7 +103,13 @@ fn a_local_call_needs_no_link_and_no_time_and_loses_nothing() {
     assert_eq!((net.now, nic(&net)), (began, cells), "no time, no cell");
     // A PDU that the contract forbids ends the call, as everywhere.
     let (socket, sdu) = (callee, vec![0; 4001]);
-    net.give(x, Input::Write { socket, sdu });
+    net.give(
+        x,
+        Input::Write {
+            socket,
+            sdus: sdu.into(),
+        },
+    );
     for (number, socket) in [(20, caller), (21, callee)] {
         let status = status_of(&mut net, x, number, socket);
         assert_eq!((&*status.state, status.cause), ("ended", 111), "{status:?}");
@@ -117,7 +123,13 @@ fn window(net: &mut Net<'_>, x: NodeId, caller: SocketRef, callee: SocketRef) {
         for _ in 0..5 {
             while net.world.asks_to_write(x, from) {
                 let (socket, sdu) = (from, vec![written as u8; most]);
-                net.give(x, Input::Write { socket, sdu });
+                net.give(
+                    x,
+                    Input::Write {
+                        socket,
+                        sdus: sdu.into(),
+                    },
+                );
                 written += 1;
             }
             assert!(written - taken >= 32, "{written} {taken}");
@@ -347,7 +359,13 @@ fn step(
             };
             if let Some(socket) = from.filter(|_| ends.callee.is_some()) {
                 let sdu = vec![message as u8; 1000];
-                net.give(x, Input::Write { socket, sdu });
+                net.give(
+                    x,
+                    Input::Write {
+                        socket,
+                        sdus: sdu.into(),
+                    },
+                );
             }
         }
         6 => {

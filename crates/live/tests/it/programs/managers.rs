@@ -107,7 +107,13 @@ fn call(builder: &Builder<'_>, dies: Option<&str>, at: usize) -> Outcome {
         if open && written < 3 && net.world.asks_to_write(x, caller) {
             written += 1;
             let (socket, sdu) = (caller, vec![written; 1000]);
-            net.give(x, Input::Write { socket, sdu });
+            net.give(
+                x,
+                Input::Write {
+                    socket,
+                    sdus: sdu.into(),
+                },
+            );
         } else if open && written == 3 {
             written = 4;
             let release = Request::Release {

@@ -4,6 +4,8 @@
 use super::super::mark::Mark;
 use super::super::pdu::{CellRun, Pdu};
 use super::super::port::QueueId;
+use super::super::sdus::Sdus;
+use super::super::train::PduTrain;
 use super::Nic;
 use aerostat_proto::Instant;
 use aerostat_wire::aal0::UserCell;
@@ -20,60 +22,86 @@ const RESUME: u32 = SEND_BUFFER / 2;
 /// that a queue never runs empty while its writer waits.
 const LOOK: u32 = RESUME / 4;
 
-/// The result of writing a PDU.
+/// The result of writing PDUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// The PDU is in the queue.
+    /// The PDUs are in the queue.
     Taken,
-    /// There is no room. The PDU is returned.
-    Full(Vec<u8>),
-    /// The VC is not open for sending, or carries single cells, and this is no cell of user data.
+    /// There is no room for these PDUs, the last ones or all; the others are in the queue.
+    Full(Sdus),
+    /// The VC is not open for sending, or carries single cells, and these are no cells of user data.
     Refused,
 }
 
 impl Nic {
-    /// Writes a PDU with this mark. Unlike [`Nic::send`], this accepts a PDU only if there is room for it and the link
+    /// Writes PDUs with this mark. Unlike [`Nic::send`], this accepts PDUs only if there is room for them and the link
     /// is up; [`Nic::room_at`] says when to try again. The upper half of the buffer that all VCs share is reserved for
     /// VCs with an empty queue.
     ///
-    /// On a VC of single cells the SDU is a cell ([`aerostat_wire::aal0`]). Only a cell that ends a PDU keeps its mark.
-    pub fn write(&mut self, vc: Vc, sdu: Vec<u8>, mark: Option<Mark>, now: Instant) -> Written {
+    /// On a VC of single cells each SDU is a cell ([`aerostat_wire::aal0`]). Only a cell that ends a PDU keeps its mark.
+    pub fn write(
+        &mut self,
+        vc: Vc,
+        sdus: impl Into<Sdus>,
+        mark: Option<Mark>,
+        now: Instant,
+    ) -> Written {
+        let mut sdus = sdus.into();
         let Some(queue) = self.queue_of(vc) else {
             return Written::Refused;
         };
-        let Some(level) = self.output.level(queue, now) else {
+        let single = self.aal(vc) == AalType::Aal0;
+        if single && sdus.iter().any(|sdu| UserCell::decode(sdu).is_err()) {
+            return Written::Refused;
+        }
+        let Some(room) = self.room(queue, &sdus, single, now) else {
             return Written::Refused;
         };
-        let single = match self.aal(vc) {
-            AalType::Aal5 => None,
-            AalType::Aal0 => match UserCell::decode(&sdu) {
-                Ok(cell) => Some(cell),
-                Err(_) => return Written::Refused,
-            },
-        };
-        let cells = single.map_or_else(|| cells_for(sdu.len()) as u32, |_| 1);
-        let fits = if level.cells == 0 {
-            level.pool + cells <= level.pool_early
-        } else {
-            level.cells + cells <= SEND_BUFFER && level.pool + cells <= level.pool_early / 2
-        };
-        if !(self.up && fits) {
-            return Written::Full(sdu);
+        if room == 0 {
+            return Written::Full(sdus);
         }
-        let run = match &single {
-            Some(cell) => match mark.filter(|_| cell.pti == Pti::user(true)) {
-                Some(mark) => CellRun::whole(Pdu::of_cell(cell.payload, cell.clp, mark), vc),
-                None => CellRun::of_user_cell(vc, cell),
-            },
-            None => CellRun::whole(Pdu::marked(sdu, mark), vc),
+        let (fits, rest) = match sdus.split_off_front(room) {
+            Some(front) => (front, Some(sdus)),
+            None => (sdus, None),
         };
-        match self.output.enqueue(queue, run, now).dropped {
-            0 => {
-                self.single.sent += u64::from(single.is_some());
-                Written::Taken
-            }
+        let mut dropped = 0;
+        for run in runs(vc, fits, single, mark) {
+            self.single.sent += u64::from(single);
+            dropped += self.output.enqueue(queue, run, now).dropped;
+        }
+        match (dropped, rest) {
+            (0, None) => Written::Taken,
+            (0, Some(rest)) => Written::Full(rest),
             _ => Written::Refused,
         }
+    }
+
+    /// How many of these PDUs the adapter takes now; `None` if the queue is not open.
+    fn room(&mut self, queue: QueueId, sdus: &Sdus, single: bool, now: Instant) -> Option<usize> {
+        let level = self.output.level(queue, now)?;
+        let empty = level.cells == 0;
+        let pool = if empty {
+            level.pool_early
+        } else {
+            level.pool_early / 2
+        };
+        let pool = pool.saturating_sub(level.pool);
+        let own = SEND_BUFFER.saturating_sub(level.cells);
+        let cells = |index| match single {
+            true => 1,
+            false => cells_for(sdus.length(index)) as u32,
+        };
+        let (mut used, mut count) = (0, 0);
+        while self.up && count < sdus.count() {
+            used += cells(count);
+            // An empty queue takes a PDU of any size.
+            let first = empty && count == 0;
+            if used > pool || used > own && !first {
+                break;
+            }
+            count += 1;
+        }
+        Some(count)
     }
 
     /// When a writer that found no room should try again; `None` means when the link comes up.
@@ -117,5 +145,28 @@ impl Nic {
 
     fn queue_of(&self, vc: Vc) -> Option<QueueId> {
         self.vc(vc)?.queue
+    }
+}
+
+/// The cells of PDUs. Several PDUs of AAL5 are a train.
+fn runs(vc: Vc, sdus: Sdus, single: bool, mark: Option<Mark>) -> Vec<CellRun> {
+    if single {
+        let cells = sdus.iter().filter_map(|sdu| UserCell::decode(sdu).ok());
+        let run = |cell: UserCell| match mark.filter(|_| cell.pti == Pti::user(true)) {
+            Some(mark) => CellRun::whole(Pdu::of_cell(cell.payload, cell.clp, mark), vc),
+            None => CellRun::of_user_cell(vc, &cell),
+        };
+        return cells.map(run).collect();
+    }
+    if sdus.count() == 1 {
+        return vec![CellRun::whole(Pdu::marked(sdus.into_vec(), mark), vc)];
+    }
+    match PduTrain::new(sdus) {
+        Ok(train) => vec![CellRun::of_train(train, vc)],
+        Err(source) => source
+            .pdus()
+            .into_iter()
+            .map(|pdu| CellRun::whole(pdu, vc))
+            .collect(),
     }
 }

@@ -109,7 +109,7 @@ fn a_writer_fills_the_buffer_and_the_shaper_spaces_its_cells() {
         }
         assert!(taken < 10_000, "no bound");
     };
-    assert_eq!(back, Written::Full(sdu()));
+    assert_eq!(back, Written::Full(sdu().into()));
     // As many as a buffer of AAL5 has cells, and the cell that is on its way.
     assert!((4096..=4097).contains(&taken), "{taken}");
     let again = nic.room_at(vc(60), Instant::ZERO).unwrap();

@@ -12,8 +12,12 @@ const VC: Vc = Vc::new(0, 100);
 /// A cell takes 100 ns.
 const LINE: CellRate = CellRate::of_cells(10_000_000);
 
-/// A train of the segments of `octets` octets of TCP.
-fn train(octets: usize, size: u16) -> PduTrain {
+/// A train of the segments of `octets` octets of TCP, or of so many octets that a program has written.
+fn train(octets: usize, size: u16, written: bool) -> PduTrain {
+    if written {
+        let octets = (0..octets).map(|n| n as u8).collect();
+        return PduTrain::new(Sdus::new(octets, size.into())).unwrap();
+    }
     let total = ((40 + octets) as u16).to_be_bytes();
     let mut frame = vec![2; 12];
     frame.extend([8, 0, 0x45, 0, total[0], total[1], 0, 7, 0, 0, 64, 6, 0, 0]);
@@ -43,8 +47,9 @@ proptest! {
     #[test]
     fn any_part_of_a_train_has_the_cells_and_ends_of_its_pdus(
         octets in 1_usize..9000, size in 60_u16..2000, at in any::<u16>(), turn in any::<u16>(),
+        written in any::<bool>(),
     ) {
-        let train = train(octets, size);
+        let train = train(octets, size, written);
         let all = cells(&singles(&train));
         let mut rest = CellRun::of_train(train.clone(), VC);
         prop_assert_eq!(usize::from(rest.count), all.len());
@@ -71,10 +76,10 @@ proptest! {
     /// Whatever parts arrive, the receiver gets the PDUs whose cells arrived, and the rest as errors.
     #[test]
     fn a_receiver_gets_the_same_from_parts_of_a_train(
-        octets in 1_usize..9000, size in 60_u16..2000,
+        octets in 1_usize..9000, size in 60_u16..2000, written in any::<bool>(),
         cuts in proptest::collection::vec((1_u16..200, any::<bool>()), 1..8),
     ) {
-        let train = train(octets, size);
+        let train = train(octets, size, written);
         let mut parts = Vec::new();
         let mut rest = CellRun::of_train(train, VC);
         for (length, lost) in cuts {
@@ -139,7 +144,7 @@ fn passes(runs: Vec<CellRun>, traffic: TrafficParams, police: bool) -> (Vec<Cell
 
 #[test]
 fn a_policer_cuts_a_train_where_it_cuts_its_pdus() {
-    let train = train(20_000, 1448);
+    let train = train(20_000, 1448, false);
     let begin = Timing::even(Instant::from_secs(1), 0, LINE);
     let mut first = 0;
     let timed = singles(&train).into_iter().map(|run| {
@@ -162,7 +167,7 @@ fn a_policer_cuts_a_train_where_it_cuts_its_pdus() {
 #[test]
 fn a_train_that_is_larger_than_a_queue_is_not_dropped_whole() {
     let ubr = TrafficParams::ubr(0);
-    let trains: Vec<PduTrain> = (0..5).map(|_| train(60_000, 1448)).collect();
+    let trains: Vec<PduTrain> = (0..5).map(|_| train(60_000, 1448, false)).collect();
     let together = trains.iter().cloned();
     let together = together.map(|train| CellRun::of_train(train, VC)).collect();
     let together = passes(together, ubr, false);
@@ -198,7 +203,7 @@ fn sends(runs: Vec<CellRun>) -> (Vec<u64>, Vec<Cell>, String) {
 /// Cells of a train of PDUs are never a train in time: each of them matters. They are counted as those of their PDUs.
 #[test]
 fn a_train_of_pdus_is_sent_cell_by_cell_among_trains_in_time() {
-    let train = train(5000, 1448);
+    let train = train(5000, 1448, false);
     let (times, cells, totals) = sends(vec![CellRun::of_train(train.clone(), VC)]);
     let all = 1..=u64::from(train.cells());
     assert_eq!(times, all.map(|cell| cell * 100).collect::<Vec<_>>());

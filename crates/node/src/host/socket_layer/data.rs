@@ -1,11 +1,16 @@
 //! PDUs of sockets: to the adapter, and to programs.
 
-use super::{SocketLayer, SocketRef, State, ToPrograms, Writing};
-use crate::atm::Written;
+use super::{Output, SocketLayer, SocketRef, State, ToPrograms, Writing};
+use crate::atm::{Sdus, Written};
 use crate::host::writes::FromAdapter;
-use aerostat_proto::{AtmRequest, Cause, ConnId, Instant};
+use aerostat_proto::{Cause, ConnId, Instant};
 use aerostat_wire::AalType;
 use aerostat_wire::aal0::UserCell;
+
+/// Limit of PDUs that a program writes at once.
+const PDUS: usize = 32;
+/// Limit of octets of such PDUs, if they are more than one.
+const OCTETS: usize = 128 * 1024;
 
 /// Protocol error, unspecified: the program sends PDUs that its contract forbids. Source: Q.850 §2.2.7.
 const PROTOCOL_ERROR: Cause = Cause(111);
@@ -17,35 +22,49 @@ impl SocketLayer {
         socket.map_or(AalType::Aal5, |socket| socket.qos.aal)
     }
 
-    /// A program wrote a PDU.
-    pub(super) fn write(&mut self, at: SocketRef, sdu: Vec<u8>, now: Instant) {
+    /// How many PDUs of a socket's program may be given at once: so many that a descriptor that is read without a pause
+    /// is read in few calls, and few enough for [`OCTETS`].
+    #[must_use]
+    pub fn most(&self, at: SocketRef) -> usize {
+        let longest = self.get(at).map_or(0, |socket| socket.qos.qos.tx.max_sdu);
+        let longest = match longest {
+            0 => usize::from(u16::MAX),
+            longest => longest.into(),
+        };
+        (OCTETS / longest).clamp(1, PDUS)
+    }
+
+    /// A program wrote PDUs.
+    pub(super) fn write(&mut self, at: SocketRef, sdus: Sdus, now: Instant) {
         let Some(socket) = self.get_mut(at) else {
             return;
         };
-        if sdu.is_empty() && socket.sent.0 == 0 {
+        if sdus.octets() == 0 && socket.sent.0 == 0 {
             // A program that does not wait for its call has filled its descriptor with such packets.
             return;
         }
-        let (aal, tx, octets) = (socket.qos.aal, socket.qos.qos.tx, sdu.len());
+        let (aal, tx) = (socket.qos.aal, socket.qos.qos.tx);
+        let (pdus, octets, longest) = (sdus.count() as u64, sdus.octets(), sdus.first().len());
         let sends = tx.category.is_some() && octets > 0;
         if socket.state != State::Connected || !matches!(socket.writing, Writing::Idle) || !sends {
-            socket.refused += 1;
+            socket.refused += pdus;
             return;
         }
         let most = match tx.max_sdu {
             0 => usize::from(u16::MAX),
             most => usize::from(most),
         };
-        if octets > most || aal == AalType::Aal0 && UserCell::decode(&sdu).is_err() {
-            socket.refused += 1;
+        let bad = |sdu: &[u8]| UserCell::decode(sdu).is_err();
+        if longest > most || aal == AalType::Aal0 && sdus.iter().any(bad) {
+            socket.refused += pdus;
             return self.end(at, PROTOCOL_ERROR, now);
         }
         if socket.local_end.is_some() {
-            return self.pass(at, sdu);
+            return self.pass(at, sdus);
         }
         if let Some(conn) = socket.conn {
-            socket.writing = Writing::Asked(octets);
-            self.request(AtmRequest::Send { conn, sdu });
+            socket.writing = Writing::Asked(pdus, octets as u64);
+            self.out.push_back(Output::Write(conn, sdus));
         }
     }
 
@@ -80,21 +99,24 @@ impl SocketLayer {
         let Some(socket) = self.get_mut(at) else {
             return;
         };
-        let Writing::Asked(octets) = socket.writing else {
+        let Writing::Asked(pdus, octets) = socket.writing else {
             return;
         };
-        socket.writing = match written {
-            Written::Taken => {
-                socket.sent.0 += 1;
-                socket.sent.1 += octets as u64;
-                Writing::Idle
-            }
+        let (taken, writing) = match written {
+            Written::Taken => ((pdus, octets), Writing::Idle),
             Written::Refused => {
-                socket.refused += 1;
-                Writing::Idle
+                socket.refused += pdus;
+                ((0, 0), Writing::Idle)
             }
-            Written::Full(sdu) => Writing::Blocked(sdu),
+            Written::Full(rest) => {
+                let left = (rest.count() as u64, rest.octets() as u64);
+                let taken = (pdus.saturating_sub(left.0), octets.saturating_sub(left.1));
+                (taken, Writing::Blocked(rest))
+            }
         };
+        socket.sent.0 += taken.0;
+        socket.sent.1 += taken.1;
+        socket.writing = writing;
         self.went_on(at);
     }
 
@@ -107,7 +129,7 @@ impl SocketLayer {
             return;
         }
         if socket.state == State::Ending {
-            let flush = socket.vc.map(super::Output::Flush);
+            let flush = socket.vc.map(Output::Flush);
             self.out.extend(flush);
         } else if std::mem::take(&mut socket.held) {
             self.tell(ToPrograms::Room { socket: at });
@@ -122,9 +144,9 @@ impl SocketLayer {
             return;
         };
         match std::mem::take(&mut socket.writing) {
-            Writing::Blocked(sdu) => {
-                socket.writing = Writing::Asked(sdu.len());
-                self.request(AtmRequest::Send { conn, sdu });
+            Writing::Blocked(sdus) => {
+                socket.writing = Writing::Asked(sdus.count() as u64, sdus.octets() as u64);
+                self.out.push_back(Output::Write(conn, sdus));
             }
             // Everything has left.
             Writing::Idle if socket.state == State::Ending => {
@@ -135,25 +157,24 @@ impl SocketLayer {
         }
     }
 
-    /// A PDU arrived.
-    pub(super) fn received(&mut self, conn: ConnId, sdu: &[u8]) {
+    /// PDUs arrived.
+    pub(super) fn received(&mut self, conn: ConnId, sdus: Sdus) {
         let Some(at) = self.conns.get(&conn).copied() else {
             return;
         };
         let Some(socket) = self.get_mut(at) else {
             return;
         };
-        socket.received.0 += 1;
-        socket.received.1 += sdu.len() as u64;
+        socket.received.0 += sdus.count() as u64;
+        socket.received.1 += sdus.octets() as u64;
         // The program of a socket that ends does not read any more.
         if socket.state == State::Ending {
-            socket.unread += 1;
+            socket.unread += sdus.count() as u64;
             return;
         }
-        let sdu = sdu.to_vec();
         self.tell(ToPrograms::Deliver {
             socket: at,
-            sdu,
+            sdus,
             local: false,
         });
     }

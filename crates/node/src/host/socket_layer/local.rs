@@ -5,12 +5,13 @@
 //! the network alone, as in the local case of a kernel.
 
 use super::{SocketLayer, SocketRef, State, ToPrograms, Writing};
+use crate::atm::Sdus;
 use aerostat_proto::ConnId;
 use aerostat_wire::Qos;
 
 /// PDUs of one end that the other descriptor has not taken, above which the next one waits.
 const PDUS: usize = 32;
-/// Octets of such PDUs, above which the next one waits. The driver has room for these and a PDU of any length.
+/// Octets of such PDUs, above which the next one waits. The driver has room for these and what a program writes at once.
 const OCTETS: usize = 128 * 1024;
 
 /// What a socket knows about the other end of its call.
@@ -42,27 +43,27 @@ impl SocketLayer {
         }
     }
 
-    /// A program wrote a PDU on a connection inside the host, which its contract allows.
-    pub(super) fn pass(&mut self, at: SocketRef, sdu: Vec<u8>) {
+    /// A program wrote PDUs on a connection inside the host, which its contract allows.
+    pub(super) fn pass(&mut self, at: SocketRef, sdus: Sdus) {
         let Some(socket) = self.get_mut(at) else {
             return;
         };
-        let octets = sdu.len();
+        let (pdus, octets) = (sdus.count(), sdus.octets());
         let Some(end) = &mut socket.local_end else {
             return;
         };
-        end.ahead.0 += 1;
+        end.ahead.0 += pdus;
         end.ahead.1 += octets;
         let to = end.peer;
-        socket.sent.0 += 1;
+        socket.sent.0 += pdus as u64;
         socket.sent.1 += octets as u64;
         if let Some(peer) = self.get_mut(to) {
-            peer.received.0 += 1;
+            peer.received.0 += pdus as u64;
             peer.received.1 += octets as u64;
         }
         self.tell(ToPrograms::Deliver {
             socket: to,
-            sdu,
+            sdus,
             local: true,
         });
     }

@@ -186,10 +186,10 @@ impl SocketLayer {
                 party: party.0,
                 cause: cause.0,
             };
-            let sdu = left.encode();
+            let sdus = left.encode().into();
             self.tell(ToPrograms::Deliver {
                 socket: at,
-                sdu,
+                sdus,
                 local: false,
             });
         }

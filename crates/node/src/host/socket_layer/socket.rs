@@ -1,6 +1,7 @@
 //! A socket: its state, and what its program may know of it.
 
 use super::{ConnId, LOCAL, Session, hex, local, parties};
+use crate::atm::Sdus;
 use aerostat_proto::Cause;
 use aerostat_proto::socket::{Status, UserData};
 use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, Vc};
@@ -57,10 +58,21 @@ pub(super) enum Writing {
     /// The adapter has taken everything.
     #[default]
     Idle,
-    /// The adapter has been given a PDU of so many octets, and has not answered.
-    Asked(usize),
-    /// There was no room for this PDU.
-    Blocked(Vec<u8>),
+    /// The adapter has been given so many PDUs and octets, and has not answered.
+    Asked(u64, u64),
+    /// There was no room for these PDUs.
+    Blocked(Sdus),
+}
+
+impl Writing {
+    /// PDUs that the adapter has not taken.
+    pub(super) fn pdus(&self) -> u64 {
+        match self {
+            Self::Idle => 0,
+            Self::Asked(pdus, _) => *pdus,
+            Self::Blocked(sdus) => sdus.count() as u64,
+        }
+    }
 }
 
 /// A socket.

@@ -331,7 +331,7 @@ fn a_write_waits_for_room_and_the_program_catches_up() {
     let [AtmRequest::Send { sdu, .. }] = &asked[..] else {
         panic!("{asked:?}");
     };
-    let written = Written::Full(sdu.clone());
+    let written = Written::Full(sdu.clone().into());
     let answer = Input::Adapter(FromAdapter::Written { conn, written });
     sockets.handle_input(answer, now).unwrap();
     assert_eq!(
@@ -375,7 +375,7 @@ fn from_memory_to_memory_each_pdu_follows_the_one_before_and_none_is_late() {
     let [AtmRequest::Send { sdu, .. }] = &asked[..] else {
         panic!("{asked:?}");
     };
-    let written = Written::Full(sdu.clone());
+    let written = Written::Full(sdu.clone().into());
     let full = Input::Adapter(FromAdapter::Written { conn, written });
     sockets.handle_input(full, last).unwrap();
     assert_eq!(

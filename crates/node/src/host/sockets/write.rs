@@ -226,7 +226,7 @@ impl Sockets {
             Written::Taken => call.sent = sum,
             Written::Refused => call.refused += 1,
             Written::Full(sdu) => {
-                call.writer.stand = Stand::Blocked(sdu);
+                call.writer.stand = Stand::Blocked(sdu.into_vec());
                 return;
             }
         }
