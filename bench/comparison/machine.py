@@ -28,6 +28,13 @@ def prioritise():
         raise Missing("root: --priority") from error
 
 
+def before_others():
+    """Words in front of a command that has a CPU before another one, and of that other one."""
+    if os.sched_getscheduler(0) == os.SCHED_RR:
+        return ["chrt", "--rr", "2"], []
+    return [], ["nice", "-n", "15"]
+
+
 class Missing(Exception):
     """Something is not installed or not allowed here: the text says what, and how to get it."""
 

@@ -8,7 +8,7 @@ import threading
 
 from . import guest
 from .aerostat import Lab
-from .machine import ROOT, Died, Missing, cpus, ends_with_parent, pin, pinned, run
+from .machine import ROOT, Died, Missing, before_others, cpus, ends_with_parent, pin, pinned, run
 from .rounds import Goal, Row
 
 sys.path.insert(0, str(ROOT / "python"))
@@ -89,16 +89,21 @@ class Ends:
         self.context, self.octets = context, octets
 
     def rate(self, sender, receiver):
-        """Packets that the receiver reads in a second. Both descriptors are closed then."""
+        """Packets that the receiver reads in a second. Both descriptors are closed then.
+
+        The receiver goes before the sender on their CPU: ATM has no flow control, and what a sender writes in its turn
+        would be lost at a receiver that waits for its own.
+        """
         cpu = cpus()[0]
+        first, last = before_others()
         probe = [self.context.probe, "packets"]
         for end in (sender, receiver):
             end.setblocking(True)
-        sending = self.context.processes.start(pinned(cpu, [*probe, "send", sender.fileno(), "--octets", self.octets]),
+        sending = self.context.processes.start(pinned(cpu, [*last, *probe, "send", sender.fileno(), "--octets", self.octets]),
                                                pass_fds=[sender.fileno()])
         sender.close()
         try:
-            told = run(pinned(cpu, [*probe, "receive", receiver.fileno(), "--seconds", self.context.seconds]),
+            told = run(pinned(cpu, [*first, *probe, "receive", receiver.fileno(), "--seconds", self.context.seconds]),
                        pass_fds=[receiver.fileno()])
         finally:
             receiver.close()

@@ -68,7 +68,7 @@ const PDUS: usize = 64;
 /// Messages that cannot be decoded, after which a session is closed.
 const BAD: u32 = 16;
 /// PDUs that are kept for a program that does not read.
-const KEPT_PDUS: usize = 64;
+const KEPT_PDUS: usize = 512;
 /// Octets of such PDUs.
 const KEPT_OCTETS: usize = 256 * 1024;
 /// Pause after the operating system had no descriptor for a connection.
@@ -358,7 +358,7 @@ impl SocketService {
                 socket,
                 sdus,
                 local,
-            } => self.deliver((node, socket), &sdus, local, world, now),
+            } => self.deliver((node, socket), sdus, local, world, now),
             ToPrograms::Room { socket } => {
                 self.ready.extend(self.pipes.get(&(node, socket)));
             }
@@ -376,7 +376,7 @@ impl SocketService {
     fn deliver(
         &mut self,
         (node, socket): (NodeId, SocketRef),
-        sdus: &Sdus,
+        sdus: Sdus,
         local: bool,
         world: &mut World,
         now: Instant,
@@ -384,12 +384,13 @@ impl SocketService {
         let at = self.pipes.get(&(node, socket));
         let source = at.and_then(|at| self.sources.get_mut(*at)?.as_mut());
         let Delivered { taken, lost } = match source {
-            Some(Source::Pipe(pipe)) => pipe.deliver(sdus, &mut self.batch),
+            Some(Source::Pipe(pipe)) => pipe.deliver(&sdus, &mut self.batch),
             _ => Delivered {
                 lost: (sdus.count(), sdus.octets()),
                 ..Delivered::default()
             },
         };
+        self.batch.recycle(sdus);
         if lost.0 > 0 {
             let pdus = lost.0 as u64;
             world.program(node, Input::Unread { socket, pdus }, now);

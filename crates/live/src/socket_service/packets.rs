@@ -19,6 +19,11 @@ const MOST: usize = 32;
 /// Octets of the buffers of a call together: twice those of the packets that a program may write at once.
 const OCTETS: usize = 256 * 1024;
 
+/// Blocks of memory that are kept for PDUs that come next.
+const SPARE: usize = 8;
+/// Octets of the smallest of them: less is cheap to get.
+const LEAST_SPARE: usize = 4096;
+
 /// What was read.
 #[derive(Debug)]
 pub(super) enum Read {
@@ -71,6 +76,8 @@ pub(super) fn inode(fd: impl AsFd) -> Option<u64> {
 pub(super) struct Batch {
     octets: Vec<u8>,
     headers: MultiHeaders<()>,
+    /// Memory of PDUs that were delivered, for those that come next.
+    spare: Vec<Vec<u8>>,
 }
 
 impl fmt::Debug for Batch {
@@ -84,6 +91,7 @@ impl Batch {
         Self {
             octets: vec![0; OCTETS],
             headers: MultiHeaders::preallocate(MOST, None),
+            spare: Vec::new(),
         }
     }
 
@@ -124,8 +132,19 @@ impl Batch {
             _ => with_octets,
         };
         let slots = self.octets.chunks_exact(slot);
-        group(lengths.iter().copied().zip(slots).take(packets), to);
+        let mut memory = || self.spare.pop().unwrap_or_default();
+        let packets = lengths.iter().copied().zip(slots).take(packets);
+        group(packets, &mut memory, to);
         read
+    }
+
+    /// Takes the memory of PDUs that were delivered.
+    pub(super) fn recycle(&mut self, sdus: Sdus) {
+        let mut memory = sdus.into_vec();
+        if self.spare.len() < SPARE && memory.capacity() >= LEAST_SPARE {
+            memory.clear();
+            self.spare.push(memory);
+        }
     }
 
     /// Writes packets as long as there is room; returns how many of them went, and what is with the next one.
@@ -161,7 +180,11 @@ impl Batch {
 
 /// Puts packets of one length together, each of which is given with its length and its buffer. A shorter one may be the
 /// last of them.
-fn group<'a>(packets: impl Iterator<Item = (usize, &'a [u8])>, to: &mut VecDeque<Sdus>) {
+fn group<'a>(
+    packets: impl Iterator<Item = (usize, &'a [u8])>,
+    memory: &mut dyn FnMut() -> Vec<u8>,
+    to: &mut VecDeque<Sdus>,
+) {
     let (mut octets, mut each) = (Vec::new(), 0);
     let mut open = false;
     for (length, buffer) in packets {
@@ -171,6 +194,7 @@ fn group<'a>(packets: impl Iterator<Item = (usize, &'a [u8])>, to: &mut VecDeque
         }
         if !fits {
             each = length;
+            octets = memory();
         }
         match buffer.get(..length) {
             Some(packet) => octets.extend_from_slice(packet),
