@@ -126,7 +126,8 @@ class Service:
         return Socket(self, fields.number("Q"), descriptor)
 
     def call(self, called, qos="ubr", sap="", timeout=None, user_data=b""):
-        """Makes a call, and waits until it can be used, at most timeout seconds."""
+        """Makes a call, and waits until it can be used, at most timeout seconds. called is an ATM address, a name of the lab
+        or an IPv4 address, the latter two with an optional selector: "sello/e1", "10.0.0.2"."""
         made = self.socket()
         made.connect(called, qos, sap, timeout, user_data=user_data)
         return made

@@ -5,8 +5,9 @@
  * aerostat_cause() the cause of Q.850, for this thread. A NULL where an object is expected is EINVAL. Each object
  * belongs to the program, which frees it once; several threads may use different objects at the same time.
  *
- * Addresses have 40 hex digits, or are names of the lab with an optional selector ("sello/e1"); contracts have the
- * syntax of qos(7), access points that of sap(7) of linux-atm. SPDX-License-Identifier: Apache-2.0 OR MIT
+ * Addresses have 40 hex digits, or are names of the lab or IPv4 addresses, which the host resolves by its Classical IP
+ * interface or its NHRP client, with an optional selector ("sello/e1", "10.0.0.2"); contracts have the syntax of qos(7),
+ * access points that of sap(7) of linux-atm. SPDX-License-Identifier: Apache-2.0 OR MIT
  */
 #ifndef AEROSTAT_H
 #define AEROSTAT_H
@@ -28,17 +29,17 @@ typedef struct aerostat_offer aerostat_offer;
 
 /* State of a socket. Texts end with a zero octet; an empty text: not known. */
 struct aerostat_status {
-    char state[16];    /* idle, bound, listening, connecting, accepting, connected, ending, ended */
+    char state[16];    /* idle, bound, listening, resolving, connecting, accepting, connected, ending, ended */
     char local[41];    /* own address in hex digits */
-    char peer[41];     /* address of the other end */
+    char peer[41];     /* address of the other end; its IP address until that is resolved */
     char label[16];    /* VPI.VCI on the link of the host; local: the call does not leave the host */
     char qos[256];     /* the contract that was agreed */
     char why[256];     /* the end in words */
     int cause;         /* cause of the end (Q.850); 0 before the end */
     uint64_t sent_pdus, sent_octets;
     uint64_t received_pdus, received_octets;
-    uint64_t refused;  /* PDUs beyond the contract, or after the end */
-    uint64_t unsent;   /* PDUs that the adapter dropped, because the call ended or the link went down */
+    uint64_t refused;  /* PDUs beyond the contract */
+    uint64_t unsent;   /* PDUs of sent_pdus that the call or the link did not live to take */
     uint64_t unread;   /* PDUs that were dropped, because this program did not read */
     uint64_t damaged;  /* PDUs that arrived with cells missing or damaged */
     unsigned leaves;   /* leaves of this root of a point-to-multipoint call */
@@ -71,7 +72,8 @@ int aerostat_bind(aerostat_socket *socket, const char *address, const char *sap)
  * send (0: any). */
 int aerostat_listen(aerostat_socket *socket, unsigned backlog, unsigned max_sdu);
 
-/* Makes a call, and waits until it can be used, at most timeout_ms (0: as long as signalling tries). */
+/* Makes a call, and waits until it can be used, at most timeout_ms (0: as long as the resolution of an IP address and
+ * signalling try). */
 int aerostat_connect(aerostat_socket *socket, const char *called, const char *sap, const char *qos, unsigned timeout_ms);
 /* The same without waiting: the socket is writable once the call can be used or has failed. Then aerostat_connected()
  * returns the result at once. */

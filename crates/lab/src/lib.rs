@@ -94,6 +94,8 @@ pub struct Checked {
     virtual_time: Vec<(diag::Span, String)>,
     /// Why its node cannot be the machine itself; empty if it can.
     obstacles: Vec<resolve::Obstacle>,
+    /// Where it names a group of the system.
+    group: Option<diag::Span>,
     /// Digest of the input: see [`digest`].
     pub digest: String,
 }
@@ -106,6 +108,22 @@ impl Checked {
             self.warnings
                 .warning(at, text)
                 .hint("'aerostat up' runs it as it is");
+        }
+        self
+    }
+
+    /// The same lab, with a warning if the machine does not have the group that `sockets:` names: the lab would not start
+    /// there. `has` tells whether the machine has a group of this name.
+    #[must_use]
+    pub fn on_machine(mut self, has: impl Fn(&str) -> bool) -> Self {
+        if let (Some(at), Some(name)) = (self.group, &self.lab.sockets_group)
+            && !has(name)
+        {
+            let text =
+                format!("this machine has no group '{name}', so the lab would not start here");
+            self.warnings
+                .warning(at, text)
+                .hint("'getent group' lists the groups of this system; 'groupadd' adds one");
         }
         self
     }
@@ -219,6 +237,7 @@ pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Checked, 
             warnings: d,
             virtual_time: found.virtual_time,
             obstacles: found.obstacles,
+            group: found.group,
             digest: digest(text, overrides),
         }),
         _ => Err(d),
@@ -230,6 +249,7 @@ struct Found {
     lab: Lab,
     virtual_time: Vec<(diag::Span, String)>,
     obstacles: Vec<resolve::Obstacle>,
+    group: Option<diag::Span>,
 }
 
 /// Reads and checks a lab; looks for further mistakes behind those that it finds first.
@@ -264,6 +284,10 @@ fn of_tree(root: &tree::Tree, name: &str, d: &mut Diagnostics) -> Result<Option<
         lab,
         virtual_time: resolve::kernels(&file),
         obstacles: resolve::obstacles(&file),
+        group: file
+            .sockets
+            .as_ref()
+            .and_then(|sockets| Some(sockets.group.as_ref()?.at)),
     }))
 }
 

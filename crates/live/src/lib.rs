@@ -43,3 +43,5 @@ pub mod story;
 pub mod supervisor;
 pub mod tap;
 pub mod world;
+
+pub use socket_service::has_group;

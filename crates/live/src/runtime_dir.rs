@@ -251,6 +251,18 @@ pub fn atm_socket_of(name: &str, host: &str) -> PathBuf {
     directory.join(format!("{host}.sock"))
 }
 
+/// The hosts of a running lab that have a socket service, by name; `None` if this user may not list them.
+#[must_use]
+pub fn atm_hosts_of(name: &str) -> Option<Vec<String>> {
+    let directory = base().join(name).join(crate::socket_service::DIRECTORY);
+    let entries = fs::read_dir(directory).ok()?.filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let hosts = names.filter_map(|name| name.strip_suffix(".sock").map(str::to_owned));
+    let mut hosts: Vec<String> = hosts.collect();
+    hosts.sort_unstable();
+    Some(hosts)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

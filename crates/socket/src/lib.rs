@@ -36,7 +36,9 @@
 //!
 //! # Texts
 //!
-//! Addresses are 40 hex digits, or names of nodes of the lab with an optional selector (`sello`, `sello/e1`).
+//! Addresses are 40 hex digits; or names of nodes of the lab, or IPv4 addresses, with an optional selector (`sello`,
+//! `sello/e1`, `10.0.0.2`). The host resolves an IP address by the map of next hops and the ATMARP server of its
+//! Classical IP interface, or by NHRP. An error then has the cause, and who did not answer.
 //! Contracts have the syntax of linux-atm's `qos(7)` (`ubr`, `cbr:max_pcr=64kbps,sdu=48`, different directions with
 //! `tx:` and `rx:`), access points that of `sap(7)`; an empty access point says nothing, and a listener without one gets any
 //! call without one.
@@ -220,7 +222,7 @@ impl Service {
         Control { session, reference }
     }
 
-    /// Makes a call, and waits until it can be used; as long as signalling tries.
+    /// Makes a call, and waits until it can be used: as long as the resolution of an IP address and signalling try.
     ///
     /// # Errors
     /// If a text is wrong, or the call fails.

@@ -8,6 +8,7 @@
 //! Text that peers choose (names of ELANs) is escaped: no part of a line moves the cursor of a terminal.
 
 use crate::atmarp;
+use crate::ilmi;
 use crate::ipv4::{self, Ipv4View};
 use crate::lane::{self, Control, ControlFrame, DataFrame, LanDestination, OpCode, Status};
 use crate::llc::LlcSnap;
@@ -60,7 +61,10 @@ pub fn summary(vc: Vc, sdu: &[u8]) -> Summary {
         return signalling(sdu);
     }
     if vc == Vc::ILMI {
-        return Summary::new("ilmi", Ok(format!("{} octets", sdu.len())));
+        return Summary::new(
+            "ilmi",
+            ilmi::Message::decode(sdu).map(|message| ilmi(&message)),
+        );
     }
     if lane::is_control(sdu) {
         return Summary::new("lane", Control::decode(sdu).map(|frame| lane(&frame)));
@@ -116,6 +120,36 @@ fn sscop(pdu: &SscopPdu) -> String {
         | SscopPdu::ManagementData { info } => format!("{name} {} octets", info.len()),
         SscopPdu::BeginReject { .. } | SscopPdu::End { .. } | SscopPdu::EndAck => name.to_owned(),
     }
+}
+
+/// `GetNextRequest 7 atmfNetPrefixStatus`: the kind, the number, the first variable, and how many follow.
+fn ilmi(message: &ilmi::Message) -> String {
+    let (mut text, bindings) = match &message.0 {
+        ilmi::Pdu::Request(request) => {
+            let mut text = format!("{} {}", request.kind.name(), request.id);
+            if request.status != ilmi::ErrorStatus::NO_ERROR {
+                push(&mut text, format_args!(" {}", request.status));
+            }
+            (text, &request.bindings)
+        }
+        ilmi::Pdu::Trap(trap) if trap.generic == ilmi::Trap::COLD_START => {
+            ("Trap coldStart".to_owned(), &trap.bindings)
+        }
+        ilmi::Pdu::Trap(trap) => {
+            let text = format!("Trap {} {}", trap.generic, trap.specific);
+            (text, &trap.bindings)
+        }
+    };
+    if let Some(first) = bindings.first() {
+        match ilmi::mib::name_of(&first.name) {
+            Some(name) => push(&mut text, format_args!(" {name}")),
+            None => push(&mut text, format_args!(" {:?}", first.name)),
+        }
+    }
+    if bindings.len() > 1 {
+        push(&mut text, format_args!(" and {} more", bindings.len() - 1));
+    }
+    text
 }
 
 fn q2931(decoded: &Decoded) -> String {

@@ -154,8 +154,15 @@ pub(crate) fn tell(notice: &Notice<'_>, quiet: bool, form: Format) {
 /// The results of a lab whose file was changed by `set`.
 pub(crate) fn results(report: &Report, checked: &Checked, set: &[Override]) -> Results {
     let document = Document::new(checked, set, Time::Real, &report.run);
+    let mut short = write::short(&report.run, &checked.lab, &document);
+    // A lab that was stopped before its traffic began has nothing to say of it.
+    for table in short.iter_mut().filter(|table| table.title == "flows") {
+        if let Some(offered) = table.columns.iter().position(|name| name == "offered") {
+            table.rows.retain(|row| row[offered].as_u64() != Some(0));
+        }
+    }
     Results {
-        short: write::short(&report.run, &checked.lab, &document),
+        short,
         document: Some(document),
         warnings: warnings(report, &checked.lab),
     }

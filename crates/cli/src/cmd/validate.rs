@@ -19,7 +19,10 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     let (mut tables, mut warnings, mut bad) = (Vec::new(), 0, Vec::new());
     for path in &args.labs {
         let (findings, lab) = match labs::load(path, &args.set) {
-            Ok(checked) => (checked.warnings, Some(checked.lab)),
+            Ok(checked) => {
+                let checked = checked.on_machine(aerostat_live::has_group);
+                (checked.warnings, Some(checked.lab))
+            }
             Err(ReadError::Bad(findings)) => (findings, None),
             // The other files are still checked.
             Err(ReadError::Io(error)) => {

@@ -256,6 +256,11 @@ for n in range(16):
 try: end = c.recv(100) == b''
 except (BrokenPipeError, ConnectionResetError): end = True
 assert end and answers >= 10, answers
+# A message without octets is one of them: it is answered, and the session goes on.
+c = connect(); c.send(b''); a = c.recv(9000)
+assert a[:6] == b'\\0\\0\\x01\\x08\\0\\x16', a
+c.send(struct.pack('>HH', 7, 12)); a = c.recv(9000)
+assert a[:4] == b'\\0\\x07\\x01\\x07', a
 # References of others.
 c = connect()
 for n in range(200):

@@ -94,7 +94,7 @@ fn installed(prefix: &Path) -> Option<Vec<String>> {
 }
 
 /// An example, built against the library as installed; `None` if a tool for that is missing.
-fn built(prefix: &Path, example: &str) -> Option<PathBuf> {
+pub(crate) fn built(prefix: &Path, example: &str) -> Option<PathBuf> {
     let _ = std::fs::remove_dir_all(prefix);
     let flags = installed(prefix)?;
     let program = prefix.join(example);

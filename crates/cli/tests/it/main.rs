@@ -7,6 +7,7 @@ mod atp;
 mod atp_sockets;
 mod books;
 mod bridges;
+mod by_ip;
 mod captures;
 mod cells;
 mod clib;

@@ -351,6 +351,7 @@ fn known_address(
     d: &mut Diagnostics,
 ) -> Option<AtmAddress> {
     if let Ok(address) = text.value.parse() {
+        other_owner(lab, at, (ip, address), text, d);
         return Some(address);
     }
     // A name has letters that are no hex digits, or fewer digits.
@@ -370,6 +371,29 @@ fn known_address(
             .rests_on(of_member(&text.value).iter().map(String::as_str));
     }
     found.map(|lec| lec.address)
+}
+
+/// Warns of an address that is not that of the member with this IP address.
+fn other_owner(
+    lab: &Lab,
+    at: usize,
+    (ip, address): (Ipv4Addr, AtmAddress),
+    text: &At<String>,
+    d: &mut Diagnostics,
+) {
+    let mut members = lab.nodes().flat_map(|(_, node)| {
+        let lecs = node.lecs().iter();
+        lecs.map(move |lec| (&node.name, lec))
+    });
+    let owner = members.find(|(_, lec)| lec.elan.0 == at && lec.ip == Some(ip));
+    if let Some((name, lec)) = owner.filter(|(_, lec)| lec.address != address) {
+        let words = format!(
+            "{ip} is {name}, which has another ATM address: {}",
+            lec.address
+        );
+        d.warning(text.at, words)
+            .hint(format!("'address: {name}' stands for its address"));
+    }
 }
 
 /// What decides of which subnets a node is a member.

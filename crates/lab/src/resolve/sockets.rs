@@ -100,7 +100,8 @@ fn check(
 /// Longest name of a group that systems take.
 const GROUP_MAX: usize = 32;
 
-/// The group whose members may connect to the socket service. Whether the system has it is known when the lab starts.
+/// The group whose members may connect to the socket service. Whether the system has it, the system knows
+/// ([`crate::Checked::on_machine`]).
 pub(super) fn group(file: &LabFile, d: &mut Diagnostics) -> Option<String> {
     let given = file.sockets.as_ref()?.group.as_ref()?;
     let name = &given.value;

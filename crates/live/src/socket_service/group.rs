@@ -15,6 +15,12 @@ fn error(kind: io::ErrorKind, text: String) -> io::Error {
     io::Error::new(kind, text)
 }
 
+/// True if this system has a group of this name.
+#[must_use]
+pub fn exists(name: &str) -> bool {
+    find(name).is_ok()
+}
+
 /// The number of a group.
 ///
 /// # Errors

@@ -44,6 +44,7 @@ use aerostat_node::atm::Sdus;
 use aerostat_node::host::socket_layer::{Input, ToPrograms};
 use aerostat_proto::socket::SocketRef;
 use aerostat_proto::{Duration, Instant};
+pub use group::exists as has_group;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use packets::Batch;

@@ -40,7 +40,8 @@ pub(super) enum Read {
 /// What was read of a session.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// A message of this length, in the buffer. A message that is longer than the buffer has its own length.
+    /// A message of this length, in the buffer; 0: without octets. A message that is longer than the buffer has its own
+    /// length.
     Octets(usize),
     /// There is no message now.
     Nothing,
@@ -300,8 +301,12 @@ pub(super) fn read_with(fd: impl AsFd, buffer: &mut [u8]) -> (Message, Option<Ow
         }
     }
     match length {
-        // No message is empty.
-        0 => (Message::End, with),
+        // No message is empty: without octets it is answered as all that cannot be decoded. A program that writes no more
+        // has ended its session.
+        0 => match no_octets_and_more(&fd) {
+            Read::Packets => (Message::Octets(0), with),
+            _ => (Message::End, with),
+        },
         length => (Message::Octets(length), with),
     }
 }

@@ -6,6 +6,8 @@ use aerostat_lab::plant::{LabNode, LinkEnd};
 use aerostat_node::host::{Station, Waits};
 use aerostat_node::interface::Phase;
 use aerostat_node::switch::{PortNo, Switch};
+use aerostat_wire::AtmAddress;
+use std::net::Ipv4Addr;
 
 impl World {
     /// The conditions that are missing before the lab can be used, in words.
@@ -48,9 +50,14 @@ impl World {
                 let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
                 Some(format!("lec{n} of {name} to join its ELAN{why}"))
             }
-            Waits::Clip(n) if self.has_arp_server(id, n) => Some(format!(
-                "lec{n} of {name} to register with its ATMARP server"
-            )),
+            Waits::Clip(n) if self.has_arp_server(id, n) => {
+                let owner = station.host().other_owner(n);
+                let why = owner.map(|(ip, address)| self.other_owner(ip, address));
+                let why = why.unwrap_or_default();
+                Some(format!(
+                    "lec{n} of {name} to register with its ATMARP server{why}"
+                ))
+            }
             Waits::Nhrp if self.has_nhrp_server(id) => {
                 Some(format!("{name} to register with its NHRP server"))
             }
@@ -59,6 +66,19 @@ impl World {
         }));
         let unreached = self.ledger.starts.members().unreached(id);
         missing.extend(unreached.map(|n| format!("the BUS to reach lec{n} of {name}")));
+    }
+
+    /// Why a member of a Classical IP subnet is not registered, in parentheses.
+    fn other_owner(&self, ip: Ipv4Addr, address: AtmAddress) -> String {
+        let mut nodes = self.lab.nodes();
+        let owner = nodes.find(|(_, node)| {
+            node.attachment()
+                .is_some_and(|at| at.address.same_end_system(&address))
+        });
+        let owner = owner.map_or_else(|| address.to_string(), |(_, node)| node.name.clone());
+        format!(
+            " (which has {ip} at {owner}: {owner} has the same IP address, or the entry {ip} of 'next_hops:' is wrong)"
+        )
     }
 
     /// True if interface `itf` of a node is on a Classical IP subnet whose ATMARP server is in the lab.

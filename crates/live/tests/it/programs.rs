@@ -1,6 +1,7 @@
 //! Programs of the machine at the socket service, with the network in virtual time: every event of a call × every death.
 
 mod answers;
+mod by_ip;
 mod interface;
 mod local;
 mod managers;
@@ -603,7 +604,7 @@ fn requests_that_cannot_be_served_are_refused_with_their_field() {
     };
     net.give(x, input);
     assert!(matches!(net.answer(x, 99), Some(Answer::Failed(f)) if f.errno == 9));
-    assert_eq!(net.layer(x).unwrap().strangers(), 2);
+    assert_eq!(net.layer(x).unwrap().counters().strangers, 2);
     // The program of the lab file listens for this already.
     let address = net.builder.lab().node(y).attachment().unwrap().address;
     let address = format!("{:x}", address.with_selector(0xe0));

@@ -96,8 +96,9 @@ impl Host {
                     self.tell_link(itf, true, now);
                 }
             }
-            // No part of this host asks.
-            clip::Output::Resolved { .. } => {}
+            clip::Output::Resolved { token, answer } => {
+                self.member_resolved(slot, token, answer, now);
+            }
             clip::Output::Deliver { packet, from } => {
                 let path = self.path_of(from, &packet, itf);
                 self.deliver_packet(itf, &packet, path, now);
@@ -203,8 +204,7 @@ impl Host {
         match output {
             client::Output::Atm(request) => self.request(slot, request, now),
             client::Output::Trace(trace) => self.trace(trace),
-            // No part of this host asks.
-            client::Output::Resolved { .. } => {}
+            client::Output::Resolved { token, answer } => self.client_resolved(token, answer, now),
             client::Output::Routed(packet) => {
                 if let Some(clip) = itf.and_then(|itf| self.interfaces[itf].client.clip()) {
                     self.tell(clip, clip::Input::Send { next_hop, packet }, now);

@@ -40,6 +40,7 @@ mod ip;
 mod management;
 mod moves;
 mod programs;
+mod resolve;
 mod segment;
 mod service;
 pub mod socket_layer;
@@ -87,6 +88,7 @@ use service::Factory;
 use socket_layer::SocketLayer;
 use sockets::Sockets;
 use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
 
 /// Inputs of a host.
 #[derive(Debug)]
@@ -542,6 +544,13 @@ impl Host {
     pub fn why_down(&self, itf: usize) -> Option<&str> {
         self.interfaces.get(itf)?.why_down.as_deref()
     }
+    /// The IP address of the Classical IP member on interface `itf`, and the ATM address that the ATMARP server has for it
+    /// if it is another one.
+    #[must_use]
+    pub fn other_owner(&self, itf: usize) -> Option<(Ipv4Addr, AtmAddress)> {
+        let clip = self.clip_of(itf)?;
+        Some((clip.config().ip, clip.other_owner()?))
+    }
     /// Signalling: calls, listeners, counters.
     #[must_use]
     pub const fn signalling(&self) -> &Signalling {
@@ -759,6 +768,7 @@ impl Host {
         if let Some(itf) = self.interface_of(slot) {
             self.interface_down(itf, now);
         }
+        self.resolver_died(slot, now);
     }
 
     /// Reports that a part of the host has refused an input.

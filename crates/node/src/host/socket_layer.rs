@@ -18,7 +18,8 @@
 //! ```text
 //!   idle ─► bound ─► listening ─► (offers) ─► accepting ─┐
 //!     │       │                                          ▼
-//!     └───────┴────► connecting ──────────────────► connected ─► ending ─► ended
+//!     ├───────┼────────────────► connecting ────────► connected ─► ending ─► ended
+//!     └───────┴─► resolving ─────────▲
 //! ```
 //!
 //! A socket that ends for its program is *ending* while the adapter still has PDUs of it. A socket whose call has ended
@@ -33,6 +34,8 @@
 //! host (`local.rs`): the manager of signalling decides about it, and then each end refers to the other. What one
 //! program writes goes to the descriptor of the other, and `write` waits while that is full: nothing is lost.
 //!
+//! **Calls to IP addresses.** The host resolves the ATM address; meanwhile the socket is *resolving* (`resolve.rs`).
+//!
 //! **Timers.** A call has the time that its program gives (`timeout`), and is given up with cause 102 then. An offer is
 //! refused after [`OFFER`] with cause 18, an accepted call after [`ACCEPT`]. A socket is *ending* for at most
 //! [`LINGER`].
@@ -42,7 +45,7 @@
 //! descriptors. Without the manager of signalling (`sigd`) every call ends with cause 41, and new ones are refused.
 //!
 //! **Bounds.** [`SOCKETS`] of a host, [`OFFERS`] of a listener, [`SESSIONS`] of a socket, [`LEAVES`] of a call,
-//! [`ENDED`] remembered ends.
+//! [`ENDED`] remembered ends, [`QUESTIONS`] IP addresses that are being resolved, [`WAITING`] calls that wait for these.
 //! A program that asks for more gets an error with the number.
 //!
 //! **Standards.** No standard of its own; see [`aerostat_proto::socket`].
@@ -56,6 +59,7 @@ mod local;
 mod offers;
 mod parties;
 mod requests;
+mod resolve;
 mod socket;
 #[cfg(test)]
 mod tests;
@@ -72,9 +76,12 @@ use aerostat_proto::{
 use aerostat_wire::{AalType, AtmAddress, Qos, Sap, Vc};
 use core::convert::Infallible;
 use requests::ended;
+use resolve::Waiter;
+pub use resolve::{QUESTIONS, RESOLVE, Unresolved, WAITING};
 use socket::{Asked, Writing};
 pub use socket::{Socket, State};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// Limit of sockets of a host, with those that have ended and are remembered.
@@ -191,6 +198,15 @@ pub enum Input<'a> {
         /// The session.
         session: Session,
     },
+    /// The answer to [`Output::Resolve`].
+    Resolved {
+        /// The IP address.
+        ip: Ipv4Addr,
+        /// Its ATM address.
+        answer: Result<AtmAddress, Unresolved>,
+    },
+    /// A part of the host that answers [`Output::Resolve`] has died, with the questions that waited there.
+    AskAgain,
 }
 
 /// Outputs of [`SocketLayer`].
@@ -204,6 +220,11 @@ pub enum Output {
     Beside(ConnId, Beside),
     /// Requests [`FromAdapter::Room`] when no cell of this label waits in the adapter any more.
     Flush(Vc),
+    /// Asks for the ATM address of an IP address: [`Input::Resolved`].
+    Resolve {
+        /// The IP address.
+        ip: Ipv4Addr,
+    },
     /// The addresses that programs have added, with selector 0: for ILMI.
     Addresses(Vec<AtmAddress>),
     /// For programs.
@@ -268,6 +289,23 @@ enum Timed {
     Socket(SocketRef),
     /// An offer of a listener.
     Offer(SocketRef, u32),
+    /// A question for the ATM address of an IP address.
+    Question(Ipv4Addr),
+}
+
+aerostat_proto::counters! {
+    /// Counters of the socket service of a host.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Counters {
+        /// Requests that were refused because of their reference: it was not the session's.
+        pub strangers: u64,
+        /// IP addresses of calls and leaves that were resolved.
+        pub resolved: u64,
+        /// IP addresses of calls and leaves that were not resolved.
+        pub unresolved: u64,
+        /// Calls and leaves that were refused because too many IP addresses were being resolved.
+        pub resolutions_refused: u64,
+    }
 }
 
 /// What a host has to know for its programs.
@@ -307,8 +345,9 @@ pub struct SocketLayer {
     deadlines: Deadlines<Timed>,
     next_conn: u32,
     next_offer: u32,
-    /// Requests that were refused because of their reference.
-    strangers: u64,
+    /// Calls and leaves that wait for an ATM address, by IP address.
+    questions: BTreeMap<Ipv4Addr, Vec<Waiter>>,
+    counters: Counters,
     /// What goes along with the next event: user data if they are carried, the AAL.
     heard: Option<(ConnId, Option<UserData>, AalType)>,
     /// Addresses that programs have added, with selector 0.
@@ -334,7 +373,8 @@ impl SocketLayer {
             deadlines: Deadlines::default(),
             next_conn: 0,
             next_offer: 1,
-            strangers: 0,
+            questions: BTreeMap::new(),
+            counters: Counters::default(),
             heard: None,
             added: BTreeSet::new(),
             zeroed: Interface::default(),
@@ -349,10 +389,10 @@ impl SocketLayer {
             Some((at, entry.socket.as_deref()?))
         })
     }
-    /// Requests with a reference that was not the session's.
+    /// Its counters.
     #[must_use]
-    pub const fn strangers(&self) -> u64 {
-        self.strangers
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
     }
     /// True if a PDU of this socket's program may be given now. After the end of a call it may: the PDU is counted as
     /// refused.
@@ -477,21 +517,26 @@ impl SocketLayer {
         socket.state = State::Ended;
         socket.cause = Some(cause);
         socket.by_us = by_us;
-        socket.refused += std::mem::take(&mut socket.writing).pdus();
+        match std::mem::take(&mut socket.writing) {
+            Writing::Blocked(sdus) => socket.count_unsent(&sdus),
+            other => socket.refused += other.pdus(),
+        }
         let (conn, asked) = (socket.conn.take(), socket.asked.take());
-        let heard = socket.heard.clone();
+        let (heard, why) = (socket.heard.clone(), socket.why.clone());
         let adding = socket.root.as_mut().map(parties::Root::end);
         let adding = adding.unwrap_or_default();
         if let Some(conn) = conn {
             self.conns.remove(&conn);
         }
         self.deadlines.set(Timed::Socket(at), None);
+        self.stop_waiting(at);
         let asked = asked.into_iter().chain(adding);
         for asked in asked.collect::<Vec<_>>() {
-            let failure = Failure {
-                user_data: heard.clone(),
-                ..ended(cause)
-            };
+            let mut failure = ended(cause);
+            failure.user_data = heard.clone();
+            if let Some(why) = &why {
+                failure.text.clone_from(why);
+            }
             self.answer(asked, Answer::Failed(failure));
         }
         if accepting {
@@ -579,7 +624,7 @@ impl SocketLayer {
         };
         match socket.state {
             State::Idle | State::Bound | State::Listening => self.stop_listening(at),
-            State::Connecting | State::Accepting => self.release(at, cause),
+            State::Resolving | State::Connecting | State::Accepting => self.release(at, cause),
             State::Connected => {
                 if socket.local_end.is_some() {
                     // The other end has everything already.
@@ -628,6 +673,22 @@ impl SocketLayer {
         for at in accepting {
             self.end(at, Cause::NORMAL, now);
         }
+    }
+
+    /// The time of a call, or of a socket that ends, is over.
+    fn late(&mut self, at: SocketRef) {
+        let Some(socket) = self.get_mut(at) else {
+            return;
+        };
+        let cause = match socket.state {
+            State::Ending => socket.last,
+            _ => Cause::TIMER,
+        };
+        if let (State::Resolving, Some(wanted)) = (socket.state, &socket.wanted) {
+            let text = format!("no answer about {} in the time of the call", wanted.to);
+            socket.why = Some(text);
+        }
+        self.release(at, cause);
     }
 
     fn closed(&mut self, at: SocketRef, now: Instant) {
@@ -703,6 +764,8 @@ impl Machine for SocketLayer {
                 }
             }
             Input::Gone { session } => self.gone(session, now),
+            Input::Resolved { ip, answer } => self.resolved(ip, answer),
+            Input::AskAgain => self.ask_again(),
         }
         Ok(())
     }
@@ -712,13 +775,8 @@ impl Machine for SocketLayer {
             self.deadlines.set(timed, None);
             match timed {
                 Timed::Offer(listener, offer) => self.unanswered(listener, offer),
-                Timed::Socket(at) => {
-                    let cause = match self.get(at) {
-                        Some(socket) if socket.state == State::Ending => socket.last,
-                        _ => Cause::TIMER,
-                    };
-                    self.release(at, cause);
-                }
+                Timed::Question(ip) => self.not_resolved(ip),
+                Timed::Socket(at) => self.late(at),
             }
         }
     }

@@ -204,6 +204,7 @@ impl Host {
                 let said = signalling::Input::Beside(moves::user_of(slot), conn, beside);
                 self.tell_signalling(said, now);
             }
+            socket_layer::Output::Resolve { ip } => self.resolve(ip, now),
             socket_layer::Output::Addresses(added) => self.register_added(&added, now),
             socket_layer::Output::Flush(vc) => self.out.push_back(HostOutput::Flush { vc }),
             socket_layer::Output::Program(what) => self.out.push_back(HostOutput::Program(what)),

@@ -29,6 +29,9 @@ crate::rows! {
         pub server: bool,
         /// `yes` if it is registered.
         pub ready: bool,
+        /// ATM address that the ATMARP server has for this IP address, if it is another one: another member has the IP
+        /// address, or a next hop that the server knows beforehand is wrong.
+        pub owner: Option<AtmAddress>,
     }
 
     /// One row for each ATMARP entry; those of a server are the registrations.
@@ -118,6 +121,7 @@ pub(crate) fn tables(itf: Option<usize>, seen: &Snapshot) -> Vec<Table> {
         sessions_of_others: seen.sessions.1,
         server: seen.serves,
         ready: seen.ready,
+        owner: seen.owner,
     };
     vec![
         Table::of([member]),

@@ -72,6 +72,8 @@ counter_tables! {
     MPS = "mps.counters",
     /// One row for each counter of an NHRP client or server.
     NHRP = "nhrp.counters",
+    /// One row for each counter of the service of a host for programs of the machine that is not zero.
+    SOCKETS = "sockets.counters",
 }
 
 /// Counters of a service, and after them those of its daemon or of its daemon's seat, whose names begin with `daemon_`.

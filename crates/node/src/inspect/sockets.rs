@@ -1,10 +1,11 @@
 //! Rows of `inspect sockets`.
 
 use super::words::{Does, Releaser};
-use super::{Name, Table};
+use super::{Name, Table, counters};
 use crate::host::socket_layer::{Socket, SocketLayer};
 use crate::host::sockets::{Answer, Program, Record, Role, Sockets, Sum};
 use aerostat_wire::{AtmAddress, Vc};
+use std::net::Ipv4Addr;
 
 crate::rows! {
     /// Tables about programs with ATM sockets.
@@ -71,11 +72,12 @@ crate::rows! {
     pub struct OpenSocketRow: "sockets.open" {
         /// Its reference: the index, and the number of its use.
         pub socket: String,
-        /// `idle`, `bound`, `listening`, `connecting`, `accepting`, `connected`, `ending` or `ended`.
+        /// `idle`, `bound`, `listening`, `resolving` (the ATM address of an IP address), `connecting`, `accepting`,
+        /// `connected`, `ending` or `ended`.
         pub state: Name,
         /// Own address.
         pub local: String,
-        /// Address of the other end.
+        /// Address of the other end; an IP address until its ATM address is known.
         pub peer: String,
         /// What the call is for.
         pub sap: String,
@@ -89,13 +91,13 @@ crate::rows! {
         pub offers: u64,
         /// Calls for a listener that were refused for want of an answer or of room.
         pub missed: u64,
-        /// PDUs that the adapter has taken.
+        /// PDUs that its program has sent.
         pub sent_pdus: u64,
         /// Octets of these.
         pub sent_octets: u64,
-        /// PDUs that were refused: longer than the contract allows, or written after the end.
+        /// PDUs that were refused: longer than the contract allows, or on a connection that does not send.
         pub refused_pdus: u64,
-        /// Of the PDUs sent, those that the adapter dropped: the call ended, or the link went down, before they left.
+        /// Of the PDUs sent, those that were dropped here: the call ended, or the link went down, before they left.
         pub unsent_pdus: u64,
         /// PDUs received.
         pub received_pdus: u64,
@@ -108,17 +110,38 @@ crate::rows! {
         /// Cause of the end, 0 before it.
         pub cause: u8,
     }
+
+    /// One row for each IP address that programs of the machine call and whose ATM address is being resolved.
+    pub struct ResolvingRow: "sockets.resolving" {
+        /// The IP address.
+        pub ip: Ipv4Addr,
+        /// Calls, and leaves of point-to-multipoint calls, that wait for it.
+        pub waiting: u64,
+    }
 }
 
-/// The table of the socket service; empty if no program uses it.
+/// The tables of the socket service: all sockets, and what has to do with calls to IP addresses if there are any.
 #[must_use]
-pub fn open(layer: &SocketLayer) -> Option<Table> {
+pub fn open(layer: &SocketLayer) -> Vec<Table> {
     let rows = layer.sockets().map(|(at, socket)| {
         let name = format!("{}/{}", at.index(), at.generation());
         OpenSocketRow::of(name, socket)
     });
-    let rows: Vec<OpenSocketRow> = rows.collect();
-    (!rows.is_empty()).then(|| Table::of(rows))
+    let resolving = layer.questions().map(|(ip, waiting)| ResolvingRow {
+        ip,
+        waiting: waiting as u64,
+    });
+    let resolving: Vec<ResolvingRow> = resolving.collect();
+    let counters = layer.counters().rows().into_iter();
+    let counters: Vec<_> = counters.filter(|(_, value)| *value > 0).collect();
+    let mut tables = vec![Table::of(rows)];
+    if !resolving.is_empty() {
+        tables.push(Table::of(resolving));
+    }
+    if !counters.is_empty() {
+        tables.push(Table::counters(&counters::SOCKETS, counters));
+    }
+    tables
 }
 
 impl OpenSocketRow {

@@ -1,6 +1,6 @@
 //! ATMARP and InATMARP, of clients and of the server. Source: RFC 2225 §8.4, §8.5.
 
-use super::{Clip, Role};
+use super::{Clip, Role, Unresolved};
 use crate::vcc::Vcc;
 use crate::{AtmRequest, ConnId, Instant, Trace};
 use aerostat_wire::AtmAddress;
@@ -165,8 +165,10 @@ impl Clip {
             return;
         }
         if atm == Some(self.config.address) {
+            self.owner = None;
             self.registered(true, now);
         } else {
+            self.owner = atm;
             self.duplicate(ip);
             self.refused(now);
         }
@@ -190,7 +192,7 @@ impl Clip {
                 self.hang_up(conn);
             }
             self.end_sessions(ip);
-            self.give_up(ip, now);
+            self.give_up(ip, Unresolved::Nak, now);
         }
     }
 
@@ -203,7 +205,10 @@ impl Clip {
         let genuine = atm.filter(|_| self.is_of(conn, atm));
         if let (Some(ip), Some(_)) = (source.filter(|ip| is_host(*ip)), genuine) {
             let known = self.entries.get(&ip).and_then(|entry| entry.atm);
-            if self.is_duplicate(conn, ip, atm) {
+            let fixed = self.fixed_elsewhere(ip, atm);
+            if let Some(fixed) = fixed {
+                self.contradicted(ip, atm, fixed);
+            } else if self.is_duplicate(conn, ip, atm) {
                 self.duplicate(ip);
             } else if source == target || known.is_none() || known == atm {
                 self.learn(ip, atm, Some(conn), now);
@@ -249,6 +254,24 @@ impl Clip {
         entry.atm.is_some() && entry.atm != atm && open
     }
 
+    /// The ATM address that is known beforehand for an IP address, if it is not this one.
+    fn fixed_elsewhere(&self, ip: Ipv4Addr, atm: Option<AtmAddress>) -> Option<AtmAddress> {
+        let fixed = self.config.hops.fixed.iter();
+        let mut fixed = fixed.filter(|(known, _)| *known == ip);
+        let (_, address) = fixed.next().filter(|_| ip != self.config.ip)?;
+        (Some(*address) != atm).then_some(*address)
+    }
+
+    /// A member registers an IP address that belongs to another ATM address, as far as is known beforehand.
+    fn contradicted(&mut self, ip: Ipv4Addr, atm: Option<AtmAddress>, fixed: AtmAddress) {
+        self.counters.duplicates += 1;
+        let text =
+            format!("{ip} registers from another address than the next hops of its server say");
+        let trace = Trace::milestone("clip.wrong-hop", text).with("ip", ip);
+        let from = atm.map_or_else(String::new, |atm| atm.to_string());
+        self.trace(trace.with("atm", from).with("known", fixed));
+    }
+
     fn duplicate(&mut self, ip: Ipv4Addr) {
         self.counters.duplicates += 1;
         let text = format!("two have the IP address {ip}");
@@ -257,7 +280,8 @@ impl Clip {
 }
 
 /// True for an address that a host can have.
-pub(super) fn is_host(ip: Ipv4Addr) -> bool {
+#[must_use]
+pub fn is_host(ip: Ipv4Addr) -> bool {
     // 0.0.0.0/8 has no hosts; members keep their default next hops there.
     !(ip.octets()[0] == 0 || ip.is_multicast() || ip.is_broadcast() || ip.is_loopback())
 }

@@ -2,7 +2,7 @@
 
 use super::sessions::{self, SessionId, TcpEnd};
 use super::sizes::{LEAST_MTU, packet_in, sdu_of};
-use super::{Clip, Encapsulation, Entry, Output, Permanent, sized};
+use super::{Clip, Encapsulation, Entry, Output, Permanent, Unresolved, sized};
 use crate::discard::Discard;
 use crate::vcc::{Call, Vcc};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Several, Trace};
@@ -149,7 +149,7 @@ impl Clip {
         let contract = (qos, own_qos.is_some());
         let conn = found.or_else(|| self.call(called, (Role::Peer, offer), contract, now));
         let Some(conn) = conn else {
-            return self.give_up(ip, now);
+            return self.give_up(ip, Unresolved::CallFailed, now);
         };
         if let Some(entry) = self.entries.get_mut(&ip) {
             entry.conn = Some(conn);

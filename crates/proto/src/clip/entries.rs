@@ -1,6 +1,6 @@
 //! Next hops: their addresses, and the packets that wait for them.
 
-use super::{Clip, Encapsulation, Per, Role};
+use super::{Clip, Encapsulation, Per, Role, Unresolved};
 use crate::discard::Discard;
 use crate::retry::Backoff;
 use crate::vcc::Vcc;
@@ -17,8 +17,8 @@ pub(super) enum State {
     Resolving { tries: u32, at: Instant },
     /// The address is known until then; a new request is sent from `renew` on.
     Known { renew: Instant, until: Instant },
-    /// The address is unused; this information is valid until then.
-    Unknown { until: Instant },
+    /// Packets for the address are dropped until then, because there is no ATM address or no connection.
+    Unknown { until: Instant, why: Unresolved },
     /// Known for ever.
     Static,
 }
@@ -83,7 +83,7 @@ impl Entry {
         match self.state {
             State::Resolving { at, .. } => Some(at),
             State::Known { renew, until } if self.used => Some(renew.min(until)),
-            State::Known { until, .. } | State::Unknown { until } => Some(until),
+            State::Known { until, .. } | State::Unknown { until, .. } => Some(until),
             State::Static => None,
         }
     }
@@ -196,7 +196,8 @@ impl Clip {
             State::Resolving { tries: 1, at }
         } else {
             let until = now + self.config.params.negative;
-            State::Unknown { until }
+            let why = self.nobody_to_ask();
+            State::Unknown { until, why }
         };
         let asked = matches!(state, State::Resolving { .. });
         if !self.room_for(next_hop) {
@@ -318,7 +319,7 @@ impl Clip {
                 }
             }
             Some(_) => {}
-            None if entry.bound => self.give_up(ip, now),
+            None if entry.bound => self.give_up(ip, Unresolved::Permanent, now),
             None if !entry.queue.is_empty() && entry.atm.is_some() => self.connect(ip, now),
             None => {}
         }
@@ -359,12 +360,12 @@ impl Clip {
                 }
                 (entry.conn, entry.hold) = (None, Some(now + wait));
             }
-            _ => self.give_up(ip, now),
+            _ => self.give_up(ip, Unresolved::CallFailed, now),
         }
     }
 
     /// The address has no owner, or cannot be called.
-    pub(super) fn give_up(&mut self, ip: Ipv4Addr, now: Instant) {
+    pub(super) fn give_up(&mut self, ip: Ipv4Addr, why: Unresolved, now: Instant) {
         let until = now + self.config.params.negative;
         if let Some(entry) = self.entries.get_mut(&ip) {
             self.counters.unreachable += entry.queue.len() as u64;
@@ -373,7 +374,7 @@ impl Clip {
             }
             entry.conn = None;
             if entry.state != State::Static {
-                entry.state = State::Unknown { until };
+                entry.state = State::Unknown { until, why };
                 entry.atm = None;
             } else {
                 entry.hold = Some(until);
@@ -408,7 +409,7 @@ impl Clip {
                 self.counters.repeated += 1;
                 self.ask_server(ip);
             }
-            State::Resolving { .. } => self.give_up(ip, now),
+            State::Resolving { .. } => self.give_up(ip, Unresolved::Unanswered, now),
             State::Known { until, .. } if until > now => {
                 // The entry was used, and two thirds of its life are over.
                 entry.used = false;

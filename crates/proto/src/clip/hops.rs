@@ -58,15 +58,41 @@ pub struct NextHops {
 pub enum Resolved {
     /// Its ATM address.
     Known(AtmAddress),
-    /// The server has no such address, or does not answer; or there is no server to ask.
-    Unknown,
-    /// Too many questions wait already.
+    /// There is none.
+    Unknown(Unresolved),
+    /// Too many questions wait already, or the table of entries has no room for them.
     Full,
+}
+
+/// Why there is no ATM address for an IP address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// The server has no such address.
+    Nak,
+    /// No server answered [`Params::tries`](super::Params) requests.
+    Unanswered,
+    /// There is no server to ask, and the address is not known beforehand.
+    NoServer,
+    /// A packet for it led to a call that failed. The address is asked for again after
+    /// [`Params::negative`](super::Params).
+    CallFailed,
+    /// A permanent connection leads to it, and its ATM address is not known.
+    Permanent,
+    /// The member does not run.
+    Stopped,
 }
 
 /// The key of default next hop number `index` in the table of entries: 0.0.0.0/8 has no hosts.
 fn key_of(index: usize) -> Ipv4Addr {
     Ipv4Addr::from(u32::try_from(index + 1).unwrap_or(u32::MAX) & 0x00ff_ffff)
+}
+
+/// Why an entry in this state has no ATM address.
+const fn why(state: State) -> Unresolved {
+    match state {
+        State::Unknown { why, .. } => why,
+        State::Resolving { .. } | State::Known { .. } | State::Static => Unresolved::Permanent,
+    }
 }
 
 impl Clip {
@@ -242,9 +268,9 @@ impl Clip {
         let answer = match known {
             Some((Some(atm), _)) => Some(Resolved::Known(atm)),
             Some((None, State::Resolving { .. })) => None,
-            Some((None, _)) => Some(Resolved::Unknown),
-            None if !self.is_client() => Some(Resolved::Unknown),
-            None if !self.room_for(ip) => Some(Resolved::Full),
+            Some((None, state)) => Some(Resolved::Unknown(why(state))),
+            None if !self.is_client() => Some(Resolved::Unknown(self.nobody_to_ask())),
+            None if !self.room_for_question() => Some(Resolved::Full),
             None => None,
         };
         if let Some(answer) = answer {
@@ -261,6 +287,21 @@ impl Clip {
         }
     }
 
+    /// Questions fill half of the table at most, so the packets of the host have the other half.
+    fn room_for_question(&mut self) -> bool {
+        let room = self.entries.len() < self.config.limits.entries / 2;
+        self.counters.full += u64::from(!room);
+        room
+    }
+
+    /// Why a member that asks no server does not know an address.
+    pub(super) const fn nobody_to_ask(&self) -> Unresolved {
+        match self.config.serve {
+            true => Unresolved::Nak,
+            false => Unresolved::NoServer,
+        }
+    }
+
     fn resolved(&mut self, token: u64, answer: Resolved) {
         self.out.push_back(Output::Resolved { token, answer });
     }
@@ -273,7 +314,7 @@ impl Clip {
         let answer = match (entry.atm, entry.state) {
             (Some(atm), _) => Resolved::Known(atm),
             (None, State::Resolving { .. }) => return,
-            (None, _) => Resolved::Unknown,
+            (None, state) => Resolved::Unknown(why(state)),
         };
         for token in core::mem::take(&mut entry.questions) {
             self.resolved(token, answer);
@@ -290,7 +331,7 @@ impl Clip {
             self.discards.note(Discard::Unreachable, &packet);
         }
         for token in entry.questions {
-            self.resolved(token, Resolved::Unknown);
+            self.resolved(token, Resolved::Unknown(Unresolved::Unanswered));
         }
     }
 }

@@ -58,7 +58,8 @@ mod sessions;
 mod sizes;
 mod snapshot;
 
-pub use hops::{DefaultHop, MAX_DEFAULTS, NextHops, Resolved};
+pub use arp::is_host;
+pub use hops::{DefaultHop, MAX_DEFAULTS, NextHops, Resolved, Unresolved};
 pub use sessions::{Per, PortContract, SessionKey};
 pub use snapshot::{ConnRow, EntryRow, Snapshot};
 
@@ -177,7 +178,7 @@ pub struct Config {
     pub address: AtmAddress,
     /// Own IP address.
     pub ip: Ipv4Addr,
-    /// Prefix length of the subnet, 0..=32; only for display.
+    /// Prefix length of the subnet, 0..=32.
     pub prefix_len: u8,
     /// Largest IP packet, 68..=65527 octets with LLC/SNAP.
     pub mtu: u16,
@@ -386,6 +387,8 @@ pub struct Clip {
     sessions: Sessions,
     /// True if static entries are outside the subnet.
     far: bool,
+    /// The ATM address that the server has for the own IP address, if it is another one.
+    owner: Option<AtmAddress>,
     server: Server,
     counters: Counters,
     discards: Discards,
@@ -407,6 +410,7 @@ impl Clip {
             asks: Deadlines::default(),
             sessions: Sessions::default(),
             far: false,
+            owner: None,
             server: Server {
                 index: 0,
                 conn: None,
@@ -434,6 +438,13 @@ impl Clip {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready && (self.server.registered || !self.is_client())
+    }
+
+    /// The ATM address that the server has for this member's IP address, if it is another one: another member has the IP
+    /// address, or what the server knows beforehand is wrong. The member does not get ready meanwhile.
+    #[must_use]
+    pub const fn other_owner(&self) -> Option<AtmAddress> {
+        self.owner
     }
 
     fn start(&mut self, now: Instant) {
@@ -472,7 +483,7 @@ impl Clip {
         for entry in core::mem::take(&mut self.entries).into_values() {
             waiting.extend(entry.queue);
             for token in entry.questions {
-                let answer = Resolved::Unknown;
+                let answer = Resolved::Unknown(Unresolved::Stopped);
                 self.out.push_back(Output::Resolved { token, answer });
             }
         }
@@ -481,6 +492,7 @@ impl Clip {
             self.discards.note(Discard::Stopped, &packet);
         }
         self.server = Self::new(self.config.clone()).server;
+        self.owner = None;
         let address = self.config.address;
         let listens = self.config.listens().filter(|_| !address.is_zero());
         for sap in listens {
@@ -576,7 +588,7 @@ impl Machine for Clip {
             Input::NextHopsWrong => self.counters.maps_wrong += 1,
             Input::Resolve { token, ip } if self.running => self.question(token, ip, now),
             Input::Resolve { token, .. } => {
-                let answer = Resolved::Unknown;
+                let answer = Resolved::Unknown(Unresolved::Stopped);
                 self.out.push_back(Output::Resolved { token, answer });
             }
         }

@@ -77,6 +77,9 @@ pub struct Snapshot {
     pub serves: bool,
     /// True if packets can be sent.
     pub ready: bool,
+    /// The ATM address that the server has for its IP address, if it is another one: another member has the IP address, or
+    /// what the server knows beforehand is wrong.
+    pub owner: Option<AtmAddress>,
     /// The ATMARP server that it is registered with, or tries next.
     pub server: Option<AtmAddress>,
     /// Next hops.
@@ -139,6 +142,7 @@ impl Clip {
             waiting: self.sessions.held().count(),
             serves: self.config.serve,
             ready: self.ready,
+            owner: self.owner,
             server: self.next_server(),
             entries: entries.collect(),
             conns: conns.collect(),
@@ -150,7 +154,7 @@ impl Clip {
 /// When a state ends by itself.
 fn ends_at(state: &State) -> Option<Instant> {
     match *state {
-        State::Known { until, .. } | State::Unknown { until } => Some(until),
+        State::Known { until, .. } | State::Unknown { until, .. } => Some(until),
         State::Resolving { at, .. } => Some(at),
         State::Static => None,
     }

@@ -78,8 +78,8 @@ pub enum Request {
     Connect {
         /// The socket.
         socket: SocketRef,
-        /// Address of the other end in hex digits, or the name of a node of the lab with an optional selector
-        /// (`sello`, `sello/e1`).
+        /// Address of the other end in hex digits; or the name of a node of the lab, or an IPv4 address that the host
+        /// resolves first, each with an optional selector (`sello`, `sello/e1`, `10.0.0.2`, `10.0.0.2/e1`).
         called: String,
         /// What the call is for, as in `sap(7)`; empty: nothing is said.
         sap: String,
@@ -316,11 +316,12 @@ pub struct PduCounts {
 /// State of a socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// `idle`, `bound`, `listening`, `connecting`, `accepting`, `connected`, `ending` or `ended`.
+    /// `idle`, `bound`, `listening`, `resolving`, `connecting`, `accepting`, `connected`, `ending` or `ended`.
     pub state: String,
     /// Own address in hex digits; empty if the socket has no address.
     pub local: String,
-    /// Address of the other end in hex digits; empty if it is not known.
+    /// Address of the other end in hex digits; the IP address while its ATM address is not known; empty if nothing is
+    /// known.
     pub peer: String,
     /// What the call is for, as in `sap(7)`.
     pub sap: String,
@@ -332,11 +333,11 @@ pub struct Status {
     pub cause: u8,
     /// The end in words; empty before the end.
     pub why: String,
-    /// PDUs that the adapter has taken, and their octets.
+    /// PDUs that its program has sent, and their octets.
     pub sent: (u64, u64),
-    /// PDUs that were refused: longer than the contract allows, or written after the end.
+    /// PDUs that were refused: longer than the contract allows, or on a connection that does not send.
     pub refused: u64,
-    /// PDUs of `sent` that the adapter dropped, because the call ended or the link went down.
+    /// PDUs of `sent` that were dropped here, because the call ended or the link went down before they left.
     pub unsent: u64,
     /// PDUs that arrived, and their octets.
     pub received: (u64, u64),

@@ -161,6 +161,38 @@ pub fn lecs_service() -> Oid {
     Oid::new(&ATM_FORUM).child(&[1, 5, 1])
 }
 
+/// Names of the objects that address registration and the description of interfaces use, by the arcs below
+/// `atmForumUni`. Source: ILMI 4.0, ATM-FORUM-MIB.
+const NAMES: [(&[u32], &str); 9] = [
+    (&[1, 4], "atmfMySystemIdentifier"),
+    (&[1, 1], "atmfPortTable"),
+    (&[2, 1], "atmfAtmLayerTable"),
+    (&[3, 1], "atmfVpcTable"),
+    (&[4, 1], "atmfVccTable"),
+    (&[6, 1], "atmfAddressTable"),
+    (&[7, 1], "atmfNetPrefixTable"),
+    (&[8, 1], "atmfSrvcRegTable"),
+    (&[11, 1], "atmfAddressRegistrationAdminTable"),
+];
+
+/// The name of the object, or of the table, to which a variable belongs; `None` if it is another one.
+#[must_use]
+pub fn name_of(variable: &Oid) -> Option<&'static str> {
+    if *variable == system(SYS_UP_TIME) {
+        return Some("sysUpTime");
+    }
+    if variable
+        .strip_prefix(&Oid::new(&[1, 3, 6, 1, 2, 1, 1]))
+        .is_some()
+    {
+        return Some("system");
+    }
+    let below = variable.strip_prefix(&uni(&[]))?;
+    let mut names = NAMES.iter();
+    let found = names.find(|(arcs, _)| below.starts_with(arcs));
+    found.map(|(_, name)| *name)
+}
+
 /// The instance of a column for octets with their length in front: `0.LENGTH.OCTETS`.
 fn instance(column: &Oid, octets: &[u8]) -> Oid {
     let length = octets.len() as u32;

@@ -104,6 +104,19 @@ pub enum Kind {
     Set,
 }
 
+impl Kind {
+    /// Its name in RFC 1157.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GetRequest",
+            Self::GetNext => "GetNextRequest",
+            Self::Response => "GetResponse",
+            Self::Set => "SetRequest",
+        }
+    }
+}
+
 /// The outcome of a request. Source: RFC 1157 §4.1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ErrorStatus(pub i32);

@@ -246,3 +246,43 @@ proptest! {
         prop_assert_eq!(summary(Vc::SIGNALLING, &pdu).protocol, "q2931");
     }
 }
+
+/// Messages of ILMI by their names in RFC 1157, with the object that they are about.
+#[test]
+fn ilmi_messages_have_their_names() {
+    use aerostat_wire::ilmi::{
+        Binding, ErrorStatus, Kind, Message, Oid, Pdu, Request, Trap, Value, mib,
+    };
+    let binding = |name: Oid| Binding::new(name, Value::Integer(1));
+    let request = |kind, bindings| Request::new(kind, 7, bindings);
+    let up_time = binding(mib::system(mib::SYS_UP_TIME));
+    let address = binding(mib::address_status());
+    let vendor = binding(Oid::new(&[1, 3, 6, 1, 4, 1, 9]));
+    let failed = Request {
+        status: ErrorStatus::NO_SUCH_NAME,
+        ..request(Kind::Response, vec![vendor])
+    };
+    for (pdu, text) in [
+        (
+            Pdu::Request(request(Kind::Get, vec![up_time])),
+            "GetRequest 7 sysUpTime",
+        ),
+        (
+            Pdu::Request(request(Kind::GetNext, vec![binding(mib::prefix_status())])),
+            "GetNextRequest 7 atmfNetPrefixTable",
+        ),
+        (
+            Pdu::Request(request(Kind::Set, vec![address.clone(), address])),
+            "SetRequest 7 atmfAddressTable and 1 more",
+        ),
+        (
+            Pdu::Request(failed),
+            "GetResponse 7 noSuchName 1.3.6.1.4.1.9",
+        ),
+        (Pdu::Trap(Trap::cold_start(0)), "Trap coldStart"),
+    ] {
+        let told = line(Vc::ILMI, &Message(pdu).encode());
+        assert_eq!(told, ("ilmi", text.to_owned()));
+    }
+    assert!(line(Vc::ILMI, &[1, 2, 3]).1.starts_with("bad: "));
+}

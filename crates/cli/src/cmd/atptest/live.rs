@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// Calls that wait to be accepted.
 const BACKLOG: u16 = 16;
+/// How long a caller may take to announce a transfer, and afterwards to release the call.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Time between two looks at an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 /// Octets of a message, if a transfer has more: as in virtual time.
@@ -135,7 +137,8 @@ pub(super) fn serve(address: &str) -> Outcome {
 
 /// One transfer at the receiver.
 fn receive(connection: &Connection) -> Result<(), Error> {
-    let Some(first) = connection.recv()? else {
+    // A caller that does not speak ATP, or has nothing to announce, does not keep its call.
+    let Some(first) = connection.recv_within(PATIENCE)? else {
         return Ok(());
     };
     let announced = serde_json::from_slice::<Announced>(&first).ok();
@@ -172,7 +175,7 @@ fn receive(connection: &Connection) -> Result<(), Error> {
     let text = serde_json::to_vec(&report).unwrap_or_default();
     connection.send(&text)?;
     // The other end releases the call.
-    while connection.recv()?.is_some() {}
+    while connection.recv_within(PATIENCE)?.is_some() {}
     Ok(())
 }
 
@@ -200,11 +203,13 @@ pub(super) fn sender(args: &AtptestArgs) -> Result<Option<Sender>, Failure> {
     let lab = client::choose(&args.which)?.name;
     let of = |host: &str| {
         let path = runtime_dir::atm_socket_of(&lab, host);
-        Service::connect(&path).map_err(|error| {
-            Failure::failed(error.to_string()).hint(format!(
-                "'{host}' is a host of lab '{lab}'? 'aerostat inspect' lists its nodes"
-            ))
-        })
+        if let Some(hosts) = runtime_dir::atm_hosts_of(&lab)
+            && !hosts.iter().any(|known| known == host)
+        {
+            let failure = Failure::failed(format!("lab '{lab}' has no host '{host}'"));
+            return Err(failure.hint(format!("its hosts are {}", hosts.join(", "))));
+        }
+        Service::connect(&path).map_err(|error| failed(&error))
     };
     let (listeners, address) = listeners(&of(to)?, "").map_err(|error| failed(&error))?;
     for listener in listeners {

@@ -491,3 +491,53 @@ fn a_local_call_is_refused_with_the_cause_of_its_listener() {
     let left = status_of(&mut net, x, 8, listener);
     assert_eq!((left.offers, left.missed), (0, 1));
 }
+
+/// The other end dies while the writer has more than the connection takes: what it has written is sent, or sent and
+/// then dropped here, whether the call leaves the host or not. A PDU that the contract forbids is neither.
+#[test]
+fn the_books_of_a_writer_balance_when_the_other_end_dies() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    for to in ["x", "y"] {
+        let mut net = Net::new(&builder);
+        let (x, to) = (net.node("x"), net.node(to));
+        let (listener, address) = net.listener(to);
+        let caller = net.open(x, 1);
+        net.ask(x, 2, connect_request(caller, &address, "ubr:sdu=9180"));
+        net.until(net.now + Duration::from_millis(100));
+        let (offer, ..) = offer_of(&net, to).unwrap();
+        let accept = Request::Accept {
+            socket: listener,
+            offer,
+            qos: String::new(),
+            user_data: UserData::default(),
+        };
+        net.ask(to, 3, accept);
+        net.until(net.now + Duration::from_millis(100));
+        let Some(Answer::Opened { socket: callee }) = net.answer(to, 3).cloned() else {
+            panic!("not accepted")
+        };
+        // As much as the connection takes at once.
+        let mut written = 0_u64;
+        while net.world.asks_to_write(x, caller) {
+            let (socket, sdus) = (caller, vec![0; 9180].into());
+            net.give(x, Input::Write { socket, sdus });
+            written += 1;
+        }
+        net.give(to, Input::Closed { socket: callee });
+        net.until(net.now + Duration::from_secs(1));
+        assert!(net.ended(x, caller).is_some());
+        let before = status_of(&mut net, x, 4, caller);
+        // What waits in the descriptor of the writer meanwhile.
+        for _ in 0..5 {
+            let (socket, sdus) = (caller, vec![0; 9180].into());
+            net.give(x, Input::Write { socket, sdus });
+            written += 1;
+        }
+        let (socket, sdus) = (caller, vec![0; 9181].into());
+        net.give(x, Input::Write { socket, sdus });
+        let after = status_of(&mut net, x, 5, caller);
+        assert_eq!(after.sent, (written, written * 9180), "{after:?}");
+        assert_eq!((after.unsent, after.refused), (before.unsent + 5, 1));
+    }
+}

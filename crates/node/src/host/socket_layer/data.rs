@@ -46,16 +46,21 @@ impl SocketLayer {
         let (aal, tx) = (socket.qos.aal, socket.qos.qos.tx);
         let (pdus, octets, longest) = (sdus.count() as u64, sdus.octets(), sdus.first().len());
         let sends = tx.category.is_some() && octets > 0;
-        if socket.state != State::Connected || !matches!(socket.writing, Writing::Idle) || !sends {
-            socket.refused += pdus;
-            return;
-        }
         let most = match tx.max_sdu {
             0 => usize::from(u16::MAX),
             most => usize::from(most),
         };
         let bad = |sdu: &[u8]| UserCell::decode(sdu).is_err();
-        if longest > most || aal == AalType::Aal0 && sdus.iter().any(bad) {
+        let keeps = longest <= most && (aal != AalType::Aal0 || !sdus.iter().any(bad));
+        if socket.state == State::Ended && socket.was_open() && sends && keeps {
+            // The call ended while they waited in the program's descriptor.
+            return socket.count_unsent(&sdus);
+        }
+        if socket.state != State::Connected || !matches!(socket.writing, Writing::Idle) || !sends {
+            socket.refused += pdus;
+            return;
+        }
+        if !keeps {
             socket.refused += pdus;
             return self.end(at, PROTOCOL_ERROR, now);
         }

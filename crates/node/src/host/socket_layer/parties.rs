@@ -1,10 +1,11 @@
 //! Roots of point-to-multipoint calls, and their leaves.
 
 use super::requests::{Result, failure};
-use super::{Asked, Errno, LEAVES, Session, SocketLayer, SocketRef, State, ToPrograms, ended, hex};
+use super::resolve::{Destination, Unresolved, Waiter};
+use super::{Asked, Errno, LEAVES, Session, SocketLayer, SocketRef, State, ToPrograms, ended};
 use aerostat_proto::socket::{ADDRESSES, Answer, Failure, Left, Party};
 use aerostat_proto::split::codec::Message as _;
-use aerostat_proto::{AtmRequest, Cause, ConnId, PartyId};
+use aerostat_proto::{AtmRequest, Cause, ConnId, Instant, PartyId};
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ const FIRST: PartyId = PartyId(0);
 /// A leaf.
 #[derive(Debug)]
 struct Leaf {
-    called: AtmAddress,
+    called: Destination,
     /// The request that waits for its answer.
     asked: Option<Asked>,
     active: bool,
@@ -32,7 +33,7 @@ pub(super) struct Root {
 
 impl Root {
     /// The root of a call to this first leaf.
-    pub(super) fn new(called: AtmAddress, reports: bool) -> Self {
+    pub(super) fn new(called: Destination, reports: bool) -> Self {
         let leaf = Leaf {
             called,
             asked: None,
@@ -99,8 +100,16 @@ impl SocketLayer {
         })
     }
 
-    pub(super) fn add_party(&mut self, asked: Asked, at: SocketRef, called: &str) -> Result {
-        let called = self.called(called)?;
+    pub(super) fn add_party(
+        &mut self,
+        asked: Asked,
+        at: SocketRef,
+        called: &str,
+        now: Instant,
+    ) -> Result {
+        let called = self.destination(called)?;
+        self.root(asked, at)?;
+        self.may_wait_for(called)?;
         let (conn, root) = self.root(asked, at)?;
         if root.leaves.len() >= LEAVES {
             let text = format!("the call has {LEAVES} leaves, which is the limit");
@@ -113,12 +122,57 @@ impl SocketLayer {
             active: false,
         };
         root.leaves.insert(party, leaf);
-        self.request(AtmRequest::AddParty {
-            conn,
-            party,
-            called,
-        });
+        match called {
+            Destination::Atm(called) => self.request(AtmRequest::AddParty {
+                conn,
+                party,
+                called,
+            }),
+            Destination::Ip(ip, _) => self.wait_for(ip, Waiter::Leaf(at, party), now),
+        }
         Ok(None)
+    }
+
+    /// The ATM address of a leaf has been found, or there is none.
+    pub(super) fn resolved_leaf(
+        &mut self,
+        (at, party): (SocketRef, PartyId),
+        answer: core::result::Result<AtmAddress, &Unresolved>,
+    ) {
+        let Some(socket) = self.get_mut(at) else {
+            return;
+        };
+        let (conn, root) = (socket.conn, socket.root.as_mut());
+        let leaf = root.and_then(|root| Some((root.leaves.get(&party)?.called, root)));
+        let (Some(conn), Some((Destination::Ip(_, selector), root))) = (conn, leaf) else {
+            return;
+        };
+        match answer {
+            Ok(found) => {
+                let called = self.place(found, selector);
+                let leaf = self
+                    .root_of(conn)
+                    .and_then(|(_, root)| root.leaves.get_mut(&party));
+                if let Some(leaf) = leaf {
+                    leaf.called = Destination::Atm(called);
+                }
+                self.request(AtmRequest::AddParty {
+                    conn,
+                    party,
+                    called,
+                });
+            }
+            Err(why) => {
+                let asked = root.leaves.remove(&party).and_then(|leaf| leaf.asked);
+                let failure = Failure {
+                    text: why.text.clone(),
+                    ..ended(why.cause)
+                };
+                if let Some(asked) = asked {
+                    self.answer(asked, Answer::Failed(failure));
+                }
+            }
+        }
     }
 
     pub(super) fn drop_party(&mut self, asked: Asked, at: SocketRef, party: u16) -> Result {
@@ -128,7 +182,11 @@ impl SocketLayer {
             let text = format!("the call has no leaf {}", party.0);
             return Err(failure(Errno::Invalid, "party", text));
         };
-        self.request(AtmRequest::DropParty { conn, party });
+        match leaf.called {
+            Destination::Atm(_) => self.request(AtmRequest::DropParty { conn, party }),
+            // Signalling does not know it yet.
+            Destination::Ip(..) => self.stop_waiting_for_leaf(at, party),
+        }
         if let Some(waits) = leaf.asked {
             // Its answer can come no more.
             self.answer(waits, Answer::Failed(ended(Cause::NORMAL)));
@@ -141,7 +199,7 @@ impl SocketLayer {
         let all = root.leaves.range(PartyId(from)..);
         let parties = all.clone().take(ADDRESSES).map(|(party, leaf)| Party {
             party: party.0,
-            called: hex(leaf.called),
+            called: leaf.called.to_string(),
             active: leaf.active,
         });
         Ok(Some(Answer::Parties {

@@ -1,6 +1,7 @@
 //! Requests of programs.
 
 use super::parties::Root;
+use super::resolve::{Destination, Waiter, Wanted};
 use super::{
     Asked, Errno, Failure, OFFERS, SESSIONS, SOCKETS, Socket, SocketLayer, SocketRef, State, Timed,
     ToPrograms, hex,
@@ -59,6 +60,19 @@ where
     Ok(given)
 }
 
+/// The selector behind the `/` of an address, at this offset in the text of a field.
+pub(super) fn selector_at(
+    field: &str,
+    offset: usize,
+    text: &str,
+) -> core::result::Result<u8, Failure> {
+    let number = u8::from_str_radix(text, 16).ok();
+    number.filter(|_| text.len() == 2).ok_or_else(|| {
+        let text = "a selector has two hex digits";
+        at(offset, failure(Errno::Invalid, field, text))
+    })
+}
+
 fn cause_of(number: u8) -> core::result::Result<Cause, Failure> {
     match number {
         1..=127 => Ok(Cause(number)),
@@ -109,7 +123,7 @@ impl SocketLayer {
             | Request::Accept { .. }
             | Request::Refuse { .. }
             | Request::Release { .. } => self.asked_of_call(asked, request, now),
-            Request::AddParty { socket, called } => self.add_party(asked, socket, &called),
+            Request::AddParty { socket, called } => self.add_party(asked, socket, &called, now),
             Request::DropParty { socket, party } => self.drop_party(asked, socket, party),
             Request::Parties { socket, from } => self.parties(asked, socket, from),
             Request::OpenPermanent { socket, label, qos } => {
@@ -183,7 +197,7 @@ impl SocketLayer {
         let known = self
             .get(at)
             .is_some_and(|s| s.sessions.contains(&asked.session));
-        self.strangers += u64::from(!known);
+        self.counters.strangers += u64::from(!known);
         let socket = self.get_mut(at).filter(|_| known);
         socket.ok_or_else(|| {
             failure(
@@ -370,7 +384,7 @@ impl SocketLayer {
         user_data: UserData,
         now: Instant,
     ) -> Result {
-        let (called, sap) = (self.called(called)?, sap_of(sap)?);
+        let (to, sap) = (self.destination(called)?, sap_of(sap)?);
         let ConnectionQos { aal, mut qos } = qos_of(qos)?;
         let multipoint = root.is_some();
         if multipoint && aal == AalType::Aal0 {
@@ -382,44 +396,63 @@ impl SocketLayer {
             qos.rx = TrafficParams::none();
         }
         self.has_room()?;
-        let conn = self.new_conn();
-        let default = self
-            .config
-            .address
-            .with_selector(self.config.first_selector);
+        self.unused(asked, at)?;
+        self.may_wait_for(to)?;
         let socket = self.unused(asked, at)?;
-        let calling = *socket.local.get_or_insert(default);
-        socket.state = State::Connecting;
-        socket.peer = Some(called);
         (socket.sap, socket.qos) = (sap, ConnectionQos { aal, qos });
-        socket.conn = Some(conn);
         socket.asked = Some(asked);
-        socket.root = root.map(|reports| Root::new(called, reports));
-        self.conns.insert(conn, at);
-        self.send_along(
-            conn,
-            Beside {
-                data: user_data,
-                aal,
-            },
-        );
+        let wanted = Wanted {
+            to,
+            root,
+            user_data,
+        };
         if timeout > 0 {
             let until = now + Duration::from_millis(timeout.into());
             self.deadlines.set(Timed::Socket(at), Some(until));
         }
+        match to {
+            Destination::Atm(called) => self.call(at, called, wanted),
+            Destination::Ip(ip, _) => {
+                if let Some(socket) = self.get_mut(at) {
+                    socket.state = State::Resolving;
+                    socket.wanted = Some(Box::new(wanted));
+                }
+                self.wait_for(ip, Waiter::Call(at), now);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes the call of a socket, whose destination is known now.
+    pub(super) fn call(&mut self, at: SocketRef, called: AtmAddress, wanted: Wanted) {
+        let conn = self.new_conn();
+        let first = self.config.first_selector;
+        let default = self.config.address.with_selector(first);
+        let Some(socket) = self.get_mut(at) else {
+            return;
+        };
+        let calling = *socket.local.get_or_insert(default);
+        socket.state = State::Connecting;
+        socket.peer = Some(called);
+        socket.conn = Some(conn);
+        let to = Destination::Atm(called);
+        socket.root = wanted.root.map(|reports| Root::new(to, reports));
+        let (sap, ConnectionQos { aal, qos }) = (socket.sap, socket.qos);
+        self.conns.insert(conn, at);
+        let data = wanted.user_data;
+        self.send_along(conn, Beside { data, aal });
         self.request(AtmRequest::Connect {
             conn,
             calling,
             called,
             sap,
             qos,
-            multipoint,
+            multipoint: wanted.root.is_some(),
         });
-        Ok(None)
     }
 
     /// Signalling bounds the connections of each of its users.
-    fn has_room(&self) -> core::result::Result<(), Failure> {
+    pub(super) fn has_room(&self) -> core::result::Result<(), Failure> {
         let most = self.config.calls;
         if self.conns.len() + self.offers.len() < most {
             return Ok(());
@@ -428,30 +461,29 @@ impl SocketLayer {
         Err(failure(Errno::NoMemory, "", text))
     }
 
-    /// The address that a program calls: in hex digits, or a name with an optional selector.
-    pub(super) fn called(&self, text: &str) -> core::result::Result<AtmAddress, Failure> {
-        self.address_of("called", text)
-    }
-
-    /// The address in a field of a request.
-    fn address_of(&self, field: &str, text: &str) -> core::result::Result<AtmAddress, Failure> {
+    /// The address in a field of a request: in hex digits, or a name with an optional selector.
+    pub(super) fn address_of(
+        &self,
+        field: &str,
+        text: &str,
+    ) -> core::result::Result<AtmAddress, Failure> {
         if let Ok(address) = text.parse() {
             return Ok(address);
         }
         let (name, selector) = match text.split_once('/') {
             None => (text, None),
             Some((name, selector)) => {
-                let offset = name.len() + 1;
-                let number = u8::from_str_radix(selector, 16).ok();
-                let number = number.filter(|_| selector.len() == 2).ok_or_else(|| {
-                    let text = "a selector has two hex digits";
-                    at(offset, failure(Errno::Invalid, field, text))
-                })?;
+                let number = selector_at(field, name.len() + 1, selector)?;
                 (name, Some(number))
             }
         };
         let Some(address) = self.config.names.get(name) else {
-            let text = "neither an ATM address of 40 hex digits nor a name of the lab";
+            let text = match field {
+                "called" => {
+                    "neither an ATM address of 40 hex digits nor a name of the lab nor an IPv4 address"
+                }
+                _ => "neither an ATM address of 40 hex digits nor a name of the lab",
+            };
             return Err(failure(Errno::Invalid, field, text));
         };
         Ok(selector.map_or(*address, |selector| address.with_selector(selector)))
@@ -533,7 +565,7 @@ impl SocketLayer {
             socket.farewell = user_data;
         }
         match state {
-            State::Connecting | State::Accepting | State::Connected => {
+            State::Resolving | State::Connecting | State::Accepting | State::Connected => {
                 self.end(at, cause, now);
                 Ok(Some(Answer::Done))
             }

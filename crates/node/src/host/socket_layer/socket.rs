@@ -1,6 +1,6 @@
 //! A socket: its state, and what its program may know of it.
 
-use super::{ConnId, LOCAL, Session, hex, local, parties};
+use super::{ConnId, LOCAL, Session, hex, local, parties, resolve};
 use crate::atm::Sdus;
 use aerostat_proto::Cause;
 use aerostat_proto::socket::{Status, UserData};
@@ -16,6 +16,8 @@ pub enum State {
     Bound,
     /// It waits for calls.
     Listening,
+    /// A call to an IP address was requested, whose ATM address is not known yet.
+    Resolving,
     /// A call was requested and is not answered yet.
     Connecting,
     /// A call was accepted and cannot be used yet.
@@ -36,6 +38,7 @@ impl State {
             Self::Idle => "idle",
             Self::Bound => "bound",
             Self::Listening => "listening",
+            Self::Resolving => "resolving",
             Self::Connecting => "connecting",
             Self::Accepting => "accepting",
             Self::Connected => "connected",
@@ -83,6 +86,8 @@ pub struct Socket {
     pub(super) sessions: Vec<Session>,
     pub(super) local: Option<AtmAddress>,
     pub(super) peer: Option<AtmAddress>,
+    /// The call to an IP address, once it was requested.
+    pub(super) wanted: Option<Box<resolve::Wanted>>,
     pub(super) sap: Sap,
     pub(super) qos: ConnectionQos,
     pub(super) conn: Option<ConnId>,
@@ -108,6 +113,8 @@ pub struct Socket {
     /// Of the root of a point-to-multipoint call.
     pub(super) root: Option<parties::Root>,
     pub(super) cause: Option<Cause>,
+    /// Why no call was made, in words.
+    pub(super) why: Option<String>,
     /// True if its own side ended it.
     pub(super) by_us: bool,
     pub(super) sent: (u64, u64),
@@ -126,6 +133,7 @@ impl Socket {
             sessions: vec![session],
             local: None,
             peer: None,
+            wanted: None,
             sap: Sap::default(),
             qos: Qos::ubr(0).into(),
             conn: None,
@@ -142,6 +150,7 @@ impl Socket {
             backlog: 0,
             root: None,
             cause: None,
+            why: None,
             by_us: false,
             sent: (0, 0),
             received: (0, 0),
@@ -165,18 +174,20 @@ impl Socket {
         Status {
             state: self.state.name().to_owned(),
             local: text(self.local),
-            peer: text(self.peer),
+            peer: resolve::known(self.peer, self.wanted.as_deref()),
             sap: self.sap.to_string(),
-            qos: if self.conn.is_some() || self.vc.is_some() || self.local_end.is_some() {
+            qos: if self.conn.is_some() || self.was_open() {
                 self.qos.to_string()
             } else {
                 String::new()
             },
             label: self.label(),
             cause: self.cause.map_or(0, |cause| cause.0),
-            why: self
-                .cause
-                .map_or_else(String::new, |cause| format!("ended {by}, {cause}")),
+            why: match (self.cause, &self.why) {
+                (None, _) => String::new(),
+                (Some(cause), None) => format!("ended {by}, {cause}"),
+                (Some(cause), Some(why)) => format!("{why}, {cause}"),
+            },
             sent: self.sent,
             refused: self.refused,
             unsent: self.unsent,
@@ -188,6 +199,17 @@ impl Socket {
             leaves: self.root.as_ref().map_or(0, parties::Root::active),
             user_data: self.heard.clone(),
         }
+    }
+    /// True if its call could be used, whether it has ended or not.
+    pub(super) const fn was_open(&self) -> bool {
+        self.vc.is_some() || self.local_end.is_some()
+    }
+    /// The call ended before these PDUs left the host.
+    pub(super) fn count_unsent(&mut self, sdus: &Sdus) {
+        let pdus = sdus.count() as u64;
+        self.sent.0 += pdus;
+        self.sent.1 += sdus.octets() as u64;
+        self.unsent += pdus;
     }
     /// Its label; [`LOCAL`] if the call does not leave the host, empty if there is no label.
     pub(super) fn label(&self) -> String {

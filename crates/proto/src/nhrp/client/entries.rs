@@ -26,6 +26,20 @@ pub enum Refusal {
     Call(Cause),
 }
 
+/// Why there is no ATM address for a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// The server refused or did not answer; or a call to the address failed. It is asked again after
+    /// [`Params::hold_down`](super::Params).
+    Refused(Refusal),
+    /// The client is not registered with its server, so it makes no requests.
+    NotRegistered,
+    /// Too many questions or destinations.
+    Full,
+    /// The client does not run.
+    Stopped,
+}
+
 /// The address of a destination, from a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
@@ -107,12 +121,16 @@ impl Nhc {
         if self.running && self.questions.len() < super::QUESTIONS {
             self.want(destination, false, now);
             self.questions.push((destination, token));
-        } else {
-            self.counters.limits_met += u64::from(self.running);
-            let address = None;
-            self.out.push_back(Output::Resolved { token, address });
+            return self.answer_questions(destination, now);
         }
-        self.answer_questions(destination, now);
+        self.counters.limits_met += u64::from(self.running);
+        let why = if self.running {
+            Unresolved::Full
+        } else {
+            Unresolved::Stopped
+        };
+        let answer = Err(why);
+        self.out.push_back(Output::Resolved { token, answer });
     }
 
     /// Answers the questions for a destination, unless its answer is still to come.
@@ -124,12 +142,21 @@ impl Nhc {
         if way.is_none() && entry.is_some_and(|entry| entry.asking.is_some()) {
             return;
         }
-        let address = way.map(|way| way.nbma);
+        let refusal = entry
+            .and_then(|entry| entry.refusal)
+            .map(|(_, why)| Unresolved::Refused(why));
+        let mute = self.config.params.holding_s() > 0 && self.registered.is_none();
+        let other = if mute {
+            Unresolved::NotRegistered
+        } else {
+            Unresolved::Full
+        };
+        let answer = way.map_or(Err(refusal.unwrap_or(other)), |way| Ok(way.nbma));
         let out = &mut self.out;
         self.questions.retain(|(asked, token)| {
             if *asked == destination {
                 let token = *token;
-                out.push_back(Output::Resolved { token, address });
+                out.push_back(Output::Resolved { token, answer });
             }
             *asked != destination
         });
@@ -176,7 +203,12 @@ impl Nhc {
             return;
         }
         if !self.entries.contains_key(&destination) {
-            if self.entries.len() >= self.config.limits.entries {
+            // Questions fill half of the table at most, so the packets of the host have the other half.
+            let most = match packets {
+                true => self.config.limits.entries,
+                false => self.config.limits.entries / 2,
+            };
+            if self.entries.len() >= most {
                 self.counters.limits_met += 1;
                 return;
             }

@@ -47,7 +47,7 @@ use std::net::Ipv4Addr;
 use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 
-pub use entries::Refusal;
+pub use entries::{Refusal, Unresolved};
 pub use snapshot::{EntryRow, EntryState, NhcSnapshot};
 
 use super::{Expired, RequestTable, RetryRule, Station, auth};
@@ -212,8 +212,8 @@ pub enum Output {
     Resolved {
         /// As asked.
         token: u64,
-        /// The ATM address; `None` if the server does not tell one.
-        address: Option<AtmAddress>,
+        /// The ATM address, or why there is none.
+        answer: Result<AtmAddress, Unresolved>,
     },
     /// A trace event.
     Trace(Trace),
@@ -382,8 +382,8 @@ impl Nhc {
             self.request(release);
         }
         for (_, token) in core::mem::take(&mut self.questions) {
-            let address = None;
-            self.out.push_back(Output::Resolved { token, address });
+            let answer = Err(Unresolved::Stopped);
+            self.out.push_back(Output::Resolved { token, answer });
         }
         self.entries.clear();
         self.requests.clear();

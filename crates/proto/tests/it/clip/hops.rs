@@ -142,7 +142,8 @@ fn questions_get_answers() {
     let mut told = answers(&mut w, 1);
     told.sort_by_key(|(token, _)| *token);
     let known = |n| Resolved::Known(atm(n));
-    let wanted = [known(2), Resolved::Unknown, known(9), known(1), known(2)];
+    let nobody = Resolved::Unknown(Unresolved::Nak);
+    let wanted = [known(2), nobody, known(9), known(1), known(2)];
     assert_eq!(
         told,
         [1, 2, 3, 4, 5].into_iter().zip(wanted).collect::<Vec<_>>()
@@ -155,10 +156,43 @@ fn questions_get_answers() {
     w.run_for(Duration::from_millis(10));
     assert_eq!(answers(&mut w, 1).len(), 6, "64 wait");
     w.run_for(Duration::from_secs(30));
-    assert_eq!(answers(&mut w, 1).len(), 64);
+    let told = answers(&mut w, 1);
+    let late = Resolved::Unknown(Unresolved::Unanswered);
+    assert_eq!(told.iter().filter(|(_, told)| *told == late).count(), 64);
+    // Questions fill half of the table; packets have the rest.
+    let other = |n: u32| Ipv4Addr::from(u32::from(ip(0)) + 0x1_0000 + n);
+    let half = Limits::default().entries as u32 / 2;
+    for n in 0..half {
+        ask(&mut w, 1, 1, other(n));
+    }
+    w.run_for(Duration::from_millis(10));
+    let told = answers(&mut w, 1);
+    assert!(!told.is_empty() && told.iter().all(|told| told.1 == Resolved::Full));
+    w.run_for(Duration::from_secs(30));
+    answers(&mut w, 1);
     ask(&mut w, 1, 1, ip(51));
     w.with(1, |clip, now| clip.handle_input(Input::Stop, now).unwrap());
-    assert_eq!(answers(&mut w, 1), [(1, Resolved::Unknown)]);
+    let stopped = Resolved::Unknown(Unresolved::Stopped);
+    assert_eq!(answers(&mut w, 1), [(1, stopped)]);
     w.net.loss = None;
+    finish(w);
+}
+
+/// What the server knows beforehand of a member is wrong: the member is told whose address its own is, and does not get
+/// ready. It does when the entry has gone.
+#[test]
+fn a_next_hop_that_is_wrong_at_the_server_is_named() {
+    let mut first = server();
+    first.hops.fixed = vec![(ip(2), atm(9))];
+    let mut w = world(vec![first, client(1), client(2)]);
+    w.run_for(Duration::from_secs(2));
+    let seen = w.users[2].snapshot(w.now);
+    assert_eq!((seen.ready, seen.owner), (false, Some(atm(9))));
+    assert_eq!(w.users[1].snapshot(w.now).owner, None);
+    assert!(w.users[0].snapshot(w.now).counters.duplicates > 0);
+    replace(&mut w, 0, NextHops::default());
+    w.run_for(Duration::from_secs(120));
+    let seen = w.users[2].snapshot(w.now);
+    assert_eq!((seen.ready, seen.owner), (true, None));
     finish(w);
 }

@@ -12,7 +12,7 @@ use aerostat_wire::nhrp::{Cie, Extension, Packet, code, error, ext, op};
 use aerostat_wire::{AtmAddress, Reader};
 use proptest::prelude::*;
 
-use super::{EntryState, Input, Nhc, Refusal};
+use super::{EntryState, Input, Nhc, Refusal, Unresolved};
 use crate::machine::settle;
 use crate::mpoa::mps::{MpsConfig, RouteResult};
 use crate::nhrp::auth::Key;
@@ -52,14 +52,29 @@ fn questions_get_the_address_or_nothing() {
     told.sort_by_key(|(token, _)| *token);
     assert_eq!(
         told,
-        [(1, Some(atm(0x81, 0))), (2, None), (3, Some(atm(0x81, 0)))]
+        [
+            (1, Ok(atm(0x81, 0))),
+            (2, Err(Unresolved::Refused(Refusal::Code(12)))),
+            (3, Ok(atm(0x81, 0)))
+        ]
     );
     assert_eq!(world.clients[0].nhc.counters().calls, 0);
     // What is known is told at once; packets use the answer.
     let (token, destination) = (4, target);
     world.client(0, Input::Resolve { token, destination });
-    assert_eq!(world.clients[0].resolved, [(4, Some(atm(0x81, 0)))]);
+    assert_eq!(world.clients[0].resolved, [(4, Ok(atm(0x81, 0)))]);
     direct(&mut world, target);
+    // Questions fill half of the table; packets have the rest.
+    let most = world.clients[0].nhc.config().limits.entries;
+    for n in 0..most as u64 {
+        let token = 100 + n;
+        let destination = Ipv4Addr::from(u32::from(ip(3, 0)) + 1000 + n as u32);
+        world.client(0, Input::Resolve { token, destination });
+    }
+    assert_eq!(world.clients[0].nhc.snapshot().entries.len(), most / 2);
+    let told = core::mem::take(&mut world.clients[0].resolved);
+    assert!(told.contains(&(100 + most as u64 - 1, Err(Unresolved::Full))));
+    world.run(SECOND * 60);
     // The end of the client answers what waits.
     world.client(
         0,
@@ -69,7 +84,10 @@ fn questions_get_the_address_or_nothing() {
         },
     );
     world.client(0, Input::Stop);
-    assert_eq!(world.clients[0].resolved.last(), Some(&(5, None)));
+    assert_eq!(
+        world.clients[0].resolved.last(),
+        Some(&(5, Err(Unresolved::Stopped)))
+    );
 }
 
 /// Through three servers: registration, resolution with records, shortcut.

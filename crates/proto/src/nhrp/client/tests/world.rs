@@ -8,7 +8,7 @@ use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 use crate::machine::settle;
 use crate::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
-use crate::nhrp::client::{self, Nhc, Output};
+use crate::nhrp::client::{self, Nhc, Output, Unresolved};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
 
 pub(super) fn atm(id: u8, selector: u8) -> AtmAddress {
@@ -47,7 +47,7 @@ pub(super) struct Client {
     pub(super) routed: Vec<Vec<u8>>,
     pub(super) story: Vec<&'static str>,
     /// Answers to questions, by token.
-    pub(super) resolved: Vec<(u64, Option<AtmAddress>)>,
+    pub(super) resolved: Vec<(u64, Result<AtmAddress, Unresolved>)>,
 }
 
 pub(super) struct World {
@@ -212,8 +212,8 @@ impl World {
                 Output::Atm(request) => self.request(Who::Client(client), request),
                 Output::Routed(packet) => self.clients[client].routed.push(packet),
                 Output::Deliver(_) => {}
-                Output::Resolved { token, address } => {
-                    self.clients[client].resolved.push((token, address));
+                Output::Resolved { token, answer } => {
+                    self.clients[client].resolved.push((token, answer));
                 }
                 Output::Trace(trace) => self.clients[client].story.push(trace.name),
             }

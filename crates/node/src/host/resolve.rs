@@ -1,0 +1,196 @@
+//! ATM addresses of IP addresses that programs call ([`super::socket_layer`]).
+//!
+//! The member of the Classical IP subnet that has the address is asked: it knows its next-hop map, and asks the ATMARP
+//! server. For addresses outside all subnets of the host its NHRP client is asked.
+
+use super::socket_layer::{Input, Unresolved};
+use super::{Host, ServiceKind, Typed};
+use aerostat_proto::clip::{self, Clip, Config, Resolved};
+use aerostat_proto::nhrp::client::{self, Nhc, Refusal};
+use aerostat_proto::{Cause, Instant};
+use aerostat_wire::{AtmAddress, prefix};
+use std::net::Ipv4Addr;
+
+/// Who knows the ATM address of an IP address.
+enum Resolver {
+    Member(Typed<Clip>),
+    Client(Typed<Nhc>),
+}
+
+impl Host {
+    /// A program calls an IP address. Its token is the address itself, so an answer that comes late is still an answer
+    /// to the right question.
+    pub(super) fn resolve(&mut self, ip: Ipv4Addr, now: Instant) {
+        let token = u32::from(ip).into();
+        match self.resolver(ip) {
+            Ok(Resolver::Member(clip)) => self.tell(clip, clip::Input::Resolve { token, ip }, now),
+            Ok(Resolver::Client(nhc)) => {
+                let destination = ip;
+                self.tell(nhc, client::Input::Resolve { token, destination }, now);
+            }
+            Err(why) => self.tell_resolved(token, Err(why), now),
+        }
+    }
+
+    fn resolver(&self, ip: Ipv4Addr) -> Result<Resolver, Unresolved> {
+        let members = self.interfaces.iter().filter_map(|itf| itf.client.clip());
+        let members: Vec<_> = members.collect();
+        let running = members.iter().copied();
+        let running = running.filter_map(|at| Some((at, self.machine(at)?.config())));
+        let running: Vec<(Typed<Clip>, &Config)> = running.collect();
+        let is_known = |config: &Config| {
+            config.ip == ip || config.hops.fixed.iter().any(|(known, _)| *known == ip)
+        };
+        let is_within =
+            |config: &Config| prefix::within(ip.into(), config.ip.into(), config.prefix_len);
+        let known = running.iter().find(|(_, config)| is_known(config));
+        let found = known.or_else(|| running.iter().find(|(_, config)| is_within(config)));
+        if let Some((at, _)) = found {
+            return Ok(Resolver::Member(*at));
+        }
+        let client = self.nhc.filter(|nhc| self.machine(*nhc).is_some());
+        if let Some(nhc) = client {
+            return Ok(Resolver::Client(nhc));
+        }
+        let name = &self.name;
+        if running.len() < members.len() || self.nhc.is_some() {
+            let text = format!("what resolves IP addresses at {name} has crashed");
+            return Err(unresolved(Cause::TEMPORARY, text));
+        }
+        let subnets = running.iter().map(|(_, config)| subnet(config));
+        let text = match subnets.collect::<Vec<_>>().as_slice() {
+            [] => format!(
+                "{name} has no Classical IP interface to resolve {ip}: call the ATM address or the name of the other host"
+            ),
+            subnets => format!(
+                "{ip} is outside the Classical IP subnets of {name} ({}), and {name} has no NHRP client: call the ATM \
+                 address or the name of the other host",
+                subnets.join(", ")
+            ),
+        };
+        Err(unresolved(Cause::NO_ROUTE, text))
+    }
+
+    fn tell_resolved(&mut self, token: u64, answer: Result<AtmAddress, Unresolved>, now: Instant) {
+        let ip = ip_of(token);
+        if let Some(layer) = self.layer {
+            self.tell(layer, Input::Resolved { ip, answer }, now);
+        }
+    }
+
+    /// A member of a Classical IP subnet, in this slot, answers a question.
+    pub(super) fn member_resolved(
+        &mut self,
+        slot: usize,
+        token: u64,
+        answer: Resolved,
+        now: Instant,
+    ) {
+        let subnet = self.running::<Clip>(slot).map(|clip| subnet(clip.config()));
+        let subnet = subnet.unwrap_or_default();
+        let answer = match answer {
+            Resolved::Known(address) => Ok(address),
+            Resolved::Unknown(why) => Err(told_by_member(ip_of(token), why, &subnet)),
+            Resolved::Full => Err(unresolved(
+                Cause::RESOURCES,
+                format!("too many addresses of {subnet} are being resolved"),
+            )),
+        };
+        self.tell_resolved(token, answer, now);
+    }
+
+    /// The NHRP client answers a question.
+    pub(super) fn client_resolved(
+        &mut self,
+        token: u64,
+        answer: Result<AtmAddress, client::Unresolved>,
+        now: Instant,
+    ) {
+        let answer = answer.map_err(|why| told_by_client(ip_of(token), why));
+        self.tell_resolved(token, answer, now);
+    }
+
+    /// The service in a slot has died: if it has resolved addresses, somebody else is to be asked.
+    pub(super) fn resolver_died(&mut self, slot: usize, now: Instant) {
+        let kind = self.slots[slot].kind;
+        if let (ServiceKind::Clip | ServiceKind::Nhc, Some(layer)) = (kind, self.layer) {
+            self.tell(layer, Input::AskAgain, now);
+        }
+    }
+}
+
+/// The IP address of a question.
+const fn ip_of(token: u64) -> Ipv4Addr {
+    Ipv4Addr::from_bits(token as u32)
+}
+
+fn subnet(config: &Config) -> String {
+    let mask = aerostat_proto::nhrp::cache::mask(config.prefix_len);
+    let network = Ipv4Addr::from(u32::from(config.ip) & mask);
+    format!("{network}/{}", config.prefix_len)
+}
+
+const fn unresolved(cause: Cause, text: String) -> Unresolved {
+    Unresolved { cause, text }
+}
+
+fn told_by_member(ip: Ipv4Addr, why: clip::Unresolved, subnet: &str) -> Unresolved {
+    use clip::Unresolved as Why;
+    let (cause, text) = match why {
+        Why::Nak => (
+            Cause::UNALLOCATED,
+            format!("the ATMARP server of {subnet} knows no {ip}"),
+        ),
+        Why::Unanswered => (
+            Cause::TIMER,
+            format!("no ATMARP server of {subnet} has answered about {ip}"),
+        ),
+        Why::NoServer => (
+            Cause::NO_ROUTE,
+            format!("{ip} is not among the next hops of {subnet}, which has no ATMARP server"),
+        ),
+        Why::CallFailed => (
+            Cause::OUT_OF_ORDER,
+            format!("{ip} could not be called a moment ago"),
+        ),
+        Why::Permanent => (
+            Cause::NO_ROUTE,
+            format!("{ip} has only a permanent connection: open it by its label"),
+        ),
+        Why::Stopped => (
+            Cause::TEMPORARY,
+            format!("the interface on {subnet} does not run yet"),
+        ),
+    };
+    unresolved(cause, text)
+}
+
+fn told_by_client(ip: Ipv4Addr, why: client::Unresolved) -> Unresolved {
+    use client::Unresolved as Why;
+    let (cause, text) = match why {
+        Why::Refused(Refusal::Unanswered) => (
+            Cause::TIMER,
+            format!("the NHRP server has not answered about {ip}"),
+        ),
+        Why::Refused(Refusal::Call(cause)) => {
+            (cause, format!("{ip} could not be called a moment ago"))
+        }
+        Why::Refused(refusal @ (Refusal::Code(_) | Refusal::Error(_))) => (
+            Cause::UNALLOCATED,
+            format!("the NHRP server knows no {ip}: {}", refusal.text()),
+        ),
+        Why::NotRegistered => (
+            Cause::TEMPORARY,
+            format!("the NHRP client has no server yet to ask about {ip}"),
+        ),
+        Why::Full => (
+            Cause::RESOURCES,
+            format!("too many addresses beside {ip} are being resolved by NHRP"),
+        ),
+        Why::Stopped => (
+            Cause::TEMPORARY,
+            format!("the NHRP client, which resolves {ip}, does not run yet"),
+        ),
+    };
+    unresolved(cause, text)
+}
