@@ -1,5 +1,5 @@
-# In front of every script for the guest. The harness defines PORT (atmtcp), HOSTPORT (see host), ESI, UNI
-# and ADDRESS: typed, or registered by the script.
+# In front of every script for the guest. The harness defines PORT (atmtcp), HOSTPORT (see host), ESI, UNI,
+# ADDRESS: typed, or registered by the script, and SIDE of the UNI, if it is not the user's.
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin
 OUTSIDE=10.0.2.2
 PREFIX=47.0005.80FFE1000000F21A26D8
@@ -38,7 +38,7 @@ atmtcp virtual 0 connect $OUTSIDE $PORT bg
 sleep 1
 esi $ESI 0
 signalling() {
-  atmsigd -c /dev/null -d -l /tmp/sigd.log -m user -u $UNI >/dev/null 2>&1 &
+  atmsigd -c /dev/null -d -l /tmp/sigd.log -m ${SIDE:-user} -u $UNI >/dev/null 2>&1 &
   check "signalling is up" waitfor 20 signalling_up; }
 # Where the lab knows the address, nobody has to register it.
 if [ $ADDRESS = typed ]; then atmaddr -a 0 $OWN; signalling; fi
