@@ -360,6 +360,10 @@ fn inspect(
             Some(node) => node.inspect(what, now),
             None => None,
         };
+        // Every host has the socket service: of all hosts, those with sockets are of interest.
+        let tables = tables.filter(|tables| {
+            only.is_some() || what != "sockets" || tables.iter().any(|table| !table.rows.is_empty())
+        });
         known |= tables.is_some();
         all.extend(
             tables

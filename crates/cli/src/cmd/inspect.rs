@@ -121,7 +121,13 @@ fn everything(client: &mut Client, node: Option<&String>) -> Result<Vec<Rows>, F
     let (mut tables, mut first) = (Vec::new(), None);
     for kind in INSPECT.into_iter().filter(|kind| *kind != "lab") {
         match of_kind(client, node, kind) {
-            Ok(found) => tables.extend(found.into_iter().map(|rows| named(rows, kind, true))),
+            Ok(found) => {
+                // Every host has the socket service, whether programs use it or not.
+                let told = found
+                    .into_iter()
+                    .filter(|rows| kind != "sockets" || !rows.rows.is_empty());
+                tables.extend(told.map(|rows| named(rows, kind, true)));
+            }
             // A node without such state is not an error here.
             Err(failure) => drop(first.get_or_insert(failure)),
         }

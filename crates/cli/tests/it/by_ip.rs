@@ -71,6 +71,11 @@ fn counter(net: &Net, name: &str) -> u64 {
 fn programs_in_c_and_python_call_an_ip_address() {
     let prefix = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("clib-ip");
     let net = Net::of("byip", LAB);
+    // A host that no program uses has an empty table; among all hosts it is left out.
+    let empty = net.runtime.ok(&["inspect", "hub", "sockets"]);
+    assert!(empty.starts_with("hub: open\nSOCKET "), "{empty}");
+    let none = net.runtime.run(&["inspect", "sockets"]);
+    assert_eq!((none.code, &*none.out), (1, ""), "{}", none.err);
     let Some(_server) = server(&net, "y") else {
         return;
     };
