@@ -24,7 +24,7 @@ import os
 import socket as _socket
 import struct
 
-VERSION = 3
+VERSION = 4
 _STATUS = (
     "state local peer sap qos label".split(),
     "sent_pdus sent_octets refused unsent received_pdus received_octets unread damaged".split(),
@@ -180,10 +180,13 @@ class Socket:
         body = _text(called) + _text(sap) + _text(qos) + struct.pack(">IBB", millis, multipoint, reports) + _data(user_data)
         return self._connected(self._ask(5, body))
 
-    def add_party(self, called):
-        """Adds a leaf to a point-to-multipoint call, and waits for its answer; returns its number."""
-        fields, _ = self._ask(14, _text(called))
-        return fields.number("H")
+    def add_party(self, called, user_data=b""):
+        """Adds a leaf to a point-to-multipoint call, and waits for its answer; returns its number. The leaf sees user_data;
+        what it says in its answer is user_data of this socket then."""
+        fields, _ = self._ask(14, _text(called) + _data(user_data))
+        number = fields.number("H")
+        self.user_data = fields.data()
+        return number
 
     def drop_party(self, party):
         """Drops a leaf (0: the first one); with the last leaf the call ends."""

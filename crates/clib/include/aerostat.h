@@ -108,7 +108,7 @@ aerostat_socket *aerostat_accept(aerostat_offer *offer, const char *qos);
 int aerostat_refuse(aerostat_offer *offer, int cause);
 
 /* User data: at most 128 octets that go along with a call, its answer or its end, where every link speaks UNI 4.0 (else
- * EOPNOTSUPP). What a socket says goes with its next connect or release, what an offer says with its answer; each is said
+ * EOPNOTSUPP). What a socket says goes with its next connect, leaf or release, what an offer says with its answer; each is said
  * once. */
 int aerostat_say(aerostat_socket *socket, const void *data, size_t length);
 int aerostat_offer_say(aerostat_offer *offer, const void *data, size_t length);

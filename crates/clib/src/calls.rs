@@ -179,8 +179,8 @@ pub unsafe extern "C" fn aerostat_add_party(
 ) -> c_int {
     let socket = object!(socket, -1);
     texts!(called; -1);
-    let added = socket.socket.add_party(called);
-    added.map_or_else(|error| failed(&error), c_int::from)
+    let added = socket.socket.add_party_with(called, &said(socket));
+    added.map_or_else(|error| failed(&error), |(party, _)| c_int::from(party))
 }
 
 /// See the header.

@@ -357,12 +357,22 @@ impl Control {
     /// # Errors
     /// If the text is wrong, or the leaf cannot be added; with its cause then.
     pub fn add_party(&self, called: &str) -> Result<u16, Error> {
+        self.add_party_with(called, &[]).map(|(party, _)| party)
+    }
+
+    /// As [`Self::add_party`]; the leaf sees `user_data`, at most 128 octets, before it answers. Returns what it says in its
+    /// answer, too.
+    ///
+    /// # Errors
+    /// As [`Self::add_party`]. The error has what the leaf said when it refused ([`Error::user_data`]).
+    pub fn add_party_with(&self, called: &str, user_data: &[u8]) -> Result<(u16, UserData), Error> {
         let request = Request::AddParty {
             socket: self.reference,
             called: called.to_owned(),
+            user_data: call::user_data(user_data)?,
         };
         match self.ask(&request)? {
-            Answer::PartyAdded { party } => Ok(party),
+            Answer::PartyAdded { party, user_data } => Ok((party, user_data)),
             _ => Err(Error::nonsense()),
         }
     }

@@ -266,6 +266,8 @@ impl Signalling {
         };
         match (known.parties.remove(&party), known.owner) {
             (Some(Party::Adding | Party::Active), Some((user, conn))) => {
+                let data = self.take_heard(call);
+                self.show(call, data);
                 self.event(user, AtmEvent::PartyGone { conn, party, cause });
             }
             // The user has dropped the leaf itself.

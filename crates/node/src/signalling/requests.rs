@@ -4,6 +4,7 @@ use super::connections::{Conn, Party, may_send};
 use super::local::Local;
 use super::seat::{ABSENT, NO_DAEMON};
 use super::sigd::FIRST_PARTY;
+use super::user_data::FACILITY_REJECTED;
 use super::{Output, Phase, Signalling, UserId};
 use aerostat_proto::atm::answered;
 use aerostat_proto::sigd::{Setup, ToSigd};
@@ -224,6 +225,8 @@ impl Signalling {
         now: Instant,
     ) -> Result<(), Refused> {
         let limit = self.config.limits.parties_per_call;
+        let said = self.take_said(user, conn).data;
+        let carries = self.carries(false);
         let (call, known) = self.conn(user, conn)?;
         let root = known.outgoing && known.multipoint;
         if !root || known.phase != Phase::Connected {
@@ -237,12 +240,18 @@ impl Signalling {
             self.event(user, AtmEvent::PartyGone { conn, party, cause });
             return Err(Refused("too many parties"));
         }
+        if !said.is_empty() && !carries {
+            let cause = FACILITY_REJECTED;
+            self.event(user, AtmEvent::PartyGone { conn, party, cause });
+            return Err(Refused("the link carries no user data"));
+        }
         known.parties.insert(party, Party::Adding);
         let add = ToSigd::AddParty {
             call,
             party,
             called,
         };
+        self.tell_data(call, said, now);
         self.tell(add, now);
         Ok(())
     }

@@ -402,6 +402,8 @@ impl Signalling {
         match (known.parties.get_mut(&party), known.owner) {
             (Some(state @ Party::Adding), Some((user, conn))) => {
                 *state = Party::Active;
+                let data = self.take_heard(call);
+                self.show(call, data);
                 self.event(user, AtmEvent::PartyAdded { conn, party });
             }
             (Some(Party::Active), _) => self.seat.refuse(),

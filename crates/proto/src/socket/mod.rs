@@ -33,8 +33,8 @@ pub use aerostat_wire::q2931::UserData;
 /// Version of these messages.
 ///
 /// Version 2: an answer may change the contract of an offer ([`Request::Accept`]); point-to-multipoint calls. Version 3:
-/// user data in calls.
-pub const VERSION: u16 = 3;
+/// user data in calls. Version 4: user data of leaves.
+pub const VERSION: u16 = 4;
 /// Octets of the longest message.
 pub const MESSAGE_MAX: usize = 8192;
 /// Limit of addresses that programs may add to a host.
@@ -151,6 +151,8 @@ pub enum Request {
         socket: SocketRef,
         /// The leaf, as in `Connect`.
         called: String,
+        /// What the root says to this leaf.
+        user_data: UserData,
     },
     /// Drops a leaf; with the last leaf the call ends. Answer: [`Answer::Done`].
     DropParty {
@@ -232,6 +234,8 @@ pub enum Answer {
     PartyAdded {
         /// Its number.
         party: u16,
+        /// What the leaf said in its answer.
+        user_data: UserData,
     },
     /// Leaves in the order of their numbers.
     Parties {
@@ -481,7 +485,7 @@ split_choice!(Request {
     11 Adopt;
     12 Names;
     13 Interface { zero_pdus, zero_cells };
-    14 AddParty { socket, called };
+    14 AddParty { socket, called, user_data };
     15 DropParty { socket, party };
     16 Parties { socket, from };
     17 Addresses { change, address };
@@ -497,7 +501,7 @@ split_choice!(Answer {
     0x107 Names { names, more };
     0x108 Failed(failure);
     0x109 Interface(interface);
-    0x10a PartyAdded { party };
+    0x10a PartyAdded { party, user_data };
     0x10b Parties { parties, more };
 });
 split_record!(Interface {

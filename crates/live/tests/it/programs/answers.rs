@@ -186,6 +186,7 @@ fn add(root: SocketRef, called: &str) -> Request {
     Request::AddParty {
         socket: root,
         called: called.into(),
+        user_data: UserData::default(),
     }
 }
 
@@ -384,6 +385,7 @@ fn a_death_while_a_leaf_is_added() {
                 Request::AddParty {
                     socket: root,
                     called: address,
+                    user_data: UserData::default(),
                 },
             );
             for _ in 0..after {

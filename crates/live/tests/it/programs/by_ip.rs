@@ -325,15 +325,45 @@ fn leaves_are_called_by_ip_address() {
         net.failure(x, 2)
     );
     let called = "10.6.0.20".into();
-    net.ask(x, 3, Request::AddParty { socket, called });
+    net.ask(
+        x,
+        3,
+        Request::AddParty {
+            socket,
+            called,
+            user_data: UserData::default(),
+        },
+    );
     accept_next(&mut net, z, listeners[1].0);
-    assert_eq!(net.answer(x, 3), Some(&Answer::PartyAdded { party: 1 }));
+    assert_eq!(
+        net.answer(x, 3),
+        Some(&Answer::PartyAdded {
+            party: 1,
+            user_data: UserData::default()
+        })
+    );
     let called = "10.5.0.99".into();
-    net.ask(x, 4, Request::AddParty { socket, called });
+    net.ask(
+        x,
+        4,
+        Request::AddParty {
+            socket,
+            called,
+            user_data: UserData::default(),
+        },
+    );
     net.until(net.now + Duration::from_secs(1));
     assert_eq!(net.failure(x, 4).unwrap().0.cause, 1);
     let called = "10.5.0.98".into();
-    net.ask(x, 5, Request::AddParty { socket, called });
+    net.ask(
+        x,
+        5,
+        Request::AddParty {
+            socket,
+            called,
+            user_data: UserData::default(),
+        },
+    );
     assert_eq!(questions(&net, x), [1]);
     let Answer::Parties { parties, .. } = net.done(x, 6, Request::Parties { socket, from: 2 })
     else {

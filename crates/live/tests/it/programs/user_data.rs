@@ -265,3 +265,125 @@ fn whatever_dies_in_a_call_with_user_data_leaves_nothing() {
         }
     }
 }
+
+/// Each leaf sees what was said to it, and its root hears what it answers, refuses with, or leaves with. The first leaf
+/// was told something else.
+#[test]
+fn a_root_and_its_leaves_say_something_to_each_other() {
+    with_versions("4.0", "4.0", |net, x, y| {
+        let (listener, address) = net.listener(y);
+        let socket = net.open(x, 1);
+        let connect = Request::Connect {
+            socket,
+            called: address.clone(),
+            sap: String::new(),
+            qos: "ubr:sdu=1000".into(),
+            timeout: 0,
+            multipoint: true,
+            reports: false,
+            user_data: said("to the first"),
+        };
+        net.ask(x, 2, connect);
+        let first = offer(net, y);
+        assert_eq!(
+            (first.multipoint, first.user_data),
+            (true, said("to the first"))
+        );
+        let answer = |offer, user_data| Request::Accept {
+            socket: listener,
+            offer,
+            qos: String::new(),
+            user_data,
+        };
+        net.ask(y, 3, answer(first.offer, said("from the first")));
+        net.until(net.now + Duration::from_millis(500));
+        let Some(Answer::Connected { user_data, .. }) = net.answer(x, 2) else {
+            panic!("{:?}", net.failure(x, 2));
+        };
+        assert_eq!(*user_data, said("from the first"));
+        for (number, says, answers) in [(10, "to the second", "from it"), (20, "", "")] {
+            let (called, user_data) = (address.clone(), said(says));
+            net.ask(
+                x,
+                number,
+                Request::AddParty {
+                    socket,
+                    called,
+                    user_data,
+                },
+            );
+            let seen = offer(net, y);
+            assert_eq!(seen.user_data, said(says));
+            net.ask(y, number, answer(seen.offer, said(answers)));
+            net.until(net.now + Duration::from_millis(500));
+            let Some(Answer::PartyAdded { user_data, .. }) = net.answer(x, number) else {
+                panic!("{:?}", net.failure(x, number));
+            };
+            assert_eq!(*user_data, said(answers));
+        }
+        let (called, user_data) = (address, said("and you?"));
+        net.ask(
+            x,
+            30,
+            Request::AddParty {
+                socket,
+                called,
+                user_data,
+            },
+        );
+        let seen = offer(net, y);
+        let refuse = Request::Refuse {
+            socket: listener,
+            offer: seen.offer,
+            cause: 21,
+            user_data: said("no"),
+        };
+        assert_eq!(net.done(y, 31, refuse), Answer::Done);
+        net.until(net.now + Duration::from_millis(500));
+        let (failure, _) = net.failure(x, 30).expect("refused");
+        assert_eq!((failure.cause, &failure.user_data), (21, &said("no")));
+        // The root has heard that last; the tree has three leaves.
+        assert_eq!(
+            heard(net, x, 32, socket),
+            ("connected".to_owned(), 0, said("no"))
+        );
+    });
+    // A link that carries no user data: the leaf is refused at once, and the tree lives on.
+    with_versions("3.1", "4.0", |net, x, y| {
+        let (listener, address) = net.listener(y);
+        let socket = net.open(x, 1);
+        let connect = Request::Connect {
+            socket,
+            called: address.clone(),
+            sap: String::new(),
+            qos: "ubr:sdu=1000".into(),
+            timeout: 0,
+            multipoint: true,
+            reports: false,
+            user_data: UserData::default(),
+        };
+        net.ask(x, 2, connect);
+        let first = offer(net, y).offer;
+        let accept = Request::Accept {
+            socket: listener,
+            offer: first,
+            qos: String::new(),
+            user_data: UserData::default(),
+        };
+        net.ask(y, 3, accept);
+        net.until(net.now + Duration::from_millis(500));
+        let (called, user_data) = (address, said("hello"));
+        net.ask(
+            x,
+            4,
+            Request::AddParty {
+                socket,
+                called,
+                user_data,
+            },
+        );
+        let (failure, at) = net.failure(x, 4).expect("refused at once");
+        assert_eq!((failure.errno, failure.cause, at), (95, 29, net.now));
+        assert_eq!(heard(net, x, 5, socket).0, "connected");
+    });
+}

@@ -3,7 +3,7 @@
 use super::requests::{Result, failure};
 use super::resolve::{Destination, Unresolved, Waiter};
 use super::{Asked, Errno, LEAVES, Session, SocketLayer, SocketRef, State, ToPrograms, ended};
-use aerostat_proto::socket::{ADDRESSES, Answer, Failure, Left, Party};
+use aerostat_proto::socket::{ADDRESSES, Answer, Failure, Left, Party, UserData};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::{AtmRequest, Cause, ConnId, Instant, PartyId};
 use aerostat_wire::AtmAddress;
@@ -16,6 +16,8 @@ const FIRST: PartyId = PartyId(0);
 #[derive(Debug)]
 struct Leaf {
     called: Destination,
+    /// What it is told when it is called.
+    said: UserData,
     /// The request that waits for its answer.
     asked: Option<Asked>,
     active: bool,
@@ -36,6 +38,7 @@ impl Root {
     pub(super) fn new(called: Destination, reports: bool) -> Self {
         let leaf = Leaf {
             called,
+            said: UserData::default(),
             asked: None,
             active: false,
         };
@@ -104,7 +107,7 @@ impl SocketLayer {
         &mut self,
         asked: Asked,
         at: SocketRef,
-        called: &str,
+        (called, said): (&str, UserData),
         now: Instant,
     ) -> Result {
         let called = self.destination(called)?;
@@ -118,19 +121,32 @@ impl SocketLayer {
         let party = root.number();
         let leaf = Leaf {
             called,
+            said,
             asked: Some(asked),
             active: false,
         };
         root.leaves.insert(party, leaf);
         match called {
-            Destination::Atm(called) => self.request(AtmRequest::AddParty {
-                conn,
-                party,
-                called,
-            }),
+            Destination::Atm(called) => self.call_leaf(conn, party, called),
             Destination::Ip(ip, _) => self.wait_for(ip, Waiter::Leaf(at, party), now),
         }
         Ok(None)
+    }
+
+    /// Calls a leaf whose address is known.
+    fn call_leaf(&mut self, conn: ConnId, party: PartyId, called: AtmAddress) {
+        let root = self.root_of(conn).map(|(_, root)| root);
+        let Some(leaf) = root.and_then(|root| root.leaves.get_mut(&party)) else {
+            return;
+        };
+        leaf.called = Destination::Atm(called);
+        let said = core::mem::take(&mut leaf.said);
+        self.say(conn, said);
+        self.request(AtmRequest::AddParty {
+            conn,
+            party,
+            called,
+        });
     }
 
     /// The ATM address of a leaf has been found, or there is none.
@@ -150,17 +166,7 @@ impl SocketLayer {
         match answer {
             Ok(found) => {
                 let called = self.place(found, selector);
-                let leaf = self
-                    .root_of(conn)
-                    .and_then(|(_, root)| root.leaves.get_mut(&party));
-                if let Some(leaf) = leaf {
-                    leaf.called = Destination::Atm(called);
-                }
-                self.request(AtmRequest::AddParty {
-                    conn,
-                    party,
-                    called,
-                });
+                self.call_leaf(conn, party, called);
             }
             Err(why) => {
                 let asked = root.leaves.remove(&party).and_then(|leaf| leaf.asked);
@@ -216,6 +222,7 @@ impl SocketLayer {
 
     /// A leaf was added.
     pub(super) fn party_added(&mut self, conn: ConnId, party: PartyId) {
+        let user_data = self.heard_of_leaf(conn);
         let leaf = self
             .root_of(conn)
             .and_then(|(_, root)| root.leaves.get_mut(&party));
@@ -224,12 +231,27 @@ impl SocketLayer {
         };
         leaf.active = true;
         if let Some(asked) = leaf.asked.take() {
-            self.answer(asked, Answer::PartyAdded { party: party.0 });
+            let party = party.0;
+            self.answer(asked, Answer::PartyAdded { party, user_data });
         }
+    }
+
+    /// What a leaf says in the event that comes now.
+    fn heard_of_leaf(&mut self, conn: ConnId) -> UserData {
+        let heard = self.take_heard(conn).and_then(|(carried, _)| carried);
+        let heard = heard.unwrap_or_default();
+        let at = self.conns.get(&conn).copied();
+        if let Some(root) = at.and_then(|at| self.get_mut(at))
+            && !heard.is_empty()
+        {
+            root.heard = heard.clone();
+        }
+        heard
     }
 
     /// A leaf could not be added, or has left.
     pub(super) fn party_gone(&mut self, conn: ConnId, party: PartyId, cause: Cause) {
+        let user_data = self.heard_of_leaf(conn);
         let Some((at, root)) = self.root_of(conn) else {
             return;
         };
@@ -238,7 +260,11 @@ impl SocketLayer {
             return;
         };
         if let Some(asked) = leaf.asked {
-            self.answer(asked, Answer::Failed(ended(cause)));
+            let failure = Failure {
+                user_data,
+                ..ended(cause)
+            };
+            self.answer(asked, Answer::Failed(failure));
         } else if leaf.active && reports {
             let left = Left {
                 party: party.0,

@@ -123,7 +123,11 @@ impl SocketLayer {
             | Request::Accept { .. }
             | Request::Refuse { .. }
             | Request::Release { .. } => self.asked_of_call(asked, request, now),
-            Request::AddParty { socket, called } => self.add_party(asked, socket, &called, now),
+            Request::AddParty {
+                socket,
+                called,
+                user_data,
+            } => self.add_party(asked, socket, (&called, user_data), now),
             Request::DropParty { socket, party } => self.drop_party(asked, socket, party),
             Request::Parties { socket, from } => self.parties(asked, socket, from),
             Request::OpenPermanent { socket, label, qos } => {

@@ -158,25 +158,25 @@ impl Sigd {
 
     pub(super) fn add_party(
         &mut self,
-        id: CallId,
+        call: CallId,
         party: PartyId,
         called: AtmAddress,
         now: Instant,
     ) {
-        let Some(call) = self.calls.get(&id) else {
+        let said = self.take_said(call);
+        let Some(known) = self.calls.get(&call) else {
             return;
         };
-        let info = SetupInfo {
+        let mut info = SetupInfo {
             called,
-            ..call.info.clone()
+            ..known.info.clone()
         };
-        let request = Request::AddParty {
-            call: id,
-            party,
-            info,
-        };
+        // What was said to the first leaf was for that leaf.
+        info.elements.retain(|element| element.id != id::USER_USER);
+        info.elements.extend(said.element());
+        let request = Request::AddParty { call, party, info };
         if self.request(request, now).is_err() {
-            let (call, cause) = (id, Cause::TEMPORARY);
+            let cause = Cause::TEMPORARY;
             self.say(FromSigd::PartyGone { call, party, cause });
         }
     }
@@ -296,11 +296,13 @@ impl Sigd {
                 // The interface refuses this only if the party has ended.
                 let _ = self.request(request, now);
             }
-            Indication::PartyAdded { call, party, .. } => {
+            Indication::PartyAdded { call, party, info } => {
+                self.hear(call, &info.elements);
                 self.say(FromSigd::PartyAdded { call, party });
             }
             Indication::PartyRejected { call, party, cause }
             | Indication::PartyDropped { call, party, cause } => {
+                self.hear(call, &cause.elements);
                 let cause = cause.cause;
                 self.say(FromSigd::PartyGone { call, party, cause });
             }
