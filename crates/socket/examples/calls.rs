@@ -1,14 +1,17 @@
-//! Measures calls between programs: `calls serve` accepts every call; `calls ADDRESS COUNT [hold]` makes calls one after
-//! the other and releases each at once, or keeps all of them open until its input ends.
+//! Measures calls between programs: `calls serve` accepts every call; `calls ADDRESS COUNT [RATE|hold]` makes calls one
+//! after the other and releases each at once, as fast as it can or at a rate in calls/s, or keeps all of them open until
+//! its input ends.
 //!
 //! ```text
 //! AEROSTAT_ATM=.../sello.sock calls serve
 //! AEROSTAT_ATM=.../urku.sock  calls sello 10000
+//! AEROSTAT_ATM=.../urku.sock  calls sello 60000 1000
 //! ```
 
 use aerostat_socket::{Error, Service, Socket};
 use std::collections::VecDeque;
 use std::io::{Read as _, stdin};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 fn main() -> Result<(), Error> {
@@ -16,10 +19,14 @@ fn main() -> Result<(), Error> {
     let service = Service::from_env()?;
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve"] => serve(&service),
-        [called, count] => call(&service, called, count, false),
-        [called, count, "hold"] => call(&service, called, count, true),
+        [called, count] => call(&service, called, count, Duration::ZERO, false),
+        [called, count, "hold"] => call(&service, called, count, Duration::ZERO, true),
+        [called, count, rate] => {
+            let rate: u32 = rate.parse().unwrap_or(1).max(1);
+            call(&service, called, count, Duration::from_secs(1) / rate, false)
+        }
         _ => Err(Error::from(std::io::Error::other(
-            "usage: calls serve | calls ADDRESS COUNT [hold]",
+            "usage: calls serve | calls ADDRESS COUNT [RATE|hold]",
         ))),
     }
 }
@@ -42,11 +49,18 @@ fn serve(service: &Service) -> Result<(), Error> {
     }
 }
 
-fn call(service: &Service, called: &str, count: &str, hold: bool) -> Result<(), Error> {
+fn call(
+    service: &Service,
+    called: &str,
+    count: &str,
+    every: Duration,
+    hold: bool,
+) -> Result<(), Error> {
     let count: usize = count.parse().unwrap_or(1);
     let (mut setups, mut releases, mut open) = (Vec::new(), Vec::new(), Vec::new());
     let begun = Instant::now();
-    for _ in 0..count {
+    for number in 0..count as u32 {
+        sleep((every * number).saturating_sub(begun.elapsed()));
         let start = Instant::now();
         let socket = service.call(called, "", "ubr:sdu=9180")?;
         setups.push(start.elapsed());
