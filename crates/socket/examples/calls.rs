@@ -23,7 +23,13 @@ fn main() -> Result<(), Error> {
         [called, count, "hold"] => call(&service, called, count, Duration::ZERO, true),
         [called, count, rate] => {
             let rate: u32 = rate.parse().unwrap_or(1).max(1);
-            call(&service, called, count, Duration::from_secs(1) / rate, false)
+            call(
+                &service,
+                called,
+                count,
+                Duration::from_secs(1) / rate,
+                false,
+            )
         }
         _ => Err(Error::from(std::io::Error::other(
             "usage: calls serve | calls ADDRESS COUNT [RATE|hold]",
