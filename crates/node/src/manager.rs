@@ -10,6 +10,11 @@
 //! or hears of also pass that between manager and user: SETUP, CONNECT, RELEASE, and the messages about leaves. PDUs of
 //! SSCOP without a message, and ILMI, cost nothing, but wait their turn; a message that SSCOP sends again costs again.
 //!
+//! A call inside a host has no message on a link. Its one manager does what two managers do for a call between hosts:
+//! the half of one end writes SETUP, CONNECT and RELEASE, and the half of the other end reads them, with both hand-overs
+//! on each side. Nothing confirms them: there is no CONNECT ACKNOWLEDGE and no RELEASE COMPLETE. Such a message has no
+//! octets.
+//!
 //! **Where.** At a host the messages are work of its CPU ([`crate::host::CpuConfig`]), in both directions, beside the
 //! packets. At a switch a server of its own has the messages of all ports, in the order in which they come
 //! ([`crate::switch`]).
@@ -105,22 +110,30 @@ impl ManagerConfig {
         let Ok(SscopPdu::Data { info, .. }) = SscopPdu::decode(pdu) else {
             return None;
         };
-        let kind = Message::kind_in(&info);
+        Some(self.work_of(Message::kind_in(&info), info.len(), seat))
+    }
+
+    /// The work of one end with a message of a call inside a host.
+    pub(crate) fn half(&self, kind: MessageType) -> Work {
+        self.work_of(Some(kind), 0, Seat::Host)
+    }
+
+    fn work_of(&self, kind: Option<MessageType>, octets: usize, seat: Seat) -> Work {
         let of_user = kind.is_some_and(|kind| OF_USERS.contains(&kind));
         let share = match kind.is_some_and(|kind| OF_ENDS.contains(&kind)) {
             true => u128::from(self.release),
             false => WHOLE,
         };
         let hand_overs = if seat == Seat::Host && of_user { 2 } else { 1 };
-        let hand_over = self.hand_over.picos(info.len()) * share / WHOLE;
-        Some(Work {
-            octets: info.len() as u64,
+        let hand_over = self.hand_over.picos(octets) * share / WHOLE;
+        Work {
+            octets: octets as u64,
             hand_overs,
             picos: [
-                self.message.picos(info.len()) * share / WHOLE,
+                self.message.picos(octets) * share / WHOLE,
                 hand_over * u128::from(hand_overs),
             ],
-        })
+        }
     }
 }
 

@@ -355,7 +355,8 @@ pub(super) fn reaches(
     d: &mut Diagnostics,
 ) -> bool {
     let address = |node: NodeId| lab.node(node).attachment().map(|own| own.address);
-    if lab.uplink(id).is_some() {
+    // A call inside the host needs no link.
+    if lab.uplink(id).is_some() || address(id) == Some(to.with_selector(0)) {
         return true;
     }
     if let Some((peer, _)) = lab.back_to_back(id) {
@@ -470,7 +471,6 @@ hosts:
                 "link x-y cannot guarantee 231000 cells/s",
             ),
             ("to: y, pcr", "to: x, pcr", "x has 0.100 in use already"),
-            ("call: x", "call: y", "y can call x alone"),
             (
                 "  x:",
                 "  z: { elan: wire, ip: 10.1.0.3 }\n  x:",

@@ -280,12 +280,6 @@ fn caller(
     if !direct::reaches(lab, id, (to, called_at), d) {
         return None;
     }
-    let own = lab.node(id).attachment().map(|at| at.address);
-    if own.is_some_and(|own| own.with_selector(0) == to.with_selector(0)) {
-        let text = format!("{} calls itself", lab.node(id).name);
-        d.warning(called_at, text)
-            .hint("the call goes to its switch and comes back");
-    }
     Some(Role::Call {
         to,
         qos,

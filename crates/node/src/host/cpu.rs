@@ -37,8 +37,9 @@ use crate::inspect::Table;
 use crate::inspect::host::{CpuLoad, CpuWork};
 use crate::ip::books::packets_in;
 use crate::ip::random;
-use crate::manager::{Counts, ManagerConfig, Scheduler, Seat};
+use crate::manager::{Counts, ManagerConfig, Scheduler, Seat, Work};
 use crate::server::{Cost, Order, Owned, Queues, Server, Waits};
+use crate::signalling::Errand;
 use aerostat_proto::{Instant, Sdu};
 use aerostat_wire::{Vc, atp};
 use rand_pcg::Pcg32;
@@ -46,6 +47,9 @@ use rand_pcg::rand_core::Rng;
 
 /// A factor of 1, in millionths.
 const WHOLE: u128 = 1_000_000;
+
+/// What work for calls inside the host has instead of a label.
+const NO_LABEL: Vc = Vc { vpi: 0, vci: 0 };
 
 /// Classes of the queues: the lower one goes first.
 const RECEIVED: usize = 0;
@@ -127,6 +131,8 @@ pub(super) enum Job {
     Write(Vc, Sdus, Option<Mark>),
     /// A PDU has arrived.
     Receive(Vc, Pdu),
+    /// The manager has a step of a call inside the host.
+    Manage(Errand),
 }
 
 impl Owned for Job {
@@ -140,6 +146,7 @@ impl Job {
     pub(super) const fn vc(&self) -> Vc {
         match self {
             Self::Send(vc, _) | Self::Write(vc, ..) | Self::Receive(vc, _) => *vc,
+            Self::Manage(_) => NO_LABEL,
         }
     }
 
@@ -148,7 +155,7 @@ impl Job {
         match self {
             Self::Send(_, sdu) => Some(DataUnit::from(&sdu[..])),
             Self::Receive(_, pdu) => Some(pdu.into()),
-            Self::Write(..) => None,
+            Self::Write(..) | Self::Manage(_) => None,
         }
     }
 
@@ -157,20 +164,21 @@ impl Job {
             Self::Send(_, sdu) => sdu,
             Self::Write(_, sdus, _) => sdus.first(),
             Self::Receive(_, pdu) => pdu.sdu(),
+            Self::Manage(_) => &[],
         }
     }
 
     fn is_control(&self) -> bool {
-        [Vc::SIGNALLING, Vc::ILMI].contains(&self.vc())
+        [Vc::SIGNALLING, Vc::ILMI, NO_LABEL].contains(&self.vc())
     }
 
     fn is_signalling(&self) -> bool {
-        self.vc() == Vc::SIGNALLING
+        [Vc::SIGNALLING, NO_LABEL].contains(&self.vc())
     }
 
     const fn class(&self) -> usize {
         match self {
-            Self::Send(..) | Self::Write(..) => SENT,
+            Self::Send(..) | Self::Write(..) | Self::Manage(_) => SENT,
             Self::Receive(..) => RECEIVED,
         }
     }
@@ -282,14 +290,18 @@ impl Cpu {
     /// What a message of signalling or ILMI costs, in picoseconds. Counts it.
     fn message(&mut self, job: &Job) -> u128 {
         let manager = self.config.manager.filter(|_| job.is_signalling());
-        let work = manager.and_then(|manager| manager.work(job.octets(), Seat::Host));
-        let Some(work) = work else {
+        let Some(work) = manager.and_then(|manager| work_of(manager, job)) else {
             return 0;
         };
         let factor = self.factor();
+        let jittered = |picos| picos * factor / WHOLE;
+        // The manager of a call inside the host writes the message and reads it.
+        let read = match job {
+            Job::Manage(_) => self.messages.add(work, false, jittered),
+            _ => 0,
+        };
         let written = job.class() == SENT;
-        self.messages
-            .add(work, written, |picos| picos * factor / WHOLE)
+        read + self.messages.add(work, written, jittered)
     }
 
     /// The random factor of a cost, in millionths.
@@ -311,6 +323,8 @@ impl Cpu {
             .waiting(class)
             .saturating_sub(self.control[class]);
         let (waiting, lost) = match job {
+            // Calls have a limit of their own.
+            Job::Manage(_) => return None,
             _ if job.is_control() => {
                 most = self.config.manager.map_or(most, |manager| manager.queue);
                 (self.control[class], &mut self.lost.control)
@@ -456,9 +470,17 @@ fn paced(
         let (Some(scheduler), true) = (scheduler.as_mut(), work > 0 && job.is_signalling()) else {
             return work;
         };
-        let message = manager.and_then(|manager| manager.work(job.octets(), Seat::Host));
+        let message = manager.and_then(|manager| work_of(manager, job));
         let of_user = message.map_or(0, |message| message.of_user(work));
         scheduler.takes(begins, of_user, work - of_user, job.class() == SENT)
+    }
+}
+
+/// The work of a message of signalling.
+fn work_of(manager: ManagerConfig, job: &Job) -> Option<Work> {
+    match job {
+        Job::Manage(errand) => Some(manager.half(errand.message())),
+        _ => manager.work(job.octets(), Seat::Host),
     }
 }
 

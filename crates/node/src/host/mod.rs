@@ -73,7 +73,7 @@ use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::offload::SuperFrame;
 use crate::ip::router::{RouterInput, StaticRoute};
-use crate::signalling::{self, Signalling};
+use crate::signalling::{self, Errand, Signalling};
 use aerostat_proto::clip::{Clip, Input as ClipInput, NextHops};
 use aerostat_proto::lane::{LaneServer, Lec};
 use aerostat_proto::mpoa::{Mpc, Mps, mpc};
@@ -120,6 +120,8 @@ pub enum HostInput<'a> {
     Command(HostCommand),
     /// From a program of the machine.
     Program(socket_layer::Input<'a>),
+    /// The manager has done what [`HostOutput::Manage`] asked for.
+    Managed(Errand),
     /// From or about the process of the daemons of this role.
     Daemon(Role, ProcessEvent<DaemonMessage>),
 }
@@ -228,6 +230,8 @@ pub enum HostOutput {
     Daemon(Role, Vec<u8>),
     /// For programs of the machine.
     Program(socket_layer::ToPrograms),
+    /// Work of a manager that takes time ([`Host::set_paced`]).
+    Manage(Errand),
     /// A packet, frame or SDU, or its head, was lost in this host.
     Lost(Cause, DataUnitBuf),
     /// A PDU of a program was sent or received, or a call of a program is forgotten.
@@ -444,6 +448,10 @@ impl Host {
     pub fn add_sockets(&mut self, make: impl Fn(u32) -> Sockets + Send + 'static) {
         self.sockets = Some(self.add(make));
     }
+    /// Its manager takes time for calls inside the host.
+    pub const fn set_paced(&mut self) {
+        self.signalling.set_paced();
+    }
     /// Adds the socket service for programs of the machine.
     pub fn add_socket_layer(&mut self, make: impl Fn(u32) -> SocketLayer + Send + 'static) {
         self.layer = Some(self.add(make));
@@ -573,6 +581,9 @@ impl Host {
                 if let Some(layer) = self.layer {
                     self.tell(layer, input, now);
                 }
+            }
+            HostInput::Managed(errand) => {
+                self.tell_signalling(signalling::Input::Managed(errand), now);
             }
             HostInput::Daemon(role, event) => self.tell_seats(role, event, now),
         }

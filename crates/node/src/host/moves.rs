@@ -53,7 +53,7 @@ impl Host {
                 return self.trace(Trace::milestone("host.refused", text));
             }
         }
-        if self.slots[slot].kind == ServiceKind::SocketLayer {
+        if self.writes(slot).is_some() {
             let local = signalling::Input::Local(user_of(slot));
             self.tell_signalling(local, now);
         }
@@ -142,6 +142,9 @@ impl Host {
             self.drain_signalling(now);
         }
         if let Some(writer) = self.writes(slot) {
+            if let Some(peer) = self.signalling.inside(user_of(slot), conn, &sdu) {
+                return self.pass_inside(slot, (conn, peer), &sdu, now);
+            }
             return self.write(slot, writer, conn, sdu.into_vec().into(), now);
         }
         match self.signalling.label(user_of(slot), conn, &sdu) {
@@ -522,7 +525,7 @@ impl Host {
                     conn,
                     peer,
                     qos,
-                } => self.tell_layer(user, socket_layer::Input::Joined { conn, peer, qos }, now),
+                } => self.tell_inside(user, (conn, peer), qos, now),
                 Out::Beside {
                     user,
                     conn,
@@ -532,6 +535,7 @@ impl Host {
                     let beside = socket_layer::Input::Beside { conn, carried, aal };
                     self.tell_layer(user, beside, now);
                 }
+                Out::Manage(errand) => self.out.push_back(HostOutput::Manage(errand)),
                 Out::Undelivered(sdu) => self.lost_by_service(Discard::Closed, sdu.view()),
             }
         }

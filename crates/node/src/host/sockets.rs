@@ -27,6 +27,10 @@
 //! A program with [`Pace::Line`] has no times: it writes the next PDU as soon as the adapter has taken the one before,
 //! from memory to memory as `ttcp` does. Its adapter is always full, so its rate is that of the link or the contract.
 //!
+//! **Calls inside the host.** A program that calls another one of its host, or itself, has a connection without a label:
+//! signalling decides about the call, and the other end has each PDU at once. Such PDUs are always taken, and cost the
+//! host no time.
+//!
 //! **Payload.** The printable pattern of `ttcp`: octet `i` of a PDU is `0x20 + i % 95`. For both directions there is a
 //! CRC-32 of IEEE 802.3 over all PDUs of the call in order, as `gzip` and `zlib.crc32` compute it.
 //!
@@ -54,6 +58,7 @@ pub use tester::Measured;
 
 use self::tester::Tester;
 use self::write::Writer;
+use super::socket_layer::LOCAL;
 use super::writes::FromAdapter;
 use crate::atm::{Mark, Shaping, SocketId};
 use crate::ip::clock::Clock;
@@ -88,6 +93,8 @@ pub enum Input<'a> {
     Atm(AtmEvent<&'a [u8]>),
     /// From the adapter, about PDUs of the programs.
     Adapter(FromAdapter),
+    /// A call inside the host can be used: this end of it. It has no label.
+    Joined(ConnId),
 }
 
 /// Outputs of [`Sockets`].
@@ -159,7 +166,7 @@ pub struct Record {
     pub state: State,
     /// The other end, if it is known.
     pub peer: Option<AtmAddress>,
-    /// Its label on this host's link, once open.
+    /// Its label on this host's link, once open; `None` also for a call inside the host.
     pub vc: Option<Vc>,
     /// Time from the request, or the offer, to the open connection.
     pub setup: Option<Duration>,
@@ -201,6 +208,11 @@ impl Record {
     #[must_use]
     pub const fn waiting(&self) -> u64 {
         self.offered - self.sent.pdus - self.refused
+    }
+    /// True for a call that was opened inside the host.
+    #[must_use]
+    pub const fn is_inside(&self) -> bool {
+        self.setup.is_some() && self.vc.is_none()
     }
     /// PDUs of its own that the program has not begun to write yet. They are never written if the call has ended.
     #[must_use]
@@ -426,13 +438,14 @@ impl Sockets {
         }
     }
 
-    fn connected(&mut self, conn: ConnId, vc: Vc, now: Instant) {
+    fn connected(&mut self, conn: ConnId, vc: Option<Vc>, now: Instant) {
         let Some(call) = self.calls.get_mut(&conn) else {
             return;
         };
         self.fates[call.program].opened += 1;
         let setup = now.since(call.since);
-        call.vc = Some(vc);
+        call.vc = vc;
+        let label = vc.map_or_else(|| LOCAL.to_owned(), |vc| vc.to_string());
         call.setup = Some(setup);
         self.retries[call.program].reset();
         let program = &self.programs[call.program];
@@ -448,7 +461,7 @@ impl Sockets {
             Role::Permanent { send, .. } => {
                 let start = self.clock.start(send.start);
                 let start = (send.pdus > 0).then(|| start.max(now));
-                ("socket.bound", start, format!("bound to {vc}"))
+                ("socket.bound", start, format!("bound to {label}"))
             }
         };
         call.next = next;
@@ -465,7 +478,7 @@ impl Sockets {
         let text = format!("{}: {text}, set up in {micros} us", program.name);
         let trace = Trace::milestone(name, text)
             .with("socket", &program.name)
-            .with("vc", vc)
+            .with("vc", label)
             .with("setup_us", micros);
         self.trace(trace);
     }
@@ -517,7 +530,7 @@ impl Sockets {
         let mut repeated = false;
         if let Role::Call { every, .. } = program.role {
             // A busy listener is an answer.
-            let answered = call.vc.is_some() || cause == Cause::BUSY;
+            let answered = call.setup.is_some() || cause == Cause::BUSY;
             let failed = !answered && cause.is_temporary();
             let retries = &mut self.retries[call.program];
             let wait = match every {
@@ -531,7 +544,7 @@ impl Sockets {
         }
         if repeated {
             // Of repeated attempts that all failed, only the record of the last one stays.
-            let same = |old: &Record| old.program == call.program && old.vc.is_none();
+            let same = |old: &Record| old.program == call.program && old.setup.is_none();
             if let Some(before) = self.ended.iter().rposition(same) {
                 self.ended.remove(before);
             }
@@ -547,7 +560,7 @@ impl Sockets {
         } else {
             "by the other side"
         };
-        let text = match (call.vc, caller) {
+        let text = match (call.setup, caller) {
             (None, true) => format!("{name}: call to {peer} failed: {cause}"),
             (None, false) => format!("{name}: call from {peer} not taken: {cause}"),
             (Some(_), _) => format!(
@@ -558,7 +571,7 @@ impl Sockets {
         call.end_atp(now);
         call.give_up();
         let text = format!("{text}{}", call.troubles());
-        let event = match call.vc {
+        let event = match call.setup {
             None => "socket.refused",
             Some(_) => "socket.ended",
         };
@@ -576,7 +589,7 @@ impl Sockets {
             .with("received_octets", call.received.octets)
             .with("received_crc32", format!("{:08x}", call.received.crc32));
         self.trace(trace);
-        if call.vc.is_none() {
+        if call.setup.is_none() {
             let fate = &mut self.fates[call.program];
             fate.failed += 1;
             fate.cause = Some(cause);
@@ -618,7 +631,8 @@ impl Machine for Sockets {
             Input::Atm(AtmEvent::Incoming { conn, .. }) => {
                 self.request(refusal(conn, Cause::INCOMPATIBLE));
             }
-            Input::Atm(AtmEvent::Connected { conn, vc, .. }) => self.connected(conn, vc, now),
+            Input::Atm(AtmEvent::Connected { conn, vc, .. }) => self.connected(conn, Some(vc), now),
+            Input::Joined(conn) => self.connected(conn, None, now),
             Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu, now),
             Input::Atm(AtmEvent::Released { conn, cause }) => self.released(conn, cause, now),
             Input::Adapter(event) => self.adapter(event, now),

@@ -104,6 +104,9 @@ impl Station {
     /// The same station with a CPU that costs time, switched on at `now`.
     #[must_use]
     pub fn with_cpu(mut self, config: CpuConfig, now: Instant) -> Self {
+        if config.manager.is_some() {
+            self.host.set_paced();
+        }
         self.cpu = Some(Box::new(Cpu::new(config, now)));
         self
     }
@@ -248,6 +251,7 @@ impl Station {
             Job::Send(vc, sdu) => self.send(vc, Pdu::of(sdu), now),
             Job::Write(vc, sdus, mark) => self.write(vc, sdus, mark, now),
             Job::Receive(vc, pdu) => self.deliver(vc, &pdu, now),
+            Job::Manage(errand) => self.host.handle_input(HostInput::Managed(errand), now),
         }
         true
     }
@@ -383,6 +387,13 @@ impl Station {
                     match self.costs(vc) && !self.processed.remove(&vc) {
                         true => self.process(Job::Write(vc, sdus, mark), now),
                         false => self.write(vc, sdus, mark, now),
+                    }
+                    continue;
+                }
+                HostOutput::Manage(errand) => {
+                    match self.costs(Vc::SIGNALLING) {
+                        true => self.process(Job::Manage(errand), now),
+                        false => self.host.handle_input(HostInput::Managed(errand), now),
                     }
                     continue;
                 }

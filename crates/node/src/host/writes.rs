@@ -7,11 +7,11 @@
 use super::socket_layer::SocketLayer;
 use super::{Host, HostOutput, Part, Typed, moves};
 use super::{socket_layer, sockets};
-use crate::atm::{Mark, Shaping, Written};
+use crate::atm::{DataUnit, Mark, Shaping, Written};
 use crate::ip::books::SocketEvent;
 use crate::signalling::{self, UserId};
-use aerostat_proto::{ConnId, Instant};
-use aerostat_wire::{AalType, Vc};
+use aerostat_proto::{AtmEvent, ConnId, Instant};
+use aerostat_wire::{AalType, Qos, Vc};
 
 /// What the adapter tells a service that writes.
 #[derive(Debug)]
@@ -163,7 +163,47 @@ impl Host {
         }
     }
 
-    /// A connection inside the host can be used.
+    /// A connection inside the host can be used: these are its ends.
+    pub(super) fn tell_inside(
+        &mut self,
+        user: UserId,
+        (conn, peer): (ConnId, ConnId),
+        qos: Qos,
+        now: Instant,
+    ) {
+        match self.sockets.filter(|at| user == moves::user_of(at.slot())) {
+            Some(sockets) => self.tell(sockets, sockets::Input::Joined(conn), now),
+            None => self.tell_layer(user, socket_layer::Input::Joined { conn, peer, qos }, now),
+        }
+    }
+
+    /// A program of the lab file writes on a connection inside the host: the other end has the SDU at once. The socket
+    /// service passes those of its programs itself, because their readers may be slow.
+    pub(super) fn pass_inside(
+        &mut self,
+        slot: usize,
+        (conn, peer): (ConnId, ConnId),
+        sdu: &[u8],
+        now: Instant,
+    ) {
+        let mark = self.mark_of(WriterSlot::Sockets, conn);
+        if let Some(mark) = mark.filter(|_| self.books) {
+            let octets = sdu.len() as u32;
+            let event = SocketEvent::Sent { mark, octets };
+            self.out.push_back(HostOutput::Socket(event));
+        }
+        let unit = DataUnit { octets: sdu, mark };
+        self.heard(unit, moves::user_of(slot), peer);
+        self.event(slot, AtmEvent::Received { conn: peer, sdu }, now);
+        let written = Written::Taken;
+        self.tell_slot(
+            WriterSlot::Sockets,
+            FromAdapter::Written { conn, written },
+            now,
+        );
+    }
+
+    /// Tells the socket service, if it is this user.
     pub(super) fn tell_layer(
         &mut self,
         user: UserId,

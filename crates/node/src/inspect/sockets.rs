@@ -2,9 +2,9 @@
 
 use super::words::{Does, Releaser};
 use super::{Name, Table, counters};
-use crate::host::socket_layer::{Socket, SocketLayer};
+use crate::host::socket_layer::{LOCAL, Socket, SocketLayer};
 use crate::host::sockets::{Answer, Program, Record, Role, Sockets, Sum};
-use aerostat_wire::{AtmAddress, Vc};
+use aerostat_wire::AtmAddress;
 use std::net::Ipv4Addr;
 
 crate::rows! {
@@ -33,8 +33,8 @@ crate::rows! {
         pub peer: Option<AtmAddress>,
         /// State of the call.
         pub state: Name,
-        /// VPI.VCI.
-        pub vc: Option<Vc>,
+        /// VPI.VCI; `local` for a call that does not leave the host.
+        pub vc: Option<String>,
         /// Time from SETUP to CONNECT at the caller.
         pub setup_us: Option<u64>,
         /// PDUs that the program began to write, or had to send back.
@@ -214,7 +214,10 @@ impl CallRow {
             name: programs.get(seen.program).map(|p| p.name.clone()),
             peer: seen.peer,
             state: seen.state.name().into(),
-            vc: seen.vc,
+            vc: match seen.is_inside() {
+                true => Some(LOCAL.to_owned()),
+                false => seen.vc.map(|vc| vc.to_string()),
+            },
             setup_us: seen.setup.map(|time| us(time).unwrap_or(u64::MAX)),
             offered_pdus: seen.offered,
             refused_pdus: seen.refused,

@@ -39,7 +39,7 @@ pub(super) struct Conn {
     pub(super) permanent: bool,
     /// The call does not leave the host.
     pub(super) local: Option<Local>,
-    /// What the caller says in the SETUP.
+    /// What the caller says in the SETUP; what an end of a call inside the host says next.
     pub(super) said: UserData,
     /// Single cells, or SDUs of AAL5.
     pub(super) aal: AalType,

@@ -2,18 +2,19 @@
 //!
 //! The two ends of such a call refer to each other, and no label, cell or message of the network belongs to it. The
 //! manager decides about it nevertheless: the daemon is asked for each call, so that a host without a daemon makes none.
-//! The link need not be up. Source: Black and Crosby, Experience and Results from the Implementation of an ATM Socket
+//! If the manager takes time ([`Signalling::set_paced`]), each step of the call waits until the manager has had that time
+//! ([`Errand`]). The link need not be up. Source: Black and Crosby, Experience and Results from the Implementation of an ATM Socket
 //! Family (1993), §2 and §4.
 //!
-//! Only users that have asked for it ([`Input::Local`](super::Input::Local)) have such calls, as both ends carry their
-//! SDUs themselves. A point-to-multipoint call goes through the network, whose switches copy.
+//! Only users that have asked for it ([`Input::Local`](super::Input::Local)) have such calls: an SDU goes from one end to
+//! the other ([`Signalling::inside`]). A point-to-multipoint call goes through the network, whose switches copy.
 
-use super::connections::Conn;
+use super::connections::{Conn, may_send};
 use super::{Output, Phase, Signalling, UserId};
 use aerostat_proto::sigd::ToSigd;
 use aerostat_proto::uni::CallId;
-use aerostat_proto::{AtmEvent, Cause, Instant, Trace};
-use aerostat_wire::q2931::UserData;
+use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, Trace};
+use aerostat_wire::q2931::{MessageType, UserData};
 use aerostat_wire::{AtmAddress, Qos};
 
 /// What a local call refers to.
@@ -25,7 +26,76 @@ pub(super) enum Local {
     Peer(CallId),
 }
 
+/// What a manager does with a call inside the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errand {
+    /// It passes the call to the listener.
+    SetUp(CallId),
+    /// It passes the answer to the caller.
+    Connect(CallId),
+    /// It passes the end of the call to the other end.
+    Release(CallId, Cause),
+}
+
+impl Errand {
+    /// The message that would do this between two hosts.
+    #[must_use]
+    pub const fn message(self) -> MessageType {
+        match self {
+            Self::SetUp(_) => MessageType::SETUP,
+            Self::Connect(_) => MessageType::CONNECT,
+            Self::Release(..) => MessageType::RELEASE,
+        }
+    }
+}
+
 impl Signalling {
+    /// The manager takes time: [`Output::Manage`] asks for it.
+    pub const fn set_paced(&mut self) {
+        self.paced = true;
+    }
+
+    /// Gives the manager work, which is done at once if it takes no time.
+    pub(super) fn manage(&mut self, errand: Errand, now: Instant) {
+        match self.paced {
+            true => self.outputs.push_back(Output::Manage(errand)),
+            false => self.managed(errand, now),
+        }
+    }
+
+    /// The manager has done this. The call may have ended meanwhile.
+    pub(super) fn managed(&mut self, errand: Errand, now: Instant) {
+        let phase = |call: &CallId| self.conns.get(call).map(|conn| conn.phase);
+        match errand {
+            Errand::SetUp(call) => {
+                if phase(&call) == Some(Phase::Calling) {
+                    self.tell(ToSigd::Join { call }, now);
+                }
+            }
+            Errand::Connect(callee) => {
+                let calling = |caller: &CallId| phase(caller) == Some(Phase::Calling);
+                let caller = self.peer(callee).filter(calling);
+                if let (Some(caller), Some(Phase::Accepted)) = (caller, phase(&callee)) {
+                    self.accept_local(callee, caller);
+                }
+            }
+            Errand::Release(call, cause) => self.released_local(call, cause, now),
+        }
+    }
+
+    /// The other end of a call inside the host, which gets this SDU; `None` if there is no such call, or if the SDU
+    /// cannot be sent.
+    #[must_use]
+    pub fn inside(&self, user: UserId, conn: ConnId, sdu: &[u8]) -> Option<ConnId> {
+        let known = self.conns.get(self.ids.get(&(user, conn))?)?;
+        let Some(Local::Peer(peer)) = known.local else {
+            return None;
+        };
+        let peer = self.conns.get(&peer)?;
+        let open = known.phase == Phase::Connected && peer.phase == Phase::Connected;
+        (open && may_send(&known.qos, sdu).is_ok()).then_some(peer.owner?.1)
+    }
+
     /// True if a call of this user stays in the host: the user listens at the called address itself, or nobody does and
     /// the address is one of this host.
     pub(super) fn is_local(&self, user: UserId, made: &Conn) -> bool {
@@ -135,13 +205,11 @@ impl Signalling {
     }
 
     /// The called side of a local call has accepted it: both ends can send.
-    pub(super) fn accept_local(
-        &mut self,
-        callee: CallId,
-        caller: CallId,
-        agreed: Qos,
-        mut said: UserData,
-    ) {
+    fn accept_local(&mut self, callee: CallId, caller: CallId) {
+        let Some(known) = self.conns.get_mut(&callee) else {
+            return;
+        };
+        let (agreed, mut said): (Qos, _) = (known.qos, core::mem::take(&mut known.said));
         let ends = [
             (callee, caller, agreed),
             (caller, callee, agreed.reversed()),
@@ -186,8 +254,22 @@ impl Signalling {
         }
     }
 
-    /// Asks the daemon about a local call.
-    pub(super) fn ask_about(&mut self, call: CallId, now: Instant) {
-        self.tell(ToSigd::Join { call }, now);
+    /// The release of one end of a local call is through.
+    fn released_local(&mut self, call: CallId, cause: Cause, now: Instant) {
+        let releasing = self.conns.get(&call).map(|conn| conn.phase) == Some(Phase::Releasing);
+        if !releasing {
+            return;
+        }
+        let peer = self.peer(call);
+        let Some(gone) = self.conns.remove(&call) else {
+            return;
+        };
+        self.end_peer(peer, cause, gone.said);
+        if let Some(since) = gone.released {
+            let micros = now.since(since).as_micros();
+            let text = format!("release of a connection inside the host done after {micros} us");
+            let trace = Trace::detail("signalling.released", text);
+            self.trace(trace.with("vc", "local").with("teardown_us", micros));
+        }
     }
 }

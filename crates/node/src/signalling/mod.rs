@@ -62,6 +62,7 @@ mod seat;
 mod sigd;
 mod user_data;
 
+pub use local::Errand;
 pub use seat::{DaemonCounters, DaemonEvent};
 pub use sigd::{FIRST_CALL_VCI, Sigd};
 pub use user_data::{Beside, FACILITY_REJECTED};
@@ -157,9 +158,10 @@ pub enum Input<'a> {
     Signalling(&'a [u8]),
     /// A new user; it gets `Up` at once if the link is up.
     AddUser(UserId),
-    /// Calls of this user to its own listeners stay in the host from now on ([`Output::Joined`]): it carries their SDUs
-    /// itself.
+    /// Calls of this user to its own listeners stay in the host from now on ([`Output::Joined`]).
     Local(UserId),
+    /// The manager has done this.
+    Managed(Errand),
     /// A user is gone: its listeners and calls end.
     DropUser(UserId),
     /// A request of a user.
@@ -230,6 +232,8 @@ pub enum Output {
     },
     /// An SDU that was held for a call that has ended before it was up.
     Undelivered(DataUnitBuf),
+    /// Work of a manager that takes time ([`Signalling::set_paced`]); [`Input::Managed`] tells its end.
+    Manage(Errand),
     /// For the story.
     Trace(Trace),
     /// For a daemon in a process of its own.
@@ -314,6 +318,8 @@ pub struct Signalling {
     users: BTreeMap<UserId, usize>,
     /// Users whose calls to their own listeners stay in the host.
     local: BTreeSet<UserId>,
+    /// True if the manager takes time for calls inside the host.
+    paced: bool,
     /// User data of the next request.
     said: Option<(UserId, ConnId, Beside)>,
     /// User data of the daemon's next message.
@@ -363,6 +369,7 @@ impl Signalling {
             up: false,
             users: BTreeMap::new(),
             local: BTreeSet::new(),
+            paced: false,
             said: None,
             heard: None,
             listeners: Listeners::default(),
@@ -495,6 +502,10 @@ impl Machine for Signalling {
             Input::AddUser(user) => self.add_user(user),
             Input::Local(user) => {
                 self.local.insert(user);
+                Ok(())
+            }
+            Input::Managed(errand) => {
+                self.managed(errand, now);
                 Ok(())
             }
             Input::DropUser(user) => self.drop_user(user, now),

@@ -1,7 +1,7 @@
 //! Requests of users.
 
 use super::connections::{Conn, Party, may_send};
-use super::local::Local;
+use super::local::{Errand, Local};
 use super::seat::{ABSENT, NO_DAEMON};
 use super::sigd::FIRST_PARTY;
 use super::user_data::FACILITY_REJECTED;
@@ -200,7 +200,7 @@ impl Signalling {
         };
         conn.phase = Phase::Calling;
         if conn.local.is_some() {
-            return self.ask_about(call, now);
+            return self.manage(Errand::SetUp(call), now);
         }
         let setup = Setup {
             call,
@@ -292,12 +292,12 @@ impl Signalling {
         let terms = terms.map(|terms| answered(&known.qos, &terms).map_err(Refused));
         let terms = terms.transpose()?.filter(|terms| *terms != known.qos);
         known.qos = terms.unwrap_or(known.qos);
-        if let Some(Local::Peer(caller)) = known.local {
-            let agreed = known.qos;
-            self.accept_local(call, caller, agreed, data);
+        known.phase = Phase::Accepted;
+        if known.local.is_some() {
+            known.said = data;
+            self.manage(Errand::Connect(call), now);
             return Ok(());
         }
-        known.phase = Phase::Accepted;
         let blli = known.sap.blli.filter(|_| known.choice);
         let vc = known.vc;
         if vc.is_some_and(|vc| !self.is_free(vc)) {
@@ -331,12 +331,13 @@ impl Signalling {
         if waiting {
             self.waiting.retain(|(_, waiting)| *waiting != call);
         }
-        if local {
-            let peer = self.peer(call);
+        if waiting || permanent {
             self.conns.remove(&call);
-            self.end_peer(peer, cause, data);
-        } else if waiting || permanent {
-            self.conns.remove(&call);
+        } else if local {
+            if let Some(known) = self.conns.get_mut(&call) {
+                known.said = data;
+            }
+            self.manage(Errand::Release(call, cause), now);
         } else {
             let carried = self.carries(false);
             self.tell_data(call, if carried { data } else { Default::default() }, now);

@@ -5,16 +5,17 @@ use crate::sockets::calls;
 use aerostat_proto::Duration;
 
 /// Nodes of the lab with a manager.
-const PLACES: [&str; 5] = [
+const PLACES: [&str; 6] = [
     "hosts.one",
     "hosts.two",
     "hosts.three",
     "hosts.four",
+    "hosts.five",
     "switches.s",
 ];
 
-/// Set-up times over the link and over the switch in microseconds, with these costs in nanoseconds.
-fn set_up(message: u64, hand_over: u64, links: &str) -> [u64; 2] {
+/// Set-up times over the link, over the switch and inside a host in microseconds, with these costs in nanoseconds.
+fn set_up(message: u64, hand_over: u64, links: &str) -> [u64; 3] {
     let managers = PLACES
         .map(|place| format!("{place}.manager={{message: {message}ns, hand_over: {hand_over}ns}}"));
     let rates = [
@@ -28,7 +29,8 @@ fn set_up(message: u64, hand_over: u64, links: &str) -> [u64; 2] {
     let end = lab.end();
     let mut bench = Bench::new(lab, 1);
     bench.run(end);
-    [("one", "direct"), ("three", "switched")].map(|(host, program)| {
+    let rows = [("one", "direct"), ("three", "switched"), ("five", "local")];
+    rows.map(|(host, program)| {
         let call = &calls(&bench, host)[program][0];
         assert_eq!((&*call["sent_pdus"], &*call["cause"]), ("1", "16"));
         call["setup_us"].parse().expect("a number")
@@ -42,17 +44,19 @@ fn set_up(message: u64, hand_over: u64, links: &str) -> [u64; 2] {
 ///             messages            hand-overs                       lines
 ///   link      2 + 2               4 x 2                            2
 ///   switch    2 + 3 + 2 + 3       4 x 2 at hosts, 6 at the switch  4
+///   inside    2 + 2               4 x 2                            0
 /// ```
-fn closed_form(message: u64, hand_over: u64) -> [u64; 2] {
-    [4 * message + 8 * hand_over, 10 * message + 14 * hand_over]
+fn closed_form(message: u64, hand_over: u64) -> [u64; 3] {
+    let link = 4 * message + 8 * hand_over;
+    [link, 10 * message + 14 * hand_over, link]
 }
 
 #[test]
 fn a_call_takes_the_sum_of_its_messages_and_of_its_lines() {
     // Without costs there is the time of the cells, and 1 us for each line.
-    let lines = [2_u64, 4];
+    let lines = [2_u64, 4, 0];
     let wires = set_up(0, 0, "taxi");
-    let cells: [u64; 2] = core::array::from_fn(|n| ((wires[n] - lines[n]) * 1000).div_ceil(4320));
+    let cells: [u64; 3] = core::array::from_fn(|n| ((wires[n] - lines[n]) * 1000).div_ceil(4320));
     let wire = |n: usize, cell: u64| cells[n] * cell + lines[n] * 1000;
     assert_eq!(wires, core::array::from_fn(|n| wire(n, 4320) / 1000));
     // Each message is carried once, or twice.
@@ -86,8 +90,40 @@ fn the_row_of_the_switch_follows_from_that_of_the_link() {
             .expect("a number")
     };
     let (direct, switched) = (micros("one", "direct"), micros("three", "switched"));
+    let local = micros("five", "local");
     assert!((direct / 20_400.0 - 1.0).abs() < 0.005, "{direct}");
     assert!((switched / 42_100.0 - 1.0).abs() < 0.03, "{switched}");
+    assert!((local / 21_800.0 - 1.0).abs() < 0.07, "{local}");
+}
+
+/// Calls inside a host whose manager takes 20 ms for a call, and 10 ms for its end, while the link is cut.
+#[test]
+fn calls_inside_a_host_take_the_time_of_its_manager_and_no_link() {
+    let text = "
+switches: { s: {} }
+clip: { w: { subnet: 10.0.0.0/24, server: b } }
+hosts:
+  a: { on: s, elan: w, ip: 10.0.0.1, manager: { message: 1ms, hand_over: 2ms, release: 1 }, sockets: [
+       { listen: echo },
+       { name: talk, call: a, start: 2s, pdus: 100, rate: 1000pps, hold: 50ms },
+       { name: brief, call: a, start: 5s, pdus: 0, hold: 0s, every: 35ms } ] }
+  b: { on: s, elan: w, ip: 10.0.0.2 }
+faults: [{ at: 1s, link_down: a-s }]
+";
+    let mut bench = Bench::new(lab_of("inside.atm.yml", text, &[]), 1);
+    bench.run(Duration::from_secs(6));
+    let all = calls(&bench, "a");
+    let talk = &all["talk"][0];
+    assert_eq!((&*talk["vc"], &*talk["setup_us"]), ("local", "20000"));
+    let counts = ["sent_pdus", "received_pdus", "refused_pdus", "cause"].map(|key| &*talk[key]);
+    assert_eq!(counts, ["100", "100", "0", "16"]);
+    assert_eq!(talk["sent_crc32"], talk["received_crc32"]);
+    // A call of 20 ms and its end of 10 ms, and 35 ms from the end of a call to the next one.
+    let brief = all["brief"].len();
+    assert!((15..=25).contains(&brief), "{brief}");
+    for call in &all["brief"] {
+        assert!(["", "-", "16"].contains(&&*call["cause"]), "{call:?}");
+    }
 }
 
 /// Eight callers at once over a switch whose manager is slow.

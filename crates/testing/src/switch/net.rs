@@ -525,7 +525,9 @@ impl Net {
                     self.hosts[i].data.push((conn, sdu.octets));
                 }
                 // No user of this net has calls inside its host.
-                signalling::Output::Joined { .. } | signalling::Output::Beside { .. } => {}
+                signalling::Output::Joined { .. }
+                | signalling::Output::Beside { .. }
+                | signalling::Output::Manage(_) => {}
                 signalling::Output::Undelivered(sdu) => self.hosts[i].unheard.push(sdu.octets),
                 signalling::Output::Trace(_) => {}
                 signalling::Output::Daemon(message) => {

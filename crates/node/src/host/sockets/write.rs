@@ -241,11 +241,14 @@ impl Sockets {
         call.late += u64::from(late);
         let first = (late && call.late == 1).then_some(call.offered);
         // The release of a call waits until everything has left the adapter.
-        let flush = (own && call.left == 0).then_some(call.vc).flatten();
-        let flush = flush.filter(|_| matches!(role, Role::Call { .. }));
-        if let Some(vc) = flush {
-            call.writer.stand = Stand::Flushing;
-            self.out.push_back(Output::Flush(vc));
+        if let (true, Role::Call { hold, .. }) = (own && call.left == 0, role) {
+            match call.vc {
+                Some(vc) => {
+                    call.writer.stand = Stand::Flushing;
+                    self.out.push_back(Output::Flush(vc));
+                }
+                None => call.next = Some(now + hold),
+            }
         }
         if let Some(pdu) = first {
             let name = program.name.clone();
