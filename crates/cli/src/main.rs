@@ -21,6 +21,7 @@ mod linux_text;
 mod names;
 mod output;
 mod plot;
+mod progress;
 mod words;
 
 use clap::{CommandFactory as _, Parser as _};

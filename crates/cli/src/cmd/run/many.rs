@@ -70,7 +70,7 @@ pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
         names_fit(&variants)?;
     }
     let input = Input::read(path)?;
-    let keys = check(args, path, &input, &variants)?;
+    let keys = check(args, path, &input, &variants, &|_| ())?;
     let jobs = args.jobs.map_or_else(processors, usize::from);
     // With `--out` no results wait for those of earlier runs.
     let ahead = match args.results.out {
@@ -184,12 +184,14 @@ impl Input {
 }
 
 /// Checks the lab with each combination of settings before the first run starts, on all processors; the [`key`] of each
-/// run's lab. Seeds are not part of the combinations, because each of them is valid.
+/// run's lab. Seeds are not part of the combinations, because each of them is valid. `checked` hears of how many more
+/// runs the lab is checked.
 pub(super) fn check(
     args: &RunArgs,
     path: &Path,
     input: &Input,
     variants: &[Variant],
+    checked: &(dyn Fn(u64) + Sync),
 ) -> Result<Vec<Arc<str>>, Failure> {
     let differs = |at: &usize| *at == 0 || variants[*at].settings != variants[*at - 1].settings;
     let firsts: Vec<usize> = (0..variants.len()).filter(differs).collect();
@@ -198,6 +200,10 @@ pub(super) fn check(
         let mut found = Vec::with_capacity(part.len());
         for at in part {
             found.push(check_one(args, path, input, &variants[*at]));
+            let settings = &variants[*at].settings;
+            let same = variants[*at..].iter();
+            let same = same.take_while(|variant| variant.settings == *settings);
+            checked(same.count() as u64);
             // Only the first mistake is told.
             if found.last().is_some_and(Result::is_err) {
                 break;

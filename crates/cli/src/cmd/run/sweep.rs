@@ -28,11 +28,11 @@ use crate::cmd::run::columns;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Format;
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::progress;
+use indicatif::ProgressBar;
 use plots::Plots;
 use serde_json::Value;
 use shape::Shape;
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Key, Record, Store};
@@ -57,7 +57,11 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
     Plots::new(&args.plot, &shape, &variants, &args.lab)?;
     let options = options_of_runs(args, table);
     let input = Input::read(&args.lab)?;
-    let keys = check(&options, &args.lab, &input, &variants)?;
+    let bar = progress::bar(args.quiet, variants.len(), "points checked");
+    let keys = check(&options, &args.lab, &input, &variants, &|runs| {
+        bar.inc(runs)
+    })?;
+    bar.finish_and_clear();
     let text = input.text(&args.lab)?;
     let sweep = Sweep {
         args,
@@ -260,6 +264,11 @@ impl Sweep<'_> {
         let todo = (0..places.len()).filter(|number| places[*number].is_none());
         let todo: Vec<usize> = todo.collect();
         self.say_found(places.len() - todo.len(), found.stale, runs);
+        if let Some((lines, first)) = &found.bad {
+            let runs = runs.display();
+            let text = format!("{lines} lines of {runs} are no runs, and are left out; {first}");
+            exit::say(format_args!("warning: {text}"));
+        }
         let bar = self.bar(todo.len());
         let count = todo.len();
         let plan = self.plan()?.only(todo).at_once();
@@ -288,7 +297,7 @@ impl Sweep<'_> {
             exit::say(format_args!("warning: {text}"));
             return Ok(Exit::Warnings);
         }
-        let mut warn = failed > 0;
+        let mut warn = failed > 0 || found.bad.is_some();
         let mut plots = self.plots()?;
         Sink::file(table, form, self.args.wide, self.shape, |sink| {
             for (number, place) in places.iter().enumerate() {
@@ -338,18 +347,9 @@ impl Sweep<'_> {
         }))
     }
 
-    /// The progress of runs, with the time left, on a terminal.
+    /// The progress of runs.
     fn bar(&self, runs: usize) -> ProgressBar {
-        if self.args.quiet || !std::io::stderr().is_terminal() {
-            return ProgressBar::hidden();
-        }
-        let bar = ProgressBar::new(runs as u64);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left")
-        {
-            bar.set_style(style);
-        }
-        bar.tick();
-        bar
+        progress::bar(self.args.quiet, runs, "runs")
     }
 
     fn say_found(&self, done: usize, stale: usize, runs: &Path) {

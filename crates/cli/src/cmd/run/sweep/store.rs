@@ -54,8 +54,13 @@ struct Head {
     version: String,
     table: String,
     run: Map<String, Value>,
+    /// The rest is checked, so that [`Store::read`] can read it.
+    #[serde(rename = "exit")]
+    _exit: u8,
+    #[serde(rename = "seed")]
+    _seed: u64,
     #[serde(rename = "rows")]
-    _rows: IgnoredAny,
+    _rows: Vec<IgnoredAny>,
 }
 
 /// Where a run is in the file.
@@ -71,6 +76,8 @@ pub(super) struct Found {
     pub(super) places: Vec<Option<Place>>,
     /// Runs with the same values and seed of another lab, with other options or of another version.
     pub(super) stale: usize,
+    /// Lines that are no runs: how many, and what is wrong with the first.
+    pub(super) bad: Option<(usize, String)>,
 }
 
 /// The file. One process at a time has it.
@@ -142,6 +149,7 @@ impl Store {
         let mut found = Found {
             places: vec![None; runs.len()],
             stale: 0,
+            bad: None,
         };
         let mut old = vec![false; runs.len()];
         let failed = |error: io::Error| failure(&self.path, &error);
@@ -156,21 +164,25 @@ impl Store {
             if line.last() != Some(&b'\n') {
                 break;
             }
-            let head: Head = serde_json::from_slice(&line).map_err(|error| {
-                let shown = self.path.display();
-                Failure::failed(format!("{shown}: line {number} is no run: {error}"))
-                    .hint("--again does all runs anew")
-            })?;
+            let begin = start;
+            start += len as u64;
+            let head: Head = match serde_json::from_slice(&line) {
+                Ok(head) => head,
+                Err(error) => {
+                    let first = || (0, format!("line {number}: {error}"));
+                    found.bad.get_or_insert_with(first).0 += 1;
+                    continue;
+                }
+            };
             if let Some((run, key)) = runs.get(&name(&head.run)) {
                 let same =
                     [&head.lab, &head.version, &head.table] == [&key.lab, &key.version, &key.table];
                 if same {
-                    found.places[*run] = Some(Place { start, len });
+                    found.places[*run] = Some(Place { start: begin, len });
                 } else if head.table == key.table {
                     old[*run] = true;
                 }
             }
-            start += len as u64;
         }
         drop(reader);
         self.len = start;
@@ -320,13 +332,37 @@ mod tests {
                 .contains("no file of a sweep")
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "name,value\n");
-        std::fs::write(&path, format!("{HEAD}x\n")).unwrap();
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_line_that_is_no_run_costs_no_other_run() {
+        let path = path("bad");
         let mut store = Store::open(&path, false).unwrap();
-        let error = store
-            .find(std::iter::empty())
-            .err()
-            .map(|failure| failure.message);
-        assert!(error.unwrap().contains("line 2 is no run"));
+        store.add(&key("l", 1), &record(1)).unwrap();
+        store.add(&key("l", 2), &record(2)).unwrap();
+        drop(store);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = whole.lines().collect();
+        // Half a line, no text, a run without its exit code, and rows that are no list.
+        let half = &lines[1][..lines[1].len() / 2];
+        let bare = lines[1].replace("\"exit\":0,", "");
+        let flat = lines[1]
+            .replace("\"rows\":[", "\"rows\":{\"x\":[")
+            .replace("]}", "]}}");
+        for bad in [half, "\u{0}\u{1}", &bare, &flat] {
+            let text = [lines[0], bad, lines[2], "x", ""].join("\n");
+            std::fs::write(&path, text).unwrap();
+            let mut store = Store::open(&path, false).unwrap();
+            let found = store.find((1..=2).map(|seed| key("l", seed))).unwrap();
+            assert_eq!(found.places[0], None, "{bad}");
+            assert_eq!(store.read(found.places[1].unwrap()).unwrap(), record(2));
+            let (count, first) = found.bad.unwrap();
+            assert!(count == 2 && first.starts_with("line 2: "), "{first}");
+            // The run of the bad line is added again.
+            let again = store.add(&key("l", 1), &record(1)).unwrap();
+            assert_eq!(store.read(again).unwrap(), record(1));
+        }
         std::fs::remove_file(&path).unwrap();
     }
 
