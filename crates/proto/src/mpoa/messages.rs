@@ -6,7 +6,8 @@
 //! close it, and to pass packets up. Linux has no counterpart of one more message, which hands the entries of a daemon
 //! that died to the next daemon.
 //!
-//! Source: "An Implementation of the MPOA Client for Linux" (Tampere thesis, 1999), Tables 4.1 and 4.2.
+//! Source: "Implementation and testing of Multi-Protocol Over ATM client on Linux" (Tampere thesis, 1999), Tables 4.1 and
+//! 4.2.
 
 use crate::mpoa::params::MpcParams;
 use crate::{Cause, ConnId};

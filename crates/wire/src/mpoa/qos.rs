@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The address 0.0.0.0 and the port 0 match any value. Numbers alone are CBR; contracts are our extension. Sources: the
-//! Linux kernel's `/proc/net/atm/mpc` (rates with and without CDV); "An Implementation of the MPOA Client for Linux"
-//! (Tampere thesis, 1999), Figures 6.1 to 6.3, for the order of the fields.
+//! Linux kernel's `/proc/net/atm/mpc` (rates with and without CDV); "Implementation and testing of Multi-Protocol Over
+//! ATM client on Linux" (Tampere thesis, 1999), Figures 6.1 to 6.3, for the order of the fields.
 
 use crate::ipv4::{self, Ipv4View};
 use crate::qos_text::{QosError, error, micros, micros_text};
