@@ -157,17 +157,20 @@ fn sheet<'a>(text: &'a mut String, title: &str, note: &str) -> Result<Area<'a>, 
     let area = SVGBackend::with_string(text, (WIDTH, HEIGHT)).into_drawing_area();
     area.fill(&WHITE).map_err(told)?;
     // Titles are ordinary prose, whose letters are narrower than those of names. A long one is smaller.
-    let room = (f64::from(WIDTH) - 40.0) * 1.12;
-    let fits = |size: &u32| width(title, *size) <= room;
-    let size = [18, 15, 13].into_iter().find(fits).unwrap_or(12);
-    write(
-        &area,
-        &shortened(title, size, room),
-        (20, 16),
-        size,
-        HPos::Left,
-    )?;
-    write(&area, &shortened(note, 13, room), (20, 42), 13, HPos::Left)?;
+    let room = (f64::from(WIDTH) - 40.0) * 1.2;
+    let line = |text: &str, sizes: &[u32], top: i32| {
+        let fits = |size: &&u32| width(text, **size) <= room;
+        let size = *sizes.iter().find(fits).unwrap_or(&11);
+        write(
+            &area,
+            &shortened(text, size, room),
+            (20, top),
+            size,
+            HPos::Left,
+        )
+    };
+    line(title, &[18, 15, 13, 12], 16)?;
+    line(note, &[13, 12], 42)?;
     Ok(area)
 }
 

@@ -3,10 +3,13 @@
 mod axes;
 mod calibrate;
 mod catalogue;
+#[cfg(test)]
+mod docs;
 mod drawings;
 mod model;
 mod page;
 mod rules;
+mod summary;
 
 use crate::args::ReproduceArgs;
 use crate::cmd::run::many::{processors, seeds};
@@ -14,12 +17,14 @@ use crate::cmd::run::rounded;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Rows};
+use crate::progress;
 use catalogue::{AllPrinted, Entry, Parameters, Row};
-use indicatif::{ProgressBar, ProgressStyle};
 use model::{Values, Work};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use summary::{Made, Summary};
 
 /// Name and version of the document.
 const SCHEMA: &str = "aerostat.reproduce.v1";
@@ -37,8 +42,11 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     let seeds = args.seeds.as_deref().map(seeds).transpose()?;
     let jobs = args.jobs.map_or_else(processors, usize::from);
     let interrupt = Interrupt::catch()?;
-    let bar = bar(args.quiet);
+    let bar = progress::bar(args.quiet, 0, "runs");
+    let begin = Instant::now();
+    let runs = AtomicUsize::new(0);
     let progress = |done: usize, of: usize| {
+        runs.store(of, Ordering::Relaxed);
         bar.set_length(of as u64);
         bar.set_position(done as u64);
     };
@@ -59,22 +67,17 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     let values = work.values(&rows)?;
     bar.finish_and_clear();
     let scored = scores(&rows, &values, &printed)?;
+    let made = Made {
+        runs: runs.into_inner(),
+        jobs,
+        seconds: begin.elapsed().as_secs_f64(),
+        seeds: args.seeds.clone(),
+    };
+    let results = Results::new(&chosen, &scored, &parameters, made);
     if let Some(directory) = &args.report {
-        page::Report::new(&chosen, &scored, &parameters, args.seeds.as_deref()).write(directory)?;
+        page::write(&results, directory)?;
     }
-    report(args, &chosen, &scored, &parameters)
-}
-
-/// The progress of runs, with the time left, on a terminal.
-fn bar(quiet: bool) -> ProgressBar {
-    if quiet || !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left") {
-        bar.set_style(style);
-    }
-    bar
+    report(args, &results)
 }
 
 /// The entries and rows that the words name, in the order of the catalogue: `all`, `sara`, `sara/1`, or one row as
@@ -204,7 +207,7 @@ fn scores<'a>(
             place: printed
                 .map(|printed| printed.place.clone())
                 .unwrap_or_default(),
-            error: paper.filter(|paper| *paper != 0.0).map(far),
+            error: paper.map(far).filter(|error| error.is_finite()),
             rule,
             result,
         });
@@ -236,63 +239,81 @@ fn stacks(entry: &Entry) -> Result<Option<String>, Failure> {
     Ok(Some(format!("{own} (paper: {paper})")))
 }
 
-/// Writes the rows of the chosen entries and the parameters that they use.
-fn report(
-    args: &ReproduceArgs,
-    chosen: &[&Entry],
-    scored: &[Score<'_>],
-    parameters: &Parameters,
-) -> Outcome {
+/// What the chosen entries have shown.
+struct Results<'a> {
+    entries: &'a [&'a Entry],
+    /// Scores of their rows, and of no row that is only compared with.
+    scores: Vec<&'a Score<'a>>,
+    /// The parameters that they use.
+    parameters: Parameters,
+    summary: Summary,
+    made: Made,
+}
+
+impl<'a> Results<'a> {
+    fn new(
+        entries: &'a [&'a Entry],
+        scored: &'a [Score<'a>],
+        parameters: &Parameters,
+        made: Made,
+    ) -> Self {
+        let named = |score: &&Score<'_>| {
+            let rows = entries.iter().filter(|one| one.name == score.entry.name);
+            rows.flat_map(|one| &one.rows)
+                .any(|row| row.row == score.row.row)
+        };
+        let scores: Vec<&Score<'_>> = scored.iter().filter(named).collect();
+        let names = entries.iter().flat_map(|entry| entry.parameters());
+        let names: BTreeSet<String> = names.collect();
+        let used = parameters.iter().filter(|(name, _)| names.contains(*name));
+        let used = used.map(|(name, parameter)| (name.clone(), parameter.clone()));
+        let parameters: Parameters = used.collect();
+        let summary = Summary::new(&scores, &parameters);
+        Self {
+            entries,
+            scores,
+            parameters,
+            summary,
+            made,
+        }
+    }
+}
+
+/// Writes the rows of the chosen entries, the parameters that they use, and the summary.
+fn report(args: &ReproduceArgs, results: &Results<'_>) -> Outcome {
     let mut rows = Rows::new(&[
         "entry", "row", "model", "unit", "paper", "error_%", "tier", "rule", "result", "low",
         "high", "seeds", "says", "where", "tcp",
     ]);
     rows.title = "rows".into();
-    let named = |(entry, row): (&Entry, &Row)| {
-        let rows = chosen.iter().filter(|chosen| chosen.name == entry.name);
-        rows.flat_map(|chosen| &chosen.rows)
-            .any(|chosen| chosen.row == row.row)
-    };
-    let mine = |score: &&Score<'_>| named((score.entry, score.row));
-    let scored: Vec<&Score<'_>> = scored.iter().filter(mine).collect();
-    for score in &scored {
+    for score in &results.scores {
         let mut cells = score.cells();
         cells.push(stacks(score.entry)?.into());
         rows.push(cells);
     }
-    if chosen.iter().all(|entry| entry.tcp.is_none()) {
+    if results.entries.iter().all(|entry| entry.tcp.is_none()) {
         rows.drop_column("tcp");
     }
-    let names = chosen.iter().flat_map(|entry| entry.parameters());
-    let names: BTreeSet<String> = names.collect();
-    let used: Parameters = parameters
-        .iter()
-        .filter(|(name, _)| names.contains(*name))
-        .map(|(name, parameter)| (name.clone(), parameter.clone()))
-        .collect();
-    let tables = [rows, parameter_rows(&used, None)];
+    let tables = [
+        rows,
+        parameter_rows(&results.parameters, None),
+        results.summary.rows(),
+        summary::made_rows(&results.made),
+    ];
     // A table of CSV has columns of its own: that of the rows.
-    let shown = if args.output.output == Format::Csv {
-        1
-    } else {
-        2
+    let shown = match args.output.output {
+        Format::Csv => 1,
+        _ => tables.len(),
     };
     output::write(args.output.form(), SCHEMA, &tables[..shown])?;
-    let count = |result: &str| scored.iter().filter(|score| score.result == result).count();
-    let (ok, miss) = (count("ok"), count("miss"));
     if !args.quiet {
-        exit::say(format_args!(
-            "{ok} of {} rows with a rule are ok; {} calibrations, {} shown; {} parameters fitted",
-            ok + miss,
-            count("calibration"),
-            count("shown"),
-            used.values()
-                .filter(|parameter| parameter.row.is_some())
-                .count(),
-        ));
+        let seconds = results.made.seconds;
+        exit::say(format_args!("{}; {seconds:.0} s", results.summary.words()));
     }
-    warn_of_misses(&scored);
-    Ok(Exit::Ok.with_warnings(miss > 0))
+    let miss = |score: &&Score<'_>| score.result == "miss";
+    let miss = results.scores.iter().any(miss);
+    warn_of_misses(&results.scores);
+    Ok(Exit::Ok.with_warnings(miss))
 }
 
 /// Each miss, with the rule that it misses.
@@ -313,12 +334,16 @@ impl Score<'_> {
         self.row.unit.as_ref().unwrap_or(&self.entry.unit)
     }
     fn cells(&self) -> Vec<Value> {
-        let number = |value: Option<&f64>| value.map_or(Value::Null, |value| rounded(*value, 4));
+        // Small numbers, such as Mb/s of tiny packets, have four digits, too.
+        let decimals = |value: f64| if value.abs() < 0.1 { 7 } else { 4 };
+        let number = |value: Option<&f64>| {
+            value.map_or(Value::Null, |value| rounded(*value, decimals(*value)))
+        };
         let text = |text: &str| Value::from(text.to_owned());
         vec![
             text(&self.entry.name),
             text(&self.row.row),
-            rounded(median(&self.values), 4),
+            number(Some(&median(&self.values))),
             text(self.unit()),
             number(self.paper.as_ref()),
             self.error.map_or(Value::Null, |error| rounded(error, 2)),

@@ -1,15 +1,19 @@
 //! Fits parameters: each so that the model of its row is what the paper prints there.
 //!
-//! A row rises or falls with its parameter over the whole range that the catalogue gives, so the root of the difference
-//! is found by false position. Parameters that share rows are fitted in turns until none of them moves.
+//! A row rises or falls with its parameter over the whole range that the catalogue gives. The root of the difference is
+//! looked for from the value that the parameter has, by secants, and between the ends of the range by false position if
+//! that fails. Parameters that share rows are fitted in turns, in the order of the catalogue, until none of them moves
+//! (coordinate iteration). A parameter that stands already costs one trial of its row in each turn.
 
 use super::catalogue::{AllPrinted, Entry, Parameters, Row};
 use super::model::Work;
 use crate::exit::{self, Failure};
 use std::path::Path;
 
-/// Most runs for a parameter in one turn.
+/// Most trials between the ends of a range.
 const TRIALS: u32 = 30;
+/// Most trials by secants.
+const SECANTS: u32 = 8;
 /// A model this near to the printed value, as a share of it, is found.
 const CLOSE: f64 = 1e-4;
 /// Most turns of all parameters.
@@ -76,7 +80,7 @@ fn solve(
 ) -> Result<f64, Failure> {
     let known = parameters.get(name);
     let range = known.and_then(|parameter| Some((parameter.low?, parameter.high?)));
-    let (mut low, mut high) = range
+    let range = range
         .ok_or_else(|| Failure::failed(format!("the parameter '{name}' has no range for a fit")))?;
     let step = known.and_then(|parameter| parameter.step);
     let rounded = |value: f64| step.map_or(value, |step| (value / step).round() * step);
@@ -92,31 +96,88 @@ fn solve(
         let values = work.values(&[(entry, row)])?;
         Ok(super::median(&values[0]))
     };
-    let (mut at_low, mut at_high): (f64, f64) = (model(low)? - aim, model(high)? - aim);
-    if at_low * at_high > 0.0 {
-        let (from, to) = (at_low + aim, at_high + aim);
-        return Err(Failure::failed(format!(
+    let start = known.map_or(range.0, |parameter| parameter.value);
+    let found = Search { model, aim }.root(start, range)?;
+    found.map(rounded).map_err(|(from, to)| {
+        let (low, high) = range;
+        Failure::failed(format!(
             "{}, {}: {name} from {low} to {high} gives {from:.3} to {to:.3}, and the paper has {aim}",
             entry.name, row.row
-        )));
+        ))
+    })
+}
+
+/// Looks for the value of a parameter with which a model has the value `aim`.
+struct Search<M> {
+    model: M,
+    aim: f64,
+}
+
+/// A value of the parameter, and the distance of the model from its aim there.
+type Trial = (f64, f64);
+
+impl<M: FnMut(f64) -> Result<f64, Failure>> Search<M> {
+    fn trial(&mut self, value: f64) -> Result<Trial, Failure> {
+        Ok((value, (self.model)(value)? - self.aim))
     }
-    let mut best = f64::midpoint(low, high);
-    for _ in 0..TRIALS {
-        best = (low * at_high - high * at_low) / (at_high - at_low);
-        let at_best = model(best)? - aim;
-        if (at_best / aim).abs() < CLOSE {
-            break;
-        }
-        // An end that stays counts half the next time: both ends come near (Illinois).
-        if at_best * at_low > 0.0 {
-            (low, at_low) = (best, at_best);
-            at_high /= 2.0;
-        } else {
-            (high, at_high) = (best, at_best);
-            at_low /= 2.0;
-        }
+
+    fn is_near(&self, trial: Trial) -> bool {
+        (trial.1 / self.aim).abs() < CLOSE
     }
-    Ok(rounded(best))
+
+    /// The value, looked for from `start` on; the models at the ends of the range if none is between them.
+    fn root(
+        &mut self,
+        start: f64,
+        (low, high): (f64, f64),
+    ) -> Result<Result<f64, (f64, f64)>, Failure> {
+        let mut last = self.trial(start.clamp(low, high))?;
+        if self.is_near(last) {
+            return Ok(Ok(last.0));
+        }
+        // Most parameters are costs, of which a rate is a multiple of the inverse.
+        let mut next = last.0 * (1.0 + last.1 / self.aim);
+        for _ in 0..SECANTS {
+            if !(low..=high).contains(&next) || next == last.0 {
+                break;
+            }
+            let here = self.trial(next)?;
+            if self.is_near(here) {
+                return Ok(Ok(here.0));
+            }
+            if here.1 * last.1 < 0.0 {
+                return self.between(last, here).map(Ok);
+            }
+            next = (last.0 * here.1 - here.0 * last.1) / (here.1 - last.1);
+            last = here;
+        }
+        let (low, high) = (self.trial(low)?, self.trial(high)?);
+        if low.1 * high.1 > 0.0 {
+            return Ok(Err((low.1 + self.aim, high.1 + self.aim)));
+        }
+        self.between(low, high).map(Ok)
+    }
+
+    /// The value between two others, at which the model is too small and too large.
+    fn between(&mut self, mut low: Trial, mut high: Trial) -> Result<f64, Failure> {
+        let mut best = f64::midpoint(low.0, high.0);
+        for _ in 0..TRIALS {
+            best = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
+            let here = self.trial(best)?;
+            if self.is_near(here) || (high.0 - low.0).abs() < STILL * best.abs() {
+                break;
+            }
+            // An end that stays counts half the next time: both ends come near (Illinois).
+            if here.1 * low.1 > 0.0 {
+                low = here;
+                high.1 /= 2.0;
+            } else {
+                high = here;
+                low.1 /= 2.0;
+            }
+        }
+        Ok(best)
+    }
 }
 
 /// Writes a file for `--parameters`.
@@ -126,4 +187,44 @@ pub(super) fn write(file: &Path, parameters: &Parameters) -> Result<(), Failure>
         .map_err(|error| Failure::failed(error.to_string()))?;
     let failed = |error| Failure::failed(format!("{}: {error}", file.display()));
     std::fs::write(file, text + "\n").map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The root of a model, and the number of trials.
+    fn root(model: impl Fn(f64) -> f64, aim: f64, start: f64) -> (Result<f64, (f64, f64)>, u32) {
+        let mut trials = 0;
+        let model = |value| {
+            trials += 1;
+            Ok(model(value))
+        };
+        let found = Search { model, aim }.root(start, (10.0, 200.0)).unwrap();
+        (found, trials)
+    }
+
+    #[test]
+    fn a_root_is_found_from_the_value_that_a_parameter_has() {
+        let near = |found: Result<f64, (f64, f64)>, wanted: f64| {
+            let found = found.unwrap();
+            assert!((found / wanted - 1.0).abs() < 2e-3, "{found} {wanted}");
+        };
+        // A cost: what stands is left alone.
+        let (found, trials) = root(|cost| 8000.0 / cost, 100.0, 80.0);
+        assert_eq!((found, trials), (Ok(80.0), 1));
+        let (found, trials) = root(|cost| 8000.0 / cost, 100.0, 120.0);
+        near(found, 80.0);
+        assert!(trials < 8, "{trials}");
+        // A rate, a curve with a ceiling on which secants lead nowhere, and a step.
+        near(root(|rate| 3.0 * rate, 330.0, 20.0).0, 110.0);
+        near(
+            root(|cost| f64::min(50.0, 2000.0 / cost), 25.0, 20.0).0,
+            80.0,
+        );
+        let (found, trials) = root(|cost| if cost < 55.0 { 7.0 } else { 5.0 }, 6.0, 20.0);
+        near(found, 55.0);
+        assert!(trials < 45, "{trials}");
+        assert_eq!(root(|cost| cost, 500.0, 20.0).0, Err((10.0, 200.0)));
+    }
 }

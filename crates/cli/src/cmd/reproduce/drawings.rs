@@ -119,7 +119,7 @@ impl Plot {
     }
 
     fn title(&self, entry: &Entry) -> String {
-        self.title.clone().unwrap_or_else(|| entry.what.clone())
+        self.title.clone().unwrap_or_else(|| heading(entry))
     }
 
     /// What `{series}` is called.
@@ -219,7 +219,7 @@ fn stack(entry: &Entry, unit: &str, scores: &[&Score<'_>]) -> Option<Drawing> {
     let modelled = scores.iter().any(|score| !score.values.is_empty());
     modelled.then(|| {
         Drawing::Lines(Figure {
-            title: entry.what.clone(),
+            title: heading(entry),
             note: note(entry),
             x: Axis {
                 label: String::new(),
@@ -277,6 +277,12 @@ fn beside(name: &str, form: Stroke, points: &[(f64, &Score<'_>)]) -> Vec<Series>
     all.into_iter()
         .filter(|series| !series.points.is_empty())
         .collect()
+}
+
+/// The title of a drawing without its own: what the entry measures, without what is said beside it.
+fn heading(entry: &Entry) -> String {
+    let first = entry.what.split([';', ':']).next();
+    first.unwrap_or_default().to_owned()
 }
 
 fn note(entry: &Entry) -> String {

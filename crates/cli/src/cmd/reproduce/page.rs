@@ -2,8 +2,9 @@
 
 mod style;
 
-use super::catalogue::{self, Entry, Parameters, Tier};
-use super::{Score, drawings, median};
+use super::catalogue::{self, Entry, Parameters};
+use super::summary::{Group, Made, TIERS};
+use super::{Results, Score, drawings, median};
 use crate::cmd::run::files::write_whole;
 use crate::exit::Failure;
 use crate::plot::Drawing;
@@ -16,70 +17,46 @@ use style::CSS;
 /// The document that gives the reasons of misses.
 const DOCUMENT: &str = include_str!("../../../papers/reproduce.md");
 
+/// Writes the report into a directory.
+pub(super) fn write(results: &Results<'_>, directory: &Path) -> Result<(), Failure> {
+    let report = Report(results);
+    let failed = |error: io::Error| Failure::failed(format!("{}: {error}", directory.display()));
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    let whole = |name: &str, text: &str| {
+        let written = write_whole(&directory.join(name), |out| out.write_all(text.as_bytes()));
+        written.map_err(failed)
+    };
+    let mut body = String::new();
+    report.summary(&mut body);
+    for entry in results.entries {
+        let drawings = drawings::of(entry, &report.of(entry));
+        let mut drawn = Vec::new();
+        for (number, drawing) in drawings.iter().enumerate() {
+            let svg = Drawing::svg(drawing).map_err(Failure::failed)?;
+            let name = format!("{}-{}.svg", entry.name.replace('/', "-"), number + 1);
+            whole(&name, &svg)?;
+            drawn.push((name, svg));
+        }
+        report.entry(&mut body, entry, &drawn)?;
+    }
+    report.labs(&mut body)?;
+    whole("index.html", &page(&body, &results.made))
+}
+
 /// What the report is of.
-pub(super) struct Report<'a> {
-    entries: &'a [&'a Entry],
-    scores: Vec<&'a Score<'a>>,
-    parameters: &'a Parameters,
-    /// The seeds of entries with a random part, as they were given; `None`: from 1 on, as many as the entry says.
-    seeds: Option<&'a str>,
-}
-
-impl<'a> Report<'a> {
-    /// The report of these entries; `scores` may have rows of other entries, with which rows are compared.
-    pub(super) fn new(
-        entries: &'a [&'a Entry],
-        scores: &'a [Score<'a>],
-        parameters: &'a Parameters,
-        seeds: Option<&'a str>,
-    ) -> Self {
-        let mine = |score: &&Score<'_>| entries.iter().any(|one| one.name == score.entry.name);
-        Self {
-            entries,
-            scores: scores.iter().filter(mine).collect(),
-            parameters,
-            seeds,
-        }
-    }
-
-    /// Writes the report into a directory.
-    pub(super) fn write(&self, directory: &Path) -> Result<(), Failure> {
-        let failed =
-            |error: io::Error| Failure::failed(format!("{}: {error}", directory.display()));
-        std::fs::create_dir_all(directory).map_err(failed)?;
-        let whole = |name: &str, text: &str| {
-            let written = write_whole(&directory.join(name), |out| out.write_all(text.as_bytes()));
-            written.map_err(failed)
-        };
-        let mut body = String::new();
-        self.summary(&mut body);
-        for entry in self.entries {
-            let drawings = drawings::of(entry, &self.of(entry));
-            let mut drawn = Vec::new();
-            for (number, drawing) in drawings.iter().enumerate() {
-                let svg = Drawing::svg(drawing).map_err(Failure::failed)?;
-                let name = format!("{}-{}.svg", entry.name.replace('/', "-"), number + 1);
-                whole(&name, &svg)?;
-                drawn.push((name, svg));
-            }
-            self.entry(&mut body, entry, &drawn)?;
-        }
-        self.labs(&mut body)?;
-        whole("index.html", &page(&body, self.seeds))
-    }
-}
+struct Report<'a>(&'a Results<'a>);
 
 /// The page around its body.
-fn page(body: &str, seeds: Option<&str>) -> String {
-    let seeds = seeds.unwrap_or("from 1 on");
-    let (version, seeds) = (env!("CARGO_PKG_VERSION"), escaped(seeds));
+fn page(body: &str, made: &Made) -> String {
+    let (version, seeds) = (env!("CARGO_PKG_VERSION"), escaped(made.seeds()));
+    let (runs, jobs, seconds) = (made.runs, made.jobs, made.seconds);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
          <title>Five papers, reproduced</title>\n<style>{CSS}</style>\n</head>\n<body>\n\
          <h1>Five papers, reproduced</h1>\n\
          <p>Aerostat {version}; labs in virtual time, exact and repeatable. Entries with a random part ran with the seeds \
-         {seeds}.</p>\n{body}</body>\n</html>\n"
+         {seeds}. {runs} runs took {seconds:.0} s, {jobs} at a time.</p>\n{body}</body>\n</html>\n"
     )
 }
 
@@ -98,7 +75,7 @@ fn anchor(name: &str) -> String {
 }
 
 /// A number with four significant digits, or all of a whole number.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "–".into();
     }
@@ -118,46 +95,44 @@ fn number(value: f64) -> String {
     }
 }
 
-const TIERS: [(Tier, &str, &str); 5] = [
-    (Tier::A, "A", "physics"),
-    (Tier::B, "B", "a calibrated host"),
-    (Tier::C, "C", "about 15 %"),
-    (Tier::D, "D", "shape, order, a factor of 2"),
-    (Tier::E, "E", "not reproducible, never scored"),
-];
-
 impl Report<'_> {
     fn of(&self, entry: &Entry) -> Vec<&Score<'_>> {
         let mine = self
+            .0
             .scores
             .iter()
             .filter(|score| score.entry.name == entry.name);
         mine.copied().collect()
     }
 
-    /// All tiers, all entries, all misses.
+    /// All tiers, all papers, all entries, all misses.
     fn summary(&self, out: &mut String) {
+        let summary = &self.0.summary;
         let _ = writeln!(
             out,
-            "<h2>Summary by tier</h2>\n<table>\n<thead><tr><th>tier</th><th>what it claims</th>\
-            <th class=\"n\">rows</th><th class=\"n\">ok</th><th class=\"n\">miss</th><th class=\"n\">calibration</th><th class=\"n\">shown</th>\
-            <th class=\"n\">predicted, with a printed number</th><th class=\"n\">within 5 %</th><th class=\"n\">within 20 %</th></tr></thead>\n<tbody>"
+            "<h2>Summary by tier</h2>\n<table>\n<thead><tr><th>tier</th><th>what it claims</th>{COUNTS}</tr></thead>\n\
+             <tbody>"
         );
-        for (tier, name, what) in TIERS {
-            let rows = self.scores.iter().filter(|score| score.row.tier == tier);
-            let rows: Vec<&Score<'_>> = rows.copied().collect();
-            if !rows.is_empty() {
-                tier_row(out, name, what, &rows);
-            }
+        for group in &summary.tiers {
+            let first = format!("<td><b>{}</b></td><td>{}</td>", group.name, group.what);
+            counts(out, &first, group);
         }
-        tier_row(out, "all", "", &self.scores);
         let _ = writeln!(
             out,
             "</tbody></table>\n<p class=\"small\">A row is <b>ok</b> or a <b>miss</b> by its rule; a \
             <b>calibration</b> fits a parameter, so its value is no prediction; nothing is claimed of a row that is \
-            <b>shown</b>. The shares are of the predicted rows (neither calibration nor tier E) for which the paper \
-            prints a number.</p>"
+            <b>shown</b>. Predictions are the rows (neither calibration nor tier E) for which the paper prints a \
+            number; they are within 5 or 20 % of it.</p>\n\
+            <h2>Summary by paper</h2>\n<table>\n<thead><tr><th>paper</th><th class=\"n\">fitted parameters</th>{COUNTS}\
+            </tr></thead>\n<tbody>"
         );
+        for group in &summary.papers {
+            let fitted = group.parameters.unwrap_or_default();
+            let name = escaped(&group.name);
+            let first = format!("<td><b>{name}</b></td><td class=\"n\">{fitted}</td>");
+            counts(out, &first, group);
+        }
+        out.push_str("</tbody></table>\n");
         self.contents(out);
         self.misses(out);
     }
@@ -168,7 +143,7 @@ impl Report<'_> {
             "<h2>Entries</h2>\n<table>\n<thead><tr><th>entry</th><th>what</th><th>source</th>\
             <th class=\"n\">rows</th><th class=\"n\">ok</th><th class=\"n\">miss</th></tr></thead>\n<tbody>"
         );
-        for entry in self.entries {
+        for entry in self.0.entries {
             let scores = self.of(entry);
             let count = |result: &str| scores.iter().filter(|score| score.result == result).count();
             let _ = writeln!(
@@ -188,7 +163,7 @@ impl Report<'_> {
     }
 
     fn misses(&self, out: &mut String) {
-        let misses = self.scores.iter().filter(|score| score.result == "miss");
+        let misses = self.0.scores.iter().filter(|score| score.result == "miss");
         let misses: Vec<&&Score<'_>> = misses.collect();
         let _ = writeln!(out, "<h2>Misses</h2>");
         if misses.is_empty() {
@@ -200,19 +175,31 @@ impl Report<'_> {
             "<table>\n<thead><tr><th>entry</th><th>row</th><th class=\"n\">model</th><th>paper</th>\
             <th>rule</th><th>reason</th></tr></thead>\n<tbody>"
         );
-        for score in misses {
+        let told = misses.iter().map(|score| {
             let reason = reason(&score.entry.name, &score.row.row);
-            let _ = writeln!(
-                out,
-                "<tr><td class=\"e\"><a href=\"#{}\">{}</a></td><td>{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                anchor(&score.entry.name),
-                escaped(&score.entry.name),
-                escaped(&score.row.row),
-                valued(score),
-                printed(score),
-                escaped(&score.rule),
-                reason.map_or("not known".into(), |reason| escaped(&reason)),
-            );
+            (*score, reason.unwrap_or_else(|| "not known".into()))
+        });
+        let told: Vec<(&&Score<'_>, String)> = told.collect();
+        // Neighbours with the same reason share it.
+        for group in told.chunk_by(|a, b| a.1 == b.1) {
+            for (number, (score, reason)) in group.iter().enumerate() {
+                let _ = write!(
+                    out,
+                    "<tr><td class=\"e\"><a href=\"#{}\">{}</a></td><td>{}</td><td class=\"n\">{}</td><td>{}</td>\
+                     <td>{}</td>",
+                    anchor(&score.entry.name),
+                    escaped(&score.entry.name),
+                    escaped(&score.row.row),
+                    valued(score),
+                    printed(score),
+                    escaped(&score.rule),
+                );
+                if number == 0 {
+                    let (rows, reason) = (group.len(), escaped(reason));
+                    let _ = write!(out, "<td rowspan=\"{rows}\">{reason}</td>");
+                }
+                out.push_str("</tr>\n");
+            }
         }
         out.push_str("</tbody></table>\n");
     }
@@ -224,7 +211,7 @@ impl Report<'_> {
         entry: &Entry,
         drawn: &[(String, String)],
     ) -> Result<(), Failure> {
-        let seeds = self.seeds.filter(|_| entry.random);
+        let seeds = self.0.made.seeds.as_deref().filter(|_| entry.random);
         let seeds = seeds.map_or_else(String::new, |seeds| format!(" --seeds {seeds}"));
         let _ = writeln!(
             out,
@@ -255,7 +242,7 @@ impl Report<'_> {
         let scores = self.of(entry);
         self.rows(out, entry, &scores);
         self.parameters_of(out, entry);
-        changes(out, entry, &scores, self.parameters)?;
+        changes(out, entry, &scores, &self.0.parameters)?;
         out.push_str("</section>\n");
         Ok(())
     }
@@ -314,6 +301,7 @@ impl Report<'_> {
     fn parameters_of(&self, out: &mut String, entry: &Entry) {
         let names = entry.parameters();
         let used: Vec<_> = self
+            .0
             .parameters
             .iter()
             .filter(|(name, _)| names.contains(*name))
@@ -347,10 +335,11 @@ impl Report<'_> {
     /// The files of all labs that entries use.
     fn labs(&self, out: &mut String) -> Result<(), Failure> {
         let of_rows = self
+            .0
             .scores
             .iter()
             .filter_map(|score| score.row.lab.as_deref());
-        let labs = self.entries.iter().map(|entry| &*entry.lab);
+        let labs = self.0.entries.iter().map(|entry| &*entry.lab);
         let labs: BTreeSet<&str> = labs.chain(of_rows).collect();
         let _ = writeln!(out, "<section>\n<h2>Lab files</h2>");
         for lab in labs {
@@ -367,35 +356,30 @@ impl Report<'_> {
     }
 }
 
-fn tier_row(out: &mut String, name: &str, what: &str, rows: &[&Score<'_>]) {
-    let count = |result: &str| rows.iter().filter(|score| score.result == result).count();
-    let predicted = rows
-        .iter()
-        .filter(|score| score.result != "calibration" && score.row.tier != Tier::E);
-    let errors: Vec<f64> = predicted
-        .filter_map(|score| score.error)
-        .map(f64::abs)
-        .collect();
-    let share = |limit: f64| match errors.len() {
-        0 => String::new(),
-        all => {
-            let near = errors.iter().filter(|error| **error <= limit).count();
-            format!("{near} ({:.0} %)", near as f64 / all as f64 * 100.0)
-        }
+/// Heads of the columns of [`counts`].
+const COUNTS: &str = "<th class=\"n\">rows</th><th class=\"n\">scored</th><th class=\"n\">ok</th>\
+    <th class=\"n\">miss</th><th class=\"n\">calibration</th><th class=\"n\">shown</th><th class=\"n\">predictions</th>\
+    <th class=\"n\">within 5 %</th><th class=\"n\">within 20 %</th>";
+
+/// A row with the numbers of a group.
+fn counts(out: &mut String, first: &str, group: &Group) {
+    let share = |count: usize| match group.share(count) {
+        None => String::new(),
+        Some(share) => format!("{count} ({share:.0} %)"),
     };
-    let _ = writeln!(
-        out,
-        "<tr><td><b>{name}</b></td><td>{what}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-         <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-        rows.len(),
-        count("ok"),
-        count("miss"),
-        count("calibration"),
-        count("shown"),
-        errors.len(),
-        share(5.0),
-        share(20.0),
-    );
+    let cells = [
+        group.rows.to_string(),
+        group.scored().to_string(),
+        group.ok.to_string(),
+        group.miss.to_string(),
+        group.calibrations.to_string(),
+        group.shown.to_string(),
+        group.predictions.to_string(),
+        share(group.within_5),
+        share(group.within_20),
+    ];
+    let cells = cells.map(|cell| format!("<td class=\"n\">{cell}</td>"));
+    let _ = writeln!(out, "<tr>{first}{}</tr>", cells.concat());
 }
 
 /// The value of a row, with its unit if that is not the entry's.
@@ -469,7 +453,7 @@ fn changes(
 }
 
 /// The reason of a miss: an entry of the list in the document that names the row, or the entry.
-fn reason(entry: &str, row: &str) -> Option<String> {
+pub(super) fn reason(entry: &str, row: &str) -> Option<String> {
     let section = DOCUMENT.split("\n## Misses\n").nth(1)?;
     let section = section.split("\n## ").next()?;
     let quoted = format!("`{entry}`");

@@ -1,0 +1,374 @@
+//! Tables of the documents, from the results of a whole run that are kept in `papers/results.csv`.
+//!
+//! `aerostat reproduce all -q -o csv` makes that file. From it these tests make the tables of `docs/papers.md` and
+//! `docs/reproduce.md`, between `<!-- results: WHAT -->` and `<!-- end of results -->`:
+//!
+//! ```text
+//! summary          all tiers, and all papers
+//! entries          a line for each entry
+//! misses           all rows that miss their rule
+//! rows ENTRY ...   the rows of entries; similar rows for which the paper has nothing are one line
+//! ```
+//!
+//! The file must follow from the catalogue: same rows, same printed numbers, and the results that the rules give for its
+//! models. `tests/it/reproduce.rs` compares it with runs.
+
+use super::catalogue::{self, Entry, Parameters, Row};
+use super::model::Values;
+use super::page::number;
+use super::summary::{Group, Made, TIERS};
+use super::{Results, Score, median, scores};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/papers/results.csv");
+const PAGES: [&str; 2] = ["papers.md", "reproduce.md"];
+const BEGIN: &str = "<!-- results: ";
+const END: &str = "<!-- end of results -->";
+
+/// A row of the file.
+#[derive(Debug, Deserialize)]
+struct Kept {
+    entry: String,
+    row: String,
+    model: Option<f64>,
+    result: String,
+    rule: String,
+    low: Option<f64>,
+    high: Option<f64>,
+    seeds: usize,
+    paper: Option<f64>,
+}
+
+fn kept() -> BTreeMap<(String, String), Kept> {
+    let text = std::fs::read_to_string(KEPT).expect("papers/results.csv");
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let rows = reader.deserialize::<Kept>();
+    let rows = rows.map(|row| row.expect("a row of results"));
+    rows.map(|row| ((row.entry.clone(), row.row.clone()), row))
+        .collect()
+}
+
+/// The catalogue, and what was measured.
+struct Whole {
+    entries: Vec<Entry>,
+    parameters: Parameters,
+    kept: BTreeMap<(String, String), Kept>,
+}
+
+impl Whole {
+    fn new() -> Self {
+        Self {
+            entries: catalogue::entries().unwrap(),
+            parameters: catalogue::parameters(None).unwrap(),
+            kept: kept(),
+        }
+    }
+
+    fn of(&self, entry: &Entry, row: &Row) -> &Kept {
+        let key = (entry.name.clone(), row.row.clone());
+        let found = self.kept.get(&key);
+        found.unwrap_or_else(|| {
+            panic!("papers/results.csv has no {key:?}: aerostat reproduce all -q -o csv")
+        })
+    }
+
+    /// The scores that the rules give for the models of the file.
+    fn scores(&self) -> Vec<Score<'_>> {
+        let of = |entry: &'_ Entry, row: &Row| -> Values {
+            let kept = self.of(entry, row);
+            // Rules look at the median and the range.
+            let all = [kept.low, kept.model, kept.high];
+            all.into_iter().flatten().collect()
+        };
+        let rows = self.entries.iter();
+        let rows = rows.flat_map(|entry| entry.rows.iter().map(move |row| (entry, row)));
+        let rows: Vec<(&Entry, &Row)> = rows.collect();
+        let values: Vec<Values> = rows.iter().map(|(entry, row)| of(entry, row)).collect();
+        scores(&rows, &values, &catalogue::printed(None).unwrap()).unwrap()
+    }
+}
+
+/// A table of Markdown: columns that begin with `#` have numbers.
+fn table(heads: &[&str], lines: &[Vec<String>]) -> String {
+    let names: Vec<&str> = heads
+        .iter()
+        .map(|head| head.trim_start_matches('#'))
+        .collect();
+    let align = heads
+        .iter()
+        .map(|head| if head.starts_with('#') { "---:" } else { "---" });
+    let align: Vec<&str> = align.collect();
+    let mut text = format!("| {} |\n|{}|\n", names.join(" | "), align.join("|"));
+    for line in lines {
+        let cells: Vec<String> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    text
+}
+
+fn share(group: &Group, count: usize) -> String {
+    let share = group.share(count);
+    share.map_or_else(String::new, |share| format!("{count} ({share:.0} %)"))
+}
+
+fn numbers(group: &Group) -> Vec<String> {
+    let counts = [group.rows, group.scored(), group.ok, group.miss];
+    let mut all: Vec<String> = counts.iter().map(ToString::to_string).collect();
+    all.push(group.predictions.to_string());
+    all.push(share(group, group.within_5));
+    all.push(share(group, group.within_20));
+    all
+}
+
+fn summary(results: &Results<'_>) -> String {
+    let heads = [
+        "#rows",
+        "#scored",
+        "#ok",
+        "#miss",
+        "#predictions",
+        "#within 5 %",
+        "#within 20 %",
+    ];
+    let tiers = results.summary.tiers.iter().map(|group| {
+        let name = match group.what {
+            "" => group.name.clone(),
+            what => format!("{}: {what}", group.name),
+        };
+        [vec![name], numbers(group)].concat()
+    });
+    let papers = results.summary.papers.iter().map(|group| {
+        let fitted = group.parameters.unwrap_or_default().to_string();
+        [vec![group.name.clone(), fitted], numbers(group)].concat()
+    });
+    let tiers = table(
+        &[&["tier"], &heads[..]].concat(),
+        &tiers.collect::<Vec<_>>(),
+    );
+    let heads = [&["paper", "#fitted parameters"], &heads[..]].concat();
+    format!("{tiers}\n{}", table(&heads, &papers.collect::<Vec<_>>()))
+}
+
+fn tier(row: &Row) -> String {
+    let known = TIERS.iter().find(|tier| tier.0 == row.tier);
+    known.map_or("", |tier| tier.1).to_owned()
+}
+
+/// What the paper has.
+fn printed(score: &Score<'_>) -> String {
+    match (score.paper, &score.says) {
+        (Some(value), _) => number(value),
+        (None, Some(says)) => format!("“{says}”"),
+        (None, None) => String::new(),
+    }
+}
+
+fn error(score: &Score<'_>) -> String {
+    let error = score.error.map(|error| format!("{error:+.1} %"));
+    let error = error.unwrap_or_default().replace('-', "−");
+    match &*error {
+        "+0.0 %" | "−0.0 %" => "0.0 %".to_owned(),
+        _ => error,
+    }
+}
+
+/// The model, with the range of the seeds where they differ.
+fn found(score: &Score<'_>, entry: &Entry) -> String {
+    let value = number(median(&score.values));
+    let ends = score.values.first().zip(score.values.last());
+    let ends = ends.map(|(low, high)| (number(*low), number(*high)));
+    let unit = score.row.unit.as_ref();
+    let unit = unit.map_or_else(String::new, |unit| format!(" {unit}"));
+    match ends.filter(|(low, high)| entry.random && low != high) {
+        Some((low, high)) => format!("{value}{unit} ({low} to {high})"),
+        None => format!("{value}{unit}"),
+    }
+}
+
+/// What similar rows have in common: rules that differ in numbers only are the same.
+fn kind(score: &Score<'_>) -> (String, &'static str, String, Option<String>) {
+    let rule = score.rule.split(" of ").next().unwrap_or_default();
+    let rule = rule.chars().filter(|c| !c.is_ascii_digit()).collect();
+    (rule, score.result, tier(score.row), score.row.unit.clone())
+}
+
+const fn is_bare(score: &Score<'_>) -> bool {
+    score.paper.is_none() && score.says.is_none()
+}
+
+/// A line for rows of an entry, of which the last ones are similar to the first.
+fn line(entry: &Entry, scores: &[&Score<'_>]) -> Vec<String> {
+    let first = scores[0];
+    let (name, found) = match scores {
+        [_] => (first.row.row.clone(), found(first, entry)),
+        all => {
+            let values = || all.iter().map(|score| median(&score.values));
+            let low = number(values().fold(f64::INFINITY, f64::min));
+            let high = number(values().fold(f64::NEG_INFINITY, f64::max));
+            let last = &all[all.len() - 1].row.row;
+            let name = format!("{} … {last} ({} rows)", first.row.row, all.len());
+            let unit = first.row.unit.as_ref();
+            let unit = unit.map_or_else(String::new, |unit| format!(" {unit}"));
+            match low == high {
+                true => (name, low + &unit),
+                false => (name, format!("{low} to {high}{unit}")),
+            }
+        }
+    };
+    let rule = match scores.iter().all(|score| score.rule == first.rule) {
+        true => first.rule.clone(),
+        false => format!("{} …", first.rule),
+    };
+    let result = format!("{} {}", tier(first.row), first.result);
+    vec![name, printed(first), found, error(first), rule, result]
+}
+
+/// The rows of these entries.
+fn rows(results: &Results<'_>, names: &str) -> String {
+    let mut text = String::new();
+    for name in names.split_whitespace() {
+        let entry = results.entries.iter().find(|entry| entry.name == name);
+        let entry = entry.unwrap_or_else(|| panic!("a document names the entry {name}"));
+        let all = results.scores.iter().filter(|s| s.entry.name == name);
+        let all: Vec<&Score<'_>> = all.copied().collect();
+        let similar =
+            |a: &&Score<'_>, b: &&Score<'_>| is_bare(a) && is_bare(b) && kind(a) == kind(b);
+        let lines = all.chunk_by(similar).map(|part| line(entry, part));
+        let lines: Vec<Vec<String>> = lines.collect();
+        let heads = ["", "#there", "#here", "#error", "rule", "result"];
+        let unit = &entry.unit;
+        let head = format!("`{name}`, {unit}");
+        let heads = [&[&*head], &heads[1..]].concat();
+        if !text.is_empty() {
+            text += "\n";
+        }
+        let _ = write!(text, "{}\n\n{}", entry.what, table(&heads, &lines));
+    }
+    text
+}
+
+fn entries(results: &Results<'_>) -> String {
+    let of = |entry: &&Entry| {
+        let mine = results.scores.iter();
+        let mine = mine.filter(|score| score.entry.name == entry.name).copied();
+        let mine: Vec<&Score<'_>> = mine.collect();
+        let group = Group::of(&entry.name, "", mine.iter().copied());
+        let seeds = if entry.random { entry.seeds } else { 1 };
+        let name = format!("`{}`", entry.name);
+        let what = vec![name, entry.what.clone(), seeds.to_string()];
+        [what, numbers(&group)].concat()
+    };
+    let lines: Vec<Vec<String>> = results.entries.iter().map(of).collect();
+    let heads = [
+        "entry",
+        "what",
+        "#seeds",
+        "#rows",
+        "#scored",
+        "#ok",
+        "#miss",
+        "#predictions",
+        "#within 5 %",
+        "#within 20 %",
+    ];
+    table(&heads, &lines)
+}
+
+fn misses(results: &Results<'_>) -> String {
+    let missed = |score: &&&Score<'_>| score.result == "miss";
+    let of = |score: &&Score<'_>| {
+        let name = format!("`{}`", score.entry.name);
+        let row = score.row.row.clone();
+        let found = found(score, score.entry);
+        vec![name, row, printed(score), found, score.rule.clone()]
+    };
+    let lines: Vec<Vec<String>> = results.scores.iter().filter(missed).map(of).collect();
+    table(&["entry", "row", "#there", "#here", "rule"], &lines)
+}
+
+/// A page with new tables.
+fn renewed(page: &str, results: &Results<'_>) -> String {
+    let mut parts = page.split(BEGIN);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (what, rest) = part.split_once(" -->").expect("the end of a mark");
+        let (_, after) = rest.split_once(END).expect("the end of a table");
+        let (word, names) = what.split_once(' ').unwrap_or((what, ""));
+        let made = match word {
+            "summary" => summary(results),
+            "entries" => entries(results),
+            "misses" => misses(results),
+            "rows" => rows(results, names),
+            other => panic!("there is no table '{other}'"),
+        };
+        let _ = write!(text, "{BEGIN}{what} -->\n\n{made}\n{END}{after}");
+    }
+    text
+}
+
+#[test]
+fn the_documents_have_the_kept_results() {
+    let whole = Whole::new();
+    let scores = whole.scores();
+    let chosen: Vec<&Entry> = whole.entries.iter().collect();
+    let results = Results::new(&chosen, &scores, &whole.parameters, Made::default());
+    for page in PAGES {
+        let file = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&file).expect("a document");
+        let new = renewed(&text, &results);
+        if std::env::var_os("UPDATE_EXPECTED").is_some() {
+            std::fs::write(&file, &new).expect("the document can be written");
+        }
+        let text = std::fs::read_to_string(&file).expect("a document");
+        assert!(
+            text.contains(BEGIN) && text == new,
+            "docs/{page} is not what papers/results.csv has: run this test with UPDATE_EXPECTED=1 and look at the \
+             difference"
+        );
+    }
+}
+
+#[test]
+fn the_kept_results_follow_from_the_catalogue_and_its_rules() {
+    let whole = Whole::new();
+    let scores = whole.scores();
+    assert_eq!(scores.len(), whole.kept.len(), "rows of papers/results.csv");
+    for score in &scores {
+        let kept = whole.of(score.entry, score.row);
+        let name = format!("{}, {}", score.entry.name, score.row.row);
+        assert_eq!(score.result, kept.result, "{name}");
+        assert_eq!(score.rule, kept.rule, "{name}");
+        // The file has four decimals, or seven of small numbers.
+        let near = |(a, b): (f64, f64)| (a - b).abs() < 1e-4;
+        let same = score.paper.zip(kept.paper).is_none_or(near);
+        assert!(
+            same && score.paper.is_some() == kept.paper.is_some(),
+            "{name}"
+        );
+        let few = if score.entry.random {
+            score.entry.seeds
+        } else {
+            1
+        };
+        let seeds = if kept.model.is_some() { few } else { 0 };
+        assert_eq!(kept.seeds as u64, seeds, "{name}");
+    }
+}
+
+#[test]
+fn each_paper_has_fewer_fitted_parameters_than_scored_rows_and_each_miss_a_reason() {
+    let whole = Whole::new();
+    let scores = whole.scores();
+    let chosen: Vec<&Entry> = whole.entries.iter().collect();
+    let results = Results::new(&chosen, &scores, &whole.parameters, Made::default());
+    for group in &results.summary.papers {
+        let fitted = group.parameters.unwrap_or_default();
+        assert!(fitted == 0 || fitted < group.scored(), "{group:?}");
+    }
+    for score in scores.iter().filter(|score| score.result == "miss") {
+        let (entry, row) = (&score.entry.name, &score.row.row);
+        assert!(super::page::reason(entry, row).is_some(), "{entry}, {row}");
+    }
+}

@@ -1,0 +1,323 @@
+//! The summary of scores: by tier, by paper, and how the runs were made. All outputs and the report take it from here.
+
+use super::Score;
+use super::catalogue::{Parameters, Tier};
+use crate::cmd::run::rounded;
+use crate::output::Rows;
+use serde_json::Value;
+
+/// Tiers with their names, and what they claim.
+pub(super) const TIERS: [(Tier, &str, &str); 5] = [
+    (Tier::A, "A", "physics"),
+    (Tier::B, "B", "a calibrated host"),
+    (Tier::C, "C", "about 15 %"),
+    (Tier::D, "D", "shape, order, a factor of 2"),
+    (Tier::E, "E", "not reproducible, never scored"),
+];
+
+/// How the runs were made.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Made {
+    /// Runs of labs.
+    pub(super) runs: usize,
+    /// Runs at the same time.
+    pub(super) jobs: usize,
+    /// Time of the whole, seconds.
+    pub(super) seconds: f64,
+    /// The seeds of entries with a random part, as they were given; `None`: from 1 on, as many as the entry says.
+    pub(super) seeds: Option<String>,
+}
+
+impl Made {
+    /// The seeds in words.
+    pub(super) fn seeds(&self) -> &str {
+        self.seeds.as_deref().unwrap_or("from 1 on")
+    }
+}
+
+/// Numbers of rows, of a tier or of a paper.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Group {
+    /// `A`, `A to C`, `all`, or a paper as `sara`.
+    pub(super) name: String,
+    /// What a tier claims.
+    pub(super) what: &'static str,
+    pub(super) rows: usize,
+    pub(super) ok: usize,
+    pub(super) miss: usize,
+    pub(super) calibrations: usize,
+    pub(super) shown: usize,
+    /// Predictions beside a printed number: no calibration, and not of tier E.
+    pub(super) predictions: usize,
+    /// Those within 5 per cent of the printed number.
+    pub(super) within_5: usize,
+    /// Those within 20 per cent of it.
+    pub(super) within_20: usize,
+    /// Parameters that were fitted from rows of the paper; `None` for a tier.
+    pub(super) parameters: Option<usize>,
+}
+
+impl Group {
+    pub(super) fn of<'a>(
+        name: &str,
+        what: &'static str,
+        scores: impl Iterator<Item = &'a Score<'a>>,
+    ) -> Self {
+        let mut group = Self {
+            name: name.to_owned(),
+            what,
+            ..Self::default()
+        };
+        for score in scores {
+            group.add(score);
+        }
+        group
+    }
+
+    fn add(&mut self, score: &Score<'_>) {
+        self.rows += 1;
+        match score.result {
+            "ok" => self.ok += 1,
+            "miss" => self.miss += 1,
+            "calibration" => self.calibrations += 1,
+            _ => self.shown += 1,
+        }
+        if score.row.calibrates.is_some() || score.row.tier == Tier::E {
+            return;
+        }
+        if let Some(error) = score.error.map(f64::abs) {
+            self.predictions += 1;
+            self.within_5 += usize::from(error <= 5.0);
+            self.within_20 += usize::from(error <= 20.0);
+        }
+    }
+
+    /// Rows with a rule.
+    pub(super) const fn scored(&self) -> usize {
+        self.ok + self.miss
+    }
+
+    /// `count` as a share of the predictions, per cent.
+    pub(super) fn share(&self, count: usize) -> Option<f64> {
+        (self.predictions > 0).then(|| count as f64 / self.predictions as f64 * 100.0)
+    }
+}
+
+/// The whole summary.
+#[derive(Clone, Debug)]
+pub(super) struct Summary {
+    /// A group for each tier that has rows, then tiers A to C together, then all rows.
+    pub(super) tiers: Vec<Group>,
+    /// A group for each paper, in the order of the rows.
+    pub(super) papers: Vec<Group>,
+}
+
+impl Summary {
+    /// The summary of these scores. Of `parameters` those count that were fitted from a row of a paper.
+    pub(super) fn new<'a>(scores: &[&'a Score<'a>], parameters: &Parameters) -> Self {
+        let of = |tiers: &'static [Tier]| {
+            let scores = scores.iter().copied();
+            scores.filter(move |score| tiers.contains(&score.row.tier))
+        };
+        let mut tiers: Vec<Group> = TIERS
+            .iter()
+            .map(|(tier, name, what)| Group::of(name, what, of(std::slice::from_ref(tier))))
+            .filter(|group| group.rows > 0)
+            .collect();
+        let claimed = "goal: 60 % within 5 %, 80 % within 20 %";
+        tiers.push(Group::of(
+            "A to C",
+            claimed,
+            of(&[Tier::A, Tier::B, Tier::C]),
+        ));
+        tiers.push(Group::of("all", "", scores.iter().copied()));
+        let mut papers: Vec<Group> = Vec::new();
+        for score in scores {
+            let paper = paper(&score.entry.name);
+            let at = papers.iter().position(|group| group.name == paper);
+            let at = at.unwrap_or_else(|| {
+                let fitted = parameters.values().filter(|parameter| {
+                    parameter.row.is_some() && self::paper(&parameter.from) == paper
+                });
+                papers.push(Group {
+                    name: paper.to_owned(),
+                    parameters: Some(fitted.count()),
+                    ..Group::default()
+                });
+                papers.len() - 1
+            });
+            papers[at].add(score);
+        }
+        Self { tiers, papers }
+    }
+
+    /// All rows together.
+    fn all(&self) -> Option<&Group> {
+        self.tiers.last()
+    }
+
+    /// Tiers A to C together.
+    pub(super) fn predicted(&self) -> Option<&Group> {
+        self.tiers.iter().rev().nth(1)
+    }
+
+    /// Rows for tables: tiers, papers, all.
+    pub(super) fn rows(&self) -> Rows {
+        let mut rows = Rows::new(&[
+            "of",
+            "rows",
+            "scored",
+            "ok",
+            "miss",
+            "calibrations",
+            "shown",
+            "predictions",
+            "within_5",
+            "within_5_%",
+            "within_20",
+            "within_20_%",
+            "parameters",
+        ]);
+        rows.title = "summary".into();
+        let tiers = self.tiers.iter().filter(|group| group.name != "all");
+        let tiers = tiers.map(|group| (format!("tier {}", group.name), group));
+        let papers = self.papers.iter().map(|group| (group.name.clone(), group));
+        let all = self.all().map(|group| ("all".to_owned(), group));
+        for (name, group) in tiers.chain(papers).chain(all) {
+            let share = |count| group.share(count).map_or(Value::Null, |s| rounded(s, 1));
+            rows.push(vec![
+                name.into(),
+                group.rows.into(),
+                group.scored().into(),
+                group.ok.into(),
+                group.miss.into(),
+                group.calibrations.into(),
+                group.shown.into(),
+                group.predictions.into(),
+                group.within_5.into(),
+                share(group.within_5),
+                group.within_20.into(),
+                share(group.within_20),
+                group.parameters.into(),
+            ]);
+        }
+        rows
+    }
+
+    /// The summary in a few words.
+    pub(super) fn words(&self) -> String {
+        let Some(all) = self.all() else {
+            return String::new();
+        };
+        let fitted: usize = self
+            .papers
+            .iter()
+            .filter_map(|group| group.parameters)
+            .sum();
+        let mut text = format!(
+            "{} of {} rows with a rule are ok; {} calibrations, {} shown; {fitted} parameters fitted",
+            all.ok,
+            all.scored(),
+            all.calibrations,
+            all.shown,
+        );
+        if let Some(group) = self.predicted().filter(|group| group.predictions > 0) {
+            text += &format!(
+                "; of {} predictions of tiers A to C {} are within 5 %, {} within 20 %",
+                group.predictions, group.within_5, group.within_20
+            );
+        }
+        text
+    }
+}
+
+/// The paper of an entry.
+pub(super) fn paper(entry: &str) -> &str {
+    entry.split_once('/').map_or(entry, |(paper, _)| paper)
+}
+
+/// How the runs were made, as a table.
+pub(super) fn made_rows(made: &Made) -> Rows {
+    let mut rows = Rows::new(&["version", "seeds", "runs", "jobs", "took_s"]);
+    rows.title = "made".into();
+    rows.push(vec![
+        env!("CARGO_PKG_VERSION").into(),
+        made.seeds().into(),
+        made.runs.into(),
+        made.jobs.into(),
+        rounded(made.seconds, 1),
+    ]);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::reproduce::catalogue::Entry;
+
+    const ENTRY: &str = "{ title: t, what: w, unit: u, lab: l, rows: [ { row: a, tier: A }, { row: b, tier: B, \
+                         calibrates: p.x }, { row: c, tier: C }, { row: d, tier: D }, { row: e, tier: E } ] }";
+
+    fn score<'a>(
+        entry: &'a Entry,
+        row: usize,
+        error: Option<f64>,
+        result: &'static str,
+    ) -> Score<'a> {
+        Score {
+            entry,
+            row: &entry.rows[row],
+            values: vec![1.0],
+            paper: error.map(|_| 1.0),
+            says: None,
+            place: String::new(),
+            error,
+            rule: String::new(),
+            result,
+        }
+    }
+
+    #[test]
+    fn predictions_are_rows_with_a_number_that_fit_nothing_and_can_be_reproduced() {
+        let mut entry: Entry = serde_saphyr::from_str(ENTRY).unwrap();
+        entry.name = "p/1".into();
+        let scores = [
+            score(&entry, 0, Some(-4.0), "ok"),
+            score(&entry, 0, None, "ok"),
+            // A fit that misses its rule is a miss, but no prediction.
+            score(&entry, 1, Some(1.0), "miss"),
+            score(&entry, 2, Some(19.0), "ok"),
+            score(&entry, 2, Some(-21.0), "miss"),
+            score(&entry, 3, Some(1.0), "shown"),
+            score(&entry, 4, Some(1.0), "shown"),
+        ];
+        let parameter = |row: &str| format!("{{ value: 1, unit: u, what: w, from: p/1 {row} }}");
+        let text = format!(
+            "{{ p.x: {}, p.y: {} }}",
+            parameter(", row: b"),
+            parameter("")
+        );
+        let parameters: Parameters = serde_saphyr::from_str(&text).unwrap();
+        let scores: Vec<&Score<'_>> = scores.iter().collect();
+        let summary = Summary::new(&scores, &parameters);
+        let group = summary.predicted().unwrap();
+        assert_eq!((group.rows, group.scored()), (5, 5));
+        assert_eq!(
+            (group.predictions, group.within_5, group.within_20),
+            (3, 1, 2)
+        );
+        let all = summary.all().unwrap();
+        assert_eq!((all.predictions, all.within_5, all.shown), (4, 2, 2));
+        assert_eq!(summary.papers.len(), 1);
+        assert_eq!(summary.papers[0].parameters, Some(1));
+        let rows = summary.rows();
+        assert_eq!(rows.rows.len(), 5 + 1 + 1 + 1);
+        assert_eq!(rows.rows[5][0], "tier A to C");
+        assert_eq!(rows.rows[5][9], 33.3);
+        assert!(
+            summary
+                .words()
+                .contains("of 3 predictions of tiers A to C 1 are within 5 %, 2 within 20 %")
+        );
+    }
+}
