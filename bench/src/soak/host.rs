@@ -118,6 +118,7 @@ impl Host {
                 | Output::Undelivered(_)
                 | Output::Joined { .. }
                 | Output::Beside { .. }
+                | Output::Manage(_)
                 | Output::Trace(_)
                 | Output::Daemon(_) => {}
             }
