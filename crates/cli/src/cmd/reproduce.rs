@@ -3,8 +3,6 @@
 mod axes;
 mod calibrate;
 mod catalogue;
-#[cfg(test)]
-mod docs;
 mod drawings;
 mod model;
 mod page;
@@ -389,3 +387,6 @@ fn list_parameters(args: &ReproduceArgs, before: &Parameters, fitted: &Parameter
     output::write(args.output.form(), SCHEMA, &[rows])?;
     Ok(Exit::Ok)
 }
+
+#[cfg(test)]
+mod tests;

@@ -391,10 +391,7 @@ impl Station {
                     continue;
                 }
                 HostOutput::Manage(errand) => {
-                    match self.costs(Vc::SIGNALLING) {
-                        true => self.process(Job::Manage(errand), now),
-                        false => self.host.handle_input(HostInput::Managed(errand), now),
-                    }
+                    self.process(Job::Manage(errand), now);
                     continue;
                 }
                 HostOutput::Flush { vc } => {
@@ -411,11 +408,7 @@ impl Station {
                     continue;
                 }
                 HostOutput::CloseVc { vc } => {
-                    self.withdraw(vc);
-                    let pdus = self.nic.unsent(vc, now);
-                    self.writers.forget(vc);
-                    self.nic.close(vc);
-                    self.host.unsent(vc, pdus, true, now);
+                    self.close(vc, now);
                     continue;
                 }
                 HostOutput::Frame { itf, frame } => StationEvent::Frame { itf, frame },
@@ -440,6 +433,15 @@ impl Station {
     #[must_use]
     pub fn costs_time(&self) -> bool {
         self.cpu.is_some() || self.intake.is_some()
+    }
+
+    /// A label is closed.
+    fn close(&mut self, vc: Vc, now: Instant) {
+        self.withdraw(vc);
+        let pdus = self.nic.unsent(vc, now);
+        self.writers.forget(vc);
+        self.nic.close(vc);
+        self.host.unsent(vc, pdus, true, now);
     }
 
     /// True if packets sent on this label pass the CPU.
