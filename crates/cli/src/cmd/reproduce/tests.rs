@@ -226,6 +226,23 @@ fn line(entry: &Entry, scores: &[&Score<'_>]) -> Vec<String> {
 }
 
 /// The rows of these entries.
+/// Lines of prose that fit an editor.
+fn wrapped(prose: &str) -> String {
+    let (mut text, mut width) = (String::new(), 0);
+    for word in prose.split_whitespace() {
+        let length = word.chars().count();
+        let (mark, before) = match width {
+            0 => ("", 0),
+            width if width + 1 + length > 120 => ("\n", 0),
+            width => (" ", width + 1),
+        };
+        text += mark;
+        text += word;
+        width = before + length;
+    }
+    text
+}
+
 fn rows(results: &Results<'_>, names: &str) -> String {
     let mut text = String::new();
     for name in names.split_whitespace() {
@@ -244,7 +261,12 @@ fn rows(results: &Results<'_>, names: &str) -> String {
         if !text.is_empty() {
             text += "\n";
         }
-        let _ = write!(text, "{}\n\n{}", entry.what, table(&heads, &lines));
+        let _ = write!(
+            text,
+            "{}\n\n{}",
+            wrapped(&entry.what),
+            table(&heads, &lines)
+        );
     }
     text
 }
