@@ -57,6 +57,10 @@ impl Host {
             let local = signalling::Input::Local(user_of(slot));
             self.tell_signalling(local, now);
         }
+        if self.slots[slot].kind == ServiceKind::SocketLayer {
+            let cells = signalling::Input::SingleCells(user_of(slot));
+            self.tell_signalling(cells, now);
+        }
         if let Some(itf) = self.interface_of(slot) {
             self.tell_tlvs(itf, now);
             self.tell_proxy(itf, now);

@@ -160,6 +160,8 @@ pub enum Input<'a> {
     AddUser(UserId),
     /// Calls of this user to its own listeners stay in the host from now on ([`Output::Joined`]).
     Local(UserId),
+    /// This user takes calls of single cells.
+    SingleCells(UserId),
     /// The manager has done this.
     Managed(Errand),
     /// A user is gone: its listeners and calls end.
@@ -318,6 +320,8 @@ pub struct Signalling {
     users: BTreeMap<UserId, usize>,
     /// Users whose calls to their own listeners stay in the host.
     local: BTreeSet<UserId>,
+    /// Users that take calls of single cells.
+    single_cells: BTreeSet<UserId>,
     /// True if the manager takes time for calls inside the host.
     paced: bool,
     /// User data of the next request.
@@ -369,6 +373,7 @@ impl Signalling {
             up: false,
             users: BTreeMap::new(),
             local: BTreeSet::new(),
+            single_cells: BTreeSet::new(),
             paced: false,
             said: None,
             heard: None,
@@ -502,6 +507,10 @@ impl Machine for Signalling {
             Input::AddUser(user) => self.add_user(user),
             Input::Local(user) => {
                 self.local.insert(user);
+                Ok(())
+            }
+            Input::SingleCells(user) => {
+                self.single_cells.insert(user);
                 Ok(())
             }
             Input::Managed(errand) => {
