@@ -40,7 +40,8 @@ fn are_as_kept(rows: &[Value]) {
         let found = row["model"].as_f64().unwrap();
         // The file has four decimals.
         let near = 1e-4 + model.abs() * 1e-6;
-        let wanted = match row["seeds"].to_string() == kept[5] {
+        let seeds = row["seeds"].to_string();
+        let wanted = match seeds == kept[5] {
             true => model..=model,
             false => low..=high,
         };
