@@ -23,7 +23,7 @@ impl SocketLayer {
     }
 
     /// How many PDUs of a socket's program may be given at once: so many that a descriptor that is read without a pause
-    /// is read in few calls, and few enough for [`OCTETS`].
+    /// is read in few calls, and few enough for 128 KiB.
     #[must_use]
     pub fn most(&self, at: SocketRef) -> usize {
         let longest = self.get(at).map_or(0, |socket| socket.qos.qos.tx.max_sdu);
