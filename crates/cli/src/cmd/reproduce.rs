@@ -62,7 +62,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
         return list_parameters(args, &parameters, &fitted);
     }
     let rows = with_references(&all, &chosen);
-    let values = work.values(&rows)?;
+    let (values, tables) = work.models(&rows)?;
     bar.finish_and_clear();
     let scored = scores(&rows, &values, &printed)?;
     let made = Made {
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     };
     let results = Results::new(&chosen, &scored, &parameters, made);
     if let Some(directory) = &args.report {
-        page::write(&results, directory)?;
+        page::write(&results, &tables, directory)?;
     }
     report(args, &results)
 }

@@ -6,6 +6,7 @@
 
 use super::axes::{self, Axis};
 use super::drawings::Plot;
+use super::drawings::trace::Trace;
 use crate::exit::Failure;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -58,6 +59,9 @@ pub(super) struct Entry {
     /// Which rows form lines or surfaces in the report.
     #[serde(default)]
     pub(super) plot: Vec<Plot>,
+    /// Runs of rows whose packets the report draws.
+    #[serde(default)]
+    pub(super) traces: Vec<Trace>,
     /// Keys of the lab whose values rows combine, by name.
     #[serde(default)]
     pub(super) axes: BTreeMap<String, Axis>,

@@ -9,7 +9,9 @@
 //! ```
 //!
 //! The names of rows have the values. Rows of entries without `plot:` stand below each other. Only printed numbers are
-//! drawn beside the model.
+//! drawn beside the model. `traces:` draws the packets of one run ([`trace`]).
+
+pub(super) mod trace;
 
 use super::Score;
 use super::catalogue::Entry;
@@ -17,6 +19,7 @@ use super::median;
 use crate::plot::{Axis, Drawing, Figure, MOST_SERIES, Map, Point, Scale, Series, Stroke};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use trace::Tables;
 
 /// Most rows below each other in one drawing.
 const STACK: usize = 20;
@@ -66,15 +69,17 @@ impl Values {
 }
 
 /// All drawings of an entry.
-pub(super) fn of(entry: &Entry, scores: &[&Score<'_>]) -> Vec<Drawing> {
-    if entry.plot.is_empty() {
-        return stacked(entry, scores);
-    }
-    let drawings = entry
-        .plot
-        .iter()
-        .flat_map(|plot| plot.drawings(entry, scores));
-    drawings.collect()
+pub(super) fn of(entry: &Entry, scores: &[&Score<'_>], tables: &Tables) -> Vec<Drawing> {
+    let rows = entry.plot.iter();
+    let rows = rows.flat_map(|plot| plot.drawings(entry, scores));
+    let traces = entry.traces.iter();
+    let traces = traces.filter_map(|trace| trace.drawing(entry, tables));
+    let mut drawings: Vec<Drawing> = match entry.plot.is_empty() {
+        true => stacked(entry, scores),
+        false => rows.collect(),
+    };
+    drawings.extend(traces);
+    drawings
 }
 
 impl Plot {

@@ -1,6 +1,7 @@
 //! Models of rows: the runs of labs that they need, several at a time, each of them once.
 
 use super::catalogue::{self, Entry, OfAll, Parameters, Row, Take};
+use super::drawings::trace::Tables;
 use crate::cmd::run::document::{Document, Time};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -51,6 +52,11 @@ pub(super) struct Work<'a> {
 impl Work<'_> {
     /// The values of all these rows, in their order.
     pub(super) fn values(&self, rows: &[(&Entry, &Row)]) -> Result<Vec<Values>, Failure> {
+        Ok(self.models(rows)?.0)
+    }
+
+    /// The same, and the tables that drawings need.
+    pub(super) fn models(&self, rows: &[(&Entry, &Row)]) -> Result<(Vec<Values>, Tables), Failure> {
         let plans = rows.iter().map(|(entry, row)| {
             let seeds = match self.seeds {
                 _ if !entry.random => vec![1],
@@ -83,7 +89,17 @@ impl Work<'_> {
             .map(value)
             .collect::<Result<Vec<Values>, _>>()?;
         combine(rows, &mut values);
-        Ok(values)
+        let mut tables = Tables::new();
+        for ((entry, row), plans) in rows.iter().zip(&plans) {
+            let is_drawn = entry.traces.iter().any(|trace| trace.is_of(&row.row));
+            // The first run stands for the others: a drawing of all of them is no longer legible.
+            if let Some(plan) = plans.first().filter(|_| is_drawn) {
+                let found = plan.rows(plan.runs.first().map_or(&Value::Null, of));
+                let key = (entry.name.clone(), row.row.clone());
+                tables.insert(key, found.cloned().collect());
+            }
+        }
+        Ok((values, tables))
     }
 
     fn plan(&self, entry: &Entry, row: &Row, seed: u64) -> Result<Plan, Failure> {
@@ -264,24 +280,29 @@ impl Plan {
         Ok(best)
     }
 
-    /// The value in the results of a run.
-    fn taken(&self, results: &Value) -> Result<f64, Failure> {
-        let take = &self.take;
-        let rows = results.get(&take.table).and_then(Value::as_array);
+    /// The rows in the results of a run from which the value is taken.
+    fn rows<'a>(&self, results: &'a Value) -> impl DoubleEndedIterator<Item = &'a Value> {
+        let rows = results.get(&self.take.table).and_then(Value::as_array);
         let fits = |row: &&Value| {
-            let mut wanted = take.wanted.iter();
+            let mut wanted = self.take.wanted.iter();
             wanted.all(|(column, value)| match row.get(column) {
                 Some(Value::String(text)) => text == value,
                 Some(other) => other.to_string().as_str() == value.as_str(),
                 None => false,
             })
         };
+        rows.into_iter().flatten().filter(fits)
+    }
+
+    /// The value in the results of a run.
+    fn taken(&self, results: &Value) -> Result<f64, Failure> {
+        let take = &self.take;
         let in_time = |row: &&Value| {
             let time = row.get("time_s").and_then(Value::as_f64);
             time.zip(take.until)
                 .is_some_and(|(time, most)| time <= most)
         };
-        let mut fitting = rows.into_iter().flatten().filter(fits);
+        let mut fitting = self.rows(results);
         let value = match take.of_all {
             None if take.until.is_some() => take.value(fitting.rfind(in_time))?,
             None => take.value(fitting.next())?,

@@ -3,6 +3,7 @@
 mod style;
 
 use super::catalogue::{self, Entry, Parameters};
+use super::drawings::trace::Tables;
 use super::summary::{Group, Made, TIERS};
 use super::{Results, Score, drawings, median};
 use crate::cmd::run::files::write_whole;
@@ -18,7 +19,11 @@ use style::CSS;
 const DOCUMENT: &str = include_str!("../../../papers/reproduce.md");
 
 /// Writes the report into a directory.
-pub(super) fn write(results: &Results<'_>, directory: &Path) -> Result<(), Failure> {
+pub(super) fn write(
+    results: &Results<'_>,
+    tables: &Tables,
+    directory: &Path,
+) -> Result<(), Failure> {
     let report = Report(results);
     let failed = |error: io::Error| Failure::failed(format!("{}: {error}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
@@ -29,7 +34,7 @@ pub(super) fn write(results: &Results<'_>, directory: &Path) -> Result<(), Failu
     let mut body = String::new();
     report.summary(&mut body);
     for entry in results.entries {
-        let drawings = drawings::of(entry, &report.of(entry));
+        let drawings = drawings::of(entry, &report.of(entry), tables);
         let mut drawn = Vec::new();
         for (number, drawing) in drawings.iter().enumerate() {
             let svg = Drawing::svg(drawing).map_err(Failure::failed)?;
