@@ -155,7 +155,7 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
     let daemons = driver.daemons.as_ref().map_or(0, Daemons::exhausted);
     let (sessions, sockets) = driver.sockets.open_now();
     let service = driver.sockets.counters;
-    let rows: [(&str, u64); 22] = [
+    let rows: [(&str, u64); 23] = [
         ("seconds up", now.as_secs_f64() as u64),
         ("calls", driver.world.calls() as u64),
         ("kernel nodes", driver.namespaces.len() as u64),
@@ -170,6 +170,10 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
         ("programs with ATM sockets", sessions as u64),
         ("programs with ATM sockets so far", service.sessions),
         ("programs with ATM sockets refused", service.refused),
+        (
+            "idle programs with ATM sockets closed for others",
+            service.displaced,
+        ),
         ("ATM sockets of programs", sockets as u64),
         ("bad messages of programs with ATM sockets", service.bad),
         ("no descriptor for ATM sockets", service.exhausted),

@@ -120,6 +120,11 @@ impl Frames {
             Some(frame) => Got::Frame(frame),
         }
     }
+    /// The process that has made the connection, whoever its user is; 0 if it is of another PID namespace.
+    pub(crate) fn process(&self) -> u32 {
+        let peer = rustix::net::sockopt::socket_peercred(&self.0);
+        peer.map_or(0, |peer| peer.pid.as_raw_pid().unsigned_abs())
+    }
     /// The process at the other end, if it belongs to the same user.
     pub(crate) fn peer(&self) -> Option<u32> {
         let peer = rustix::net::sockopt::socket_peercred(&self.0).ok()?;

@@ -28,7 +28,8 @@
 //! only by sessions that own it, which the machine checks.
 //!
 //! **Bounds.** [`HOSTS`] hosts with a socket, [`SESSIONS`] sessions, descriptors as the process may have; each limit is
-//! an error with its number.
+//! an error with its number. If all sessions are taken, a process with many of them loses an idle one to a process that
+//! has fewer, so no program keeps the others out.
 
 mod group;
 mod packets;
@@ -47,7 +48,7 @@ use aerostat_proto::{Duration, Instant};
 pub use group::exists as has_group;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use packets::Batch;
+use packets::{Batch, SocketId};
 use pipe::{Delivered, Pipe};
 use rustix::fd::{AsFd as _, AsRawFd as _};
 use rustix::process::{Resource, getrlimit};
@@ -100,6 +101,10 @@ pub(crate) struct Counters {
     pub(crate) sessions: u64,
     /// Sessions that were refused, because there were too many.
     pub(crate) refused: u64,
+    /// Idle sessions of a process with many that were closed for another process.
+    pub(crate) displaced: u64,
+    /// Requests of all sessions.
+    pub(crate) requests: u64,
     /// Messages that could not be decoded.
     pub(crate) bad: u64,
     /// How often the operating system had no descriptor.
@@ -117,8 +122,8 @@ pub(crate) struct SocketService {
     next_session: u32,
     /// Sources of pipes, by host and socket.
     pipes: BTreeMap<(NodeId, SocketRef), usize>,
-    /// Sockets by the number of the open file of the program's end.
-    inodes: BTreeMap<u64, (NodeId, SocketRef)>,
+    /// Sockets by the program's end.
+    shown: BTreeMap<SocketId, (NodeId, SocketRef)>,
     /// Doors and sources that may have something.
     knocked: BTreeSet<usize>,
     ready: BTreeSet<usize>,
@@ -152,7 +157,7 @@ impl SocketService {
             sessions: BTreeMap::new(),
             next_session: 0,
             pipes: BTreeMap::new(),
-            inodes: BTreeMap::new(),
+            shown: BTreeMap::new(),
             knocked: BTreeSet::new(),
             ready: BTreeSet::new(),
             turned_away: BTreeSet::new(),
@@ -242,7 +247,7 @@ impl SocketService {
         }
     }
 
-    fn accept(&mut self, registry: &Registry, world: &World, now: Instant) -> bool {
+    fn accept(&mut self, registry: &Registry, world: &mut World, now: Instant) -> bool {
         let mut more = false;
         for place in std::mem::take(&mut self.knocked) {
             for taken in 0..=TAKEN {
@@ -252,7 +257,7 @@ impl SocketService {
                     break;
                 }
                 match self.doors[place].door.accept() {
-                    Ok(Some(frames)) => self.begin(registry, place, frames, world),
+                    Ok(Some(frames)) => self.begin(registry, place, frames, world, now),
                     Ok(None) => break,
                     Err(_) => {
                         // The connection still waits, and the poller does not report it again.
@@ -268,11 +273,17 @@ impl SocketService {
     }
 
     /// A program has connected.
-    fn begin(&mut self, registry: &Registry, place: usize, frames: Frames, world: &World) {
-        let HostDoor { node, life, .. } = &mut self.doors[place];
-        let node = *node;
+    fn begin(
+        &mut self,
+        registry: &Registry,
+        place: usize,
+        frames: Frames,
+        world: &mut World,
+        now: Instant,
+    ) {
+        let node = self.doors[place].node;
         let running = life_of(world, node);
-        if running.is_none() || self.sessions.len() >= SESSIONS {
+        if running.is_none() || !self.make_room(frames.process(), world, now) {
             let why = match running {
                 None => "the host is off, or its socket service has crashed".to_owned(),
                 Some(_) => format!("the lab has {SESSIONS} sessions, which is its limit"),
@@ -280,11 +291,11 @@ impl SocketService {
             self.counters.refused += 1;
             return session::turn_away(&frames, why);
         }
-        *life = running;
+        self.doors[place].life = running;
         let number = self.next_session;
         self.next_session = self.next_session.wrapping_add(1);
         let fd = frames.as_fd().as_raw_fd();
-        let session = Session::new(number, node, frames);
+        let session = Session::new(number, node, frames, self.counters.requests);
         let at = self.add(Source::Session(session));
         if self.register(registry, at, fd).is_err() {
             self.counters.exhausted += 1;
@@ -322,7 +333,7 @@ impl SocketService {
             }
             Some(Source::Pipe(pipe)) => {
                 self.pipes.remove(&(pipe.node, pipe.socket));
-                self.inodes.remove(&pipe.inode);
+                self.shown.remove(&pipe.id);
             }
             None => return,
         }

@@ -68,9 +68,23 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-/// The number of a descriptor's open file, which is the same for all of its copies.
-pub(super) fn inode(fd: impl AsFd) -> Option<u64> {
-    rustix::fs::fstat(fd).ok().map(|file| file.st_ino)
+/// What all copies of a socket's descriptor have in common, and no other open file has: numbers of files are those of one
+/// file system, and a user can make file systems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SocketId {
+    file_system: u64,
+    file: u64,
+}
+
+impl SocketId {
+    /// That of an open socket.
+    pub(super) fn of(fd: impl AsFd) -> Option<Self> {
+        let file = rustix::fs::fstat(fd).ok()?;
+        Some(Self {
+            file_system: file.st_dev,
+            file: file.st_ino,
+        })
+    }
 }
 
 /// Buffers for packets that are read or written in one call. All sockets use the same ones, one after another.

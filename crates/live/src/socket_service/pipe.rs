@@ -1,6 +1,6 @@
 //! Pipes: the descriptors of ATM sockets, and the PDUs that go through them.
 
-use super::packets::{self, Batch, Read, Sent};
+use super::packets::{self, Batch, Read, Sent, SocketId};
 use super::{KEPT_OCTETS, KEPT_PDUS, PDUS, SocketService, Source};
 use crate::world::World;
 use aerostat_lab::model::NodeId;
@@ -17,8 +17,8 @@ pub(super) struct Pipe {
     pub(super) node: NodeId,
     pub(super) socket: SocketRef,
     pub(super) ours: OwnedFd,
-    /// The number of the open file of the program's end.
-    pub(super) inode: u64,
+    /// The program's end.
+    pub(super) id: SocketId,
     /// PDUs that were read from the descriptor, and that the adapter has not taken.
     read: VecDeque<Sdus>,
     /// PDUs that the descriptor had no room for.
@@ -31,12 +31,12 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new((node, socket): (NodeId, SocketRef), ours: OwnedFd, inode: u64) -> Self {
+    pub(super) fn new((node, socket): (NodeId, SocketRef), ours: OwnedFd, id: SocketId) -> Self {
         Self {
             node,
             socket,
             ours,
-            inode,
+            id,
             read: VecDeque::new(),
             kept: VecDeque::new(),
             kept_octets: 0,

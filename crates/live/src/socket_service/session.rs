@@ -1,7 +1,7 @@
 //! Sessions: connections of programs, with their requests and answers.
 
-use super::packets::{self, Message, Sent};
-use super::{BAD, Pipe, REQUESTS, SocketService, Source};
+use super::packets::{self, Message, Sent, SocketId};
+use super::{BAD, Pipe, REQUESTS, SESSIONS, SocketService, Source};
 use crate::seqpacket::Frames;
 use crate::world::World;
 use aerostat_lab::model::NodeId;
@@ -13,7 +13,7 @@ use aerostat_proto::split::codec::Message as _;
 use aerostat_wire::DecodeError;
 use mio::Registry;
 use rustix::fd::{AsFd as _, OwnedFd};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// An answer that waits, with its descriptor.
 type Waiting = (Vec<u8>, Option<OwnedFd>);
@@ -29,14 +29,20 @@ pub(super) struct Session {
     /// Requests that have no answer yet.
     open: usize,
     bad: u32,
+    /// The process that has connected.
+    process: u32,
+    /// Its requests so far, among those of all sessions: a session that was idle for long has a small number.
+    used: u64,
 }
 
 /// Requests of a session without an answer, above which no further request is read.
 const OPEN: usize = 1024;
 
 impl Session {
-    pub(super) fn new(number: u32, node: NodeId, frames: Frames) -> Self {
+    pub(super) fn new(number: u32, node: NodeId, frames: Frames, used: u64) -> Self {
         Self {
+            process: frames.process(),
+            used,
             number,
             node,
             frames,
@@ -64,6 +70,29 @@ impl Session {
         }
         true
     }
+}
+
+/// What has to be known of a session to choose the one that makes room: its source, its process, when it was used last;
+/// whether it waits for an answer.
+pub(super) type Used = (usize, u32, u64, bool);
+
+/// The session that is closed for a program of this process, if there is no room for another one: that which was idle for
+/// the longest time, of the process with most sessions, if this process has at least two more than the other one. So no
+/// program keeps others out, and a process with one session never loses it.
+pub(super) fn makes_room(all: &[Used], newcomer: u32) -> Option<usize> {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for (_, process, ..) in all {
+        *counts.entry(*process).or_default() += 1;
+    }
+    let own = counts.get(&newcomer).copied().unwrap_or_default();
+    let (greedy, most) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    if most < own + 2 {
+        return None;
+    }
+    let idle = all
+        .iter()
+        .filter(|(_, process, _, waits)| *process == greedy && !waits);
+    idle.min_by_key(|(_, _, used, _)| *used).map(|(at, ..)| *at)
 }
 
 /// Tells a program that it cannot have a session.
@@ -126,6 +155,8 @@ impl SocketService {
                 }
             };
             session.open += 1;
+            session.used = self.counters.requests;
+            self.counters.requests += 1;
             if !self.request(registry, at, (node, number), (length, shown), world, now) {
                 return false;
             }
@@ -151,8 +182,8 @@ impl SocketService {
         };
         let error = match request {
             Ok(Numbered { number, message }) => {
-                let shown = shown.and_then(packets::inode);
-                let shown = shown.and_then(|inode| self.inodes.get(&inode));
+                let shown = shown.and_then(SocketId::of);
+                let shown = shown.and_then(|id| self.shown.get(&id));
                 let shown = shown.filter(|(of, _)| *of == node);
                 let input = Input::Request {
                     session,
@@ -178,6 +209,36 @@ impl SocketService {
             self.end_session(at, world, now);
         }
         !ends
+    }
+
+    /// Closes a session if there is no room for one of this process, and another process has too many; true if there is
+    /// room then.
+    pub(super) fn make_room(&mut self, process: u32, world: &mut World, now: Instant) -> bool {
+        if self.sessions.len() < SESSIONS {
+            return true;
+        }
+        let all = self
+            .sessions
+            .values()
+            .filter_map(|at| match self.sources.get(*at) {
+                Some(Some(Source::Session(session))) => {
+                    Some((*at, session.process, session.used, session.open > 0))
+                }
+                _ => None,
+            });
+        let all: Vec<Used> = all.collect();
+        let Some(at) = makes_room(&all, process) else {
+            return false;
+        };
+        if let Some(Some(Source::Session(session))) = self.sources.get(at) {
+            let why = format!(
+                "the lab has {SESSIONS} sessions, which is its limit, and this process most of them"
+            );
+            turn_away(&session.frames, why);
+        }
+        self.counters.displaced += 1;
+        self.end_session(at, world, now);
+        true
     }
 
     fn end_session(&mut self, at: usize, world: &mut World, now: Instant) {
@@ -242,15 +303,15 @@ impl SocketService {
     ) -> std::io::Result<OwnedFd> {
         use rustix::fd::AsRawFd as _;
         let (ours, theirs) = packets::pair()?;
-        let inode = packets::inode(&theirs).unwrap_or_default();
+        let id = SocketId::of(&theirs).ok_or(std::io::ErrorKind::Other)?;
         let fd = ours.as_raw_fd();
-        let at = self.add(Source::Pipe(Pipe::new((node, socket), ours, inode)));
+        let at = self.add(Source::Pipe(Pipe::new((node, socket), ours, id)));
         self.register(registry, at, fd).inspect_err(|_| {
             self.sources[at] = None;
             self.free.push(at);
         })?;
         self.pipes.insert((node, socket), at);
-        self.inodes.insert(inode, (node, socket));
+        self.shown.insert(id, (node, socket));
         Ok(theirs)
     }
 }

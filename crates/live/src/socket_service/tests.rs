@@ -1,6 +1,6 @@
 //! Packets of sockets in batches.
 
-use super::packets::{self, Batch, Read, Sent};
+use super::packets::{self, Batch, Read, Sent, SocketId};
 use aerostat_node::atm::Sdus;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -39,6 +39,39 @@ fn packets_of_one_length_come_together() {
 }
 
 /// A packet without octets at the end is not the end, unless the program has closed.
+#[test]
+fn a_process_with_many_sessions_makes_room_for_others() {
+    use super::session::makes_room;
+    let all: Vec<_> = (0..6).map(|at| (at, 7, 100 - at as u64, at == 5)).collect();
+    // The longest idle one, but not the one that waits for an answer.
+    assert_eq!(makes_room(&all, 8), Some(4));
+    assert_eq!(makes_room(&all, 7), None, "its own sessions are the limit");
+    let fair = [
+        (0, 1, 0, false),
+        (1, 2, 0, false),
+        (2, 3, 0, false),
+        (3, 3, 0, false),
+    ];
+    assert_eq!(makes_room(&fair, 9), Some(2));
+    assert_eq!(makes_room(&fair, 1), None, "two are one more than one");
+    assert_eq!(makes_room(&fair[..3], 9), None, "each has only one");
+}
+
+#[test]
+fn a_file_with_the_number_of_a_socket_is_not_this_socket() {
+    let (ours, theirs) = packets::pair().unwrap();
+    let copy = theirs.try_clone().unwrap();
+    let id = SocketId::of(&theirs);
+    assert!(id.is_some() && id == SocketId::of(&copy) && id != SocketId::of(&ours));
+    let file = std::fs::File::open("/").unwrap();
+    let other = rustix::fs::fstat(&file).unwrap();
+    let socket = rustix::fs::fstat(&theirs).unwrap();
+    assert_ne!(
+        other.st_dev, socket.st_dev,
+        "sockets have a file system of their own"
+    );
+}
+
 #[test]
 fn the_end_comes_behind_what_was_written() {
     for (with_empty, most) in [(false, 1), (false, 32), (true, 1), (true, 32)] {

@@ -13,7 +13,9 @@ use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::{FaultKind, NodeId};
 use aerostat_live::world::{Output, World};
-use aerostat_node::host::socket_layer::{Input, OFFER, SOCKETS, SocketLayer, State, ToPrograms};
+use aerostat_node::host::socket_layer::{
+    ENDED, Input, OFFER, SOCKETS, SocketLayer, State, ToPrograms,
+};
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::signalling::Sigd;
 use aerostat_proto::socket::{Answer, Failure, Request, SocketRef, Status, UserData};
@@ -654,6 +656,56 @@ fn one_socket_more_than_a_host_may_have_is_refused_with_the_number() {
     assert_eq!(told.count(), most);
     assert!(net.states(x).iter().all(|state| *state == State::Ended));
     assert_eq!(net.states(y), []);
+}
+
+/// A program whose calls fail does not cost another one the cause of its call.
+#[test]
+fn ends_are_forgotten_of_the_session_that_has_most_of_them() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
+    let mut net = Net::new(&builder);
+    let x = net.node("x");
+    let quiet = net.connect(x, 1, "y/ee", "ubr");
+    net.until(net.now + Duration::from_secs(5));
+    let noisy = session(x) + 100;
+    for number in 0..(ENDED + 50) as u16 {
+        let opened = Input::Request {
+            session: noisy,
+            number,
+            request: Request::Open,
+            shown: None,
+        };
+        net.give(x, opened);
+        let Some(Answer::Opened { socket }) = net.answer(x, number).cloned() else {
+            panic!("{number}")
+        };
+        let request = Request::Connect {
+            socket,
+            called: "y/ee".into(),
+            sap: String::new(),
+            qos: "ubr".into(),
+            timeout: 0,
+            multipoint: false,
+            reports: false,
+            user_data: UserData::default(),
+        };
+        net.give(
+            x,
+            Input::Request {
+                session: noisy,
+                number,
+                request,
+                shown: None,
+            },
+        );
+        net.told.clear();
+    }
+    net.until(net.now + Duration::from_secs(30));
+    assert_eq!(net.states(x).len(), ENDED);
+    let Answer::Status(status) = net.done(x, 9500, Request::Status { socket: quiet }) else {
+        panic!("forgotten: {:?}", net.failure(x, 9500))
+    };
+    assert!(status.state == "ended" && status.cause > 0, "{status:?}");
 }
 
 /// The interface of a host is what its adapter and its ILMI know; counts that a program sets to 0 begin anew for all.

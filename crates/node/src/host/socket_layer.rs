@@ -88,7 +88,7 @@ use std::sync::Arc;
 pub const SOCKETS: usize = 8000;
 /// Limit of listeners of a host.
 pub const LISTENERS: usize = 1024;
-/// Limit of ended sockets that are remembered; the oldest is forgotten first.
+/// Limit of ended sockets that are remembered; the oldest of the session with most of them is forgotten first.
 pub const ENDED: usize = 1024;
 /// Limit of offers of a listener that wait for an answer.
 pub const OFFERS: usize = 128;
@@ -399,9 +399,12 @@ impl SocketLayer {
     #[must_use]
     pub fn may_write(&self, at: SocketRef) -> bool {
         self.get(at).is_none_or(|socket| {
-            let open = matches!(socket.state, State::Connected | State::Ended);
-            let room = socket.local_end.as_ref().is_none_or(local::End::has_room);
-            open && room && matches!(socket.writing, Writing::Idle)
+            let room = match socket.state {
+                State::Connected => socket.local_end.as_ref().is_none_or(local::End::has_room),
+                State::Ended => true,
+                _ => false,
+            };
+            room && matches!(socket.writing, Writing::Idle)
         })
     }
     /// As [`Self::may_write`]; if false, [`ToPrograms::Room`] will tell when it is true.
@@ -440,7 +443,7 @@ impl SocketLayer {
                 (self.entries.len() - 1) as u32
             }
             None => {
-                let oldest = self.ended.pop_front()?;
+                let oldest = self.most_forgettable()?;
                 self.forget(oldest);
                 self.free.pop()?
             }
@@ -449,6 +452,24 @@ impl SocketLayer {
         entry.generation += 1;
         entry.socket = Some(Box::new(socket));
         Some(SocketRef::of(index, entry.generation))
+    }
+    /// Takes the end that is to be forgotten off the list: the oldest one of the session that has most of them, so that
+    /// a program with many failing calls does not cost others the causes of theirs.
+    fn most_forgettable(&mut self) -> Option<SocketRef> {
+        let owner = |at: &SocketRef| {
+            self.get(*at)
+                .and_then(|socket| socket.sessions.first().copied())
+        };
+        let mut counts: BTreeMap<Option<Session>, (usize, usize)> = BTreeMap::new();
+        for (place, at) in self.ended.iter().enumerate() {
+            counts.entry(owner(at)).or_insert((0, place)).0 += 1;
+        }
+        // Of sessions with the same number, that with the oldest end.
+        let most = counts
+            .values()
+            .max_by_key(|(count, first)| (*count, core::cmp::Reverse(*first)));
+        let place = most.map(|(_, first)| *first)?;
+        self.ended.remove(place)
     }
     /// Removes a socket that has neither a call nor a listener.
     fn forget(&mut self, at: SocketRef) {
@@ -546,7 +567,7 @@ impl SocketLayer {
         self.tell(ToPrograms::End { socket: at });
         self.ended.push_back(at);
         if self.ended.len() > ENDED
-            && let Some(oldest) = self.ended.pop_front()
+            && let Some(oldest) = self.most_forgettable()
         {
             self.forget(oldest);
         }

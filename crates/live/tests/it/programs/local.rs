@@ -101,6 +101,12 @@ fn a_local_call_needs_no_link_and_no_time_and_loses_nothing() {
     assert_eq!(order, [3, 2]);
     window(&mut net, x, caller, callee);
     assert_eq!((net.now, nic(&net)), (began, cells), "no time, no cell");
+    // The reader takes nothing more, so PDUs wait in the writer's descriptor.
+    while net.world.asks_to_write(x, caller) {
+        let sdus = vec![0; 2000].into();
+        let socket = caller;
+        net.give(x, Input::Write { socket, sdus });
+    }
     // A PDU that the contract forbids ends the call, as everywhere.
     let (socket, sdu) = (callee, vec![0; 4001]);
     net.give(
@@ -114,6 +120,15 @@ fn a_local_call_needs_no_link_and_no_time_and_loses_nothing() {
         let status = status_of(&mut net, x, number, socket);
         assert_eq!((&*status.state, status.cause), ("ended", 111), "{status:?}");
     }
+    // What waited there is read, and counted.
+    let before = status_of(&mut net, x, 22, caller);
+    assert!(net.world.asks_to_write(x, caller));
+    let (socket, sdus) = (caller, vec![0; 2000].into());
+    net.give(x, Input::Write { socket, sdus });
+    let after = status_of(&mut net, x, 23, caller);
+    let of = |status: &Status| (status.sent.0, status.unsent, status.refused);
+    let (sent, unsent, refused) = of(&before);
+    assert_eq!(of(&after), (sent + 1, unsent + 1, refused), "{after:?}");
 }
 
 /// The writer goes on while the other descriptor takes PDUs, in both directions at once.
