@@ -299,7 +299,8 @@ fn note(entry: &Entry) -> String {
     format!("{}{bars}", entry.title)
 }
 
-/// The axis of the values. It begins at 0, unless all values are within a tenth of the largest.
+/// The axis of the values. It begins at 0, unless all values are within a tenth of the largest. Values that differ by
+/// less than a thousandth are equal for the reader, too.
 fn value_axis(unit: &str, series: &[Series]) -> Axis {
     let values = || {
         series
@@ -309,7 +310,7 @@ fn value_axis(unit: &str, series: &[Series]) -> Axis {
     };
     let low = values().fold(f64::INFINITY, f64::min);
     let high = values().fold(f64::NEG_INFINITY, f64::max);
-    let close = low > 0.0 && high - low < 0.1 * high;
+    let close = low > 0.0 && (0.001 * high..0.1 * high).contains(&(high - low));
     let wide = low > 0.0 && high > 200.0 * low;
     Axis {
         label: unit.to_owned(),
@@ -402,6 +403,23 @@ fn values(pattern: &str, name: &str) -> Option<Values> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_axis_begins_at_zero_unless_values_are_close_but_different() {
+        let scale = |values: [f64; 2]| {
+            let points = values.map(|value| Point::new(0.0, value));
+            let series = Series {
+                name: String::new(),
+                form: Stroke::Marks,
+                points: points.into(),
+            };
+            value_axis("Mb/s", &[series]).scale
+        };
+        assert_eq!(scale([135.05, 135.36]), Scale::Linear { zero: false });
+        assert_eq!(scale([135.040, 135.043]), Scale::Linear { zero: true });
+        assert_eq!(scale([60.0, 135.0]), Scale::Linear { zero: true });
+        assert_eq!(scale([0.5, 135.0]), Scale::Log);
+    }
 
     #[test]
     fn names_of_rows_have_the_values_of_patterns() {

@@ -119,7 +119,10 @@ impl Report<'_> {
              <tbody>"
         );
         for group in &summary.tiers {
-            let first = format!("<td><b>{}</b></td><td>{}</td>", group.name, group.what);
+            let first = format!(
+                "<td class=\"e\"><b>{}</b></td><td>{}</td>",
+                group.name, group.what
+            );
             counts(out, &first, group);
         }
         let _ = writeln!(
@@ -190,7 +193,7 @@ impl Report<'_> {
             for (number, (score, reason)) in group.iter().enumerate() {
                 let _ = write!(
                     out,
-                    "<tr><td class=\"e\"><a href=\"#{}\">{}</a></td><td>{}</td><td class=\"n\">{}</td><td>{}</td>\
+                    "<tr><td class=\"e\"><a href=\"#{}\">{}</a></td><td class=\"r\">{}</td><td class=\"n\">{}</td><td>{}</td>\
                      <td>{}</td>",
                     anchor(&score.entry.name),
                     escaped(&score.entry.name),
@@ -266,7 +269,7 @@ impl Report<'_> {
         for score in scores {
             let _ = write!(
                 out,
-                "<tr><td>{}</td><td class=\"n\">{}</td>",
+                "<tr><td class=\"r\">{}</td><td class=\"n\">{}</td>",
                 escaped(&score.row.row),
                 valued(score)
             );
@@ -364,7 +367,7 @@ impl Report<'_> {
 /// Heads of the columns of [`counts`].
 const COUNTS: &str = "<th class=\"n\">rows</th><th class=\"n\">scored</th><th class=\"n\">ok</th>\
     <th class=\"n\">miss</th><th class=\"n\">calibration</th><th class=\"n\">shown</th><th class=\"n\">predictions</th>\
-    <th class=\"n\">within 5 %</th><th class=\"n\">within 20 %</th>";
+    <th class=\"n\">within 5\u{a0}%</th><th class=\"n\">within 20\u{a0}%</th>";
 
 /// A row with the numbers of a group.
 fn counts(out: &mut String, first: &str, group: &Group) {
@@ -427,7 +430,7 @@ fn changes(
             if !keys.is_empty() {
                 let _ = writeln!(
                     out,
-                    "<tr><td>{}</td><td>{}</td></tr>",
+                    "<tr><td class=\"r\">{}</td><td>{}</td></tr>",
                     escaped(name),
                     keys.join(" ")
                 );

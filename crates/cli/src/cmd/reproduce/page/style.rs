@@ -8,7 +8,8 @@ section { border-top: 2px solid #999; margin-top: 2.5rem }
 table { border-collapse: collapse; margin: .8rem 0; font-size: .82rem; width: 100% }
 th { text-align: left; border-bottom: 2px solid #444; vertical-align: bottom }
 th, td { padding: .18rem .5rem } td { border-bottom: 1px solid #ccc; vertical-align: top }
-th.n { text-align: right } .keys td { overflow-wrap: anywhere } td.e { white-space: nowrap }
+th.n { text-align: right } .keys td { overflow-wrap: anywhere } .keys td.r { min-width: 16em }
+td.r { min-width: 8.5em } td.e { white-space: nowrap }
 td.n, span.n { font-variant-numeric: tabular-nums; white-space: nowrap } td.n { text-align: right }
 td.ok { color: #00543d; font-weight: bold } td.miss { color: #9c2f00; font-weight: bold }
 td.calibration, td.shown { color: #444; font-style: italic }
