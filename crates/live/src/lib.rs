@@ -40,6 +40,7 @@ pub mod signals;
 mod socket_service;
 mod stations;
 pub mod story;
+pub mod streams;
 pub mod supervisor;
 pub mod tap;
 pub mod world;

@@ -115,13 +115,24 @@ pub(crate) fn ends_within(child: &mut Child, patience: Duration) -> bool {
     }
 }
 
-#[allow(unsafe_code)]
+/// The process of this command gets SIGKILL when the calling thread ends.
 pub(crate) fn die_with_parent(command: &mut Command) -> &mut Command {
+    signalled_with_parent(command, Signal::KILL)
+}
+
+/// The process of this command, such as a lab, is asked to end (SIGTERM) when the calling thread ends. It is in a
+/// process group of its own, so that Ctrl-C reaches its parent only.
+pub fn end_with_parent(command: &mut Command) -> &mut Command {
+    signalled_with_parent(command.process_group(0), Signal::TERM)
+}
+
+#[allow(unsafe_code)]
+fn signalled_with_parent(command: &mut Command, signal: Signal) -> &mut Command {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec only two system calls are made; nothing allocates or locks.
     unsafe {
         command.pre_exec(move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
+            set_parent_process_death_signal(Some(signal))?;
             // The parent may have died before the line above took effect.
             if rustix::process::getppid() != Some(parent) {
                 return Err(io::Error::from_raw_os_error(3));

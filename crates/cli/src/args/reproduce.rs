@@ -11,13 +11,16 @@ called PAPER/TABLE: 'list' shows them, 'all' is every entry, and PAPER is all of
 rule in column 'rule'; 'calibration' if a parameter was fitted from it, and 'shown' if nothing is claimed. Entries with a random
 part run with each of --seeds; the row has the median, and its range in 'low' and 'high'. Labs and catalogue are in labs/papers.
 --calibrate fits the parameters of the entries again and writes all parameters into a file for --parameters.
-Exit code 0: every row with a rule is ok; 3: a row is a miss, or Ctrl-C; 2: wrong usage.
+--live also runs the rows that depend on the TCP of the hosts between Linux kernels, in real time: columns 'live...' beside the
+model, which stays that of virtual time, and all settings of the kernels. It needs root and a machine that does little else.
+Exit code 0: every row with a rule is ok; 3: a row is a miss, or Ctrl-C; 2: wrong usage; 5: no privilege for --live.
 
 Examples:
   aerostat reproduce list
   aerostat reproduce sara/1 atp
   aerostat reproduce all --seeds 1-10 -o json
   aerostat reproduce all --report report
+  aerostat reproduce thesis/5.4 --live
   aerostat reproduce sara --calibrate parameters.yml")]
 pub(crate) struct ReproduceArgs {
     /// Entries: PAPER, PAPER/TABLE, all or list
@@ -41,6 +44,15 @@ pub(crate) struct ReproduceArgs {
     /// Write a report into this directory: index.html with tables, drawings, labs and parameters, and a file per drawing
     #[arg(long, value_name = "DIR", conflicts_with = "calibrate")]
     pub(crate) report: Option<PathBuf>,
+    /// Run the rows that need another TCP between Linux kernels in real time, too
+    #[arg(long, conflicts_with = "calibrate")]
+    pub(crate) live: bool,
+    /// With --live: how often each of these rows runs
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "live", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) live_runs: u16,
+    /// With --live: seconds of each stream, instead of those of the lab
+    #[arg(long, value_name = "SECONDS", requires = "live", value_parser = clap::value_parser!(u16).range(1..=3600))]
+    pub(crate) live_seconds: Option<u16>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Tell nothing of runs

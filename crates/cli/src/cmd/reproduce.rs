@@ -4,9 +4,11 @@ mod axes;
 mod calibrate;
 mod catalogue;
 mod drawings;
+mod live;
 mod model;
 mod page;
 mod rules;
+mod score;
 mod summary;
 
 use crate::args::ReproduceArgs;
@@ -16,8 +18,9 @@ use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Rows};
 use crate::progress;
-use catalogue::{AllPrinted, Entry, Parameters, Row};
-use model::{Values, Work};
+use catalogue::{Entry, Parameters, Row};
+use model::Work;
+use score::{Score, median, scores};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,6 +42,9 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     let printed = catalogue::printed(args.printed.as_deref())?;
     let seeds = args.seeds.as_deref().map(seeds).transpose()?;
     let jobs = args.jobs.map_or_else(processors, usize::from);
+    if args.live {
+        live::check(&all, &chosen)?;
+    }
     let interrupt = Interrupt::catch()?;
     let bar = progress::bar(args.quiet, 0, "runs");
     let begin = Instant::now();
@@ -64,18 +70,40 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     let rows = with_references(&all, &chosen);
     let (values, tables) = work.models(&rows)?;
     bar.finish_and_clear();
-    let scored = scores(&rows, &values, &printed)?;
+    let measured = args
+        .live
+        .then(|| measured(args, &work, &rows))
+        .transpose()?;
+    let scored = scores(&rows, &values, &printed, measured.as_ref())?;
     let made = Made {
         runs: runs.into_inner(),
         jobs,
         seconds: begin.elapsed().as_secs_f64(),
         seeds: args.seeds.clone(),
     };
-    let results = Results::new(&chosen, &scored, &parameters, made);
+    let mut results = Results::new(&chosen, &scored, &parameters, made);
+    results.live = measured.as_ref().map(|measured| measured.table(&scored));
     if let Some(directory) = &args.report {
         page::write(&results, &tables, directory)?;
     }
     report(args, &results)
+}
+
+/// What rows have between Linux kernels.
+fn measured(
+    args: &ReproduceArgs,
+    work: &Work<'_>,
+    rows: &[(&Entry, &Row)],
+) -> Result<live::Measured, Failure> {
+    let bar = progress::bar(args.quiet, 0, "ms between Linux kernels");
+    let times = live::Times {
+        runs: args.live_runs,
+        seconds: args.live_seconds,
+        bar: &bar,
+    };
+    let measured = live::measure(work, rows, &times);
+    bar.finish_and_clear();
+    measured
 }
 
 /// The entries and rows that the words name, in the order of the catalogue: `all`, `sara`, `sara/1`, or one row as
@@ -143,87 +171,6 @@ fn with_references<'a>(all: &'a [Entry], chosen: &[&'a Entry]) -> Vec<(&'a Entry
     rows
 }
 
-/// What a row shows.
-struct Score<'a> {
-    entry: &'a Entry,
-    row: &'a Row,
-    /// The values of all seeds, in order of size.
-    values: Values,
-    paper: Option<f64>,
-    says: Option<String>,
-    place: String,
-    /// Distance from the printed value, per cent.
-    error: Option<f64>,
-    rule: String,
-    result: &'static str,
-}
-
-/// Scores of the rows of the chosen entries: rows that are only compared with get a score, too.
-fn scores<'a>(
-    rows: &[(&'a Entry, &'a Row)],
-    values: &[Values],
-    printed: &AllPrinted,
-) -> Result<Vec<Score<'a>>, Failure> {
-    let model = |entry: &str, row: &str| {
-        let at = rows
-            .iter()
-            .position(|(e, r)| e.name == entry && r.row == row);
-        at.map(|at| median(&values[at]))
-    };
-    let mut all = Vec::new();
-    for ((entry, row), values) in rows.iter().zip(values) {
-        let printed = printed.of(&entry.name, &row.row);
-        let paper = printed.and_then(|printed| printed.value);
-        let found = median(values);
-        let far = |aim: f64| (found - aim) / aim * 100.0;
-        let other = |reference: &str| {
-            let (entry, row) = row.referred(&entry.name, reference);
-            model(entry, row)
-        };
-        let facts = rules::Facts {
-            found,
-            values,
-            paper,
-            other,
-        };
-        let (rule, holds) = rules::rule(row, &facts)?;
-        // A fit is no prediction, but it can miss.
-        let result = match holds {
-            Some(false) => "miss",
-            _ if row.calibrates.is_some() => "calibration",
-            None => "shown",
-            Some(true) => "ok",
-        };
-        let mut values = values.clone();
-        values.sort_by(f64::total_cmp);
-        all.push(Score {
-            entry,
-            row,
-            values,
-            paper,
-            says: printed.and_then(|printed| printed.says.clone()),
-            place: printed
-                .map(|printed| printed.place.clone())
-                .unwrap_or_default(),
-            error: paper.map(far).filter(|error| error.is_finite()),
-            rule,
-            result,
-        });
-    }
-    Ok(all)
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => values[middle],
-        _ => f64::midpoint(values[middle - 1], values[middle]),
-    }
-}
-
 /// The TCP of the lab and that of the paper, of an entry whose rows depend on it.
 fn stacks(entry: &Entry) -> Result<Option<String>, Failure> {
     let Some(paper) = &entry.tcp else {
@@ -246,6 +193,8 @@ struct Results<'a> {
     parameters: Parameters,
     summary: Summary,
     made: Made,
+    /// Settings of the kernels, if rows ran in real time, too.
+    live: Option<Rows>,
 }
 
 impl<'a> Results<'a> {
@@ -273,31 +222,37 @@ impl<'a> Results<'a> {
             parameters,
             summary,
             made,
+            live: None,
         }
     }
 }
 
 /// Writes the rows of the chosen entries, the parameters that they use, and the summary.
 fn report(args: &ReproduceArgs, results: &Results<'_>) -> Outcome {
-    let mut rows = Rows::new(&[
+    let live = results.live.as_ref();
+    let mut columns = vec![
         "entry", "row", "model", "unit", "paper", "error_%", "tier", "rule", "result", "low",
         "high", "seeds", "says", "where", "tcp",
-    ]);
+    ];
+    columns.extend(live.iter().flat_map(|_| live::COLUMNS));
+    let mut rows = Rows::new(&columns);
     rows.title = "rows".into();
     for score in &results.scores {
         let mut cells = score.cells();
         cells.push(stacks(score.entry)?.into());
+        cells.extend(live.iter().flat_map(|_| score.live_cells()));
         rows.push(cells);
     }
     if results.entries.iter().all(|entry| entry.tcp.is_none()) {
         rows.drop_column("tcp");
     }
-    let tables = [
+    let mut tables = vec![
         rows,
         parameter_rows(&results.parameters, None),
         results.summary.rows(),
         summary::made_rows(&results.made),
     ];
+    tables.extend(live.cloned());
     // A table of CSV has columns of its own: that of the rows.
     let shown = match args.output.output {
         Format::Csv => 1,
@@ -311,6 +266,7 @@ fn report(args: &ReproduceArgs, results: &Results<'_>) -> Outcome {
     let miss = |score: &&Score<'_>| score.result == "miss";
     let miss = results.scores.iter().any(miss);
     warn_of_misses(&results.scores);
+    warn_of_lag(&results.scores);
     Ok(Exit::Ok.with_warnings(miss))
 }
 
@@ -324,36 +280,6 @@ fn warn_of_misses(scored: &[&Score<'_>]) {
             score.unit(),
             score.rule
         ));
-    }
-}
-
-impl Score<'_> {
-    fn unit(&self) -> &str {
-        self.row.unit.as_ref().unwrap_or(&self.entry.unit)
-    }
-    fn cells(&self) -> Vec<Value> {
-        // Small numbers, such as Mb/s of tiny packets, have four digits, too.
-        let decimals = |value: f64| if value.abs() < 0.1 { 7 } else { 4 };
-        let number = |value: Option<&f64>| {
-            value.map_or(Value::Null, |value| rounded(*value, decimals(*value)))
-        };
-        let text = |text: &str| Value::from(text.to_owned());
-        vec![
-            text(&self.entry.name),
-            text(&self.row.row),
-            number(Some(&median(&self.values))),
-            text(self.unit()),
-            number(self.paper.as_ref()),
-            self.error.map_or(Value::Null, |error| rounded(error, 2)),
-            serde_json::to_value(self.row.tier).unwrap_or_default(),
-            text(&self.rule),
-            text(self.result),
-            number(self.values.first()),
-            number(self.values.last()),
-            self.values.len().into(),
-            self.says.clone().map_or(Value::Null, Value::from),
-            text(&self.place),
-        ]
     }
 }
 
@@ -390,3 +316,17 @@ fn list_parameters(args: &ReproduceArgs, before: &Parameters, fitted: &Parameter
 
 #[cfg(test)]
 mod tests;
+
+/// Rows whose runs in real time tell more of the machine than of TCP.
+fn warn_of_lag(scored: &[&Score<'_>]) {
+    let lagged = scored.iter().filter(|score| {
+        let live = score.live.as_ref();
+        live.is_some_and(|live| live.found.lagged())
+    });
+    let count = lagged.count();
+    if count > 0 {
+        exit::say(format_args!(
+            "warning: the machine was too busy for {count} rows in real time ('lagged'): their values are no result"
+        ));
+    }
+}

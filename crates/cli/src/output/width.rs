@@ -37,6 +37,30 @@ pub(crate) const ORDERS: &[(&str, &[&str])] = &[
             "lost_by",
         ],
     ),
+    // Rows of papers that ran in real time, too.
+    (
+        "live_wait_us",
+        &[
+            "live_late",
+            "live_wait_us",
+            "live_retransmitted",
+            "tcp",
+            "where",
+            "says",
+            "seeds",
+            "live_runs",
+            "rule",
+            "low",
+            "high",
+            "live_timeouts",
+            "live_low",
+            "live_high",
+            "tier",
+            "unit",
+            "live_error_%",
+            "error_%",
+        ],
+    ),
     // Connections: cells received and lost at the far end.
     (
         "pdus_bad",

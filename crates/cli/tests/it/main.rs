@@ -42,6 +42,7 @@ mod qos;
 mod queues;
 mod recordings;
 mod reproduce;
+mod reproduce_live;
 mod results;
 mod rfc1483;
 mod ring;

@@ -149,18 +149,40 @@ fn attribute(key: &str, value: Option<Value>) -> String {
     }
 }
 
-/// Writes a setting, and reads it back.
-fn set(name: &str, value: &str) -> io::Result<String> {
-    let path = format!("/proc/sys/net/ipv4/{name}");
-    std::fs::write(&path, value).map_err(|error| {
+/// Reads the setting `net.ipv4.NAME` of the calling thread's network namespace.
+///
+/// # Errors
+/// The kernel has no such setting.
+pub(crate) fn get(name: &str) -> io::Result<String> {
+    let absent =
+        |error: io::Error| io::Error::new(error.kind(), format!("net.ipv4.{name}: {error}"));
+    let text = std::fs::read_to_string(path(name)).map_err(absent)?;
+    Ok(words(&text))
+}
+
+/// The file of a setting.
+fn path(name: &str) -> String {
+    format!("/proc/sys/net/ipv4/{name}")
+}
+
+/// The words of a value, with one blank between them.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Writes a setting of the calling thread's network namespace, and reads it back.
+///
+/// # Errors
+/// What the kernel refuses.
+pub(crate) fn set(name: &str, value: &str) -> io::Result<String> {
+    std::fs::write(path(name), value).map_err(|error| {
         let text = match name {
             "tcp_congestion_control" => no_such_control(value, &error),
             _ => format!("the kernel refuses net.ipv4.{name}={value}: {error}"),
         };
         io::Error::new(error.kind(), text)
     })?;
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let read = words(&std::fs::read_to_string(&path)?);
+    let read = get(name)?;
     if read != words(value) {
         let text = format!("the kernel has net.ipv4.{name}={read} instead of {value}");
         return Err(io::Error::other(text));

@@ -7,6 +7,7 @@
 use super::axes::{self, Axis};
 use super::drawings::Plot;
 use super::drawings::trace::Trace;
+use super::live::Live;
 use crate::exit::Failure;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -23,11 +24,11 @@ macro_rules! files {
 const ENTRIES: &[(&str, &str)] = files!(".yml":
     "thesis-5.1" "thesis-5.2" "thesis-5.3" "thesis-5.4" "thesis-5.5" "thesis-5.6" "thesis-5.7" "thesis-figures" "thesis-6"
     "thesis-controls" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "cambridge-figure2" "cambridge-data" "sara-1" "sara-2" "sara-3" "sara-4" "atp-1" "atp-2"
-    "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "controls-papers" "beyond-atp" "beyond-queues");
+    "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "controls-papers" "beyond-atp" "beyond-queues" "beyond-tcp" "beyond-mpoa");
 const LABS: &[(&str, &str)] = files!(".atm.yml":
     "slow-hosts" "thesis-network" "thesis-jitter" "thesis-qos" "wan-detour"
     "detken-trunk" "detken-router" "clip-nt" "managers" "busy-managers" "data-path" "sara" "sara-indy" "native-atm"
-    "atp-hosts" "tcp-clip" "two-loads");
+    "atp-hosts" "tcp-clip" "two-loads" "fast-router");
 const PRINTED: &str = include_str!("../../../papers/printed.yml");
 const PARAMETERS: &str = include_str!("../../../papers/parameters.yml");
 
@@ -62,6 +63,8 @@ pub(super) struct Entry {
     /// Runs of rows whose packets the report draws.
     #[serde(default)]
     pub(super) traces: Vec<Trace>,
+    /// Rows that run between Linux kernels, too.
+    pub(super) live: Option<Live>,
     /// Keys of the lab whose values rows combine, by name.
     #[serde(default)]
     pub(super) axes: BTreeMap<String, Axis>,
@@ -111,6 +114,9 @@ pub(super) struct Row {
     pub(super) above_row: Vec<String>,
     /// With `below_row` and `above_row`: their values are multiplied by this.
     pub(super) times: Option<f64>,
+    /// True for a row that runs between Linux kernels only.
+    #[serde(default)]
+    only_live: bool,
     /// The row by whose value that of this row is divided.
     pub(super) divided_by: Option<String>,
     /// The row whose value is taken from that of this row.
@@ -302,6 +308,12 @@ impl Entry {
         all.extend(row.set.clone());
         all
     }
+    /// How `row` runs between Linux kernels, if it does.
+    pub(super) fn live(&self, row: &Row) -> Option<&Live> {
+        self.live
+            .as_ref()
+            .filter(|live| live.rows.contains(&row.row))
+    }
     /// The changes of the lab for all rows.
     pub(super) const fn common(&self) -> &BTreeMap<String, String> {
         &self.set
@@ -318,9 +330,9 @@ impl Entry {
             .map(str::to_owned)
             .collect()
     }
-    /// True if a run gives the value of `row`; other rows are only printed.
+    /// True if a run in virtual time gives the value of `row`.
     pub(super) fn has_model(&self, row: &Row) -> bool {
-        row.take.is_some() || self.take.is_some()
+        !row.only_live && (row.take.is_some() || self.take.is_some())
     }
     /// Where the value of `row` is.
     pub(super) fn take<'a>(&'a self, row: &'a Row) -> Result<&'a Take, Failure> {
@@ -392,6 +404,18 @@ fn read<T: DeserializeOwned>(name: &str, text: &str, file: Option<&Path>) -> Res
 
 fn yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Failure> {
     serde_saphyr::from_str(text).map_err(|error| Failure::usage(format!("{name}: {error}")))
+}
+
+/// Changes of a lab with the values of parameters.
+pub(super) fn all_filled(
+    given: BTreeMap<String, String>,
+    parameters: &Parameters,
+) -> Result<Vec<(String, String)>, Failure> {
+    let filled = given.into_iter().map(|(path, value)| {
+        let value = filled(&value, parameters)?;
+        Ok((path, value))
+    });
+    filled.collect()
 }
 
 /// `text` with the values of its parameters: `{sara.packet}us`, `{a.b*0.5 + c.d*-0.1}ms`.

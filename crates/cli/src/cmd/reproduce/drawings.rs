@@ -221,7 +221,9 @@ fn stack(entry: &Entry, unit: &str, scores: &[&Score<'_>]) -> Option<Drawing> {
     let points: Vec<(f64, &Score<'_>)> = points.map(|(at, score)| (at as f64, *score)).collect();
     let series = beside("", Stroke::Marks, &points);
     let names = scores.iter().map(|score| score.row.row.clone());
-    let modelled = scores.iter().any(|score| !score.values.is_empty());
+    let modelled = scores
+        .iter()
+        .any(|score| !score.values.is_empty() || score.live.is_some());
     modelled.then(|| {
         Drawing::Lines(Figure {
             title: heading(entry),
@@ -237,17 +239,17 @@ fn stack(entry: &Entry, unit: &str, scores: &[&Score<'_>]) -> Option<Drawing> {
     })
 }
 
-/// The model, what the paper prints, and the rows of the model that were fitted.
+/// The median of values in order of size, and their range; `None` without values.
+fn ranged(values: &[f64]) -> Option<(f64, f64, f64)> {
+    let value = median(values);
+    let (low, high) = (*values.first()?, *values.last()?);
+    Some((value, low, high)).filter(|value| value.0.is_finite())
+}
+
+/// The model, what the paper prints, what rows have in real time, and the rows of the model that were fitted.
 fn beside(name: &str, form: Stroke, points: &[(f64, &Score<'_>)]) -> Vec<Series> {
-    let model = |score: &Score<'_>| {
-        let value = median(&score.values);
-        let ends = (score.values.first(), score.values.last());
-        let (low, high) = (
-            ends.0.copied().unwrap_or(value),
-            ends.1.copied().unwrap_or(value),
-        );
-        Some((value, low, high)).filter(|value| value.0.is_finite())
-    };
+    let model = |score: &Score<'_>| ranged(&score.values);
+    let live = |score: &Score<'_>| ranged(&score.live.as_ref()?.values);
     let line = |what: &str, form: Stroke, of: &Reading<'_>| {
         let points = points.iter().filter_map(|(x, score)| {
             let (y, low, high) = of(score)?;
@@ -277,6 +279,7 @@ fn beside(name: &str, form: Stroke, points: &[(f64, &Score<'_>)]) -> Vec<Series>
     let all = [
         line("model", form, &model),
         line("paper", Stroke::Marks, &paper),
+        line("live, between Linux kernels", Stroke::Marks, &live),
         line("fitted to the paper here", Stroke::Marks, &fitted),
     ];
     all.into_iter()
@@ -292,7 +295,7 @@ fn heading(entry: &Entry) -> String {
 
 fn note(entry: &Entry) -> String {
     let bars = if entry.random {
-        "; bars: range of the seeds"
+        "; bars: range of the seeds or runs"
     } else {
         ""
     };

@@ -94,7 +94,7 @@ impl Work<'_> {
             let is_drawn = entry.traces.iter().any(|trace| trace.is_of(&row.row));
             // The first run stands for the others: a drawing of all of them is no longer legible.
             if let Some(plan) = plans.first().filter(|_| is_drawn) {
-                let found = plan.rows(plan.runs.first().map_or(&Value::Null, of));
+                let found = plan.take.rows(plan.runs.first().map_or(&Value::Null, of));
                 let key = (entry.name.clone(), row.row.clone());
                 tables.insert(key, found.cloned().collect());
             }
@@ -103,10 +103,7 @@ impl Work<'_> {
     }
 
     fn plan(&self, entry: &Entry, row: &Row, seed: u64) -> Result<Plan, Failure> {
-        let mut changes = Vec::new();
-        for (path, value) in entry.changes(row) {
-            changes.push((path, catalogue::filled(&value, self.parameters)?));
-        }
+        let changes = catalogue::all_filled(entry.changes(row), self.parameters)?;
         let with = |more: Vec<(String, String)>| Run {
             lab: row.lab.as_ref().unwrap_or(&entry.lab).clone(),
             changes: changes.iter().cloned().chain(more).collect(),
@@ -280,11 +277,22 @@ impl Plan {
         Ok(best)
     }
 
+    /// The value in the results of a run.
+    fn taken(&self, results: &Value) -> Result<f64, Failure> {
+        let value = self.take.of(results)?;
+        Ok(match &self.take.later {
+            None => value,
+            Some(_) => 1.0 / (1.0 / value + self.later),
+        })
+    }
+}
+
+impl Take {
     /// The rows in the results of a run from which the value is taken.
     fn rows<'a>(&self, results: &'a Value) -> impl DoubleEndedIterator<Item = &'a Value> {
-        let rows = results.get(&self.take.table).and_then(Value::as_array);
+        let rows = results.get(&self.table).and_then(Value::as_array);
         let fits = |row: &&Value| {
-            let mut wanted = self.take.wanted.iter();
+            let mut wanted = self.wanted.iter();
             wanted.all(|(column, value)| match row.get(column) {
                 Some(Value::String(text)) => text == value,
                 Some(other) => other.to_string().as_str() == value.as_str(),
@@ -294,33 +302,25 @@ impl Plan {
         rows.into_iter().flatten().filter(fits)
     }
 
-    /// The value in the results of a run.
-    fn taken(&self, results: &Value) -> Result<f64, Failure> {
-        let take = &self.take;
+    /// The value in the results of a run, without what a program takes beside the transfer.
+    pub(super) fn of(&self, results: &Value) -> Result<f64, Failure> {
         let in_time = |row: &&Value| {
             let time = row.get("time_s").and_then(Value::as_f64);
-            time.zip(take.until)
+            time.zip(self.until)
                 .is_some_and(|(time, most)| time <= most)
         };
         let mut fitting = self.rows(results);
-        let value = match take.of_all {
-            None if take.until.is_some() => take.value(fitting.rfind(in_time))?,
-            None => take.value(fitting.next())?,
+        let value = match self.of_all {
+            None if self.until.is_some() => self.value(fitting.rfind(in_time))?,
+            None => self.value(fitting.next())?,
             Some(OfAll::Count) => fitting.count() as f64,
             Some(of_all) => {
-                let values = fitting.map(|row| take.value(Some(row)));
+                let values = fitting.map(|row| self.value(Some(row)));
                 of_all.of(&values.collect::<Result<Vec<f64>, _>>()?)
             }
         };
-        let value = value * take.scale;
-        Ok(match &take.later {
-            None => value,
-            Some(_) => 1.0 / (1.0 / value + self.later),
-        })
+        Ok(value * self.scale)
     }
-}
-
-impl Take {
     /// The number that a text is, or that it has behind the words of `after`.
     fn number(&self, text: &str) -> Option<f64> {
         let Some(after) = &self.after else {

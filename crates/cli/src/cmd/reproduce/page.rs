@@ -1,5 +1,6 @@
 //! The report: one HTML file without scripts and without anything from elsewhere, and a file for each drawing.
 
+mod live;
 mod style;
 
 use super::catalogue::{self, Entry, Parameters};
@@ -33,6 +34,9 @@ pub(super) fn write(
     };
     let mut body = String::new();
     report.summary(&mut body);
+    if let Some(settings) = &results.live {
+        live::machine(&mut body, settings);
+    }
     for entry in results.entries {
         let drawings = drawings::of(entry, &report.of(entry), tables);
         let mut drawn = Vec::new();
@@ -249,6 +253,9 @@ impl Report<'_> {
         }
         let scores = self.of(entry);
         self.rows(out, entry, &scores);
+        if let Some(settings) = &self.0.live {
+            live::settings(out, entry, settings);
+        }
         self.parameters_of(out, entry);
         changes(out, entry, &scores, &self.0.parameters)?;
         out.push_str("</section>\n");
@@ -261,49 +268,57 @@ impl Report<'_> {
         } else {
             ""
         };
+        let live = scores.iter().any(|score| score.live.is_some());
+        let live = if live { live::HEADS } else { "" };
         let _ = writeln!(
             out,
             "<table>\n<thead><tr><th>row</th><th class=\"n\">model</th>{range}<th>paper</th><th>where</th>\
-            <th class=\"n\">error</th><th>tier</th><th>rule</th><th>result</th></tr></thead>\n<tbody>"
+            <th class=\"n\">error</th><th>tier</th><th>rule</th><th>result</th>{live}</tr></thead>\n<tbody>"
         );
         for score in scores {
-            let _ = write!(
-                out,
-                "<tr><td class=\"r\">{}</td><td class=\"n\">{}</td>",
-                escaped(&score.row.row),
-                valued(score)
-            );
-            if let (true, Some(low), Some(high)) =
-                (entry.random, score.values.first(), score.values.last())
-            {
-                let seeds = score.values.len();
-                let _ = write!(
-                    out,
-                    "<td class=\"n\">{} to {}</td><td class=\"n\">{seeds}</td>",
-                    number(*low),
-                    number(*high)
-                );
-            } else if entry.random {
-                out.push_str("<td></td><td></td>");
-            }
-            let error = score.error.map_or(String::new(), |error| {
-                format!("{error:+.1} %").replace('-', "−")
-            });
-            let tier = TIERS
-                .iter()
-                .find(|tier| tier.0 == score.row.tier)
-                .map_or("", |tier| tier.1);
-            let _ = writeln!(
-                out,
-                "<td>{}</td><td>{}</td><td class=\"n\">{error}</td><td>{tier}</td><td>{}</td><td class=\"{}\">{}</td></tr>",
-                printed(score),
-                escaped(&score.place),
-                escaped(&score.rule),
-                score.result,
-                score.result,
-            );
+            self.row(out, entry, score, !live.is_empty());
         }
         out.push_str("</tbody></table>\n");
+    }
+
+    fn row(&self, out: &mut String, entry: &Entry, score: &Score<'_>, live: bool) {
+        let _ = write!(
+            out,
+            "<tr><td class=\"r\">{}</td><td class=\"n\">{}</td>",
+            escaped(&score.row.row),
+            valued(score)
+        );
+        if let (true, Some(low), Some(high)) =
+            (entry.random, score.values.first(), score.values.last())
+        {
+            let seeds = score.values.len();
+            let _ = write!(
+                out,
+                "<td class=\"n\">{} to {}</td><td class=\"n\">{seeds}</td>",
+                number(*low),
+                number(*high)
+            );
+        } else if entry.random {
+            out.push_str("<td></td><td></td>");
+        }
+        let tier = TIERS
+            .iter()
+            .find(|tier| tier.0 == score.row.tier)
+            .map_or("", |tier| tier.1);
+        let _ = write!(
+            out,
+            "<td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{tier}</td><td>{}</td><td class=\"{}\">{}</td>",
+            printed(score),
+            escaped(&score.place),
+            distance(score.error),
+            escaped(&score.rule),
+            score.result,
+            score.result,
+        );
+        if live {
+            live::cells(out, score);
+        }
+        out.push_str("</tr>\n");
     }
 
     fn parameters_of(&self, out: &mut String, entry: &Entry) {
@@ -362,6 +377,13 @@ impl Report<'_> {
         out.push_str("</section>\n");
         Ok(())
     }
+}
+
+/// A distance from the printed value.
+fn distance(error: Option<f64>) -> String {
+    error.map_or(String::new(), |error| {
+        format!("{error:+.1} %").replace('-', "−")
+    })
 }
 
 /// Heads of the columns of [`counts`].

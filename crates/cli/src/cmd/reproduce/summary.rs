@@ -274,6 +274,7 @@ mod tests {
             error,
             rule: String::new(),
             result,
+            live: None,
         }
     }
 

@@ -86,7 +86,7 @@ impl Whole {
         let rows = rows.flat_map(|entry| entry.rows.iter().map(move |row| (entry, row)));
         let rows: Vec<(&Entry, &Row)> = rows.collect();
         let values: Vec<Values> = rows.iter().map(|(entry, row)| of(entry, row)).collect();
-        scores(&rows, &values, &catalogue::printed(None).unwrap()).unwrap()
+        scores(&rows, &values, &catalogue::printed(None).unwrap(), None).unwrap()
     }
 }
 
