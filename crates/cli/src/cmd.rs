@@ -20,7 +20,7 @@ mod mount;
 mod move_station;
 mod pvc;
 mod qos;
-mod reproduce;
+pub(crate) mod reproduce;
 mod rfc2544;
 pub(crate) mod run;
 mod trace;

@@ -227,15 +227,22 @@ impl<'a> Results<'a> {
     }
 }
 
-/// Writes the rows of the chosen entries, the parameters that they use, and the summary.
-fn report(args: &ReproduceArgs, results: &Results<'_>) -> Outcome {
-    let live = results.live.as_ref();
+/// Columns of the rows, `live` with those of real time.
+pub(crate) fn columns(live: bool) -> Vec<&'static str> {
     let mut columns = vec![
         "entry", "row", "model", "unit", "paper", "error_%", "tier", "rule", "result", "low",
         "high", "seeds", "says", "where", "tcp",
     ];
-    columns.extend(live.iter().flat_map(|_| live::COLUMNS));
-    let mut rows = Rows::new(&columns);
+    if live {
+        columns.extend(live::COLUMNS);
+    }
+    columns
+}
+
+/// Writes the rows of the chosen entries, the parameters that they use, and the summary.
+fn report(args: &ReproduceArgs, results: &Results<'_>) -> Outcome {
+    let live = results.live.as_ref();
+    let mut rows = Rows::new(&columns(live.is_some()));
     rows.title = "rows".into();
     for score in &results.scores {
         let mut cells = score.cells();
@@ -314,9 +321,6 @@ fn list_parameters(args: &ReproduceArgs, before: &Parameters, fitted: &Parameter
     Ok(Exit::Ok)
 }
 
-#[cfg(test)]
-mod tests;
-
 /// Rows whose runs in real time tell more of the machine than of TCP.
 fn warn_of_lag(scored: &[&Score<'_>]) {
     let lagged = scored.iter().filter(|score| {
@@ -330,3 +334,6 @@ fn warn_of_lag(scored: &[&Score<'_>]) {
         ));
     }
 }
+
+#[cfg(test)]
+mod tests;

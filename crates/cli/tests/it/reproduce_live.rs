@@ -1,8 +1,8 @@
 //! `aerostat reproduce --live`: rows between Linux kernels in real time.
 
-use crate::live::{Runtime, can_run, signal, wait_for};
+use crate::live::{Runtime, can_run, has, signal, wait_for};
 use serde_json::Value;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// A row whose streams collapse, on a quiet machine and on a busy one.
 const ROW: &str = "sara/2: 4 segments";
@@ -59,19 +59,54 @@ fn a_row_between_kernels_stands_beside_its_model_and_nothing_is_left() {
 }
 
 #[test]
-fn a_killed_reproduce_leaves_nothing() {
-    if !can_run() {
+fn without_privilege_live_rows_are_refused_and_the_others_run() {
+    // Root of a user namespace that gives all capabilities away, and has no further namespaces.
+    let poor = "echo 0 > /proc/sys/user/max_user_namespaces && \
+        exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
+    let unprivileged = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "sh", "-c", poor, "sh"]);
+        command.args(words).output().unwrap()
+    };
+    if !has("setpriv") || !has("unshare") || !unprivileged(&["true"]).status.success() {
+        println!("skipped: no user namespaces");
         return;
     }
-    let runtime = Runtime::new("reproduce-killed");
+    let words = [env!("CARGO_BIN_EXE_aerostat"), "reproduce", ROW, "-q"];
+    let refused = unprivileged(&[&words[..], &["--live"]].concat());
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(5), "{told}");
+    let hint = "hint: without --live, rows need no privilege\n";
+    assert!(
+        told.contains("no privilege for kernel hosts: ") && told.contains(hint),
+        "{told}"
+    );
+    assert!(refused.stdout.is_empty());
+    assert_eq!(unprivileged(&words).status.code(), Some(0));
+}
+
+/// The exit code of a run between kernels that got `name` while its lab ran.
+fn ended_by(name: &str) -> Option<i32> {
+    let runtime = Runtime::new(&format!("reproduce-{name}"));
     let words = ["reproduce", ROW, "-q", "--live", "--live-seconds", "600"];
     let mut command = runtime.command(&words);
-    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let (out, err) = (Stdio::null(), Stdio::null());
+    let mut child = command.stdout(out).stderr(err).spawn().unwrap();
     wait_for("the lab to run", || {
         let listed = runtime.run(&["ls", "-o", "csv"]).out;
         listed.contains(&format!("reproduce-{}", child.id()))
     });
-    signal(&child.id().to_string(), "KILL");
-    child.wait().unwrap();
+    signal(&child.id().to_string(), name);
+    let status = child.wait().unwrap();
     runtime.nothing_is_left();
+    status.code()
+}
+
+#[test]
+fn a_killed_or_interrupted_reproduce_leaves_nothing() {
+    if !can_run() {
+        return;
+    }
+    assert_eq!(ended_by("KILL"), None);
+    assert_eq!(ended_by("INT"), Some(3));
 }

@@ -142,10 +142,10 @@ impl<'a> All<'a, '_> {
     }
 }
 
-/// Distance from the printed value, per cent.
+/// Distance from the printed value, per cent; `None` if there is nothing to compare.
 fn far(found: f64, paper: Option<f64>) -> Option<f64> {
-    let aim = paper.filter(|aim| *aim != 0.0)?;
-    Some((found - aim) / aim * 100.0)
+    let far = (found - paper?) / paper? * 100.0;
+    far.is_finite().then_some(far)
 }
 
 fn sorted(values: &[f64]) -> Values {

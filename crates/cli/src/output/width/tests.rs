@@ -5,6 +5,22 @@ use serde_json::Value;
 
 const ADDRESS: &str = "47.0005.80.ffe100.0000.f21a.0102.0020480a1b2c.00";
 
+/// All tables with an order of columns: those of the results, and the rows of papers.
+fn tables() -> Vec<(String, Vec<String>)> {
+    let mut tables: Vec<(String, Vec<String>)> = shapes()
+        .into_iter()
+        .map(|(name, columns)| (name.to_string(), columns))
+        .collect();
+    for live in [false, true] {
+        let columns = crate::cmd::reproduce::columns(live);
+        tables.push((
+            "reproduce".into(),
+            columns.into_iter().map(str::to_owned).collect(),
+        ));
+    }
+    tables
+}
+
 /// A table with values as long as in a real network.
 fn filled(columns: &[String]) -> Rows {
     let mut rows = Rows {
@@ -35,7 +51,7 @@ fn widest(text: &str) -> usize {
 
 #[test]
 fn every_table_of_the_results_fits_80_columns_and_its_first_column_stays() {
-    for (name, columns) in shapes() {
+    for (name, columns) in tables() {
         let rows = filled(&columns);
         let text = render(&rows, Layout::Narrow);
         assert!(widest(&text) <= NARROW, "{name}: {}\n{text}", widest(&text));
@@ -54,7 +70,7 @@ fn every_table_of_the_results_fits_80_columns_and_its_first_column_stays() {
 #[test]
 fn orders_are_of_tables_that_exist_and_have_these_columns_and_name_none_twice() {
     for (mark, order) in ORDERS {
-        let tables = shapes().into_iter();
+        let tables = tables().into_iter();
         let marked = tables.filter(|(_, columns)| columns.iter().any(|column| column == mark));
         let columns: Vec<String> = marked.flat_map(|(_, columns)| columns).collect();
         assert!(!columns.is_empty(), "no table has {mark}");
