@@ -59,11 +59,13 @@ impl Network {
         }
         let lines = network.process.stderr.take().map(lines);
         network.wait(lines, interrupt)?;
-        let name = changes.iter().filter_map(|change| {
+        let mut name = changes.iter().filter_map(|change| {
             let name = change.change().strip_prefix("name=")?;
             Some(name.to_owned())
         });
-        let which = RunningLab { lab: name.last() };
+        let which = RunningLab {
+            lab: name.next_back(),
+        };
         network.client = Some(client::connect(&which)?);
         Ok(network)
     }
@@ -139,9 +141,9 @@ impl Network {
             let what = row[0].as_str().unwrap_or_default();
             what.starts_with("events more than 20 ms late")
         });
-        let counts = late.filter_map(|row| row[1].as_u64());
+        let mut counts = late.filter_map(|row| row[1].as_u64());
         let absent = || Failure::failed("the lab does not count late events");
-        counts.last().ok_or_else(absent)
+        counts.next_back().ok_or_else(absent)
     }
 
     /// How the process of the lab has waited for a processor so far; `None` if the kernel does not count that.
