@@ -80,13 +80,46 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
         jobs,
         seconds: begin.elapsed().as_secs_f64(),
         seeds: args.seeds.clone(),
+        files: files(args),
     };
+    warn_of_unknown(&printed, &all);
     let mut results = Results::new(&chosen, &scored, &parameters, made);
     results.live = measured.as_ref().map(|measured| measured.table(&scored));
     if let Some(directory) = &args.report {
         page::write(&results, &tables, directory)?;
     }
     report(args, &results)
+}
+
+/// The options that name other files than those of the catalogue.
+fn files(args: &ReproduceArgs) -> String {
+    let all = [
+        ("--printed", &args.printed),
+        ("--parameters", &args.parameters),
+    ];
+    let given = all
+        .iter()
+        .filter_map(|(option, file)| Some((option, file.as_ref()?)));
+    given.fold(String::new(), |text, (option, file)| {
+        format!(
+            "{text} {option} {}",
+            aerostat_lab::printable::line(&file.display().to_string())
+        )
+    })
+}
+
+/// Printed values of rows that do not exist are of no use.
+fn warn_of_unknown(printed: &catalogue::AllPrinted, all: &[Entry]) {
+    for (entry, row) in printed.names() {
+        let known = all.iter().find(|known| known.name == entry);
+        if !known.is_some_and(|known| known.rows.iter().any(|known| known.row == row)) {
+            let name = format!("{entry}: {row}");
+            let name = aerostat_lab::printable::line(&name);
+            exit::say(format_args!(
+                "warning: a printed value is of no row: {name}"
+            ));
+        }
+    }
 }
 
 /// What rows have between Linux kernels.
@@ -285,7 +318,7 @@ fn warn_of_misses(scored: &[&Score<'_>]) {
         exit::say(format_args!(
             "warning: {entry}, {row}: {found:.4} {} is not {}",
             score.unit(),
-            score.rule
+            score.missed
         ));
     }
 }

@@ -299,6 +299,11 @@ impl AllPrinted {
     pub(super) fn of(&self, entry: &str, row: &str) -> Option<&Printed> {
         self.0.get(entry)?.get(row)
     }
+    /// Entries and rows of all values.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.0.iter();
+        all.flat_map(|(entry, rows)| rows.keys().map(move |row| (entry.as_str(), row.as_str())))
+    }
 }
 
 impl Entry {

@@ -242,7 +242,7 @@ impl Report<'_> {
                 "No random part: one run for each row, seed 1."
             },
             escaped(&entry.name),
-            escaped(&seeds),
+            escaped(&(seeds + &self.0.made.files)),
         );
         for (name, svg) in drawn {
             // The name tells where the same drawing is as a file.

@@ -15,7 +15,18 @@ pub(super) struct Facts<'a, Other> {
     pub(super) other: Other,
 }
 
-/// The rules of a row in words, and whether all hold; `None` if there is no rule.
+/// What the rules of a row say about its value.
+#[derive(Debug)]
+pub(super) struct Judged {
+    /// All rules in words.
+    pub(super) words: String,
+    /// Those that do not hold.
+    pub(super) missed: String,
+    /// Whether all hold; `None` if there is no rule.
+    pub(super) holds: Option<bool>,
+}
+
+/// Judges a row by its rules.
 ///
 /// # Errors
 ///
@@ -23,13 +34,20 @@ pub(super) struct Facts<'a, Other> {
 pub(super) fn rule(
     row: &Row,
     facts: &Facts<'_, impl Fn(&str) -> Option<f64>>,
-) -> Result<(String, Option<bool>), Failure> {
+) -> Result<Judged, Failure> {
     let mut all = distances(row, facts)?;
     bounds(row, facts, &mut all);
     orders(row, facts, &mut all)?;
-    let words: Vec<&str> = all.iter().map(|(words, _)| words.as_str()).collect();
-    let holds = all.iter().all(|(_, holds)| *holds);
-    Ok((words.join("; "), (!all.is_empty()).then_some(holds)))
+    let joined = |wanted: &dyn Fn(bool) -> bool| {
+        let found = all.iter().filter(|(_, holds)| wanted(*holds));
+        let words: Vec<&str> = found.map(|(words, _)| words.as_str()).collect();
+        words.join("; ")
+    };
+    Ok(Judged {
+        words: joined(&|_| true),
+        missed: joined(&|holds| !holds),
+        holds: (!all.is_empty()).then_some(all.iter().all(|(_, holds)| *holds)),
+    })
 }
 
 /// A rule in words, and whether it holds.
@@ -155,7 +173,7 @@ mod tests {
             paper: Some(1.0),
             other: |_: &str| Some(1.0),
         };
-        let words = rule(row, &facts).unwrap().0;
+        let words = rule(row, &facts).unwrap().words;
         let calibrates = row.calibrates.as_ref();
         let calibrates = calibrates.map(|name| format!("calibrates {name}"));
         let words = (!words.is_empty()).then_some(words);
@@ -191,7 +209,7 @@ mod tests {
                 paper: Some(10.0),
                 other,
             };
-            rule(&row(text), &facts).unwrap().1
+            rule(&row(text), &facts).unwrap().holds
         };
         assert_eq!(check("within: 5", 10.4, &[]), Some(true));
         assert_eq!(check("within: 5, below: 10.2", 10.4, &[]), Some(false));

@@ -19,6 +19,8 @@ pub(super) struct Score<'a> {
     /// Distance from the printed value, per cent.
     pub(super) error: Option<f64>,
     pub(super) rule: String,
+    /// The rules that do not hold.
+    pub(super) missed: String,
     pub(super) result: &'static str,
     /// What it has between Linux kernels in real time.
     pub(super) live: Option<Live<'a>>,
@@ -61,9 +63,9 @@ pub(super) fn scores<'a>(
             paper,
             other: |reference: &str| all.model(entry, row, reference),
         };
-        let (rule, holds) = rules::rule(row, &facts)?;
+        let judged = rules::rule(row, &facts)?;
         // A fit is no prediction, but it can miss.
-        let result = match holds {
+        let result = match judged.holds {
             Some(false) => "miss",
             _ if row.calibrates.is_some() => "calibration",
             None => "shown",
@@ -79,7 +81,8 @@ pub(super) fn scores<'a>(
                 .map(|printed| printed.place.clone())
                 .unwrap_or_default(),
             error: far(found, paper),
-            rule,
+            rule: judged.words,
+            missed: judged.missed,
             result,
             live: all.live(at, paper),
         })
@@ -126,12 +129,13 @@ impl<'a> All<'a, '_> {
                 Some(median(&other.values))
             },
         };
-        let result = match rules::rule(row, &facts) {
+        // There may be no rule, or a row to compare with does not run in real time.
+        let judged = rules::rule(row, &facts).ok();
+        let result = match judged.and_then(|judged| judged.holds) {
             _ if measured.lagged() => "lagged",
-            Ok((_, Some(true))) => "ok",
-            Ok((_, Some(false))) => "miss",
-            // There is no rule, or a row to compare with does not run in real time.
-            Ok((_, None)) | Err(_) => "shown",
+            Some(true) => "ok",
+            Some(false) => "miss",
+            None => "shown",
         };
         Some(Live {
             found: measured,
