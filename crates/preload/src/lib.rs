@@ -70,6 +70,14 @@ fn failed(error: &Error) -> c_int {
     fail(error.errno())
 }
 
+/// Tells the user of an error, without a lock that another thread may have had when this process was forked.
+fn say(error: &Error) {
+    let text = format!("aerostat: {error}\n");
+    let real = real!(write: unsafe extern "C" fn(c_int, *const c_void, usize) -> ssize_t);
+    // SAFETY: the text has as many octets as the call is told.
+    let _ = unsafe { real(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+}
+
 /// Octets of a caller.
 ///
 /// # Safety
@@ -170,7 +178,7 @@ pub extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
             fd
         }
         Err(error) => {
-            eprintln!("aerostat: {error}");
+            say(&error);
             failed(&error)
         }
     }

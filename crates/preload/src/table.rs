@@ -2,10 +2,15 @@
 //!
 //! `dup` and `fork` copy descriptors, and not open files, so a copy finds the same entry. After `fork` the connection
 //! to the service belongs to the parent: a child makes one of its own, and shows its descriptors there. A descriptor
-//! that came by `exec` is not in the table, and is shown as well.
+//! that came by `exec` is not in the table, and is shown as well. The same holds after a program has closed the
+//! descriptor of the connection.
+//!
+//! **Fork.** The thread that forks has the lock of the table meanwhile, so the child of a process with several threads
+//! has a table that is whole, and a lock that it can take.
 
 use crate::layout::{QOS, SAP};
 use aerostat_socket::{Connecting, Control, Error, Service};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,6 +58,37 @@ struct Table {
 
 static TABLE: Mutex<Option<Table>> = Mutex::new(None);
 
+thread_local! {
+    /// The lock of the table, in a thread that forks.
+    static FORKING: RefCell<Option<MutexGuard<'static, Option<Table>>>> = const { RefCell::new(None) };
+}
+
+extern "C" fn before_fork() {
+    // A thread that is ending has no such place any more; it forks without the lock.
+    let _ = FORKING.try_with(|held| {
+        if let Ok(mut held) = held.try_borrow_mut() {
+            held.get_or_insert_with(table);
+        }
+    });
+}
+
+extern "C" fn after_fork() {
+    let _ = FORKING.try_with(|held| held.try_borrow_mut().map(|mut held| held.take()));
+}
+
+extern "C" fn at_load() {
+    // SAFETY: the functions have the type that is asked for, do not unwind, and stay in memory, because a preloaded
+    // library is never unloaded. Each thread drops only the lock that it has taken: the child of `fork` has the thread
+    // that forked, with its thread-local memory. The table has no pointers to what only other threads have.
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork)) };
+}
+
+/// The loader calls this function before `main`, so before there are threads.
+// SAFETY: `.init_array` is a list of functions without arguments that the loader calls once.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = at_load;
+
 fn table() -> MutexGuard<'static, Option<Table>> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -67,14 +103,14 @@ pub(crate) fn service() -> Result<Service, Error> {
     if let Some(service) = with(|table| {
         let known = table.service.as_ref();
         known
-            .filter(|(of, _)| *of == process)
+            .filter(|(of, service)| *of == process && service.owns_descriptor())
             .map(|(_, service)| service.clone())
     }) {
         return Ok(service);
     }
     let service = Service::from_env()?;
     with(|table| {
-        // Dropping the parent's connection closes this process' copy of it only.
+        // Dropping the parent's connection closes this process' copy of it only, and no descriptor of the program.
         table.service = Some((process, service.clone()));
     });
     Ok(service)
@@ -151,11 +187,11 @@ pub(crate) fn find(fd: i32) -> Option<Entry> {
     let known = with(|table| table.entries.get(&inode).cloned());
     let process = std::process::id();
     match known {
-        Some(entry) if entry.process == process => Some(entry),
+        Some(entry) if entry.process == process && entry.control.owns_descriptor() => Some(entry),
         Some(mut entry) => {
             entry.control = adopted(fd)?;
             entry.process = process;
-            // The answer comes to the parent.
+            // The answer comes to the parent, or to the connection that was closed.
             entry.connecting = None;
             with(|table| table.entries.insert(inode, entry.clone()));
             Some(entry)

@@ -130,6 +130,13 @@ impl Service {
         }
     }
 
+    /// False once the program has closed the descriptor of this connection, perhaps to use its number for a file of its
+    /// own. The connection is useless then: its requests fail with ECONNRESET, and the descriptor is left alone.
+    #[must_use]
+    pub fn owns_descriptor(&self) -> bool {
+        self.session.owns_descriptor()
+    }
+
     /// Name of the host.
     #[must_use]
     pub fn host(&self) -> &str {
@@ -272,6 +279,12 @@ pub struct Control {
 }
 
 impl Control {
+    /// As [`Service::owns_descriptor`], of the connection that this socket was opened or adopted on.
+    #[must_use]
+    pub fn owns_descriptor(&self) -> bool {
+        self.session.owns_descriptor()
+    }
+
     fn ask(&self, request: &Request) -> Result<Answer, Error> {
         Ok(self.session.ask(request, None)?.0)
     }

@@ -1,13 +1,18 @@
 //! The connection to the service: requests of many threads, and their answers in any order.
 //!
 //! One thread at a time reads; it gives the answers of others to them. So no thread of this crate's own is needed.
+//!
+//! **The descriptor.** Programs close descriptors that they do not know, as daemons do, and their own files get the same
+//! numbers. So the number is a high one, and before each use the descriptor must still be the socket that was connected
+//! ([`Session::owns_descriptor`]). If it is not, the session has gone, and the descriptor is left to the program.
 
 use crate::Error;
 use aerostat_proto::socket::{Answer, MESSAGE_MAX, Request};
 use aerostat_proto::split::Numbered;
 use aerostat_proto::split::codec::Message as _;
-use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::io::Errno;
+use rustix::fd::{AsFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
+use rustix::fs::fstat;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg,
@@ -35,7 +40,12 @@ struct Table {
 /// A connection to the service.
 #[derive(Debug)]
 pub(crate) struct Session {
-    fd: OwnedFd,
+    /// `None` only while the session is dropped.
+    fd: Option<OwnedFd>,
+    /// Device and number of the open file behind `fd`.
+    file: (u64, u64),
+    /// The process that has connected.
+    process: u32,
     table: Mutex<Table>,
     changed: Condvar,
 }
@@ -47,11 +57,24 @@ impl Session {
             let text = format!("no socket service at {}: {error}", path.display());
             Error::new(errno, text)
         })?;
+        let file = file_of(fd.as_fd()).ok_or_else(Error::gone)?;
         Ok(Arc::new(Self {
-            fd,
+            fd: Some(fd),
+            file,
+            process: std::process::id(),
             table: Mutex::default(),
             changed: Condvar::new(),
         }))
+    }
+
+    /// True if the descriptor is still the socket that was connected, and not closed or another file of the program.
+    pub(crate) fn owns_descriptor(&self) -> bool {
+        self.own().is_some()
+    }
+
+    fn own(&self) -> Option<BorrowedFd<'_>> {
+        let fd = self.fd.as_ref()?.as_fd();
+        (file_of(fd) == Some(self.file)).then_some(fd)
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -75,6 +98,9 @@ impl Session {
         request: &Request,
         with: Option<BorrowedFd<'_>>,
     ) -> Result<u16, Error> {
+        if !self.owns_descriptor() {
+            return Err(Error::gone());
+        }
         let number = self.new_number()?;
         let message = Numbered {
             number,
@@ -87,7 +113,12 @@ impl Session {
 
     /// Nobody waits for the answer of a request any more.
     pub(crate) fn forget(&self, number: u16) {
-        self.table().waiting.remove(&number);
+        if std::process::id() == self.process {
+            self.table().waiting.remove(&number);
+        } else if let Ok(mut table) = self.table.try_lock() {
+            // In a child, a thread that only the parent has may hold the lock for ever.
+            table.waiting.remove(&number);
+        }
     }
 
     /// Waits for the answer of a request.
@@ -167,7 +198,8 @@ impl Session {
         }
         loop {
             let octets = [IoSlice::new(message)];
-            match sendmsg(&self.fd, &octets, &mut control, SendFlags::NOSIGNAL) {
+            let fd = self.own().ok_or(Errno::CONNRESET)?;
+            match sendmsg(fd, &octets, &mut control, SendFlags::NOSIGNAL) {
                 Err(Errno::INTR) => {}
                 other => return Ok(other.map(drop)?),
             }
@@ -181,7 +213,8 @@ impl Session {
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let length = loop {
             let mut parts = [IoSliceMut::new(&mut octets)];
-            match recvmsg(&self.fd, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            let flags = RecvFlags::CMSG_CLOEXEC;
+            match recvmsg(self.own()?, &mut parts, &mut control, flags) {
                 // The service has closed the connection with something unread; what it has said comes next.
                 Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(_) => return None,
@@ -200,9 +233,28 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        let own = self.owns_descriptor();
+        if let Some(fd) = self.fd.take().filter(|_| !own) {
+            // The number belongs to the program now, so it is not closed.
+            let _ = fd.into_raw_fd();
+        }
+    }
+}
+
+/// Device and number of an open file; `None` if the descriptor is closed.
+fn file_of(fd: BorrowedFd<'_>) -> Option<(u64, u64)> {
+    let stat = fstat(fd).ok()?;
+    Some((stat.st_dev, stat.st_ino))
+}
+
+/// Least number of the descriptor of a session, if the process may have such numbers.
+const LEAST_NUMBER: i32 = 512;
+
 fn open(path: &Path) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let fd = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     connect(&fd, &SocketAddrUnix::new(path)?)?;
-    Ok(fd)
+    Ok(fcntl_dupfd_cloexec(&fd, LEAST_NUMBER).unwrap_or(fd))
 }

@@ -34,6 +34,7 @@ mod pages;
 mod partial;
 mod policing;
 mod preload;
+mod preload_processes;
 mod privileges;
 mod promises;
 mod pseudowires;

@@ -517,28 +517,39 @@ int main(int argc, char **argv)
 }
 "#;
 
+/// A program in C for the ATM sockets of Linux; `None` if this machine cannot compile it.
+pub(crate) fn compiled(name: &str, text: &str) -> Option<PathBuf> {
+    let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = program.with_extension("c");
+    std::fs::write(&source, text).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler
+        .arg("-pthread")
+        .arg("-o")
+        .arg(&program)
+        .arg(&source);
+    let out = match compiler.output() {
+        Err(error) => {
+            eprintln!("SKIPPED: cc: {error}");
+            return None;
+        }
+        Ok(out) => out,
+    };
+    let told = String::from_utf8_lossy(&out.stderr);
+    if told.contains("linux/atm") {
+        eprintln!("SKIPPED: the kernel's headers have no <linux/atm.h>");
+        return None;
+    }
+    assert!(out.status.success(), "{told}");
+    Some(program)
+}
+
 /// What no tool uses: contracts read back, labels, `dup`, `fork`, FIONREAD, errors; and the layout of the structures.
 #[test]
 fn a_program_in_c_compiled_against_the_kernels_headers() {
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let (source, program) = (directory.join("atm.c"), directory.join("atm-sockets"));
-    std::fs::write(&source, PROGRAM).unwrap();
-    let built = Command::new("cc")
-        .arg("-o")
-        .arg(&program)
-        .arg(&source)
-        .output();
-    match built {
-        Err(error) => return eprintln!("SKIPPED: cc: {error}"),
-        Ok(out) if String::from_utf8_lossy(&out.stderr).contains("linux/atm") => {
-            return eprintln!("SKIPPED: the kernel's headers have no <linux/atm.h>");
-        }
-        Ok(out) => assert!(
-            out.status.success(),
-            "{}",
-            String::from_utf8_lossy(&out.stderr)
-        ),
-    }
+    let Some(program) = compiled("atm-sockets", PROGRAM) else {
+        return;
+    };
     let net = Net::with_ilmi("cprogram");
     let program = program.to_str().unwrap();
     let mut server = on(&net, "y", program, &[]).spawn().unwrap();
