@@ -21,6 +21,7 @@ The messages are those of docs/protocols/sockets.md. This module needs Python 3.
 """
 
 import os
+import re as _re
 import socket as _socket
 import struct
 
@@ -50,6 +51,13 @@ def _data(octets):
 def _text(value):
     octets = value.encode()
     return struct.pack(">H", len(octets)) + octets
+
+
+def _longest(qos):
+    """Octets of the longest SDU that this end may send with a contract as texts have it."""
+    sent = _re.split("(?:^|[:,])rx:", qos)[0] if "tx:" in qos else qos
+    found = _re.search(r"\bsdu=(\d+)", sent)
+    return int(found[1]) if found and int(found[1]) else 65535
 
 
 class _Fields:
@@ -149,6 +157,7 @@ class Socket:
     def __init__(self, service, reference, descriptor):
         self._service, self._reference = service, reference
         self._pipe = _socket.socket(fileno=descriptor)
+        self._most = None
 
     def _ask(self, kind, body=b""):
         return self._service._ask(kind, struct.pack(">Q", self._reference) + body)
@@ -219,6 +228,7 @@ class Socket:
     def _connected(self, answer):
         fields, _ = answer
         self.label, self.qos, self.user_data = fields.text(), fields.text(), fields.data()
+        self._most = _longest(self.qos)
         return self.qos
 
     def offer(self):
@@ -233,7 +243,16 @@ class Socket:
         return self.offer().accept()
 
     def send(self, pdu):
-        """Sends a PDU; a PDU without octets is not sent."""
+        """Sends a PDU; a PDU without octets is not sent. EMSGSIZE: it is longer than the contract allows; ENOTCONN: the
+        socket has had no call."""
+        if self._most is None:
+            # A socket that was accepted or adopted, or one without a call.
+            found = self.status()
+            if found["state"] in ("idle", "bound", "listening"):
+                raise AtmError(107, f"the socket is {found['state']}, not connected")
+            self._most = _longest(found["qos"])
+        if len(pdu) > self._most:
+            raise AtmError(90, f"a PDU of {len(pdu)} octets: the contract allows {self._most}")
         if pdu:
             self._pipe.send(pdu)
 
@@ -269,7 +288,7 @@ class Socket:
 
 
 class Offer:
-    """A call that waits for an answer, for 5 s."""
+    """A call that waits for an answer, for 5 s; a program that drops it without one refuses it with cause 18 then."""
 
     def __init__(self, listener, fields):
         self._listener, self._number = listener, fields.number("I")

@@ -212,7 +212,9 @@ impl Service {
     /// # Errors
     /// If there is no room for it.
     pub fn socket(&self) -> Result<Socket, Error> {
-        self.open().map(Socket::new)
+        let socket = Socket::new(self.open()?);
+        socket.most.store(IDLE, Ordering::Relaxed);
+        Ok(socket)
     }
 
     /// Opens a socket: its control side and its descriptor apart.
@@ -582,6 +584,8 @@ impl Control {
 
 /// Stands for the largest SDU of an end that cannot send.
 const SILENT: usize = usize::MAX;
+/// Stands for the largest SDU of a socket without a connection.
+const IDLE: usize = usize::MAX - 1;
 
 /// An ATM socket: its control side, and its descriptor. The methods of [`Control`] are its own, too.
 #[derive(Debug)]
@@ -673,13 +677,18 @@ impl Socket {
     /// non-blocking.
     ///
     /// # Errors
-    /// EMSGSIZE if it is longer than the contract allows, EPIPE if the call has ended, EAGAIN; EOPNOTSUPP at a leaf of a
+    /// EMSGSIZE if it is longer than the contract allows, EPIPE if the call has ended, ENOTCONN before the first call,
+    /// EAGAIN; EOPNOTSUPP at a leaf of a
     /// point-to-multipoint call, or where the contract has no traffic in this direction.
     pub fn send(&self, pdu: &[u8]) -> io::Result<()> {
         let most = match self.most.load(Ordering::Relaxed) {
             SILENT => {
                 let text = "the contract has no traffic from this end";
                 return Err(Error::new(Errno::OPNOTSUPP, text).into());
+            }
+            IDLE => {
+                let text = "the socket has no connection yet";
+                return Err(Error::new(Errno::NOTCONN, text).into());
             }
             0 => LARGEST_SDU,
             most => most,

@@ -2,6 +2,7 @@
 
 use crate::lab_file;
 use crate::live::Runtime;
+use crate::root;
 use aerostat_socket::{Call, REJECTED, Service, Socket};
 use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
@@ -238,6 +239,49 @@ fn a_host_that_fails_ends_its_sockets_and_serves_again() {
     assert_eq!(x.recv(&mut pdu).unwrap(), 0);
 }
 
+/// A library refuses what the bare descriptor cannot refuse: the call goes on.
+#[test]
+fn what_a_contract_forbids_is_refused_before_it_ends_a_call() {
+    let net = Net::up("forbidden");
+    let (x, _y) = net.pair("ubr:sdu=1000");
+    let refused = x.send(&[0; 1001]).unwrap_err().to_string();
+    assert!(refused.contains("the contract allows 1000"), "{refused}");
+    let idle = net.service("x").socket().unwrap();
+    let refused = idle.send(b"early").unwrap_err().to_string();
+    assert!(refused.contains("no connection yet"), "{refused}");
+    let python = "
+import sys, threading
+from aerostat_socket import Service, AtmError
+def refused(errno, act):
+    try: act()
+    except AtmError as error: assert error.errno == errno, error
+    else: raise AssertionError('not refused')
+one, other = Service(sys.argv[1]), Service(sys.argv[1])
+listener, got = one.listen(), []
+thread = threading.Thread(target=lambda: got.append(listener.accept())); thread.start()
+caller = other.call(listener.status()['local'], 'ubr:tx:sdu=1000,rx:sdu=600'); thread.join()
+refused(90, lambda: caller.send(bytes(1001)))
+refused(90, lambda: got[0].send(bytes(601)))
+caller.send(bytes(1000)); got[0].send(bytes(600))
+assert len(got[0].recv()) == 1000 and len(caller.recv()) == 600
+refused(107, lambda: other.socket().send(b'early'))
+refused(107, lambda: listener.send(b'early'))
+";
+    let out = Command::new("python3")
+        .args(["-c", python])
+        .arg(net.path("x"))
+        .env("PYTHONPATH", root().join("python"))
+        .output();
+    match out {
+        Ok(out) => assert!(
+            out.status.success(),
+            "{}",
+            String::from_utf8_lossy(&out.stderr)
+        ),
+        Err(error) => eprintln!("SKIPPED in part: python3: {error}"),
+    }
+}
+
 /// Garbage, foreign references, PDUs beyond the contract: refused and counted, and others are not harmed.
 #[test]
 fn hostile_programs_harm_themselves_only() {
@@ -369,7 +413,7 @@ fn echo_in_python(test: &str, preloaded: Option<PathBuf>) {
         command
             .arg("python/echo.py")
             .args(arguments)
-            .current_dir(crate::root())
+            .current_dir(root())
             .env("AEROSTAT_ATM", net.path(host))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .envs(preloaded.iter().map(|library| ("LD_PRELOAD", library)))

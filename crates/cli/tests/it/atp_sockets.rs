@@ -1,7 +1,7 @@
 //! ATP between programs of the machine: the Rust interface, over an embedded lab in real time.
 
 use crate::atm_sockets::{LAB, Net, until};
-use crate::live::Runtime;
+use crate::live::{Runtime, signal};
 use aerostat_proto::atp::Profile;
 use aerostat_proto::parameters::Octets;
 use aerostat_socket::Error;
@@ -358,7 +358,27 @@ fn atptest_measures_between_two_hosts_of_a_running_lab() {
     until("the call of the other caller to end", || {
         garbage.status().unwrap().state == "ended"
     });
-    server.kill().unwrap();
-    server.wait().unwrap();
+    callers_that_hang_up(&net, address.trim());
+    // Ctrl-C ends it in order.
+    signal(&server.id().to_string(), "INT");
+    assert_eq!(server.wait().unwrap().code(), Some(3));
     net.runtime.ok(&["down"]);
+}
+
+/// Callers that end their calls at once do not end a server, whichever rules they ask for.
+fn callers_that_hang_up(net: &Net, server: &str) {
+    let service = net.service("x");
+    for profile in ["1", "2"] {
+        for _ in 0..30 {
+            let sap = format!("blli:l3=user,info={profile}");
+            drop(service.call(server, &sap, "ubr:sdu=9180"));
+        }
+    }
+    for profile in ["report", "adaptive"] {
+        let mut client = net.runtime.command(&["atptest", "--connect", server]);
+        let client = client.args(["--profile", profile, "--octets", "9000", "-q", "-o", "json"]);
+        let out = client.env("AEROSTAT_ATM", net.path("x")).output().unwrap();
+        let all: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(all["rows"][0]["correct"], true, "{profile}");
+    }
 }

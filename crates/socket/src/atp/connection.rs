@@ -113,6 +113,10 @@ impl Connection {
     /// As [`Self::connect`]; ENOTCONN if the socket has no connection.
     pub fn over(socket: Socket, options: &Options) -> Result<Self, Error> {
         let status = socket.status()?;
+        if status.state == "ended" {
+            let text = format!("the call has ended: {}", status.why);
+            return Err(Error::with_cause(Errno::NOTCONN, status.cause, text));
+        }
         if status.state != "connected" {
             let text = format!("the socket is {}, not connected", status.state);
             return Err(Error::new(Errno::NOTCONN, text));

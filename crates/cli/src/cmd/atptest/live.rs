@@ -7,13 +7,16 @@
 use super::{AtptestProfile, AtptestTest, Found, Task};
 use crate::args::AtptestArgs;
 use crate::client;
-use crate::exit::{self, Failure, Outcome};
+use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use aerostat_live::runtime_dir;
 use aerostat_proto::atp::{Amount, Counters, pattern};
 use aerostat_socket::atp::{Connection, Listener, Options};
 use aerostat_socket::{Error, Service};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -100,51 +103,75 @@ fn listeners(service: &Service, address: &str) -> Result<([Listener; 2], String)
     Ok(([report, adaptive], address))
 }
 
-/// Serves the calls of a listener until the service ends.
-fn answer_calls(listener: &Listener) -> Error {
+/// Serves the calls of a listener until the service ends; counts the transfers.
+fn answer_calls(listener: &Listener, served: &Arc<AtomicU64>) -> Error {
     loop {
-        match listener.accept() {
+        let offer = match listener.offer() {
+            Ok(offer) => offer,
+            Err(error) => return error,
+        };
+        match listener.take(offer) {
             Ok(connection) => {
+                let served = Arc::clone(served);
                 thread::spawn(move || {
-                    if let Err(error) = receive(&connection) {
-                        exit::say(format_args!("warning: a transfer ended early: {error}"));
+                    match receive(&connection) {
+                        Ok(done) => drop(served.fetch_add(done.into(), Ordering::Relaxed)),
+                        Err(error) => {
+                            exit::say(format_args!("warning: a transfer ended early: {error}"));
+                        }
                     }
                     drop(connection.close());
                 });
             }
             // A caller that has gone is no reason to end.
-            Err(error) if error.cause().is_some() => {
-                exit::say(format_args!("warning: a call was not accepted: {error}"));
-            }
-            Err(error) => return error,
+            Err(error) => exit::say(format_args!("warning: a call was not accepted: {error}")),
         }
     }
 }
 
-/// `--serve`.
+/// `--serve`, until a listener ends, or Ctrl-C.
 pub(super) fn serve(address: &str) -> Outcome {
     let service = Service::from_env().map_err(|error| failed(&error))?;
     let (listeners, address) = listeners(&service, address).map_err(|error| failed(&error))?;
+    let interrupt = Interrupt::catch()?;
     println!("{address}");
     exit::say(format_args!(
         "host {}: waits for 'aerostat atptest --connect {address}'",
         service.host()
     ));
-    let [report, adaptive] = listeners;
-    thread::spawn(move || answer_calls(&adaptive));
-    Err(failed(&answer_calls(&report)))
+    let served = Arc::new(AtomicU64::new(0));
+    let (ended, ends) = channel();
+    for listener in listeners {
+        let (served, ended) = (Arc::clone(&served), ended.clone());
+        thread::spawn(move || ended.send(answer_calls(&listener, &served)));
+    }
+    loop {
+        match ends.recv_timeout(LOOK) {
+            Ok(error) => return Err(failed(&error)),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::failed("both listeners have ended"));
+            }
+            Err(RecvTimeoutError::Timeout) if interrupt.has_come() => {
+                let count = served.load(Ordering::Relaxed);
+                exit::say(format_args!("interrupted: {count} transfers were served"));
+                return Ok(Exit::Warnings);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
 }
 
-/// One transfer at the receiver.
-fn receive(connection: &Connection) -> Result<(), Error> {
+/// One transfer at the receiver; false if the caller announced nothing, or went away.
+fn receive(connection: &Connection) -> Result<bool, Error> {
     // A caller that does not speak ATP, or has nothing to announce, does not keep its call.
     let Some(first) = connection.recv_within(PATIENCE)? else {
-        return Ok(());
+        return Ok(false);
     };
     let announced = serde_json::from_slice::<Announced>(&first).ok();
     let announced = announced.filter(|of| (1..=MOST_OCTETS).contains(&of.octets));
     let Some(announced) = announced else {
-        return connection.send(b"what is announced is no transfer of atptest");
+        connection.send(b"what is announced is no transfer of atptest")?;
+        return Ok(false);
     };
     // Both ends measure from now on. What waited for this program to accept the call is no part of it.
     connection.measure_anew();
@@ -152,7 +179,7 @@ fn receive(connection: &Connection) -> Result<(), Error> {
     let mut wrong = 0;
     for length in announced.messages() {
         let Some(message) = connection.recv()? else {
-            return Ok(());
+            return Ok(false);
         };
         let right = message.len() == length && message.iter().copied().eq(pattern(length));
         wrong += u64::from(!right);
@@ -176,7 +203,7 @@ fn receive(connection: &Connection) -> Result<(), Error> {
     connection.send(&text)?;
     // The other end releases the call.
     while connection.recv_within(PATIENCE)?.is_some() {}
-    Ok(())
+    Ok(true)
 }
 
 /// The sending host, and whom it calls.
@@ -213,7 +240,7 @@ pub(super) fn sender(args: &AtptestArgs) -> Result<Option<Sender>, Failure> {
     };
     let (listeners, address) = listeners(&of(to)?, "").map_err(|error| failed(&error))?;
     for listener in listeners {
-        thread::spawn(move || answer_calls(&listener));
+        thread::spawn(move || answer_calls(&listener, &Arc::default()));
     }
     let service = of(from)?;
     Ok(Some(Sender { service, address }))
