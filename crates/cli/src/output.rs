@@ -170,7 +170,7 @@ fn render(rows: &Rows, layout: Layout) -> String {
     };
     let shown = |row: &[Value]| -> Vec<String> {
         let values = choice.shown.iter().filter_map(|&at| row.get(at));
-        let values = values.map(plain);
+        let values = values.map(readable);
         // Line ends in a cell are allowed, other control characters are not.
         values
             .map(|text| printable::lines(&text).into_owned())
@@ -216,6 +216,27 @@ pub(crate) fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+/// A value for people: as [`plain`], but numbers have no more decimals than anybody reads.
+pub(crate) fn readable(value: &Value) -> String {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map_or_else(|| plain(value), decimals)
+        }
+        _ => plain(value),
+    }
+}
+
+/// A number for people, with at most six decimals; one that has more zeros than that stays as it is.
+fn decimals(value: f64) -> String {
+    let whole = Value::from(value).to_string();
+    let digits = whole.split_once('.').map_or(0, |(_, digits)| digits.len());
+    if digits <= 6 || value.abs() < 1e-4 || whole.contains('e') {
+        return whole;
+    }
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// One table as CSV.
@@ -274,6 +295,22 @@ mod tests {
         rows.push(vec!["a, \"b\"".into(), 7.into()]);
         rows.push(vec!["c".into(), Value::Null]);
         rows
+    }
+
+    #[test]
+    fn numbers_for_people_have_at_most_six_decimals() {
+        let told = [
+            (11359.546999999999, "11359.547"),
+            (0.40034649599999994, "0.400346"),
+            (0.0000012345, "1.2345e-6"),
+            (0.00001234567, "0.00001234567"),
+            (25.0, "25.0"),
+            (1e20, "1e+20"),
+        ];
+        for (value, text) in told {
+            assert_eq!(readable(&value.into()), text);
+        }
+        assert_eq!(readable(&Value::Null), "-");
     }
 
     #[test]

@@ -117,24 +117,25 @@ pub(crate) fn ends_within(child: &mut Child, patience: Duration) -> bool {
 
 /// The process of this command gets SIGKILL when the calling thread ends.
 pub(crate) fn die_with_parent(command: &mut Command) -> &mut Command {
-    signalled_with_parent(command, Signal::KILL)
+    signalled_with_parent(command, Signal::KILL, true)
 }
 
 /// The process of this command, such as a lab, is asked to end (SIGTERM) when the calling thread ends. It is in a
 /// process group of its own, so that Ctrl-C reaches its parent only.
 pub fn end_with_parent(command: &mut Command) -> &mut Command {
-    signalled_with_parent(command.process_group(0), Signal::TERM)
+    signalled_with_parent(command.process_group(0), Signal::TERM, true)
 }
 
 #[allow(unsafe_code)]
-fn signalled_with_parent(command: &mut Command, signal: Signal) -> &mut Command {
+fn signalled_with_parent(command: &mut Command, signal: Signal, sees: bool) -> &mut Command {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec only two system calls are made; nothing allocates or locks.
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(signal))?;
-            // The parent may have died before the line above took effect.
-            if rustix::process::getppid() != Some(parent) {
+            // The parent may have died before the line above took effect. A child in another PID namespace does not see
+            // its parent.
+            if sees && rustix::process::getppid() != Some(parent) {
                 return Err(io::Error::from_raw_os_error(3));
             }
             Ok(())
@@ -267,6 +268,8 @@ fn run_inside(identity: &Identity, argv: &[String]) -> io::Result<i32> {
             command.env("LD_PRELOAD", list);
         }
     }
+    // Who ends this command ends the program, too.
+    signalled_with_parent(&mut command, Signal::TERM, false);
     let ignore = ignore_interrupts()?;
     let mut child = match command.spawn() {
         Ok(child) => child,

@@ -1,6 +1,6 @@
 //! Tables for people on a terminal of 80 columns: which columns are shown, and how wide columns of prose are.
 
-use super::{Rows, plain};
+use super::{Rows, readable};
 
 /// Columns of the terminal for which tables are made.
 pub(crate) const NARROW: usize = 80;
@@ -221,7 +221,7 @@ impl Width {
         let header = length(&rows.columns[at]);
         let (mut natural, mut word) = (header, header);
         for value in rows.rows.iter().filter_map(|row| row.get(at)) {
-            let text = plain(value);
+            let text = readable(value);
             natural = natural.max(text.lines().map(length).max().unwrap_or(0));
             word = word.max(text.split_whitespace().map(length).max().unwrap_or(0));
         }

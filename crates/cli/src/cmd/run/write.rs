@@ -175,9 +175,24 @@ pub(super) fn value_at(row: &Value, path: &[&str]) -> Value {
     }
 }
 
+/// Tables about the programs of a lab.
+const PROGRAMS: [&str; 2] = ["programs", "atp"];
+
 /// The tables for people.
 pub(crate) fn short(report: &RunReport, lab: &Lab, document: &Document) -> Vec<Rows> {
+    let programs = PROGRAMS.iter().filter_map(|name| {
+        let info = columns::find(name)?;
+        let mut rows = flat_rows(info, &rows_of(document, info));
+        rows.title = (*name).into();
+        (!rows.rows.is_empty()).then_some(rows)
+    });
+    let programs: Vec<Rows> = programs.collect();
     let mut tables = vec![flows::rows(&report.flows, lab), shortcut_rows(document)];
+    if !programs.is_empty() {
+        // A lab of programs alone has neither.
+        tables.retain(|table| !table.rows.is_empty());
+    }
+    tables.extend(programs);
     tables.extend(flows::fairness_rows(&report.flows, lab));
     tables.extend(super::network::occupancy_rows(lab, &report.occupancy));
     tables.extend(tester_rows(report));
