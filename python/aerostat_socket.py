@@ -157,7 +157,7 @@ class Socket:
     def __init__(self, service, reference, descriptor):
         self._service, self._reference = service, reference
         self._pipe = _socket.socket(fileno=descriptor)
-        self._most = None
+        self._most, self._listening = None, False
 
     def _ask(self, kind, body=b""):
         return self._service._ask(kind, struct.pack(">Q", self._reference) + body)
@@ -232,7 +232,13 @@ class Socket:
         return self.qos
 
     def offer(self):
-        """The next call that waits for an answer of this listener."""
+        """The next call that waits for an answer of this listener. EINVAL: the socket is no listener."""
+        if not self._listening:
+            # A listener that was adopted, or a socket whose packets are no offers.
+            state = self.status()["state"]
+            if state != "listening":
+                raise AtmError(22, f"the socket is {state}, not listening")
+            self._listening = True
         octets = self._pipe.recv(8192)
         if not octets:
             raise AtmError(104, "the lab has ended, or its host is off")

@@ -91,7 +91,8 @@ int aerostat_left(aerostat_socket *socket, int *party, int *cause);
 /* Uses a permanent connection with this label (VPI.VCI). With aal0 in qos, each SDU is a cell of 52 octets. */
 int aerostat_permanent(aerostat_socket *socket, const char *label, const char *qos);
 
-/* Waits for the next call for this listener. It waits for an answer for 5 s. */
+/* Waits for the next call for this listener; EINVAL at a socket that is no listener. The call waits for an answer for
+ * 5 s. An offer that is freed without an answer leaves the caller waiting until then, and refuses it with cause 18. */
 aerostat_offer *aerostat_offer_next(aerostat_socket *listener);
 void aerostat_offer_free(aerostat_offer *offer);
 /* Who calls, whom, what for, and the contract as this end sees it. Valid as long as the offer. */

@@ -20,6 +20,7 @@ use aerostat_node::ip::stats::Summary;
 use aerostat_proto::{Cause, Duration};
 use aerostat_wire::Vc;
 use past::Tally;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// One direction of a connection between two programs.
@@ -114,13 +115,38 @@ impl Dialogue {
         if wrong.is_empty() {
             return cut.map(|cut| format!("program {name}: {cut}"));
         }
-        let most = self.lost_by.iter().max_by_key(|(_, pdus)| **pdus);
-        let why = most.map_or(String::new(), |(place, pdus)| format!(" ({place}: {pdus})"));
+        let why = self.places();
         let wrong = wrong.join(", ");
         let cut = cut.map_or(String::new(), |cut| format!("; {cut}"));
         Some(format!(
             "program {name}: of {offered} PDUs {wrong}{why}{cut}"
         ))
+    }
+}
+
+impl Dialogue {
+    /// Where PDUs were lost, the worst places first, in parentheses; empty if no PDU was lost.
+    fn places(&self) -> String {
+        /// Places that a warning names; their other numbers are one sum.
+        const NAMED: usize = 4;
+        let mut all: Vec<(&String, &u64)> = self.lost_by.iter().collect();
+        if all.is_empty() {
+            return String::new();
+        }
+        all.sort_by_key(|(place, pdus)| (Reverse(**pdus), *place));
+        let (named, others) = all.split_at(NAMED.min(all.len()));
+        let mut texts: Vec<String> = named
+            .iter()
+            .map(|(place, pdus)| format!("{place}: {pdus}"))
+            .collect();
+        if !others.is_empty() {
+            let (count, sum) = (
+                others.len(),
+                others.iter().map(|(_, pdus)| **pdus).sum::<u64>(),
+            );
+            texts.push(format!("{count} other places: {sum}, see --table programs"));
+        }
+        format!(" ({})", texts.join(", "))
     }
 }
 
@@ -425,4 +451,52 @@ pub fn failed(lab: &Lab, network: &impl Network, past: &Past) -> Vec<String> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_places_of_a_warning_add_up() {
+        let end = |program: &str| ("a".to_owned(), program.to_owned());
+        let mut dialogue = Dialogue {
+            from: end("raw"),
+            to: Some(end("sink")),
+            state: State::Open,
+            offered: 3000,
+            refused: 0,
+            waiting: 0,
+            late: 0,
+            sent: 3000,
+            delivered: Some(2758),
+            under_way: 0,
+            delivered_octets: 0,
+            duration: Duration::ZERO,
+            throughput_mbps: 0.0,
+            delay: Summary::default(),
+            lost_by: BTreeMap::new(),
+            cut: None,
+            atp: None,
+            expect: None,
+        };
+        let places = [
+            ("b: no buffer", 1),
+            ("a: off", 1),
+            ("link trunk: cell lost", 241),
+        ];
+        dialogue.lost_by = places.map(|(at, pdus)| (at.to_owned(), pdus)).into();
+        assert_eq!(
+            dialogue.complaint().unwrap(),
+            "program a/raw: of 3000 PDUs 243 lost (link trunk: cell lost: 241, a: off: 1, b: no buffer: 1)"
+        );
+        let more = (2..5).map(|pdus| (format!("s{pdus}: queue full"), pdus));
+        dialogue.lost_by.extend(more);
+        let told = dialogue.complaint().unwrap();
+        assert!(told.contains("of 3000 PDUs 252 lost (link trunk"), "{told}");
+        assert!(
+            told.ends_with("s2: queue full: 2, 2 other places: 2, see --table programs)"),
+            "{told}"
+        );
+    }
 }

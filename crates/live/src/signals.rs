@@ -91,11 +91,15 @@ pub(crate) fn pipe(which: impl IntoIterator<Item = i32>) -> io::Result<UnixStrea
 /// SIGHUP, unless the parent process made this program ignore it, as `nohup` does.
 #[must_use]
 pub fn hangup() -> Option<i32> {
+    (!is_ignored(SIGHUP)).then_some(SIGHUP)
+}
+
+/// True if this process ignores the signal: its parent made it so, as shells do with Ctrl-C for what they start with `&`.
+pub(crate) fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    let ignored = mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1);
-    (!ignored).then_some(SIGHUP)
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(test)]

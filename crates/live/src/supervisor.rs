@@ -14,13 +14,16 @@
 use crate::confine::drop_all;
 use crate::names::{Identity, SOCKETS_VARIABLE};
 use crate::namespace::{enter, unshare_pids_and_mounts};
+use crate::signals::is_ignored;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal};
 use rustix::thread::LinkNameSpaceType;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Hidden first argument under which the command becomes the supervisor.
@@ -117,25 +120,24 @@ pub(crate) fn ends_within(child: &mut Child, patience: Duration) -> bool {
 
 /// The process of this command gets SIGKILL when the calling thread ends.
 pub(crate) fn die_with_parent(command: &mut Command) -> &mut Command {
-    signalled_with_parent(command, Signal::KILL, true)
+    signalled_with_parent(command, Signal::KILL)
 }
 
 /// The process of this command, such as a lab, is asked to end (SIGTERM) when the calling thread ends. It is in a
 /// process group of its own, so that Ctrl-C reaches its parent only.
 pub fn end_with_parent(command: &mut Command) -> &mut Command {
-    signalled_with_parent(command.process_group(0), Signal::TERM, true)
+    signalled_with_parent(command.process_group(0), Signal::TERM)
 }
 
 #[allow(unsafe_code)]
-fn signalled_with_parent(command: &mut Command, signal: Signal, sees: bool) -> &mut Command {
+fn signalled_with_parent(command: &mut Command, signal: Signal) -> &mut Command {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec only two system calls are made; nothing allocates or locks.
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(signal))?;
-            // The parent may have died before the line above took effect. A child in another PID namespace does not see
-            // its parent.
-            if sees && rustix::process::getppid() != Some(parent) {
+            // The parent may have died before the line above took effect. A parent in another PID namespace has no number.
+            if rustix::process::getppid().is_some_and(|now| now != parent) {
                 return Err(io::Error::from_raw_os_error(3));
             }
             Ok(())
@@ -197,8 +199,9 @@ pub fn run_init() -> io::Result<()> {
 ///
 /// `identity` gives the command the names of the lab. If the kernel refuses a part of that, standard error tells so,
 /// and the command runs nevertheless. `lab` has the descriptors of [`LabProcesses::descriptors`], or none for a host that
-/// is the machine itself, where programs keep the machine's names and processes; `net` is the host's network namespace. The terminal is passed on unchanged; Ctrl-C reaches the command, not the caller. The caller must
-/// have one thread.
+/// is the machine itself, where programs keep the machine's names and processes; `net` is the host's network namespace.
+/// The terminal is passed on unchanged. SIGINT, SIGQUIT, SIGTERM and SIGHUP end the command, not the caller; if the caller
+/// is killed, the command gets SIGTERM. The caller must have one thread.
 ///
 /// # Errors
 /// When a namespace cannot be entered or the command cannot be started.
@@ -208,8 +211,11 @@ pub fn enter_and_run(
     identity: &Identity,
     argv: &[String],
 ) -> io::Result<i32> {
+    // What is ignored can be read only before, since the lab has a /proc of its own.
+    let mut signals = Signals::new(passed_on())?;
+    signals.add_signal(SIGCHLD)?;
     enter_lab(lab, net, identity)?;
-    run_inside(identity, argv)
+    run_inside(identity, argv, &mut signals)
 }
 
 /// Moves the calling process, and its later children, into a host of a lab. The caller must have one thread.
@@ -246,7 +252,7 @@ pub fn enter_lab(lab: &[OwnedFd], net: &OwnedFd, identity: &Identity) -> io::Res
     Ok(())
 }
 
-fn run_inside(identity: &Identity, argv: &[String]) -> io::Result<i32> {
+fn run_inside(identity: &Identity, argv: &[String], signals: &mut Signals) -> io::Result<i32> {
     let [program, arguments @ ..] = argv else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -268,9 +274,8 @@ fn run_inside(identity: &Identity, argv: &[String]) -> io::Result<i32> {
             command.env("LD_PRELOAD", list);
         }
     }
-    // Who ends this command ends the program, too.
-    signalled_with_parent(&mut command, Signal::TERM, false);
-    let ignore = ignore_interrupts()?;
+    // Without this process there is nobody to pass anything on.
+    signalled_with_parent(&mut command, Signal::TERM);
     let mut child = match command.spawn() {
         Ok(child) => child,
         // As in shells: 127 for a program that does not exist, 126 for one that cannot be executed.
@@ -284,28 +289,42 @@ fn run_inside(identity: &Identity, argv: &[String]) -> io::Result<i32> {
             return Ok(code);
         }
     };
-    let status = child.wait()?;
-    drop(ignore);
+    let status = wait_and_pass_on(&mut child, signals)?;
     Ok(status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }
 
-/// Protects this process from SIGINT and SIGQUIT. The child, started afterwards, gets them as usual, because a handler
-/// (unlike "ignore") is not inherited across exec.
-fn ignore_interrupts() -> io::Result<impl Drop> {
-    struct Handlers(Vec<signal_hook::SigId>);
-    impl Drop for Handlers {
-        fn drop(&mut self) {
-            for id in self.0.drain(..) {
-                signal_hook::low_level::unregister(id);
+/// Signals that ask the program of [`enter_and_run`] to end. What this process was started to ignore, as by `nohup`, the
+/// program ignores too.
+fn passed_on() -> impl Iterator<Item = i32> {
+    let all = [SIGINT, SIGQUIT, SIGTERM, SIGHUP].into_iter();
+    all.filter(|signal| !is_ignored(*signal))
+}
+
+/// Waits for the end of the program, and passes signals on to it. The process cannot start threads: its children are in
+/// another PID namespace.
+fn wait_and_pass_on(child: &mut Child, signals: &mut Signals) -> io::Result<ExitStatus> {
+    let process = Pid::from_child(child);
+    for signal in signals.forever() {
+        match signal {
+            SIGCHLD => {
+                if let Some(status) = child.try_wait()? {
+                    return Ok(status);
+                }
             }
+            // The program has it from the terminal already.
+            SIGINT | SIGQUIT if in_foreground() => {}
+            // It may have ended a moment ago.
+            signal => drop(Signal::from_named_raw(signal).map(|it| kill_process(process, it))),
         }
     }
-    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let mut ids = Vec::new();
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
-        ids.push(signal_hook::flag::register(signal, flag.clone())?);
-    }
-    Ok(Handlers(ids))
+    child.wait()
+}
+
+/// True if Ctrl-C at the terminal reaches this process, and with it the program.
+fn in_foreground() -> bool {
+    let terminal = File::open("/dev/tty");
+    let group = terminal.and_then(|it| Ok(rustix::termios::tcgetpgrp(it)?));
+    group.is_ok_and(|group| group == rustix::process::getpgrp())
 }

@@ -257,7 +257,11 @@ impl Service {
     /// If it is no socket of this service.
     pub fn adopt(&self, fd: OwnedFd) -> Result<Socket, Error> {
         let socket = Socket::new((self.control_of(fd.as_fd())?, fd));
-        socket.note_contract(&socket.status()?.qos);
+        let status = socket.status()?;
+        socket.note_contract(&status.qos);
+        if matches!(&*status.state, "idle" | "bound" | "listening") {
+            socket.most.store(IDLE, Ordering::Relaxed);
+        }
         Ok(socket)
     }
 
@@ -586,13 +590,15 @@ impl Control {
 const SILENT: usize = usize::MAX;
 /// Stands for the largest SDU of a socket without a connection.
 const IDLE: usize = usize::MAX - 1;
+/// The same of a listener.
+const LISTENING: usize = usize::MAX - 2;
 
 /// An ATM socket: its control side, and its descriptor. The methods of [`Control`] are its own, too.
 #[derive(Debug)]
 pub struct Socket {
     control: Control,
     fd: OwnedFd,
-    /// Largest SDU that it may send, octets; 0: not known.
+    /// Largest SDU that it may send, octets, or a state; 0: not known.
     most: AtomicUsize,
 }
 
@@ -678,15 +684,14 @@ impl Socket {
     ///
     /// # Errors
     /// EMSGSIZE if it is longer than the contract allows, EPIPE if the call has ended, ENOTCONN before the first call,
-    /// EAGAIN; EOPNOTSUPP at a leaf of a
-    /// point-to-multipoint call, or where the contract has no traffic in this direction.
+    /// EAGAIN; EOPNOTSUPP at a leaf of a point-to-multipoint call, or where the contract has no traffic in this direction.
     pub fn send(&self, pdu: &[u8]) -> io::Result<()> {
         let most = match self.most.load(Ordering::Relaxed) {
             SILENT => {
                 let text = "the contract has no traffic from this end";
                 return Err(Error::new(Errno::OPNOTSUPP, text).into());
             }
-            IDLE => {
+            IDLE | LISTENING => {
                 let text = "the socket has no connection yet";
                 return Err(Error::new(Errno::NOTCONN, text).into());
             }
@@ -728,8 +733,17 @@ impl Socket {
     /// At a listener ([`Control::listen`]): the next call that is offered. It waits for an answer for 5 s.
     ///
     /// # Errors
-    /// If the service has gone; EAGAIN if the socket is non-blocking.
+    /// EINVAL if the socket is no listener; if the service has gone; EAGAIN if the socket is non-blocking.
     pub fn next_offer(&self) -> Result<Offered, Error> {
+        // Packets of a socket that is no listener would be read as offers, or would never come.
+        if self.most.load(Ordering::Relaxed) != LISTENING {
+            let state = self.status()?.state;
+            if state != "listening" {
+                let text = format!("the socket is {state}, not listening");
+                return Err(Error::new(Errno::INVAL, text));
+            }
+            self.most.store(LISTENING, Ordering::Relaxed);
+        }
         let mut packet = vec![0; aerostat_proto::socket::MESSAGE_MAX];
         match self.recv(&mut packet)? {
             0 => Err(Error::gone()),

@@ -249,6 +249,14 @@ fn what_a_contract_forbids_is_refused_before_it_ends_a_call() {
     let idle = net.service("x").socket().unwrap();
     let refused = idle.send(b"early").unwrap_err().to_string();
     assert!(refused.contains("no connection yet"), "{refused}");
+    let adopted = net.service("x").adopt(idle.into_fd()).unwrap();
+    let refused = adopted.send(b"early").unwrap_err().to_string();
+    assert!(refused.contains("no connection yet"), "{refused}");
+    for (other, state) in [(&adopted, "idle"), (&x, "connected")] {
+        let refused = other.next_offer().unwrap_err();
+        let text = format!("the socket is {state}, not listening");
+        assert_eq!((refused.errno(), refused.to_string()), (22, text));
+    }
     let python = "
 import sys, threading
 from aerostat_socket import Service, AtmError
@@ -266,6 +274,7 @@ caller.send(bytes(1000)); got[0].send(bytes(600))
 assert len(got[0].recv()) == 1000 and len(caller.recv()) == 600
 refused(107, lambda: other.socket().send(b'early'))
 refused(107, lambda: listener.send(b'early'))
+refused(22, caller.offer)
 ";
     let out = Command::new("python3")
         .args(["-c", python])

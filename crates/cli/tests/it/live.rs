@@ -323,6 +323,20 @@ fn tcp_moves_data_while_links_are_captured() {
     lab.nothing_is_left();
 }
 
+fn sleeps(lab: &Runtime) -> bool {
+    let line = |id| fs::read_to_string(format!("/proc/{id}/cmdline"));
+    let is_sleep = |id: &u32| line(*id).is_ok_and(|line| line.starts_with("sleep"));
+    lab.processes().iter().any(is_sleep)
+}
+
+/// A command that runs in a host.
+fn sleeps_inside(lab: &Runtime) -> Child {
+    let mut command = lab.command(&["exec", "urku", "--", "sleep", "1000"]);
+    let inside = command.spawn().unwrap();
+    wait_for("a command inside the lab", || sleeps(lab));
+    inside
+}
+
 #[test]
 fn a_killed_lab_leaves_nothing_and_can_be_started_again() {
     if !can_run() {
@@ -330,16 +344,14 @@ fn a_killed_lab_leaves_nothing_and_can_be_started_again() {
     }
     let lab = Runtime::new("killed");
     lab.up();
-    let mut inside = lab
-        .command(&["exec", "urku", "--", "sleep", "1000"])
-        .spawn()
-        .unwrap();
-    wait_for("a command inside the lab", || {
-        lab.processes().iter().any(|id| {
-            fs::read_to_string(format!("/proc/{id}/cmdline"))
-                .is_ok_and(|line| line.starts_with("sleep"))
-        })
-    });
+    // A command does not outlive the process that has started it.
+    for (name, code) in [("TERM", 143), ("KILL", -1)] {
+        let mut inside = sleeps_inside(&lab);
+        signal(&inside.id().to_string(), name);
+        assert_eq!(wait_for_end(&mut inside), code, "{name}");
+        wait_for("the command to end", || !sleeps(&lab));
+    }
+    let mut inside = sleeps_inside(&lab);
     signal(&lab.process(), "KILL");
     wait_for_end(&mut inside);
     lab.nothing_is_left();

@@ -1,6 +1,6 @@
 //! Names inside hosts, and measurements between hosts: `exec`, `ping`, `pingall`, `iperf`.
 
-use crate::live::{Runtime, can_run, has, signal, wait_for};
+use crate::live::{Runtime, can_run, has};
 use serde_json::Value;
 
 const LAB: &str = "labs/one-elan.atm.yml";
@@ -76,29 +76,12 @@ fn a_kernel_host_has_its_name_and_knows_those_of_the_others() {
     let left = std::fs::read_dir(runtime.directory.join("aerostat/one-elan"));
     let mut left = left.into_iter().flatten().flatten();
     assert!(left.all(|entry| !entry.file_name().to_string_lossy().starts_with("hosts-")));
-    the_end_of_exec_ends_its_program(&runtime);
     words(&runtime);
     all_answer(&runtime);
     if has("iperf3") {
         transfer(&runtime);
     }
     runtime.ok(&["down"]);
-}
-
-/// A program does not stay behind when `exec` is asked to end.
-fn the_end_of_exec_ends_its_program(runtime: &Runtime) {
-    let mut command = runtime.command(&["exec", "urku", "--", "sleep", "4177"]);
-    let mut exec = command.spawn().unwrap();
-    let runs = || {
-        let found = std::process::Command::new("pgrep")
-            .args(["-fx", "sleep 4177"])
-            .output();
-        found.is_ok_and(|found| !found.stdout.is_empty())
-    };
-    wait_for("the program to run", runs);
-    signal(&exec.id().to_string(), "TERM");
-    exec.wait().unwrap();
-    wait_for("the program to end", || !runs());
 }
 
 #[test]

@@ -99,24 +99,66 @@ impl Cause {
     }
 }
 
+/// With its name. Source: Q.850 table 1, Q.2610; 36, 37, 51, 73, 78, 92 and 93: UNI 3.0 to 4.0, Q.2971.
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.0 {
             1 => "unallocated number",
+            2 => "no route to specified transit network",
             3 => "no route to destination",
+            10 => "VPCI/VCI unacceptable",
             16 => "normal call clearing",
             17 => "user busy",
             18 => "no user responding",
+            19 => "no answer from user",
+            20 => "subscriber absent",
             21 => "call rejected",
+            22 => "number changed",
+            23 => "user rejects calls with calling line identification restriction",
+            26 => "non-selected user clearing",
             27 => "destination out of order",
+            28 => "invalid number format",
+            29 => "facility rejected",
+            30 => "response to STATUS ENQUIRY",
             31 => "normal, unspecified",
+            32 | 92 => "too many pending add party requests",
+            34 => "no circuit or channel available",
             35 => "requested VPCI/VCI unavailable",
+            36 => "VPCI/VCI assignment failure",
             37 | 51 => "user cell rate not available",
             38 => "network out of order",
             41 => "temporary failure",
+            42 => "switching equipment congestion",
+            43 => "access information discarded",
+            45 => "no VPCI/VCI available",
             47 => "resources unavailable",
+            49 => "quality of service unavailable",
+            50 => "requested facility not subscribed",
+            57 => "bearer capability not authorized",
+            58 => "bearer capability not presently available",
+            63 => "service or option not available",
+            65 => "bearer capability not implemented",
+            69 => "requested facility not implemented",
+            73 => "unsupported combination of traffic parameters",
+            78 | 93 => "AAL parameters cannot be supported",
+            79 => "service or option not implemented",
+            81 => "invalid call reference value",
+            82 => "identified channel does not exist",
+            87 => "user is not a member of the closed user group",
             88 => "incompatible destination",
+            89 => "invalid endpoint reference",
+            91 => "invalid transit network selection",
+            95 => "invalid message, unspecified",
+            96 => "mandatory information element is missing",
+            97 => "message type non-existent or not implemented",
+            99 => "information element non-existent or not implemented",
+            100 => "invalid information element contents",
+            101 => "message not compatible with call state",
             102 => "recovery on timer expiry",
+            103 => "parameter non-existent or not implemented, passed on",
+            104 => "incorrect message length",
+            111 => "protocol error, unspecified",
+            127 => "interworking, unspecified",
             _ => "see Q.850",
         };
         write!(f, "cause {} ({text})", self.0)
@@ -333,5 +375,29 @@ impl AtmEvent<Vec<u8>> {
     #[must_use]
     pub fn borrow(&self) -> AtmEvent<&[u8]> {
         self.map(Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cause;
+
+    /// A user sees causes in errors: those that the code sends have their names there.
+    #[test]
+    fn causes_have_names() {
+        let sent = [
+            1, 3, 16, 17, 18, 21, 27, 28, 29, 30, 31, 32, 35, 36, 37, 38, 41, 45, 47, 49, 63, 65,
+            73, 78, 81, 82, 88, 89, 92, 93, 96, 97, 99, 100, 101, 102, 111,
+        ];
+        for cause in sent {
+            let told = Cause(cause).to_string();
+            assert!(!told.contains("Q.850"), "{told}");
+        }
+        assert_eq!(
+            Cause(111).to_string(),
+            "cause 111 (protocol error, unspecified)"
+        );
+        assert_eq!(Cause(29).to_string(), "cause 29 (facility rejected)");
+        assert_eq!(Cause(64).to_string(), "cause 64 (see Q.850)");
     }
 }
