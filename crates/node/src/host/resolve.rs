@@ -86,14 +86,22 @@ impl Host {
         answer: Resolved,
         now: Instant,
     ) {
-        let subnet = self.running::<Clip>(slot).map(|clip| subnet(clip.config()));
-        let subnet = subnet.unwrap_or_default();
+        let config = self.running::<Clip>(slot).map(Clip::config);
+        let subnet = config.map(subnet).unwrap_or_default();
+        let entries = config.map_or(0, |config| config.limits.entries);
         let answer = match answer {
             Resolved::Known(address) => Ok(address),
             Resolved::Unknown(why) => Err(told_by_member(ip_of(token), why, &subnet)),
             Resolved::Full => Err(unresolved(
                 Cause::RESOURCES,
-                format!("too many addresses of {subnet} are being resolved"),
+                format!(
+                    "{} addresses of {subnet} are being resolved, which is the limit",
+                    entries / 2
+                ),
+            )),
+            Resolved::NoRoom => Err(unresolved(
+                Cause::RESOURCES,
+                format!("all {entries} entries of the interface on {subnet} are in use"),
             )),
         };
         self.tell_resolved(token, answer, now);
@@ -106,7 +114,9 @@ impl Host {
         answer: Result<AtmAddress, client::Unresolved>,
         now: Instant,
     ) {
-        let answer = answer.map_err(|why| told_by_client(ip_of(token), why));
+        let entries = self.nhc.and_then(|nhc| self.machine(nhc));
+        let entries = entries.map_or(0, |nhc| nhc.config().limits.entries);
+        let answer = answer.map_err(|why| told_by_client(ip_of(token), why, entries));
         self.tell_resolved(token, answer, now);
     }
 
@@ -165,7 +175,8 @@ fn told_by_member(ip: Ipv4Addr, why: clip::Unresolved, subnet: &str) -> Unresolv
     unresolved(cause, text)
 }
 
-fn told_by_client(ip: Ipv4Addr, why: client::Unresolved) -> Unresolved {
+/// `entries`: limit of destinations of the client.
+fn told_by_client(ip: Ipv4Addr, why: client::Unresolved, entries: usize) -> Unresolved {
     use client::Unresolved as Why;
     let (cause, text) = match why {
         Why::Refused(Refusal::Unanswered) => (
@@ -185,7 +196,14 @@ fn told_by_client(ip: Ipv4Addr, why: client::Unresolved) -> Unresolved {
         ),
         Why::Full => (
             Cause::RESOURCES,
-            format!("too many addresses beside {ip} are being resolved by NHRP"),
+            format!(
+                "{} addresses beside {ip} are being resolved by NHRP, which is the limit",
+                entries / 2
+            ),
+        ),
+        Why::NoRoom => (
+            Cause::RESOURCES,
+            format!("all {entries} entries of the NHRP client are in use, so {ip} has no room"),
         ),
         Why::Stopped => (
             Cause::TEMPORARY,

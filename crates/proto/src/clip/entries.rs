@@ -78,6 +78,11 @@ impl Entry {
     pub(super) fn permanent(own: AtmAddress) -> Self {
         Self::new(State::Static, own)
     }
+    /// True if nothing needs the ATM address: no packet, no connection and no question.
+    pub(super) fn is_spare(&self) -> bool {
+        let waits = !self.queue.is_empty() || !self.questions.is_empty();
+        !(self.used || self.bound || waits || self.conn.is_some() || self.hold.is_some())
+    }
     /// When the entry needs attention next.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.state {
@@ -219,9 +224,16 @@ impl Clip {
         }
     }
 
+    /// True if there is an entry for this address, or room for one. What only questions have left gives way.
     pub(super) fn room_for(&mut self, ip: Ipv4Addr) -> bool {
-        let room =
-            self.entries.len() < self.config.limits.entries || self.entries.contains_key(&ip);
+        let most = self.config.limits.entries;
+        if self.entries.contains_key(&ip) {
+            return true;
+        }
+        if self.entries.len() >= most {
+            self.displace(false);
+        }
+        let room = self.entries.len() < most;
         self.counters.full += u64::from(!room);
         room
     }

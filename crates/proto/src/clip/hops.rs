@@ -7,7 +7,8 @@
 //! routing of the host.
 //!
 //! **Questions.** Other parts of the host ask for the ATM address of a next hop ([`Input::Resolve`](super::Input)). The
-//! answer comes at once, or when the server has answered.
+//! answer comes at once, or when the server has answered. Half of the table is for questions that are open. Answers stay
+//! in it, too, but those that no packet uses give way, the oldest first.
 
 use super::entries::{Entry, State};
 use super::{Clip, Output};
@@ -60,8 +61,10 @@ pub enum Resolved {
     Known(AtmAddress),
     /// There is none.
     Unknown(Unresolved),
-    /// Too many questions wait already, or the table of entries has no room for them.
+    /// Questions for half as many addresses as [`Limits::entries`](super::Limits) wait already, or 64 for this one.
     Full,
+    /// The table has [`Limits::entries`](super::Limits) entries, and all of them are in use.
+    NoRoom,
 }
 
 /// Why there is no ATM address for an IP address.
@@ -270,8 +273,7 @@ impl Clip {
             Some((None, State::Resolving { .. })) => None,
             Some((None, state)) => Some(Resolved::Unknown(why(state))),
             None if !self.is_client() => Some(Resolved::Unknown(self.nobody_to_ask())),
-            None if !self.room_for_question() => Some(Resolved::Full),
-            None => None,
+            None => self.room_for_question(ip),
         };
         if let Some(answer) = answer {
             return self.resolved(token, answer);
@@ -287,11 +289,36 @@ impl Clip {
         }
     }
 
-    /// Questions fill half of the table at most, so the packets of the host have the other half.
-    fn room_for_question(&mut self) -> bool {
-        let room = self.entries.len() < self.config.limits.entries / 2;
-        self.counters.full += u64::from(!room);
-        room
+    /// Makes room for a question for a new address, if there is less; or tells why there is no room. Open questions and
+    /// their answers fill half of the table at most, so the packets of the host have the other half.
+    fn room_for_question(&mut self, ip: Ipv4Addr) -> Option<Resolved> {
+        let half = self.config.limits.entries / 2;
+        let open = self.entries.values().filter(|e| !e.questions.is_empty());
+        if open.count() >= half {
+            self.counters.full += 1;
+            return Some(Resolved::Full);
+        }
+        if self.entries.len() >= half {
+            self.displace(true);
+        }
+        (!self.room_for(ip)).then_some(Resolved::NoRoom)
+    }
+
+    /// Removes the oldest answer that no packet uses. If there is no such one, `also_used` allows a negative answer that
+    /// packets have met.
+    pub(super) fn displace(&mut self, also_used: bool) {
+        let is_client = self.is_client();
+        let age = |entry: &Entry| match entry.state {
+            State::Unknown { until, .. } if also_used || !entry.used => Some((entry.used, until)),
+            // The entries of a server are registrations.
+            State::Known { until, .. } if is_client && entry.is_spare() => Some((false, until)),
+            _ => None,
+        };
+        let all = self.entries.iter();
+        let spare = all.filter_map(|(ip, entry)| Some((age(entry)?, *ip)));
+        if let Some((_, ip)) = spare.min() {
+            self.drop_entry(ip);
+        }
     }
 
     /// Why a member that asks no server does not know an address.

@@ -34,8 +34,10 @@ pub enum Unresolved {
     Refused(Refusal),
     /// The client is not registered with its server, so it makes no requests.
     NotRegistered,
-    /// Too many questions or destinations.
+    /// Questions for half as many destinations as [`Limits::entries`](super::Limits) are open, or 256 in all.
     Full,
+    /// The table has [`Limits::entries`](super::Limits) destinations, and all of them are in use.
+    NoRoom,
     /// The client does not run.
     Stopped,
 }
@@ -111,7 +113,8 @@ impl Nhc {
         self.counters.routed += 1;
         self.out.push_back(Output::Routed(packet));
         if self.running {
-            self.want(destination, true, now);
+            // The router has the packet, so nobody has to know why there is no shortcut.
+            let _ = self.want(destination, true, now);
         }
     }
 
@@ -119,9 +122,9 @@ impl Nhc {
     pub(super) fn question(&mut self, token: u64, destination: Ipv4Addr, now: Instant) {
         let destination = self.entry_for(destination);
         if self.running && self.questions.len() < super::QUESTIONS {
-            self.want(destination, false, now);
+            let other = self.want(destination, false, now).err();
             self.questions.push((destination, token));
-            return self.answer_questions(destination, now);
+            return self.answer_questions(destination, other, now);
         }
         self.counters.limits_met += u64::from(self.running);
         let why = if self.running {
@@ -133,8 +136,9 @@ impl Nhc {
         self.out.push_back(Output::Resolved { token, answer });
     }
 
-    /// Answers the questions for a destination, unless its answer is still to come.
-    fn answer_questions(&mut self, destination: Ipv4Addr, now: Instant) {
+    /// Answers the questions for a destination, unless its answer is still to come; `other` says why nothing is known of
+    /// it and nobody was asked.
+    fn answer_questions(&mut self, destination: Ipv4Addr, other: Option<Unresolved>, now: Instant) {
         let entry = self.entries.get(&destination);
         let way = entry
             .and_then(|entry| entry.way)
@@ -145,12 +149,7 @@ impl Nhc {
         let refusal = entry
             .and_then(|entry| entry.refusal)
             .map(|(_, why)| Unresolved::Refused(why));
-        let mute = self.config.params.holding_s() > 0 && self.registered.is_none();
-        let other = if mute {
-            Unresolved::NotRegistered
-        } else {
-            Unresolved::Full
-        };
+        let other = other.unwrap_or(Unresolved::Refused(Refusal::Unanswered));
         let answer = way.map_or(Err(refusal.unwrap_or(other)), |way| Ok(way.nbma));
         let out = &mut self.out;
         self.questions.retain(|(asked, token)| {
@@ -197,21 +196,56 @@ impl Nhc {
         Some(conn)
     }
 
-    /// Takes the next step towards a shortcut, or with `packets` false towards the address alone.
-    fn want(&mut self, destination: Ipv4Addr, packets: bool, now: Instant) {
+    /// Makes room for a new destination, if there is less. Open questions and their answers fill half of the table at
+    /// most, so the packets of the host have the other half.
+    fn make_room(&mut self, packets: bool) -> Result<(), Unresolved> {
+        let most = self.config.limits.entries;
+        let asked = |entry: &&Entry| entry.asking.is_some() && !entry.wanted;
+        let open = self.entries.values().filter(asked).count();
+        let (room, why) = if packets || open < most / 2 {
+            let bound = if packets { most } else { most / 2 };
+            if self.entries.len() >= bound {
+                self.displace(!packets);
+            }
+            (self.entries.len() < most, Unresolved::NoRoom)
+        } else {
+            (false, Unresolved::Full)
+        };
+        self.counters.limits_met += u64::from(!room);
+        room.then_some(()).ok_or(why)
+    }
+
+    /// Removes the oldest answer that no packet uses. If there is no such one, `also_wanted` allows a negative answer that
+    /// packets have met.
+    fn displace(&mut self, also_wanted: bool) {
+        let age = |entry: &Entry| {
+            let idle = entry.asking.is_none() && entry.conn.is_none();
+            let spare = !entry.wanted || (also_wanted && entry.way.is_none());
+            let refused = entry.refusal.map(|(until, _)| until);
+            let until = entry.way.map(|way| way.until).or(refused);
+            // After its refusal an entry is kept for a while, and is older than those that are still refused.
+            (idle && spare).then_some((entry.wanted, until, entry.forget_at))
+        };
+        let all = self.entries.iter();
+        let spare = all.filter_map(|(ip, entry)| Some((age(entry)?, *ip)));
+        if let Some((_, ip)) = spare.min() {
+            self.entries.remove(&ip);
+        }
+    }
+
+    /// Takes the next step towards a shortcut, or with `packets` false towards the address alone. The error says why
+    /// nobody is asked.
+    fn want(
+        &mut self,
+        destination: Ipv4Addr,
+        packets: bool,
+        now: Instant,
+    ) -> Result<(), Unresolved> {
         if self.config.params.holding_s() > 0 && self.registered.is_none() {
-            return;
+            return Err(Unresolved::NotRegistered);
         }
         if !self.entries.contains_key(&destination) {
-            // Questions fill half of the table at most, so the packets of the host have the other half.
-            let most = match packets {
-                true => self.config.limits.entries,
-                false => self.config.limits.entries / 2,
-            };
-            if self.entries.len() >= most {
-                self.counters.limits_met += 1;
-                return;
-            }
+            self.make_room(packets)?;
             let entry = Entry {
                 asking: None,
                 way: None,
@@ -228,17 +262,18 @@ impl Nhc {
             self.entries.insert(destination, entry);
         }
         let Some(entry) = self.entries.get_mut(&destination) else {
-            return;
+            return Err(Unresolved::NoRoom);
         };
         entry.wanted |= packets;
         if entry.refusal.is_some() {
-            return;
+            return Ok(());
         }
         match (entry.way, entry.conn, entry.asking) {
             (Some(way), None, _) if packets => self.open(destination, way.nbma, now),
             (None, _, None) => self.ask(destination, now),
             _ => {}
         }
+        Ok(())
     }
 
     fn ask(&mut self, destination: Ipv4Addr, now: Instant) {
@@ -340,7 +375,7 @@ impl Nhc {
         {
             self.open(destination, nbma, now);
         }
-        self.answer_questions(destination, now);
+        self.answer_questions(destination, None, now);
     }
 
     /// There is no shortcut for the time being.
@@ -365,7 +400,7 @@ impl Nhc {
         let text = format!("no direct way to {destination}: {}", why.text());
         self.trace(Trace::milestone("nhc.no-way", text).with("target", destination));
         self.release_unused();
-        self.answer_questions(destination, now);
+        self.answer_questions(destination, None, now);
     }
 
     pub(super) fn way_opened(&mut self, conn: ConnId, peer: AtmAddress) {

@@ -130,6 +130,11 @@ fn next_hops_change_while_packets_flow() {
     finish(w);
 }
 
+/// An address that nobody has.
+fn other(n: u32) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(ip(0)) + 0x1_0000 + n)
+}
+
 #[test]
 fn questions_get_answers() {
     let mut one = client(1);
@@ -159,15 +164,16 @@ fn questions_get_answers() {
     let told = answers(&mut w, 1);
     let late = Resolved::Unknown(Unresolved::Unanswered);
     assert_eq!(told.iter().filter(|(_, told)| *told == late).count(), 64);
-    // Questions fill half of the table; packets have the rest.
-    let other = |n: u32| Ipv4Addr::from(u32::from(ip(0)) + 0x1_0000 + n);
+    // Open questions fill half of the table; packets have the rest.
     let half = Limits::default().entries as u32 / 2;
-    for n in 0..half {
-        ask(&mut w, 1, 1, other(n));
+    for n in 0..half + 3 {
+        ask(&mut w, 1, n.into(), other(n));
     }
     w.run_for(Duration::from_millis(10));
-    let told = answers(&mut w, 1);
-    assert!(!told.is_empty() && told.iter().all(|told| told.1 == Resolved::Full));
+    let refused = (half..half + 3).map(|n| (n.into(), Resolved::Full));
+    assert_eq!(answers(&mut w, 1), refused.collect::<Vec<_>>());
+    send(&mut w, 1, other(half), 1);
+    assert_eq!(entry(&w, 1, other(half)).unwrap().state, "resolving");
     w.run_for(Duration::from_secs(30));
     answers(&mut w, 1);
     ask(&mut w, 1, 1, ip(51));
@@ -175,6 +181,77 @@ fn questions_get_answers() {
     let stopped = Resolved::Unknown(Unresolved::Stopped);
     assert_eq!(answers(&mut w, 1), [(1, stopped)]);
     w.net.loss = None;
+    finish(w);
+}
+
+/// A program that asks for addresses that nobody has does not take the table from others.
+#[test]
+fn negative_answers_give_way_to_questions() {
+    let mut w = subnet(3);
+    let half = Limits::default().entries / 2;
+    for turn in 0..50 {
+        for n in 0..200 {
+            ask(&mut w, 1, 0, other(turn * 200 + n));
+        }
+        ask(&mut w, 1, 1, ip(2));
+        w.run_for(Duration::from_millis(10));
+        let told = answers(&mut w, 1);
+        let nobody = |told: &(u64, Resolved)| told.1 == Resolved::Unknown(Unresolved::Nak);
+        assert_eq!(told.iter().filter(|told| nobody(told)).count(), 200);
+        assert!(told.contains(&(1, Resolved::Known(atm(2)))), "turn {turn}");
+        assert!(w.users[1].snapshot(w.now).entries.len() <= half);
+    }
+    // The packets of the host have their half meanwhile.
+    send(&mut w, 1, ip(3), 7);
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(got(&mut w, 3), [7]);
+    w.run_for(Duration::from_secs(10));
+    assert!(entry(&w, 1, other(9999)).is_none());
+    finish(w);
+}
+
+#[test]
+fn the_oldest_answer_that_no_packet_uses_gives_way_first() {
+    let mut one = client(1);
+    one.limits.entries = 8;
+    let mut all = vec![server(), one];
+    all.extend((2..=9).map(client));
+    let mut w = world(all);
+    let pause = Duration::from_millis(100);
+    // Packets use this negative answer, so it is the last one that gives way; the server has an entry, too.
+    send(&mut w, 1, other(99), 1);
+    w.run_for(pause);
+    for n in 0..6 {
+        ask(&mut w, 1, 0, other(n));
+        w.run_for(pause);
+        let rows = [0, 1, 2, 3, 4, 5].map(|n| entry(&w, 1, other(n)).is_some());
+        let young = [0, 1, 2, 3, 4, 5].map(|old| old <= n && old + 2 > n);
+        assert_eq!(rows, young, "{n}");
+    }
+    assert_eq!(entry(&w, 1, other(99)).unwrap().state, "unknown");
+    answers(&mut w, 1);
+    // So do addresses that were only asked for, but those of packets stay.
+    send(&mut w, 1, ip(2), 2);
+    w.run_for(pause);
+    for n in 3..=9 {
+        ask(&mut w, 1, n as u64, ip(n));
+        w.run_for(pause);
+        let told = answers(&mut w, 1);
+        assert_eq!(told, [(n as u64, Resolved::Known(atm(n)))]);
+    }
+    assert!(entry(&w, 1, ip(2)).is_some() && entry(&w, 1, ip(9)).is_some());
+    assert!(w.users[1].snapshot(w.now).entries.len() <= 5);
+    // Packets fill the table once the negative answers have gone, and there is no room for a question.
+    w.run_for(Duration::from_secs(6));
+    w.net.loss = Some(Box::new(|sdu| sdu.get(6..8) == Some(&[8, 6])));
+    for n in 10..20 {
+        send(&mut w, 1, other(n), 3);
+    }
+    ask(&mut w, 1, 1, ip(3));
+    let told = answers(&mut w, 1);
+    assert_eq!(told, [(1, Resolved::NoRoom)]);
+    w.net.loss = None;
+    w.take_notes();
     finish(w);
 }
 

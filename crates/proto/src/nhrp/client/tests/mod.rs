@@ -64,16 +64,19 @@ fn questions_get_the_address_or_nothing() {
     world.client(0, Input::Resolve { token, destination });
     assert_eq!(world.clients[0].resolved, [(4, Ok(atm(0x81, 0)))]);
     direct(&mut world, target);
-    // Questions fill half of the table; packets have the rest.
+    // Open questions fill half of the table; packets have the rest.
     let most = world.clients[0].nhc.config().limits.entries;
     for n in 0..most as u64 {
         let token = 100 + n;
         let destination = Ipv4Addr::from(u32::from(ip(3, 0)) + 1000 + n as u32);
         world.client(0, Input::Resolve { token, destination });
     }
-    assert_eq!(world.clients[0].nhc.snapshot().entries.len(), most / 2);
     let told = core::mem::take(&mut world.clients[0].resolved);
-    assert!(told.contains(&(100 + most as u64 - 1, Err(Unresolved::Full))));
+    let full = |told: &&(u64, _)| told.1 == Err(Unresolved::Full);
+    assert_eq!(told.iter().filter(full).count(), most - most / 2);
+    world.run(SECOND * 60);
+    world.clients[0].resolved.clear();
+    negative_answers_give_way(&mut world);
     world.run(SECOND * 60);
     // The end of the client answers what waits.
     world.client(
@@ -88,6 +91,28 @@ fn questions_get_the_address_or_nothing() {
         world.clients[0].resolved.last(),
         Some(&(5, Err(Unresolved::Stopped)))
     );
+}
+
+/// A program that asks for addresses that nobody has does not take the table from others.
+fn negative_answers_give_way(world: &mut World) {
+    let most = world.clients[0].nhc.config().limits.entries;
+    for turn in 0..10_u32 {
+        for n in 0..100 {
+            let (token, last) = (0, turn * 100 + n);
+            let destination = Ipv4Addr::from(u32::from(ip(3, 0)) + 2000 + last);
+            world.client(0, Input::Resolve { token, destination });
+        }
+        world.run(SECOND / 5);
+        let (token, destination) = (1, ip(3, 10));
+        world.client(0, Input::Resolve { token, destination });
+        world.run(SECOND / 5);
+        let told = core::mem::take(&mut world.clients[0].resolved);
+        let nobody = |told: &&(u64, _)| matches!(told, (0, Err(Unresolved::Refused(_))));
+        assert_eq!(told.iter().filter(nobody).count(), 100, "{turn}");
+        let answer = told.iter().find(|told| told.0 == 1).unwrap().1;
+        assert_eq!(answer, Ok(atm(0x81, 0)), "{turn}");
+        assert!(world.clients[0].nhc.snapshot().entries.len() <= most / 2 + 1);
+    }
 }
 
 /// Through three servers: registration, resolution with records, shortcut.
