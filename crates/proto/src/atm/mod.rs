@@ -394,7 +394,7 @@ mod tests {
     /// A user sees causes in errors: those that the code sends have their names there.
     #[test]
     fn causes_have_names() {
-        assert!(CAUSES.is_sorted_by_key(|(value, _)| *value));
+        assert!(super::CAUSES.is_sorted_by_key(|(value, _)| *value));
         let sent = [
             1, 3, 16, 17, 18, 21, 27, 28, 29, 30, 31, 32, 35, 36, 37, 38, 41, 45, 47, 49, 63, 65,
             73, 78, 81, 82, 88, 89, 92, 93, 96, 97, 99, 100, 101, 102, 111,
