@@ -189,7 +189,7 @@ impl OutputArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The story of the run goes to standard error, the results to standard output: two short tables for people; with -o json
+The story of the run goes to standard error, the results to standard output: short tables for people; with -o json
 one document with everything; with -o jsonl a row of any table on each line; with -o csv one table. Ctrl-C ends the run
 and shows the results so far; the exit code is 3 then. Links under 'capture:' in the lab file are recorded in LAB.pcapng in
 the current directory, or in the directory of --pcap.

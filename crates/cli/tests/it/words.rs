@@ -77,6 +77,16 @@ fn a_destination_for_which_nobody_was_asked_is_no_shortcut() {
 }
 
 #[test]
+fn people_see_the_tables_that_a_lab_has() {
+    let labs = [("atp", &["programs", "atp"][..]), ("two-hosts", &["flows"])];
+    for (lab, tables) in labs {
+        let out = run(&["run", "-q", &format!("labs/{lab}.atm.yml")]).out;
+        let parts = out.split("\n\n").filter_map(|part| part.lines().next());
+        assert_eq!(parts.collect::<Vec<_>>(), tables, "{out}");
+    }
+}
+
+#[test]
 fn a_server_is_named_after_what_it_serves() {
     let ran = run(&["run", "labs/nhrp.atm.yml", "--until", "2s"]);
     let says = |name: &str, what: &str| {

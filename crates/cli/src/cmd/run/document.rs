@@ -17,6 +17,8 @@ pub(crate) const SCHEMA: &str = "aerostat.run.v1";
 
 /// Name of the table of shortcuts.
 pub(super) const SHORTCUTS: &str = "shortcuts";
+/// Name of the table of programs.
+pub(super) const PROGRAMS: &str = "programs";
 
 /// A table: its name, and its rows as objects with the columns as keys.
 pub(super) type Named = (String, Vec<Value>);
@@ -60,7 +62,7 @@ impl Document {
                 table(FAIRNESS, flows::fairness(&report.flows, lab)),
                 table(FLOW_DELTAS, flows::deltas(&report.flows, lab)),
                 table(SHORTCUTS, shortcuts(report)),
-                table("programs", programs(report)),
+                table(PROGRAMS, programs(report)),
                 table(ATP, atp(report)),
                 table(ATP_WINDOW, windows(report)),
                 table(CELLS, cells(report)),
@@ -93,7 +95,11 @@ impl Document {
     pub(super) fn for_people(report: &RunReport) -> Self {
         Self {
             head: Map::new(),
-            tables: vec![(SHORTCUTS.to_owned(), shortcuts(report))],
+            tables: vec![
+                (SHORTCUTS.to_owned(), shortcuts(report)),
+                (PROGRAMS.to_owned(), programs(report)),
+                (ATP.to_owned(), atp(report)),
+            ],
             nodes: Map::new(),
         }
     }

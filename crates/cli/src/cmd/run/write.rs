@@ -1,7 +1,7 @@
 //! The results in the requested form, to standard output or into a directory.
 
 use super::columns::{self, TableInfo};
-use super::document::{Document, SCHEMA, SHORTCUTS};
+use super::document::{Document, PROGRAMS, SCHEMA, SHORTCUTS};
 use super::files::Whole;
 use super::flows;
 use super::rounded;
@@ -65,7 +65,10 @@ fn put(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Fail
     match (format, only) {
         (Format::Table, None) => {
             drop(out);
-            return output::write(args.output.form(), SCHEMA, short);
+            // A lab of programs alone has no flows, and most labs have no shortcuts.
+            let filled = short.iter().filter(|table| !table.rows.is_empty());
+            let filled: Vec<Rows> = filled.cloned().collect();
+            return output::write(args.output.form(), SCHEMA, &filled);
         }
         (Format::Table, Some(info)) => {
             drop(out);
@@ -176,22 +179,17 @@ pub(super) fn value_at(row: &Value, path: &[&str]) -> Value {
 }
 
 /// Tables about the programs of a lab.
-const PROGRAMS: [&str; 2] = ["programs", "atp"];
+const OF_PROGRAMS: [&str; 2] = [PROGRAMS, columns::ATP];
 
 /// The tables for people.
 pub(crate) fn short(report: &RunReport, lab: &Lab, document: &Document) -> Vec<Rows> {
-    let programs = PROGRAMS.iter().filter_map(|name| {
-        let info = columns::find(name)?;
-        let mut rows = flat_rows(info, &rows_of(document, info));
+    let programs = OF_PROGRAMS.iter().filter_map(|name| {
+        let (_, objects) = document.tables.iter().find(|table| table.0 == *name)?;
+        let mut rows = flat_rows(columns::find(name)?, objects);
         rows.title = (*name).into();
-        (!rows.rows.is_empty()).then_some(rows)
+        Some(rows)
     });
-    let programs: Vec<Rows> = programs.collect();
     let mut tables = vec![flows::rows(&report.flows, lab), shortcut_rows(document)];
-    if !programs.is_empty() {
-        // A lab of programs alone has neither.
-        tables.retain(|table| !table.rows.is_empty());
-    }
     tables.extend(programs);
     tables.extend(flows::fairness_rows(&report.flows, lab));
     tables.extend(super::network::occupancy_rows(lab, &report.occupancy));
