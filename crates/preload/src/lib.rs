@@ -221,7 +221,6 @@ fn open_permanent(fd: c_int, entry: &Entry, address: &[u8]) -> c_int {
     };
     match entry.control.open_permanent(&format!("{vpi}.{vci}"), &text) {
         Ok(agreed) => connected(fd, &agreed),
-        Err(error) if error.cause() == Some(35) => fail(libc::EADDRINUSE),
         Err(error) => failed(&error),
     }
 }

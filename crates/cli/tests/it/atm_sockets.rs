@@ -5,7 +5,7 @@ use crate::live::Runtime;
 use crate::root;
 use aerostat_socket::{Call, REJECTED, Service, Socket};
 use std::io::{ErrorKind, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -239,6 +239,24 @@ fn a_host_that_fails_ends_its_sockets_and_serves_again() {
     assert_eq!(x.recv(&mut pdu).unwrap(), 0);
 }
 
+/// Runs a program in Python, which has the path of a host's service as its argument, and must succeed.
+fn in_python(code: &str, service: &Path) {
+    let out = Command::new("python3")
+        .args(["-c", code])
+        .arg(service)
+        .env("PYTHONPATH", root().join("python"))
+        .stdin(Stdio::null())
+        .output();
+    match out {
+        Ok(out) => assert!(
+            out.status.success(),
+            "{}",
+            String::from_utf8_lossy(&out.stderr)
+        ),
+        Err(error) => eprintln!("SKIPPED in part: python3: {error}"),
+    }
+}
+
 /// A library refuses what the bare descriptor cannot refuse: the call goes on.
 #[test]
 fn what_a_contract_forbids_is_refused_before_it_ends_a_call() {
@@ -276,19 +294,7 @@ refused(107, lambda: other.socket().send(b'early'))
 refused(107, lambda: listener.send(b'early'))
 refused(22, caller.offer)
 ";
-    let out = Command::new("python3")
-        .args(["-c", python])
-        .arg(net.path("x"))
-        .env("PYTHONPATH", root().join("python"))
-        .output();
-    match out {
-        Ok(out) => assert!(
-            out.status.success(),
-            "{}",
-            String::from_utf8_lossy(&out.stderr)
-        ),
-        Err(error) => eprintln!("SKIPPED in part: python3: {error}"),
-    }
+    in_python(python, &net.path("x"));
 }
 
 /// Garbage, foreign references, PDUs beyond the contract: refused and counted, and others are not harmed.
@@ -329,20 +335,7 @@ assert sent < 100000, sent
 connect().send(b'\\0'); connect().send(bytes(9000)); idle = connect()
 print('done')
 ";
-    let path = net.path("x");
-    let hostile = Command::new("python3")
-        .args(["-c", python])
-        .arg(&path)
-        .stdin(Stdio::null())
-        .output();
-    match hostile {
-        Ok(out) => assert!(
-            out.status.success(),
-            "{}",
-            String::from_utf8_lossy(&out.stderr)
-        ),
-        Err(error) => eprintln!("SKIPPED in part: python3: {error}"),
-    }
+    in_python(python, &net.path("x"));
     // A PDU beyond the contract, past the crate: the call ends with cause 111, protocol error.
     let listener = net.service("y").listen("").unwrap();
     let address = listener.address().unwrap();

@@ -679,16 +679,7 @@ fn ends_are_forgotten_of_the_session_that_has_most_of_them() {
         let Some(Answer::Opened { socket }) = net.answer(x, number).cloned() else {
             panic!("{number}")
         };
-        let request = Request::Connect {
-            socket,
-            called: "y/ee".into(),
-            sap: String::new(),
-            qos: "ubr".into(),
-            timeout: 0,
-            multipoint: false,
-            reports: false,
-            user_data: UserData::default(),
-        };
+        let request = local::connect_request(socket, "y/ee", "ubr");
         net.give(
             x,
             Input::Request {

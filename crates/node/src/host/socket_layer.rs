@@ -23,7 +23,8 @@
 //! ```
 //!
 //! A socket that ends for its program is *ending* while the adapter still has PDUs of it. A socket whose call has ended
-//! keeps its cause and its counts until [`ENDED`] sockets of the host have ended after it.
+//! keeps its cause and its counts. [`ENDED`] such sockets are remembered: the next one displaces the oldest of the session
+//! that has most of them (`table.rs`).
 //!
 //! **Data.** A program writes a few PDUs at a time ([`SocketLayer::most`]); the next ones wait until the adapter has
 //! taken all of them ([`SocketLayer::may_write`]), so the program's descriptor fills and `write` blocks. A PDU longer than the contract
@@ -342,7 +343,8 @@ pub struct SocketLayer {
     offers: BTreeMap<ConnId, offers::Waiting>,
     /// Listeners by what they listen for.
     listeners: BTreeMap<(AtmAddress, Sap), SocketRef>,
-    ended: VecDeque<SocketRef>,
+    /// Ended sockets that are remembered, by the first session that used them; the oldest is in front.
+    ended: BTreeMap<Option<Session>, VecDeque<SocketRef>>,
     deadlines: Deadlines<Timed>,
     next_conn: u32,
     next_offer: u32,
@@ -370,7 +372,7 @@ impl SocketLayer {
             labels: BTreeMap::new(),
             offers: BTreeMap::new(),
             listeners: BTreeMap::new(),
-            ended: VecDeque::new(),
+            ended: BTreeMap::new(),
             deadlines: Deadlines::default(),
             next_conn: 0,
             next_offer: 1,
@@ -518,12 +520,7 @@ impl SocketLayer {
             return self.forget(at);
         }
         self.tell(ToPrograms::End { socket: at });
-        self.ended.push_back(at);
-        if self.ended.len() > ENDED
-            && let Some(oldest) = self.most_forgettable()
-        {
-            self.forget(oldest);
-        }
+        self.remember(at);
     }
 
     fn released(&mut self, conn: ConnId, cause: Cause) {

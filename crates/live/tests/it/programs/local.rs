@@ -8,7 +8,7 @@ use aerostat_proto::split::{Numbered, ProcessEvent, ProcessInput, ProcessOutput,
 use aerostat_proto::{Cause, Machine as _};
 
 /// A request that opens a call of one program to another of the same host. Programs share a session here.
-fn connect_request(socket: SocketRef, called: &str, qos: &str) -> Request {
+pub(super) fn connect_request(socket: SocketRef, called: &str, qos: &str) -> Request {
     Request::Connect {
         socket,
         called: called.into(),

@@ -1,8 +1,8 @@
 //! The table of a host's sockets: places are used again, with another generation, and ended sockets are remembered.
 
 use super::socket::Socket;
-use super::{Entry, SOCKETS, Session, SocketLayer, SocketRef, Timed};
-use std::collections::BTreeMap;
+use super::{ENDED, Entry, SOCKETS, SocketLayer, SocketRef, Timed};
+use std::collections::VecDeque;
 
 impl SocketLayer {
     /// Puts a socket into the table; `None` if the table is full.
@@ -14,8 +14,7 @@ impl SocketLayer {
                 (self.entries.len() - 1) as u32
             }
             None => {
-                let oldest = self.most_forgettable()?;
-                self.forget(oldest);
+                self.forget_an_end()?;
                 self.free.pop()?
             }
         };
@@ -24,23 +23,28 @@ impl SocketLayer {
         entry.socket = Some(Box::new(socket));
         Some(SocketRef::of(index, entry.generation))
     }
-    /// Takes the end that is to be forgotten off the list: the oldest one of the session that has most of them, so that
-    /// a program with many failing calls does not cost others the causes of theirs.
-    pub(super) fn most_forgettable(&mut self) -> Option<SocketRef> {
-        let owner = |at: &SocketRef| {
-            self.get(*at)
-                .and_then(|socket| socket.sessions.first().copied())
-        };
-        let mut counts: BTreeMap<Option<Session>, (usize, usize)> = BTreeMap::new();
-        for (place, at) in self.ended.iter().enumerate() {
-            counts.entry(owner(at)).or_insert((0, place)).0 += 1;
+    /// Keeps the cause and the counts of a socket that has ended.
+    pub(super) fn remember(&mut self, at: SocketRef) {
+        let owner = self
+            .get(at)
+            .and_then(|socket| socket.sessions.first().copied());
+        self.ended.entry(owner).or_default().push_back(at);
+        if self.ended.values().map(VecDeque::len).sum::<usize>() > ENDED {
+            self.forget_an_end();
         }
-        // Of sessions with the same number, that with the oldest end.
-        let most = counts
-            .values()
-            .max_by_key(|(count, first)| (*count, core::cmp::Reverse(*first)));
-        let place = most.map(|(_, first)| *first)?;
-        self.ended.remove(place)
+    }
+    /// Forgets the oldest end of the session that has most of them, so that a program with many failing calls does not
+    /// cost others the causes of theirs; `None` if there is no end.
+    fn forget_an_end(&mut self) -> Option<()> {
+        let most = self.ended.iter().max_by_key(|(_, ends)| ends.len());
+        let owner = most.map(|(owner, _)| *owner)?;
+        let ends = self.ended.get_mut(&owner)?;
+        let oldest = ends.pop_front()?;
+        if ends.is_empty() {
+            self.ended.remove(&owner);
+        }
+        self.forget(oldest);
+        Some(())
     }
     /// Removes a socket that has neither a call nor a listener.
     pub(super) fn forget(&mut self, at: SocketRef) {
