@@ -261,6 +261,8 @@ pub trait Driver: Sized {
             match on.medium.cross(run, start, finish, &mut on.counters) {
                 Crossed::Intact(run) => return Some(run),
                 Crossed::Damaged(arrives, run) => {
+                    let lines = run.lines;
+                    let arrives = CellRun { lines, ..arrives };
                     (Some(arrives), run, line.place(Cause::BitErrors))
                 }
                 Crossed::Lost(run, cause) => (None, run, line.place(cause)),

@@ -746,14 +746,14 @@ fn admit(
         } else {
             now
         };
-        return Some(policer.police(run.clp, at));
+        return Some(policer.police(run.clp, at, run.rounding()));
     }
     let times = run.times().unwrap_or_else(|| {
         let times = Timing::even(now, first, line);
         run.timing = Some(Arc::new(times));
         times
     });
-    policer.passes_all(run.clp, &times, first, run.count)
+    policer.passes_all(run, &times)
 }
 
 fn is_segment_oam(run: &CellRun) -> bool {

@@ -191,6 +191,8 @@ pub struct CellRun {
     pub congested: bool,
     /// Number of cells, at least 1.
     pub count: u16,
+    /// Number of lines that the cells have entered, up to 255. See [`Self::rounding`].
+    pub lines: u8,
 }
 
 impl CellRun {
@@ -205,6 +207,7 @@ impl CellRun {
             vc,
             congested: false,
             timing: None,
+            lines: 0,
         }
     }
     /// All cells of a train.
@@ -218,6 +221,7 @@ impl CellRun {
             vc,
             congested: false,
             timing: None,
+            lines: 0,
         }
     }
     /// The train of the cells; `None` for other cells.
@@ -239,6 +243,7 @@ impl CellRun {
             clp: false,
             congested: false,
             timing: None,
+            lines: 0,
         }
     }
     /// A cell with the label, payload type and priority of its header.
@@ -271,7 +276,15 @@ impl CellRun {
             content: Content::Raw(cells),
             first: 0,
             timing: None,
+            lines: 0,
         })
+    }
+    /// Nanoseconds by which the time of a cell may be late because times are whole nanoseconds, exclusive: its source
+    /// rounds the time once, and each line on its way once. A policer allows for that (`police.rs`).
+    #[inline]
+    #[must_use]
+    pub const fn rounding(&self) -> u64 {
+        1 + self.lines as u64
     }
     /// The same cells with the times at which their source sends them.
     #[must_use]
@@ -385,6 +398,7 @@ impl CellRun {
         self.vc = from.vc;
         self.count = from.count;
         self.congested = from.congested;
+        self.lines = from.lines;
     }
     #[cold]
     #[inline(never)]

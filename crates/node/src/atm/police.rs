@@ -6,10 +6,19 @@
 //! one comparison. A cell at the nanosecond t conforms if TAT ≤ t + L in exact numbers; t = TAT − L conforms. As t + L
 //! is a whole number, that is the same as ⌈TAT⌉ ≤ t + L.
 //!
+//! **Rounding.** The times of cells are whole nanoseconds, too, so a sender at exactly its peak rate cannot keep a limit of
+//! 0: wherever a time is rounded, the cell is late by less than a nanosecond, and the next one may be late by less. Its
+//! source rounds once, and each line on its way once ([`CellRun::rounding`](super::CellRun::rounding)). A [`Policer`]
+//! adds that many nanoseconds to its limits. Proof: let the exact times of a source conform to GCRA(I, L), and let r be
+//! the number of roundings. The cell with the exact time x arrives at x + d + e, where d is the same for all cells of the
+//! connection and 0 ≤ e < r. The TAT of the policer is then below that of the exact times by d, plus r. So a cell comes
+//! before it by less than L + r.
+//!
 //! Standards: I.371, Traffic Management 4.0 §4 (GCRA by virtual scheduling; conformance definitions).
 //! Not implemented: frame-based GCRA for GFR, dynamic GCRA for ABR.
 
 use super::counters::UpcReason;
+use super::pdu::CellRun;
 use super::timing::{EvenRun, Timing};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{Conformance, TrafficParams};
@@ -54,8 +63,15 @@ impl Gcra {
     /// True if a cell that arrives at `now` conforms. The state is unchanged.
     #[must_use]
     pub const fn conforms(&self, now: Instant) -> bool {
+        self.conforms_within(now, 0)
+    }
+    /// The same with a limit that is longer by `rounding` nanoseconds.
+    #[must_use]
+    #[inline]
+    pub const fn conforms_within(&self, now: Instant, rounding: u64) -> bool {
         let expected = self.nanos.saturating_add((self.fraction > 0) as u64);
-        now.as_nanos().saturating_add(self.limit) >= expected
+        let latest = now.as_nanos().saturating_add(self.limit);
+        latest.saturating_add(rounding) >= expected
     }
     /// Updates the state for a conforming cell.
     #[inline]
@@ -86,13 +102,13 @@ impl Gcra {
         conforms
     }
     /// The state after all cells of a run, as if they came one by one; `None` if it does not follow without a look at
-    /// each cell that all of them conform, or where that leaves the state.
+    /// each cell that all of them conform, or where that leaves the state. The limit is longer by `rounding` nanoseconds.
     ///
     /// The theoretical arrival time (TAT) and the times of the cells are rounded separately, each by less than 1 ns. So
     /// increments and gaps that differ by less than that are left to the loop.
-    fn after(&self, run: &EvenRun) -> Option<Self> {
+    fn after(&self, run: &EvenRun, rounding: u64) -> Option<Self> {
         let (increment, first) = (u64::from(self.step_nanos), Instant::from_nanos(run.first));
-        if !self.conforms(first) {
+        if !self.conforms_within(first, rounding) {
             return None;
         }
         let mut after = *self;
@@ -122,7 +138,7 @@ impl Gcra {
         after.nanos = after.nanos.checked_add(moved)?;
         after.fraction = (fraction % rate) as u32;
         let last = Instant::from_nanos(run.last.checked_sub(2)?);
-        if !after.conforms(last) {
+        if !after.conforms_within(last, rounding) {
             return None;
         }
         after.update(last);
@@ -130,15 +146,17 @@ impl Gcra {
     }
 }
 
-/// Burst tolerance: `(MBS - 1) (1/SCR - 1/PCR)`.
+/// Burst tolerance: `(MBS - 1) (1/SCR - 1/PCR)`, rounded down to a nanosecond, so that a sender keeps it, and rounded up,
+/// so that a policer takes a whole burst.
 #[must_use]
-pub fn burst_tolerance(pcr: u32, scr: u32, mbs: u32) -> Duration {
+pub fn burst_tolerance(pcr: u32, scr: u32, mbs: u32) -> [Duration; 2] {
     if scr == 0 || pcr <= scr {
-        return Duration::ZERO;
+        return [Duration::ZERO; 2];
     }
     let (pcr, scr, mbs) = (u128::from(pcr), u128::from(scr), u128::from(mbs));
-    let nanos = mbs.saturating_sub(1) * 1_000_000_000 * (pcr - scr) / (pcr * scr);
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    let scaled = mbs.saturating_sub(1) * 1_000_000_000 * (pcr - scr);
+    let nanos = |nanos| Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+    [scaled / (pcr * scr), scaled.div_ceil(pcr * scr)].map(nanos)
 }
 
 /// The tolerances of a contract: of the peak rate, and of the second bucket. `unsaid` is used for the peak rate if the
@@ -231,7 +249,7 @@ impl Policer {
             Cbr1 | Ubr1 | Ubr2 => None,
             Cbr2 | Cbr3 => Some(Gcra::new(traffic.pcr0, of_second)),
             Vbr1 | Vbr2 | Vbr3 => (traffic.scr > 0).then(|| {
-                let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
+                let [_, burst] = burst_tolerance(pcr, traffic.scr, traffic.mbs);
                 Gcra::new(traffic.scr, burst + of_second)
             }),
         };
@@ -248,36 +266,34 @@ impl Policer {
         })
     }
     /// Polices a run at once, if it follows without a look at each cell that all of them have the same fate and none is
-    /// discarded; `first` is the index of the first cell in its PDU. Otherwise the state is unchanged.
-    pub(super) fn passes_all(
-        &mut self,
-        clp: bool,
-        times: &Timing,
-        first: u16,
-        count: u16,
-    ) -> Option<Verdict> {
-        let run = times.even_run(first, count)?;
-        let peak = self.peak.after(&run)?;
+    /// discarded. Otherwise the state is unchanged.
+    pub(super) fn passes_all(&mut self, cells: &CellRun, times: &Timing) -> Option<Verdict> {
+        let (clp, rounding) = (cells.clp, cells.rounding());
+        let run = times.even_run(cells.first(), cells.count)?;
+        let peak = self.peak.after(&run, rounding)?;
         let mut verdict = Verdict::Pass;
         match &mut self.second {
-            Some(second) if !(self.clp0 && clp) => *second = second.after(&run)?,
+            Some(second) if !(self.clp0 && clp) => *second = second.after(&run, rounding)?,
             None if self.tag && !clp => verdict = Verdict::Tag(self.reason),
             _ => {}
         }
         self.peak = peak;
         Some(verdict)
     }
-    /// Polices one cell.
+    /// Polices one cell. Its time may be late by less than `rounding` nanoseconds: see
+    /// [`CellRun::rounding`](super::CellRun::rounding).
     #[inline]
-    pub fn police(&mut self, clp: bool, now: Instant) -> Verdict {
-        if !self.peak.conforms(now) {
+    pub fn police(&mut self, clp: bool, now: Instant, rounding: u64) -> Verdict {
+        if !self.peak.conforms_within(now, rounding) {
             return Verdict::Discard(UpcReason::Peak);
         }
         let mut verdict = Verdict::Pass;
         match &mut self.second {
             Some(second) => {
-                let fits = self.clp0 && clp || second.arrive(now);
-                if !fits {
+                let tested = !(self.clp0 && clp);
+                if tested && second.conforms_within(now, rounding) {
+                    second.update(now);
+                } else if tested {
                     if !self.tag {
                         return Verdict::Discard(self.reason);
                     }
@@ -322,7 +338,7 @@ mod tests {
         assert_eq!(passed, 7);
         assert_eq!(
             burst_tolerance(50_000, 10_000, 200),
-            Duration::from_micros(15_920)
+            [Duration::from_micros(15_920); 2]
         );
     }
 
@@ -344,7 +360,7 @@ mod tests {
             };
             let mut policer = Policer::new(&traffic, Policing::Guaranteed, DEFAULT_CDVT).unwrap();
             (0..7)
-                .map(|i| policer.police(false, at(10 * i)))
+                .map(|i| policer.police(false, at(10 * i), 0))
                 .collect::<Vec<_>>()
         };
         use Verdict::{Discard, Pass, Tag};
@@ -385,7 +401,7 @@ mod tests {
             for (gap, count, first) in runs {
                 now += gap;
                 let times = Timing::even(Instant::from_nanos(now), 0, CellRate::of_ratio(line * 3, 7));
-                let at_once = times.even_run(first, count).and_then(|run| cells.after(&run));
+                let at_once = times.even_run(first, count).and_then(|run| cells.after(&run, 0));
                 let mut all = true;
                 for at in times.from(first).take(count.into()) {
                     all &= cells.arrive(at);

@@ -499,7 +499,7 @@ impl VcQueue {
     }
 
     /// Moves the next cells of one run, at most `max`, to `to`; false if no cell waits. They have the label of the
-    /// outgoing link then.
+    /// outgoing link then, and one line more.
     #[inline(always)]
     pub(super) fn pop(&mut self, max: u16, store: &mut RunStore, to: &mut CellRun) -> bool {
         let Some((front, trains)) = store.first(&self.runs) else {
@@ -519,6 +519,7 @@ impl VcQueue {
         self.cells_out += u64::from(to.count);
         self.pdus_out += u64::from(to.user_ends());
         to.vc = self.label(to.vc);
+        to.lines = to.lines.saturating_add(1);
         true
     }
 
@@ -594,6 +595,7 @@ impl VcQueue {
         {
             let mut cells = run.clone();
             cells.vc = self.label(cells.vc);
+            cells.lines = cells.lines.saturating_add(1);
             joined.out = trains.open_after(over, line, index, cells);
         }
         if let Some(over) = over {

@@ -81,7 +81,7 @@ impl Shaper {
             slack,
             credit: nanos(late).saturating_sub(nanos(EARLY.min(Duration::from_nanos(slack)))),
             sustained: (vbr && traffic.scr > 0).then(|| {
-                let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
+                let [burst, _] = burst_tolerance(pcr, traffic.scr, traffic.mbs);
                 (Pacer::new(CellRate::of_cells(traffic.scr)), nanos(burst))
             }),
             lost: 0,
@@ -218,7 +218,7 @@ mod tests {
         let mut policer = Policer::new(&traffic, Policing::Guaranteed, DEFAULT_CDVT).unwrap();
         let mut now = shaper.wake(Instant::from_secs(1));
         for _ in 0..1000 {
-            assert_eq!(policer.police(false, now), Verdict::Pass);
+            assert_eq!(policer.police(false, now, 0), Verdict::Pass);
             shaper.sent(now, now, 1);
             now = shaper.eligible();
         }

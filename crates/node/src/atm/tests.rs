@@ -565,7 +565,7 @@ proptest! {
         }
         cells.extend(drain(&mut port, FOREVER));
         for (at, _, _) in cells.iter().filter(|c| c.1 == vc(1)) {
-            prop_assert_eq!(upc.police(false, *at), police::Verdict::Pass);
+            prop_assert_eq!(upc.police(false, *at, 0), police::Verdict::Pass);
         }
     }
 }

@@ -12,6 +12,7 @@ mod captures;
 mod clip;
 mod cuts;
 mod direct;
+mod exact;
 mod faults;
 mod gateways;
 mod hostile;

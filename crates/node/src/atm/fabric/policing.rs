@@ -25,6 +25,7 @@ pub(super) fn police(connection: &mut Connection, mut run: CellRun) -> Policed {
         return passed;
     };
     let (first, count, clp) = (run.first(), run.count, run.clp);
+    let rounding = run.rounding();
     let mut upc = UpcCounters::default();
     let mut keep = |mut part: CellRun, verdict: Verdict| {
         let cells = u64::from(part.count);
@@ -45,7 +46,7 @@ pub(super) fn police(connection: &mut Connection, mut run: CellRun) -> Policed {
     let mut verdicts = timing
         .from(first)
         .take(count.into())
-        .map(|at| policer.police(clp, at));
+        .map(|at| policer.police(clp, at, rounding));
     let Some(mut verdict) = verdicts.next() else {
         return passed;
     };

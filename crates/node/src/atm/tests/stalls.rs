@@ -67,7 +67,7 @@ impl Late {
             self.port.set_clock(clock);
             let gone = self.port.pop_turn(due, false).unwrap();
             for _ in 0..gone.run.count {
-                let passes = self.policer.police(false, clock) == Verdict::Pass;
+                let passes = self.policer.police(false, clock, 0) == Verdict::Pass;
                 self.refused += u64::from(!passes);
             }
             self.sent += u64::from(gone.run.count);
