@@ -9,8 +9,9 @@ export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-20261121}"
 step() { printf '\n== %s\n' "$*"; }
 
 step "format";  cargo fmt --all -- --check
-step "lints";   cargo clippy --quiet --workspace --all-targets -- -D warnings
+step "lints";   cargo clippy --quiet --workspace --all-targets --test real -- -D warnings
 step "tests";   cargo test --workspace --no-fail-fast
+step "tests in real time"; cargo test -p aerostat-cli --test real --no-fail-fast
 step "docs";    RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
 if cargo deny --version > /dev/null 2>&1; then
     step "licences, bans and sources of dependencies"

@@ -132,7 +132,7 @@ if wanted papers; then
 fi
 if wanted busy; then
     AEROSTAT_BUSY_SECONDS=$busy_seconds attempt busy \
-        cargo test -q --release -p aerostat-cli --test it no_healthy_daemon_is_replaced
+        cargo test -q --release -p aerostat-cli --test real no_healthy_daemon_is_replaced
 fi
 
 printf '\nSummary\n'

@@ -1,17 +1,24 @@
 //! What the tests of several crates share: a small ATM network in virtual time, without signalling, for machines that
-//! use the ATM service; networks of switches (feature `switch`); and whole labs (feature `labs`).
+//! use the ATM service; networks of switches (feature `switch`); whole labs (feature `labs`); and the command as a
+//! child process (feature `command`).
 //!
 //! [`AtmNet`] turns the [`AtmRequest`](aerostat_proto::AtmRequest)s of numbered users into
 //! [`AtmEvent`](aerostat_proto::AtmEvent)s of others, after a constant delay, in order. It can lose SDUs, refuse calls,
 //! break calls and forget a user. [`World`] drives users of one type ([`AtmUser`]: a machine, or an enum of machines)
 //! and checks the rules of [`aerostat_proto::Machine`] that can be checked from outside.
 
+#[cfg(feature = "command")]
+pub mod command;
 #[cfg(feature = "labs")]
 pub mod labs;
 pub mod lane;
 mod net;
+#[cfg(feature = "command")]
+pub mod schema;
 #[cfg(feature = "switch")]
 pub mod switch;
+#[cfg(feature = "command")]
+pub mod wireshark;
 
 pub use net::{AtmNet, Loss, Refusal};
 

@@ -1,7 +1,7 @@
 //! ATP as Wireshark shows it with `wireshark/atp.lua`: counts beside the results of the run, and SDUs with mistakes.
 
-use crate::wireshark::tshark_with;
 use crate::{lab_file, run};
+use aerostat_testing::wireshark::tshark_with;
 use serde_json::Value;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Contracts of calls, from the lab file through signalling to the policer of the switch.
 
-use crate::wireshark::tshark;
 use crate::{lab_file, root, run};
+use aerostat_testing::wireshark::tshark;
 use serde_json::Value;
 
 /// Three calls of a host that shapes, each with another kind of contract.

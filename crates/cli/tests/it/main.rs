@@ -1,126 +1,26 @@
 //! The command from the users' point of view: its outputs and exit codes.
 
-mod any_aal;
-mod atm_addresses;
-mod atm_sockets;
 mod atp;
-mod atp_sockets;
 mod books;
-mod bridges;
-mod by_ip;
-mod captures;
-mod cells;
-mod clib;
-mod clip;
 mod contracts;
 mod documents;
-mod fault;
-mod floods;
-mod graph;
-mod hardened;
-mod host;
-mod joined;
-mod kernel_tcp;
-mod lane_programs;
 mod limits;
-mod linux_atm;
-mod live;
-mod local_calls;
-mod looks;
-mod mount;
-mod names;
-mod nhrp;
-mod pages;
-mod partial;
-mod policing;
-mod preload;
-mod preload_processes;
-mod privileges;
-mod promises;
-mod pseudowires;
-mod pvc;
-mod qos;
 mod queues;
 mod recordings;
 mod reproduce;
-mod reproduce_live;
 mod results;
-mod rfc1483;
-mod ring;
 mod running;
 mod schema;
 mod several;
 mod shaping;
-mod socket_examples;
-mod socket_group;
-mod split;
-mod stuck;
 mod sweep;
 mod tidy;
-mod transit;
-mod tunnels;
-mod up_results;
-mod vetting;
-mod wakeups;
 mod wireshark;
 mod words;
 
+use aerostat_testing::command::{Ran, command, lab_file, rest_of, root, run};
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// A separate runtime directory, in which no lab of this machine is visible.
-fn nowhere() -> PathBuf {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("runtime");
-    std::fs::create_dir_all(&dir).unwrap();
-    dir
-}
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_aerostat"));
-    command
-        .args(args)
-        .current_dir(root())
-        .env("XDG_RUNTIME_DIR", nowhere())
-        .env_remove("NO_COLOR")
-        .stdin(Stdio::null());
-    command
-}
-
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code().unwrap(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-fn run(args: &[&str]) -> Ran {
-    command(args).output().unwrap().into()
-}
-
-/// What a command with pipes says until it ends by itself.
-fn rest_of(child: Child) -> Ran {
-    child.wait_with_output().unwrap().into()
-}
-
-/// A lab in a file, for one test.
-fn lab_file(name: &str, text: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_owned()
-}
+use std::process::Stdio;
 
 #[test]
 fn virtual_time_ends_at_the_edge_of_the_lab() {

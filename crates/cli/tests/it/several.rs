@@ -1,7 +1,7 @@
 //! `run --seeds` and `--sweep`: several runs at the same time.
 
 use super::{Ran, command, lab_file, rest_of, root, run};
-use crate::live::signal;
+use aerostat_testing::command::signal;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;

@@ -329,7 +329,7 @@ fn ctrl_c_keeps_what_is_done_and_writes_no_half_table() {
     while !runs.exists() {
         std::thread::sleep(Duration::from_millis(10));
     }
-    super::live::signal(&child.id().to_string(), "INT");
+    aerostat_testing::command::signal(&child.id().to_string(), "INT");
     let stopped = rest_of(child);
     assert_eq!(stopped.code, 3, "{}", stopped.err);
     assert!(

@@ -2,7 +2,8 @@
 //!
 //! Without /dev/net/tun or the privilege for namespaces these tests are skipped with a message.
 
-use crate::{command, root};
+use crate::{Ran, command, root};
+pub(crate) use aerostat_testing::command::signal;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,12 +16,6 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// A runtime directory of one test; everything that runs there ends with it.
 pub(crate) struct Runtime {
     pub(crate) directory: PathBuf,
-}
-
-pub(crate) struct Ran {
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
 }
 
 impl Runtime {
@@ -39,13 +34,7 @@ impl Runtime {
         command
     }
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        let output = self.command(args).output().unwrap();
-        let text = |octets| String::from_utf8(octets).unwrap();
-        Ran {
-            code: output.status.code().unwrap(),
-            out: text(output.stdout),
-            err: text(output.stderr),
-        }
+        self.command(args).output().unwrap().into()
     }
     /// Like `run`, and the command must succeed.
     pub(crate) fn ok(&self, args: &[&str]) -> String {
@@ -123,12 +112,6 @@ fn lec_exists(directory: &Path) -> bool {
     names
         .into_iter()
         .any(|entry| entry.file_name().to_string_lossy().starts_with("lec"))
-}
-
-pub(crate) fn signal(process: &str, name: &str) {
-    let _ = Command::new("kill")
-        .args([&format!("-{name}"), process])
-        .status();
 }
 
 pub(crate) fn wait_for(what: &str, mut come: impl FnMut() -> bool) {

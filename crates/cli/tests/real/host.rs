@@ -2,8 +2,9 @@
 //!
 //! Without /dev/net/tun or the privilege for namespaces these tests are skipped with a message.
 
+use crate::Ran;
 use crate::joined::Namespace;
-use crate::live::{Ran, Runtime, can_run, has, signal, wait_for};
+use crate::live::{Runtime, can_run, has, signal, wait_for};
 use crate::{root, run};
 use aerostat_socket::Service;
 use std::io::{BufRead as _, BufReader, Read as _};

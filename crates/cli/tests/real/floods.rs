@@ -261,7 +261,7 @@ fn floods_at_line_rate_cost_other_hosts_no_packet_and_are_counted() {
 
 /// Compares medians of rounds with and without a flood that take turns; the machine must have a processor to spare.
 #[test]
-#[ignore = "compares times: cargo test --release -p aerostat-cli --test it floods -- --ignored --nocapture"]
+#[ignore = "compares times: cargo test --release -p aerostat-cli --test real floods -- --ignored --nocapture"]
 fn round_trips_of_other_hosts_stay_within_twice_those_without_a_flood() {
     if !can_run() {
         return;

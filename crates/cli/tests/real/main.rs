@@ -1,0 +1,56 @@
+//! Labs in real time, by the command: hosts of the kernel, programs of the machine, daemons that die.
+//!
+//! These tests wait more than they compute, and a loaded machine makes them late. `cargo test` leaves them out;
+//! `cargo test -p aerostat-cli --test real` runs them. A test whose program, device or privilege is missing is skipped
+//! with the reason.
+
+mod any_aal;
+mod atm_addresses;
+mod atm_sockets;
+mod atp_sockets;
+mod bridges;
+mod by_ip;
+mod captures;
+mod cells;
+mod clib;
+mod clip;
+mod fault;
+mod floods;
+mod graph;
+mod hardened;
+mod host;
+mod joined;
+mod kernel_tcp;
+mod lane_programs;
+mod linux_atm;
+mod live;
+mod local_calls;
+mod looks;
+mod mount;
+mod names;
+mod nhrp;
+mod pages;
+mod partial;
+mod policing;
+mod preload;
+mod preload_processes;
+mod privileges;
+mod promises;
+mod pseudowires;
+mod pvc;
+mod qos;
+mod reproduce_live;
+mod rfc1483;
+mod ring;
+mod socket_examples;
+mod socket_group;
+mod split;
+mod stuck;
+mod transit;
+mod tunnels;
+mod up_results;
+mod vetting;
+mod wakeups;
+
+use aerostat_testing::command::{Ran, command, lab_file, rest_of, root, run};
+use aerostat_testing::{schema, wireshark};

@@ -1,0 +1,89 @@
+//! The command `aerostat` as a child process of a test: the one that was built together with the test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// Root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Directory of the build profile, such as `target/debug`: executables of tests lie in its folder `deps`.
+fn profile() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    let profile = test.ancestors().nth(2).expect("a test lies in deps");
+    profile.to_owned()
+}
+
+/// Directory for files of tests. Cargo calls it `CARGO_TARGET_TMPDIR`.
+pub fn scratch() -> PathBuf {
+    let scratch = profile().with_file_name("tmp");
+    std::fs::create_dir_all(&scratch).expect("a directory for files of tests");
+    scratch
+}
+
+/// A separate runtime directory, in which no lab of this machine is visible.
+fn nowhere() -> PathBuf {
+    let dir = scratch().join("runtime");
+    std::fs::create_dir_all(&dir).expect("a runtime directory");
+    dir
+}
+
+/// The command with these arguments, in the root of the repository, without standard input.
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(profile().join("aerostat"));
+    command
+        .args(args)
+        .current_dir(root())
+        .env("XDG_RUNTIME_DIR", nowhere())
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null());
+    command
+}
+
+/// Exit code and texts of a command that has ended.
+pub struct Ran {
+    /// Exit code.
+    pub code: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |octets| String::from_utf8(octets).expect("UTF-8");
+        Self {
+            code: output.status.code().expect("an end without a signal"),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+}
+
+/// Runs the command to its end.
+pub fn run(args: &[&str]) -> Ran {
+    let output = command(args).output().expect("the command runs");
+    output.into()
+}
+
+/// Output of a command with pipes that ends by itself.
+pub fn rest_of(child: Child) -> Ran {
+    let output = child.wait_with_output().expect("the command ends");
+    output.into()
+}
+
+/// Sends the process a signal by its name, such as `KILL`.
+pub fn signal(process: &str, name: &str) {
+    let _ = Command::new("kill")
+        .args([&format!("-{name}"), process])
+        .status();
+}
+
+/// A lab in a file, for one test; gives its path.
+pub fn lab_file(name: &str, text: &str) -> String {
+    let path = scratch().join(name);
+    std::fs::write(&path, text).expect("a lab file");
+    path.to_str().expect("UTF-8").to_owned()
+}
