@@ -577,6 +577,7 @@ impl<'a> Builder<'a> {
         config.static_mps = known.collect();
         config.tag = model.tag;
         config.qos.clone_from(&model.qos);
+        config.keys.clone_from(&model.keys);
         // MPOA needs LANE.
         let on_lane = |(_, lec): &(usize, &LecModel)| self.lab.elan(lec.elan).clip.is_none();
         let lane = lecs.iter().enumerate().filter(on_lane);
@@ -608,7 +609,7 @@ impl<'a> Builder<'a> {
         config.idle = lis.params.idle;
         config.params = model.params;
         config.limits = self.lab.limits.nhrp;
-        config.key.clone_from(&model.key);
+        config.keys.clone_from(&model.keys);
         let seed = self.seed_of(name, "nhc", life);
         host.add_nhc(move |start| {
             let mut config = config.clone();

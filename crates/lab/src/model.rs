@@ -461,6 +461,8 @@ pub struct Mpc {
     pub shared_qos: bool,
     /// MPOA servers that do not announce themselves: MAC address on the ELAN, and control address.
     pub static_mps: Vec<(MacAddr, AtmAddress)>,
+    /// Keys shared with servers and with other clients.
+    pub keys: auth::Keys,
 }
 
 /// An NHRP client without MPOA.
@@ -470,8 +472,8 @@ pub struct Nhc {
     pub address: AtmAddress,
     /// Its router, which is also its NHRP server: IP address on the subnet, and control address.
     pub server: (Ipv4Addr, AtmAddress),
-    /// Key shared with the server.
-    pub key: Option<auth::Key>,
+    /// Keys shared with the server and with other clients.
+    pub keys: auth::Keys,
     /// Its parameters.
     pub params: client::Params,
 }
@@ -491,8 +493,8 @@ pub struct Mps {
     pub register: bool,
     /// NHRP servers on its Classical IP subnets, by their IP addresses there.
     pub servers: BTreeMap<Ipv4Addr, AtmAddress>,
-    /// Keys shared with neighbours, by their control addresses.
-    pub keys: BTreeMap<AtmAddress, auth::Key>,
+    /// Keys shared with neighbours: servers, clients and stations.
+    pub keys: auth::Keys,
 }
 
 /// A cable.

@@ -4,13 +4,15 @@ use super::{Name, keys};
 use crate::field::{At, Table, section};
 
 section! {
-    /// Parameters of NHRP servers and clients.
+    /// Parameters of NHRP servers and clients, and the keys of MPOA.
     NhrpFile (keys::nhrp()) {
-        /// A key that a server shares with all its neighbours, servers and clients, and a client with its server: what they
-        /// say to each other is signed.
+        /// A key that a server shares with all its neighbours, servers and clients of NHRP and MPOA, and a client with its
+        /// servers and other clients: what they say to each other is signed.
         key: Option<NhrpKeyFile>,
-        /// Server: keys for single neighbours by name, instead of `key`.
+        /// Keys for single neighbours by name, instead of `key`.
         keys: Option<Table<Name, NhrpKeyFile>>,
+        /// Obey neighbours that share no key, too; default: only if there is no key.
+        unsigned: Option<At<bool>>,
         /// Server: stations may register their addresses on its networks; default: if it is on a subnet with NHRP.
         register: Option<At<bool>>,
     }

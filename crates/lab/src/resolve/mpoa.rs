@@ -12,6 +12,7 @@ use aerostat_proto::Duration;
 use aerostat_proto::mpoa::mpc::MpcLimits;
 use aerostat_proto::mpoa::mps::MpsParams;
 use aerostat_proto::mpoa::params::MpcParams;
+use aerostat_proto::nhrp::auth::Keys;
 use aerostat_proto::parameters::Parameters;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -209,6 +210,7 @@ pub(super) fn client(
         qos,
         shared_qos: !matches!(node, Some(MpoaFile::Params(own)) if own.qos.is_some()),
         static_mps,
+        keys: Keys::default(),
     })
 }
 
@@ -231,6 +233,6 @@ pub(super) fn server(
             .is_some_and(|trigger| trigger.value),
         register: false,
         servers: std::collections::BTreeMap::new(),
-        keys: std::collections::BTreeMap::new(),
+        keys: Keys::default(),
     })
 }

@@ -1,21 +1,25 @@
 //! NHRP: keys shared by neighbours, registration rights, and the clients on Classical IP subnets.
 //!
-//! A server's own block has precedence over the lab's, field by field. A router with a `key:` of its own uses it for
-//! all neighbours; an entry in `keys:` has precedence over any `key:`.
+//! A node's own block has precedence over the lab's, field by field. A node with a `key:` of its own uses it for all
+//! neighbours; an entry in `keys:` has precedence over any `key:`. Neighbours are a server, and the servers and clients
+//! on its ELANs and subnets: they alone call each other's control addresses.
 
 use super::{Class, Names};
 use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{LabFile, NhrpFile, NhrpKeyFile};
-use crate::model::{Host, Lab, Lec, Nhc, NodeKind, Router};
+use crate::model::{ElanId, Host, Lab, Lec, Nhc, NodeKind, Router};
 use crate::parameter::with;
 use crate::plan;
 use crate::units::IpNet;
-use aerostat_proto::nhrp::auth::Key;
+use aerostat_proto::nhrp::auth::{Key, Keys, Neighbour};
 use aerostat_proto::nhrp::client::Params;
 use aerostat_wire::AtmAddress;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+
+/// Largest number of neighbours that a warning names.
+const TOLD: usize = 5;
 
 /// A key, if it is valid. The lab's own key is read once per router, but its mistakes are reported once.
 fn key(file: &NhrpKeyFile, d: &mut Diagnostics) -> Option<Key> {
@@ -49,34 +53,121 @@ const SERVERS: [&str; 6] = [
     "hosts/*/gateway",
 ];
 
-/// The servers and clients of a lab by name.
-fn neighbours(lab: &Lab) -> BTreeMap<String, AtmAddress> {
-    let named = lab.nodes().filter_map(|(_, node)| {
-        let address = match &node.kind {
-            NodeKind::Router(router) => router.mpoa.as_ref()?.control,
-            NodeKind::Host(host) => host.nhrp.as_ref()?.address,
-            _ => return None,
-        };
-        Some((node.name.clone(), address))
-    });
-    named.collect()
+/// A server, or a client of NHRP or MPOA.
+struct Station {
+    /// Its node.
+    node: usize,
+    /// Control address.
+    address: AtmAddress,
+    /// The address in its signatures: that of its first interface. A bridge without an address has none.
+    signs_as: Ipv4Addr,
+    /// Its ELANs and subnets.
+    elans: Vec<ElanId>,
+    role: Part,
 }
 
-/// The keys of the server `name`, by the control addresses of its neighbours.
+/// What a station is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Server,
+    Mpc,
+    Nhc,
+}
+
+/// The stations of a lab, in the order of the nodes.
+struct Stations {
+    all: Vec<Station>,
+    /// Places in `all` by ELAN.
+    on: BTreeMap<ElanId, Vec<usize>>,
+}
+
+impl Stations {
+    fn of(lab: &Lab) -> Self {
+        let mut all = Vec::new();
+        for (node, known) in lab.nodes.iter().enumerate() {
+            let mut add = |role, address: AtmAddress, lecs: Vec<&Lec>| {
+                let ip = lecs.iter().find_map(|lec| lec.ip);
+                all.push(Station {
+                    node,
+                    address,
+                    signs_as: ip.unwrap_or(Ipv4Addr::UNSPECIFIED),
+                    elans: lecs.iter().map(|lec| lec.elan).collect(),
+                    role,
+                });
+            };
+            let lane = |lec: &&Lec| lab.elan(lec.elan).clip.is_none();
+            match &known.kind {
+                NodeKind::Router(router) => {
+                    let lecs = router
+                        .lecs
+                        .iter()
+                        .filter(|lec| lane(lec) || on_nhrp(lab, lec));
+                    if let Some(server) = &router.mpoa {
+                        add(Part::Server, server.control, lecs.collect());
+                    }
+                }
+                NodeKind::Host(host) => {
+                    if let Some(client) = &host.mpoa {
+                        add(
+                            Part::Mpc,
+                            client.control,
+                            host.lecs.iter().filter(lane).collect(),
+                        );
+                    }
+                    if let Some(client) = &host.nhrp {
+                        add(Part::Nhc, client.address, vec![host.lec()]);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut on: BTreeMap<ElanId, Vec<usize>> = BTreeMap::new();
+        for (place, station) in all.iter().enumerate() {
+            for elan in &station.elans {
+                on.entry(*elan).or_default().push(place);
+            }
+        }
+        Self { all, on }
+    }
+
+    /// The stations of a node.
+    fn at(&self, node: Option<usize>) -> &[Station] {
+        let place = |bound: usize| self.all.partition_point(|station| station.node < bound);
+        node.map_or(&[], |node| &self.all[place(node)..place(node + 1)])
+    }
+
+    /// Those with which a station talks: a server with all on its ELANs, a client with the servers there.
+    fn neighbours<'a>(&'a self, of: &'a Station) -> impl Iterator<Item = &'a Station> {
+        let near = of
+            .elans
+            .iter()
+            .filter_map(|elan| self.on.get(elan))
+            .flatten();
+        let near = near.map(|place| &self.all[*place]);
+        near.filter(move |other| {
+            other.node != of.node && (of.role == Part::Server || other.role == Part::Server)
+        })
+    }
+}
+
+/// The keys of the station `of`.
 fn keys(
-    name: &str,
+    of: &Station,
     blocks: &[&NhrpFile],
-    servers: &BTreeMap<String, AtmAddress>,
-    names: &Names,
+    (stations, places, names): (&Stations, &Places, &Names),
     d: &mut Diagnostics,
-) -> BTreeMap<AtmAddress, Key> {
+) -> Keys {
     let mut table = BTreeMap::new();
     let shared = blocks.iter().find_map(|block| block.key.as_ref());
-    if let Some(shared) = shared.and_then(|file| key(file, d)) {
-        let others = servers.iter().filter(|(other, _)| *other != name);
-        table.extend(others.map(|(_, address)| (*address, shared.clone())));
+    let shared = shared.and_then(|file| key(file, d));
+    let with = |other: &Station, key: &Key| {
+        let (key, signs_as) = (key.clone(), other.signs_as);
+        (other.address, Neighbour { key, signs_as })
+    };
+    if let Some(shared) = &shared {
+        table.extend(stations.neighbours(of).map(|other| with(other, shared)));
     }
-    // The lab's keys come first, so that the router's own replace them.
+    // The lab's keys come first, so that the station's own replace them.
     let single = blocks.iter().rev().flat_map(|block| &block.keys);
     for (neighbour, file) in single.flat_map(|table| &table.0) {
         let text = At {
@@ -91,23 +182,99 @@ fn keys(
         {
             continue;
         }
-        let Some(address) = servers.get(&text.value) else {
+        let others = stations.at(places.get(&text.value).copied());
+        if others.is_empty() {
             let what = format!("{} is no NHRP server or client", text.value);
             d.error(neighbour.at, what).rests_on(SERVERS);
             continue;
-        };
-        if let Some(key) = key(file, d).filter(|_| text.value != name) {
-            table.insert(*address, key);
+        }
+        let others = others.iter().filter(|other| other.node != of.node);
+        if let Some(key) = key(file, d) {
+            table.extend(others.map(|other| with(other, &key)));
         }
     }
-    table
+    let given = blocks.iter().find_map(|block| block.unsigned.as_ref());
+    let keyless = table.is_empty() && shared.is_none();
+    Keys {
+        signs_as: of.signs_as,
+        neighbours: table,
+        shortcuts: shared,
+        unsigned: given.map_or(keyless, At::get),
+    }
+}
+
+/// The keys of a station that has some.
+fn keys_of<'a>(lab: &'a Lab, station: &Station) -> Option<&'a Keys> {
+    match (&lab.nodes[station.node].kind, station.role) {
+        (NodeKind::Router(router), _) => router.mpoa.as_ref().map(|server| &server.keys),
+        (NodeKind::Host(host), Part::Mpc) => host.mpoa.as_ref().map(|client| &client.keys),
+        (NodeKind::Host(host), _) => host.nhrp.as_ref().map(|client| &client.keys),
+        _ => None,
+    }
+}
+
+/// Warns of servers and their neighbours that have different keys: they refuse each other's messages.
+fn strangers(file: &LabFile, lab: &Lab, stations: &Stations, d: &mut Diagnostics) {
+    let servers = stations.all.iter().filter(|one| one.role == Part::Server);
+    for server in servers {
+        let Some(own) = keys_of(lab, server) else {
+            continue;
+        };
+        let agree = |other: &Station| {
+            let theirs = keys_of(lab, other)?;
+            let key = own.neighbours.get(&other.address).map(|known| &known.key);
+            let same = key
+                == theirs
+                    .neighbours
+                    .get(&server.address)
+                    .map(|known| &known.key);
+            Some(same && (key.is_some() || (own.unsigned && theirs.unsigned)))
+        };
+        // Of two servers, the first one is told of.
+        let told = |other: &&Station| other.role != Part::Server || other.node > server.node;
+        let others = stations.neighbours(server).filter(told);
+        let strange = others.filter(|other| agree(other) == Some(false));
+        let names: BTreeSet<&str> = strange.map(|other| &*lab.nodes[other.node].name).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let name = &lab.nodes[server.node].name;
+        let section = file.routers.iter().flat_map(|table| &table.0);
+        let mut section = section.filter(|(known, _)| known.value.0 == *name);
+        let Some((at, section)) = section.next() else {
+            continue;
+        };
+        let block = section.nhrp.as_ref().or(file.nhrp.as_ref());
+        let at = block.map_or(at.at, |block| block.place);
+        let (count, some) = (
+            names.len(),
+            names.iter().take(TOLD).copied().collect::<Vec<_>>(),
+        );
+        let more = match count.saturating_sub(TOLD) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let text = format!(
+            "{name} shares no key with {}{more}: they refuse each other's messages of NHRP and MPOA",
+            some.join(", ")
+        );
+        d.warning(at, text)
+            .hint("give both the same key, or let those with keys obey others: 'nhrp: { unsigned: true }'");
+    }
+}
+
+/// True for an interface on a Classical IP subnet with NHRP.
+fn on_nhrp(lab: &Lab, lec: &Lec) -> bool {
+    lab.elan(lec.elan).clip.as_ref().is_some_and(|lis| lis.nhrp)
 }
 
 /// The server of a host on a subnet with NHRP: the router of its default route.
 fn server_of(lab: &Lab, host: &Host) -> Option<(Ipv4Addr, AtmAddress)> {
-    let nhrp = |elan| lab.elan(elan).clip.as_ref().is_some_and(|lis| lis.nhrp);
     let gateway = host.routes.iter().rfind(|route| route.to == IpNet::ALL)?;
-    let elan = Some(host.lec().elan).filter(|elan| nhrp(*elan))?;
+    let elan = host.lec().elan;
+    if !on_nhrp(lab, host.lec()) {
+        return None;
+    }
     let there = |router: &Router| {
         let mut lecs = router.lecs.iter();
         lecs.any(|lec| lec.elan == elan && lec.ip == Some(gateway.via))
@@ -117,15 +284,17 @@ fn server_of(lab: &Lab, host: &Host) -> Option<(Ipv4Addr, AtmAddress)> {
 }
 
 /// Makes the hosts of subnets with NHRP clients of their routers.
-fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+fn clients(file: &LabFile, places: &Places, lab: &mut Lab, d: &mut Diagnostics) {
     for (name, section) in &file.hosts.0 {
         let blocks: Vec<&NhrpFile> = [&section.nhrp, &file.nhrp].into_iter().flatten().collect();
-        let found = lab.nodes.iter().position(|node| node.name == name.value.0);
+        let found = places.get(&name.value.0).copied();
         let Some((at, NodeKind::Host(host))) = found.map(|at| (at, &lab.nodes[at].kind)) else {
             continue;
         };
         let server = server_of(lab, host);
-        if let (Some(file), None) = (&section.nhrp, server) {
+        // A client of MPOA has use for keys alone.
+        let useful = |file: &NhrpFile| host.mpoa.is_some() && file.given.iter().next().is_none();
+        if let (Some(file), None) = (section.nhrp.as_ref().filter(|file| !useful(file)), server) {
             let at = file.given.iter().map(|(_, at)| at).next();
             let at = at.or(file.key.as_ref().map(|key| key.spi.at));
             d.error(
@@ -139,11 +308,10 @@ fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
         let Some(server) = server else {
             continue;
         };
-        let shared = blocks.iter().find_map(|block| block.key.as_ref());
         let client = Nhc {
             address: host.lec().address.with_selector(plan::SELECTOR_NHC),
             server,
-            key: shared.and_then(|file| key(file, d)),
+            keys: Keys::default(),
             params: with(Params::DEFAULT, blocks.iter().map(|block| &block.given)),
         };
         if let NodeKind::Host(host) = &mut lab.nodes[at].kind {
@@ -155,8 +323,7 @@ fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
 /// Other servers on the subnets with NHRP of a router.
 fn beside(lab: &Lab, own: &Router) -> BTreeMap<Ipv4Addr, AtmAddress> {
     let mut table = BTreeMap::new();
-    let nhrp = |lec: &&Lec| lab.elan(lec.elan).clip.as_ref().is_some_and(|lis| lis.nhrp);
-    for lec in own.lecs.iter().filter(nhrp) {
+    for lec in own.lecs.iter().filter(|lec| on_nhrp(lab, lec)) {
         for (.., other) in lab.routers() {
             let there = other
                 .lecs
@@ -169,34 +336,65 @@ fn beside(lab: &Lab, own: &Router) -> BTreeMap<Ipv4Addr, AtmAddress> {
     table
 }
 
+/// Places of nodes in the lab, by name.
+type Places = BTreeMap<String, usize>;
+
 /// Applies the settings of the file to servers and clients.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
-    clients(file, lab, d);
-    let neighbours = neighbours(lab);
-    for (name, section) in file.routers.iter().flat_map(|table| &table.0) {
-        let name = &name.value.0;
-        let blocks: Vec<&NhrpFile> = [&section.nhrp, &file.nhrp].into_iter().flatten().collect();
-        let keys = keys(name, &blocks, &neighbours, names, d);
+    let places = lab.nodes.iter().enumerate();
+    let places: Places = places.map(|(at, node)| (node.name.clone(), at)).collect();
+    clients(file, &places, lab, d);
+    let routers = file.routers.iter().flat_map(|table| &table.0);
+    let routers = routers.map(|(name, section)| (&name.value.0, &section.nhrp));
+    let hosts = file.hosts.0.iter();
+    let hosts = hosts.map(|(name, section)| (&name.value.0, &section.nhrp));
+    let own: BTreeMap<usize, &Option<NhrpFile>> = (routers.chain(hosts))
+        .filter_map(|(name, block)| Some((*places.get(name)?, block)))
+        .collect();
+    let stations = Stations::of(lab);
+    for station in &stations.all {
+        let own = own.get(&station.node).copied();
+        let blocks = [own.and_then(Option::as_ref), file.nhrp.as_ref()];
+        let blocks: Vec<&NhrpFile> = blocks.into_iter().flatten().collect();
+        let keys = keys(station, &blocks, (&stations, &places, names), d);
         let register = blocks.iter().find_map(|block| block.register.as_ref());
-        let found = lab.nodes.iter().position(|node| node.name == *name);
-        let Some((at, NodeKind::Router(router))) = found.map(|at| (at, &lab.nodes[at].kind)) else {
-            continue;
+        let servers = match &lab.nodes[station.node].kind {
+            NodeKind::Router(router) => beside(lab, router),
+            _ => BTreeMap::new(),
         };
-        let on_nhrp = |lec: &Lec| lab.elan(lec.elan).clip.as_ref().is_some_and(|lis| lis.nhrp);
-        let default = router.lecs.iter().any(on_nhrp);
-        let servers = beside(lab, router);
-        if let NodeKind::Router(router) = &mut lab.nodes[at].kind
-            && let Some(server) = &mut router.mpoa
-        {
-            server.keys = keys;
-            server.servers = servers;
-            server.register = register.map_or(default, At::get);
+        let default = serves_a_subnet(lab, station);
+        match &mut lab.nodes[station.node].kind {
+            NodeKind::Router(router) => {
+                if let Some(server) = &mut router.mpoa {
+                    (server.keys, server.servers) = (keys, servers);
+                    server.register = register.map_or(default, At::get);
+                }
+            }
+            NodeKind::Host(host) => match station.role {
+                Part::Nhc => host
+                    .nhrp
+                    .iter_mut()
+                    .for_each(|client| client.keys = keys.clone()),
+                _ => host
+                    .mpoa
+                    .iter_mut()
+                    .for_each(|client| client.keys = keys.clone()),
+            },
+            _ => {}
         }
     }
+    strangers(file, lab, &stations, d);
+}
+
+/// True for the server of a Classical IP subnet with NHRP.
+fn serves_a_subnet(lab: &Lab, station: &Station) -> bool {
+    let mut elans = station.elans.iter();
+    elans.any(|elan| lab.elan(*elan).clip.is_some())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::{Neighbour, plan};
     use crate::model::Lab;
     use crate::resolve::tests::lab;
     use std::collections::BTreeMap;
@@ -224,15 +422,21 @@ hosts: {{ x: {{ on: s, elan: a, ip: 10.1.0.10 }} }}
             .routers()
             .find(|(_, node, _)| node.name == name)
             .unwrap();
-        let keys = router.mpoa.iter().flat_map(|server| &server.keys);
-        keys.map(|(address, key)| {
-            let of =
-                |r: &crate::model::Router| r.mpoa.as_ref().is_some_and(|m| m.control == *address);
-            let (_, node, _) = lab.routers().find(|(_, _, r)| of(r)).unwrap();
-            let secret = String::from_utf8(key.secret.clone()).unwrap();
-            (node.name.clone(), (key.spi, secret))
-        })
-        .collect()
+        let keys = router
+            .mpoa
+            .iter()
+            .flat_map(|server| &server.keys.neighbours);
+        let servers = keys.filter(|(address, _)| address.selector() == plan::SELECTOR_MPS_CONTROL);
+        servers
+            .map(|(address, Neighbour { key, .. })| {
+                let of = |r: &crate::model::Router| {
+                    r.mpoa.as_ref().is_some_and(|m| m.control == *address)
+                };
+                let (_, node, _) = lab.routers().find(|(_, _, r)| of(r)).unwrap();
+                let secret = String::from_utf8(key.secret.clone()).unwrap();
+                (node.name.clone(), (key.spi, secret))
+            })
+            .collect()
     }
 
     #[test]
@@ -247,7 +451,7 @@ hosts: {{ x: {{ on: s, elan: a, ip: 10.1.0.10 }} }}
         };
         assert_eq!(told("r1"), ["r2 9 two", "r3 8 three"]);
         assert_eq!(told("r2"), ["r1 7 all", "r3 8 three"]);
-        assert_eq!(told("r3"), ["r1 7 all", "r2 7 all"]);
+        assert_eq!(told("r3"), ["r2 7 all"], "r1 is on no ELAN of r3");
         let register = |name: &str| {
             let mut routers = lab.routers().filter(|(_, node, _)| node.name == name);
             routers.next().unwrap().2.mpoa.as_ref().unwrap().register
@@ -270,6 +474,48 @@ hosts:
   x: { on: s, elan: a, ip: 10.5.0.10, nhrp: { holding: 60s, authoritative: false, prefix: 24 } }
   z: { on: s, elan: c, ip: 10.8.0.10 }
 ";
+
+    fn warnings(text: &str) -> Vec<String> {
+        let checked = crate::parse("t.atm.yml", text, &[]).unwrap_or_else(|d| panic!("{d}"));
+        let texts = checked.warnings.iter().map(|one| one.message.clone());
+        texts.collect()
+    }
+
+    /// MPOA clients and servers take part in the keys of the lab, and whoever has another key, or none, is told.
+    #[test]
+    fn neighbours_without_a_common_key_are_told() {
+        let key = |secret: &str| format!("{{ key: {{ spi: 7, secret: {secret} }} }}");
+        assert_eq!(warnings(&with(&key("all"), "")), [""; 0]);
+        assert_eq!(warnings(&with("{ register: true }", "")), [""; 0]);
+        let lab = lab(&with(&key("all"), ""));
+        let x = lab.hosts().find(|(_, node, _)| node.name == "x").unwrap().2;
+        let x = x.mpoa.as_ref().unwrap();
+        let servers: Vec<_> = x.keys.neighbours.keys().collect();
+        assert_eq!(servers.len(), 2, "r1 and r2 are on its ELAN: {servers:?}");
+        assert!(!x.keys.unsigned && x.keys.shortcuts.is_some());
+        let says =
+            |with: &str| format!("{with}: they refuse each other's messages of NHRP and MPOA");
+        let own = format!(", nhrp: {}", key("other"));
+        let other = with(&key("all"), &own);
+        assert_eq!(warnings(&other), [says("r1 shares no key with r2, x")]);
+        // One router alone has a key.
+        let alone = with("{ holding: 9s }", &own);
+        assert_eq!(warnings(&alone), [says("r1 shares no key with r2, x")]);
+        let host = |block: &str| {
+            let text = with("{ holding: 9s }", &own);
+            text.replace("ip: 10.1.0.10", &format!("ip: 10.1.0.10, nhrp: {block}"))
+        };
+        let keys = "{ keys: { r1: { spi: 7, secret: other } } }";
+        let but = "r1 shares no key with r2";
+        assert_eq!(
+            warnings(&host(keys)),
+            [says("r2 shares no key with x"), says(but)]
+        );
+        let lenient = "{ keys: { r1: { spi: 7, secret: other } }, unsigned: true }";
+        assert_eq!(warnings(&host(lenient)), [says(but)]);
+        let nobody = warnings(&with("{ unsigned: false }", ""));
+        assert_eq!(nobody.first(), Some(&says("r1 shares no key with r2, x")));
+    }
 
     #[test]
     fn members_are_clients_of_their_routers() {
@@ -296,9 +542,16 @@ hosts:
         let x = client("x").unwrap();
         assert_eq!(x.server, ([10, 5, 0, 1].into(), r1.control));
         assert_eq!(x.params.holding, aerostat_proto::Duration::from_secs(60));
-        assert_eq!(x.address.selector(), crate::plan::SELECTOR_NHC);
-        assert_eq!(x.key, r1.keys.get(&x.address).cloned());
-        assert!(x.key.is_some());
+        assert_eq!(x.address.selector(), plan::SELECTOR_NHC);
+        let (of_x, of_r1) = (
+            &x.keys.neighbours[&r1.control],
+            &r1.keys.neighbours[&x.address],
+        );
+        assert_eq!(of_x.key, of_r1.key);
+        assert_eq!(of_x.signs_as, r1.keys.signs_as);
+        assert_eq!(of_r1.signs_as, std::net::Ipv4Addr::new(10, 5, 0, 10));
+        assert_eq!(x.keys.shortcuts.as_ref(), Some(&of_x.key));
+        assert!(!x.keys.unsigned && !r1.keys.unsigned);
         assert_eq!((x.params.authoritative, x.params.prefix), (false, 24));
     }
 

@@ -17,6 +17,7 @@ use aerostat_node::host::sockets::{Pace, Program, Role, Sending, Transfer};
 use aerostat_node::manager::{ManagerConfig, Sharing};
 use aerostat_node::server::{Cost, Order};
 use aerostat_proto::lane::lecs::Criterion;
+use aerostat_proto::nhrp::auth::{Keys, Neighbour};
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
 use serde_json::{Map, Value, json};
 
@@ -396,6 +397,7 @@ fn of_mpc(mpc: &Mpc) -> Value {
         // The entries themselves are told.
         shared_qos: _,
         static_mps,
+        keys,
     } = mpc;
     let protocols = [(params.ipv4, "ipv4"), (params.ipv6, "ipv6")];
     let protocols = protocols.iter().filter_map(|(on, name)| on.then_some(name));
@@ -409,7 +411,25 @@ fn of_mpc(mpc: &Mpc) -> Value {
         "protocols": protocols.collect::<Vec<_>>(),
         "static_mps": static_mps.iter().map(known).collect::<Vec<_>>(),
     });
-    with_parameters(own, params)
+    with_parameters(with_keys(own, keys), params)
+}
+
+/// The keys of a server or client. Secrets are not shown.
+fn with_keys(mut own: Value, keys: &Keys) -> Value {
+    let Keys {
+        signs_as,
+        neighbours,
+        shortcuts,
+        unsigned,
+    } = keys;
+    own["signed"] = (!neighbours.is_empty()).into();
+    own["unsigned"] = (*unsigned).into();
+    own["signs_as"] = text(signs_as).into();
+    own["shortcut_key"] = shortcuts.as_ref().map(|key| key.spi).into();
+    let spi =
+        |(address, neighbour): (&AtmAddress, &Neighbour)| (text(address), neighbour.key.spi.into());
+    own["keys"] = named(neighbours.iter().map(spi)).into();
+    own
 }
 
 fn of_mps(mps: &Mps) -> Value {
@@ -428,28 +448,24 @@ fn of_mps(mps: &Mps) -> Value {
         "trigger": trigger,
         "register": register,
         "servers": named(servers.iter().map(|(ip, address)| (text(ip), text(address).into()))),
-        "signed": !keys.is_empty(),
-        // Secrets are not shown.
-        "keys": named(keys.iter().map(|(address, key)| (text(address), key.spi.into()))),
     });
-    with_parameters(own, params)
+    with_parameters(with_keys(own, keys), params)
 }
 
 fn of_nhc(nhc: &Nhc) -> Value {
     let Nhc {
         address,
         server: (server, server_address),
-        key,
+        keys,
         params,
     } = nhc;
     let own = json!({
         "address": text(address),
         "server": text(server),
         "server_address": text(server_address),
-        "signed": key.is_some(),
-        "key": key.as_ref().map(|key| key.spi),
+        "key": keys.neighbours.get(server_address).map(|known| known.key.spi),
     });
-    with_parameters(own, params)
+    with_parameters(with_keys(own, keys), params)
 }
 
 fn of_role(role: &Role, local: &AtmAddress, sap: &Sap) -> Value {

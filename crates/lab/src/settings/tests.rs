@@ -398,6 +398,7 @@ StaticMpsFile.mac || hosts.x.mpoa.static_mps.0.mac=02:00:00:00:00:08
 StaticMpsFile.address || hosts.x.mpoa.static_mps.0.address=47.0005.80FFE1000000F21A26D8.0020EA0000E0.00
 NhrpFile.key || hosts.p.nhrp={}
 NhrpFile.keys || routers.h.nhrp={key: {spi: 1, secret: k}}
+NhrpFile.unsigned || nhrp.unsigned=false
 NhrpFile.register || nhrp.register=false
 NhrpKeyFile.spi || hosts.p.nhrp.key.spi=5
 lab.limits || limits={port: {calls: 9}}

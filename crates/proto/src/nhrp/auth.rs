@@ -4,12 +4,27 @@
 //! extension holds a reserved half word, a security parameter index (SPI), the sender's protocol address and a digest:
 //! HMAC-MD5 over the whole packet, with the digest and the checksum field zero.
 //!
-//! Source: RFC 2332 §5.3.4. **Not implemented.** Replay protection (the RFC has none),
-//! negotiation of SPIs, algorithms other than HMAC-MD5.
+//! MPOA's messages have the same frame and extensions, so they are signed in the same way.
+//!
+//! **Trust.** A station with keys ([`Keys`]) obeys only what one of its neighbours has signed; everybody else gets error
+//! 11. [`Keys::unsigned`] makes an exception for callers that share no key.
+//!
+//! **Replays.** The key is chosen by the ATM address of the caller, which the network checks, and the address of the
+//! sender in the extension must be the address of that caller ([`Neighbour::signs_as`]). So a recorded packet is of no
+//! use to another caller, even to one that has the same key. Only the neighbour itself, or somebody on the line that the
+//! connection takes, can repeat it: the extension has no sequence number.
+//!
+//! Source: RFC 2332 §5.3.4. **Not implemented.** Detection of replays on the connection of the neighbour itself (the RFC
+//! has none), negotiation of SPIs, algorithms other than HMAC-MD5.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use aerostat_wire::nhrp::{Extension, Packet, ext};
+use aerostat_wire::AtmAddress;
+use aerostat_wire::nhrp::{Extension, Packet, ext, op};
+
+use super::Fault;
+use super::transit;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use md5::Md5;
 
@@ -80,8 +95,126 @@ impl Key {
     }
 }
 
-/// Removes the extension of the previous hop, before a packet goes to a neighbour without a key.
-pub fn strip(packet: &mut Packet) {
+/// A neighbour that shares a key with this station.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The key.
+    pub key: Key,
+    /// The protocol address in the neighbour's signatures. What another neighbour with the same key has signed is not
+    /// accepted from this one.
+    pub signs_as: Ipv4Addr,
+}
+
+crate::split_record!(Neighbour { key, signs_as });
+
+/// The neighbours of a station that share a key with it, and what others may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// The protocol address in this station's own signatures.
+    pub signs_as: Ipv4Addr,
+    /// The neighbours, by the ATM address from which they call.
+    pub neighbours: BTreeMap<AtmAddress, Neighbour>,
+    /// The key for the clients at the other ends of shortcuts. Clients that share no key cannot purge each other's
+    /// entries there, unless [`Self::unsigned`] is set.
+    pub shortcuts: Option<Key>,
+    /// True if messages of callers that share no key are obeyed. They must not be signed then.
+    pub unsigned: bool,
+}
+
+crate::split_record!(Keys {
+    signs_as,
+    neighbours,
+    shortcuts,
+    unsigned,
+});
+
+impl Default for Keys {
+    /// No keys: everybody is obeyed.
+    fn default() -> Self {
+        Self {
+            signs_as: Ipv4Addr::UNSPECIFIED,
+            neighbours: BTreeMap::new(),
+            shortcuts: None,
+            unsigned: true,
+        }
+    }
+}
+
+impl Keys {
+    /// True if messages of this caller can be obeyed at all.
+    #[must_use]
+    pub fn admits(&self, caller: AtmAddress) -> bool {
+        self.unsigned || self.neighbours.contains_key(&caller)
+    }
+
+    /// Checks the signature of a packet on a connection with `caller`, and removes it. An Error Indication has no
+    /// extensions, so only its caller is checked.
+    ///
+    /// # Errors
+    /// Error 11 if the caller must sign and has not, or if it has signed and shares no key.
+    pub fn admit(&self, caller: AtmAddress, packet: &mut Packet) -> Result<(), Fault> {
+        let neighbour = self.neighbours.get(&caller);
+        let signs_as = neighbour.map(|neighbour| neighbour.signs_as);
+        self.check(
+            neighbour.map(|neighbour| &neighbour.key),
+            packet,
+            |sender| signs_as == Some(sender),
+        )
+    }
+
+    /// The same for a packet on a shortcut with the client at `peer`. The packet names the ATM address of its sender, so
+    /// it is of no use on the shortcut of another client.
+    ///
+    /// # Errors
+    /// As [`Self::admit`].
+    pub fn admit_on_shortcut(&self, peer: AtmAddress, packet: &mut Packet) -> Result<(), Fault> {
+        let source = packet.common().and_then(|common| common.source_nbma.atm());
+        let its_own = source.is_some_and(|source| source.same_end_system(&peer));
+        self.check(self.shortcuts.as_ref(), packet, |_| its_own)
+    }
+
+    fn check(
+        &self,
+        key: Option<&Key>,
+        packet: &mut Packet,
+        is_sender: impl FnOnce(Ipv4Addr) -> bool,
+    ) -> Result<(), Fault> {
+        let signed = packet.extension(ext::AUTHENTICATION).is_some();
+        let good = match key {
+            Some(_) if packet.op == op::ERROR_INDICATION => true,
+            Some(key) => key.verify(packet).is_some_and(is_sender),
+            None => self.unsigned && !signed,
+        };
+        if !good {
+            return Err(transit::unauthenticated(packet));
+        }
+        strip(packet);
+        Ok(())
+    }
+
+    /// Signs a packet for the neighbour at `to`, if the two share a key. Error Indications stay as they are: they have no
+    /// extensions.
+    pub fn sign(&self, to: AtmAddress, packet: &mut Packet) {
+        self.sign_with(
+            self.neighbours.get(&to).map(|neighbour| &neighbour.key),
+            packet,
+        );
+    }
+
+    /// Signs a packet for the client at the other end of a shortcut.
+    pub fn sign_on_shortcut(&self, packet: &mut Packet) {
+        self.sign_with(self.shortcuts.as_ref(), packet);
+    }
+
+    fn sign_with(&self, key: Option<&Key>, packet: &mut Packet) {
+        if let Some(key) = key.filter(|_| packet.op != op::ERROR_INDICATION) {
+            key.sign(packet, self.signs_as);
+        }
+    }
+}
+
+/// Removes the extension of the previous hop.
+fn strip(packet: &mut Packet) {
     if let Some(list) = &mut packet.extensions {
         list.retain(|extension| extension.kind() != ext::AUTHENTICATION);
     }

@@ -5,10 +5,12 @@ use crate::mix::mix;
 use crate::mpoa::messages::{self, ToKernel};
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::{FromMpcd, ToMpcd};
+use crate::nhrp::{Fault, auth};
 use crate::split::{FromDaemon, ProcessEvent, ToDaemon};
 use crate::{AtmEvent, AtmRequest, ConnId, Duration, Sdu, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
+use aerostat_wire::nhrp::{Packet, ProtocolAddress};
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -78,6 +80,9 @@ pub struct MpcConfig {
     pub static_mps: Vec<StaticMps>,
     /// QoS entries from the start, at most as many as the limit allows; see [`Input::SetQos`].
     pub qos: Vec<QosEntry>,
+    /// Keys shared with MPSs, and with the clients at the other ends of shortcuts. Messages to them are signed; a message
+    /// without a valid signature gets error 11 and has no effect. Error Indications cannot be signed.
+    pub keys: auth::Keys,
     /// Bounds.
     pub limits: MpcLimits,
     /// SDU of control connections and smallest SDU of shortcuts, octets. A shortcut between ELANs with larger frames is
@@ -100,6 +105,7 @@ impl MpcConfig {
             itfs: Vec::new(),
             static_mps: Vec::new(),
             qos: Vec::new(),
+            keys: auth::Keys::default(),
             limits: MpcLimits::default(),
             max_sdu: 1536,
             seed: 0,
@@ -360,6 +366,23 @@ impl Bus {
     }
     pub(super) fn daemon(&mut self, message: messages::ToDaemon) {
         self.to_daemon.push_back(message);
+    }
+    /// Sends an Error Indication of this observer about a packet, on the connection of the packet. An Error Indication
+    /// gets none.
+    pub(super) fn refuse(
+        &mut self,
+        conn: ConnId,
+        offending: &[u8],
+        Fault { code, offset }: Fault,
+        (own, own_ip): (AtmAddress, ProtocolAddress),
+    ) {
+        let Some(packet) = Packet::error_about(offending, code, offset, own, own_ip) else {
+            self.counters.unsolicited += 1;
+            return;
+        };
+        tally(&mut self.counters.errors_sent, code);
+        let sdu = packet.to_sdu();
+        self.atm(AtmRequest::Send { conn, sdu });
     }
 }
 

@@ -9,6 +9,7 @@ use super::egress::header_supported;
 use super::purge::{purge_reply, purged};
 use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, ToKernel};
 use crate::mpoa::params::MAX_MTU;
+use crate::nhrp::Fault;
 use crate::vcc::Vcc;
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code, code_name, op, op_name};
@@ -27,22 +28,24 @@ impl Daemon {
         now: Instant,
         bus: &mut Bus,
     ) {
-        let Ok(packet) = Packet::from_sdu(sdu) else {
+        let Some(mps) = self.conns.get(conn).map(Vcc::peer) else {
+            return;
+        };
+        let Ok(mut packet) = Packet::from_sdu(sdu) else {
             bus.counters.malformed += 1;
             return;
         };
-        let Some(mps) = self
-            .conns
-            .get(conn)
-            .map(Vcc::peer)
-            .filter(|p| self.mps.contains_key(p))
-        else {
+        let offending = sdu.get(nhrp::LLC.len()..).unwrap_or_default();
+        if let Err(fault) = self.config.keys.admit(mps, &mut packet) {
+            return self.send_error(conn, offending, fault, bus);
+        }
+        if !self.mps.contains_key(&mps) {
             bus.counters.unknown_sender += 1;
             return self.discover(&packet, bus);
-        };
+        }
         if mpoa::unknown_compulsory(&packet).is_some() {
-            let offending = sdu.get(nhrp::LLC.len()..).unwrap_or_default();
-            return self.send_error(conn, offending, nhrp::error::UNRECOGNIZED_EXTENSION, bus);
+            let (code, offset) = (nhrp::error::UNRECOGNIZED_EXTENSION, 0);
+            return self.send_error(conn, offending, Fault { code, offset }, bus);
         }
         let common = match &packet.body {
             Body::Error(error) => return self.on_error(error, bus),
@@ -216,10 +219,14 @@ impl Daemon {
             Some(tag) => mpoa::with_tag(reply, tag),
             None => reply,
         };
-        bus.atm(AtmRequest::Send {
-            conn,
-            sdu: reply.to_sdu(),
-        });
+        self.answer((conn, mps), reply, bus);
+    }
+
+    /// Sends an answer to an MPS on the connection of its request.
+    fn answer(&self, (conn, mps): (ConnId, AtmAddress), mut reply: Packet, bus: &mut Bus) {
+        self.config.keys.sign(mps, &mut reply);
+        let sdu = reply.to_sdu();
+        bus.atm(AtmRequest::Send { conn, sdu });
     }
 
     /// Accepts or refuses an imposition. Returns the tag and the MTU of the ELAN, or the code of the refusal.
@@ -430,8 +437,7 @@ impl Daemon {
         }
         if let Some(reply) = purge_reply(common, packet) {
             bus.counters.purge_replies_sent += 1;
-            let sdu = reply.to_sdu();
-            bus.atm(AtmRequest::Send { conn, sdu });
+            self.answer((conn, mps), reply, bus);
         }
     }
 }

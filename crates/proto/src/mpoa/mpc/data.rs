@@ -13,6 +13,7 @@ use super::shortcuts::{Shortcut, Shortcuts};
 use crate::discard::Discard;
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
+use crate::nhrp::auth;
 use crate::{ConnId, Instant, Refused, Sdu, Several, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::{
@@ -122,6 +123,7 @@ pub(super) struct DataPlane {
     pub(super) egress: Egress,
     pub(super) shortcuts: Shortcuts,
     pub(super) qos: QosTable,
+    pub(super) keys: auth::Keys,
     /// MPSs with information in a cache.
     pub(super) active: BTreeSet<AtmAddress>,
     /// A daemon died: its caches are kept for the next daemon until this time.
@@ -149,6 +151,7 @@ impl DataPlane {
             egress: Egress::default(),
             shortcuts: Shortcuts::default(),
             qos,
+            keys: config.keys.clone(),
             active: BTreeSet::new(),
             orphan_until: None,
             wake: None,

@@ -88,10 +88,18 @@ impl DataPlane {
         let Some(peer) = self.shortcuts.get(&conn).map(|shortcut| shortcut.peer) else {
             return;
         };
-        let Ok(packet) = Packet::decode(octets) else {
+        let Ok(mut packet) = Packet::decode(octets) else {
             bus.counters.malformed += 1;
             return;
         };
+        if let Err(fault) = self.keys.admit_on_shortcut(peer, &mut packet) {
+            let own = self
+                .ingress
+                .own
+                .v4
+                .map_or(nhrp::ProtocolAddress::NONE, Into::into);
+            return bus.refuse(conn, octets, fault, (self.data, own));
+        }
         let common = match &packet.body {
             Body::Common(common) if packet.op == nhrp::op::PURGE_REQUEST => common,
             Body::Common(_) | Body::Error(_) => {
@@ -106,8 +114,9 @@ impl DataPlane {
             any |= gone > 0;
             forgot(destination, prefix, gone, bus);
         }
-        if let Some(reply) = purge_reply(common, &packet) {
+        if let Some(mut reply) = purge_reply(common, &packet) {
             bus.counters.purge_replies_sent += 1;
+            self.keys.sign_on_shortcut(&mut reply);
             let sdu = reply.to_sdu();
             bus.atm(AtmRequest::Send { conn, sdu });
         }
@@ -148,7 +157,8 @@ impl DataPlane {
             return;
         };
         shortcut.last_purge = Some((now, destination));
-        let packet = mpoa::data_plane_purge(self.data, own, destination, prefix);
+        let mut packet = mpoa::data_plane_purge(self.data, own, destination, prefix);
+        self.keys.sign_on_shortcut(&mut packet);
         bus.counters.data_plane_purges_sent += 1;
         let text = format!("data-plane purge of {destination}/{prefix}");
         bus.trace(Trace::milestone("mpc.purge.data_plane", text).with("destination", destination));

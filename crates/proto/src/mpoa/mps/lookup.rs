@@ -100,6 +100,7 @@ impl Server {
             IpAddr::V4(hop) => self.config.servers.get(&hop),
             IpAddr::V6(_) => None,
         };
+        let server = server.filter(|server| self.config.keys.admits(**server));
         let reach = match server {
             Some(server) => Reach::Neighbour {
                 itf,
@@ -134,12 +135,16 @@ impl Server {
             Err(absent) => Reach::Silent { itf, hop, absent },
             Ok((mac, atm, tlvs)) => {
                 let device = self.learn(itf, mac, atm, &tlvs);
+                // The answers of a device that must sign and cannot would be refused: it counts as a plain station.
+                let admitted = |control: &AtmAddress| self.config.keys.admits(*control);
+                let mps = device.as_ref().and_then(|d| d.mps(Some(mac)));
+                let mpc = device.as_ref().and_then(DeviceType::mpc);
                 Reach::Neighbour {
                     itf,
                     hop,
                     mac,
-                    mps: device.as_ref().and_then(|d| d.mps(Some(mac))).map(|d| d.0),
-                    mpc: device.as_ref().and_then(DeviceType::mpc),
+                    mps: mps.map(|d| d.0).filter(admitted),
+                    mpc: mpc.filter(admitted),
                 }
             }
         };

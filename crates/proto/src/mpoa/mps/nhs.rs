@@ -9,8 +9,8 @@ use aerostat_wire::{AtmAddress, DecodeError};
 use super::Server;
 use super::conns::{ConnUse, MAX_SDU, Sent};
 use super::resolve::requester;
-use super::state::{Asked, Collect, CollectKey, Ingress, PurgeTarget, Purpose, count};
-use crate::nhrp::{Expired, Fault, auth, transit};
+use super::state::{Asked, Collect, CollectKey, Ingress, PurgeTarget, Purpose, Reach, count};
+use crate::nhrp::{Expired, Fault, transit};
 use crate::{ConnId, Instant, Trace};
 
 impl Server {
@@ -25,15 +25,18 @@ impl Server {
         }
     }
 
+    /// A packet of `peer`. Before anything else, whatever its type, it is checked whether this peer may send it.
     fn packet(&mut self, peer: AtmAddress, mut packet: Packet, now: Instant) {
+        if let Err(fault) = self.config.keys.admit(peer, &mut packet) {
+            return self.fault(peer, &packet, fault, now);
+        }
         match packet.op {
             mpoa::op::RESOLUTION_REQUEST => self.mpoa_request(peer, packet, now),
             mpoa::op::IMPOSITION_REPLY => self.imposition_reply(peer, &packet, now),
             mpoa::op::EGRESS_PURGE_REQUEST => self.egress_purge(peer, &packet, now),
-            op::ERROR_INDICATION => self.error_received(packet, now),
+            op::ERROR_INDICATION => self.error_received(peer, packet, now),
             op::RESOLUTION_REQUEST..=op::PURGE_REPLY => {
-                let authentic = self.authenticate(peer, &mut packet);
-                if let Err(fault) = authentic.and_then(|()| self.station.check(&packet)) {
+                if let Err(fault) = self.station.check(&packet) {
                     return self.not_checked(peer, &packet, fault, now);
                 }
                 self.nhrp_packet(peer, packet, now);
@@ -53,22 +56,6 @@ impl Server {
             }
             _ => false,
         }
-    }
-
-    /// A packet of a neighbour with a key must be signed; without a valid signature it is not accepted as the
-    /// neighbour's.
-    fn authenticate(&self, peer: AtmAddress, packet: &mut Packet) -> Result<(), Fault> {
-        let Some(key) = self.config.keys.get(&peer) else {
-            return Ok(());
-        };
-        if key.verify(packet).is_none() {
-            return Err(Fault {
-                code: error::AUTHENTICATION,
-                offset: 0,
-            });
-        }
-        auth::strip(packet);
-        Ok(())
     }
 
     fn nhrp_packet(&mut self, peer: AtmAddress, packet: Packet, now: Instant) {
@@ -288,7 +275,7 @@ impl Server {
     }
 
     /// Error Indication: for a request made here, this is a negative answer.
-    fn error_received(&mut self, mut packet: Packet, now: Instant) {
+    fn error_received(&mut self, peer: AtmAddress, mut packet: Packet, now: Instant) {
         let Body::Error(indication) = &packet.body else {
             return;
         };
@@ -314,6 +301,11 @@ impl Server {
         let Ok(offending) = Packet::decode(&indication.offending) else {
             return;
         };
+        // It has no signature. Where messages must be signed, it counts only from the neighbour that was asked.
+        if !self.config.keys.unsigned && !self.asked(peer, &offending) {
+            self.counters.unexpected += 1;
+            return;
+        }
         let observer = indication.source_nbma.atm();
         self.note_fault((&offending, indication.code), observer, false, now);
         let (error_code, id) = (
@@ -328,6 +320,26 @@ impl Server {
             .with("code", error_code),
         );
         self.resolution_failed(id, &offending, now);
+    }
+
+    /// True if `packet` was made here and sent to this neighbour, and its answer is still to come.
+    fn asked(&self, peer: AtmAddress, packet: &Packet) -> bool {
+        let id = packet.common().map_or(0, |common| common.request_id);
+        match self.requests.get(id) {
+            Some(Asked::Resolution(key)) => {
+                let reach = self.ingress.get(key).and_then(|entry| entry.reach.as_ref());
+                matches!(reach, Some(Reach::Neighbour { mps: Some(mps), .. }) if *mps == peer)
+            }
+            Some(Asked::Imposition { cache_id, .. }) => {
+                let entry = self.egress.get(cache_id);
+                entry.is_some_and(|entry| entry.mpc == peer)
+            }
+            Some(Asked::Purge { to, .. }) => match to {
+                PurgeTarget::Client(mpc) => *mpc == peer,
+                PurgeTarget::Station(_) => true,
+            },
+            None => false,
+        }
     }
 
     /// If `request` was made here and is still outstanding, its client is refused.
@@ -374,6 +386,10 @@ impl Server {
         };
         let text = format!("{} refused with error {}", op_name(packet.op), fault.code);
         self.trace(Trace::detail(name, text).with("peer", peer));
+        if packet.op == op::ERROR_INDICATION {
+            // RFC 2332 §5.2.7: no error indication about an error indication.
+            self.counters.unexpected += 1;
+        }
         if let Some(indication) = indication {
             self.note_fault((packet, fault.code), Some(peer), true, now);
             count(&mut self.counters.errors_sent, fault.code);
@@ -388,15 +404,9 @@ impl Server {
 
     /// Sends a packet on a control connection.
     pub(super) fn send(&mut self, peer: AtmAddress, packet: &Packet, now: Instant) {
-        let sdu = match self.config.keys.get(&peer) {
-            // Error Indications have no extensions; MPOA's own messages are exchanged between server and client only.
-            Some(key) if (op::RESOLUTION_REQUEST..=op::PURGE_REPLY).contains(&packet.op) => {
-                let mut signed = packet.clone();
-                key.sign(&mut signed, self.station.protocol);
-                signed.to_sdu()
-            }
-            _ => packet.to_sdu(),
-        };
+        let mut packet = packet.clone();
+        self.config.keys.sign(peer, &mut packet);
+        let sdu = packet.to_sdu();
         let own = self.config.control;
         if peer == own || sdu.len() > usize::from(MAX_SDU) {
             self.counters.undeliverable += 1;

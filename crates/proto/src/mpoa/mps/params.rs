@@ -218,9 +218,9 @@ pub struct MpsConfig {
     pub terminate: bool,
     /// Let stations register addresses on this router's networks (RFC 2332 §5.2.3); else the answer is code 4.
     pub register: bool,
-    /// Keys shared with other servers and with stations, by control address. NHRP packets to these peers are signed;
-    /// unsigned packets from them are refused with error 11. Error Indications cannot be signed.
-    pub keys: BTreeMap<AtmAddress, auth::Key>,
+    /// Keys shared with other servers, clients and stations. Messages to them are signed; a message without a valid
+    /// signature gets error 11 and has no effect. Error Indications cannot be signed.
+    pub keys: auth::Keys,
     /// Next hop servers on networks without LE_ARP (Classical IP), by the address that routes use.
     pub servers: BTreeMap<Ipv4Addr, AtmAddress>,
     /// Send Trigger when the router forwards a flow of a client.
@@ -247,6 +247,7 @@ impl MpsConfig {
         seed: u64,
     ) -> Self {
         let (first_request_id, first_cache_id) = Self::first_numbers(mix(seed));
+        let first = interfaces.first().map(|interface| interface.ip);
         Self {
             control,
             data,
@@ -255,7 +256,10 @@ impl MpsConfig {
             limits: Limits::default(),
             terminate: true,
             register: false,
-            keys: BTreeMap::new(),
+            keys: auth::Keys {
+                signs_as: first.unwrap_or(Ipv4Addr::UNSPECIFIED),
+                ..auth::Keys::default()
+            },
             servers: BTreeMap::new(),
             trigger: false,
             mtu: 1500,

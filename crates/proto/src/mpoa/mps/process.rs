@@ -20,7 +20,7 @@ const BURST: usize = 4;
 pub struct Mpsd {
     /// Settings of a server that is about to start.
     interfaces: Vec<Interface>,
-    keys: BTreeMap<AtmAddress, auth::Key>,
+    keys: BTreeMap<AtmAddress, auth::Neighbour>,
     servers: BTreeMap<Ipv4Addr, AtmAddress>,
     pub(super) server: Option<Server>,
     /// What was reported last.
@@ -41,7 +41,10 @@ impl Mpsd {
     fn start(&mut self, config: MpsConfig) {
         let config = MpsConfig {
             interfaces: core::mem::take(&mut self.interfaces),
-            keys: core::mem::take(&mut self.keys),
+            keys: auth::Keys {
+                neighbours: core::mem::take(&mut self.keys),
+                ..config.keys
+            },
             servers: core::mem::take(&mut self.servers),
             ..config
         };
@@ -110,8 +113,8 @@ impl Daemon for Mpsd {
     fn message(&mut self, message: ToMpsd, now: Instant) {
         match message {
             ToMpsd::Interface(interface) => self.interfaces.push(interface),
-            ToMpsd::Key { peer, key } => {
-                self.keys.insert(peer, key);
+            ToMpsd::Key { caller, neighbour } => {
+                self.keys.insert(caller, neighbour);
             }
             ToMpsd::NextHop { hop, server } => {
                 self.servers.insert(hop, server);

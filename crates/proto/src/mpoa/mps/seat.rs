@@ -166,8 +166,8 @@ impl Mps {
         for interface in core::mem::take(&mut config.interfaces) {
             self.seat.tell(ToMpsd::Interface(interface), now);
         }
-        for (peer, key) in core::mem::take(&mut config.keys) {
-            self.seat.tell(ToMpsd::Key { peer, key }, now);
+        for (caller, neighbour) in core::mem::take(&mut config.keys.neighbours) {
+            self.seat.tell(ToMpsd::Key { caller, neighbour }, now);
         }
         for (hop, server) in core::mem::take(&mut config.servers) {
             self.seat.tell(ToMpsd::NextHop { hop, server }, now);

@@ -33,10 +33,10 @@ pub enum ToMpsd {
     Interface(Interface),
     /// A key of the server that is about to start: see [`MpsConfig::keys`].
     Key {
-        /// The neighbour that has the key, too.
-        peer: AtmAddress,
-        /// The key.
-        key: auth::Key,
+        /// The address from which the neighbour calls.
+        caller: AtmAddress,
+        /// The neighbour.
+        neighbour: auth::Neighbour,
     },
     /// A next hop server of the server that is about to start: see [`MpsConfig::servers`].
     NextHop {
@@ -183,7 +183,7 @@ split_choice!(RouteResult {
 split_choice!(Absent { 1 ForNow; 2 Unheard; });
 split_choice!(ToMpsd {
     1 Interface(interface);
-    2 Key { peer, key };
+    2 Key { caller, neighbour };
     3 NextHop { hop, server };
     4 Start(config);
     5 Stop;

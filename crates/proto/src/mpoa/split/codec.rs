@@ -58,6 +58,7 @@ split_record!(MpcConfig {
     itfs,
     static_mps,
     qos,
+    keys,
     limits,
     max_sdu,
     seed

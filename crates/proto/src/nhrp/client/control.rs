@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 
 use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, code, error, ext, flag, op};
 
-use super::{Asked, CONTROL_SDU, Carries, Nhc, Refusal};
-use crate::nhrp::{Fault, auth, transit};
+use super::{Asked, CONTROL_SDU, Carries, Nhc, Output, Refusal};
+use crate::nhrp::{Fault, transit};
 use crate::vcc::{Bounds, Offered, Vcc};
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
 
@@ -98,10 +98,8 @@ impl Nhc {
 
     /// Sends to the server, on an existing connection or a new one.
     fn send_control(&mut self, mut packet: Packet, now: Instant) {
-        if let (Some(key), Body::Common(_)) = (&self.config.key, &packet.body) {
-            key.sign(&mut packet, self.config.ip);
-        }
         let server = self.config.server.1;
+        self.config.keys.sign(server, &mut packet);
         let bounds = Bounds {
             held: self.config.limits.queue,
             dial: self.may_call(),
@@ -123,6 +121,9 @@ impl Nhc {
             self.counters.malformed += 1;
             return;
         };
+        if let Err(fault) = (self.config.keys).admit(self.config.server.1, &mut packet) {
+            return self.fault(&packet, fault, now);
+        }
         if let Body::Error(indication) = &packet.body {
             let (code, offending) = (indication.code, Packet::decode(&indication.offending));
             *self.counters.errors_received.entry(code).or_default() += 1;
@@ -130,13 +131,6 @@ impl Nhc {
                 Ok(offending) => self.error(&offending, code, now),
                 Err(_) => self.counters.malformed += 1,
             };
-        }
-        if let Some(key) = &self.config.key {
-            if key.verify(&packet).is_none() {
-                let (code, offset) = (error::AUTHENTICATION, 0);
-                return self.fault(&packet, Fault { code, offset }, now);
-            }
-            auth::strip(&mut packet);
         }
         match packet.op {
             op::REGISTRATION_REPLY => self.registration_reply(&packet, now),
@@ -251,10 +245,16 @@ impl Nhc {
         let Some(peer) = self.conns.get(conn).map(Vcc::peer) else {
             return;
         };
-        let Ok(packet) = Packet::from_sdu(sdu) else {
+        let Ok(mut packet) = Packet::from_sdu(sdu) else {
             self.counters.malformed += 1;
             return;
         };
+        if let Err(fault) = self.config.keys.admit_on_shortcut(peer, &mut packet) {
+            let sdu = self
+                .indication(&packet, fault)
+                .map(|packet| packet.to_sdu());
+            return (self.out).extend(sdu.map(|sdu| Output::Atm(AtmRequest::Send { conn, sdu })));
+        }
         let common = match &packet.body {
             Body::Common(common) if packet.op == op::PURGE_REQUEST => common,
             Body::Common(_) | Body::Error(_) => {
@@ -264,8 +264,9 @@ impl Nhc {
         };
         self.counters.purges += 1;
         if common.flags & flag::NO_REPLY == 0
-            && let Some(reply) = packet.reply(common.cies.clone())
+            && let Some(mut reply) = packet.reply(common.cies.clone())
         {
+            self.config.keys.sign_on_shortcut(&mut reply);
             let sdu = reply.to_sdu();
             self.request(AtmRequest::Send { conn, sdu });
         }
@@ -297,12 +298,21 @@ impl Nhc {
 
     /// Tells the server that its packet was refused.
     fn fault(&mut self, packet: &Packet, fault: Fault, now: Instant) {
-        let (nbma, ip) = (self.config.address, self.config.ip.into());
-        let indication = Packet::error_about(&packet.encode(), fault.code, fault.offset, nbma, ip);
-        if let Some(indication) = indication {
-            *self.counters.errors_sent.entry(fault.code).or_default() += 1;
+        if let Some(indication) = self.indication(packet, fault) {
             self.send_control(indication, now);
         }
+    }
+
+    /// The Error Indication about a packet that was refused; `None` if the packet is one itself.
+    fn indication(&mut self, packet: &Packet, fault: Fault) -> Option<Packet> {
+        let (nbma, ip) = (self.config.address, self.config.ip.into());
+        let indication = Packet::error_about(&packet.encode(), fault.code, fault.offset, nbma, ip);
+        let counters = &mut self.counters;
+        match &indication {
+            Some(_) => *counters.errors_sent.entry(fault.code).or_default() += 1,
+            None => counters.unexpected += 1,
+        }
+        indication
     }
 
     /// A request was not answered in time.

@@ -20,7 +20,8 @@
 //! **Timers**: requests ([`Config::retry`]), holding times, [`Config::idle`] of connections, [`Params::hold_down`].
 //!
 //! **Trust.** Only the configured server is accepted, and no other station may call [`Config::address`]. With
-//! [`Config::key`] its packets must be signed; Error Indications cannot be signed.
+//! [`Config::keys`] its packets must be signed, and so must the purges of stations at the other ends of shortcuts; Error
+//! Indications cannot be signed.
 //!
 //! **Standards**: RFC 2332 §5.1, §5.2 (client's side), §5.3.1–§5.3.4; RFC 2333 (its router is its server).
 //!
@@ -126,8 +127,8 @@ pub struct Config {
     pub mtu: u16,
     /// Parameters.
     pub params: Params,
-    /// Key shared with the server.
-    pub key: Option<auth::Key>,
+    /// Keys shared with the server, and with the stations at the other ends of shortcuts.
+    pub keys: auth::Keys,
     /// Retries of requests.
     pub retry: RetryRule,
     /// Idle time after which a connection to a destination is released; zero means never.
@@ -153,7 +154,10 @@ impl Config {
             server,
             mtu: crate::clip::MTU,
             params: Params::DEFAULT,
-            key: None,
+            keys: auth::Keys {
+                signs_as: ip,
+                ..auth::Keys::default()
+            },
             retry: RetryRule {
                 initial: Duration::from_secs(1),
                 retry_limit: Duration::from_secs(10),

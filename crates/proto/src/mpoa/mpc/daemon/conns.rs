@@ -1,8 +1,9 @@
 //! Connections of the daemon: control connections with MPSs, shortcuts with other MPCs.
 
-use super::super::api::{Bus, Numbers, tally};
+use super::super::api::{Bus, Numbers};
 use super::{Carries, Conn, Daemon, Ending, Link};
 use crate::mpoa::messages::{IngressInfo, ToKernel};
+use crate::nhrp::Fault;
 use crate::retry::Backoff;
 use crate::vcc::{Bounds, Call, Offered};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
@@ -73,6 +74,8 @@ impl Daemon {
             dial: self.may_call_control(),
         };
         let to = (mps, Carries::Control);
+        let mut packet = packet.clone();
+        self.config.keys.sign(mps, &mut packet);
         match self.conns.offer(to, packet.to_sdu(), bounds, now) {
             Offered::Send(send) => bus.atm(send),
             Offered::Held => {}
@@ -296,17 +299,10 @@ impl Daemon {
         &self,
         conn: ConnId,
         offending: &[u8],
-        code: u16,
+        fault: Fault,
         bus: &mut Bus,
     ) {
         let own = self.own.v4.map_or(nhrp::ProtocolAddress::NONE, Into::into);
-        let packet = Packet::error_about(offending, code, 0, self.config.control, own);
-        if let Some(packet) = packet {
-            tally(&mut bus.counters.errors_sent, code);
-            bus.atm(AtmRequest::Send {
-                conn,
-                sdu: packet.to_sdu(),
-            });
-        }
+        bus.refuse(conn, offending, fault, (self.config.control, own));
     }
 }

@@ -5,17 +5,20 @@ use aerostat_wire::nhrp::{Packet, code, error, ext, op};
 
 use super::world::{TARGET, Who, World, atm};
 use crate::Duration;
-use crate::nhrp::auth::Key;
+use crate::nhrp::auth::{Key, Neighbour};
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Servers with keys for each other, and clients without keys.
 fn world(keys: [Option<&str>; 2]) -> World {
     let mut world = World::two_routers();
+    let signs_as = [0, 1].map(|router: usize| world.routers[router].config.keys.signs_as);
     for (router, (key, neighbour)) in keys.into_iter().zip([0x22, 0x21]).enumerate() {
         if let Some(secret) = key {
             let (spi, secret) = (1, secret.into());
-            let keys = &mut world.routers[router].config.keys;
-            keys.insert(atm(neighbour, 0x52), Key { spi, secret });
+            let neighbours = &mut world.routers[router].config.keys.neighbours;
+            let (key, signs_as) = (Key { spi, secret }, signs_as[1 - router]);
+            neighbours.insert(atm(neighbour, 0x52), Neighbour { key, signs_as });
         }
     }
     world.start();

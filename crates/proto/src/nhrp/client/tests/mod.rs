@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use super::{EntryState, Input, Nhc, Refusal, Unresolved};
 use crate::machine::settle;
 use crate::mpoa::mps::{MpsConfig, RouteResult};
-use crate::nhrp::auth::Key;
+use crate::nhrp::auth::{Key, Neighbour};
 use crate::{AtmEvent, Cause, ConnId, Duration, Instant, Machine};
 use world::{Who, World, atm, ip};
 
@@ -267,12 +267,18 @@ fn keys_of_stations() {
     };
     let server = |n: usize, config: &mut MpsConfig| {
         if n == 0 {
-            config.keys.insert(atm(0x80, 0x54), key("ours"));
+            let (key, signs_as) = (key("ours"), ip(0, 10));
+            let neighbour = Neighbour { key, signs_as };
+            config.keys.neighbours.insert(atm(0x80, 0x54), neighbour);
         }
     };
     for (secret, good) in [(Some("ours"), true), (Some("theirs"), false), (None, false)] {
         let client = |n: usize, config: &mut super::Config| {
-            config.key = secret.filter(|_| n == 0).map(key);
+            let signs_as = ip(0, 1);
+            let shared = secret.filter(|_| n == 0).map(key);
+            let neighbour = shared.map(|key| (atm(0, 0x52), Neighbour { key, signs_as }));
+            config.keys.unsigned = neighbour.is_none();
+            config.keys.neighbours.extend(neighbour);
         };
         let mut world = World::row(1, server, client);
         let target = ip(1, 10);
