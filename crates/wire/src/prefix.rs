@@ -33,6 +33,24 @@ pub fn within(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
     masked(address, prefix) == masked(network, prefix)
 }
 
+/// True for an address that a host on this network can have: it is in the network, and is neither the address of the
+/// network itself nor its broadcast address. Networks of one or two addresses have only hosts.
+///
+/// Source: RFC 1122 §3.2.1.3, RFC 3021 (31 bits); RFC 4291 §2.6.1, RFC 6164 (IPv6: the first address is that of any
+/// router).
+#[must_use]
+pub fn is_host_on(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
+    let whole = width(address);
+    if !within(address, network, prefix) || prefix.saturating_add(1) >= whole {
+        return within(address, network, prefix);
+    }
+    let last = match address {
+        IpAddr::V4(ip) => ip.to_bits() | (u32::MAX >> prefix) == ip.to_bits(),
+        IpAddr::V6(_) => false,
+    };
+    !last && masked(address, prefix) != address
+}
+
 /// True for a unicast address beyond the link: not unspecified, not loopback, not link-local for IPv6, not a group, not
 /// the broadcast address.
 #[must_use]
@@ -67,6 +85,31 @@ mod tests {
         assert!(within(a, ip("::"), 0) && !within(a, ip("0.0.0.0"), 0));
         assert_eq!(masked(a, 64), ip("2001:db8:1::"));
         assert_eq!(masked(ip("10.2.3.4"), 0), ip("0.0.0.0"));
+    }
+
+    #[test]
+    fn hosts_of_networks() {
+        for (address, network, prefix, can) in [
+            ("10.5.0.77", "10.5.0.1", 24, true),
+            ("10.5.0.0", "10.5.0.1", 24, false),
+            ("10.5.0.255", "10.5.0.1", 24, false),
+            ("10.5.1.1", "10.5.0.1", 24, false),
+            ("10.5.0.255", "10.5.0.1", 16, true),
+            ("10.5.255.255", "10.5.0.1", 16, false),
+            ("10.5.0.0", "10.5.0.1", 31, true),
+            ("10.5.0.2", "10.5.0.1", 31, false),
+            ("10.5.0.1", "10.5.0.1", 32, true),
+            ("10.5.0.2", "10.5.0.1", 32, false),
+            ("255.255.255.255", "10.5.0.1", 0, false),
+            ("0.0.0.0", "10.5.0.1", 0, false),
+            ("2001:db8::1", "2001:db8::2", 64, true),
+            ("2001:db8::", "2001:db8::2", 64, false),
+            ("2001:db8::ffff:ffff:ffff:ffff", "2001:db8::2", 64, true),
+            ("10.5.0.1", "2001:db8::2", 0, false),
+        ] {
+            let told = is_host_on(ip(address), ip(network), prefix);
+            assert_eq!(told, can, "{address} on {network}/{prefix}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::vcc::Vcc;
 use crate::{AtmRequest, ConnId, Instant, Trace};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::atmarp::{AtmArp, Operation, Party};
+use aerostat_wire::prefix::is_host_on;
 use std::net::Ipv4Addr;
 
 impl Clip {
@@ -95,22 +96,28 @@ impl Clip {
         match (self.other_end(conn), address) {
             (Some(peer), Some(address)) => peer.same_end_system(&address),
             // A permanent connection does not tell who is at its ends.
-            _ => true,
+            (None, _) => true,
+            (Some(_), None) => false,
         }
     }
 
     /// InATMARP has told who is at the other end of a connection.
     fn bind(&mut self, conn: ConnId, source: &Party, now: Instant) {
         let atm = source.number.address();
-        let genuine = |ip: &Ipv4Addr| is_host(*ip) && self.is_of(conn, atm);
-        let Some(ip) = source.known_ip().filter(genuine) else {
-            self.counters.bad += 1;
-            return;
-        };
         let Some(role) = self.conns.get(conn).map(Vcc::carries) else {
             return;
         };
         let permanent = role == Role::Permanent;
+        // A member may know next hops elsewhere, at the ends of permanent connections and by configuration.
+        let can_be = |ip: Ipv4Addr| match self.config.serve && !permanent {
+            true => self.is_on_subnet(ip),
+            false => is_host(ip),
+        };
+        let genuine = |ip: &Ipv4Addr| can_be(*ip) && self.is_of(conn, atm);
+        let Some(ip) = source.known_ip().filter(genuine) else {
+            self.counters.bad += 1;
+            return;
+        };
         let again = now + self.config.params.client_life / 2;
         // Ask again before the entry ages, because nothing else renews it.
         self.asks.set(conn, permanent.then_some(again));
@@ -203,7 +210,25 @@ impl Clip {
         let (source, target) = (request.source.known_ip(), request.target.known_ip());
         let atm = request.source.number.address();
         let genuine = atm.filter(|_| self.is_of(conn, atm));
-        if let (Some(ip), Some(_)) = (source.filter(|ip| is_host(*ip)), genuine) {
+        let host = source.filter(|ip| self.is_on_subnet(*ip));
+        if let Some(ip) = source.filter(|_| genuine.is_none() || host.is_none()) {
+            // Such a source is not learned. A question is answered all the same; a registration is not, because a reply
+            // would acknowledge it.
+            self.counters.refused += 1;
+            let why = match host {
+                None => "is no address of a member of the subnet",
+                Some(_) => "comes with an ATM address that is not the caller's",
+            };
+            let trace = Trace::detail("clip.refused", format!("{ip} {why}")).with("ip", ip);
+            let from = self
+                .other_end(conn)
+                .map_or_else(String::new, |atm| atm.to_string());
+            self.trace(trace.with("from", from));
+            if source == target {
+                return self.refuse(conn, request);
+            }
+        }
+        if let (Some(ip), Some(_)) = (host, genuine) {
             let known = self.entries.get(&ip).and_then(|entry| entry.atm);
             let fixed = self.fixed_elsewhere(ip, atm);
             if let Some(fixed) = fixed {
@@ -228,15 +253,24 @@ impl Clip {
                 source: Party::new(found, Some(wanted)),
                 target: request.source.clone(),
             },
-            None => {
-                self.counters.naks += 1;
-                AtmArp {
-                    operation: Operation::NAK,
-                    ..request.clone()
-                }
-            }
+            None => return self.refuse(conn, request),
         };
         self.tell(conn, &answer);
+    }
+
+    /// Sends ATMARP_NAK: a copy of the request with another operation.
+    fn refuse(&mut self, conn: ConnId, request: &AtmArp) {
+        self.counters.naks += 1;
+        let nak = AtmArp {
+            operation: Operation::NAK,
+            ..request.clone()
+        };
+        self.tell(conn, &nak);
+    }
+
+    /// True for an address that a member of the subnet can have.
+    fn is_on_subnet(&self, ip: Ipv4Addr) -> bool {
+        is_host(ip) && is_host_on(ip.into(), self.config.ip.into(), self.config.prefix_len)
     }
 
     /// True if another member has this IP address, and has an open connection.

@@ -332,6 +332,9 @@ crate::counters! {
         pub arp_out: u64,
         /// NAKs sent (server) or received (client).
         pub naks: u64,
+        /// Sources that a server did not learn: an IP address that no member can have, or an ATM address that is not the
+        /// caller's.
+        pub refused: u64,
         /// SDUs that are neither IP nor ATMARP, or did not decode.
         pub bad: u64,
         /// Calls that were answered with smaller SDUs than they offered.

@@ -13,6 +13,9 @@ use std::ops::Bound;
 /// Messages that wait for the decision about a registration.
 const WAITING: usize = 16;
 
+/// The scope of an address for which the host has set none: global. Source: ILMI 4.0, organizational scopes.
+const GLOBAL: i32 = 15;
+
 /// A SetRequest that registers addresses, while the owner decides.
 #[derive(Debug)]
 pub(super) struct Claiming {
@@ -31,8 +34,8 @@ enum Change {
     Address(AtmAddress, bool),
     /// A prefix, at the user side.
     Prefix(Prefix, bool),
-    /// The scope of an address, which is accepted and not used.
-    Scope,
+    /// The scope of an address, which is kept and not used.
+    Scope(AtmAddress, i32),
 }
 
 impl Ime {
@@ -113,7 +116,19 @@ impl Ime {
             let change = self.judge(binding, &changes, now);
             changes.push(change.map_err(|status| (index, status))?);
         }
-        Ok(changes)
+        // The scope of an address that is not there could not be kept.
+        let there = |address: &AtmAddress| {
+            let given = changes.iter().rev().find_map(|change| match change {
+                Change::Address(other, valid) if other == address => Some(*valid),
+                _ => None,
+            });
+            given.unwrap_or(self.addresses.contains_key(address))
+        };
+        let lost = |change: &Change| matches!(change, Change::Scope(address, _) if !there(address));
+        match changes.iter().position(lost) {
+            Some(index) => Err((index, ErrorStatus::NO_SUCH_NAME)),
+            None => Ok(changes),
+        }
     }
 
     /// Makes the changes of a request, after the owner's decision if it registers addresses that are new here.
@@ -193,12 +208,17 @@ impl Ime {
     }
 
     fn change(&mut self, request: Request, changes: Vec<Change>, now: Instant) {
-        for change in changes {
+        let (scopes, others): (Vec<_>, Vec<_>) =
+            (changes.into_iter()).partition(|change| matches!(change, Change::Scope(..)));
+        // A scope may stand before its address.
+        for change in others.into_iter().chain(scopes) {
             match change {
                 Change::Address(address, valid) => self.host_address(address, valid),
                 Change::Prefix(prefix, true) => self.prefix_given(prefix),
                 Change::Prefix(prefix, false) => self.prefix_taken(prefix),
-                Change::Scope => {}
+                Change::Scope(address, scope) => {
+                    self.scopes.insert(address, scope);
+                }
             }
         }
         let asked = request.bindings.clone();
@@ -226,9 +246,10 @@ impl Ime {
             }
             return Ok(Change::Address(address, valid));
         }
-        if mib::address_of(&mib::address_scope(), name).is_some() && network {
+        if let Some(address) = mib::address_of(&mib::address_scope(), name).filter(|_| network) {
             let scope = value.integer().filter(|scope| (1..=15).contains(scope));
-            return scope.map(|_| Change::Scope).ok_or(ErrorStatus::BAD_VALUE);
+            let change = scope.map(|scope| Change::Scope(address.with_selector(0), scope));
+            return change.ok_or(ErrorStatus::BAD_VALUE);
         }
         if let Some(prefix) = mib::prefix_of(name).filter(|_| !network) {
             let valid = valid.ok_or(ErrorStatus::BAD_VALUE)?;
@@ -280,6 +301,7 @@ impl Ime {
                 self.tell_address(address, true);
             }
         } else if self.addresses.remove(&address).is_some() {
+            self.scopes.remove(&address);
             self.tell_address(address, false);
         }
     }
@@ -349,7 +371,8 @@ impl Ime {
             for address in self.addresses.keys() {
                 let (status, scope) = (mib::address_status(), mib::address_scope());
                 objects.insert(mib::of_address(&status, *address), number(mib::VALID));
-                objects.insert(mib::of_address(&scope, *address), number(15));
+                let given = self.scopes.get(address).copied().unwrap_or(GLOBAL);
+                objects.insert(mib::of_address(&scope, *address), number(given));
             }
             for (index, lecs) in (1..).zip(&config.lecs) {
                 objects.insert(mib::of_lecs(index), Value::Octets(lecs.0.to_vec()));

@@ -376,6 +376,8 @@ pub struct Ime {
     prefixes: BTreeSet<Prefix>,
     /// Addresses with selector 0; true once the registration has been accepted.
     addresses: BTreeMap<AtmAddress, bool>,
+    /// Network side: organizational scopes that the host has set for its addresses.
+    scopes: BTreeMap<AtmAddress, i32>,
     services: Vec<AtmAddress>,
     jobs: VecDeque<Job>,
     pending: Option<Pending>,
@@ -405,6 +407,7 @@ impl Ime {
             link: None,
             prefixes: BTreeSet::new(),
             addresses: BTreeMap::new(),
+            scopes: BTreeMap::new(),
             services: Vec::new(),
             jobs: VecDeque::new(),
             pending: None,
@@ -517,6 +520,7 @@ impl Ime {
                 self.tell_address(address, false);
             }
         }
+        self.scopes.clear();
         self.give_up_claim();
         let former = self.give_up_former();
         self.prefixes.clear();

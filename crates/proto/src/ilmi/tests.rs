@@ -405,6 +405,51 @@ fn what_a_host_may_not_register() {
     assert_eq!(end.snapshot().addresses, before);
 }
 
+/// A scope that was acknowledged can be read, and that of an address that is not there is not acknowledged.
+#[test]
+fn scopes_are_kept_with_their_addresses() {
+    let mut pair = Pair::up();
+    let end = &mut pair.ends[0];
+    let scope = |address: AtmAddress| mib::of_address(&mib::address_scope(), address);
+    let status = |address: AtmAddress| mib::of_address(&mib::address_status(), address);
+    let binding = |name: Oid, value: i32| Binding::new(name, Value::Integer(value));
+    let read = |end: &mut Ime, address| {
+        let answer = ask(
+            end,
+            Kind::Get,
+            vec![Binding::new(scope(address), Value::Null)],
+        );
+        (answer.status == ErrorStatus::NO_ERROR).then(|| answer.bindings[0].value.integer())
+    };
+    let other = mib::address(PREFIX, MacAddr([2, 0, 0, 0, 1, 1]));
+    assert_eq!(read(end, own()), Some(Some(15)), "global");
+    let answer = ask(end, Kind::Set, vec![binding(scope(own()), 5)]);
+    assert_eq!(answer.status, ErrorStatus::NO_ERROR);
+    assert_eq!(read(end, own()), Some(Some(5)));
+    let answer = ask(end, Kind::Set, vec![binding(scope(own()), 16)]);
+    assert_eq!(answer.status, ErrorStatus::BAD_VALUE);
+    let answer = ask(end, Kind::Set, vec![binding(scope(other), 5)]);
+    assert_eq!(answer.status, ErrorStatus::NO_SUCH_NAME);
+    assert_eq!(read(end, other), None);
+    // Together with the address, in either order.
+    for order in [[0, 1], [1, 0]] {
+        let both = [binding(status(other), 1), binding(scope(other), 3)];
+        let both = order.map(|n: usize| both[n].clone()).to_vec();
+        assert_eq!(ask(end, Kind::Set, both).status, ErrorStatus::NO_ERROR);
+        assert_eq!(read(end, other), Some(Some(3)));
+        assert_eq!(set(end, other, 2), ErrorStatus::NO_ERROR);
+        assert_eq!(read(end, other), None);
+    }
+    assert_eq!(set(end, other, 1), ErrorStatus::NO_ERROR);
+    assert_eq!(
+        read(end, other),
+        Some(Some(15)),
+        "the scope ended with the address"
+    );
+    let both = vec![binding(status(other), 2), binding(scope(other), 3)];
+    assert_eq!(ask(end, Kind::Set, both).status, ErrorStatus::NO_SUCH_NAME);
+}
+
 #[test]
 fn the_whole_table_can_be_walked() {
     let mut pair = Pair::up();

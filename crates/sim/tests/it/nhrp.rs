@@ -52,7 +52,9 @@ fn servers_with_one_key_make_shortcuts() {
 /// With a wrong key there is no shortcut, packets go by the routers, and each side reports the reason.
 #[test]
 fn with_a_wrong_key_the_routed_path_goes_on_and_the_reason_is_told() {
-    let mut bench = world(&[SHARED, "routers.r2.nhrp.key={ spi: 7, secret: another }"]);
+    let another = "{ spi: 7, secret: another }";
+    let of = ["routers.r2", "hosts.h2"].map(|node| format!("{node}.nhrp.key={another}"));
+    let mut bench = world(&[SHARED, &of[0], &of[1]]);
     let (far, all) = (far(&bench), all(&bench));
     bench.until("routed", 30.0, |bench| {
         bench.all_joined()?;
@@ -84,6 +86,28 @@ fn with_a_wrong_key_the_routed_path_goes_on_and_the_reason_is_told() {
     }
     let client = why(&bench, "h1", [10, 2, 0, 10]);
     assert!(client.iter().any(|text| text.contains("12")), "{client:?}");
+}
+
+/// An MPOA client with another key than its server gets error 11 and no shortcut; its packets go by the router.
+#[test]
+fn an_mpoa_client_with_a_wrong_key_stays_on_the_routed_path() {
+    let mut bench = world(&[SHARED, "hosts.h1.nhrp.key={ spi: 7, secret: another }"]);
+    let all = all(&bench);
+    let (its_own, of_others) = (
+        ["there", "back"].map(|name| bench.flow(name)),
+        bench.flow("third"),
+    );
+    bench.until("routed", 30.0, |bench| {
+        bench.all_joined()?;
+        bench.all_pass(&all)
+    });
+    bench.run(Duration::from_secs(20));
+    assert!(counter(&bench, "r1", "errors_sent[11]") > 0);
+    bench.until("still routed, and others not", 5.0, |bench| {
+        bench.all_pass(&all)?;
+        bench.all_by(&its_own, Path::Lane)?;
+        bench.all_by(&[of_others], Path::Shortcut)
+    });
 }
 
 /// Three logical subnets in a row, two routers, no LANE and no MPOA.

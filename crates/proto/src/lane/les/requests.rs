@@ -203,7 +203,11 @@ impl Les {
     }
 
     fn try_register(&mut self, conn: ConnId, frame: &ControlFrame) -> Result<(), Status> {
-        let mac = frame.source.as_mac().ok_or(Status::LAN_DESTINATION)?;
+        let mac = frame
+            .source
+            .as_mac()
+            .filter(|mac| *mac != MacAddr::default());
+        let mac = mac.ok_or(Status::LAN_DESTINATION)?;
         let owner = self.members.get(&frame.source_atm);
         if owner.is_some_and(|owner| *owner != conn) {
             return Err(Status::DUPLICATE_ATM);

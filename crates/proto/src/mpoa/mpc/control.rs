@@ -238,10 +238,11 @@ impl Daemon {
         bus: &mut Bus,
     ) -> Result<(Option<u32>, u16), u8> {
         let key = (mps, wish.dll.cache_id);
-        let prefix = if (1..=width(wish.target)).contains(&wish.prefix) {
-            wish.prefix
-        } else {
-            width(wish.target)
+        let prefix = match wish.prefix {
+            0 | u8::MAX => width(wish.target),
+            length if length <= width(wish.target) => length,
+            // The answer would repeat a length that is not kept.
+            _ => return Err(code::OTHER),
         };
         let old = self.imposed.get(&key).cloned();
         if wish.holding_s == 0 {

@@ -9,11 +9,11 @@ use std::net::IpAddr;
 
 use aerostat_wire::AtmAddress;
 use aerostat_wire::nhrp::{Cie, Common, Packet, code, flag, op};
-use aerostat_wire::prefix::width;
+use aerostat_wire::prefix::{is_host_on, width};
 
-use super::Server;
 use super::resolve::{requester, wanted};
 use super::state::Reach;
+use super::{Interface, Server};
 use crate::nhrp::{Binding, Key, Reason, cache, transit};
 use crate::{Duration, Instant, Trace};
 
@@ -64,10 +64,8 @@ impl Server {
             return code::PROHIBITED;
         };
         let unique = common.flags & flag::REGISTRATION_UNIQUE != 0;
-        let prefix_len = if unique {
-            width(address)
-        } else {
-            transit::prefix_len(cie, address)
+        let Some(prefix_len) = registered_prefix(cie.prefix, width(address), unique) else {
+            return code::PROHIBITED;
         };
         if !same_system(nbma, peer) || !self.serves(address, prefix_len) {
             return code::PROHIBITED;
@@ -220,22 +218,39 @@ impl Server {
         true
     }
 
-    /// True if all addresses of the prefix lie on one network of this router, and the router has none of them.
+    /// True if all addresses of the prefix lie on one network of this router, and the router has none of them. A single
+    /// address must be one that a host can have.
     fn serves(&self, address: IpAddr, prefix_len: u8) -> bool {
         let asked = registered_key(address, prefix_len);
         let of = |own: &IpAddr| asked.overlaps(*own, width(*own));
-        !self.station.own.iter().any(of)
-            && self
-                .config
-                .interfaces
-                .iter()
-                .any(|itf| itf.covers(address) && prefix_len >= itf.prefix_of(address))
+        let mut own = self.config.interfaces.iter();
+        let on = |itf: &Interface| {
+            let (net, length) = (itf.own(address), itf.prefix_of(address));
+            match prefix_len < width(address) {
+                true => itf.covers(address) && prefix_len >= length,
+                false => is_host_on(address, net, length),
+            }
+        };
+        !self.station.own.iter().any(of) && own.any(on)
     }
 
     fn registrations(&self) -> usize {
         let all = self.cache.iter();
         all.filter(|(key, _)| key.reason == Reason::Registered)
             .count()
+    }
+}
+
+/// The prefix length of a registration; `None` if the entry's length says nothing that can be kept.
+///
+/// A unique registration (flag U) is for a single address, so its length is 255, "not used", or that of the whole
+/// address. Without the flag, 0 stands for a single address, too. Source: RFC 2332 §5.2.0.1, §5.2.3.
+fn registered_prefix(told: u8, whole: u8, unique: bool) -> Option<u8> {
+    match told {
+        u8::MAX => Some(whole),
+        0 if !unique => Some(whole),
+        length if length == whole || (!unique && (1..whole).contains(&length)) => Some(length),
+        _ => None,
     }
 }
 

@@ -458,6 +458,60 @@ fn nobody_speaks_for_another() {
     finish(w);
 }
 
+/// A server registers what a member can have: an address of its subnet, for the caller's own ATM address. The answer to
+/// anything else is ATMARP_NAK, and nothing is kept; a registration by InATMARP has no answer.
+#[test]
+fn a_server_keeps_what_it_acknowledges_and_nothing_else() {
+    let with = |last: u8| Ipv4Addr::new(10, 9, 0, last);
+    let cases = [
+        (with(77), atm(2), true),
+        (with(2), atm(2), true),
+        (with(78), atm(2).with_selector(9), true),
+        (with(0), atm(2), false),
+        (with(255), atm(2), false),
+        (Ipv4Addr::new(10, 9, 1, 1), atm(2), false),
+        (Ipv4Addr::new(10, 8, 0, 2), atm(2), false),
+        (Ipv4Addr::new(224, 0, 0, 9), atm(2), false),
+        (Ipv4Addr::BROADCAST, atm(2), false),
+        (Ipv4Addr::LOCALHOST, atm(2), false),
+        (with(79), atm(1), false),
+        // This address belongs to client 1, and the claim says so: it is still not the caller's to register.
+        (with(1), atm(1), false),
+    ];
+    for (claimed, number, good) in cases {
+        for operation in [Operation::REQUEST, Operation::INVERSE_REPLY] {
+            let mut server = server();
+            server.ip = with(200);
+            let mut w = world(vec![server, client(1), client(2)]);
+            let before = entry(&w, 0, claimed);
+            let naks = w.users[2].snapshot(w.now).counters.naks;
+            let source = Party::new(Some(number), Some(claimed));
+            let target = match operation {
+                Operation::REQUEST => Party::new(None, Some(claimed)),
+                _ => Party::new(Some(atm(0)), Some(with(200))),
+            };
+            let packet = AtmArp {
+                operation,
+                source,
+                target,
+            };
+            let (conn, sdu) = (to_server(&w.users[2], w.now).unwrap(), packet.to_sdu());
+            w.with(2, |clip, _| {
+                clip.request(AtmRequest::Send { conn, sdu });
+            });
+            w.run_for(Duration::from_millis(100));
+            let what = format!("{claimed} at {number} by {operation:?}");
+            let kept = entry(&w, 0, claimed).and_then(|row| row.atm);
+            let known = before.and_then(|row| row.atm);
+            assert_eq!(kept, if good { Some(number) } else { known }, "{what}");
+            let refused = w.users[2].snapshot(w.now).counters.naks - naks;
+            let nak = !good && operation == Operation::REQUEST;
+            assert_eq!(refused, u64::from(nak), "{what}");
+            finish(w);
+        }
+    }
+}
+
 /// The recorded InATMARP exchange of two Linux hosts, one of which is the server: see `d-clip-svc`.
 #[test]
 fn a_recorded_linux_server() {

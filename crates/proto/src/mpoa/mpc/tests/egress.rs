@@ -178,6 +178,10 @@ fn what_cannot_be_accepted_is_refused_with_its_code() {
     );
     assert_eq!(refuse(&|w| w.dll.elan_id = 99), code::OTHER);
     assert_eq!(refuse(&|w| w.ingress_data = DATA), code::OTHER);
+    // A reply repeats the length of the prefix, so one that cannot be kept is refused.
+    for prefix in [33, 128, 254] {
+        assert_eq!(refuse(&|w| w.prefix = prefix), code::OTHER, "{prefix}");
+    }
     let mut rig = called();
     let mut other = imposition(1, 1200).packet();
     other.protocol = 0x86dd;

@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::{self, op as mop};
 use aerostat_wire::nhrp::{Cie, Common, Extension, Packet, code, error, ext, flag, op};
+use aerostat_wire::{AtmAddress, prefix};
 
 use super::world::{Mood, World, atm, ip};
 use crate::mpoa::mps::RouteResult;
@@ -173,6 +173,62 @@ fn nobody_registers_what_is_not_his() {
     world.run(SECOND);
     let errors = world.snapshot(1).counters.errors_sent;
     assert_eq!(errors.get(&error::UNRECOGNIZED_EXTENSION), Some(&1));
+}
+
+/// Every prefix length, with and without the uniqueness bit, for addresses that a host can have and cannot have: what
+/// the reply acknowledges is in the cache as it stands there, and after a refusal nothing is.
+#[test]
+fn what_is_acknowledged_is_what_is_kept() {
+    let mut world = world();
+    let rows = |world: &World| -> Vec<(IpAddr, u8)> {
+        let nhrp = world.routers[1].mps.as_ref().unwrap().nhrp_snapshot();
+        let rows = nhrp.cache.iter();
+        let rows = rows.filter(|row| row.reason == Reason::Registered);
+        rows.map(|row| (row.destination, row.prefix_len)).collect()
+    };
+    let mut id = 1;
+    for (address, is_host) in [
+        (STATION, true),
+        (ip(2, 0), false),
+        (ip(2, 255), false),
+        (ip(2, 1), false),
+        (ip(7, 7), false),
+    ] {
+        for length in 0..=u8::MAX {
+            for flags in [0, flag::REGISTRATION_UNIQUE] {
+                id += 2;
+                let cie = Cie {
+                    prefix: length,
+                    ..entry(address, 60)
+                };
+                let codes = register(&mut world, 1, &registration(id, flags, vec![cie]));
+                let what = format!("{address}/{length}, flags {flags:#x}: {codes:?}");
+                // RFC 2332 §5.2.0.1: 0 and 255 stand for "not used". With the bit the length is that of a host.
+                let told = match length {
+                    0 | 255 => 32,
+                    length => length,
+                };
+                let unique = flags != 0;
+                // The network of the router is /24, and its own address is 10.2.0.1.
+                let net = prefix::masked(address, told);
+                let free =
+                    told > 24 && net != prefix::masked(ip(2, 1), told) && address != ip(7, 7);
+                let good = match told {
+                    32 => is_host && !(unique && length == 0),
+                    25..32 => !unique && free,
+                    _ => false,
+                };
+                let kept = if good { vec![(address, told)] } else { vec![] };
+                assert_eq!(rows(&world), kept, "{what}");
+                let code = if good { code::OK } else { code::PROHIBITED };
+                assert_eq!(codes, [code], "{what}");
+                let purge = mpoa::purge_request(id + 1, nbma(), STATION, ip(2, 1), ip(2, 0), 16);
+                world.mpc_sends(1, 1, &purge);
+                world.run(SECOND);
+                assert_eq!(rows(&world), [], "{what}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -487,6 +487,31 @@ fn les_joined_group_is_registered_by_many() {
     assert_eq!(b.frame().1.target_atm, address(BUS_ADDRESS));
 }
 
+/// A response with status 0 is an entry of the table. The address 00:00:00:00:00:00 is that of nobody.
+#[test]
+fn les_registers_what_it_acknowledges() {
+    let mut b = les();
+    let conn = client(&mut b, 1, "joined");
+    b.frames();
+    let other = address(9);
+    let own = address(1).with_selector(7);
+    for (mac, atm) in [
+        (MacAddr([2, 0, 0, 0, 9, 9]), own),
+        (MacAddr::default(), own),
+        (MacAddr([2, 0, 0, 0, 9, 8]), other),
+        (MacAddr([1, 0, 0x5e, 0, 0, 9]), own),
+    ] {
+        let mut register = request(OpCode::REGISTER, 1, 1);
+        (register.source, register.source_atm) = (LanDestination::mac(mac), atm);
+        b.receive(conn, &register);
+        let acknowledged = b.frame().1.status == Status::SUCCESS;
+        let mut rows = of_les(&b).clients.into_iter();
+        let kept = rows.any(|row| row.macs.contains(&mac));
+        assert_eq!(acknowledged, kept, "{mac} {atm}");
+        assert_eq!(kept, mac.0[5] == 9 && mac.0[0] == 2, "{mac} {atm}");
+    }
+}
+
 // ---- LECS ----
 
 fn lecs() -> Bench {
