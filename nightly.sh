@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What takes too long for ci.sh: fuzz targets for minutes each with a kept corpus, mutants of the labs, random schedules,
+# What takes too long for ./check --all: fuzz targets for minutes each with a kept corpus, mutants of the labs, random schedules,
 # the long variants of tests. Exit code 0 only if all hold; what fails does not stop the rest.
 set -uo pipefail
 cd "$(dirname "$0")"

@@ -3,7 +3,6 @@
 mod atp;
 mod books;
 mod contracts;
-mod documents;
 mod limits;
 mod queues;
 mod recordings;
@@ -14,7 +13,6 @@ mod schema;
 mod several;
 mod shaping;
 mod sweep;
-mod tidy;
 mod wireshark;
 mod words;
 
