@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What takes too long for ./check --all: fuzz targets for minutes each with a kept corpus, mutants of the labs, random schedules,
-# the long variants of tests. Exit code 0 only if all hold; what fails does not stop the rest.
+# What takes too long for ./check --all: fuzz targets for minutes each with a kept corpus, mutants of the labs, random
+# schedules, the long variants of tests, peers with every version of the UNI, the README's first command from nothing. Exit code 0 only if all hold; what fails does not stop the rest.
 set -uo pipefail
 cd "$(dirname "$0")"
 
@@ -9,9 +9,10 @@ usage() {
 usage: ./nightly.sh [--short] [--only PART,...] [--fuzz-seconds N] [--mutants N] [--schedules N] [--seeds N]
                     [--from SEED] [--corpus DIR]
 
-Parts: fuzz, mutants, schedules, tests, papers, busy. Without options each fuzz target runs 300 s, then 100000 mutants, 10000
-schedules, tests with 20 seeds, and an hour in which busy loops take all cores and no healthy daemon may be replaced:
-some hours. --short takes about ten minutes: 10 s, 2000, 100, 2, one minute.
+Parts: fuzz, mutants, schedules, tests, papers, busy, peers, first. Without options each fuzz target runs 300 s, then
+100000 mutants, 10000 schedules, tests with 20 seeds, an hour in which busy loops take all cores and no healthy daemon
+may be replaced, the virtual machines of interop/ with every version of the UNI, and the README's first command in a
+clone without a build: some hours. --short takes about ten minutes: 10 s, 2000, 100, 2, one minute.
 --from is the first seed of mutants and schedules (default: the number of today, so that each night tries others).
 --corpus is where inputs of the fuzz targets are kept from night to night (default: fuzz/corpus), and what failed
 (in DIR/failed).
@@ -19,7 +20,7 @@ TEXT
 }
 
 fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20 busy_seconds=3600
-from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy
+from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,peers,first
 # A target that is known to fail, and the words of its failure; other words are a failure like any other. Empty: no target is known to fail.
 known_target="" known_words="${NIGHTLY_KNOWN_WORDS:-}"
 
@@ -39,7 +40,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case ,$parts, in
-    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,*) ;;
+    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,peers,* | *,first,*) ;;
     *) usage >&2; exit 2 ;;
 esac
 mkdir -p "$corpus/failed"
@@ -134,6 +135,19 @@ if wanted busy; then
     AEROSTAT_BUSY_SECONDS=$busy_seconds attempt busy \
         cargo test -q --release -p aerostat-cli --test real no_healthy_daemon_is_replaced
 fi
+# Every version of the UNI; ./check --rest runs one.
+peers() { cargo build -q --release && interop/run --aerostat target/release/aerostat --again 1; }
+wanted peers && attempt peers peers
+# The README's first command where nothing is built, with its time.
+first() {
+    local clone
+    clone=$(mktemp -d)
+    git clone -q . "$clone" && (cd "$clone" && cargo run --release -- run labs/campus.atm.yml)
+    local code=$?
+    rm -rf "$clone"
+    return $code
+}
+wanted first && attempt first first
 
 printf '\nSummary\n'
 printf '  %s\n' "${summary[@]}"
