@@ -16,7 +16,7 @@ links:
   - [s1, {{ name: west, rate: 40Gbps, udp: {{ local: '{incoming}', peer: '{source}' {form} }} }}]
   - [s1, {{ name: east, rate: 40Gbps, udp: {{ local: '{outgoing}', peer: '{sink}' {form} }} }}]
 pvcs:
-  - {{ from: west, vc: 1.100, to: east, to_vc: 2.200 }}
+  - {{ from: west, vc: "1.100", to: east, to_vc: "2.200" }}
 """
 
 

@@ -13,8 +13,8 @@ switches: {{ s: {{}} }}
 lane: {{ on: s, elans: {{ a: {{ subnet: 10.1.0.0/24 }} }} }}
 links: [[s, {{ name: peer, rate: oc12, udp: {{ local: '{here}:7001', peer: '{there}:7002' }} }}]]
 hosts:
-  h: {{ on: s, link: {{ rate: oc12 }}, elan: a, ip: 10.1.0.10, sockets: [{{ name: w, vc: 0.100, size: 9180, pdus: {pdus}, rate: {pps}pps, start: 0s }}] }}
-pvcs: [{{ from: h, vc: 0.100, to: peer, to_vc: 0.100, qos: "cbr,aal5:pcr={pcr}{cdvt}" }}]
+  h: {{ on: s, link: {{ rate: oc12 }}, elan: a, ip: 10.1.0.10, sockets: [{{ name: w, vc: "0.100", size: 9180, pdus: {pdus}, rate: {pps}pps, start: 0s }}] }}
+pvcs: [{{ from: h, vc: "0.100", to: peer, to_vc: "0.100", qos: "cbr,aal5:pcr={pcr}{cdvt}" }}]
 """
 HERE, THERE, PORT, VCI = "192.0.2.1", "192.0.2.2", 7002, 100
 # Mb/s of cells with their headers, and cells/s.

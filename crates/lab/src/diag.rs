@@ -3,6 +3,7 @@
 //! Checks continue after a mistake wherever possible, so that one run shows all mistakes.
 
 use crate::printable;
+use crate::yaml_11;
 use std::fmt::{self, Write as _};
 
 /// Limit of shown characters of a line, around the place of the finding.
@@ -75,6 +76,8 @@ pub(crate) enum Rest {
 pub struct Diagnostics {
     sources: Vec<Source>,
     list: Vec<Diagnostic>,
+    /// Keys that a tool for YAML 1.1 has changed: the place of the warning about all of them, and their number.
+    changed_keys: Option<(Span, usize)>,
 }
 
 impl Diagnostics {
@@ -119,11 +122,43 @@ impl Diagnostics {
         );
         &mut self.list[at_index]
     }
+    /// True if the text at this place begins with a quotation mark.
+    pub(crate) fn is_quoted(&self, at: Span) -> bool {
+        let source = self.sources.get(at.source);
+        let rest = source.and_then(|source| source.text.get(at.start..));
+        rest.is_some_and(|rest| rest.starts_with(['"', '\'']))
+    }
+    /// Warns of a key that a tool for YAML 1.1 has changed from `before` to `now`. One warning counts all of them.
+    pub(crate) fn changed_key(&mut self, at: Span, now: &str, before: &str) {
+        const WRITTEN: &str = ": a tool for YAML 1.1 has written it";
+        let (place, count) = self.changed_keys.unwrap_or((at, 0));
+        let count = count + 1;
+        self.changed_keys = Some((place, count));
+        let others = match count {
+            1 => String::new(),
+            2 => ", and another key like this".to_owned(),
+            _ => format!(", and {} other keys like this", count - 1),
+        };
+        let text = format!("'{now}' is read as '{before}'{others}{WRITTEN}");
+        let first = self.list.partition_point(|found| found.at < place);
+        let mut here = self.list[first..].iter_mut();
+        let mut here = here.by_ref().take_while(|found| found.at == place);
+        let known = here.find(|found| found.message.ends_with(WRITTEN));
+        match known {
+            Some(found) => found.message = text,
+            None => {
+                self.warning(place, text).hint(format!(
+                    "write \"{before}\" in quotes, and labels such as \"0.320\", too: such tools change plain texts"
+                ));
+            }
+        }
+    }
     /// No findings yet, about the same texts.
     pub(crate) fn empty(&self) -> Self {
         Self {
             sources: self.sources.clone(),
             list: Vec::new(),
+            changed_keys: None,
         }
     }
     /// Adds a finding about the same texts.
@@ -238,7 +273,12 @@ impl Diagnostic {
         known: impl IntoIterator<Item = &'a str>,
     ) -> &mut Self {
         let known: Vec<&str> = known.into_iter().collect();
-        if let Some(best) = nearest(wrong, &known) {
+        let before = yaml_11::written_as(wrong);
+        if let Some(name) = before.iter().find(|name| known.contains(name)) {
+            self.hint = Some(format!(
+                "did you mean '{name}'? A tool for YAML 1.1 writes {wrong} for it, unless it is in quotes"
+            ));
+        } else if let Some(best) = nearest(wrong, &known) {
             self.hint = Some(format!("did you mean '{best}'?"));
         } else if !known.is_empty() && known.len() <= 24 {
             self.hint = Some(format!("known: {}", known.join(", ")));

@@ -5,7 +5,9 @@
 use crate::diag::{Diagnostics, Span, nearest};
 use crate::printable::{self, start};
 use crate::tree::{Key, Tree, Value};
+use crate::yaml_11;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::json;
 use std::borrow::Cow;
 
 /// Limit of characters of a wrong value that its message repeats.
@@ -28,6 +30,12 @@ pub(crate) trait FromText: Sized {
     /// A value that can stand for a wrong one while the rest of the file is checked: another mistake in the same entry
     /// is then found, too.
     const SAMPLE: Option<&'static str> = None;
+    /// True if values are texts that consist of digits, such as addresses and labels: a tool may take one for a number.
+    const DIGITS: bool = false;
+    /// What is odd about a key that was read, unless it is in quotes: a warning and its hint.
+    fn key_doubt(_: &str) -> Option<(String, &'static str)> {
+        None
+    }
     /// What is odd about a text that was read, as a warning.
     fn doubt(_: &str) -> Option<String> {
         None
@@ -89,9 +97,33 @@ impl<T: FromText> FromTree for At<T> {
             Err(expected) => {
                 let found = d.error(tree.at, format!("'{}': {expected}", start(text, QUOTED)));
                 found.sample = T::SAMPLE.map(str::to_owned);
+                found.hint = changed::<T>(&tree.value);
                 None
             }
         }
+    }
+}
+
+/// A hint for a value that a tool may have changed when it read and wrote the file.
+fn changed<T: FromText>(value: &Value) -> Option<String> {
+    match value {
+        Value::Bool(now) => {
+            let before = yaml_11::written_as(if *now { "true" } else { "false" }).join(" and ");
+            Some(format!(
+                "tools for YAML 1.1 take {before} for {now}: put such a text in quotes"
+            ))
+        }
+        Value::Null => Some("null and ~ are no text: put such a text in quotes".to_owned()),
+        Value::Text(text) => match yaml_11::boolean(text) {
+            Some(now) if T::from_text(now).is_ok() => Some(format!("write {now}")),
+            _ if T::DIGITS && text.parse::<f64>().is_ok() => Some(
+                "a tool may have taken a text for a number, as 0.320 for 0.32, 010 for 8 or 10:20 for 620: put it in \
+                 quotes"
+                    .to_owned(),
+            ),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -182,7 +214,14 @@ impl<K: FromText, V: FromTree> FromTree for Table<K, V> {
             .iter()
             .map(|(key, value)| {
                 let parsed = match K::from_text(&key.text) {
-                    Ok(value) => Some(At { value, at: key.at }),
+                    Ok(value) => {
+                        if let Some((doubt, hint)) = K::key_doubt(&key.text)
+                            && !d.is_quoted(key.at)
+                        {
+                            d.warning(key.at, doubt).hint(hint);
+                        }
+                        Some(At { value, at: key.at })
+                    }
                     Err(expected) => {
                         let text = start(&key.text, QUOTED);
                         d.error(key.at, format!("'{text}': {expected}"));
@@ -209,7 +248,7 @@ impl<K: FromText, V: FromTree> FromTree for Table<K, V> {
     }
 }
 
-impl<K, V: JsonSchema> JsonSchema for Table<K, V> {
+impl<K: JsonSchema, V: JsonSchema> JsonSchema for Table<K, V> {
     fn inline_schema() -> bool {
         true
     }
@@ -218,7 +257,13 @@ impl<K, V: JsonSchema> JsonSchema for Table<K, V> {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let value = generator.subschema_for::<V>();
-        json_schema!({ "type": ["object", "null"], "additionalProperties": value })
+        let mut table = json_schema!({ "type": ["object", "null"], "additionalProperties": value });
+        // A key is a text, whatever its type as a value.
+        let key = generator.subschema_for::<K>();
+        if let Some(pattern) = key.get("pattern") {
+            table.insert("propertyNames".into(), json!({ "pattern": pattern }));
+        }
+        table
     }
 }
 
@@ -244,6 +289,15 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ("Renaming", "colour", "paint"),
 ];
 
+/// The key of a section for which a tool has written true or false. The key itself may also stand there if it comes from
+/// `--set`.
+fn written_as(text: &str, known: &[&'static str], all: &[(Key, Tree)]) -> Option<&'static str> {
+    let before = yaml_11::written_as(text);
+    let name = known.iter().find(|name| before.contains(name))?;
+    let mut same = all.iter().filter(|(key, _)| key.text == **name);
+    same.all(|(key, _)| key.at.source > 0).then_some(*name)
+}
+
 /// Reads the fields of one section and reports unknown keys.
 pub(crate) struct Fields<'a> {
     /// Entries by their current names.
@@ -258,7 +312,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn open(
         tree: &'a Tree,
         section: &str,
-        known: &[&str],
+        known: &[&'static str],
         d: &mut Diagnostics,
     ) -> Option<Self> {
         let all = entries(tree, d)?;
@@ -280,6 +334,13 @@ impl<'a> Fields<'a> {
                 Some((_, _, now)) => {
                     d.warning(key.at, format!("'{text}' is called '{now}' now"));
                     entries.push((now, value));
+                }
+                None if let Some(now) = written_as(text, known, all) => {
+                    d.changed_key(key.at, text, now);
+                    // What --set gives counts.
+                    if all.iter().all(|(other, _)| other.text != now) {
+                        entries.push((now, value));
+                    }
                 }
                 None => {
                     let found = d.error(key.at, format!("unknown key '{}'", start(text, QUOTED)));
@@ -363,14 +424,18 @@ macro_rules! section {
 pub(crate) use section;
 
 /// Defines a scalar with its own syntax: a wrapper, its parser and its JSON Schema. The value after `=` is its
-/// [`FromText::SAMPLE`], and the function after `?` is [`FromText::doubt`].
+/// [`FromText::SAMPLE`], the function after `?` is [`FromText::doubt`], and `; digits` sets [`FromText::DIGITS`].
 macro_rules! scalar {
-    ($(#[$meta:meta])* $name:ident($type:ty) $(= $sample:literal)? $(? $doubt:path)?, $parse:expr, $($schema:tt)+) => {
+    ($(#[$meta:meta])* $name:ident($type:ty) $(= $sample:literal)? $(? $doubt:path)? $(; $digits:ident)?, $parse:expr, $($schema:tt)+) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) struct $name(pub(crate) $type);
         impl crate::field::FromText for $name {
             $(const SAMPLE: Option<&'static str> = Some($sample);)?
+            $(const DIGITS: bool = {
+                let _ = stringify!($digits);
+                true
+            };)?
             $(fn doubt(text: &str) -> Option<String> {
                 $doubt(text).map(|odd| odd.to_string())
             })?

@@ -69,6 +69,7 @@ mod trace;
 #[doc(hidden)]
 pub mod tree;
 pub mod units;
+mod yaml_11;
 
 pub use diag::Diagnostics;
 pub use event::Event;
@@ -324,9 +325,36 @@ pub fn schema() -> serde_json::Value {
     schema
 }
 
+/// A table that is missing is an empty one.
+fn optional_tables(section: &mut serde_json::Value) {
+    let Some(properties) = section.get("properties").cloned() else {
+        return;
+    };
+    let may_be_null = |key: &serde_json::Value| {
+        let types = key
+            .as_str()
+            .and_then(|key| properties[key]["type"].as_array());
+        types.is_some_and(|types| types.iter().any(|one| one == "null"))
+    };
+    if let Some(required) = section.get_mut("required") {
+        let names = required.as_array_mut();
+        if let Some(names) = names {
+            names.retain(|key| !may_be_null(key));
+        }
+        if required.as_array().is_some_and(Vec::is_empty)
+            && let Some(section) = section.as_object_mut()
+        {
+            section.remove("required");
+        }
+    }
+}
+
 /// Allows a number, true or false wherever a text is allowed: each is read as it is written.
 fn plain_texts(section: &mut serde_json::Value) {
-    let properties = section["properties"].as_object_mut();
+    optional_tables(section);
+    // An index would add what is missing.
+    let properties = section.get_mut("properties");
+    let properties = properties.and_then(serde_json::Value::as_object_mut);
     for (_, property) in properties.into_iter().flatten() {
         let items = property.get("items").is_some();
         let property = if items {
@@ -334,6 +362,9 @@ fn plain_texts(section: &mut serde_json::Value) {
         } else {
             property
         };
+        if property.get("type").is_none() {
+            continue;
+        }
         if ["enum", "pattern", "format", "examples"]
             .iter()
             .any(|key| property.get(key).is_some())

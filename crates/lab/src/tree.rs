@@ -337,7 +337,7 @@ const OWN_WORDS: [(&str, &str); 5] = [
     ),
     (
         "cannot deserialize null into string",
-        "a key is missing here; an empty one cannot be used",
+        "a key is missing here; an empty one, null or ~ cannot be used without quotes",
     ),
     (
         "recursive references",

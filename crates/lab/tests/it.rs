@@ -64,6 +64,198 @@ fn the_published_schema_is_current() {
     expect(&root().join("docs/lab.schema.json"), &text);
 }
 
+/// Calls `see` for each object in a schema, with the path to it.
+fn objects(value: &serde_json::Value, at: &str, see: &mut impl FnMut(&str, &serde_json::Value)) {
+    see(at, value);
+    let members = value.as_object().into_iter().flatten();
+    let members = members.map(|(key, member)| (key.clone(), member));
+    let items = value.as_array().into_iter().flatten().enumerate();
+    let items = items.map(|(at, item)| (at.to_string(), item));
+    for (key, inner) in members.chain(items) {
+        objects(inner, &format!("{at}/{key}"), see);
+    }
+}
+
+#[test]
+fn the_schema_asks_for_no_more_than_the_reader_and_refuses_names_that_it_refuses() {
+    let (schema, mut tables) = (aerostat_lab::schema(), 0);
+    objects(&schema, "", &mut |at, part| {
+        // A word of a list may be null.
+        if !at.contains("/enum/") && !at.ends_with("/default") {
+            assert!(!part.is_null(), "{at} is no schema");
+        }
+        let required = part["required"].as_array().into_iter().flatten();
+        for key in required.filter_map(serde_json::Value::as_str) {
+            // The reader takes a table that is missing for an empty one.
+            let kinds = part["properties"][key]["type"].as_array();
+            let null = kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind == "null"));
+            assert!(!null, "{at}: {key}");
+        }
+        // Tables whose keys are the names of what stands in them.
+        let named = ["hosts", "switches", "routers", "bridge", "rate_queues"];
+        if named
+            .iter()
+            .any(|name| at.ends_with(&format!("/properties/{name}")))
+            && part.get("additionalProperties").is_some()
+        {
+            let pattern = &part["propertyNames"]["pattern"];
+            assert_eq!(pattern, "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$", "{at}");
+            tables += 1;
+        }
+    });
+    assert!(tables >= 5, "{tables}");
+    // The same names at the reader.
+    let lab = |name: &str| format!("switches: {{ {name:?}: {{}} }}\nhosts: {{}}\n");
+    for (name, good) in [
+        ("a", true),
+        ("7-up_x", true),
+        (&*"x".repeat(32), true),
+        (&*"x".repeat(33), false),
+        ("", false),
+        ("_a", false),
+        ("srl1:/=-[]", false),
+        ("ä", false),
+    ] {
+        let read = aerostat_lab::parse("t", &lab(name), &[]);
+        assert_eq!(read.is_ok(), good, "{name}");
+    }
+}
+
+/// A tool for YAML 1.1 takes the keys `on` for true and writes them so. Texts in quotes it leaves alone.
+#[test]
+fn a_lab_that_a_tool_for_yaml_1_1_has_written_is_the_same_lab() {
+    for path in labs_in(&root().join("labs")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let changed = text
+            .replace("{ on: ", "{ true: ")
+            .replace(" on: ", " true: ");
+        let name = path.to_string_lossy();
+        let read = |text: &str| {
+            let read = aerostat_lab::parse(&name, text, &[]);
+            read.unwrap_or_else(|found| panic!("{found}"))
+        };
+        let (mut before, mut after) = (read(&text), read(&changed));
+        (before.lab.description, after.lab.description) = (None, None);
+        assert_eq!(before.lab, after.lab, "{name}");
+        let warnings: Vec<_> = after.warnings.iter().map(|found| &found.message).collect();
+        let [one] = &warnings[..] else {
+            assert_eq!(text, changed, "{name}: {warnings:?}");
+            continue;
+        };
+        assert!(one.starts_with("'true' is read as 'on'"), "{name}: {one}");
+    }
+}
+
+#[test]
+fn what_tools_for_yaml_change_has_a_hint_where_it_is_seen() {
+    const LAB: &str = "switches: { s1: {} }\nclip: { lis: { subnet: 10.2.0.0/24, server: b } }\n\
+        pvcs: [{ from: a, vc: LABEL, to: b }]\n\
+        hosts:\n  a: { on: s1, elan: lis, ip: 10.2.0.1 }\n  b: { on: s1, elan: lis, ip: 10.2.0.2 }\n";
+    let told = |text: &str| match aerostat_lab::parse("t", text, &[]) {
+        Ok(checked) => checked.warnings.to_string(),
+        Err(findings) => findings.to_string(),
+    };
+    let good = LAB.replace("LABEL", "\"0.320\"");
+    assert_eq!(told(&good), "");
+    let replaced = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from}");
+        told(&good.replace(from, to))
+    };
+    for (from, to, says) in [
+        (
+            "\"0.320\"",
+            "0.3",
+            "may have taken 0.30 or 0.300 for a number",
+        ),
+        (
+            "\"0.320\"",
+            "620",
+            "as 0.320 for 0.32, 010 for 8 or 10:20 for 620",
+        ),
+        (
+            "hosts:\n  a:",
+            "hosts:\n  no:",
+            "take the name 'no' for true or false",
+        ),
+        (
+            "hosts:\n  a:",
+            "hosts:\n  010:",
+            "take the name '010' for a number",
+        ),
+        (
+            "hosts:\n  a:",
+            "hosts:\n  ~:",
+            "null or ~ cannot be used without quotes",
+        ),
+        ("server: b", "server: true", "'true'"),
+        (
+            "on: s1, elan: lis, ip: 10.2.0.1 ",
+            "on: s1, elan: lis, ip: 10.2.0.1, mac: true",
+            "put such a text in quotes",
+        ),
+        (
+            "on: s1, elan: lis, ip: 10.2.0.1 ",
+            "on: s1, elan: lis, ip: 10.2.0.1, link: { police: yes }",
+            "write true",
+        ),
+        (
+            "switches: { s1: {} }",
+            "switches: { on: {}, s1: {} }",
+            "take the name 'on' for true or false",
+        ),
+    ] {
+        let said = replaced(from, to);
+        assert!(said.contains(says), "{to}: {said}");
+    }
+    // A name in quotes is left alone by tools.
+    let quoted = good
+        .replace("hosts:\n  a:", "hosts:\n  \"no\":")
+        .replace("from: a", "from: \"no\"");
+    assert_eq!(told(&quoted), "");
+    // A reference that a tool has changed, beside a name that stood in quotes.
+    let said = told(&quoted.replace("from: \"no\"", "from: false"));
+    assert!(
+        said.contains("did you mean 'no'? A tool for YAML 1.1"),
+        "{said}"
+    );
+    // --set changes a key that a tool has written.
+    let changed = good.replace(" on: s1", " true: s1");
+    let set = aerostat_lab::Override::from("hosts.a.on=s2");
+    let said = aerostat_lab::parse("t", &changed, &[set])
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("'s2'"), "{said}");
+}
+
+#[test]
+fn labels_are_texts_in_all_labs_and_documents() {
+    let mut files = labs_in(&root().join("labs"));
+    files.extend(labs_in(&root().join("interop/labs")));
+    let documents = std::fs::read_dir(root().join("docs")).unwrap();
+    let documents = documents.map(|entry| entry.unwrap().path());
+    files.extend(documents.filter(|path| path.is_file()));
+    files.push(root().join("README.md"));
+    let mut labels = 0;
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (at, _) in text.match_indices("vc: ") {
+            let value = text[at + 4..]
+                .split([',', ' ', '}', '\n'])
+                .next()
+                .unwrap_or_default();
+            let is_label = |text: &str| {
+                let parts = text.split_once('.');
+                parts.is_some_and(|(vpi, vci)| {
+                    vpi.parse::<u16>().is_ok() && vci.parse::<u16>().is_ok()
+                })
+            };
+            assert!(!is_label(value), "{}: vc: {value}", path.display());
+            labels += usize::from(is_label(value.trim_matches(['"', '\''])));
+        }
+    }
+    assert!(labels > 100, "{labels}");
+}
+
 #[test]
 fn the_campus_gets_its_addresses() {
     let path = root().join("labs/campus.atm.yml");

@@ -4,6 +4,7 @@ use crate::field::{FromText, scalar};
 use crate::ipv6::Ip6Net;
 use crate::model::{Congestion, Expect, GivenRate, KERNELS, Side};
 use crate::units::{self, IpNet};
+use crate::yaml_11;
 use aerostat_node::atm::{CellRate, Policing};
 use aerostat_node::host::sockets::Answer;
 use aerostat_proto::Duration;
@@ -75,7 +76,7 @@ scalar!(
 );
 scalar!(
     /// Network prefix of a switch.
-    Prefix([u8; 13]), prefix,
+    Prefix([u8; 13]); digits, prefix,
     { "type": "string", "description": "13 octets: 26 hex digits, dots anywhere", "examples": ["47.0091.8100.0000.0000.0000.0001"] }
 );
 scalar!(
@@ -190,7 +191,7 @@ scalar!(
 );
 scalar!(
     /// Where a LECS outside the lab is; `None` is the well-known address.
-    LecsAddress(Option<AtmAddress>), |text: &str| match text {
+    LecsAddress(Option<AtmAddress>); digits, |text: &str| match text {
         "well-known" => Ok(None),
         _ => text.parse::<AtmAddress>().map(Some).map_err(|error| format!("expected well-known or an ATM address: {error}")),
     },
@@ -219,12 +220,12 @@ scalar!(
 );
 scalar!(
     /// A label.
-    Label(Vc), crate::resolve::label,
+    Label(Vc); digits, crate::resolve::label,
     { "type": "string", "description": "VPI.VCI", "examples": ["0.100"] }
 );
 scalar!(
     /// An ATM address.
-    Atm(AtmAddress), |text: &str| text.parse::<AtmAddress>().map_err(|error| error.to_string()),
+    Atm(AtmAddress); digits, |text: &str| text.parse::<AtmAddress>().map_err(|error| error.to_string()),
     { "type": "string", "description": "20 octets: 40 hex digits, dots anywhere", "examples": ["47.0091.8100.0000.0000.0000.0001.0200a7000001.00"] }
 );
 scalar!(
@@ -249,12 +250,12 @@ scalar!(
 );
 scalar!(
     /// A MAC address.
-    Mac(MacAddr), |text: &str| text.parse::<MacAddr>().map_err(|_| "expected a MAC address such as 02:00:00:00:00:01".to_owned()),
+    Mac(MacAddr); digits, |text: &str| text.parse::<MacAddr>().map_err(|_| "expected a MAC address such as 02:00:00:00:00:01".to_owned()),
     { "type": "string", "examples": ["02:00:00:00:00:01"] }
 );
 scalar!(
     /// A group address.
-    Group(MacAddr), group,
+    Group(MacAddr); digits, group,
     { "type": "string", "description": "IPv4 or MAC address of a group", "examples": ["239.1.1.1", "33:33:00:00:00:fb"] }
 );
 scalar!(
@@ -269,7 +270,7 @@ scalar!(
 );
 scalar!(
     /// Leading octets of ATM addresses, and their number.
-    CallPrefix(([u8; 19], usize)), call_prefix,
+    CallPrefix(([u8; 19], usize)); digits, call_prefix,
     { "type": "string", "description": "1 to 19 octets: hex digits, dots anywhere", "examples": ["47.0091.8100.0000.02a7.10"] }
 );
 
@@ -315,7 +316,7 @@ scalar!(
 );
 scalar!(
     /// Selector of a socket's address.
-    Selector(u8), |text: &str| u8::from_str_radix(text, 16)
+    Selector(u8); digits, |text: &str| u8::from_str_radix(text, 16)
         .ok()
         .filter(|selector| *selector >= crate::plan::SELECTOR_SOCKET && text.len() == 2)
         .ok_or_else(|| "expected two hex digits, e0 to ff".to_owned()),
@@ -402,6 +403,14 @@ fn congestions() -> Vec<&'static str> {
 pub(crate) struct Name(pub(crate) String);
 
 impl FromText for Name {
+    fn key_doubt(text: &str) -> Option<(String, &'static str)> {
+        let what = yaml_11::taken_for(text)?;
+        let doubt = format!("tools for YAML take the name '{text}' for {what}");
+        Some((
+            doubt,
+            "put it in quotes wherever it stands, or choose another name",
+        ))
+    }
     fn from_text(text: &str) -> Result<Self, String> {
         let ok = text.len() <= 32
             && text.starts_with(|c: char| c.is_ascii_alphanumeric())

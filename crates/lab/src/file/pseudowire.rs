@@ -17,7 +17,7 @@ scalar!(
 );
 scalar!(
     /// A cookie of L2TPv3.
-    CookieText(Cookie), cookie,
+    CookieText(Cookie); digits, cookie,
     { "type": ["string", "integer"], "description": "4 or 8 octets: 8 or 16 hex digits", "examples": ["0123456789abcdef"] }
 );
 scalar!(

@@ -183,7 +183,14 @@ fn ends(
             }
             _ => continue,
         };
-        d.error(at, wrong).rests_in(file.place, ["vp"]);
+        let found = d.error(at, wrong).rests_in(file.place, ["vp"]);
+        // 0.1 may have been 0.10 or 0.100.
+        if vc.vci > 0 && vc.vci < plan::FIRST_VCI {
+            let (vpi, vci) = (vc.vpi, vc.vci);
+            found.hint(format!(
+                "a tool may have taken {vpi}.{vci}0 or {vpi}.{vci}00 for a number: put labels in quotes"
+            ));
+        }
         return None;
     }
     for (n, (node, vc)) in ends.into_iter().enumerate() {
