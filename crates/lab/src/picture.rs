@@ -4,6 +4,7 @@
 //! drawings are made from this type alone. It can be serialized, because a running lab sends it as an answer.
 
 use crate::model::{Lab, Link, NodeKind};
+use crate::units;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -241,7 +242,7 @@ fn machine(node: &crate::model::Node) -> Machine {
 }
 
 fn describe(link: &Link) -> String {
-    let mut text = format!("{}, {:?}", link.rate, link.delay);
+    let mut text = format!("{}, {}", link.rate, units::time_text(link.delay));
     if link.loss > 0.0 {
         let _ = write!(text, ", loss {}", link.loss);
     }

@@ -144,6 +144,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(nanos as u64))
 }
 
+/// A duration as in lab files, in one unit: `5us`, `1.5ms`.
+pub(crate) fn time_text(time: Duration) -> String {
+    format!("{time:?}").replace('µ', "u")
+}
+
 /// Factor of a bit rate unit.
 fn bits_factor(unit: &str) -> Option<f64> {
     let unit = unit
@@ -467,6 +472,27 @@ mod tests {
         assert_eq!(duration("2min"), Ok(Duration::from_secs(120)));
         for bad in ["6", "6x", "s", "", "-1s", "1e30s", "6 seconds"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_in_the_units_of_lab_files_is_read_as_the_same() {
+        for text in ["0ns", "5us", "1.5ms", "12.345678901s", "999ns", "7200s"] {
+            let time = duration(text).unwrap();
+            assert_eq!(time_text(time), text);
+        }
+        for text in [
+            "oc3",
+            "25.6",
+            "ds3-hec",
+            "155Mbps",
+            "155.52Mbps",
+            "424kbps",
+            "999bps",
+            "2.488Gbps",
+            "81000cells/s",
+        ] {
+            assert_eq!(link_rate(text).unwrap().to_string(), text);
         }
     }
 

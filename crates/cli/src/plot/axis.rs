@@ -146,9 +146,10 @@ fn linear(values: impl Iterator<Item = f64>, zero: bool, room: usize) -> Ruled {
     }
     let count = (last - first).min(100.0) as u32;
     let at = (0..=count).map(|n| (first + f64::from(n)) * step);
+    let form = Form::of(at.clone());
     Ruled {
         range: (first * step, last * step),
-        ticks: at.map(|value| (value, number(value, step))).collect(),
+        ticks: at.map(|value| (value, form.number(value, step))).collect(),
         log: false,
     }
 }
@@ -183,35 +184,57 @@ fn logarithmic(values: impl Iterator<Item = f64>) -> Ruled {
             .iter()
             .map(move |factor| factor * 10_f64.powi(power))
     });
-    let ticks = ticks.map(|value| (value.log10(), number(value, value)));
+    let ticks = ticks.filter(|value| (range.0..=range.1).contains(&value.log10()));
+    let form = Form::of(ticks.clone());
+    let ticks = ticks.map(|value| (value.log10(), form.number(value, value)));
     Ruled {
         range,
-        ticks: ticks
-            .filter(|tick| tick.0 >= range.0 && tick.0 <= range.1)
-            .collect(),
+        ticks: ticks.collect(),
         log: true,
     }
 }
 
-/// A number with the digits that a step of this size needs, and a minus sign that is as wide as a plus.
-pub(super) fn number(value: f64, step: f64) -> String {
-    if value < 0.0 {
-        return format!("−{}", number(-value, step));
+/// How the numbers of one axis, or of one map, are written: all in the same form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As `0.005` and `26414`.
+    Plain,
+    /// As `2.5e7`, because one of them is very large or very small. Zero is `0`.
+    Exponents,
+}
+
+impl Form {
+    /// The form in which all these numbers are readable.
+    pub(super) fn of(mut values: impl Iterator<Item = f64>) -> Self {
+        let plain = |value: f64| value == 0.0 || (1e-4..1e6).contains(&value.abs());
+        match values.all(plain) {
+            true => Self::Plain,
+            false => Self::Exponents,
+        }
     }
-    if value == 0.0 {
-        return "0".into();
-    }
-    let size = value.abs();
-    if !(1e-4..1e6).contains(&size) {
-        let text = format!("{value:.2e}");
-        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
-        let digits = digits.trim_end_matches('0').trim_end_matches('.');
-        return format!("{digits}e{power}");
-    }
-    let decimals = (-step.abs().log10().floor()).clamp(0.0, 9.0) as usize;
-    let text = format!("{value:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+
+    /// A number with the digits that a step of this size needs, and a minus sign that is as wide as a plus.
+    pub(super) fn number(self, value: f64, step: f64) -> String {
+        if value < 0.0 {
+            return format!("−{}", self.number(-value, step));
+        }
+        if value == 0.0 {
+            return "0".into();
+        }
+        let zeros = |text: &str| match text.contains('.') {
+            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+            false => text.to_owned(),
+        };
+        match self {
+            Self::Exponents => {
+                let text = format!("{value:.2e}");
+                let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+                format!("{}e{power}", zeros(digits))
+            }
+            Self::Plain => {
+                let decimals = (-step.abs().log10().floor()).clamp(0.0, 9.0) as usize;
+                zeros(&format!("{value:.decimals$}"))
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A value over two keys: colour and number of each cell.
 
-use super::axis::{Ruled, Scale, number};
+use super::axis::{Form, Ruled, Scale};
 use super::{
     Area, Axis, HEAD, HEIGHT, HPos, INK, Map, WIDTH, sheet, shortened, told, width, write,
 };
@@ -31,6 +31,7 @@ pub(super) fn draw(map: &Map, text: &mut String) -> Result<(), String> {
         };
         ViridisRGB.get_color_normalized(share as f32, 0.0, 1.0)
     };
+    let form = Form::of(values());
     for (row, line) in map.values.iter().enumerate() {
         for (column, value) in line.iter().enumerate() {
             let x = left + column as f64 * cell.0;
@@ -42,7 +43,9 @@ pub(super) fn draw(map: &Map, text: &mut String) -> Result<(), String> {
             area.draw(&Rectangle::new(corners, WHITE.stroke_width(1)))
                 .map_err(told)?;
             if cell.0 >= READABLE && cell.1 >= 18.0 {
-                let shown = value.map_or("–".into(), |value| number(value, (high - low) / 100.0));
+                let shown = value.map_or("–".into(), |value| {
+                    form.number(value, (high - low) / 100.0)
+                });
                 let middle = ((x + cell.0 / 2.0) as i32, (y + cell.1 / 2.0) as i32 - 6);
                 write_on(&area, &shown, middle, fill)?;
             }

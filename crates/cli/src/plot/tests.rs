@@ -121,11 +121,40 @@ fn axes_begin_at_zero_where_they_shall_and_numbers_are_short() {
     assert!(same.range.0 == 0.0 && same.range.1 > 0.0);
     let nothing = ruled(Scale::Linear { zero: false }, &[]);
     assert!(nothing.range.0 < nothing.range.1 && nothing.ticks.len() < 20);
-    assert_eq!(axis::number(26_414.0, 1000.0), "26414");
-    assert_eq!(axis::number(2.5e7, 1e6), "2.5e7");
+    assert_eq!(axis::Form::Plain.number(26_414.0, 1000.0), "26414");
+    assert_eq!(axis::Form::Exponents.number(2.5e7, 1e6), "2.5e7");
     assert_eq!(Scale::fitting(&[1.0, 49.0]), Scale::Linear { zero: false });
     assert_eq!(Scale::fitting(&[1.0, 50.0]), Scale::Log);
     assert_eq!(Scale::fitting(&[0.0, 50.0]), Scale::Linear { zero: false });
+}
+
+#[test]
+fn the_numbers_of_an_axis_have_one_form() {
+    let axes = [
+        (Scale::Log, vec![1e-6, 1e-2]),
+        (Scale::Log, vec![1e3, 1e8]),
+        (Scale::Log, vec![1e-4, 1e5]),
+        (Scale::Linear { zero: true }, vec![0.0, 2.1e6]),
+        (Scale::Linear { zero: true }, vec![0.0, 4e-4]),
+        (Scale::Linear { zero: false }, vec![-3e6, 10.0]),
+        (Scale::Linear { zero: false }, vec![0.5, 900_000.0]),
+    ];
+    for (scale, values) in axes {
+        let axis = Axis {
+            label: String::new(),
+            scale,
+        };
+        let ruled = axis::Ruled::new(&axis, values.iter().copied(), 8);
+        let labels: Vec<String> = ruled.ticks.into_iter().map(|tick| tick.1).collect();
+        let numbers = labels.iter().filter(|label| *label != "0");
+        let (powers, plain): (Vec<&String>, Vec<_>) =
+            numbers.partition(|label| label.contains('e'));
+        assert!(
+            powers.is_empty() || plain.is_empty(),
+            "{values:?}: {labels:?}"
+        );
+        assert!(powers.len() + plain.len() > 2, "{values:?}: {labels:?}");
+    }
 }
 
 #[test]

@@ -148,11 +148,20 @@ impl CellRate {
 }
 
 impl fmt::Display for CellRate {
-    /// `oc3` and the like, or cells per second.
+    /// The text of lab files: `oc3` and the like, `155Mbps` of a rate given in bits, or cells per second.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut names = Self::NAMES.iter();
         match names.find(|(_, rate)| rate == self) {
             Some((name, _)) => f.write_str(name),
+            None if self.denominator == 424 => {
+                let (unit, factor) = match self.numerator {
+                    1_000_000_000.. => ("Gbps", 1e9),
+                    1_000_000.. => ("Mbps", 1e6),
+                    1_000.. => ("kbps", 1e3),
+                    _ => ("bps", 1.0),
+                };
+                write!(f, "{}{unit}", self.numerator as f64 / factor)
+            }
             None if self.denominator == 1 => write!(f, "{}cells/s", self.numerator),
             None => {
                 let rate = self.numerator as f64 / self.denominator as f64;

@@ -4,6 +4,7 @@ use super::layout::{self, Area, LABEL_LINE, Layout, Line};
 use super::{colours, text};
 use crate::exit::Failure;
 use aerostat_lab::picture::{Kind, Machine, Picture};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Height of a line of text in a box.
@@ -120,11 +121,11 @@ fn connections(
     taken: &mut Vec<Area>,
     canvas: &mut Canvas,
 ) -> Vec<(String, Area)> {
-    let mut labels = Vec::new();
+    let (mut labels, mut used) = (Vec::new(), BTreeSet::new());
     let mut draw = |ends: [usize; 2], style, bow: f64, title: &str, label: Option<String>| {
-        let [a, b] = ends.map(|end| layout.boxes[end]);
-        let curve = Curve::between(&a, &b, bow);
+        let curve = Curve::clear(layout, ends, bow, &mut used);
         canvas.path(&curve.path(), style, title);
+        curve.reached(canvas);
         if let Some(label) = label {
             let area = curve.room(&label, taken);
             taken.push(area);
@@ -149,6 +150,9 @@ fn connections(
     labels
 }
 
+/// Curves that have been drawn: the numbers of the machines, and that of the curve.
+type Used = BTreeSet<([usize; 2], i64)>;
+
 /// A quadratic curve.
 struct Curve {
     points: [(f64, f64); 3],
@@ -161,6 +165,118 @@ impl Curve {
         let middle = ((a.x + b.x) / 2.0 + dy * bow, (a.y + b.y) / 2.0 - dx * bow);
         Self {
             points: [(a.x, a.y), middle, (b.x, b.y)],
+        }
+    }
+
+    /// A curve along one side of two boxes that stand above each other, `away` pixels beyond the outer one: on the right,
+    /// or on the left if `away` is negative.
+    fn beside(a: &Area, b: &Area, away: f64) -> Self {
+        let side = |area: &Area| area.x + area.width / 2.0 * away.signum();
+        let outer = match away > 0.0 {
+            true => side(a).max(side(b)),
+            false => side(a).min(side(b)),
+        };
+        Self {
+            points: [
+                (side(a), a.y),
+                (outer + away, f64::midpoint(a.y, b.y)),
+                (side(b), b.y),
+            ],
+        }
+    }
+
+    /// Curves between two boxes, each with a number of its own. Bends near `bow` come first, to both sides.
+    fn all(a: &Area, b: &Area, bow: f64) -> impl Iterator<Item = (i64, Self)> {
+        const BENDS: [f64; 8] = [0.1, 0.15, 0.3, 0.4, 0.5, 0.65, 0.8, 0.05];
+        const AWAY: [f64; 5] = [0.3, 0.5, 0.7, 0.9, 1.2];
+        let (a, b) = (*a, *b);
+        let number = |side: f64| (side * 1000.0) as i64;
+        let bends = std::iter::once(bow).chain(BENDS);
+        let bends = bends.flat_map(|bend| [bend, -bend]);
+        let bends = bends.map(move |bend| (number(bend), Self::between(&a, &b, bend)));
+        let distance = 30.0 + (a.y - b.y).abs();
+        let sides = AWAY.into_iter().flat_map(|away| [away, -away]);
+        let sides = sides.map(move |away| {
+            let curve = Self::beside(&a, &b, away * distance);
+            (number(away + 10.0 * away.signum()), curve)
+        });
+        bends.chain(sides)
+    }
+
+    /// A curve between two machines that passes behind no box of another one, and that no earlier curve (`used`) has
+    /// taken. If there is no such curve, the one behind the fewest boxes is taken.
+    fn clear(layout: &Layout, ends: [usize; 2], bow: f64, used: &mut Used) -> Self {
+        let [a, b] = ends.map(|end| layout.boxes[end]);
+        let others = layout.boxes.iter().enumerate();
+        let others = others.filter(|(number, _)| !ends.contains(number));
+        let others: Vec<&Area> = others.map(|(_, area)| area).collect();
+        let mut best: Option<(usize, i64, Self)> = None;
+        for (number, curve) in Self::all(&a, &b, bow) {
+            if used.contains(&(ends, number)) {
+                continue;
+            }
+            let behind = others.iter().filter(|area| curve.meets(area)).count();
+            if best.as_ref().is_none_or(|(fewest, ..)| behind < *fewest) {
+                best = Some((behind, number, curve));
+            }
+            if behind == 0 {
+                break;
+            }
+        }
+        let Some((_, number, curve)) = best else {
+            return Self::between(&a, &b, bow);
+        };
+        // The same curve in the other direction bends to the other side; beside both it is the same.
+        let [from, to] = ends;
+        let back = if number.abs() < 10_000 {
+            -number
+        } else {
+            number
+        };
+        used.extend([([from, to], number), ([to, from], back)]);
+        curve
+    }
+
+    /// True if the curve passes through the area, or close by.
+    fn meets(&self, area: &Area) -> bool {
+        const STEPS: i32 = 64;
+        /// Room beside a box, pixels.
+        const GAP: f64 = 3.0;
+        let point = |(x, y): (f64, f64)| Area {
+            x,
+            y,
+            width: 0.0,
+            height: 0.0,
+        };
+        // The curve lies inside the triangle of its three points.
+        let [(ax, ay), (mx, my), (bx, by)] = self.points;
+        let hull = |a: f64, m: f64, b: f64| (a.min(m).min(b), a.max(m).max(b));
+        let ((left, right), (top, bottom)) = (hull(ax, mx, bx), hull(ay, my, by));
+        let around = Area {
+            x: (left + right) / 2.0,
+            y: (top + bottom) / 2.0,
+            width: right - left,
+            height: bottom - top,
+        };
+        let mut steps = 0..=STEPS;
+        area.meets(&around, GAP)
+            && steps.any(|step| {
+                let at = self.at(f64::from(step) / f64::from(STEPS));
+                area.meets(&point(at), GAP)
+            })
+    }
+
+    /// Makes the drawing large enough.
+    fn reached(&self, canvas: &mut Canvas) {
+        for step in 0..=16 {
+            let (x, y) = self.at(f64::from(step) / 16.0);
+            let (width, height) = (4.0, 4.0);
+            canvas.reach(&Area {
+                x,
+                y,
+                width,
+                height,
+            });
         }
     }
 

@@ -175,7 +175,7 @@ impl Input {
         }
     }
 
-    fn load(&self, path: &Path, overrides: &[Override]) -> Result<Checked, ReadError> {
+    pub(super) fn load(&self, path: &Path, overrides: &[Override]) -> Result<Checked, ReadError> {
         match &self.0 {
             Some(text) => labs::parse(text, overrides),
             None => labs::load(path, overrides),

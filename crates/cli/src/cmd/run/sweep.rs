@@ -54,7 +54,7 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
     })?;
     let variants = points::of(args)?;
     let shape = Shape::new(info, args.per, args.mean, &variants);
-    Plots::new(&args.plot, &shape, &variants, &args.lab)?;
+    Plots::new(&args.plot, &shape, &variants, "")?;
     let options = options_of_runs(args, table);
     let input = Input::read(&args.lab)?;
     let bar = progress::bar(args.quiet, variants.len(), "points checked");
@@ -248,7 +248,18 @@ impl Sweep<'_> {
     }
 
     fn plots(&self) -> Result<Option<Plots>, Failure> {
-        Plots::new(&self.args.plot, self.shape, self.variants, &self.args.lab)
+        let name = self.lab_name();
+        Plots::new(&self.args.plot, self.shape, self.variants, &name)
+    }
+
+    /// The name of the lab in the first run.
+    fn lab_name(&self) -> String {
+        let path = &self.args.lab;
+        let first = self.variants.first();
+        let overrides =
+            first.map(|variant| super::overrides(self.options, &variant.overrides(), variant.seed));
+        let read = self.input.load(path, &overrides.unwrap_or_default());
+        read.map_or_else(|_| path.display().to_string(), |checked| checked.lab.name)
     }
 
     fn draw(&self, plots: Option<Plots>) -> Result<bool, Failure> {

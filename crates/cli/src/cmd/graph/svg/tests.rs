@@ -60,6 +60,65 @@ fn no_box_and_no_label_of_any_lab_lies_on_another() {
     }
 }
 
+/// Curves of a drawing: three points each. Rectangles of machines: left, top, width and height.
+fn drawn(svg: &str) -> (Vec<[f64; 6]>, Vec<[f64; 4]>) {
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let quadratic = svg.lines().filter_map(|line| {
+        let path = line.split(" d=\"").nth(1)?.split('"').next()?;
+        let (_, rest) = path.split_once("M ")?;
+        let (from, rest) = rest.split_once(" Q ")?;
+        let words = from.split(' ').chain(rest.split([' ', ',']));
+        let all: Vec<f64> = words.filter(|word| !word.is_empty()).map(number).collect();
+        <[f64; 6]>::try_from(all).ok()
+    });
+    let boxes = svg.lines().filter(|line| line.contains(" rx=\""));
+    let boxes = boxes.map(|line| {
+        ["x", "y", "width", "height"].map(|name| {
+            let value = line.split(&format!(" {name}=\"")).nth(1).unwrap();
+            number(value.split('"').next().unwrap())
+        })
+    });
+    (quadratic.collect(), boxes.collect())
+}
+
+/// Number of boxes behind which a curve passes that does not begin or end there.
+fn hidden(svg: &str) -> (usize, usize) {
+    let (curves, boxes) = drawn(svg);
+    let inside = |(x, y): (f64, f64), [left, top, width, height]: [f64; 4]| {
+        left < x && x < left + width && top < y && y < top + height
+    };
+    let mut count = 0;
+    for [ax, ay, mx, my, bx, by] in &curves {
+        for area in &boxes {
+            if inside((*ax, *ay), *area) || inside((*bx, *by), *area) {
+                continue;
+            }
+            let on = |t: f64| {
+                let mix = |a: f64, m: f64, b: f64| {
+                    let (p, q) = (a + (m - a) * t, m + (b - m) * t);
+                    p + (q - p) * t
+                };
+                (mix(*ax, *mx, *bx), mix(*ay, *my, *by))
+            };
+            let mut steps = (0..=1000).map(|step| f64::from(step) / 1000.0);
+            count += usize::from(steps.any(|t| inside(on(t), *area)));
+        }
+    }
+    (curves.len(), count)
+}
+
+#[test]
+fn no_connection_of_any_lab_passes_behind_a_box() {
+    let mut all = 0;
+    for lab in labs() {
+        let picture = Picture::of(&lab);
+        let (curves, behind) = hidden(&draw(&picture).unwrap());
+        assert_eq!(behind, 0, "{}: of {curves} curves", lab.name);
+        all += curves;
+    }
+    assert!(all > 20, "{all}");
+}
+
 /// A lab of switches in a random network, with hosts and stations here and there.
 fn random(seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

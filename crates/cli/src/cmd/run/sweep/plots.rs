@@ -59,7 +59,7 @@ impl Plots {
         args: &PlotArgs,
         shape: &Shape,
         variants: &[Variant],
-        lab: &Path,
+        lab: &str,
     ) -> Result<Option<Self>, Failure> {
         let Some(path) = &args.plot else {
             return Ok(None);
@@ -103,7 +103,7 @@ impl Plots {
                 labels
             },
             lines: Vec::new(),
-            lab: lab.display().to_string(),
+            lab: lab.to_owned(),
             seeds: variants
                 .windows(2)
                 .any(|pair| pair[0].settings == pair[1].settings),
