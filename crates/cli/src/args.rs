@@ -450,6 +450,7 @@ Examples:
   aerostat inspect urku
   aerostat inspect ls1010 vc -o json
   aerostat inspect --watch urku mpc
+  aerostat inspect mpc --table ingress -o csv
   aerostat inspect urku mpc --wide
   aerostat inspect urku mpc -o proc
   aerostat inspect urku lec -o proc
@@ -464,14 +465,16 @@ pub(crate) struct InspectArgs {
     #[arg(long, value_name = "ADDR")]
     pub(crate) why: Option<std::net::IpAddr>,
     /// Show it again every second
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "out")]
     pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) which: RunningLab,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: InspectFormat,
-    /// All columns of tables, not only those that fit 80 columns
+    #[command(flatten)]
+    pub(crate) tables: TableArgs,
+    /// All columns of tables, not only those that fit 80 columns, and whole ATM addresses
     #[arg(long)]
     pub(crate) wide: bool,
 }

@@ -8,8 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
+mod choice;
+mod csv;
 mod width;
 
+pub(crate) use choice::{check, write_chosen};
+pub(crate) use csv::{quoted, write_csv_table};
+
+use csv::Csv;
 use width::Choice;
 
 /// Forms of output.
@@ -71,6 +77,9 @@ pub(crate) struct Rows {
     /// The kind of the rows; empty if there is only one kind.
     #[serde(default)]
     pub(crate) title: String,
+    /// Its name on the command line and in names of files, such as `mpc.ingress`; if empty, the title has that role.
+    #[serde(skip)]
+    pub(crate) name: String,
     /// Column names.
     pub(crate) columns: Vec<String>,
     /// One value per column.
@@ -82,6 +91,13 @@ impl Rows {
         Self {
             columns: columns.iter().map(|&column| column.to_owned()).collect(),
             ..Self::default()
+        }
+    }
+    /// Its name on the command line.
+    pub(crate) fn name(&self) -> &str {
+        match self.name.as_str() {
+            "" => &self.title,
+            name => name,
         }
     }
     pub(crate) fn push(&mut self, row: Vec<Value>) {
@@ -143,7 +159,15 @@ pub(crate) fn write_to(
                 writeln!(out, "{row}")?;
             }
         }
-        Format::Csv => write_csv(&mut out, tables)?,
+        Format::Csv => match &Csv::all(tables)[..] {
+            [] => {}
+            [csv] => csv.write(&mut out)?,
+            several => {
+                let names: Vec<&str> = several.iter().map(|csv| csv.name).collect();
+                let text = format!("CSV is one table, and these are {}", names.join(", "));
+                return Err(Failure::usage(text).hint("-o jsonl has all of them"));
+            }
+        },
     }
     out.flush()?;
     Ok(())
@@ -239,52 +263,6 @@ fn decimals(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// One table as CSV.
-pub(crate) fn write_csv_table(out: &mut impl Write, rows: &Rows) -> io::Result<()> {
-    write_csv(out, std::slice::from_ref(rows))
-}
-
-fn write_csv(out: &mut impl Write, tables: &[Rows]) -> io::Result<()> {
-    let mut last: Option<Vec<&str>> = None;
-    for rows in tables {
-        let mut header: Vec<&str> = Vec::new();
-        header.extend((!rows.node.is_empty()).then_some("node"));
-        header.extend((!rows.title.is_empty()).then_some("table"));
-        header.extend(rows.columns.iter().map(String::as_str));
-        // Tables with the same columns (the same state of several nodes) share one header.
-        if last.as_ref() != Some(&header) {
-            if last.is_some() {
-                writeln!(out)?;
-            }
-            writeln!(out, "{}", header.join(","))?;
-        }
-        for row in &rows.rows {
-            let lead = [&rows.node, &rows.title]
-                .into_iter()
-                .filter(|t| !t.is_empty());
-            let cells: Vec<String> = lead
-                .map(|text| quoted(text))
-                .chain(row.iter().map(|value| match value {
-                    Value::Null => String::new(),
-                    other => quoted(&plain(other)),
-                }))
-                .collect();
-            writeln!(out, "{}", cells.join(","))?;
-        }
-        last = Some(header);
-    }
-    Ok(())
-}
-
-/// A value of comma-separated values.
-pub(crate) fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,11 +293,24 @@ mod tests {
 
     #[test]
     fn forms() {
-        let mut csv = Vec::new();
-        write_csv(&mut csv, &[sample(), sample()]).unwrap();
-        let csv = String::from_utf8(csv).unwrap();
-        assert!(csv.starts_with("node,name,count\nurku,\"a, \"\"b\"\"\",7\nurku,c,\n"));
-        assert_eq!(csv.matches("node,name").count(), 1);
+        let csv = |tables: &[Rows]| {
+            let (mut out, form) = (Vec::new(), Form::new(Format::Csv, false));
+            let written = write_to(&mut out, form, "", tables);
+            written.map(|()| String::from_utf8(out).unwrap())
+        };
+        let row = "urku,\"a, \"\"b\"\"\",7\nurku,c,\n";
+        let twice = csv(&[sample(), sample()]).unwrap();
+        assert_eq!(twice, format!("node,name,count\n{row}{row}"));
+        // A node of another kind may have other columns in the same table.
+        let mut other = Rows::new(&["state", "count"]);
+        other.push(vec!["up".into(), 1.into()]);
+        let both = csv(&[sample(), other.clone()]).unwrap();
+        let row = row.replace(",7\n", ",7,\n").replace("c,\n", "c,,\n");
+        assert_eq!(both, format!("node,name,count,state\n{row},,1,up\n"));
+        // Another table has a line of names of its own, which CSV has no place for.
+        other.title = "states".into();
+        let refused = csv(&[sample(), other]).unwrap_err();
+        assert!(refused.message.ends_with(", states"), "{refused}");
         let text = render(&sample(), Layout::Narrow);
         assert_eq!(text, "NAME    COUNT\na, \"b\"      7\nc           -");
         let first = sample().objects().next().unwrap();

@@ -96,7 +96,7 @@ pub struct Circuit {
     /// The receiving end: an adapter, the control plane of a switch, or the far end of a link out of the lab. `None` if
     /// the connection ends before such an end.
     pub to: Option<Place>,
-    /// Service class: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` or `ubr`.
+    /// Service class: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` or `ubr`; `control` for signalling and ILMI.
     pub class: &'static str,
     /// The user at the sender; `None` for signalling and ILMI.
     pub user: Option<VcUser>,

@@ -114,11 +114,19 @@ impl Names {
     /// The end systems of `lab`.
     #[must_use]
     pub fn new(lab: &Lab) -> Self {
-        let known = lab.nodes.iter().filter_map(|node| {
-            let text = node.attachment()?.address.to_string();
+        let nodes = lab.nodes.iter();
+        Self::of(nodes.filter_map(|node| {
+            let address = node.attachment()?.address;
+            Some((node.name.clone(), address.to_string()))
+        }))
+    }
+
+    /// End systems by name and ATM address with selector 0.
+    pub fn of(known: impl Iterator<Item = (String, String)>) -> Self {
+        let known = known.filter_map(|(name, address)| {
             // The selector is not part of the key; it follows the name.
-            let end_system = text.strip_suffix("00")?;
-            Some((end_system.to_owned(), format!("{}/", node.name)))
+            let end_system = address.strip_suffix("00")?;
+            Some((end_system.to_owned(), format!("{name}/")))
         });
         known.collect()
     }

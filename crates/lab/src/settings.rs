@@ -204,10 +204,6 @@ fn word(value: impl Debug) -> String {
     debug(value).to_lowercase()
 }
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
-}
-
 /// The parameters of a protocol by name, with the unit as part of the name.
 fn map_of(params: &impl Parameters) -> Map<String, Value> {
     let one = |Parameter { name, value, .. }| match value {

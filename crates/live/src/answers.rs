@@ -214,17 +214,14 @@ fn confinement(driver: &Driver<'_>) -> serde_json::Value {
 }
 
 fn find(driver: &Driver<'_>, name: &str) -> Result<NodeId, Answer> {
-    driver.lab.find(name).ok_or_else(|| {
-        let names: Vec<&str> = driver
-            .lab
-            .nodes()
-            .map(|(_, node)| node.name.as_str())
-            .collect();
-        Answer::error(
-            format!("there is no node '{name}'"),
-            format!("nodes: {}", names.join(", ")),
-        )
-    })
+    let found = driver.lab.find(name);
+    found.ok_or_else(|| Answer::error(format!("there is no node '{name}'"), nodes_of(driver)))
+}
+
+/// A hint with the names of all nodes.
+fn nodes_of(driver: &Driver<'_>) -> String {
+    let names = driver.lab.nodes().map(|(_, node)| node.name.as_str());
+    format!("nodes: {}", names.collect::<Vec<_>>().join(", "))
 }
 
 /// The fault that a request of `aerostat fault` names.
@@ -317,12 +314,18 @@ fn inspect(
     what: &str,
     now: Instant,
 ) -> Result<Answer, Answer> {
-    let only = node.map(|name| match (find(driver, name), kinds::meant(name)) {
-        (Err(_), Some(kind)) => Err(Answer::error(
-            format!("there is no node '{name}', and no such kind of state"),
-            format!("did you mean '{kind}'?"),
-        )),
-        (found, _) => found,
+    let only = node.map(|name| {
+        driver.lab.find(name).ok_or_else(|| {
+            let hint = match kinds::meant(name) {
+                Some(kind) => format!("did you mean '{kind}'?"),
+                None => {
+                    let kinds = kinds::INSPECT.join(", ");
+                    format!("{}; kinds of state: {kinds}", nodes_of(driver))
+                }
+            };
+            let text = format!("there is no node '{name}', and no such kind of state");
+            Answer::error(text, hint)
+        })
     });
     let only = only.transpose()?;
     if what == "lab" {
@@ -361,7 +364,10 @@ fn inspect(
                 let link = links.find(|link| link.node == id && what == "port");
                 link.map(outside::Link::tables)
             }
-            Some(node) => node.inspect(what, now),
+            Some(node) => (node.inspect(what, now)).map(|tables| match what {
+                "bridge" => driver.stations.listed(id, tables),
+                _ => tables,
+            }),
             None => None,
         };
         // Every host has the socket service: of all hosts, those with sockets are of interest.

@@ -781,6 +781,8 @@ impl<'a> Driver<'a> {
         self.drain(now);
         self.recount(tell);
         let elsewhere = self.daemons.is_some() || !self.outside.is_empty();
-        results::report(&mut self.world, self.builder, now, elsewhere)
+        let mut report = results::report(&mut self.world, self.builder, now, elsewhere);
+        self.stations.in_results(self.lab, &mut report);
+        report
     }
 }

@@ -18,12 +18,16 @@ use crate::helper::{BridgeHost, Cabled, Helper, Owned};
 use crate::kernel::{KernelNode, plug_in, settings};
 use crate::namespace::{NetNs, ip};
 use aerostat_lab::model::{Lab, NodeId, NodeKind, SegmentHost};
+use aerostat_lab::report::RunReport;
+use aerostat_node::inspect::{Table, host as rows};
 use aerostat_proto::Trace;
 use aerostat_wire::MacAddr;
 use serde_json::json;
 use std::io;
+use std::mem;
+use std::net::Ipv4Addr;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// The station's end of its cable.
@@ -49,6 +53,7 @@ pub(crate) struct Stations {
 struct Station {
     name: String,
     mac: MacAddr,
+    ip: Ipv4Addr,
     /// Name of the far end of its cable.
     port: String,
     namespace: NetNs,
@@ -82,6 +87,7 @@ impl Stations {
             self.all.push(Station {
                 name: station.name.clone(),
                 mac: station.mac,
+                ip: station.ip,
                 port,
                 namespace,
                 place: Arc::new(Mutex::new(id)),
@@ -93,6 +99,42 @@ impl Stations {
     /// The names of all stations.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|station| station.name.as_str())
+    }
+
+    /// The tables of `inspect bridge` of a host. The bridge of a kernel host does not know the names of its stations, so
+    /// its table of hosts gets the stations whose cables are plugged in there; that of a station that moves now is not.
+    pub(crate) fn listed(&self, host: NodeId, mut tables: Vec<Table>) -> Vec<Table> {
+        if !self.hosts.contains(&host) {
+            return tables;
+        }
+        let here = self.all.iter().filter(|station| {
+            let place = match station.place.try_lock() {
+                Ok(place) => Some(*place),
+                Err(TryLockError::Poisoned(place)) => Some(*place.into_inner()),
+                Err(TryLockError::WouldBlock) => None,
+            };
+            place == Some(host)
+        });
+        let rows = here.map(|station| rows::SegmentHost {
+            name: station.name.clone(),
+            mac: station.mac,
+            ip: station.ip,
+        });
+        let listed = Table::of(rows);
+        if let Some(table) = tables.iter_mut().find(|table| table.title == listed.title) {
+            *table = listed;
+        }
+        tables
+    }
+
+    /// The same in the results of a run.
+    pub(crate) fn in_results(&self, lab: &Lab, report: &mut RunReport) {
+        for (name, states) in &mut report.nodes {
+            let Some(host) = lab.find(name) else { continue };
+            for (_, tables) in states.iter_mut().filter(|(what, _)| *what == "bridge") {
+                *tables = self.listed(host, mem::take(tables));
+            }
+        }
     }
 
     /// The objects that a helper needs to move the stations; `nodes` are the lab's kernel nodes.

@@ -65,6 +65,19 @@ impl AtmAddress {
     pub fn same_end_system(&self, other: &Self) -> bool {
         self.0[..19] == other.0[..19]
     }
+    /// Leading octets of an address, at most 20, spelled like those of a whole address.
+    #[must_use]
+    pub fn leading(prefix: &[u8]) -> String {
+        let mut octets = [0; 20];
+        for (to, from) in octets.iter_mut().zip(prefix) {
+            *to = *from;
+        }
+        let mut whole = Self(octets).to_string();
+        let digits = whole.char_indices().filter(|(_, c)| *c != '.');
+        let last = digits.map(|(at, _)| at).take(2 * prefix.len()).last();
+        whole.truncate(last.map_or(0, |last| last + 1));
+        whole
+    }
     /// True for [`Self::ZERO`].
     #[must_use]
     pub fn is_zero(&self) -> bool {
@@ -147,7 +160,7 @@ fn hex_octets(text: &str, want: usize, what: &str) -> Result<Vec<u8>, AddressErr
 
 impl FromStr for AtmAddress {
     type Err = AddressError;
-    /// Parses 40 hex digits; `.`, `:` and `-` may stand anywhere between them.
+    /// Reads 40 hex digits; `.`, `:` and `-` may stand anywhere between them.
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let octets = hex_octets(text, 20, "ATM address")?;
         let mut address = [0; 20];
@@ -196,6 +209,18 @@ impl FromStr for MacAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn leading_octets_are_spelled_as_those_of_a_whole_address() {
+        let whole = "47.0091.81.000000.02a7.0000.0100.02a703000100.00";
+        let AtmAddress(octets) = whole.parse().unwrap();
+        let thirteen = "47.0091.81.000000.02a7.0000.0100";
+        assert_eq!(AtmAddress::leading(&octets), whole);
+        assert_eq!(AtmAddress::leading(&octets[..13]), thirteen);
+        assert_eq!(AtmAddress::leading(&octets[..5]), "47.0091.81.00");
+        assert_eq!(AtmAddress::leading(&[]), "");
+        assert_eq!(AtmAddress::leading(&[0; 30]), AtmAddress::ZERO.to_string());
+    }
 
     #[test]
     fn text_forms() {

@@ -1,6 +1,6 @@
 //! Arguments of commands that inspect a running lab as linux-atm does, and of those that change it.
 
-use super::{OutputArgs, RunningLab};
+use super::{OutputArgs, RunningLab, TableArgs};
 use crate::names;
 use aerostat_live::control::PvcPolice;
 use clap::{Args, Subcommand, ValueEnum};
@@ -148,6 +148,8 @@ pub(crate) struct ToolArgs {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: ToolFormat,
+    #[command(flatten)]
+    pub(crate) tables: TableArgs,
 }
 
 #[derive(Debug, Args)]
@@ -257,8 +259,8 @@ pub(crate) struct QosAddArgs {
     /// The host
     #[arg(add = names::hosts())]
     pub(crate) node: String,
-    /// SOURCE:PORT DESTINATION:PORT PROTOCOL tx=PCR,SDU rx=tx; all but the destination and tx may be left out
-    #[arg(required = true, num_args = 3..=5)]
+    /// SOURCE:PORT DESTINATION:PORT PROTOCOL tx=PCR,SDU rx=tx; source, ports and protocol may be left out
+    #[arg(required = true)]
     pub(crate) entry: Vec<String>,
     #[command(flatten)]
     pub(crate) which: RunningLab,
@@ -276,7 +278,7 @@ pub(crate) struct QosDelArgs {
     #[arg(add = names::hosts())]
     pub(crate) node: String,
     /// SOURCE:PORT DESTINATION:PORT PROTOCOL; all but the destination may be left out
-    #[arg(required = true, num_args = 1..=3)]
+    #[arg(required = true)]
     pub(crate) entry: Vec<String>,
     #[command(flatten)]
     pub(crate) which: RunningLab,

@@ -5,6 +5,17 @@ use crate::names;
 use clap::Args;
 use std::path::PathBuf;
 
+/// What is written if there are several tables.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct TableArgs {
+    /// Only this table, such as ingress or mpc.ingress
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+    /// With -o csv or -o jsonl: write each table into a file of its own in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
 /// What of the results is written, in which form, and where to.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ResultArgs {

@@ -4,8 +4,11 @@ use crate::args::InspectArgs;
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, Form, Format, Rows};
+use aerostat_lab::event::Names;
 use aerostat_lab::kinds::INSPECT;
+use aerostat_lab::picture::Picture;
 use aerostat_live::control::{Client, Request};
+use serde_json::Value;
 use std::io::{IsTerminal as _, Write as _};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,6 +16,7 @@ use std::time::Duration;
 /// Sends the requests and shows the tables of the answers.
 pub(crate) fn run(args: &InspectArgs) -> Outcome {
     let wanted = Wanted::new(args)?;
+    output::check(&args.tables, args.output.of_tables())?;
     let mut client = client::connect(&args.which)?;
     let Some(format) = args.output.of_tables() else {
         return repeat(args.watch, true, || {
@@ -26,10 +30,37 @@ pub(crate) fn run(args: &InspectArgs) -> Outcome {
             show_texts(&texts)
         });
     };
-    repeat(args.watch, format == Format::Table, || {
-        let tables = wanted.tables(&mut client)?;
-        output::write(Form::new(format, args.wide), &wanted.schema(), &tables)
+    let people = format == Format::Table;
+    let mut names: Option<Names> = None;
+    repeat(args.watch, people, || {
+        let mut tables = wanted.tables(&mut client)?;
+        if people && !args.wide {
+            // Without names the tables have whole addresses.
+            let names = names.get_or_insert_with(|| known(&mut client).unwrap_or_default());
+            tables.iter_mut().for_each(|rows| shorten(rows, names));
+        }
+        let form = (Form::new(format, args.wide), &args.tables);
+        output::write_chosen(form, &wanted.schema(), tables)
     })
+}
+
+/// The names of the end systems of the lab.
+fn known(client: &mut Client) -> Result<Names, Failure> {
+    let picture: Picture = understood(client::ask(client, &Request::Graph)?)?;
+    let machines = picture.machines.into_iter();
+    Ok(Names::of(
+        machines.filter_map(|machine| Some((machine.name, machine.atm?))),
+    ))
+}
+
+/// Shows the ATM addresses of end systems of the lab by name, as the story does: 20 octets leave no room for other
+/// columns.
+fn shorten(rows: &mut Rows, names: &Names) {
+    for cell in rows.rows.iter_mut().flatten() {
+        if let Value::String(text) = cell {
+            *text = names.in_text(text);
+        }
+    }
 }
 
 /// The requested state and nodes.
@@ -113,7 +144,15 @@ impl Wanted {
 
 fn of_kind(client: &mut Client, node: Option<&String>, kind: &str) -> Result<Vec<Rows>, Failure> {
     let (node, what) = (node.cloned(), kind.to_owned());
-    understood(client::ask(client, &Request::Inspect { node, what })?)
+    let answer = client::ask(client, &Request::Inspect { node, what })?;
+    let mut tables: Vec<Rows> = understood(answer)?;
+    for rows in &mut tables {
+        rows.name = match rows.title.as_str() {
+            "" => kind.to_owned(),
+            title => format!("{kind}.{title}").replace(' ', "_"),
+        };
+    }
+    Ok(tables)
 }
 
 /// All tables of a node. A node without tables is an error.
@@ -156,9 +195,7 @@ struct ProcText {
     text: String,
 }
 
-pub(super) fn understood<T: serde::de::DeserializeOwned>(
-    answer: serde_json::Value,
-) -> Result<T, Failure> {
+pub(super) fn understood<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, Failure> {
     serde_json::from_value(answer)
         .map_err(|error| Failure::failed(format!("the lab's answer is not understood: {error}")))
 }

@@ -31,23 +31,24 @@ pub(crate) fn atmdiag(args: &AtmdiagArgs) -> Outcome {
 type Text = fn(&[Rows]) -> Result<String, Failure>;
 
 fn show(what: &str, args: &ToolArgs, text: Text) -> Outcome {
+    let format = match args.output {
+        ToolFormat::Text => None,
+        ToolFormat::Json => Some(Format::Json),
+        ToolFormat::Jsonl => Some(Format::Jsonl),
+        ToolFormat::Csv => Some(Format::Csv),
+    };
+    output::check(&args.tables, format)?;
     let mut client = client::connect(&args.which)?;
     let request = Request::Inspect {
         node: args.node.clone(),
         what: what.to_owned(),
     };
     let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
-    let format = match args.output {
-        ToolFormat::Text => return in_words(&tables, text),
-        ToolFormat::Json => Format::Json,
-        ToolFormat::Jsonl => Format::Jsonl,
-        ToolFormat::Csv => Format::Csv,
+    let Some(format) = format else {
+        return in_words(&tables, text);
     };
-    output::write(
-        Form::new(format, false),
-        &format!("aerostat.{what}.v1"),
-        &tables,
-    )?;
+    let form = (Form::new(format, false), &args.tables);
+    output::write_chosen(form, &format!("aerostat.{what}.v1"), tables)?;
     Ok(Exit::Ok)
 }
 

@@ -182,10 +182,52 @@ pub(crate) const ORDERS: &[(&str, &[&str])] = &[
             "next_hop",
         ],
     ),
+    // Ways of calls: where they lead, and what becomes of them.
+    ("length_octets", &["length_octets", "port"]),
     // Permanent connections: losses matter most.
     ("cells_b", &["policed", "kind", "qos"]),
     // Frames of an interface over LANE and over shortcuts.
     ("shortcut_out_frames", &["mtu_octets", "mac", "up"]),
+];
+
+/// Tables whose most important columns are listed, the most important one first. Columns in front of all of these are more
+/// important; the others follow as above. As many of these as fit are shown, whatever is in them, and no column stands in
+/// for one that is more important: readers find the same columns in every lab.
+const LEADING: &[(&str, &[&str])] = &[
+    // Means over the seeds of a sweep.
+    (
+        "throughput_mbps_ci95",
+        &[
+            "name",
+            "phase",
+            "n",
+            "throughput_mbps",
+            "throughput_mbps_ci95",
+            "lost",
+            "delay_us_mean",
+            "delay_us_mean_ci95",
+            "lost_ci95",
+            "delivered",
+        ],
+    ),
+    // Flows.
+    (
+        "out_of_sequence",
+        &[
+            "flow",
+            "name",
+            "phase",
+            "throughput_mbps",
+            "lost",
+            "offered",
+            "delivered",
+            "delay_mean_us",
+            "delay_us_mean",
+            "answered",
+            "tcp",
+            "lost_by",
+        ],
+    ),
 ];
 
 /// The columns of a table that are shown, in the table's order, with width limits for columns of prose.
@@ -217,11 +259,15 @@ impl Choice {
             least + GAP * shown.len().saturating_sub(1)
         };
         let mut shown = Vec::new();
+        let fixed = !leading(rows).is_empty();
         // A narrower column may follow one that does not fit.
         for at in by_importance(rows) {
             shown.push(at);
             if shown.len() > 1 && total(&shown) > NARROW {
                 shown.pop();
+                if fixed {
+                    break;
+                }
             }
         }
         shown.sort_unstable();
@@ -238,18 +284,33 @@ impl Choice {
     }
 }
 
+/// The most important columns, if they are listed.
+fn leading(rows: &Rows) -> &'static [&'static str] {
+    let has = |name: &str| rows.columns.iter().any(|column| column == name);
+    let leading = LEADING.iter().find(|(mark, _)| has(mark));
+    leading.map_or(&[][..], |(_, leading)| *leading)
+}
+
 /// Numbers of the columns, the most important one first.
 fn by_importance(rows: &Rows) -> Vec<usize> {
     let has = |name: &str| rows.columns.iter().any(|column| column == name);
     let order = ORDERS.iter().find(|(mark, _)| has(mark));
     let order = order.map_or(&[][..], |(_, order)| *order);
+    let leading = leading(rows);
+    let place = |name: &str| leading.iter().position(|leading| *leading == name);
+    let first = (rows.columns.iter()).position(|column| place(column).is_some());
     let mut columns: Vec<usize> = (0..rows.columns.len()).collect();
     columns.sort_by_key(|&at| {
         let rank = order.iter().position(|name| *name == rows.columns[at]);
         let detail = rank.is_some();
         // A detail column without information is dropped before all others; a key column is never dropped for that.
         let empty = rank != Some(0) && (detail || at > 0) && is_empty(rows, at, detail);
-        (empty, detail, std::cmp::Reverse(rank), at)
+        let lead = match first {
+            Some(first) if at < first => 0,
+            Some(_) => place(&rows.columns[at]).map_or(usize::MAX, |place| place + 1),
+            None => 0,
+        };
+        (lead, empty, detail, std::cmp::Reverse(rank), at)
     });
     columns
 }

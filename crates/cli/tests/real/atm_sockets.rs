@@ -540,8 +540,8 @@ fn a_call_that_does_not_wait_takes_pdus_once_its_result_is_known() {
     let offer = listener.offer().unwrap();
     drop((connecting, socket));
     until("the end of the call", || {
-        let shown = net.runtime.run(&["inspect", "x", "sockets", "-o", "csv"]);
-        !shown.out.contains("connecting")
+        let shown = net.runtime.ok(&["inspect", "x", "sockets", "-o", "jsonl"]);
+        !shown.contains("connecting")
     });
     assert!(offer.accept().is_err());
     net.runtime.ok(&["down"]);

@@ -45,6 +45,17 @@ impl Bridged {
         let json: Value = serde_json::from_str(&json).unwrap();
         json["rows"].as_array().unwrap().clone()
     }
+    /// Names and addresses of the stations of a host, in order.
+    fn stations(&self, host: &str) -> Vec<String> {
+        let rows = self.table(host, "bridge").into_iter();
+        let hosts = rows.filter(|row| row["table"] == "hosts");
+        let text = |cell: &Value| cell.as_str().unwrap_or("-").to_owned();
+        let mut all: Vec<_> = hosts
+            .map(|row| [&row["name"], &row["ip"]].map(text).join(" "))
+            .collect();
+        all.sort();
+        all
+    }
     fn shortcut(&self, host: &str, to: &str) -> bool {
         let rows = self.table(host, "mpc");
         rows.iter().any(|row| {
@@ -86,6 +97,8 @@ fn stations_behind_kernel_bridges_reach_each_other_and_get_shortcuts() {
         let out = lab.ping(from, to, "5");
         assert!(out.contains("5 received"), "{from} {to}: {out}");
     }
+    assert_eq!(lab.stations("pc1"), ["anna 10.1.0.20", "bertta 10.1.0.21"]);
+    assert_eq!(lab.stations("pc2"), ["cecilia 10.1.0.22"]);
     let learned = lab.table("pc1", "bridge");
     let macs = learned.iter().filter(|row| row["table"] == "learned");
     assert_eq!(macs.count(), 2, "{learned:?}");
@@ -164,6 +177,9 @@ fn a_station_that_moves_is_found_behind_its_new_bridge() {
     std::thread::sleep(std::time::Duration::from_secs(2));
     let moved = lab.run(&["move", "anna", "pc2"]);
     assert_eq!(moved.code, 0, "{}", moved.err);
+    assert_eq!(lab.stations("pc1"), ["bertta 10.1.0.21"]);
+    let there = ["anna 10.1.0.20", "cecilia 10.1.0.22"];
+    assert_eq!(lab.stations("pc2"), there);
     for (ping, from) in pings.into_iter().zip(["cecilia", "bertta", "aarne"]) {
         let out = String::from_utf8(ping.wait_with_output().unwrap().stdout).unwrap();
         let received = out.split(" packets transmitted, ").nth(1).unwrap();

@@ -330,7 +330,7 @@ fn the_service_has_lan_and_classical_ip_and_tells_its_manager() {
     assert_eq!(host.wait().unwrap().code(), Some(0));
     site.nothing_is_left();
     // The calls were released, and not left to time-outs.
-    let calls = || site.lab.ok(&["inspect", "s1", "call", "-o", "csv"]);
+    let calls = || site.lab.ok(&["inspect", "s1", "call", "-o", "jsonl"]);
     wait_for("the calls of the machine to be released", || {
         !calls().contains("02a712")
     });

@@ -202,7 +202,7 @@ fn calls_cross(lab: &Runtime) {
         "jaarli",
         "mpc",
         "-o",
-        "csv",
+        "jsonl",
     ];
     assert!(lab.ok(&args).contains("10.1.0.10"));
 }

@@ -103,7 +103,7 @@ fn linux_atms_lecs_les_and_bus_serve_an_elan_of_a_lab() {
     wait_for("the socket service", || socket.exists());
     let listening = |count: usize| {
         wait_for("a listener", || {
-            let shown = runtime.run(&["inspect", "server", "sockets", "-o", "csv"]);
+            let shown = runtime.run(&["inspect", "server", "sockets", "-o", "jsonl"]);
             shown.out.matches("listening").count() == count
         });
     };

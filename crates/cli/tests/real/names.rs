@@ -106,7 +106,15 @@ fn an_embedded_host_and_kernel_hosts_find_each_other_by_arp() {
     let set = ["--set", "hosts.sello.kernel=false"];
     runtime.ok(&[&["up", "-d", "-q"], &set[..], &[LAB]].concat());
     all_answer(&runtime);
-    let table = runtime.ok(&["inspect", "sello", "arp", "-o", "csv"]);
+    let table = runtime.ok(&[
+        "inspect",
+        "sello",
+        "arp",
+        "--table",
+        "neighbours",
+        "-o",
+        "csv",
+    ]);
     for address in ["10.1.0.10", "10.1.0.30"] {
         let row = table.lines().find(|line| line.contains(address));
         assert!(row.is_some_and(|row| row.contains("reachable")), "{table}");

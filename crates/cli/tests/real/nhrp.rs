@@ -21,7 +21,7 @@ fn rows(lab: &Runtime, node: &str, table: &str) -> Vec<Value> {
 fn direct(lab: &Runtime, node: &str, destination: &str) -> Option<Value> {
     let rows = rows(lab, node, "ways").into_iter();
     let mut ours = rows.filter(|row| row["destination"] == destination);
-    ours.find(|row| row["state"] == "direct")
+    ours.find(|row| row["state"] == "shortcut")
 }
 
 #[test]
@@ -77,7 +77,10 @@ fn kernel_hosts_cut_through_two_routers() {
         lab.ok(&["inspect", node, "nhrp", "--why", target])
     };
     for target in ["10.6.0.10", "10.9.0.10", "10.9.0.77"] {
-        assert!(why("x", target).contains("packets go directly"), "{target}");
+        assert!(
+            why("x", target).contains("packets take the shortcut"),
+            "{target}"
+        );
     }
     assert!(why("r1", "10.6.0.10").contains("transit"));
     assert!(why("r2", "10.6.0.10").contains("registered"));

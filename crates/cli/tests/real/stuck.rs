@@ -180,7 +180,9 @@ fn a_lab_without_descriptors_rests_says_so_and_can_be_stopped() {
         .collect();
     wait_for("descriptors to be used up", || {
         // A lab without free descriptors may also close the client that asks.
-        let asked = runtime.run(&["inspect", "lab", "-o", "csv"]).out;
+        let asked = runtime
+            .run(&["inspect", "lab", "--table", "lab", "-o", "csv"])
+            .out;
         let line = asked
             .lines()
             .find(|line| line.contains("no descriptor for a client"));

@@ -121,7 +121,9 @@ fn down_and_the_end_of_up_give_the_same_document_as_a_run() {
         .spawn()
         .unwrap();
     wait_for("a shortcut", || {
-        let rows = runtime.run(&["inspect", "urku", "mpc", "-o", "csv"]).out;
+        let rows = runtime
+            .run(&["inspect", "urku", "mpc", "--table", "ingress", "-o", "csv"])
+            .out;
         rows.contains("urku,ingress,10.2.0.10,resolved")
     });
     let down = runtime.run(&["down", "-o", "json"]);

@@ -2,8 +2,8 @@
 
 use super::of_path;
 use super::{
-    debug, expected, hex, map_of, named, of_queues, policing, pseudowires, seconds, text, texts,
-    with, with_parameters, word,
+    debug, expected, map_of, named, of_queues, policing, pseudowires, seconds, text, texts, with,
+    with_parameters, word,
 };
 use crate::model::{
     Attachment, Cable, Clock, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host,
@@ -52,7 +52,7 @@ fn of_switch(switch: &Switch) -> Value {
         queues,
         manager,
     } = switch;
-    let all = json!({ "kind": "switch", "prefix": hex(prefix), "ports": ports.len(), "police": policing(*police) });
+    let all = json!({ "kind": "switch", "prefix": AtmAddress::leading(prefix), "ports": ports.len(), "police": policing(*police) });
     with(
         with(all, "queues", of_queues(queues)),
         "manager",
@@ -603,7 +603,10 @@ fn of_outside(outside: &Outside) -> Value {
             Some(Side::User) => "user",
             None => "auto",
         };
-        let prefixes: Vec<_> = prefixes.iter().map(|octets| hex(octets)).collect();
+        let prefixes: Vec<_> = prefixes
+            .iter()
+            .map(|octets| AtmAddress::leading(octets))
+            .collect();
         json!({ "side": side, "routes": prefixes, "lane": lane })
     };
     json!({

@@ -1,8 +1,9 @@
 //! Emulated LANs and Classical IP subnets.
 
-use super::{hex, text, texts, with_parameters};
+use super::{text, texts, with_parameters};
 use crate::model::{Elan, ForeignServers, Lab, Lis, Member, NextHop};
 use aerostat_proto::clip::{Per, PortContract};
+use aerostat_wire::AtmAddress;
 use serde_json::{Value, json};
 
 pub(super) fn of(lab: &Lab, elan: &Elan) -> Value {
@@ -43,7 +44,7 @@ pub(super) fn of(lab: &Lab, elan: &Elan) -> Value {
             "les": elan.is_own().then(|| text(les)),
             "bus": elan.is_own().then(|| text(bus)),
             "standby": standby.iter().map(|(les, bus)| json!({ "les": text(les), "bus": text(bus) })).collect::<Vec<_>>(),
-            "members": members.iter().map(|octets| hex(octets)).collect::<Vec<_>>(),
+            "members": members.iter().map(|octets| AtmAddress::leading(octets)).collect::<Vec<_>>(),
             "macs": texts(macs),
             "multicast_send_average": multicast_send.map(|rates| rates[0]),
             "multicast_send_peak": multicast_send.map(|rates| rates[1]),

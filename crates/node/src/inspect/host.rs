@@ -146,7 +146,8 @@ crate::rows! {
         pub mac: MacAddr,
     }
 
-    /// One row for each host on the Ethernet segment behind a bridging host.
+    /// One row for each host on the Ethernet segment behind a bridging host: each station of an embedded bridge, and each
+    /// station whose cable is plugged into a kernel bridge now.
     pub struct SegmentHost: "bridge.hosts" {
         /// Its name.
         pub name: String,

@@ -17,10 +17,11 @@ crate::rows! {
     pub struct MpcIngress: "mpc.ingress" {
         /// IP address.
         pub destination: IpAddr,
-        /// State of the entry.
+        /// `not asked` while the packets are too few for a request, `resolving`, `resolved`, `refreshing`, or `hold down`
+        /// after a request that failed.
         pub state: Name,
-        /// Seconds for which it still holds.
-        pub holding_s: u64,
+        /// Seconds for which the answer of the server, or the hold-down, still holds.
+        pub holding_s: Option<u64>,
         /// Packets counted for it.
         pub packets: u64,
         /// VPI of the shortcut.
@@ -170,7 +171,7 @@ impl From<&mpc::IngressRow> for MpcIngress {
     fn from(seen: &mpc::IngressRow) -> Self {
         Self {
             destination: seen.destination,
-            state: seen.state.linux_name().into(),
+            state: seen.state.name().into(),
             holding_s: seen.holding_s,
             packets: seen.packets,
             vpi: seen.vc.map(|vc| vc.vpi),

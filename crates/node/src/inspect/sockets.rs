@@ -144,14 +144,22 @@ pub fn open(layer: &SocketLayer) -> Vec<Table> {
     tables
 }
 
+/// An ATM address of the service's protocol, which has no dots, as the other tables spell it. Other text stays.
+fn spelled(text: String) -> String {
+    match text.parse::<AtmAddress>() {
+        Ok(address) => address.to_string(),
+        Err(_) => text,
+    }
+}
+
 impl OpenSocketRow {
     fn of(socket: String, seen: &Socket) -> Self {
         let status = seen.status();
         Self {
             socket,
             state: seen.state().name().into(),
-            local: status.local,
-            peer: status.peer,
+            local: spelled(status.local),
+            peer: spelled(status.peer),
             sap: status.sap,
             qos: status.qos,
             vc: status.label,

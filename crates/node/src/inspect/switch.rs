@@ -43,11 +43,17 @@ crate::rows! {
     pub struct Connection: "vc.connections" {
         /// Port at which cells come in.
         pub in_port: u16,
+        /// What that port leads to.
+        pub name: String,
         /// VPI.VCI there.
         pub in_vc: Vc,
-        /// Ports and VPI.VCI at which cells go out, or `control plane`.
+        /// What the ports lead to at which cells go out, each with its VPI.VCI; or `control plane`.
         pub out: String,
-        /// The contract.
+        /// ATM address of the caller; empty for a permanent connection.
+        pub calling: Option<AtmAddress>,
+        /// ATM address of the called party, of the first one if there are several; empty for a permanent connection.
+        pub called: Option<AtmAddress>,
+        /// The contract; `control` for signalling and ILMI, which have none.
         pub traffic: String,
         /// Cells that came in.
         pub cells_in: u64,
@@ -76,7 +82,7 @@ crate::rows! {
         pub name: String,
         /// VPI.VCI on the outgoing link.
         pub vc: Vc,
-        /// Service class.
+        /// Service class; `control` for signalling and ILMI, which are served before best effort.
         pub class: String,
         /// Weight at a port that serves by weight.
         pub weight: Option<u16>,
@@ -166,9 +172,11 @@ crate::rows! {
         pub call: u64,
         /// Port of the caller (switches).
         pub in_port: u16,
+        /// What that port leads to (switches).
+        pub name: String,
         /// VPI.VCI there (switches).
         pub in_vc: Option<Vc>,
-        /// Ports and VPI.VCI of the called parties (switches).
+        /// What the ports of the called parties lead to, each with its VPI.VCI (switches).
         pub out: String,
         /// ATM address of the caller.
         pub calling: Option<AtmAddress>,
@@ -240,6 +248,8 @@ crate::rows! {
         pub length_octets: usize,
         /// Port over which calls leave.
         pub port: u16,
+        /// What it leads to.
+        pub name: String,
         /// 1 for the best ways, 2 for the next best.
         pub order: u64,
         /// Switches on the way; empty if no path is left.

@@ -134,7 +134,7 @@ pub(crate) fn nhrp_client(nhc: &NhcSnapshot, target: Ipv4Addr, now: Instant) -> 
         None => ("unseen", "no packet for it lately".to_owned()),
         Some(EntryState::Asking) => ("asking", "the server was asked".to_owned()),
         Some(EntryState::Known) => ("opening", "the way is known, not open".to_owned()),
-        Some(EntryState::Direct) => ("shortcut", "packets go directly".to_owned()),
+        Some(EntryState::Shortcut) => ("shortcut", "packets take the shortcut".to_owned()),
         Some(EntryState::Void) => ("void", "what was known is void".to_owned()),
         Some(EntryState::Refused(why)) => {
             let named = match why {

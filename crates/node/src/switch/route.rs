@@ -75,15 +75,18 @@ impl StaticRoutes {
             self.prefixes.insert(prefix.to_vec(), ways);
         }
     }
-    /// Prefixes and their ways in order, for display.
-    pub fn prefixes(&self) -> impl Iterator<Item = (&[u8], &[Way])> {
-        let prefixes = self.prefixes.iter();
-        prefixes.map(|(prefix, ways)| (prefix.as_slice(), ways.as_slice()))
-    }
-    /// Registered end systems (19 octets) and the way to each, for display.
-    pub fn hosts(&self) -> impl Iterator<Item = (&[u8], &[Way])> {
+    /// Leading octets of addresses and their ways in order, for display: registered end systems (19 octets), then
+    /// prefixes. The prefix of a registered end system is left out, because no call takes its ways.
+    pub fn in_force(&self) -> impl Iterator<Item = (&[u8], &[Way])> {
         let hosts = self.hosts.iter();
-        hosts.map(|(host, way)| (host.as_slice(), core::slice::from_ref(way)))
+        let hosts = hosts.map(|(host, way)| (host.as_slice(), core::slice::from_ref(way)));
+        let registered = |prefix: &[u8]| {
+            let host = prefix.get(..19).and_then(|host| host.try_into().ok());
+            host.is_some_and(|host: &EndSystem| self.hosts.contains_key(host))
+        };
+        let prefixes = self.prefixes.iter();
+        let prefixes = prefixes.map(|(prefix, ways)| (prefix.as_slice(), ways.as_slice()));
+        hosts.chain(prefixes.filter(move |(prefix, _)| !registered(prefix)))
     }
 }
 
@@ -142,6 +145,32 @@ mod tests {
             Ok(PortNo(0)),
             "default route"
         );
+    }
+
+    #[test]
+    fn routes_in_force_are_those_that_calls_take_each_once() {
+        let mut routes = StaticRoutes::new();
+        let host = AtmAddress::LECS;
+        for length in [0, 13, 19, 20] {
+            routes.add_prefix(&host.0[..length], PortNo(1));
+        }
+        let lengths = |routes: &StaticRoutes| {
+            let all = routes.in_force().map(|(prefix, _)| prefix.len());
+            all.collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(&routes), [0, 13, 19, 20]);
+        routes.register(host, PortNo(2));
+        assert_eq!(lengths(&routes), [19, 0, 13]);
+        // Each of them serves calls: the first that fits is what a call gets.
+        for (prefix, ways) in routes.in_force() {
+            let mut called = [0xff; 20];
+            called[..prefix.len()].copy_from_slice(prefix);
+            assert_eq!(
+                routes.select(&AtmAddress(called)),
+                Ok(ways),
+                "{prefix:02x?}"
+            );
+        }
     }
 
     #[test]

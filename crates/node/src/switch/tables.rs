@@ -7,6 +7,8 @@ use crate::inspect::words::Permanence;
 use crate::inspect::{Table, switch as rows};
 use aerostat_proto::Instant;
 use aerostat_wire::{AtmAddress, Vc};
+use core::fmt;
+use std::collections::BTreeMap;
 
 impl Switch<StaticRoutes> {
     /// The tables of kind `what`; `None` if a switch has no such state.
@@ -36,20 +38,33 @@ impl Switch<StaticRoutes> {
     }
 
     fn connection_rows(&self) -> impl Iterator<Item = rows::Connection> {
-        let row = |view: ConnectionView| {
+        let mut parties = BTreeMap::new();
+        for call in self.calls() {
+            let ends = core::iter::once(&call.root).chain(&call.branches);
+            let labels = ends.filter_map(|leg| Some((leg.port.0, leg.vc?)));
+            parties.extend(labels.map(|at| (at, (call.calling, call.called))));
+        }
+        let row = move |view: ConnectionView| {
             let leaves = view.to.iter();
             let out: Vec<_> = leaves
-                .map(|leaf| format!("{}.{}", leaf.port, leaf.vc))
+                .map(|leaf| self.end(PortNo(leaf.port), leaf.vc))
                 .collect();
+            let call = parties.get(&(view.from.port, view.from.vc));
             rows::Connection {
                 in_port: view.from.port,
+                name: self.name_of(PortNo(view.from.port)).to_owned(),
                 in_vc: view.from.vc,
+                calling: call.and_then(|(calling, _)| *calling),
+                called: call.map(|(_, called)| *called),
                 out: if view.local {
                     "control plane".to_owned()
                 } else {
                     out.join(" ")
                 },
-                traffic: view.traffic.to_string(),
+                traffic: match view.local {
+                    true => "control".to_owned(),
+                    false => view.traffic.to_string(),
+                },
                 cells_in: view.counters.cells_in,
                 cells_out: view.counters.cells_out,
                 cells_dropped: view.counters.dropped.total(),
@@ -67,9 +82,8 @@ impl Switch<StaticRoutes> {
 
     fn route_rows(&self) -> Vec<rows::Route> {
         let mut rows = Vec::new();
-        let routes = self.routes();
-        for (prefix, ways) in routes.hosts().chain(routes.prefixes()) {
-            let leading = leading(prefix);
+        for (prefix, ways) in self.routes().in_force() {
+            let leading = AtmAddress::leading(prefix);
             let mut order = 0;
             let mut before = None;
             for way in ways {
@@ -81,6 +95,7 @@ impl Switch<StaticRoutes> {
                     prefix: leading.clone(),
                     length_octets: prefix.len(),
                     port: way.port.0,
+                    name: self.name_of(way.port).to_owned(),
                     order,
                     hops: way.hops,
                     state: self.way_state(way, order),
@@ -101,13 +116,9 @@ impl<R: RouteSelect> Switch<R> {
         });
         Table::of(wanted.map(|info| {
             let connection = info.connection;
-            let [a, b] = connection.ends.map(|(port, vc)| {
-                let name = self.port(port).map_or("", |port| port.config.name.as_str());
-                if connection.path {
-                    format!("{name}.{}", vc.vpi)
-                } else {
-                    format!("{name}.{vc}")
-                }
+            let [a, b] = connection.ends.map(|(port, vc)| match connection.path {
+                true => self.end(port, vc.vpi),
+                false => self.end(port, vc),
             });
             rows::Permanent {
                 a,
@@ -126,6 +137,16 @@ impl<R: RouteSelect> Switch<R> {
                 state: self.permanent_state(connection.ends),
             }
         }))
+    }
+
+    /// What a port leads to; empty if there is no such port.
+    fn name_of(&self, port: PortNo) -> &str {
+        self.port(port).map_or("", |port| port.config.name.as_str())
+    }
+
+    /// The end of a connection at a port: `NAME.VPI.VCI`, or `NAME.VPI` of a path.
+    fn end(&self, port: PortNo, label: impl fmt::Display) -> String {
+        format!("{}.{label}", self.name_of(port))
     }
 
     /// `up`, or `down` with the links of this switch that are down.
@@ -147,12 +168,11 @@ impl<R: RouteSelect> Switch<R> {
         self.calls().map(|call| {
             let label = |vc: Option<Vc>| vc.map_or("-".into(), |vc| vc.to_string());
             let legs = call.branches.iter();
-            let out: Vec<_> = legs
-                .map(|leg| format!("{}.{}", leg.port, label(leg.vc)))
-                .collect();
+            let out: Vec<_> = legs.map(|leg| self.end(leg.port, label(leg.vc))).collect();
             rows::Call {
                 call: call.id.0,
                 in_port: call.root.port.0,
+                name: self.name_of(call.root.port).to_owned(),
                 in_vc: call.root.vc,
                 out: out.join(" "),
                 calling: call.calling,
@@ -217,34 +237,5 @@ impl<R: RouteSelect> Switch<R> {
                 queued_cells: output.map_or(0, OutputPort::queued_total).into(),
             }
         })
-    }
-}
-
-/// Leading octets of an ATM address, written like those of a whole address.
-fn leading(prefix: &[u8]) -> String {
-    let mut octets = [0; 20];
-    for (to, from) in octets.iter_mut().zip(prefix) {
-        *to = *from;
-    }
-    let mut whole = AtmAddress(octets).to_string();
-    let digits = whole.char_indices().filter(|(_, c)| *c != '.');
-    let last = digits.map(|(at, _)| at).take(2 * prefix.len()).last();
-    whole.truncate(last.map_or(0, |last| last + 1));
-    whole
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn leading_octets_are_spelled_as_those_of_a_whole_address() {
-        let whole = "47.0091.81.000000.02a7.0000.0100.02a703000100.00";
-        let AtmAddress(octets) = whole.parse().unwrap();
-        assert_eq!(leading(&octets), whole);
-        assert_eq!(leading(&octets[..13]), "47.0091.81.000000.02a7.0000.0100");
-        assert_eq!(leading(&octets[..5]), "47.0091.81.00");
-        assert_eq!(leading(&[]), "");
-        assert_eq!(leading(&[0; 30]), AtmAddress([0; 20]).to_string());
     }
 }

@@ -86,6 +86,45 @@ fn contracts_hold_on_the_way_and_packets_stand_alone() {
     assert_eq!(states, ["static"]);
 }
 
+/// What a switch says about a connection is what the hosts at its ends say.
+#[test]
+fn the_tables_of_a_switch_name_ports_callers_and_called_parties() {
+    let mut bench = Bench::new(lab_of("clip", LAB, &[]), 1);
+    let flows = ["shaped", "back", "known"].map(|name| bench.flow(name));
+    bench.until("traffic", 10.0, |bench| bench.all_pass(&flows));
+    let of = |node, what, title, names: [&str; 5]| {
+        let columns = names.map(|name| column(&bench, node, (what, title, name)));
+        let rows = 0..columns[0].len();
+        let row = |at: usize| columns.each_ref().map(|column| column[at].clone());
+        rows.map(row).collect::<Vec<[String; 5]>>()
+    };
+    let names = ["name", "in_vc", "out", "calling", "called"];
+    let west = of("west", "vc", "connections", names);
+    let mut found = 0;
+    for host in ["hub", "one", "a"] {
+        let names = ["vc", "direction", "calling", "called", "phase"];
+        for [vc, _, calling, called, phase] in of(host, "call", "calls", names) {
+            assert_eq!(phase, "Connected");
+            let here = west.iter().find(|row| row[0] == host && row[1] == vc);
+            let here = here.unwrap_or_else(|| panic!("{host} {vc}: {west:?}"));
+            assert_eq!([&calling, &called], [&here[3], &here[4]], "{host} {vc}");
+            // The cells come out at a port with the label of this host in the other direction.
+            let out = format!("{host}.{vc}");
+            assert!(west.iter().any(|row| row[2] == out), "{out}: {west:?}");
+            found += 1;
+        }
+    }
+    assert!(found >= 5, "{found}");
+    let control = west.iter().filter(|row| row[2] == "control plane");
+    assert!(control.clone().count() >= 4 && control.clone().all(|row| row[3].is_empty()));
+    // Each end system has one way.
+    let mut ways = column(&bench, "west", ("route", "routes", "prefix"));
+    let all = ways.len();
+    ways.sort();
+    ways.dedup();
+    assert_eq!(ways.len(), all, "{ways:?}");
+}
+
 /// LLC/SNAP, and SDUs with room for it.
 #[test]
 fn a_member_without_multiplexing() {

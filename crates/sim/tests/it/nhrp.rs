@@ -159,7 +159,7 @@ fn members_of_classical_ip_cut_through_two_routers() {
     bench.until("direct", 20.0, |bench| bench.all_by(&flows, Path::Shortcut));
     // The last server answered; the first one is in the record.
     let ways = rows(&bench, "x", "ways");
-    assert_eq!(ways[0][..2], ["10.6.0.10", "direct"]);
+    assert_eq!(ways[0][..2], ["10.6.0.10", "shortcut"]);
     assert_eq!(ways[0][5..7], ["10.7.0.2", "1"]);
     let registered = rows(&bench, "r2", "cache");
     let row = registered
@@ -174,7 +174,10 @@ fn members_of_classical_ip_cut_through_two_routers() {
         .all_by(&flows, Path::Shortcut)
         .unwrap_or_else(|why| bench.fail(&why));
     assert_eq!(counter(&bench, "x", "routed"), before);
-    assert_eq!(why(&bench, "x", [10, 6, 0, 10]), ["packets go directly"]);
+    assert_eq!(
+        why(&bench, "x", [10, 6, 0, 10]),
+        ["packets take the shortcut"]
+    );
 }
 
 /// The client of `y` dies: when its registration is over, its packets go by the routers. Then it returns.
@@ -220,7 +223,7 @@ traffic:
     let flow = [bench.flow("later")];
     bench.until("direct", 20.0, |bench| bench.all_by(&flow, Path::Shortcut));
     let way = &rows(&bench, "z", "ways")[0];
-    assert_eq!(way[..2], ["10.6.0.10", "direct"]);
+    assert_eq!(way[..2], ["10.6.0.10", "shortcut"]);
     assert_eq!((&way[5][..], &way[9][..]), ("10.5.0.1", "no"));
     assert_eq!(counter(&bench, "r1", "kept_answers"), 1);
     let cache = rows(&bench, "r1", "cache");
@@ -270,7 +273,7 @@ hosts:
         .collect();
     assert_eq!(far.len(), 1, "{ways:?}");
     // 10.8/24 is another route, so its answer covers no more than 24 bits.
-    assert_eq!(far[0][..2], ["10.9.0.10/24", "direct"]);
+    assert_eq!(far[0][..2], ["10.9.0.10/24", "shortcut"]);
     let cache = rows(&bench, "r2", "cache");
     assert!(
         cache
@@ -278,7 +281,7 @@ hosts:
             .any(|row| row[..2] == ["10.9.0.0/24", "router"])
     );
     for target in [[10, 9, 0, 10], [10, 9, 0, 11]] {
-        assert_eq!(why(&bench, "x", target), ["packets go directly"]);
+        assert_eq!(why(&bench, "x", target), ["packets take the shortcut"]);
     }
 }
 
@@ -310,7 +313,10 @@ traffic:
             0,
             "{host}: {texts:?}"
         );
-        assert!(counter(&bench, host, "direct") > 0, "{host}: {texts:?}");
+        assert!(
+            counter(&bench, host, "by_shortcut") > 0,
+            "{host}: {texts:?}"
+        );
     }
 }
 

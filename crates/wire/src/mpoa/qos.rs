@@ -191,18 +191,33 @@ impl FromStr for QosEntry {
     type Err = QosError;
     fn from_str(text: &str) -> Result<Self, QosError> {
         let words = words(text);
-        let [before @ .., (tx_at, tx), (rx_at, rx)] = &words[..] else {
-            return error(text.len(), "expected ADDRESS tx=PCR,SDU rx=tx");
+        let place = |key: &str| words.iter().position(|(_, word)| word.starts_with(key));
+        let value = |at: usize| (words[at].0 + 3, &words[at].1[3..]);
+        let (tx, rx) = match (place("tx="), place("rx=")) {
+            (Some(tx), Some(rx)) if rx < tx => {
+                return error(words[rx].0, "rx= comes after tx=");
+            }
+            (Some(tx), Some(rx)) => (tx, rx),
+            (None, _) => {
+                return error(
+                    text.len(),
+                    "tx= is missing: tx=PCR,SDU, or tx= and a contract",
+                );
+            }
+            (Some(_), None) => {
+                let missing = "rx= is missing: rx=tx for the same traffic back, or rx=PCR,SDU";
+                return error(text.len(), missing);
+            }
         };
-        let filter = filter(before, *tx_at)?;
-        let Some(list) = tx.strip_prefix("tx=") else {
-            return error(*tx_at, format!("'{tx}': expected tx=PCR,SDU"));
-        };
-        let tx = rates((tx_at + 3, list))?;
-        let rx = match rx.strip_prefix("rx=") {
-            Some("tx") => tx,
-            Some(list) => rates((rx_at + 3, list))?,
-            None => return error(*rx_at, format!("'{rx}': expected rx=tx or rx=PCR,SDU")),
+        let mut strangers = words[tx + 1..rx].iter().chain(&words[rx + 1..]);
+        if let Some((at, word)) = strangers.next() {
+            return error(*at, format!("'{word}' is not expected here"));
+        }
+        let filter = filter(&words[..tx], words[tx].0)?;
+        let tx = rates(value(tx))?;
+        let rx = match value(rx) {
+            (_, "tx") => tx,
+            list => rates(list)?,
         };
         let qos = Qos { tx, rx };
         Ok(Self { filter, qos })
@@ -281,7 +296,7 @@ fn protocol((at, word): Word<'_>) -> Result<u8, QosError> {
 
 /// `pcr,sdu`, `pcr,max_cdv,sdu`, or a contract.
 fn rates((at, list): Word<'_>) -> Result<TrafficParams, QosError> {
-    if list.starts_with(|c: char| c.is_ascii_alphabetic()) {
+    if list.contains(':') {
         return contract((at, list));
     }
     let mut parts = Vec::new();
@@ -293,7 +308,10 @@ fn rates((at, list): Word<'_>) -> Result<TrafficParams, QosError> {
     let (pcr, cdv, sdu) = match parts[..] {
         [pcr, sdu] => (pcr, (at, "0"), sdu),
         [pcr, cdv, sdu] => (pcr, cdv, sdu),
-        _ => return error(at, format!("'{list}': expected PCR,SDU or PCR,CDV,SDU")),
+        _ => {
+            let what = "expected PCR,SDU or PCR,CDV,SDU, or a contract such as cbr:pcr=240,sdu=300";
+            return error(at, format!("'{list}': {what}"));
+        }
     };
     let (pcr_at, sdu_at) = (pcr.0, sdu.0);
     let (pcr, cdv) = (
@@ -420,6 +438,11 @@ mod tests {
             ("", 0),
             ("10.0.0.1", 8),
             ("tx=1,2 rx=tx", 0),
+            ("10.0.0.1 rx=tx", 14),
+            ("10.0.0.1 tx=1,2", 15),
+            ("10.0.0.1 tx=1,2 udp rx=tx", 16),
+            ("10.0.0.1 tx=1,2 rx=tx udp", 22),
+            ("10.0.0.1 tx=abc rx=tx", 12),
             ("10.0.0.1 rx=tx tx=1,2", 9),
             ("10.0.0.1 tx=0,1600 rx=tx", 12),
             ("10.0.0.1 tx=16777216,1600 rx=tx", 12),

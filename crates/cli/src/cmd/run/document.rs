@@ -8,6 +8,7 @@ use aerostat_node::host::sockets::Amount;
 use aerostat_node::inspect::mpoa::MpcIngress;
 use aerostat_node::inspect::nhrp::Way;
 use aerostat_node::inspect::{Row, Table};
+use aerostat_proto::mpoa::mpc::IngressState;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -223,12 +224,11 @@ pub(super) fn rows<R: Row>(table: &Table) -> Vec<R> {
     table.rows().unwrap_or_default()
 }
 
-/// State of an entry that counts packets and has sent no request, or no further one, in the words of Linux.
-const COUNTING: &str = "invalid";
-
 /// False for a destination with so few packets that no shortcut was requested.
 fn was_asked_for(row: &MpcIngress) -> bool {
-    row.state != COUNTING || row.last_code > 0 || row.last_cause.is_some_and(|cause| cause > 0)
+    row.state != IngressState::Cached.name()
+        || row.last_code > 0
+        || row.last_cause.is_some_and(|cause| cause > 0)
 }
 
 /// An MPOA client's entry: the columns of its row, and whose it is.
@@ -236,9 +236,6 @@ fn of_entry(node: &str, row: &MpcIngress) -> Value {
     let mut object = json!(row);
     object["from"] = node.into();
     object["by"] = "mpoa".into();
-    if row.state == COUNTING {
-        object["holding_s"] = Value::Null;
-    }
     object
 }
 

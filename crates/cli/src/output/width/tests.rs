@@ -5,12 +5,16 @@ use serde_json::Value;
 
 const ADDRESS: &str = "47.0005.80.ffe100.0000.f21a.0102.0020480a1b2c.00";
 
-/// All tables with an order of columns: those of the results, and the rows of papers.
+/// All tables with an order of columns: those of the results, those of `inspect`, and the rows of papers.
 fn tables() -> Vec<(String, Vec<String>)> {
     let mut tables: Vec<(String, Vec<String>)> = shapes()
         .into_iter()
         .map(|(name, columns)| (name.to_string(), columns))
         .collect();
+    tables.extend(aerostat_node::inspect::tables().map(|info| {
+        let columns = info.columns.iter().map(|column| column.name.to_owned());
+        (info.name.to_owned(), columns.collect())
+    }));
     for live in [false, true] {
         let columns = crate::cmd::reproduce::columns(live);
         tables.push((
@@ -56,7 +60,10 @@ fn every_table_of_the_results_fits_80_columns_and_its_first_column_stays() {
         let text = render(&rows, Layout::Narrow);
         assert!(widest(&text) <= NARROW, "{name}: {}\n{text}", widest(&text));
         let first = columns[0].to_uppercase();
-        assert!(text.starts_with(&first), "{name} without {first}:\n{text}");
+        // Whose rows `inspect` shows stands above the table.
+        let inspected = aerostat_node::inspect::tables().any(|info| info.name == name);
+        let begins = text.starts_with(&first);
+        assert!(begins || inspected, "{name} without {first}:\n{text}");
         let wide = render(&rows, Layout::Wide);
         for column in &columns {
             assert!(wide.contains(&column.to_uppercase()), "{name}: {column}");
@@ -120,4 +127,39 @@ fn flows_keep_what_was_lost_when_columns_must_go() {
         );
     }
     assert!(!header.contains("JITTER"), "{header}");
+}
+
+/// Whatever the lab: the table of flows has the most important columns that fit, in one order, and none instead of them.
+#[test]
+fn the_columns_of_flows_are_the_first_of_one_list() {
+    let shapes = shapes().into_iter();
+    let mut flows = shapes.filter(|(name, _)| name == "flows for people");
+    let (_, columns) = flows.next().unwrap();
+    let empty = Rows {
+        columns: columns.clone(),
+        ..Rows::default()
+    };
+    let leading = leading(&empty);
+    let known = |name: &&&str| columns.iter().any(|column| column == *name);
+    let list: Vec<&str> = leading.iter().filter(known).copied().collect();
+    assert!(list.len() >= 8, "{columns:?}");
+    for case in 0..64_u32 {
+        let mut rows = empty.clone();
+        let value = |(at, name): (usize, &String)| -> Value {
+            match name.as_str() {
+                "flow" => "x".repeat(1 + (case as usize % 33)).into(),
+                "lost_by" if case % 3 == 0 => "link s1-s2: cell lost 12".into(),
+                // Some columns have nothing, as where no packet came.
+                _ if (case >> (at % 6)) & 1 == 0 => Value::Null,
+                _ => 10_u64.pow(case % 8).into(),
+            }
+        };
+        rows.push(columns.iter().enumerate().map(value).collect());
+        let shown = Choice::narrow(&rows).shown.into_iter();
+        let shown: Vec<&str> = shown.map(|at| columns[at].as_str()).collect();
+        let wanted = &list[..shown.len().min(list.len())];
+        let missing: Vec<_> = wanted.iter().filter(|name| !shown.contains(name)).collect();
+        assert!(missing.is_empty(), "{case}: {shown:?} without {missing:?}");
+        assert!(widest(&render(&rows, Layout::Narrow)) <= NARROW, "{case}");
+    }
 }

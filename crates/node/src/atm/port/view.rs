@@ -7,12 +7,24 @@ use super::{CLASS_NAMES, Limits, OutputPort, PathKey, PortLimits, QueueId};
 use aerostat_proto::Duration;
 use aerostat_wire::Vc;
 
+/// The channels of signalling and ILMI. They have no contract; switches serve them before best effort, adapters as best
+/// effort.
+const CONTROL: [Vc; 2] = [Vc::SIGNALLING, Vc::ILMI];
+
+/// The class of a queue, in words.
+fn class_of(queue: &VcQueue) -> &'static str {
+    match CLASS_NAMES.get(usize::from(queue.class)) {
+        _ if CONTROL.contains(&queue.vc) => "control",
+        name => name.copied().unwrap_or_default(),
+    }
+}
+
 /// A queue, for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueView {
     /// Its VC on the outgoing link.
     pub vc: Vc,
-    /// Scheduling class: see [`OutputPort::class_name`].
+    /// Class: see [`OutputPort::class_name`].
     pub class: &'static str,
     /// Its weight; `None` where weights have no meaning.
     pub weight: Option<u16>,
@@ -61,11 +73,10 @@ impl OutputPort {
         })
     }
 
-    /// Scheduling class of a queue: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` (GFR too) or `ubr`.
+    /// Class of a queue: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` (GFR too) or `ubr`, or `control` for signalling and ILMI.
     #[must_use]
     pub fn class_name(&self, id: QueueId) -> Option<&'static str> {
-        let class = self.queue(id)?.class;
-        CLASS_NAMES.get(usize::from(class)).copied()
+        self.queue(id).map(class_of)
     }
 
     /// Sending time that a shaped queue lost because the driver was late
@@ -96,10 +107,7 @@ impl OutputPort {
             let path = share.and_then(|share| self.paths.get(share.path as usize));
             QueueView {
                 vc: queue.vc,
-                class: CLASS_NAMES
-                    .get(usize::from(queue.class))
-                    .copied()
-                    .unwrap_or_default(),
+                class: class_of(queue),
                 weight: share
                     .map(|share| share.weight)
                     .filter(|_| self.schedule.weighs()),

@@ -48,6 +48,17 @@ pub enum IngressState {
 }
 
 impl IngressState {
+    /// The name in tables of this program: each state has its own.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cached => "not asked",
+            Self::Query => "resolving",
+            Self::Resolved => "resolved",
+            Self::Refresh => "refreshing",
+            Self::HoldDown => "hold down",
+        }
+    }
     /// The name that Linux displays.
     #[must_use]
     pub const fn linux_name(self) -> &'static str {

@@ -26,8 +26,10 @@ pub struct IngressRow {
     pub egress: Option<AtmAddress>,
     /// Tag.
     pub tag: Option<u32>,
-    /// Holding time left, s.
-    pub holding_s: u64,
+    /// Time left until the answer of the MPS, or the hold-down, ends, s; `None` if there is no answer.
+    pub holding_s: Option<u64>,
+    /// Time left until the entry ends if nothing happens, s. Linux displays this as the holding time.
+    pub left_s: u64,
     /// Packets sent on the shortcut.
     pub packets: u64,
     /// The shortcut, if it is up.
@@ -199,13 +201,15 @@ impl Mpc {
                 let shortcut = binding
                     .and_then(Binding::in_use)
                     .map(|c| self.data.shortcuts.get(&c));
+                let left = entry.ends().map(|at| at.since(now).as_secs());
                 IngressRow {
                     destination: *destination,
                     state: entry.state,
                     mps: *mps,
                     egress: binding.map(|b| b.egress),
                     tag: binding.and_then(|b| b.tag),
-                    holding_s: entry.ends().map_or(0, |at| at.since(now).as_secs()),
+                    holding_s: left.filter(|_| entry.state != IngressState::Cached),
+                    left_s: left.unwrap_or(0),
                     packets: entry.packets,
                     vc: shortcut.flatten().and_then(|s| s.vc),
                     last_code: entry.last_code,
@@ -391,7 +395,7 @@ fn ingress_line(text: &mut String, row: &IngressRow, layer_4: bool) {
     let _ = write!(
         text,
         "{ip:<wide$}{flow}{state:<11}{:<14}{:<12}",
-        row.holding_s, row.packets
+        row.left_s, row.packets
     );
     if let Some(vc) = row.vc {
         let _ = write!(text, "   {:<3}  {:<3}", vc.vpi, vc.vci);

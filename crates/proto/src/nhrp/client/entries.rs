@@ -80,7 +80,7 @@ pub(super) struct Entry {
     /// Time of the last packet for it.
     pub(super) used: Instant,
     /// Packets sent over a shortcut.
-    pub(super) direct: u64,
+    pub(super) by_shortcut: u64,
     /// True if packets wait for a shortcut, and not only a question for the address.
     wanted: bool,
 }
@@ -105,7 +105,7 @@ impl Nhc {
     pub(super) fn send(&mut self, destination: Ipv4Addr, packet: Vec<u8>, now: Instant) {
         let destination = self.entry_for(destination);
         if let Some(conn) = self.open_way(destination, packet.len(), now) {
-            self.counters.direct += 1;
+            self.counters.by_shortcut += 1;
             self.conns.touch(conn, now);
             let sdu = LlcSnap::Ipv4.wrap(&packet);
             return self.request(AtmRequest::Send { conn, sdu });
@@ -192,7 +192,7 @@ impl Nhc {
         if length > usize::from(most) {
             return None;
         }
-        entry.direct += 1;
+        entry.by_shortcut += 1;
         Some(conn)
     }
 
@@ -256,7 +256,7 @@ impl Nhc {
                 forget_at: None,
                 again: false,
                 used: now,
-                direct: 0,
+                by_shortcut: 0,
                 wanted: false,
             };
             self.entries.insert(destination, entry);
@@ -397,7 +397,7 @@ impl Nhc {
             Refusal::Call(cause) => entry.last_cause = Some(cause),
             Refusal::Unanswered => {}
         }
-        let text = format!("no direct way to {destination}: {}", why.text());
+        let text = format!("no shortcut to {destination}: {}", why.text());
         self.trace(Trace::milestone("nhc.no-way", text).with("target", destination));
         self.release_unused();
         self.answer_questions(destination, None, now);
@@ -406,7 +406,7 @@ impl Nhc {
     pub(super) fn way_opened(&mut self, conn: ConnId, peer: AtmAddress) {
         let users = self.entries.iter().filter(|(_, e)| e.conn == Some(conn));
         for destination in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
-            let text = format!("packets for {destination} go directly");
+            let text = format!("packets for {destination} take the shortcut");
             let trace = Trace::milestone("nhc.way", text);
             self.trace(trace.with("target", destination).with("atm", peer));
         }

@@ -228,7 +228,7 @@ crate::counters! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Counters {
         /// Packets sent over shortcuts.
-        pub direct: u64,
+        pub by_shortcut: u64,
         /// Packets for the router.
         pub routed: u64,
         /// Packets received on connections opened here.

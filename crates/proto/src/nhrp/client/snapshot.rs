@@ -16,7 +16,7 @@ pub enum EntryState {
     /// A shortcut is known; its connection is being opened, or was idle.
     Known,
     /// Packets use the shortcut.
-    Direct,
+    Shortcut,
     /// There is no shortcut for the time being.
     Refused(Refusal),
     /// The information was wrong and has been removed.
@@ -30,7 +30,7 @@ impl EntryState {
         match self {
             Self::Asking => "asking",
             Self::Known => "known",
-            Self::Direct => "direct",
+            Self::Shortcut => "shortcut",
             Self::Refused(_) => "refused",
             Self::Void => "void",
         }
@@ -92,7 +92,7 @@ impl Nhc {
             let vc = conn.and_then(Vcc::vc);
             let state = match (entry.refusal, entry.way, entry.asking) {
                 (Some((_, why)), ..) => EntryState::Refused(why),
-                (None, Some(_), _) if vc.is_some() => EntryState::Direct,
+                (None, Some(_), _) if vc.is_some() => EntryState::Shortcut,
                 (None, Some(_), _) => EntryState::Known,
                 (None, None, Some(_)) => EntryState::Asking,
                 (None, None, None) => EntryState::Void,
@@ -111,7 +111,7 @@ impl Nhc {
                 responder: entry.way.and_then(|way| way.responder),
                 servers: entry.way.map_or(0, |way| way.servers),
                 vc,
-                packets: entry.direct,
+                packets: entry.by_shortcut,
                 last_code: entry.last_code,
                 last_cause: entry.last_cause,
             }

@@ -6,6 +6,7 @@ use super::shape::{Field, Shape};
 use crate::args::SweepForm;
 use crate::cmd::run::files::write_whole;
 use crate::cmd::run::many::variants::Variant;
+use crate::cmd::run::rounded;
 use crate::exit::Failure;
 use crate::output::{self, Form, Format, Rows, plain, quoted};
 use serde_json::{Map, Value};
@@ -32,6 +33,15 @@ enum Writer<'a> {
     Jsonl(Out<'a>),
     People(Out<'a>, Form, Rows),
     Parquet(parquet::Writer<'a>),
+}
+
+/// Rounds a number to four significant digits: those of a mean that a reader compares.
+fn for_people(cell: &mut Value) {
+    const DIGITS: i32 = 4;
+    if let Some(value) = cell.as_f64().filter(|value| cell.is_f64() && *value != 0.0) {
+        let decimals = DIGITS - 1 - value.abs().log10().floor() as i32;
+        *cell = rounded(value, decimals.max(0));
+    }
 }
 
 /// Where a table goes.
@@ -141,7 +151,10 @@ impl<'a> Sink<'a> {
         self.end_point()?;
         match self.out {
             Writer::Csv(out) | Writer::Jsonl(out) => out.flush()?,
-            Writer::People(out, form, rows) => output::write_to(out, form, SCHEMA, &[rows])?,
+            Writer::People(out, form, mut rows) => {
+                rows.rows.iter_mut().flatten().for_each(for_people);
+                output::write_to(out, form, SCHEMA, &[rows])?;
+            }
             Writer::Parquet(writer) => writer.finish()?,
         }
         Ok(())

@@ -117,7 +117,7 @@ fn from_flow_to_shortcut() {
     let row = rig.row(TARGET).unwrap();
     assert_eq!(
         (row.packets, row.vc, row.holding_s),
-        (2, Some(Vc::new(0, 60)), 1200)
+        (2, Some(Vc::new(0, 60)), Some(1200))
     );
     // Packets that the shortcut cannot carry still go by LANE.
     for (ttl, payload) in [(1, 100), (64, 1481)] {
@@ -278,6 +278,30 @@ fn hold_down_lasts_p6_then_the_count_starts_again() {
         sent[0].1.common().unwrap().request_id,
         request.common().unwrap().request_id
     );
+}
+
+#[test]
+fn tables_tell_states_and_times_apart_that_linux_shows_as_one() {
+    let mut rig = Rig::ready();
+    let shown = |rig: &Rig| {
+        let row = rig.row(TARGET).unwrap();
+        let text = rig.mpc.snapshot(rig.now).proc_text();
+        let line = text.lines().find(|line| line.starts_with("10.2.0.20 "));
+        let linux: Vec<String> = (line.unwrap().split_whitespace().skip(1).take(2))
+            .map(str::to_owned)
+            .collect();
+        (row.state.name(), row.holding_s, linux.join(" "))
+    };
+    rig.send(TARGET);
+    rig.until(1);
+    // No server has given a time; Linux counts its default down.
+    assert_eq!(shown(&rig), ("not asked", None, "invalid 1199".to_owned()));
+    let (control, request) = rig.asked(TARGET);
+    assert_eq!(shown(&rig), ("resolving", None, "resolving 0".to_owned()));
+    rig.control(control, &refusal(&request, nhrp::code::NO_BINDING));
+    rig.until(61);
+    let told = ("hold down", Some(100), "resolving 100".to_owned());
+    assert_eq!(shown(&rig), told);
 }
 
 #[test]
@@ -636,6 +660,7 @@ fn the_same_with_the_daemon_in_a_process_of_its_own() {
         untagged_reply_gives_the_routed_form,
         query_is_retried_at_0_5_15_35_and_fails_at_40,
         hold_down_lasts_p6_then_the_count_starts_again,
+        tables_tell_states_and_times_apart_that_linux_shows_as_one,
         every_refusal_code_holds_down,
         unusable_success_is_a_refusal,
         trigger_resolves_without_a_flow,

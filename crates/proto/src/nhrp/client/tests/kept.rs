@@ -39,7 +39,7 @@ fn both(servers: impl Fn(usize, &mut MpsConfig)) -> World {
     world.run(Duration::from_secs(20));
     world.send(2, FAR, b"me too");
     world.run(SECOND);
-    assert_eq!(state(&world, 2), Some(EntryState::Direct));
+    assert_eq!(state(&world, 2), Some(EntryState::Shortcut));
     world
 }
 
@@ -143,7 +143,10 @@ fn a_server_that_starts_again_has_kept_nothing() {
     world.send(2, FAR, b"x");
     world.run(SECOND);
     let way = world.entry(2, FAR).unwrap();
-    assert_eq!((way.state, way.authoritative), (EntryState::Direct, false));
+    assert_eq!(
+        (way.state, way.authoritative),
+        (EntryState::Shortcut, false)
+    );
     assert_eq!(way.responder, Some(ip(1, 1)), "the second one has kept it");
 }
 
@@ -156,7 +159,7 @@ fn what_is_kept_has_a_bound() {
         world.run(SECOND);
         assert_eq!(
             world.entry(1, ip(0, last)).unwrap().state,
-            EntryState::Direct
+            EntryState::Shortcut
         );
     }
     assert_eq!(kept(&world, 1).len(), 1);

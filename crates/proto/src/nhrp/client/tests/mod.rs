@@ -30,7 +30,7 @@ fn direct(world: &mut World, destination: Ipv4Addr) {
     world.send(0, destination, b"first");
     world.run(SECOND);
     let entry = world.entry(0, destination).unwrap();
-    assert_eq!(entry.state, EntryState::Direct);
+    assert_eq!(entry.state, EntryState::Shortcut);
 }
 
 fn records(packet: &Packet, kind: u16) -> Vec<Ipv4Addr> {
@@ -292,7 +292,7 @@ fn keys_of_stations() {
             .get(&error::AUTHENTICATION);
         assert_eq!(errors.is_some(), !good, "{secret:?}");
         let state = world.entry(0, target).map(|entry| entry.state);
-        assert_eq!(state == Some(EntryState::Direct), good, "{secret:?}");
+        assert_eq!(state == Some(EntryState::Shortcut), good, "{secret:?}");
         for (from, _, packet) in &world.log {
             let signed = packet.extension(ext::AUTHENTICATION).is_some();
             assert!(!signed || *from != Who::Client(1));
@@ -370,7 +370,7 @@ fn strangers_and_unsolicited_replies() {
         32,
     );
     let strange = purge.clone().with(Extension::compulsory(0x3fff, vec![1]));
-    for (packet, state) in [(strange, EntryState::Direct), (purge, EntryState::Void)] {
+    for (packet, state) in [(strange, EntryState::Shortcut), (purge, EntryState::Void)] {
         let sdu = &packet.to_sdu()[..];
         world.client(0, Input::Atm(AtmEvent::Received { conn, sdu }));
         assert_eq!(world.entry(0, ip(1, 10)).unwrap().state, state);

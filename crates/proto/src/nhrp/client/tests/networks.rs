@@ -61,7 +61,7 @@ fn one_answer_serves_a_network() {
     let entries = world.clients[0].nhc.snapshot().entries;
     assert_eq!(entries.len(), 1);
     assert_eq!((entries[0].prefix_len, entries[0].packets), (16, 3));
-    assert_eq!(world.clients[0].nhc.counters().direct, 3);
+    assert_eq!(world.clients[0].nhc.counters().by_shortcut, 3);
     // For another network there is another request.
     world.send(0, Ipv4Addr::new(172, 17, 0, 1), b"x");
     world.run(SECOND);
@@ -191,7 +191,7 @@ fn a_registered_network_is_answered_and_kept() {
     world.run(SECOND);
     assert_eq!(world.count(op::RESOLUTION_REQUEST), asked + 1);
     let way = world.entry(2, ip(2, 200)).unwrap();
-    assert_eq!((way.state, way.prefix_len), (EntryState::Direct, 32));
+    assert_eq!((way.state, way.prefix_len), (EntryState::Shortcut, 32));
     // With a separate station inside the network, answers no longer cover the network.
     let single = |packet: &Packet| {
         let mut packet = packet.clone();
