@@ -219,6 +219,66 @@ fn lines_of_prose_fit_an_editor() {
     report(&long);
 }
 
+/// Why a line of prose breaks a list, if it does. `before` is the line in front of it.
+fn broken_list(before: &str, line: &str) -> Option<&'static str> {
+    let number = |word: &str| {
+        let digits = word.strip_suffix(['.', ')']).unwrap_or_default();
+        !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit())
+    };
+    let mark = |word: &str| ["-", "*", "+"].contains(&word);
+    // Code between backticks has its own marks.
+    let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("x");
+    let words: Vec<&str> = prose.split_whitespace().collect();
+    let inside = words.windows(3).any(|words| {
+        let ends = words[0].ends_with([':', '.', ';']) && !number(words[0]);
+        ends && (mark(words[1]) || number(words[1])) && !words[2].is_empty()
+    });
+    if inside {
+        return Some("items of a list stand inside a paragraph");
+    }
+    let begins = words.first().is_some_and(|word| number(word));
+    let goes_on = before.trim().split(' ').next().is_some_and(|word| {
+        !word.is_empty() && !number(word) && !before.starts_with([' ', '#', '|'])
+    });
+    let listed = before.trim_end().ends_with([':', '.']);
+    (begins && goes_on && !listed)
+        .then_some("a number at the beginning of this line makes it an item of a list")
+}
+
+#[test]
+fn items_of_lists_stand_on_lines_of_their_own() {
+    let mut broken = Vec::new();
+    for (page, text) in pages() {
+        let mut before = "";
+        for (number, line) in lines(&text) {
+            let table = line.starts_with('|');
+            if let Some(why) = broken_list(before, line).filter(|_| !table) {
+                broken.push(format!("{}:{number}: {why}", page.display()));
+            }
+            before = line;
+        }
+    }
+    report(&broken);
+    for (before, line) in [
+        (
+            "Most would be",
+            "misses: - `a/1`: no network. 5.2 is fine. - `b`",
+        ),
+        ("", "Three steps: 1. Go. 2. Come."),
+        ("refuses with cause", "78. The leaves carry AAL5."),
+    ] {
+        assert!(broken_list(before, line).is_some(), "{line}");
+    }
+    for (before, line) in [
+        ("Three steps:", "1. Go there."),
+        ("1. Go there.", "2. Come back - if you can."),
+        ("", "A range - from 1 to 2 - is fine: `a: - b`."),
+        ("", "- an item: one. Two"),
+    ] {
+        assert_eq!(broken_list(before, line), None, "{line}");
+    }
+}
+
 #[test]
 fn sentences_have_their_nouns_and_no_archaic_words() {
     let mut bad = Vec::new();

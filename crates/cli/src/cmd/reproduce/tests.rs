@@ -225,24 +225,67 @@ fn line(entry: &Entry, scores: &[&Score<'_>]) -> Vec<String> {
     vec![name, printed(first), found, error(first), rule, result]
 }
 
-/// The rows of these entries.
-/// Lines of prose that fit an editor.
+/// Lines of prose that fit an editor. Paragraphs and the items of lists stay apart, and no line inside a paragraph begins
+/// as an item would.
 fn wrapped(prose: &str) -> String {
-    let (mut text, mut width) = (String::new(), 0);
-    for word in prose.split_whitespace() {
-        let length = word.chars().count();
-        let (mark, before) = match width {
-            0 => ("", 0),
-            width if width + 1 + length > 120 => ("\n", 0),
-            width => (" ", width + 1),
-        };
-        text += mark;
-        text += word;
-        width = before + length;
+    let mut blocks: Vec<Vec<&str>> = vec![Vec::new()];
+    for line in prose.lines() {
+        let words = line.split_whitespace();
+        if line.trim().is_empty() || words.clone().next().is_some_and(is_mark) {
+            blocks.push(Vec::new());
+        }
+        blocks.last_mut().unwrap().extend(words);
+    }
+    blocks.retain(|block| !block.is_empty());
+    let is_item = |block: &Vec<&str>| is_mark(block[0]);
+    let mut text = String::new();
+    for (at, block) in blocks.iter().enumerate() {
+        if at > 0 {
+            let inside = is_item(block) && is_item(&blocks[at - 1]);
+            text += if inside { "\n" } else { "\n\n" };
+        }
+        text += &filled(block, if is_item(block) { "  " } else { "" });
     }
     text
 }
 
+/// True for a word with which an item of a list begins.
+fn is_mark(word: &str) -> bool {
+    let number = word.strip_suffix(['.', ')']);
+    let number = number.is_some_and(|digits| !digits.is_empty() && digits.parse::<u32>().is_ok());
+    number || ["-", "*", "+"].contains(&word)
+}
+
+/// The words in lines; all but the first begin with this indent.
+fn filled(words: &[&str], indent: &str) -> String {
+    let mut lines: Vec<Vec<&str>> = vec![Vec::new()];
+    for word in words {
+        let line = lines.last_mut().unwrap();
+        let width: usize = line.iter().map(|word| word.chars().count() + 1).sum();
+        if !line.is_empty() && indent.len() + width + word.chars().count() > 120 {
+            // A number at the end of a sentence would be the mark of an item.
+            let before = if is_mark(word) { line.pop() } else { None };
+            lines.push(before.into_iter().collect());
+        }
+        lines.last_mut().unwrap().push(word);
+    }
+    let lines: Vec<String> = lines.iter().map(|line| line.join(" ")).collect();
+    lines.join(&format!("\n{indent}"))
+}
+
+#[test]
+fn lists_and_paragraphs_stay_apart_when_prose_is_wrapped() {
+    let long = "word ".repeat(23);
+    let text = format!(
+        "Two things:\n- {long}{long}with\n  its end\n- b\n\n{long}of 78. After\nit\n1. one\n"
+    );
+    let words = long.trim_end();
+    let items = format!("- {words}\n  {words}\n  with its end\n- b");
+    let wanted = format!("Two things:\n\n{items}\n\n{words}\nof 78. After it\n\n1. one");
+    assert_eq!(wrapped(&text), wanted);
+}
+
+/// The rows of these entries.
 fn rows(results: &Results<'_>, names: &str) -> String {
     let mut text = String::new();
     for name in names.split_whitespace() {
