@@ -35,7 +35,8 @@ pub(crate) fn picture(driver: &Driver<'_>, now: Instant) -> Answer {
             if call.direction != Direction::Out || call.phase != Phase::Connected {
                 continue;
             }
-            if let Some(there) = picture.owner(&call.called.to_string()) {
+            let called = call.called.map(|called| called.to_string());
+            if let Some(there) = called.and_then(|called| picture.owner(&called)) {
                 let what = call.blli.or(call.user).unwrap_or_default();
                 *calls.entry(([here, there], what)).or_default() += 1;
             }

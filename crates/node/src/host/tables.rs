@@ -6,6 +6,7 @@ use crate::inspect::words::{Aal, Direction, Reach};
 use crate::inspect::{self, Table, counters, host, linux, saal as links, switch, why};
 use crate::ip::apps::AppResult;
 use crate::ip::neighbours::NeighbourCounters;
+use crate::signalling::CallInfo;
 use aerostat_proto::lane::lec::LecSnapshot;
 use aerostat_proto::lane::server::ServerSnapshot;
 use aerostat_proto::socket::PduCounts;
@@ -53,10 +54,7 @@ impl Station {
                     None => Some("signalling".to_owned()),
                 },
                 role: call.map(|call| Reach::of(call.multipoint)),
-                // The ends of a permanent connection have no addresses.
-                peer: call
-                    .and_then(|call| far_end(call.outgoing, call.calling, call.called))
-                    .filter(|peer| !peer.is_zero()),
+                peer: call.and_then(CallInfo::peer),
                 blli: call.and_then(|call| Some(format!("{:?}", call.blli?))),
                 qos: call.map(|call| call.qos),
                 queued_cells: view.queued.into(),
@@ -137,15 +135,6 @@ impl Station {
     }
 }
 
-/// The other end of a call, as far as this end knows it.
-const fn far_end(
-    outgoing: bool,
-    calling: Option<AtmAddress>,
-    called: AtmAddress,
-) -> Option<AtmAddress> {
-    if outgoing { Some(called) } else { calling }
-}
-
 /// The owner of a VC of an end system.
 #[derive(Clone, Debug)]
 pub struct VcUser {
@@ -167,7 +156,7 @@ impl Station {
                 user: call
                     .owner
                     .and_then(|(user, _)| self.host().user_name(user.0.into())),
-                peer: far_end(call.outgoing, call.calling, call.called),
+                peer: call.peer(),
                 multipoint: call.multipoint,
             };
             Some((call.vc?, user))
@@ -375,7 +364,7 @@ impl Host {
             vc: call.vc,
             direction: Direction::of(call.outgoing),
             calling: call.calling,
-            called: call.called,
+            called: (!call.permanent).then_some(call.called),
             blli: call.blli.map(|blli| format!("{blli:?}")),
             bhli: call.bhli.map(|bhli| format!("{bhli:?}")),
             parties: call.parties,

@@ -109,7 +109,7 @@ crate::rows! {
         /// ATM address of the caller.
         pub calling: Option<AtmAddress>,
         /// ATM address of the called party.
-        pub called: AtmAddress,
+        pub called: Option<AtmAddress>,
         /// What the call is for: B-LLI.
         pub blli: Option<String>,
         /// What the call is for: B-HLI.

@@ -89,6 +89,7 @@ impl Conn {
             outgoing: self.outgoing,
             calling: self.calling,
             called: self.called,
+            permanent: self.permanent,
             blli: self.sap.blli,
             bhli: self.sap.bhli,
             qos: self.qos,
@@ -187,13 +188,15 @@ impl Signalling {
         if known.multipoint && known.outgoing {
             known.parties.insert(FIRST_PARTY, Party::Active);
         }
-        let peer = match known.outgoing {
-            true => Some(known.called),
-            false => known.calling,
+        let what = match (known.permanent, known.outgoing, known.calling) {
+            // Nothing was called, so that there is no address.
+            (true, _, _) => format!("permanent connection {vc}"),
+            (false, true, _) => format!("connection {vc} to {}", known.called),
+            (false, false, Some(caller)) => format!("connection {vc} to {caller}"),
+            (false, false, None) => format!("connection {vc} to an unknown caller"),
         };
-        let peer = peer.map_or_else(|| "an unknown caller".to_owned(), |peer| peer.to_string());
         let (early, qos) = (known.early.take(), known.qos);
-        let text = format!("connection {vc} to {peer} open");
+        let text = format!("{what} open");
         self.trace(Trace::detail("signalling.open", text).with("vc", vc));
         let data = self.take_heard(call);
         self.show(call, data);

@@ -272,8 +272,10 @@ pub struct CallInfo {
     pub outgoing: bool,
     /// The caller.
     pub calling: Option<AtmAddress>,
-    /// The called party; for a point-to-multipoint call, the first leaf.
+    /// The called party; for a point-to-multipoint call, the first leaf; zero for a permanent connection.
     pub called: AtmAddress,
+    /// True for a permanent connection, whose ends have no addresses.
+    pub permanent: bool,
     /// The B-LLI, which names the protocol on the connection.
     pub blli: Option<Blli>,
     /// The B-HLI.
@@ -284,6 +286,18 @@ pub struct CallInfo {
     pub parties: usize,
     /// True for point-to-multipoint.
     pub multipoint: bool,
+}
+
+impl CallInfo {
+    /// The other end, as far as this end knows it; nothing for a permanent connection.
+    #[must_use]
+    pub fn peer(&self) -> Option<AtmAddress> {
+        match (self.permanent, self.outgoing) {
+            (true, _) => None,
+            (false, true) => Some(self.called),
+            (false, false) => self.calling,
+        }
+    }
 }
 
 aerostat_proto::counters! {

@@ -179,6 +179,7 @@ fn examine(name: &str) {
     let bench = run(lab(), 1);
     check::order(&bench).unwrap_or_else(|why| bench.fail(&why));
     check::cells(&bench).unwrap_or_else(|why| bench.fail(&why));
+    no_address_is_zero(name, &bench.log.story);
     // The start, until all flows have begun, is enough to distinguish runs.
     let last = bench.lab.traffic.iter().map(|flow| flow.start).max();
     let until = last.expect("a lab has traffic") + Duration::from_millis(200);
@@ -234,6 +235,30 @@ fn the_list_of_labs_is_complete() {
             "{file} is not tested here"
         );
     }
+}
+
+/// What has no ATM address is not called by one: a permanent connection, an unknown caller.
+fn no_address_is_zero(name: &str, story: &[String]) {
+    let zero = aerostat_wire::AtmAddress::ZERO.to_string();
+    let line = story.iter().find(|line| line.contains(&zero));
+    assert_eq!(line, None, "{name}");
+}
+
+#[test]
+fn the_story_of_permanent_connections_names_them_by_their_labels() {
+    let mut permanent = 0;
+    for (name, set) in LABS {
+        let lab = repository_lab(name, set);
+        if lab.pvcs.is_empty() {
+            continue;
+        }
+        let mut bench = Bench::new(lab, 1);
+        bench.run(Duration::from_millis(200));
+        no_address_is_zero(name, &bench.log.story);
+        let of_one = |line: &&String| line.contains("permanent connection 0.");
+        permanent += bench.log.story.iter().filter(of_one).count();
+    }
+    assert!(permanent > 10, "{permanent}");
 }
 
 #[test]
