@@ -19,10 +19,16 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Display;
 
-/// Width of a drawing, pixels.
-const WIDTH: u32 = 900;
-/// Height of a drawing, pixels.
-const HEIGHT: u32 = 540;
+/// Smallest width of a drawing, pixels. A drawing whose names need more room is wider.
+const WIDTH: i32 = 900;
+/// Smallest height of a drawing, pixels.
+const HEIGHT: i32 = 540;
+/// Size of the text of ticks, names and numbers, pixels.
+const SMALL: u32 = 13;
+/// Size of the text beside an axis, pixels.
+const MIDDLE: u32 = 14;
+/// Height of a line of [`SMALL`] text with its gap, pixels.
+const LINE: i32 = 24;
 /// Most lines of a drawing: as many as there are colours.
 pub(crate) const MOST_SERIES: usize = COLOURS.len();
 
@@ -42,8 +48,17 @@ const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 const GRID: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 /// The family of the text, with those that stand in for it.
 const FONT: &str = "DejaVu Sans, Verdana, Arial, sans-serif";
-/// Width of a letter as a share of the size of the text, about.
-const LETTER: f64 = 0.62;
+/// Widths of the letters from space to tilde, thousandths of the size of the text. Source: DejaVu Sans 2.37, table
+/// `hmtx`; the families that stand in for it are as wide or narrower.
+const ADVANCES: [u16; 95] = [
+    318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636,
+    636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632,
+    575, 775, 752, 295, 295, 656, 557, 863, 748, 787, 603, 787, 695, 635, 611, 732, 684, 989, 685,
+    611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352, 635, 634, 278, 278, 579,
+    278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838,
+];
+/// Width of any other letter, in the same unit.
+const OTHER_ADVANCE: u16 = 1000;
 
 /// An axis of a drawing.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +80,20 @@ pub(crate) struct Figure {
     pub(crate) sideways: bool,
     /// At most [`MOST_SERIES`] lines; further ones are not drawn.
     pub(crate) series: Vec<Series>,
+}
+
+impl Figure {
+    /// The same figure in as many drawings as it needs, each with at most [`MOST_SERIES`] lines.
+    pub(crate) fn parts(self) -> Vec<Drawing> {
+        let parts = self.series.chunks(MOST_SERIES);
+        let part = |series: &[Series]| {
+            Drawing::Lines(Self {
+                series: series.to_vec(),
+                ..self.clone()
+            })
+        };
+        numbered(parts.map(part).collect())
+    }
 }
 
 /// A line.
@@ -131,7 +160,29 @@ pub(crate) enum Drawing {
     Map(Map),
 }
 
+/// The drawings, with numbers in the titles that several of them have.
+pub(crate) fn numbered(mut drawings: Vec<Drawing>) -> Vec<Drawing> {
+    let titles: Vec<String> = drawings.iter_mut().map(|one| one.title().clone()).collect();
+    for (at, drawing) in drawings.iter_mut().enumerate() {
+        let same = |title: &&String| **title == titles[at];
+        let count = titles.iter().filter(same).count();
+        if count > 1 {
+            let number = titles[..=at].iter().filter(same).count();
+            *drawing.title() += &format!(" ({number} of {count})");
+        }
+    }
+    drawings
+}
+
 impl Drawing {
+    /// Its title.
+    pub(crate) const fn title(&mut self) -> &mut String {
+        match self {
+            Self::Lines(figure) => &mut figure.title,
+            Self::Map(map) => &mut map.title,
+        }
+    }
+
     /// The drawing as the text of an SVG file.
     pub(crate) fn svg(&self) -> Result<String, String> {
         let mut text = String::new();
@@ -140,8 +191,20 @@ impl Drawing {
             Self::Map(map) => (&map.title, map::draw(map, &mut text)),
         };
         drawn.map_err(|error| format!("the drawing '{title}': {error}"))?;
-        Ok(text)
+        Ok(titled(&text, title))
     }
+}
+
+/// The SVG text with the title that browsers and screen readers show.
+fn titled(svg: &str, title: &str) -> String {
+    let (tag, rest) = svg.split_once('>').unwrap_or((svg, ""));
+    format!("{tag}>\n<title>{}</title>{rest}", escaped(title))
+}
+
+/// Text inside an element of SVG.
+pub(crate) fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// An area that pixels are drawn into.
@@ -152,34 +215,64 @@ fn told(error: impl Display) -> String {
     error.to_string()
 }
 
-/// An empty drawing with its title and note.
-fn sheet<'a>(text: &'a mut String, title: &str, note: &str) -> Result<Area<'a>, String> {
-    let area = SVGBackend::with_string(text, (WIDTH, HEIGHT)).into_drawing_area();
-    area.fill(&WHITE).map_err(told)?;
-    // Titles are ordinary prose, whose letters are narrower than those of names. A long one is smaller.
-    let room = (f64::from(WIDTH) - 40.0) * 1.2;
-    let line = |text: &str, sizes: &[u32], top: i32| {
-        let fits = |size: &&u32| width(text, **size) <= room;
-        let size = *sizes.iter().find(fits).unwrap_or(&11);
-        write(
-            &area,
-            &shortened(text, size, room),
-            (20, top),
-            size,
-            HPos::Left,
-        )
-    };
-    line(title, &[18, 15, 13, 12], 16)?;
-    line(note, &[13, 12], 42)?;
-    Ok(area)
+/// Title and note of a drawing, in lines that fit its width.
+struct Head {
+    /// Text, size and upper edge of each line, pixels.
+    lines: Vec<(String, u32, i32)>,
+    /// Height of all lines, pixels.
+    height: i32,
 }
 
-/// Height of title and note, pixels.
-const HEAD: i32 = 64;
+impl Head {
+    fn new(title: &str, note: &str, wide: i32) -> Self {
+        let room = f64::from(wide) - 40.0;
+        let mut head = Self {
+            lines: Vec::new(),
+            height: 16,
+        };
+        // A title that is too long for one line in large letters gets smaller ones.
+        let size = if width(title, 18) <= room { 18 } else { 15 };
+        head.add(title, size, room);
+        head.add(note, SMALL, room);
+        head
+    }
+
+    fn add(&mut self, text: &str, size: u32, room: f64) {
+        for line in wrapped(text, size, room) {
+            self.lines.push((line, size, self.height));
+            self.height += size as i32 + 8;
+        }
+    }
+}
+
+/// An empty drawing of this width and height with its title and note.
+fn sheet<'a>(text: &'a mut String, head: &Head, size: (i32, i32)) -> Result<Area<'a>, String> {
+    let size = (size.0.unsigned_abs(), size.1.unsigned_abs());
+    let area = SVGBackend::with_string(text, size).into_drawing_area();
+    area.fill(&WHITE).map_err(told)?;
+    for (line, size, top) in &head.lines {
+        write(&area, line, (20, *top), *size, HPos::Left)?;
+    }
+    Ok(area)
+}
 
 /// Writes text whose upper edge, and left edge, middle or right edge, is at `at`.
 fn write(area: &Area<'_>, text: &str, at: (i32, i32), size: u32, hold: HPos) -> Result<(), String> {
     let style = style(size).pos(Pos::new(hold, VPos::Top));
+    area.draw(&Text::new(text.to_owned(), at, style))
+        .map_err(told)
+}
+
+/// Writes text from below to above, whose left edge is at `at`; `hold` is the part of the text that is there.
+fn write_upwards(
+    area: &Area<'_>,
+    text: &str,
+    at: (i32, i32),
+    size: u32,
+    hold: HPos,
+) -> Result<(), String> {
+    let style = style(size).transform(FontTransform::Rotate270);
+    let style = style.pos(Pos::new(hold, VPos::Top));
     area.draw(&Text::new(text.to_owned(), at, style))
         .map_err(told)
 }
@@ -191,20 +284,52 @@ fn style(size: u32) -> TextStyle<'static> {
     (FONT, size).into_font().color(&INK)
 }
 
-/// Width of text, pixels, about.
+/// Width of text, pixels: hardly less than a browser needs.
 fn width(text: &str, size: u32) -> f64 {
-    text.chars().count() as f64 * f64::from(size) * LETTER
+    let advance = |letter: char| {
+        let at = (letter as usize).checked_sub(usize::from(b' '));
+        let known = at.and_then(|at| ADVANCES.get(at));
+        f64::from(*known.unwrap_or(&OTHER_ADVANCE))
+    };
+    text.chars().map(advance).sum::<f64>() * f64::from(size) / 1000.0
 }
 
-/// The text, cut so that it fits `room` pixels.
-fn shortened(text: &str, size: u32, room: f64) -> String {
-    let most = (room / (f64::from(size) * LETTER)).max(1.0) as usize;
-    if text.chars().count() <= most {
-        return text.to_owned();
+/// The largest width of these texts, pixels, rounded up.
+fn widest<'a>(texts: impl Iterator<Item = &'a String>, size: u32) -> i32 {
+    texts
+        .map(|text| width(text, size))
+        .fold(0.0, f64::max)
+        .ceil() as i32
+}
+
+/// The text in lines of at most `room` pixels, divided at spaces; a word that does not fit a line is divided, too.
+/// Nothing is left out.
+fn wrapped(text: &str, size: u32, room: f64) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_inclusive(' ') {
+        let fits = |line: &str| width(&[line, word.trim_end()].concat(), size) <= room;
+        if lines
+            .last()
+            .is_some_and(|line| !line.is_empty() && !fits(line))
+        {
+            lines.push(String::new());
+        }
+        for letter in word.chars() {
+            let full = |line: &String| {
+                letter != ' ' && !line.is_empty() && width(line, size) + width("W", size) > room
+            };
+            if lines.last().is_some_and(full) && width(word, size) > room {
+                lines.push(String::new());
+            }
+            lines
+                .last_mut()
+                .into_iter()
+                .for_each(|line| line.push(letter));
+        }
     }
-    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
-    kept + "…"
+    let lines = lines.into_iter().map(|line| line.trim_end().to_owned());
+    lines.filter(|line| !line.is_empty()).collect()
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

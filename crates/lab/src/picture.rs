@@ -6,6 +6,7 @@
 use crate::model::{Lab, Link, NodeKind};
 use crate::units;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
@@ -142,6 +143,36 @@ pub struct Shortcut {
 }
 
 impl Picture {
+    /// The labels of the permanent connections, in their order. Where two of them have the same VPIs and VCIs, the label
+    /// names the machines.
+    #[must_use]
+    pub fn pvc_labels(&self) -> Vec<String> {
+        let short = |pvc: &Permanent| format!("PVC {} – {}", pvc.labels[0], pvc.labels[1]);
+        let whole = |pvc: &Permanent| {
+            let [a, b] = pvc.ends.map(|end| self.name_of(end));
+            format!("PVC {a} {} – {b} {}", pvc.labels[0], pvc.labels[1])
+        };
+        labels(&self.pvcs, &[&short, &whole])
+    }
+
+    /// The labels of the shortcuts, in their order: the destination; where two of them have the same, also the machine
+    /// where the shortcut begins, or the connection there.
+    #[must_use]
+    pub fn shortcut_labels(&self) -> Vec<String> {
+        let to = |shortcut: &Shortcut| format!("shortcut to {}", shortcut.to);
+        let from = |shortcut: &Shortcut| {
+            let from = self.name_of(shortcut.ends[0]);
+            format!("shortcut of {from} to {}", shortcut.to)
+        };
+        let on = |shortcut: &Shortcut| format!("{} on {}", from(shortcut), shortcut.vc);
+        labels(&self.shortcuts, &[&to, &from, &on])
+    }
+
+    fn name_of(&self, machine: usize) -> &str {
+        let machine = self.machines.get(machine);
+        machine.map_or("", |machine| machine.name.as_str())
+    }
+
     /// The lab as its file describes it: everything is up, and there are no calls.
     #[must_use]
     pub fn of(lab: &Lab) -> Self {
@@ -252,6 +283,27 @@ fn describe(link: &Link) -> String {
     text
 }
 
+/// For each thing the first of these forms that no other thing has; the last one, if there is no such form.
+fn labels<T>(all: &[T], forms: &[&dyn Fn(&T) -> String]) -> Vec<String> {
+    let texts = forms.iter().map(|form| all.iter().map(form).collect());
+    let texts: Vec<Vec<String>> = texts.collect();
+    let counts = texts.iter().map(|texts| {
+        texts.iter().fold(BTreeMap::new(), |mut counts, text| {
+            *counts.entry(text).or_insert(0_usize) += 1;
+            counts
+        })
+    });
+    let counts: Vec<BTreeMap<&String, usize>> = counts.collect();
+    let label = |number: usize| {
+        let forms = texts.iter().map(|texts| &texts[number]);
+        let mut alone = forms.clone().zip(&counts);
+        let found = alone.find(|(text, counts)| counts.get(text) == Some(&1));
+        let found = found.map(|(text, _)| text).or_else(|| forms.last());
+        found.cloned().unwrap_or_default()
+    };
+    (0..all.len()).map(label).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,6 +343,41 @@ pvcs: [{ from: hub, vc: 0.100, to: far, to_vc: 0.101, pcr: 2000 }]
         let called = called.strip_suffix(".00").unwrap();
         assert_eq!(picture.owner(&format!("{called}.51")), Some(far.0));
         assert_eq!(picture.owner("nonsense"), None);
+    }
+
+    #[test]
+    fn labels_name_what_distinguishes_their_lines() {
+        let lab = crate::parse("x", LAB, &[]).unwrap().lab;
+        let mut picture = Picture::of(&lab);
+        assert_eq!(picture.pvc_labels(), ["PVC 0.100 – 0.101"]);
+        let mut back = picture.pvcs[0].clone();
+        back.ends.reverse();
+        picture.pvcs.push(back);
+        let whole = ["PVC hub 0.100 – far 0.101", "PVC far 0.100 – hub 0.101"];
+        assert_eq!(picture.pvc_labels(), whole);
+        let name = |name: &str| {
+            let mut machines = picture.machines.iter();
+            machines.position(|machine| machine.name == name).unwrap()
+        };
+        let [hub, far, pc] = ["hub", "far", "pc"].map(name);
+        let shortcut = |ends, to: &str, vc: &str| Shortcut {
+            ends,
+            to: to.into(),
+            vc: vc.into(),
+        };
+        picture.shortcuts = vec![
+            shortcut([hub, far], "10.1.0.1", "0.32"),
+            shortcut([hub, far], "10.1.0.1", "0.33"),
+            shortcut([pc, far], "10.1.0.1", "0.32"),
+            shortcut([far, pc], "10.1.0.2", "0.32"),
+        ];
+        let told = [
+            "shortcut of hub to 10.1.0.1 on 0.32",
+            "shortcut of hub to 10.1.0.1 on 0.33",
+            "shortcut of pc to 10.1.0.1",
+            "shortcut to 10.1.0.2",
+        ];
+        assert_eq!(picture.shortcut_labels(), told);
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Scales of axes, their ticks, and the labels of ticks.
 
 use super::Axis;
-use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
-use std::ops::Range;
 
 /// How values stand on an axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,11 +48,13 @@ impl Ruled {
             },
             Scale::Log => logarithmic(finite.filter(|value| *value > 0.0)),
             Scale::Linear { zero } => linear(finite, *zero, room),
-            Scale::Share => Self {
+            Scale::Share => {
+                let mut ruled = linear([0.0, 0.99].into_iter(), true, 5);
                 // A line at 1 is whole.
-                range: (0.0, 1.02),
-                ..linear([0.0, 0.99].into_iter(), true, 5)
-            },
+                ruled.range = (0.0, 1.02);
+                ruled.ticks.retain(|tick| tick.0 <= ruled.range.1);
+                ruled
+            }
         }
     }
 
@@ -79,30 +79,30 @@ impl Ruled {
         }
     }
 
-    /// The label of the tick at `place`.
-    pub(super) fn label(&self, place: f64) -> String {
-        let near = |tick: &&(f64, String)| (tick.0 - place).abs() < 1e-9 * (1.0 + place.abs());
-        let tick = self.ticks.iter().find(near);
-        tick.map(|tick| tick.1.clone()).unwrap_or_default()
-    }
-}
-
-impl Ranged for Ruled {
-    type FormatOption = DefaultFormatting;
-    type ValueType = f64;
-
-    /// The pixel of a place.
-    fn map(&self, place: &f64, limit: (i32, i32)) -> i32 {
+    /// The pixel of a place, between those of both ends.
+    pub(super) fn pixel(&self, place: f64, (from, to): (i32, i32)) -> i32 {
         let share = (place - self.range.0) / (self.range.1 - self.range.0);
-        limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
+        from + (share * f64::from(to - from)).round() as i32
     }
 
-    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        self.ticks.iter().map(|tick| tick.0).collect()
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.range.0..self.range.1
+    /// Leaves out every second tick until the labels are less wide than the room between two ticks. An axis of numbers
+    /// says the same with fewer of them; names all stay.
+    pub(super) fn thinned(mut self, wide: i32, label: impl Fn(&String) -> f64) -> Self {
+        let crowded = |ticks: &[(f64, String)]| {
+            let places = ticks.iter().map(|tick| self.pixel(tick.0, (0, wide)));
+            let places: Vec<i32> = places.collect();
+            let pairs = places.windows(2).zip(ticks.windows(2));
+            pairs.into_iter().any(|(places, ticks)| {
+                let both = label(&ticks[0].1) + label(&ticks[1].1);
+                f64::from((places[1] - places[0]).abs()) < both / 2.0 + 6.0
+            })
+        };
+        let mut ticks = self.ticks.clone();
+        while ticks.len() > 2 && crowded(&ticks) {
+            ticks = ticks.into_iter().step_by(2).collect();
+        }
+        self.ticks = ticks;
+        self
     }
 }
 

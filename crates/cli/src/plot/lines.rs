@@ -1,168 +1,276 @@
 //! Lines, steps and marks with ranges.
 
-use super::axis::Ruled;
-use super::{Area, COLOURS, Figure, GRID, HEAD, HPos, INK, MOST_SERIES, Series, Stroke};
-use super::{WIDTH, sheet, shortened, style, told, width, write};
+use super::axis::{Ruled, Scale};
+use super::{
+    Area, COLOURS, Figure, GRID, HEIGHT, HPos, Head, INK, LINE, MIDDLE, MOST_SERIES, SMALL, Series,
+    Stroke, WIDTH, sheet, told, widest, width, write, write_upwards,
+};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 /// Most points of a line that have marks and bars; with more, a line alone is clearer.
 const MARKED: usize = 60;
-/// Size of the text of ticks, pixels.
-const SMALL: u32 = 13;
-/// Widest legend, pixels.
-const WIDEST: f64 = 230.0;
-
-type Frame = Cartesian2d<Ruled, Ruled>;
+/// Widest legend beside the lines, pixels. With longer names it stands below them.
+const BESIDE: i32 = 300;
+/// Width of the sample in front of a name of the legend, pixels.
+const SAMPLE: i32 = 44;
+/// Smallest width and height of the lines alone, pixels.
+const ROOM: (i32, i32) = (420, 300);
 
 /// Draws the figure.
 pub(super) fn draw(figure: &Figure, text: &mut String) -> Result<(), String> {
-    let area = sheet(text, &figure.title, &figure.note)?;
-    let series = &figure.series[..figure.series.len().min(MOST_SERIES)];
+    let drawn = figure.series.len().min(MOST_SERIES);
+    let series = &told_apart(&figure.series[..drawn]);
     let points = || series.iter().flat_map(|series| &series.points);
     let x = Ruled::new(&figure.x, points().map(|point| point.x), 8);
     let y = points().flat_map(|point| [point.low, point.y, point.high]);
     let y = Ruled::new(&figure.y, y, 6);
-    let (across, up) = match figure.sideways {
-        true => (&y, &x.clone().downwards()),
-        false => (&x, &y),
-    };
-    let legend = match series {
-        [only] if only.name.is_empty() => 0.0,
-        _ => {
-            let names = series.iter().map(|series| width(&series.name, SMALL));
-            names.fold(0.0, f64::max).min(WIDEST) + 60.0
-        }
-    };
-    let right = f64::from(WIDTH) - legend;
-    let (above, below) = area.split_vertically(HEAD);
-    drop(above);
-    let (left, _) = below.split_horizontally(right as i32);
-    let chart = frame(&left, figure, across, up)?;
-    let at = |x_value: f64, y_value: f64| {
-        let places = (x.place(x_value), y.place(y_value));
-        chart.backend_coord(&match figure.sideways {
-            true => (places.1, places.0),
-            false => places,
-        })
-    };
-    if y.range.0 < 0.0 && y.range.1 > 0.0 && !y.is_logarithmic() {
-        let zero = [x.range.0, x.range.1].map(|end| match figure.sideways {
-            true => chart.backend_coord(&(0.0, end)),
-            false => chart.backend_coord(&(end, 0.0)),
-        });
-        let line = PathElement::new(zero.to_vec(), INK.stroke_width(1));
-        area.draw(&line).map_err(told)?;
-    }
+    let plan = Plan::new(figure, series, x, &y);
+    let area = sheet(text, &plan.head, plan.size)?;
+    let chart = plan.chart(figure, y);
+    chart.frame(&area, figure)?;
     for (number, one) in series.iter().enumerate() {
-        draw_series(&area, number, one, figure.sideways, &at)?;
+        chart.series(&area, number, one)?;
     }
-    for (number, one) in series.iter().enumerate().filter(|_| legend > 0.0) {
-        let line = HEAD + 18 + 24 * number as i32;
-        let from = right as i32 + 4;
-        stroke(&area, number, one.form, &[(from, line), (from + 36, line)])?;
+    for (number, (one, (left, line))) in series.iter().zip(&plan.legend).enumerate() {
+        stroke(
+            &area,
+            number,
+            one.form,
+            &[(*left, *line), (left + 36, *line)],
+        )?;
         if one.form != Stroke::Steps {
-            mark(&area, number, (from + 18, line))?;
+            mark(&area, number, (left + 18, *line))?;
         }
-        let name = shortened(&one.name, SMALL, WIDEST);
-        write(&area, &name, (from + 44, line - 7), SMALL, HPos::Left)?;
+        write(
+            &area,
+            &one.name,
+            (left + SAMPLE, line - 7),
+            SMALL,
+            HPos::Left,
+        )?;
     }
     area.present().map_err(told)
 }
 
-/// Axes, ticks and grid.
-fn frame<'a>(
-    area: &Area<'a>,
-    figure: &Figure,
-    x: &Ruled,
-    y: &Ruled,
-) -> Result<ChartContext<'a, SVGBackend<'a>, Frame>, String> {
-    let widest = y
-        .ticks
-        .iter()
-        .map(|tick| width(&tick.1, SMALL))
-        .fold(0.0, f64::max);
-    let slots = (f64::from(area.dim_in_pixel().0) - 130.0) / x.ticks.len().max(1) as f64;
-    let crowded = x.ticks.iter().any(|tick| width(&tick.1, SMALL) > slots);
-    let labels = match figure.sideways {
-        true => (&figure.y.label, &figure.x.label),
-        false => (&figure.x.label, &figure.y.label),
-    };
-    let mut chart = ChartBuilder::on(area)
-        .margin_left(14)
-        .margin_right(24)
-        .margin_bottom(10)
-        .margin_top(6)
-        .x_label_area_size(if crowded { 76 } else { 48 })
-        .y_label_area_size(widest as i32 + 40)
-        .build_cartesian_2d(x.clone(), y.clone())
-        .map_err(told)?;
-    chart
-        .configure_mesh()
-        .axis_style(INK.stroke_width(1))
-        .bold_line_style(GRID.stroke_width(1))
-        .light_line_style(TRANSPARENT)
-        .x_labels(x.ticks.len())
-        .y_labels(y.ticks.len())
-        .x_label_formatter(&|place| {
-            // Long names that do not fit side by side are cut; the table has them whole.
-            let label = x.label(*place);
-            if crowded {
-                shortened(&label, SMALL, slots.max(40.0))
-            } else {
-                label
-            }
-        })
-        .y_label_formatter(&|place| y.label(*place))
-        .label_style(style(SMALL))
-        .axis_desc_style(style(14))
-        .x_desc(labels.0)
-        .y_desc(labels.1)
-        .draw()
-        .map_err(told)?;
-    Ok(chart)
+/// The lines with names that differ: lines that have the same name get numbers.
+fn told_apart(series: &[Series]) -> Vec<Series> {
+    let owners = |name: &str| series.iter().filter(|one| one.name == name).count();
+    let mut told: Vec<Series> = Vec::new();
+    for one in series {
+        let mut names = (1..).map(|number| format!("{} ({number})", one.name));
+        let taken = |name: &str| told.iter().any(|other| other.name == name);
+        let name = match owners(&one.name) {
+            1 => one.name.clone(),
+            _ => names
+                .find(|name| owners(name) == 0 && !taken(name))
+                .unwrap_or_default(),
+        };
+        told.push(Series {
+            name,
+            ..one.clone()
+        });
+    }
+    told
 }
 
-/// A line with its ranges and marks.
-fn draw_series(
-    area: &Area<'_>,
-    number: usize,
-    series: &Series,
+/// Where the parts of the drawing are, pixels. The drawing grows with its names, so that all of them are whole.
+struct Plan {
+    head: Head,
+    /// Width and height of the drawing.
+    size: (i32, i32),
+    /// Left, upper, right and lower edge of the lines.
+    edges: [i32; 4],
+    /// True if the first axis goes down.
     sideways: bool,
-    at: &dyn Fn(f64, f64) -> (i32, i32),
-) -> Result<(), String> {
-    let colour = COLOURS[number % COLOURS.len()];
-    let marked = series.form != Stroke::Steps && series.points.len() <= MARKED;
-    for point in series.points.iter().filter(|point| point.low < point.high) {
-        let (low, high) = (at(point.x, point.low), at(point.x, point.high));
-        let bar = PathElement::new(vec![low, high], colour.stroke_width(1));
-        area.draw(&bar).map_err(told)?;
-        for end in [low, high] {
-            let (dx, dy) = if sideways { (0, 4) } else { (4, 0) };
-            let cap = vec![(end.0 - dx, end.1 - dy), (end.0 + dx, end.1 + dy)];
-            area.draw(&PathElement::new(cap, colour.stroke_width(1)))
-                .map_err(told)?;
+    /// The first axis.
+    x: Ruled,
+    /// Left edge and middle of each sample of the legend; nothing for a single line without a name.
+    legend: Vec<(i32, i32)>,
+}
+
+impl Plan {
+    fn new(figure: &Figure, series: &[Series], x: Ruled, y: &Ruled) -> Self {
+        let legend = match series {
+            [only] if only.name.is_empty() => None,
+            _ => Some(SAMPLE + widest(series.iter().map(|one| &one.name), SMALL) + 20),
+        };
+        let beside = legend.filter(|wide| *wide <= BESIDE);
+        let right = beside.map_or(36, |wide| wide + 12);
+        let labels = |axis: &Ruled| widest(axis.ticks.iter().map(|tick| &tick.1), SMALL);
+        // Names that do not fit side by side stand below each other.
+        let slot =
+            (WIDTH - right - labels(y) - 44) / i32::try_from(x.ticks.len().max(1)).unwrap_or(1);
+        let names = matches!(figure.x.scale, Scale::Names(_));
+        let sideways = figure.sideways || (names && labels(&x) + 8 > slot);
+        let (up, along, across) = match sideways {
+            true => (&x, &figure.x.label, &figure.y.label),
+            false => (y, &figure.y.label, &figure.x.label),
+        };
+        let left = labels(up) + if along.is_empty() { 24 } else { 44 };
+        let below = legend.filter(|_| beside.is_none());
+        let middle = |text: &String| width(text, MIDDLE).ceil() as i32;
+        let wide = WIDTH
+            .max(left + ROOM.0.max(middle(across)) + right)
+            .max(below.map_or(0, |wide| 40 + wide));
+        let head = Head::new(&figure.title, &figure.note, wide);
+        let top = head.height + 8;
+        let lines = i32::try_from(series.len()).unwrap_or(0);
+        let under = below.map_or(0, |_| LINE * lines);
+        let slots = i32::try_from(x.ticks.len()).unwrap_or(i32::MAX / 64);
+        let high = ROOM.1.max(middle(along)).max(match sideways {
+            true => 20 * slots,
+            false => LINE * beside.map_or(0, |_| lines),
+        });
+        let bottom = (top + high).max(HEIGHT - 58 - under);
+        let edges = [left, top, wide - right, bottom];
+        let place = |number: i32| match (beside, below) {
+            (Some(_), _) => (wide - right + 8, top + 12 + LINE * number),
+            _ => (20, bottom + 66 + LINE * number),
+        };
+        Self {
+            head,
+            size: (wide, bottom + 58 + under),
+            edges,
+            sideways,
+            x,
+            legend: legend.map_or(Vec::new(), |_| (0..lines).map(place).collect()),
         }
     }
-    let points = series.points.iter().filter(|point| point.y.is_finite());
-    let mut path: Vec<(i32, i32)> = Vec::new();
-    for point in points.clone() {
-        let next = at(point.x, point.y);
-        if series.form == Stroke::Steps
-            && let Some(last) = path.last().copied()
-        {
-            path.push((next.0, last.1));
+
+    /// The axes in their places.
+    fn chart(&self, figure: &Figure, y: Ruled) -> Chart {
+        let [left, top, right, bottom] = self.edges;
+        let numbers = |axis: Ruled, scale: &Scale| match scale {
+            Scale::Names(_) => axis,
+            _ => axis.thinned(right - left, |label| width(label, SMALL)),
+        };
+        let (across, up) = match self.sideways {
+            true => (numbers(y, &figure.y.scale), self.x.clone().downwards()),
+            false => (numbers(self.x.clone(), &figure.x.scale), y),
+        };
+        Chart {
+            across,
+            up,
+            edges: [left, top, right, bottom],
+            sideways: self.sideways,
         }
-        path.push(next);
     }
-    path.dedup();
-    stroke(area, number, series.form, &path)?;
-    if marked || series.form == Stroke::Marks {
-        points
-            .map(|point| at(point.x, point.y))
-            .try_for_each(|place| mark(area, number, place))?;
+}
+
+/// Two axes and their places.
+struct Chart {
+    /// The axis from left to right.
+    across: Ruled,
+    /// The axis from below to above.
+    up: Ruled,
+    /// Left, upper, right and lower edge, pixels.
+    edges: [i32; 4],
+    /// True if the first value of points belongs to the axis upwards.
+    sideways: bool,
+}
+
+impl Chart {
+    fn across(&self, place: f64) -> i32 {
+        self.across.pixel(place, (self.edges[0], self.edges[2]))
     }
-    Ok(())
+
+    fn up(&self, place: f64) -> i32 {
+        self.up.pixel(place, (self.edges[3], self.edges[1]))
+    }
+
+    /// The pixel of a point.
+    fn at(&self, x: f64, y: f64) -> (i32, i32) {
+        let (across, up) = if self.sideways { (y, x) } else { (x, y) };
+        (
+            self.across(self.across.place(across)),
+            self.up(self.up.place(up)),
+        )
+    }
+
+    /// Grid, axes, ticks and their labels.
+    fn frame(&self, area: &Area<'_>, figure: &Figure) -> Result<(), String> {
+        let [left, top, right, bottom] = self.edges;
+        let line = |from: (i32, i32), to: (i32, i32), style: ShapeStyle| {
+            area.draw(&PathElement::new(vec![from, to], style))
+                .map_err(told)
+        };
+        let (ink, grid) = (INK.stroke_width(1), GRID.stroke_width(1));
+        for (place, label) in &self.across.ticks {
+            let x = self.across(*place);
+            line((x, top), (x, bottom), grid)?;
+            line((x, bottom), (x, bottom + 5), ink)?;
+            write(area, label, (x, bottom + 10), SMALL, HPos::Center)?;
+        }
+        for (place, label) in &self.up.ticks {
+            let y = self.up(*place);
+            line((left, y), (right, y), grid)?;
+            line((left - 5, y), (left, y), ink)?;
+            write(area, label, (left - 9, y - 7), SMALL, HPos::Right)?;
+        }
+        line((left, top), (left, bottom), ink)?;
+        line((left, bottom), (right, bottom), ink)?;
+        // Negative and positive values are on two sides of a line.
+        let values = if self.sideways {
+            &self.across
+        } else {
+            &self.up
+        };
+        if values.range.0 < 0.0 && values.range.1 > 0.0 && !values.is_logarithmic() {
+            let zero = if self.sideways {
+                self.across(0.0)
+            } else {
+                self.up(0.0)
+            };
+            match self.sideways {
+                true => line((zero, top), (zero, bottom), ink)?,
+                false => line((left, zero), (right, zero), ink)?,
+            }
+        }
+        let (across, up) = match self.sideways {
+            true => (&figure.y.label, &figure.x.label),
+            false => (&figure.x.label, &figure.y.label),
+        };
+        let middle = (i32::midpoint(left, right), i32::midpoint(top, bottom));
+        write(area, across, (middle.0, bottom + 34), MIDDLE, HPos::Center)?;
+        write_upwards(area, up, (12, middle.1), MIDDLE, HPos::Center)
+    }
+
+    /// A line with its ranges and marks.
+    fn series(&self, area: &Area<'_>, number: usize, series: &Series) -> Result<(), String> {
+        let colour = COLOURS[number % COLOURS.len()];
+        let marked = series.form != Stroke::Steps && series.points.len() <= MARKED;
+        for point in series.points.iter().filter(|point| point.low < point.high) {
+            let (low, high) = (self.at(point.x, point.low), self.at(point.x, point.high));
+            let bar = PathElement::new(vec![low, high], colour.stroke_width(1));
+            area.draw(&bar).map_err(told)?;
+            for end in [low, high] {
+                let (dx, dy) = if self.sideways { (0, 4) } else { (4, 0) };
+                let cap = vec![(end.0 - dx, end.1 - dy), (end.0 + dx, end.1 + dy)];
+                area.draw(&PathElement::new(cap, colour.stroke_width(1)))
+                    .map_err(told)?;
+            }
+        }
+        let points = series.points.iter().filter(|point| point.y.is_finite());
+        let mut path: Vec<(i32, i32)> = Vec::new();
+        for point in points.clone() {
+            let next = self.at(point.x, point.y);
+            if series.form == Stroke::Steps
+                && let Some(last) = path.last().copied()
+            {
+                path.push((next.0, last.1));
+            }
+            path.push(next);
+        }
+        path.dedup();
+        stroke(area, number, series.form, &path)?;
+        if marked || series.form == Stroke::Marks {
+            points
+                .map(|point| self.at(point.x, point.y))
+                .try_for_each(|place| mark(area, number, place))?;
+        }
+        Ok(())
+    }
 }
 
 /// The line itself, with the dashes of its number.

@@ -2,27 +2,25 @@
 
 use super::axis::{Form, Ruled, Scale};
 use super::{
-    Area, Axis, HEAD, HEIGHT, HPos, INK, Map, WIDTH, sheet, shortened, told, width, write,
+    Area, Axis, HEIGHT, HPos, Head, INK, MIDDLE, Map, SMALL, WIDTH, sheet, told, widest, width,
+    write, write_upwards,
 };
 use plotters::prelude::*;
 
-/// Size of text, pixels.
-const SMALL: u32 = 13;
 /// Narrowest cell with its number, pixels.
-const READABLE: f64 = 44.0;
+const READABLE: i32 = 44;
+/// Smallest width and height of a cell, pixels, so that its names are legible.
+const SMALLEST: i32 = 18;
+/// Room to the right of the cells, for the colours and what they stand for, pixels.
+const RIGHT: i32 = 150;
 
 /// Draws the map.
 pub(super) fn draw(map: &Map, text: &mut String) -> Result<(), String> {
-    let area = sheet(text, &map.title, &map.note)?;
     let values = || map.values.iter().flatten().flatten().copied();
     let low = values().fold(f64::INFINITY, f64::min);
     let high = values().fold(f64::NEG_INFINITY, f64::max);
-    let names = map.y.1.iter().map(|name| width(name, SMALL));
-    let left = 46.0 + names.fold(0.0, f64::max).min(200.0);
-    let (right, top) = (f64::from(WIDTH) - 150.0, f64::from(HEAD) + 6.0);
-    let bottom = f64::from(HEIGHT) - 62.0;
-    let (columns, rows) = (map.x.1.len().max(1) as f64, map.y.1.len().max(1) as f64);
-    let cell = ((right - left) / columns, (bottom - top) / rows);
+    let plan = Plan::new(map);
+    let area = sheet(text, &plan.head, plan.size)?;
     let colour = |value: f64| {
         let share = if high > low {
             (value - low) / (high - low)
@@ -32,34 +30,111 @@ pub(super) fn draw(map: &Map, text: &mut String) -> Result<(), String> {
         ViridisRGB.get_color_normalized(share as f32, 0.0, 1.0)
     };
     let form = Form::of(values());
+    let readable = plan.cell.0 >= f64::from(READABLE) && plan.cell.1 >= f64::from(SMALLEST);
     for (row, line) in map.values.iter().enumerate() {
         for (column, value) in line.iter().enumerate() {
-            let x = left + column as f64 * cell.0;
-            let y = bottom - (row + 1) as f64 * cell.1;
-            let corners = [(x, y), (x + cell.0, y + cell.1)].map(|(x, y)| (x as i32, y as i32));
+            let corners = [
+                (plan.column(column, 0.0), plan.row(row, 1.0)),
+                (plan.column(column, 1.0), plan.row(row, 0.0)),
+            ];
             let fill = value.map_or(WHITE, colour);
             area.draw(&Rectangle::new(corners, fill.filled()))
                 .map_err(told)?;
             area.draw(&Rectangle::new(corners, WHITE.stroke_width(1)))
                 .map_err(told)?;
-            if cell.0 >= READABLE && cell.1 >= 18.0 {
+            if readable {
                 let shown = value.map_or("–".into(), |value| {
                     form.number(value, (high - low) / 100.0)
                 });
-                let middle = ((x + cell.0 / 2.0) as i32, (y + cell.1 / 2.0) as i32 - 6);
+                let middle = (plan.column(column, 0.5), plan.row(row, 0.5) - 6);
                 write_on(&area, &shown, middle, fill)?;
             }
         }
     }
-    names_of(&area, map, (left, bottom), cell)?;
-    scale(
-        &area,
-        &map.label,
-        (low, high),
-        (right + 30.0, top, bottom),
-        &colour,
-    )?;
+    plan.names(&area, map)?;
+    let place = (plan.right + 30, plan.top, plan.bottom);
+    scale(&area, &map.label, (low, high), place, &colour)?;
     area.present().map_err(told)
+}
+
+/// Where the parts of the map are, pixels. The map grows with its names and with its cells, so that all names are
+/// there, and are whole.
+struct Plan {
+    head: Head,
+    /// Width and height of the drawing.
+    size: (i32, i32),
+    /// Edges of the cells.
+    left: i32,
+    top: i32,
+    right: i32,
+    bottom: i32,
+    /// Width and height of a cell.
+    cell: (f64, f64),
+    /// True if the names of columns do not fit side by side, and go down.
+    down: bool,
+}
+
+impl Plan {
+    fn new(map: &Map) -> Self {
+        let count = |names: &[String]| i32::try_from(names.len().max(1)).unwrap_or(i32::MAX / 64);
+        let (columns, rows) = (count(&map.x.1), count(&map.y.1));
+        let middle = |text: &String| width(text, MIDDLE).ceil() as i32;
+        let left = 46 + widest(map.y.1.iter(), SMALL);
+        let wide = (WIDTH - left - RIGHT)
+            .max(SMALLEST * columns)
+            .max(middle(&map.x.0));
+        let name = widest(map.x.1.iter(), SMALL);
+        let down = name + 8 > wide / columns;
+        let names = if down { name + 12 } else { 26 };
+        let head = Head::new(&map.title, &map.note, left + wide + RIGHT);
+        let top = head.height + 14;
+        let high = (HEIGHT - top - names - 36)
+            .max(SMALLEST * rows)
+            .max(middle(&map.y.0))
+            .max(middle(&map.label));
+        Self {
+            head,
+            size: (left + wide + RIGHT, top + high + names + 36),
+            left,
+            top,
+            right: left + wide,
+            bottom: top + high,
+            cell: (
+                f64::from(wide) / f64::from(columns),
+                f64::from(high) / f64::from(rows),
+            ),
+            down,
+        }
+    }
+
+    /// A place in a column: 0 is its left edge, 1 its right edge.
+    fn column(&self, column: usize, share: f64) -> i32 {
+        self.left + ((column as f64 + share) * self.cell.0) as i32
+    }
+
+    /// A place in a row: 0 is its lower edge, 1 its upper edge.
+    fn row(&self, row: usize, share: f64) -> i32 {
+        self.bottom - ((row as f64 + share) * self.cell.1) as i32
+    }
+
+    /// Names of columns and rows, and what they are.
+    fn names(&self, area: &Area<'_>, map: &Map) -> Result<(), String> {
+        for (column, name) in map.x.1.iter().enumerate() {
+            let at = (self.column(column, 0.5), self.bottom + 8);
+            match self.down {
+                true => write_upwards(area, name, (at.0 - 6, at.1), SMALL, HPos::Right)?,
+                false => write(area, name, at, SMALL, HPos::Center)?,
+            }
+        }
+        for (row, name) in map.y.1.iter().enumerate() {
+            let at = (self.left - 8, self.row(row, 0.5) - 7);
+            write(area, name, at, SMALL, HPos::Right)?;
+        }
+        let below = (i32::midpoint(self.left, self.right), self.size.1 - 28);
+        write(area, &map.x.0, below, MIDDLE, HPos::Center)?;
+        let beside = (14, i32::midpoint(self.top, self.bottom));
+        write_upwards(area, &map.y.0, beside, MIDDLE, HPos::Center)
+    }
 }
 
 /// A number on its colour: dark on light colours, light on dark ones.
@@ -72,71 +147,22 @@ fn write_on(area: &Area<'_>, text: &str, at: (i32, i32), on: RGBColor) -> Result
         .map_err(told)
 }
 
-/// Names of columns and lines, and what they are.
-fn names_of(
-    area: &Area<'_>,
-    map: &Map,
-    (left, bottom): (f64, f64),
-    cell: (f64, f64),
-) -> Result<(), String> {
-    // With many columns every second or third has its name.
-    let every = (60.0 / cell.0).ceil().max(1.0) as usize;
-    for (column, name) in map.x.1.iter().enumerate().step_by(every) {
-        let middle = left + (column as f64 + 0.5) * cell.0;
-        let name = shortened(name, SMALL, cell.0 * every as f64);
-        write(
-            area,
-            &name,
-            (middle as i32, bottom as i32 + 8),
-            SMALL,
-            HPos::Center,
-        )?;
-    }
-    let every = (18.0 / cell.1).ceil().max(1.0) as usize;
-    for (row, name) in map.y.1.iter().enumerate().step_by(every) {
-        let middle = bottom - (row as f64 + 0.5) * cell.1;
-        let name = shortened(name, SMALL, 200.0);
-        write(
-            area,
-            &name,
-            (left as i32 - 8, middle as i32 - 7),
-            SMALL,
-            HPos::Right,
-        )?;
-    }
-    let middle = left + cell.0 * map.x.1.len() as f64 / 2.0;
-    write(
-        area,
-        &map.x.0,
-        (middle as i32, bottom as i32 + 34),
-        14,
-        HPos::Center,
-    )?;
-    let middle = bottom - cell.1 * map.y.1.len() as f64 / 2.0;
-    let style = super::style(14).transform(FontTransform::Rotate270);
-    let hold = super::Pos::new(HPos::Center, super::VPos::Top);
-    let at = (14, middle as i32);
-    area.draw(&Text::new(map.y.0.clone(), at, style.pos(hold)))
-        .map_err(told)
-}
-
 /// The colours and the numbers that they stand for.
 fn scale(
     area: &Area<'_>,
     label: &str,
     (low, high): (f64, f64),
-    (x, top, bottom): (f64, f64, f64),
+    (x, top, bottom): (i32, i32, i32),
     colour: &dyn Fn(f64) -> RGBColor,
 ) -> Result<(), String> {
     // Without values the ends are infinite and in the wrong order.
     if high <= low {
         return Ok(());
     }
-    let height = bottom - top;
-    for line in 0..height as i32 {
+    let height = f64::from(bottom - top);
+    for line in 0..bottom - top {
         let value = high - (high - low) * f64::from(line) / height;
-        let y = top as i32 + line;
-        let corners = [(x as i32, y), (x as i32 + 18, y + 1)];
+        let corners = [(x, top + line), (x + 18, top + line + 1)];
         area.draw(&Rectangle::new(corners, colour(value).filled()))
             .map_err(told)?;
     }
@@ -150,15 +176,12 @@ fn scale(
         .iter()
         .filter(|tick| tick.0 >= low && tick.0 <= high)
     {
-        let y = (bottom - height * (value - low) / (high - low)) as i32;
-        let tick = vec![(x as i32 + 18, y), (x as i32 + 23, y)];
+        let y = (f64::from(bottom) - height * (value - low) / (high - low)) as i32;
+        let tick = vec![(x + 18, y), (x + 23, y)];
         area.draw(&PathElement::new(tick, INK.stroke_width(1)))
             .map_err(told)?;
-        write(area, name, (x as i32 + 27, y - 7), SMALL, HPos::Left)?;
+        write(area, name, (x + 27, y - 7), SMALL, HPos::Left)?;
     }
-    let style = super::style(14).transform(FontTransform::Rotate270);
-    let hold = super::Pos::new(HPos::Center, super::VPos::Bottom);
-    let at = (WIDTH as i32 - 8, f64::midpoint(top, bottom) as i32);
-    area.draw(&Text::new(label.to_owned(), at, style.pos(hold)))
-        .map_err(told)
+    let beside = (x + RIGHT - 52, i32::midpoint(top, bottom));
+    write_upwards(area, label, beside, MIDDLE, HPos::Center)
 }

@@ -1,4 +1,5 @@
-//! Drawings keep their promises: nothing outside, all points there, lines that differ without colours.
+//! Drawings keep their promises: nothing outside, all points there, lines that differ without colours, names that are
+//! whole and differ.
 
 use super::*;
 
@@ -52,6 +53,118 @@ fn corners(svg: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
+/// Text of a drawing with its attributes.
+struct Label<'a> {
+    attributes: &'a str,
+    text: String,
+}
+
+impl Label<'_> {
+    fn attribute(&self, name: &str) -> &str {
+        let begin = format!(" {name}=\"");
+        let (_, rest) = self.attributes.split_once(&begin).unwrap_or_default();
+        rest.split('"').next().unwrap_or_default()
+    }
+
+    fn number(&self, name: &str) -> f64 {
+        self.attribute(name).parse().unwrap()
+    }
+
+    /// Left, upper, right and lower edge, pixels.
+    fn extent(&self) -> [f64; 4] {
+        let size = self.number("font-size");
+        let long = width(&self.text, size as u32);
+        let (x, y) = (self.number("x"), self.number("y"));
+        let (before, after) = match self.attribute("text-anchor") {
+            "start" => (0.0, long),
+            "end" => (long, 0.0),
+            _ => (long / 2.0, long / 2.0),
+        };
+        match self.attribute("transform").starts_with("rotate(270") {
+            true => [x, y - after, x + size, y + before],
+            false => [x - before, y, x + after, y + size],
+        }
+    }
+}
+
+fn labels(svg: &str) -> Vec<Label<'_>> {
+    let parts = svg.split("<text").skip(1);
+    let labels = parts.filter_map(|part| {
+        let (attributes, rest) = part.split_once('>')?;
+        let text = rest.split("</text>").next()?.trim();
+        let text = text.replace("&lt;", "<").replace("&gt;", ">");
+        let text = text.replace("&quot;", "\"").replace("&amp;", "&");
+        Some(Label { attributes, text })
+    });
+    labels.filter(|label| !label.text.is_empty()).collect()
+}
+
+/// Width and height of a drawing, pixels.
+fn dimensions(svg: &str) -> (f64, f64) {
+    let first = |attribute| numbers(svg, &[attribute])[0];
+    (first("width"), first("height"))
+}
+
+/// Holds what every drawing of results promises about its words: it has a title, nothing is cut, nothing is outside, and
+/// no two lines, rows or columns have the same name.
+pub(crate) fn names_are_whole_and_differ(svg: &str) {
+    let (_, inside) = svg.split_once('>').unwrap();
+    let title = inside.trim_start().strip_prefix("<title>");
+    assert!(
+        title.is_some_and(|title| !title.starts_with("</title>")),
+        "{svg}"
+    );
+    let labels = labels(svg);
+    assert!(labels.len() > 3);
+    let (wide, high) = dimensions(svg);
+    for label in &labels {
+        assert!(!label.text.contains('…'), "{}", label.text);
+        let [left, top, right, bottom] = label.extent();
+        let fits = left >= 0.0 && top >= 0.0 && right <= wide && bottom <= high;
+        let text = &label.text;
+        assert!(
+            fits,
+            "{text}: {left} to {right} of {wide}, {top} to {bottom} of {high}"
+        );
+    }
+    // Title and note begin at the left edge, the legend does not; names of rows end at the first axis.
+    let legend = |label: &&Label<'_>| {
+        label.attribute("text-anchor") == "start" && label.attribute("x") != "20"
+    };
+    let rows = |label: &&Label<'_>| {
+        let upwards = label.attribute("transform").is_empty();
+        label.attribute("text-anchor") == "end" && upwards
+    };
+    let columns = |label: &&Label<'_>| {
+        label.attribute("text-anchor") == "end" && !label.attribute("transform").is_empty()
+    };
+    let mut groups: Vec<Vec<&Label<'_>>> = vec![
+        labels.iter().filter(legend).collect(),
+        labels.iter().filter(rows).collect(),
+        labels.iter().filter(columns).collect(),
+    ];
+    let below = |label: &&Label<'_>| {
+        label.attribute("text-anchor") == "middle" && label.number("font-size") < 13.5
+    };
+    let lowest = labels.iter().filter(below).map(|label| label.number("y"));
+    let lowest = lowest.fold(0.0, f64::max);
+    // Names of columns that go down leave the numbers of cells as the lowest such text.
+    let down = !groups[2].is_empty();
+    let below = labels.iter().filter(below).filter(|_| !down);
+    let below = below.filter(|label| label.number("y") == lowest);
+    groups.push(below.collect());
+    for group in groups {
+        for (at, label) in group.iter().enumerate() {
+            let text = &label.text;
+            let mut others = group[at + 1..].iter();
+            assert!(
+                !others.any(|other| other.text == *text),
+                "'{text}' stands twice"
+            );
+        }
+    }
+}
+
 #[test]
 fn nothing_is_drawn_outside_and_text_is_escaped() {
     let mut many = figure(7);
@@ -64,18 +177,91 @@ fn nothing_is_drawn_outside_and_text_is_escaped() {
         let svg = Drawing::Lines(drawing).svg().unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
         assert!(!svg.contains("<more>") && !svg.contains("http://www.w3.org/1999/xlink"));
+        let (wide, high) = dimensions(&svg);
         for x in numbers(&svg, &["x", "cx", "x1", "x2"]) {
-            assert!((0.0..=f64::from(WIDTH)).contains(&x), "{x}");
+            assert!((0.0..=wide).contains(&x), "{x}");
         }
         for y in numbers(&svg, &["y", "cy", "y1", "y2"]) {
-            assert!((0.0..=f64::from(HEIGHT)).contains(&y), "{y}");
+            assert!((0.0..=high).contains(&y), "{y}");
         }
         for (x, y) in corners(&svg) {
-            let inside =
-                (0.0..=f64::from(WIDTH)).contains(&x) && (0.0..=f64::from(HEIGHT)).contains(&y);
+            let inside = (0.0..=wide).contains(&x) && (0.0..=high).contains(&y);
             assert!(inside, "{x} {y}");
         }
+        names_are_whole_and_differ(&svg);
     }
+}
+
+/// A figure whose lines, names and labels have these lengths.
+fn long(names: usize, length: usize, sideways: bool) -> Figure {
+    let name = |number: usize| format!("{}{number}", "W".repeat(length));
+    let mut figure = figure(names.min(MOST_SERIES));
+    for (number, series) in figure.series.iter_mut().enumerate() {
+        series.name = name(number);
+        series.points = (0..names)
+            .map(|at| Point::new(at as f64, 1e7 + at as f64))
+            .collect();
+    }
+    figure.x.scale = Scale::Names((0..names).map(name).collect());
+    figure.title = "W".repeat(2 * length) + " over a title of several words";
+    figure.note = format!("{} {}", "m".repeat(length), "n ".repeat(length));
+    figure.x.label = "x".repeat(length);
+    figure.y.label = "W".repeat(length);
+    Figure { sideways, ..figure }
+}
+
+#[test]
+fn names_of_any_length_and_number_are_whole() {
+    for names in [1, 2, 7, 60] {
+        for length in [1, 10, 30, 120, 400] {
+            for sideways in [false, true] {
+                let svg = Drawing::Lines(long(names, length, sideways)).svg().unwrap();
+                names_are_whole_and_differ(&svg);
+            }
+            let name = |number: usize| format!("{}{number}", "W".repeat(length));
+            let all: Vec<String> = (0..names).map(name).collect();
+            let map = Map {
+                title: "W".repeat(length),
+                note: String::new(),
+                x: ("x".repeat(length), all.clone()),
+                y: ("y".repeat(length), all),
+                label: "v".repeat(length),
+                values: vec![vec![Some(1.5e-7); names]; names],
+            };
+            names_are_whole_and_differ(&Drawing::Map(map).svg().unwrap());
+        }
+    }
+}
+
+#[test]
+fn lines_of_the_same_name_get_numbers_and_other_lines_keep_theirs() {
+    let mut same = figure(4);
+    for (series, name) in same.series.iter_mut().zip(["a", "b", "a", "a (1)"]) {
+        name.clone_into(&mut series.name);
+    }
+    let svg = Drawing::Lines(same).svg().unwrap();
+    names_are_whole_and_differ(&svg);
+    for name in ["a (1)", "a (2)", "a (3)", "b"] {
+        assert_eq!(svg.matches(&format!(">\n{name}\n<")).count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn parts_of_a_figure_say_which_part_they_are() {
+    let titles = |series: usize| -> Vec<(String, usize)> {
+        let parts = figure(series).parts().into_iter();
+        let lines = |part| match part {
+            Drawing::Lines(figure) => (figure.title, figure.series.len()),
+            Drawing::Map(map) => (map.title, 0),
+        };
+        parts.map(lines).collect()
+    };
+    assert_eq!(titles(7), [("A title".to_owned(), 7)]);
+    let two = [
+        ("A title (1 of 2)".to_owned(), 7),
+        ("A title (2 of 2)".to_owned(), 1),
+    ];
+    assert_eq!(titles(8), two);
 }
 
 #[test]
@@ -177,7 +363,5 @@ fn a_map_has_a_cell_for_each_pair_and_its_number() {
     for number in ["1", "2", "3", "10", "–", "102"] {
         assert!(svg.contains(&format!(">\n{number}\n<")), "{number}");
     }
-    for x in numbers(&svg, &["x"]) {
-        assert!((0.0..=f64::from(WIDTH)).contains(&x), "{x}");
-    }
+    names_are_whole_and_differ(&svg);
 }

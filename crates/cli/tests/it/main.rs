@@ -3,6 +3,7 @@
 mod atp;
 mod books;
 mod contracts;
+mod drawings;
 mod limits;
 mod queues;
 mod recordings;

@@ -44,17 +44,15 @@ fn connections(picture: &Picture, out: &mut String) {
             "  \"{a}\" -- \"{b}\" [label=\"{label}\", constraint=false, {style}];"
         );
     };
-    for pvc in &picture.pvcs {
-        let label = format!("PVC {} {}", pvc.labels[0], pvc.labels[1]);
-        line(pvc.ends, &label, "style=dashed");
+    for (pvc, label) in picture.pvcs.iter().zip(picture.pvc_labels()) {
+        line(pvc.ends, &quoted(&label), "style=dashed");
     }
     for calls in &picture.calls {
         let label = format!("{} {}", calls.count, quoted(&calls.what));
         line(calls.ends, &label, "style=dotted");
     }
-    for shortcut in &picture.shortcuts {
-        let label = format!("shortcut to {}", shortcut.to);
-        line(shortcut.ends, &label, "style=bold, dir=forward");
+    for (shortcut, label) in picture.shortcuts.iter().zip(picture.shortcut_labels()) {
+        line(shortcut.ends, &quoted(&label), "style=bold, dir=forward");
     }
 }
 

@@ -32,20 +32,18 @@ pub(super) fn draw(picture: &Picture) -> String {
 }
 
 fn connections(picture: &Picture, out: &mut String) {
-    for pvc in &picture.pvcs {
-        let [a, b] = pvc.ends;
-        let [from, to] = &pvc.labels;
-        let _ = writeln!(out, "  n{a} -. \"PVC {from} {to}\" .- n{b}");
+    for (pvc, label) in picture.pvcs.iter().zip(picture.pvc_labels()) {
+        let ([a, b], label) = (pvc.ends, escaped(&label));
+        let _ = writeln!(out, "  n{a} -. \"{label}\" .- n{b}");
     }
     for calls in &picture.calls {
         let [a, b] = calls.ends;
         let label = format!("{} {}", calls.count, escaped(&calls.what));
         let _ = writeln!(out, "  n{a} -. \"{label}\" .- n{b}");
     }
-    for shortcut in &picture.shortcuts {
-        let [a, b] = shortcut.ends;
-        let to = escaped(&shortcut.to);
-        let _ = writeln!(out, "  n{a} == \"shortcut to {to}\" ==> n{b}");
+    for (shortcut, label) in picture.shortcuts.iter().zip(picture.shortcut_labels()) {
+        let ([a, b], label) = (shortcut.ends, escaped(&label));
+        let _ = writeln!(out, "  n{a} == \"{label}\" ==> n{b}");
     }
 }
 

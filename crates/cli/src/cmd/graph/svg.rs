@@ -3,6 +3,7 @@
 use super::layout::{self, Area, LABEL_LINE, Layout, Line};
 use super::{colours, text};
 use crate::exit::Failure;
+use crate::plot::escaped;
 use aerostat_lab::picture::{Kind, Machine, Picture};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -136,13 +137,12 @@ fn connections(
         let title = format!("{} {}", calls.count, calls.what);
         draw(calls.ends, "calls", 0.1, &title, None);
     }
-    for (number, pvc) in picture.pvcs.iter().enumerate() {
-        let label = format!("PVC {} – {}", pvc.labels[0], pvc.labels[1]);
+    for (number, (pvc, label)) in picture.pvcs.iter().zip(picture.pvc_labels()).enumerate() {
         let bow = 0.2 + (number % 4) as f64 * 0.06;
         draw(pvc.ends, "pvc", bow, &pvc.qos, Some(label));
     }
-    for (number, shortcut) in picture.shortcuts.iter().enumerate() {
-        let label = format!("shortcut to {}", shortcut.to);
+    let shortcuts = picture.shortcuts.iter().zip(picture.shortcut_labels());
+    for (number, (shortcut, label)) in shortcuts.enumerate() {
         let bow = 0.25 + (number % 4) as f64 * 0.08;
         let title = format!("on {}", shortcut.vc);
         draw(shortcut.ends, "shortcut", bow, &title, Some(label));
@@ -469,11 +469,6 @@ impl Canvas {
             self.body
         )
     }
-}
-
-fn escaped(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

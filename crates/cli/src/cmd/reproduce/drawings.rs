@@ -16,7 +16,9 @@ pub(super) mod trace;
 use super::Score;
 use super::catalogue::Entry;
 use super::median;
-use crate::plot::{Axis, Drawing, Figure, MOST_SERIES, Map, Point, Scale, Series, Stroke};
+use crate::plot::{
+    Axis, Drawing, Figure, MOST_SERIES, Map, Point, Scale, Series, Stroke, numbered,
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use trace::Tables;
@@ -79,7 +81,7 @@ pub(super) fn of(entry: &Entry, scores: &[&Score<'_>], tables: &Tables) -> Vec<D
         false => rows.collect(),
     };
     drawings.extend(traces);
-    drawings
+    numbered(drawings)
 }
 
 impl Plot {

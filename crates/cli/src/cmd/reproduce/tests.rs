@@ -14,6 +14,7 @@
 //! models. `tests/it/reproduce.rs` compares it with runs.
 
 use super::catalogue::{self, Entry, Parameters, Row};
+use super::drawings::{self, trace::Tables};
 use super::model::Values;
 use super::page::number;
 use super::summary::{Group, Made, TIERS};
@@ -436,4 +437,31 @@ fn each_paper_has_fewer_fitted_parameters_than_scored_rows_and_each_miss_a_reaso
         let (entry, row) = (&score.entry.name, &score.row.row);
         assert!(super::page::reason(entry, row).is_some(), "{entry}, {row}");
     }
+}
+
+#[test]
+fn names_in_the_drawings_of_all_entries_are_whole_and_differ() {
+    let whole = Whole::new();
+    let all = whole.scores();
+    let (tables, mut drawn) = (Tables::new(), 0);
+    for entry in &whole.entries {
+        let mine = all.iter().filter(|score| score.entry.name == entry.name);
+        let mine: Vec<&Score<'_>> = mine.collect();
+        let mut titles = Vec::new();
+        for mut drawing in drawings::of(entry, &mine, &tables) {
+            crate::plot::tests::names_are_whole_and_differ(&drawing.svg().unwrap());
+            titles.push(drawing.title().clone());
+            drawn += 1;
+        }
+        let count = titles.len();
+        titles.sort();
+        titles.dedup();
+        assert_eq!(
+            titles.len(),
+            count,
+            "{}: two drawings have one title",
+            entry.name
+        );
+    }
+    assert!(drawn > 40, "{drawn} drawings");
 }

@@ -3,11 +3,12 @@
 use super::sweep::plots::write_drawing;
 use crate::args::RunArgs;
 use crate::exit::{self, Failure};
-use crate::plot::{Axis, Drawing, Figure, MOST_SERIES, Point, Scale, Series as Line, Stroke};
+use crate::plot::{Axis, Figure, Point, Scale, Series as Line, Stroke};
 use aerostat_lab::Lab;
 use aerostat_lab::report::RunReport;
 use aerostat_node::ip::flow_stats::{Delta, FlowReport, Series};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// Refuses a name that is no drawing, before the run.
 pub(super) fn check(path: &Path, several: bool) -> Result<(), Failure> {
@@ -38,35 +39,33 @@ pub(super) fn draw(args: &RunArgs, lab: &Lab, report: &RunReport) -> Result<(), 
         delays(lab, report),
     ];
     let single = path.extension().is_some_and(|extension| extension == "svg");
-    let mut written = 0;
+    let mut written: BTreeSet<PathBuf> = BTreeSet::new();
     for (name, figure) in kinds.into_iter().flatten() {
-        for (number, series) in figure.series.chunks(MOST_SERIES).enumerate() {
-            let file = match number {
-                0 => format!("{name}.svg"),
-                more => format!("{name}-{}.svg", more + 1),
-            };
-            let file = if single {
-                path.to_owned()
-            } else {
-                path.join(file)
-            };
-            let part = Figure {
-                series: series.to_vec(),
-                ..figure.clone()
-            };
-            if single && written > 0 {
+        for part in figure.parts() {
+            if single && !written.is_empty() {
                 let text = "the run has more drawings than one; --plot DIR has them all";
                 exit::say(format_args!("{text}"));
                 return Ok(());
             }
-            write_drawing(&file, &Drawing::Lines(part))?;
-            written += 1;
+            // Parts of one drawing, and flows whose names make the same name of a file, have numbers.
+            let numbers = (1..).map(|number| match number {
+                1 => format!("{name}.svg"),
+                more => format!("{name}-{more}.svg"),
+            });
+            let mut files = numbers.map(|file| match single {
+                true => path.to_owned(),
+                false => path.join(file),
+            });
+            let free = files.find(|file| !written.contains(file));
+            let file = free.unwrap_or_else(|| path.to_owned());
+            write_drawing(&file, &part)?;
             if !quiet {
                 exit::say(format_args!("{} is drawn", file.display()));
             }
+            written.insert(file);
         }
     }
-    if written == 0 {
+    if written.is_empty() {
         exit::say("nothing is drawn: no packet of a flow was delivered");
     }
     Ok(())

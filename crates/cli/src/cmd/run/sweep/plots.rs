@@ -10,6 +10,7 @@ use crate::output::plain;
 use crate::plot::words::{numbers, of_column};
 use crate::plot::{Axis, Drawing, Figure, MOST_SERIES, Map, Point, Scale, Series, Stroke};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ const USUAL: [&str; 5] = [
     "utilisation",
 ];
 
-/// Labels that distinguish lines, where a table has them; otherwise all labels do.
+/// Labels that distinguish lines, of a table that has the first one; otherwise all labels do.
 const NAMES: [&str; 2] = ["name", "phase"];
 
 /// What is drawn, and its values so far.
@@ -35,8 +36,10 @@ pub(super) struct Plots {
     keys: Vec<Swept>,
     /// Columns: their places in rows, and names.
     columns: Vec<(usize, String)>,
-    /// Places of the labels that distinguish lines.
+    /// Places of the labels in rows, those first that distinguish lines.
     labels: Vec<usize>,
+    /// How many of them distinguish lines so far.
+    telling: usize,
     /// Labels of lines, and their values by column.
     lines: Vec<(Vec<String>, Vec<Cells>)>,
     /// The lab, in words.
@@ -85,23 +88,15 @@ impl Plots {
             let text = "--map needs two keys with several values";
             return Err(Failure::usage(text).hint("--set a.b=1,2 --set c.d=3,4"));
         }
-        let field = |name: &str| shape.fields.iter().position(|field| field.name == name);
-        let labels: Vec<usize> = NAMES.iter().filter_map(|name| field(name)).collect();
-        let all = shape.fields.iter().enumerate();
-        let all = all
-            .filter(|(_, field)| field.role == Role::Label)
-            .map(|(at, _)| at);
+        let (labels, telling) = labels(shape);
         Ok(Some(Self {
             path: path.clone(),
             single,
             map: args.map,
             keys,
             columns: columns(args, shape, single)?,
-            labels: if labels.is_empty() {
-                all.collect()
-            } else {
-                labels
-            },
+            labels,
+            telling,
             lines: Vec::new(),
             lab: lab.to_owned(),
             seeds: variants
@@ -127,9 +122,9 @@ impl Plots {
             cell = cell * key.values.len() + at.unwrap_or(0);
         }
         let cells = self.cells();
+        self.tell_apart(rows);
         for row in rows {
-            let label = self.labels.iter().filter_map(|at| row.get(*at)).map(plain);
-            let label: Vec<String> = label.collect();
+            let label = self.label(row);
             let known = self.lines.iter().position(|line| line.0 == label);
             let at = known.unwrap_or_else(|| {
                 let empty = vec![vec![Vec::new(); cells]; self.columns.len()];
@@ -142,8 +137,40 @@ impl Plots {
         }
     }
 
+    /// Lets further labels distinguish lines until the rows of a run differ, as far as the table tells them apart.
+    fn tell_apart(&mut self, rows: &[Vec<Value>]) {
+        let labels: Vec<Vec<String>> = rows.iter().map(|row| self.label(row)).collect();
+        let mut groups = different(&labels, self.telling);
+        let mut more = self.telling;
+        while groups < rows.len() && more < self.labels.len() {
+            more += 1;
+            let finer = different(&labels, more);
+            if finer > groups {
+                groups = finer;
+                self.move_forward(more - 1);
+            }
+        }
+    }
+
+    /// Lets the label with this number distinguish lines, too.
+    fn move_forward(&mut self, number: usize) {
+        let to = self.telling..=number;
+        self.labels[to.clone()].rotate_right(1);
+        self.lines
+            .iter_mut()
+            .for_each(|line| line.0[to.clone()].rotate_right(1));
+        self.telling += 1;
+    }
+
+    /// The labels of a row.
+    fn label(&self, row: &[Value]) -> Vec<String> {
+        let label = self.labels.iter().filter_map(|at| row.get(*at));
+        label.map(plain).collect()
+    }
+
     /// Writes the drawings, and names them.
-    pub(super) fn finish(self, quiet: bool) -> Result<bool, Failure> {
+    pub(super) fn finish(mut self, quiet: bool) -> Result<bool, Failure> {
+        self.join_lines();
         let mut written = 0;
         let mut left_out = 0;
         for (at, (_, column)) in self.columns.iter().enumerate() {
@@ -180,6 +207,27 @@ impl Plots {
         Ok(written > 0 && left_out == 0)
     }
 
+    /// Joins the lines that differ in nothing that distinguishes lines.
+    fn join_lines(&mut self) {
+        let mut joined: Vec<(Vec<String>, Vec<Cells>)> = Vec::new();
+        for (mut label, columns) in std::mem::take(&mut self.lines) {
+            label.truncate(self.telling);
+            let Some(known) = joined.iter_mut().find(|line| line.0 == label) else {
+                joined.push((label, columns));
+                continue;
+            };
+            for (known, cells) in known
+                .1
+                .iter_mut()
+                .flatten()
+                .zip(columns.into_iter().flatten())
+            {
+                known.extend(cells);
+            }
+        }
+        self.lines = joined;
+    }
+
     /// The drawings of a column with the names of their files.
     fn drawings(&self, at: usize, column: &str) -> Vec<(String, Drawing)> {
         let maps = if self.map || (!self.single && self.keys.len() == 2) {
@@ -199,17 +247,19 @@ impl Plots {
             .into_iter()
             .filter(|one| !one.points.is_empty())
             .collect();
-        let lines = series
-            .chunks(MOST_SERIES)
-            .enumerate()
-            .map(|(number, series)| {
+        let mut lines = Vec::new();
+        if !series.is_empty() {
+            let parts = self.figure(column, series).parts().into_iter();
+            lines.extend(parts.enumerate().map(|(number, part)| {
                 let name = match number {
                     0 => format!("{column}.svg"),
                     more => format!("{column}-{}.svg", more + 1),
                 };
-                (name, Drawing::Lines(self.figure(column, series.to_vec())))
-            });
-        lines.chain(maps).collect()
+                (name, part)
+            }));
+        }
+        lines.extend(maps);
+        lines
     }
 
     fn figure(&self, column: &str, series: Vec<Series>) -> Figure {
@@ -244,7 +294,7 @@ impl Plots {
         };
         Figure {
             title: capital(&title),
-            note: self.note(),
+            note: self.note(1),
             x,
             y,
             sideways: false,
@@ -252,31 +302,64 @@ impl Plots {
         }
     }
 
-    fn note(&self) -> String {
-        match (self.seeds, self.keys.is_empty()) {
-            (false, _) => self.lab.clone(),
-            (true, true) => format!("{}; a step for each seed", self.lab),
-            (true, false) => {
-                let lab = &self.lab;
-                format!("{lab}; means over seeds, bars: 95 % confidence intervals of the means")
+    /// What stands below the title; `beyond` is the number of keys that the axes show.
+    fn note(&self, beyond: usize) -> String {
+        let mut note = self.lab.clone();
+        for (key, short) in self.keys.iter().zip(self.short_keys()).skip(beyond) {
+            if key.path != short {
+                note += &format!("; {short} is {}", key.path);
             }
+        }
+        match (self.seeds, self.keys.is_empty(), beyond) {
+            (false, _, _) => note,
+            (true, true, _) => note + "; a step for each seed",
+            (true, false, 1) => note + "; means over seeds, bars: their 95 % confidence intervals",
+            (true, false, _) => note + "; means over seeds",
         }
     }
 
-    /// Names of lines: labels that all lines share say nothing.
+    /// The ends of the paths of the keys, as long as they must be to differ.
+    fn short_keys(&self) -> Vec<String> {
+        let end = |path: &str, parts: usize| {
+            let all: Vec<&str> = path.split('.').collect();
+            all[all.len().saturating_sub(parts)..].join(".")
+        };
+        let short = |key: &Swept| {
+            let longest = key.path.split('.').count();
+            let mut ends = (1..longest).map(|parts| (parts, end(&key.path, parts)));
+            let alone = |parts: usize, own: &String| {
+                let like = |other: &&Swept| end(&other.path, parts) == *own;
+                self.keys.iter().filter(like).count() == 1
+            };
+            let found = ends.find(|(parts, own)| alone(*parts, own));
+            found.map_or_else(|| key.path.clone(), |(_, end)| end)
+        };
+        self.keys.iter().map(short).collect()
+    }
+
+    /// Names of lines: labels that all lines share say nothing, nor do those that follow from the others.
     fn names(&self) -> Vec<String> {
-        let differs = |at: usize| {
-            let first = self.lines.first().and_then(|line| line.0.get(at));
-            self.lines.iter().any(|line| line.0.get(at) != first)
+        let labels: Vec<Vec<String>> = self.lines.iter().map(|line| line.0.clone()).collect();
+        let all = different(&labels, self.telling);
+        let mut kept: Vec<usize> = (0..self.telling).collect();
+        for at in (0..self.telling).rev() {
+            let without = kept.iter().filter(|kept| **kept != at);
+            let without: Vec<usize> = without.copied().collect();
+            let same = labels
+                .iter()
+                .all(|label| label.get(at) == labels[0].get(at));
+            let of = |label: &Vec<String>| without.iter().map(|at| label[*at].clone()).collect();
+            let rest: BTreeSet<Vec<String>> = labels.iter().map(of).collect();
+            // Flow and phase stay, even if one of them would do.
+            if same || (at >= NAMES.len() && rest.len() == all) {
+                kept = without;
+            }
+        }
+        let name = |label: &Vec<String>| {
+            let parts = kept.iter().map(|at| label[*at].as_str());
+            parts.collect::<Vec<_>>().join(", ")
         };
-        let name = |line: &(Vec<String>, _)| {
-            let parts = line.0.iter().enumerate().filter(|(at, _)| differs(*at));
-            parts
-                .map(|(_, part)| part.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        self.lines.iter().map(name).collect()
+        labels.iter().map(name).collect()
     }
 
     /// A line for each label and combination of the keys that are not on the axis.
@@ -308,10 +391,8 @@ impl Plots {
                 });
                 let mut points: Vec<Point> = points.collect();
                 points.sort_by(|a, b| a.x.total_cmp(&b.x));
-                let parts = [name.clone(), self.other(other)];
-                let parts = parts.into_iter().filter(|part| !part.is_empty());
                 all.push(Series {
-                    name: parts.collect::<Vec<_>>().join(", "),
+                    name: listed(&[&name, &self.other(1, other)]),
                     form,
                     points,
                 });
@@ -320,15 +401,12 @@ impl Plots {
         all
     }
 
-    /// The values of the keys that are not on the axis: `mpoa=true`.
-    fn other(&self, mut number: usize) -> String {
+    /// The values of the keys beyond those on the axes: `mpoa=true`.
+    fn other(&self, beyond: usize, mut number: usize) -> String {
         let mut parts = Vec::new();
-        for key in self.keys.iter().skip(1).rev() {
-            parts.push(format!(
-                "{}={}",
-                key.path,
-                key.values[number % key.values.len()]
-            ));
+        let keys = self.keys.iter().zip(self.short_keys());
+        for (key, short) in keys.skip(beyond).collect::<Vec<_>>().into_iter().rev() {
+            parts.push(format!("{short}={}", key.values[number % key.values.len()]));
             number /= key.values.len();
         }
         parts.reverse();
@@ -367,15 +445,13 @@ impl Plots {
                 };
                 let rows = 0..y.values.len();
                 let rows = rows.map(|row| (0..x.values.len()).map(|at| value(at, row)).collect());
-                let title = match name.is_empty() {
-                    true => of_column(words),
-                    false => format!("{}: {name}", of_column(words)),
+                let title = match listed(&[&name, &self.other(2, other)]) {
+                    what if what.is_empty() => of_column(words),
+                    what => format!("{}: {what}", of_column(words)),
                 };
                 let map = Map {
                     title: capital(&title),
-                    note: self
-                        .note()
-                        .replace(", bars: 95 % confidence intervals of the means", ""),
+                    note: self.note(2),
                     x: (x.path.clone(), x.values.clone()),
                     y: (y.path.clone(), y.values.clone()),
                     label: of_column(words),
@@ -412,6 +488,37 @@ impl Swept {
             }
         }
     }
+}
+
+/// The places of the labels in rows, and how many of them distinguish lines from the beginning: the name and the phase,
+/// or all labels of a table without names.
+fn labels(shape: &Shape) -> (Vec<usize>, usize) {
+    let all = shape.fields.iter().enumerate();
+    let all = all.filter(|(_, field)| field.role == Role::Label);
+    let (named, others): (Vec<_>, Vec<_>) =
+        all.partition(|(_, field)| NAMES.contains(&field.name.as_str()));
+    let telling = match named.iter().any(|(_, field)| field.name == NAMES[0]) {
+        true => named.len(),
+        false => named.len() + others.len(),
+    };
+    // The order of the table, unless the table has names.
+    let mut places: Vec<usize> = named.iter().chain(&others).map(|(at, _)| *at).collect();
+    if telling > named.len() {
+        places.sort_unstable();
+    }
+    (places, telling)
+}
+
+/// How many of these lists differ in their first `count` parts.
+fn different(labels: &[Vec<String>], count: usize) -> usize {
+    let parts = labels.iter().map(|label| label.get(..count));
+    parts.collect::<BTreeSet<_>>().len()
+}
+
+/// Texts that are not empty, with commas between them.
+fn listed(texts: &[&str]) -> String {
+    let texts = texts.iter().filter(|text| !text.is_empty());
+    texts.copied().collect::<Vec<_>>().join(", ")
 }
 
 /// Steps of the distribution of values: the share of them up to each.
