@@ -1,6 +1,7 @@
 //! The command line. The examples in the help texts are tests.
 
 mod atptest;
+mod daemons;
 mod groups;
 mod manage;
 mod measure;
@@ -10,6 +11,7 @@ mod rfc2544;
 mod sweep;
 
 pub(crate) use atptest::*;
+pub(crate) use daemons::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
 pub(crate) use reproduce::*;
@@ -28,11 +30,13 @@ Exit codes:
   0  done
   1  failed
   2  wrong usage, or a lab file with errors
-  3  done, with warnings (also of the lab file); 'run' was interrupted and shows what it has so far
+  3  done, with warnings (also of the lab file); 'run' was interrupted and shows
+     what it has so far
   4  no such lab is running
   5  missing privilege: see 'aerostat doctor'
 
 Data goes to standard output, talk to standard error; NO_COLOR is respected.
+In a locale without UTF-8 (LC_ALL, LC_CTYPE, LANG), what people read is ASCII.
 
 Examples:
   aerostat run labs/campus.atm.yml
@@ -41,7 +45,7 @@ Examples:
 
 /// A complete ATM internetwork in user space: LANE, MPOA, signalling, switches, hosts.
 #[derive(Debug, Parser)]
-#[command(name = "aerostat", version, after_help = EXIT_CODES, max_term_width = 110)]
+#[command(name = "aerostat", version, after_help = EXIT_CODES, max_term_width = 80)]
 #[command(help_template = groups::template())]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -189,10 +193,12 @@ impl OutputArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The story of the run goes to standard error, the results to standard output: short tables for people; with -o json
-one document with everything; with -o jsonl a row of any table on each line; with -o csv one table. Ctrl-C ends the run
-and shows the results so far; the exit code is 3 then. Links under 'capture:' in the lab file are recorded in LAB.pcapng in
-the current directory, or in the directory of --pcap.
+The story of the run goes to standard error, the results to standard output:
+short tables for people; with -o json one document with everything; with -o
+jsonl a row of any table on each line; with -o csv one table. Ctrl-C ends the
+run and shows the results so far; the exit code is 3 then. Links under
+'capture:' in the lab file are recorded in LAB.pcapng in the current directory,
+or in the directory of --pcap.
 
 Examples:
   aerostat run labs/campus.atm.yml
@@ -259,8 +265,10 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Stays in the foreground and says 'ready' when all clients have joined; Ctrl-C stops the lab, shows the results as
-'aerostat run' does and cleans up. With -o json, jsonl or csv 'ready' goes to standard error. Links under 'capture:' in the lab file are recorded in LAB.pcapng in the current directory.
+Stays in the foreground and says 'ready' when all clients have joined; Ctrl-C
+stops the lab, shows the results as 'aerostat run' does and cleans up. With -o
+json, jsonl or csv 'ready' goes to standard error. Links under 'capture:' in the
+lab file are recorded in LAB.pcapng in the current directory.
 
 Examples:
   aerostat up labs/two-subnets.atm.yml
@@ -293,14 +301,17 @@ pub(crate) struct UpArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The lab file has one host (or router) and its link out of the lab; docs/host.md has examples. The interfaces lecN and atmN
-appear in the network namespace of the command, with their addresses and routes, and programs find the sockets of the host in
-LAB/atm/HOST.sock beside those of running labs. Ctrl-C, SIGTERM and 'aerostat down' release the calls and remove everything.
-A service manager that sets NOTIFY_SOCKET hears when the interfaces are there, and what the host does.
+The lab file has one host (or router) and its link out of the lab; docs/host.md
+has examples. The interfaces lecN and atmN appear in the network namespace of
+the command, with their addresses and routes, and programs find the sockets of
+the host in LAB/atm/HOST.sock beside those of running labs. Ctrl-C, SIGTERM and
+'aerostat down' release the calls and remove everything. A service manager that
+sets NOTIFY_SOCKET hears when the interfaces are there, and what the host does.
 
 Examples:
   aerostat host labs/host/worker.atm.yml
-  aerostat host /etc/aerostat/worker.atm.yml --set links.0.1.udp.peer=198.51.100.9:10001")]
+  aerostat host /etc/aerostat/worker.atm.yml \\
+      --set links.0.1.udp.peer=198.51.100.9:10001")]
 pub(crate) struct HostArgs {
     #[command(flatten)]
     pub(crate) lab: LabArgs,
@@ -311,9 +322,10 @@ pub(crate) struct HostArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Shows the results as 'aerostat run' does, in the same forms; with several labs and --out each has a directory of its own.
-The exit code is 3 if the results deserve a warning. A lab that does not answer gets SIGTERM and then SIGKILL; the exit code
-is 3 then, too.
+Shows the results as 'aerostat run' does, in the same forms; with several labs
+and --out each has a directory of its own. The exit code is 3 if the results
+deserve a warning. A lab that does not answer gets SIGTERM and then SIGKILL; the
+exit code is 3 then, too.
 
 Examples:
   aerostat down
@@ -336,85 +348,6 @@ pub(crate) struct DownArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The lab starts one for each node that has signalling and starts it again when it dies: all switched connections of the
-node end with it, permanent ones go on. SIGTERM and Ctrl-C release the calls first; SIGHUP makes it begin anew.
-
-Examples:
-  aerostat sigd urku
-  aerostat sigd --lab campus urku")]
-pub(crate) struct SigdArgs {
-    #[command(flatten)]
-    pub(crate) of: DaemonOf,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The lab starts one for each switch and each node that speak ILMI, and starts it again when it dies: addresses stay, and
-the next one confirms them. SIGTERM and Ctrl-C withdraw addresses and prefixes first; SIGHUP makes it begin anew.
-
-Examples:
-  aerostat ilmid s1
-  aerostat ilmid --lab campus urku")]
-pub(crate) struct IlmidArgs {
-    #[command(flatten)]
-    pub(crate) of: DaemonOf,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The lab starts one for each router with an MPOA server and starts it again when it dies: the shortcuts that the server
-gave end with its Keep-Alives, those that end at the router end at once, and LANE carries their packets. SIGTERM and
-Ctrl-C release the connections first; SIGHUP makes it begin anew, without state.
-
-Examples:
-  aerostat mpsd r1
-  aerostat mpsd --lab campus r1")]
-pub(crate) struct MpsdArgs {
-    #[command(flatten)]
-    pub(crate) of: DaemonOf,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The lab starts such a daemon for each host and starts it again when it dies. One that has ended in good order stays
-away: this starts another. SIGTERM and Ctrl-C clear the egress cache at the MPOA servers first (mpcd) or leave the ELANs
-(lecd); SIGHUP starts the clients again.
-
-Examples:
-  aerostat mpcd urku
-  aerostat lecd urku
-  aerostat mpcd --lab campus urku")]
-pub(crate) struct DaemonArgs {
-    #[command(flatten)]
-    pub(crate) of: DaemonOf,
-}
-
-/// Where a daemon is started by hand.
-#[derive(Debug, Args)]
-pub(crate) struct DaemonOf {
-    /// The host
-    #[arg(add = names::nodes())]
-    pub(crate) node: String,
-    #[command(flatten)]
-    pub(crate) which: RunningLab,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The lab starts such a process for each host of LANE servers and starts it again when it dies. One that has ended in good
-order stays away: this starts another. SIGTERM and Ctrl-C release its connections first; SIGHUP starts its servers again.
-'aerostat inspect processes' shows them all.
-
-Examples:
-  aerostat les lane
-  aerostat bus --lab campus lane")]
-pub(crate) struct ServerArgs {
-    #[command(flatten)]
-    pub(crate) of: DaemonOf,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
 Examples:
   aerostat ls
   aerostat ls -o json")]
@@ -428,20 +361,29 @@ pub(crate) struct LsArgs {
     override_usage = "aerostat inspect [OPTIONS] [NODE]... [WHAT]...",
     after_help = "\
 Without WHAT it shows everything that the nodes have. WHAT is one of:
-  vc     virtual connections        mpc    MPOA client: ingress and egress cache
-  call   signalling calls           mps    MPOA server
-  lec    LANE clients               nhrp   next hop resolution cache
-  les    LANE servers               port   ports of switches and hosts
-  bus    broadcast servers          route  call routes of switches, IP routes
-  ilmi   addresses that hosts register  clip   Classical IP: ATMARP table
-  saal   signalling links, their errors by code
-  sockets  programs with ATM sockets    qos    MPOA shortcuts with guaranteed traffic
+  vc         virtual connections
+  call       signalling calls
+  lec        LANE clients
+  les        LANE servers
+  bus        broadcast servers
+  mpc        MPOA client: ingress and egress cache
+  mps        MPOA server
+  nhrp       next hop resolution cache
+  clip       Classical IP: ATMARP table
+  ilmi       addresses that hosts register
+  saal       signalling links, their errors by code
+  port       ports of switches and hosts
+  route      call routes of switches, IP routes
+  pvc        permanent connections of switches
+  queue      queues, buffers and shaped paths of switches
+  qos        MPOA shortcuts with guaranteed traffic
+  sockets    programs with ATM sockets
   tcp        keys tcp of hosts, and what of a kernel or of smoltcp follows them
+  arp        neighbours of embedded hosts, routers
+  bridge     Ethernet segments behind hosts
+  cpu        what packets cost hosts; receive paths of adapters
   processes  daemons in processes of their own (up --split)
-  bridge Ethernet segments behind hosts  arp    neighbours of embedded hosts, routers
-  pvc    permanent connections of switches  queue  queues, buffers and shaped paths of switches
-  cpu    what packets cost hosts; receive paths of adapters
-  lab    the lab's own process: clients and what it had no room for
+  lab        the lab's own process: clients and what it had no room for
 
 Examples:
   aerostat inspect lec
@@ -510,10 +452,12 @@ impl InspectFormat {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every packet is recorded once, when it has entered the link; what the port in front of the link discards is not there. Its
-direction is seen from the link's first node. With --both-ends each end is an interface of its own: a packet that arrives is
-there twice, and what a switch or host discards on arrival can be seen. With --cells, cells from outside the lab have the
-times that policers use: those of a line of the link's rate.
+Every packet is recorded once, when it has entered the link; what the port in
+front of the link discards is not there. Its direction is seen from the link's
+first node. With --both-ends each end is an interface of its own: a packet that
+arrives is there twice, and what a switch or host discards on arrival can be
+seen. With --cells, cells from outside the lab have the times that policers use:
+those of a line of the link's rate.
 
 Examples:
   aerostat capture -w campus.pcapng
@@ -588,7 +532,8 @@ pub(crate) struct EventsArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every mistake is shown with its line; the exit code is 2 for errors and 3 for warnings alone.
+Every mistake is shown with its line; the exit code is 2 for errors and 3 for
+warnings alone.
 
 Examples:
   aerostat validate labs/campus.atm.yml
@@ -613,8 +558,8 @@ pub(crate) struct ValidateArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The exit code is that of the command. Options of 'exec' itself stand before the node; everything behind the node belongs
-to the command, with or without --.
+The exit code is that of the command. Options of 'exec' itself stand before the
+node; everything behind the node belongs to the command, with or without --.
 
 Examples:
   aerostat exec urku ping -c 3 sello
@@ -649,7 +594,8 @@ pub(crate) struct ShellArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0: all there; 3: something optional is missing; 5: live labs cannot run here.
+Exit code 0: all there; 3: something optional is missing; 5: live labs cannot
+run here.
 'aerostat run' needs nothing of this.
 
 Examples:
@@ -662,8 +608,9 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The script asks this program while you type, so that it completes the names of running labs, of their nodes and links, too.
-It fits this version of the program alone: best make it anew whenever a shell starts.
+The script asks this program while you type, so that it completes the names of
+running labs, of their nodes and links, too. It fits this version of the program
+alone: best make it anew whenever a shell starts.
 
 Examples:
   aerostat completion bash > ~/.local/share/bash-completion/completions/aerostat
@@ -709,8 +656,9 @@ pub(crate) enum Drawing {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Machines with their addresses, links by name, permanent connections, and the networks in colours. Of a running lab it
-shows what is down and cut, too, and which connections and shortcuts there are at the moment.
+Machines with their addresses, links by name, permanent connections, and the
+networks in colours. Of a running lab it shows what is down and cut, too, and
+which connections and shortcuts there are at the moment.
 
 Examples:
   aerostat graph labs/campus.atm.yml
@@ -755,24 +703,55 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// The short and the long help of each command, with its name, as a terminal shows it.
+    fn helps() -> Vec<(String, [String; 2])> {
+        fn add(name: String, command: &mut clap::Command, all: &mut Vec<(String, [String; 2])>) {
+            let short = command.render_help().to_string();
+            let long = command.render_long_help().to_string();
+            all.push((name.clone(), [short, long]));
+            let subs = command.get_subcommands_mut();
+            for sub in subs.filter(|sub| sub.get_name() != "help") {
+                add(format!("{name} {}", sub.get_name()), sub, all);
+            }
+        }
+        let (mut root, mut all) = (Cli::command(), Vec::new());
+        root.build();
+        add("aerostat".to_owned(), &mut root, &mut all);
+        assert!(all.len() >= 36, "{} helps", all.len());
+        all
+    }
+
+    #[test]
+    fn help_fits_80_columns_in_ascii() {
+        for (name, [short, long]) in helps() {
+            for line in short.lines().chain(long.lines()) {
+                let width = line.chars().count();
+                assert!(width <= 80, "{name}: {width} columns: {line}");
+                assert!(line.is_ascii(), "{name}: {line}");
+            }
+        }
+    }
+
+    /// What is written for 80 columns must not be wrapped once more: that would break tables and examples.
+    #[test]
+    fn texts_behind_the_options_are_shown_as_they_are_written() {
+        fn check(command: &clap::Command) {
+            let text = command.get_after_help().map(ToString::to_string);
+            for line in text.iter().flat_map(|text| text.lines()) {
+                let name = command.get_name();
+                assert!(line.chars().count() <= 80, "{name}: {line}");
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
     /// Every example in every help text is a valid command, and every subcommand has an example.
     #[test]
     fn examples_parse() {
-        let mut root = Cli::command();
-        let mut helps = vec![("aerostat".to_owned(), root.render_long_help().to_string())];
-        let own = |sub: &&mut clap::Command| sub.get_name() != "help";
-        for sub in root.get_subcommands_mut().filter(own) {
-            helps.push((
-                sub.get_name().to_owned(),
-                sub.render_long_help().to_string(),
-            ));
-            for nested in sub.get_subcommands_mut().filter(own) {
-                let help = nested.render_long_help().to_string();
-                helps.push((nested.get_name().to_owned(), help));
-            }
-        }
-        assert!(helps.len() >= 32, "{} helps", helps.len());
-        for (name, help) in helps {
+        for (name, [_, help]) in helps() {
+            // An example of several lines, as a shell takes it.
+            let help = help.replace("\\\n", " ");
             let examples: Vec<&str> = help
                 .lines()
                 .skip_while(|line| *line != "Examples:")

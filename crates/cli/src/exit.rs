@@ -1,6 +1,8 @@
 //! Exit codes and failures of the command.
 
 use aerostat_lab::printable;
+use aerostat_live::charset;
+pub(crate) use aerostat_live::charset::say;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -101,8 +103,8 @@ pub(crate) fn complain(failure: &Failure) {
     if failure.message.is_empty() {
         return;
     }
-    let mut err = io::stderr().lock();
-    let (on, off) = if colours() {
+    let mut err = charset::stderr();
+    let (on, off) = if colours(io::stderr().is_terminal()) {
         ("\x1b[1;31m", "\x1b[0m")
     } else {
         ("", "")
@@ -123,15 +125,22 @@ pub(crate) fn complain(failure: &Failure) {
     }
 }
 
-/// True for colours on standard error: only on a terminal, and never if `NO_COLOR` is set.
-fn colours() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+/// True for colours: only on a terminal, and never if `NO_COLOR` is set.
+fn colours(terminal: bool) -> bool {
+    terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Prints a line for people on standard error. Control characters from a lab file do not reach the terminal.
-pub(crate) fn say(text: impl fmt::Display) {
-    let text = text.to_string();
-    let text = printable::lines(&text);
-    // The reader may have gone; that is no reason to stop the work.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+/// Shows help, the version, or what is wrong with the words of the command line, and returns the exit code.
+pub(crate) fn parsed(error: &clap::Error) -> ExitCode {
+    let text = error.render();
+    let shown = |terminal| match colours(terminal) {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    // The reader may have gone: that is success.
+    let _ = match error.use_stderr() {
+        true => charset::stderr().write_all(shown(io::stderr().is_terminal()).as_bytes()),
+        false => charset::stdout().write_all(shown(io::stdout().is_terminal()).as_bytes()),
+    };
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8))
 }

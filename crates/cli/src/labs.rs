@@ -4,6 +4,7 @@ use crate::args::LabArgs;
 use crate::exit::{Exit, Failure, say};
 use aerostat_lab::diag::Severity;
 use aerostat_lab::{Checked, Diagnostics, Override, ReadError};
+use aerostat_live::charset;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -91,7 +92,12 @@ pub(crate) fn done(checked: &Checked) -> Exit {
 /// Shows findings.
 pub(crate) fn tell(findings: &Diagnostics) {
     if findings.iter().next().is_some() {
-        say(findings.to_string().trim_end());
+        let text = match charset::is_utf8() {
+            true => findings.to_string(),
+            // The carets stand below what is shown.
+            false => format!("{findings:#}"),
+        };
+        say(text.trim_end());
     }
 }
 

@@ -41,9 +41,10 @@ fn main() -> ExitCode {
         .var(names::VARIABLE)
         .complete();
     let typed = words::lab_behind_the_verb(with_subcommand(std::env::args_os()));
-    let cli = args::Cli::parse_from(typed);
-    let result = cmd::dispatch(cli);
-    exit::report(result)
+    match args::Cli::try_parse_from(typed) {
+        Ok(cli) => exit::report(cmd::dispatch(cli)),
+        Err(error) => exit::parsed(&error),
+    }
 }
 
 /// If the program is called by the name of a linux-atm tool (a link to this program), adds the subcommand of that name.
@@ -86,7 +87,7 @@ fn hidden_roles() -> Option<ExitCode> {
     Some(match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("aerostat: {error}");
+            exit::say(format_args!("aerostat: {error}"));
             ExitCode::FAILURE
         }
     })

@@ -2,10 +2,12 @@
 
 use crate::exit::Failure;
 use aerostat_lab::printable;
+use aerostat_live::charset;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 mod choice;
@@ -126,6 +128,21 @@ impl Rows {
             Value::Object(object)
         })
     }
+    fn in_ascii(&self) -> Self {
+        let ascii = |text: &String| printable::ascii(text).into_owned();
+        let value = |value: &Value| match value {
+            Value::String(text) => Value::String(ascii(text)),
+            other => other.clone(),
+        };
+        let rows = self.rows.iter();
+        Self {
+            node: ascii(&self.node),
+            title: ascii(&self.title),
+            columns: self.columns.iter().map(ascii).collect(),
+            rows: rows.map(|row| row.iter().map(value).collect()).collect(),
+            ..self.clone()
+        }
+    }
     fn heading(&self) -> String {
         [self.node.as_str(), self.title.as_str()]
             .into_iter()
@@ -137,10 +154,21 @@ impl Rows {
 
 /// Writes tables in the requested form; `schema` names the JSON document.
 pub(crate) fn write(form: Form, schema: &str, tables: &[Rows]) -> Result<(), Failure> {
-    write_to(&mut io::stdout().lock(), form, schema, tables)
+    match form.format {
+        Format::Table => write_to(&mut io::stdout().lock(), form, schema, &for_locale(tables)),
+        _ => write_to(&mut io::stdout().lock(), form, schema, tables),
+    }
 }
 
-/// Like [`write()`], to any place.
+/// The tables with characters that the user's locale can show. This happens before columns get their widths.
+pub(crate) fn for_locale(tables: &[Rows]) -> Cow<'_, [Rows]> {
+    match charset::is_utf8() {
+        true => Cow::Borrowed(tables),
+        false => Cow::Owned(tables.iter().map(Rows::in_ascii).collect()),
+    }
+}
+
+/// Like [`write()`], to any place, in UTF-8.
 pub(crate) fn write_to(
     mut out: &mut dyn Write,
     form: Form,

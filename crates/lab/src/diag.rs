@@ -209,15 +209,16 @@ impl Diagnostics {
         let rest = printable::start(&from_here, SHOWN - before.chars().count());
         let dots = if skipped > 0 { "..." } else { "" };
         let marked: String = (marked.chars()).take(rest.chars().count().max(1)).collect();
-        let width = printable::lines(&marked).chars().count().max(1);
         let number = line.to_string();
         let gutter = " ".repeat(number.len());
         // Tabs stay tabs in the row of carets, so that the columns agree on any terminal.
         let tab = |c: char| if c == '\t' { '\t' } else { ' ' };
-        let (before, rest) = (
-            format!("{dots}{}", printable::lines(&before)),
-            printable::lines(&rest),
-        );
+        let shown = |text: &str| match f.alternate() {
+            true => printable::ascii(&printable::lines(text)).into_owned(),
+            false => printable::lines(text).into_owned(),
+        };
+        let (before, rest) = (format!("{dots}{}", shown(&before)), shown(&rest));
+        let width = shown(&marked).chars().count().max(1);
         let lead: String = before.chars().map(tab).collect();
         writeln!(f, " {number} | {before}{rest}")?;
         writeln!(f, " {gutter} | {lead}{}", "^".repeat(width))
@@ -288,7 +289,7 @@ impl Diagnostic {
 }
 
 impl fmt::Display for Diagnostics {
-    /// Every finding with its place, the line and a caret. If there are very many: the first ones, errors before
+    /// Every finding with its place, the line and a caret, which `{:#}` shows in ASCII. If there are very many: the first ones, errors before
     /// warnings, and their number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errors = self.count(Severity::Error);
@@ -452,6 +453,10 @@ mod tests {
         assert_eq!(
             d.to_string(),
             "x.atm.yml:2:5: error: no\n 2 | bé: [2, 3]\n   |     ^\n = help: yes\n"
+        );
+        assert_eq!(
+            format!("{d:#}"),
+            "x.atm.yml:2:5: error: no\n 2 | b\\u{e9}: [2, 3]\n   |          ^\n = help: yes\n"
         );
     }
 }

@@ -46,6 +46,56 @@ fn escaped<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
     Cow::Owned(out)
 }
 
+/// The text in ASCII, for readers whose locale has no other characters. Signs that the program itself writes become
+/// their usual stand-ins, of the same width where there are such (`-->`, `us`). Any other character becomes an escape
+/// (`\u{e9}`).
+#[must_use]
+pub fn ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match stand_in(c) {
+            Some(stand_in) => out.push_str(stand_in),
+            None if c.is_ascii() => out.push(c),
+            None => out.extend(c.escape_unicode()),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// What stands for a sign in ASCII; `None` for letters, and for ASCII.
+const fn stand_in(c: char) -> Option<&'static str> {
+    Some(match c {
+        'µ' | 'μ' => "u",
+        '─' | '━' | '‐' | '‑' | '–' | '—' | '−' => "-",
+        '│' | '┃' => "|",
+        '►' | '▶' => ">",
+        '◄' | '◀' => "<",
+        '→' => "->",
+        '←' => "<-",
+        '·' => ".",
+        '•' => "*",
+        '…' => "...",
+        '×' => "x",
+        '±' => "+/-",
+        '≤' => "<=",
+        '≥' => ">=",
+        '≠' => "!=",
+        '≈' => "~",
+        '²' => "2",
+        '³' => "3",
+        '“' | '”' | '„' => "\"",
+        '‘' | '’' => "'",
+        '§' => "section ",
+        '\u{a0}' | '\u{2009}' | '\u{202f}' => " ",
+        '█' => "#",
+        '░' => ".",
+        _ => return None,
+    })
+}
+
 /// The first `most` characters of a text, with a mark if it has more.
 pub(crate) fn start(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
@@ -67,6 +117,11 @@ mod tests {
         for text in ["é", "ö 東京", "עברית", "1 µs"] {
             assert!(matches!(line(text), Cow::Borrowed(_)), "{text}");
         }
+        assert_eq!(
+            ascii("1 µs ──► s1, ≤ 5 × 3 … é"),
+            "1 us --> s1, <= 5 x 3 ... \\u{e9}"
+        );
+        assert!(matches!(ascii("a\tb"), Cow::Borrowed(_)));
         assert_eq!(start("äbc", 2), "äb...");
         assert_eq!(start("äbc", 3), "äbc");
     }

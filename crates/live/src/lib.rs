@@ -7,6 +7,7 @@ mod agenda;
 mod answers;
 mod assembly;
 pub mod capture;
+pub mod charset;
 mod clock;
 pub mod confine;
 pub mod control;

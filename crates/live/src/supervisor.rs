@@ -11,6 +11,7 @@
 //! The supervisor exists because a process that unshares its PID namespace cannot start threads any more. When PID 1 of
 //! a namespace dies, the kernel kills every process in it; no other clean-up is needed.
 
+use crate::charset::say;
 use crate::confine::drop_all;
 use crate::names::{Identity, SOCKETS_VARIABLE};
 use crate::namespace::{enter, unshare_pids_and_mounts};
@@ -244,7 +245,9 @@ pub fn enter_lab(lab: &[OwnedFd], net: &OwnedFd, identity: &Identity) -> io::Res
     let directory = std::env::current_dir().ok();
     enter(mount_ns.as_fd(), LinkNameSpaceType::Mount)?;
     if let Err(error) = identity.assume() {
-        eprintln!("warning: names of the lab are missing: {error}");
+        say(format_args!(
+            "warning: names of the lab are missing: {error}"
+        ));
     }
     if let Some(directory) = directory.filter(|d| d.is_dir()) {
         let _ = std::env::set_current_dir(directory);
@@ -285,7 +288,7 @@ fn run_inside(identity: &Identity, argv: &[String], signals: &mut Signals) -> io
                 io::ErrorKind::PermissionDenied => 126,
                 _ => return Err(io::Error::new(error.kind(), format!("{program}: {error}"))),
             };
-            eprintln!("aerostat: {program}: {error}");
+            say(format_args!("aerostat: {program}: {error}"));
             return Ok(code);
         }
     };

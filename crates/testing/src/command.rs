@@ -29,13 +29,15 @@ fn nowhere() -> PathBuf {
     dir
 }
 
-/// The command with these arguments, in the root of the repository, without standard input.
+/// The command with these arguments, in the root of the repository, without standard input. Its locale has all
+/// characters, whatever that of the test is.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(profile().join("aerostat"));
     command
         .args(args)
         .current_dir(root())
         .env("XDG_RUNTIME_DIR", nowhere())
+        .env("LC_ALL", "C.UTF-8")
         .env_remove("NO_COLOR")
         .stdin(Stdio::null());
     command
@@ -72,6 +74,24 @@ pub fn run(args: &[&str]) -> Ran {
 pub fn rest_of(child: Child) -> Ran {
     let output = child.wait_with_output().expect("the command ends");
     output.into()
+}
+
+/// Runs a command in the locale `C`, and holds that it says something, with ASCII alone.
+///
+/// # Panics
+/// If it says nothing, or anything else.
+pub fn says_ascii(mut command: Command) -> Output {
+    let output = command.env("LC_ALL", "C").output();
+    let output = output.expect("the command runs");
+    let said = [&output.stdout, &output.stderr];
+    let nothing = said.iter().all(|said| said.is_empty());
+    assert!(!nothing, "{command:?} says nothing");
+    for said in said {
+        let text = String::from_utf8_lossy(said);
+        let line = text.lines().find(|line| !line.is_ascii());
+        assert!(line.is_none(), "{command:?}: {line:?}");
+    }
+    output
 }
 
 /// Sends the process a signal by its name, such as `KILL`.

@@ -5,17 +5,24 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs the tests of ATP's report (University of Hawaii, 1999) in virtual time: two hosts that take no time of their own, at
-OC-3 lines of one switch. Each transfer is a run of its own, and repeats to the byte. The receiver compares every octet.
-With --between, or --serve and --connect, it runs them in real time between two hosts of a running lab, over the lab's
-links, with the same clocks: the receiver's for throughput, the sender's for latency.
-  throughput   messages of up to 1 MiB from memory to memory, in packets of 9180 octets (Table 2): Mbit/s at the receiver
-  latency      a message there and back (Table 3): from its first octet given to ATP to its last octet taken
-  correctness  up to 409 465 packets of 10 octets, 4 of them header (Table 1): Mbit/s; the slowest test, some minutes
-The columns report_min and report_max have what the report prints for the same octets, with its own hosts; they stay empty
-with other octets, another MTU, losses or rules. 'loss' is the probability that a cell is lost on the receiver's link; in
-real time the lab has it. Labs with programs of 'atp:' have all other figures (docs/lab-file.md). Progress goes to standard
-error. One server serves both rules, and every test.
+Runs the tests of ATP's report (University of Hawaii, 1999) in virtual time: two
+hosts that take no time of their own, at OC-3 lines of one switch. Each transfer
+is a run of its own, and repeats to the byte. The receiver compares every octet.
+With --between, or --serve and --connect, it runs them in real time between two
+hosts of a running lab, over the lab's links, with the same clocks: the
+receiver's for throughput, the sender's for latency.
+  throughput   messages of up to 1 MiB from memory to memory, in packets of 9180
+               octets (Table 2): Mbit/s at the receiver
+  latency      a message there and back (Table 3): from its first octet given to
+               ATP to its last octet taken
+  correctness  up to 409 465 packets of 10 octets, 4 of them header (Table 1):
+               Mbit/s; the slowest test, some minutes
+The columns report_min and report_max have what the report prints for the same
+octets, with its own hosts; they stay empty with other octets, another MTU,
+losses or rules. 'loss' is the probability that a cell is lost on the receiver's
+link; in real time the lab has it. Labs with programs of 'atp:' have all other
+figures (docs/lab-file.md). Progress goes to standard error. One server serves
+both rules, and every test.
 Exit code 0: every octet arrived; 3: some did not, or Ctrl-C; 2: wrong usage.
 
 Examples:

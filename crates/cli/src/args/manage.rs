@@ -10,8 +10,9 @@ use clap::{Args, Subcommand, ValueEnum};
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "\
-One switch at a time; hosts use such connections if the lab file says so (pvcs:). What is set up here is gone when
-the switch restarts; those of the lab file come back then.
+One switch at a time; hosts use such connections if the lab file says so
+(pvcs:). What is set up here is gone when the switch restarts; those of the lab
+file come back then.
 
 Examples:
   aerostat pvc show
@@ -36,12 +37,14 @@ pub(crate) enum PvcCommand {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-An end is PORT.VPI.VCI, or PORT.VPI with --vp; a port is a number or the name of what is behind it
-('aerostat inspect port' shows both). It is refused if a label is in use or the bandwidth is not there.
+An end is PORT.VPI.VCI, or PORT.VPI with --vp; a port is a number or the name of
+what is behind it ('aerostat inspect port' shows both). It is refused if a label
+is in use or the bandwidth is not there.
 
 Examples:
   aerostat pvc add sw1 urku.0.100 linux.0.120
-  aerostat pvc add sw1 0.0.100 2.3.40 --qos cbr:tx:max_pcr=2000,rx:max_pcr=100 --police
+  aerostat pvc add sw1 0.0.100 2.3.40 --police \\
+      --qos cbr:tx:max_pcr=2000,rx:max_pcr=100
   aerostat pvc add sw1 urku.0.101 linux.0.121 --qos ubr:max_pcr=500 --police=all
   aerostat pvc add sw1 east.5 west.6 --vp")]
 pub(crate) struct PvcAddArgs {
@@ -156,11 +159,15 @@ pub(crate) struct ToolArgs {
 #[command(
     version,
     after_help = "\
-The text of atmarp(8). Entries come from the lab file and from ATMARP. A server that has not said its IP address
-has that of the subnet, as in Linux; the other end of a permanent connection has 0.0.0.0. 'Send buffer' is what the adapter's queue of the connection holds. Changing the table is not offered here: see
-'aerostat pvc' and clip: in the lab file. A link to aerostat with the name atmarp does the same.
+The text of atmarp(8). Entries come from the lab file and from ATMARP. A server
+that has not said its IP address has that of the subnet, as in Linux; the other
+end of a permanent connection has 0.0.0.0. 'Send buffer' is what the adapter's
+queue of the connection holds. Changing the table is not offered here: see
+'aerostat pvc' and clip: in the lab file. A link to aerostat with the name
+atmarp does the same.
 
-Exit codes: 0 done, 1 no such node or it has no Classical IP, 2 wrong usage, 4 no such lab is running.
+Exit codes: 0 done, 1 no such node or it has no Classical IP, 2 wrong usage, 4
+no such lab is running.
 
 Examples:
   aerostat atmarp -a
@@ -179,10 +186,12 @@ pub(crate) struct AtmarpArgs {
 #[command(
     version,
     after_help = "\
-The text of atmaddr(8). Each address stands for all its selectors: one of a LANE client ends in .00 here, too. A host
-with 'ilmi: true' has none before the switch has given it one. A link to aerostat with the name atmaddr does the same.
+The text of atmaddr(8). Each address stands for all its selectors: one of a LANE
+client ends in .00 here, too. A host with 'ilmi: true' has none before the
+switch has given it one. A link to aerostat with the name atmaddr does the same.
 
-Exit codes: 0 done, 1 no such node or it is no end system, 2 wrong usage, 4 no such lab is running.
+Exit codes: 0 done, 1 no such node or it is no end system, 2 wrong usage, 4 no
+such lab is running.
 
 Examples:
   aerostat atmaddr
@@ -201,11 +210,14 @@ pub(crate) struct AtmaddrArgs {
 #[command(
     version,
     after_help = "\
-The text of atmdiag(8): PDUs since the node was switched on, signalling's among them. TX_err counts PDUs for connections
-that were closed meanwhile, RX_err those with a wrong CRC, length or CPI. What the adapter's queues drop are cells:
-see 'aerostat inspect NODE port'. A link to aerostat with the name atmdiag does the same.
+The text of atmdiag(8): PDUs since the node was switched on, signalling's among
+them. TX_err counts PDUs for connections that were closed meanwhile, RX_err
+those with a wrong CRC, length or CPI. What the adapter's queues drop are cells:
+see 'aerostat inspect NODE port'. A link to aerostat with the name atmdiag does
+the same.
 
-Exit codes: 0 done, 1 no such node or it is no end system, 2 wrong usage, 4 no such lab is running.
+Exit codes: 0 done, 1 no such node or it is no end system, 2 wrong usage, 4 no
+such lab is running.
 
 Examples:
   aerostat atmdiag
@@ -222,11 +234,13 @@ pub(crate) struct AtmdiagArgs {
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "\
-An entry is [SOURCE[:PORT]] DESTINATION[:PORT] [PROTOCOL] tx=PCR,SDU rx=tx, as in Linux' /proc/net/atm/mpc. Packets
-that fit it become a flow of their own, with a CBR shortcut of PCR cells/s, or best effort if there is no bandwidth.
-Behind tx= and rx= may also stand a contract of CBR or VBR, such as nrt-vbr:max_pcr=500,scr=240,mbs=20,sdu=300.
-Address 0.0.0.0 and port 0 are any; the most exact entry wins. What is set here is gone when the client restarts; the
-entries of the lab file (mpoa: { qos: ... }) come back then.
+An entry is [SOURCE[:PORT]] DESTINATION[:PORT] [PROTOCOL] tx=PCR,SDU rx=tx, as
+in Linux' /proc/net/atm/mpc. Packets that fit it become a flow of their own,
+with a CBR shortcut of PCR cells/s, or best effort if there is no bandwidth.
+Behind tx= and rx= may also stand a contract of CBR or VBR, such as
+nrt-vbr:max_pcr=500,scr=240,mbs=20,sdu=300. Address 0.0.0.0 and port 0 are any;
+the most exact entry wins. What is set here is gone when the client restarts;
+the entries of the lab file (mpoa: { qos: ... }) come back then.
 
 Examples:
   aerostat qos show
@@ -306,10 +320,12 @@ pub(crate) struct QosShowArgs {
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "\
-As in faults: of a lab file, but now. A node or service that crashed has forgotten everything; those of a kernel host
-are in its namespace still. Services: mpc of a host, mps of a router, lecs, les and bus of a LANE server.
+As in faults: of a lab file, but now. A node or service that crashed has
+forgotten everything; those of a kernel host are in its namespace still.
+Services: mpc of a host, mps of a router, lecs, les and bus of a LANE server.
 
-Exit codes: 0 done, 1 no such node, service or link, 2 wrong usage, 4 no such lab is running.
+Exit codes: 0 done, 1 no such node, service or link, 2 wrong usage, 4 no such
+lab is running.
 
 Examples:
   aerostat fault crash asn9000/mps
@@ -361,10 +377,12 @@ pub(crate) struct LinkTarget {
 /// Plug a station into another bridging host of a running lab
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A station is a host of `bridge:` behind a kernel host; it moves to another bridging kernel host of the same ELAN. Its
-addresses and what runs in it stay. It says by a gratuitous ARP where it is, and the proxies tell all by LE_NARP.
+A station is a host of `bridge:` behind a kernel host; it moves to another
+bridging kernel host of the same ELAN. Its addresses and what runs in it stay.
+It says by a gratuitous ARP where it is, and the proxies tell all by LE_NARP.
 
-Exit codes: 0 done, 1 no such station or host, 2 wrong usage, 4 no such lab is running.
+Exit codes: 0 done, 1 no such station or host, 2 wrong usage, 4 no such lab is
+running.
 
 Examples:
   aerostat move anna pc2")]
@@ -381,11 +399,14 @@ pub(crate) struct MoveArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DIR/HOST/atm/mpc and DIR/HOST/atm/lec (also under DIR/HOST/net/atm) have the texts that Linux had under /proc, of the
-moment at which they are opened. What is written to mpc changes QoS entries, as in Linux: 'add ENTRY' or 'del FILTER'.
-It stays in the foreground; Ctrl-C unmounts, and so does the end of the lab. Needs /dev/fuse, and root or fusermount3.
+DIR/HOST/atm/mpc and DIR/HOST/atm/lec (also under DIR/HOST/net/atm) have the
+texts that Linux had under /proc, of the moment at which they are opened. What
+is written to mpc changes QoS entries, as in Linux: 'add ENTRY' or 'del FILTER'.
+It stays in the foreground; Ctrl-C unmounts, and so does the end of the lab.
+Needs /dev/fuse, and root or fusermount3.
 
-Exit codes: 0 unmounted, 1 it failed, 2 wrong usage, 4 no such lab is running, 5 no /dev/fuse or no permission.
+Exit codes: 0 unmounted, 1 it failed, 2 wrong usage, 4 no such lab is running, 5
+no /dev/fuse or no permission.
 
 Examples:
   aerostat mount /mnt/lab &

@@ -6,9 +6,10 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A kernel host runs the system's ping (Debian package iputils-ping), an embedded host its own program.
-Ctrl-C shows what has been found so far.
-Exit code 0: every request was answered; 3: some were not, or Ctrl-C; 1: none was answered.
+A kernel host runs the system's ping (Debian package iputils-ping), an embedded
+host its own program. Ctrl-C shows what has been found so far.
+Exit code 0: every request was answered; 3: some were not, or Ctrl-C; 1: none
+was answered.
 
 Examples:
   aerostat ping urku sello
@@ -56,7 +57,8 @@ fn interval(text: &str) -> Result<f64, String> {
 #[command(after_help = "\
 Every host pings every other one, at most 64 pairs at a time.
 Ctrl-C shows what has been found so far.
-Exit code 0: every request was answered; 3: some were not, or Ctrl-C; 1: for some pair none was answered.
+Exit code 0: every request was answered; 3: some were not, or Ctrl-C; 1: for
+some pair none was answered.
 
 Examples:
   aerostat pingall
@@ -72,8 +74,9 @@ pub(crate) struct PingallArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Sends over TCP from A to B for some seconds. Two kernel hosts run the system's iperf3, two embedded hosts their own programs.
-Ctrl-C shows what has been transferred so far.
+Sends over TCP from A to B for some seconds. Two kernel hosts run the system's
+iperf3, two embedded hosts their own programs. Ctrl-C shows what has been
+transferred so far.
 Exit code 0: done; 3: Ctrl-C; 1: no connection, or it broke.
 
 Examples:

@@ -6,14 +6,21 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs labs in virtual time and sets their results beside the numbers that five papers print (docs/reproduce.md). Entries are
-called PAPER/TABLE: 'list' shows them, 'all' is every entry, and PAPER is all of its entries. A row is 'ok' or a 'miss' by the
-rule in column 'rule'; 'calibration' if a parameter was fitted from it, and 'shown' if nothing is claimed. Entries with a random
-part run with each of --seeds; the row has the median, and its range in 'low' and 'high'. Labs and catalogue are in labs/papers.
---calibrate fits the parameters of the entries again and writes all parameters into a file for --parameters.
---live also runs the rows that depend on the TCP of the hosts between Linux kernels, in real time: columns 'live...' beside the
-model, which stays that of virtual time, and all settings of the kernels. It needs root and a machine that does little else.
-Exit code 0: every row with a rule is ok; 3: a row is a miss, or Ctrl-C; 2: wrong usage; 5: no privilege for --live.
+Runs labs in virtual time and sets their results beside the numbers that five
+papers print (docs/reproduce.md). Entries are called PAPER/TABLE: 'list' shows
+them, 'all' is every entry, and PAPER is all of its entries. A row is 'ok' or a
+'miss' by the rule in column 'rule'; 'calibration' if a parameter was fitted
+from it, and 'shown' if nothing is claimed. Entries with a random part run with
+each of --seeds; the row has the median, and its range in 'low' and 'high'. Labs
+and catalogue are in labs/papers.
+--calibrate fits the parameters of the entries again and writes all parameters
+into a file for --parameters.
+--live also runs the rows that depend on the TCP of the hosts between Linux
+kernels, in real time: columns 'live...' beside the model, which stays that of
+virtual time, and all settings of the kernels. It needs root and a machine that
+does little else.
+Exit code 0: every row with a rule is ok; 3: a row is a miss, or Ctrl-C; 2:
+wrong usage; 5: no privilege for --live.
 
 Examples:
   aerostat reproduce list

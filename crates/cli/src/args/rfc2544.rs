@@ -6,18 +6,23 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Sends the load of a flow of 'kind: load' with 'arrivals: periodic' through the lab, again and again, in virtual time: each
-trial is a run of its own, and repeats to the byte. 'load:' of the file does not count here; other loads are left out, and flows of
-other kinds go on beside. Trials run at the same time on
-all processors. RFC 2544 asks for trials of at least 60 s; shorter ones find queues that have not filled yet.
-Latency is the one-way delay at the throughput, between the stacks of the two hosts. Progress goes to standard error.
-Exit code 0: done; 3: Ctrl-C, no throughput was found for some size, or warnings of the lab; 2: wrong usage.
+Sends the load of a flow of 'kind: load' with 'arrivals: periodic' through the
+lab, again and again, in virtual time: each trial is a run of its own, and
+repeats to the byte. 'load:' of the file does not count here; other loads are
+left out, and flows of other kinds go on beside. Trials run at the same time on
+all processors. RFC 2544 asks for trials of at least 60 s; shorter ones find
+queues that have not filled yet. Latency is the one-way delay at the throughput,
+between the stacks of the two hosts. Progress goes to standard error.
+Exit code 0: done; 3: Ctrl-C, no throughput was found for some size, or warnings
+of the lab; 2: wrong usage.
 
 Examples:
   aerostat rfc2544 labs/rfc2544.atm.yml
   aerostat rfc2544 labs/rfc2544.atm.yml --traffic switch --frames 64,512,1518
-  aerostat rfc2544 labs/rfc2544.atm.yml --test throughput --duration 10s --resolution 0.01
-  aerostat rfc2544 labs/rfc2544.atm.yml --set routers.r.forwarding=50000pps -o json")]
+  aerostat rfc2544 labs/rfc2544.atm.yml --test throughput --duration 10s \\
+      --resolution 0.01
+  aerostat rfc2544 labs/rfc2544.atm.yml --set routers.r.forwarding=50000pps \\
+      -o json")]
 pub(crate) struct Rfc2544Args {
     #[command(flatten)]
     pub(crate) lab: LabArgs,

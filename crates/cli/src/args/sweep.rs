@@ -6,21 +6,29 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs a lab in virtual time for all combinations of the values of --set, or for each row of --points, and with each seed,
-and writes one table: a row for each run, flow and phase. All points are checked before the first run. With --out the runs
-that have ended are kept, also after Ctrl-C, a crash or a full disk: the same command does the rest alone. A run counts as
-done if the lab with its changes, the seed and the version of the program are the same.
---mean has a row for each point and flow: means over the seeds, half the width of their 95 % confidence interval
-(COLUMN_ci95, Student's t; empty for one seed) and the number of seeds (n).
-Exit code 0: done; 1: failed, for example on a full disk; 2: wrong usage, or a point that the lab does not allow, before any
-run; 3: runs failed or have warnings, or Ctrl-C.
+Runs a lab in virtual time for all combinations of the values of --set, or for
+each row of --points, and with each seed, and writes one table: a row for each
+run, flow and phase. All points are checked before the first run. With --out the
+runs that have ended are kept, also after Ctrl-C, a crash or a full disk: the
+same command does the rest alone. A run counts as done if the lab with its
+changes, the seed and the version of the program are the same.
+--mean has a row for each point and flow: means over the seeds, half the width
+of their 95 % confidence interval (COLUMN_ci95, Student's t; empty for one seed)
+and the number of seeds (n).
+Exit code 0: done; 1: failed, for example on a full disk; 2: wrong usage, or a
+point that the lab does not allow, before any run; 3: runs failed or have
+warnings, or Ctrl-C.
 
 Examples:
-  aerostat sweep labs/two-subnets.atm.yml --set links.s1-s2.delay=5us,1ms,5ms --seeds 1-20
-  aerostat sweep labs/one-elan.atm.yml --set links.s1-s2.loss=0,1e-5,1e-4 --seeds 1-20 --mean -o csv
+  aerostat sweep labs/two-subnets.atm.yml --seeds 1-20 \\
+      --set links.s1-s2.delay=5us,1ms,5ms
+  aerostat sweep labs/one-elan.atm.yml --seeds 1-20 --mean -o csv \\
+      --set links.s1-s2.loss=0,1e-5,1e-4
   aerostat sweep labs/one-elan.atm.yml --points points.csv --out results.parquet
-  aerostat sweep labs/campus.atm.yml --set mpoa=true,false --seeds 1-8 --per run --out campus
-  aerostat sweep labs/one-elan.atm.yml --set links.s1-s2.delay=5us,1ms,5ms --plot delay.svg")]
+  aerostat sweep labs/campus.atm.yml --set mpoa=true,false --seeds 1-8 \\
+      --per run --out campus
+  aerostat sweep labs/one-elan.atm.yml --plot delay.svg \\
+      --set links.s1-s2.delay=5us,1ms,5ms")]
 pub(crate) struct SweepArgs {
     /// Lab file (NAME.atm.yml), - for standard input
     #[arg(add = names::files())]

@@ -19,6 +19,7 @@ use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::labs;
 use aerostat_lab::picture::Picture;
+use aerostat_live::charset;
 use aerostat_live::control::Request;
 use aerostat_live::runtime_dir;
 use std::io::Write as _;
@@ -28,7 +29,10 @@ use std::path::Path;
 pub(crate) fn run(args: &GraphArgs) -> Outcome {
     let (picture, exit) = picture(args)?;
     let drawing = match args.output {
-        Drawing::Text => text::draw(&picture),
+        Drawing::Text => {
+            charset::stdout().write_all(text::draw(&picture).as_bytes())?;
+            return Ok(exit);
+        }
         Drawing::Dot => dot::draw(&picture),
         Drawing::Mermaid => mermaid::draw(&picture),
         Drawing::Svg => svg::draw(&picture)?,

@@ -7,6 +7,7 @@ use crate::output::{self, Form, Format, Rows};
 use aerostat_lab::event::Names;
 use aerostat_lab::kinds::INSPECT;
 use aerostat_lab::picture::Picture;
+use aerostat_live::charset;
 use aerostat_live::control::{Client, Request};
 use serde_json::Value;
 use std::io::{IsTerminal as _, Write as _};
@@ -202,7 +203,7 @@ pub(super) fn understood<T: serde::de::DeserializeOwned>(answer: Value) -> Resul
 
 /// A single text is shown alone; several texts are shown under the names of their nodes.
 fn show_texts(texts: &[ProcText]) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = charset::stdout();
     for text in texts {
         if texts.len() > 1 {
             writeln!(out, "==> {} <==", text.node)?;

@@ -6,6 +6,7 @@ use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::linux_text;
 use crate::output::{self, Form, Format, Rows};
+use aerostat_live::charset;
 use aerostat_live::control::Request;
 use std::io::Write as _;
 
@@ -55,7 +56,7 @@ fn show(what: &str, args: &ToolArgs, text: Text) -> Outcome {
 /// A single node is shown alone; several nodes are shown under their names.
 fn in_words(tables: &[Rows], text: Text) -> Outcome {
     let nodes: Vec<&[Rows]> = tables.chunk_by(|a, b| a.node == b.node).collect();
-    let mut out = std::io::stdout().lock();
+    let mut out = charset::stdout();
     for tables in &nodes {
         if let [first, ..] = tables
             && nodes.len() > 1

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
         live::check(&all, &chosen)?;
     }
     let interrupt = Interrupt::catch()?;
-    let bar = progress::bar(args.quiet, 0, "runs");
+    let bar = progress::bar(args.quiet, None, "runs");
     let begin = Instant::now();
     let runs = AtomicUsize::new(0);
     let progress = |done: usize, of: usize| {
@@ -128,7 +128,7 @@ fn measured(
     work: &Work<'_>,
     rows: &[(&Entry, &Row)],
 ) -> Result<live::Measured, Failure> {
-    let bar = progress::bar(args.quiet, 0, "ms between Linux kernels");
+    let bar = progress::bar(args.quiet, None, "ms between Linux kernels");
     let times = live::Times {
         runs: args.live_runs,
         seconds: args.live_seconds,

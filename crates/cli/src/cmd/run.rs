@@ -16,6 +16,7 @@ use crate::args::RunArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
+use crate::progress;
 use aerostat_lab::event::{Event, Names};
 use aerostat_lab::ladder::{self, Message};
 use aerostat_lab::{Checked, Lab, Override};
@@ -24,7 +25,7 @@ use aerostat_proto::Instant as Moment;
 use aerostat_sim::run::{Recording, Watcher};
 use columns::TableInfo;
 use document::{Document, Time};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::Value;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -178,19 +179,11 @@ impl Teller {
     fn new(args: &RunArgs, lab: &Lab) -> std::io::Result<Self> {
         let (quiet, names) = (args.quiet, Names::new(lab));
         let terminal = std::io::stderr().is_terminal();
-        let bar = if quiet || !terminal {
-            ProgressBar::hidden()
-        } else {
-            ProgressBar::new(0)
-        };
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
-            bar.set_style(style);
-        }
         Ok(Self {
             quiet,
             interrupt: Interrupt::catch()?,
             names,
-            bar,
+            bar: progress::with_message(quiet),
             end: 0.0,
             began: Instant::now(),
             lines: (args.progress && !terminal).then(Instant::now),

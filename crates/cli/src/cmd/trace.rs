@@ -5,6 +5,7 @@ use crate::client;
 use crate::exit::{Exit, Outcome, say};
 use aerostat_lab::Event;
 use aerostat_lab::ladder::{self, Message};
+use aerostat_live::charset;
 use aerostat_live::control::Request;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 
@@ -44,7 +45,10 @@ fn messages(args: &TraceArgs) -> Outcome {
             "{forgotten} older messages are no longer kept"
         ));
     }
-    let mut out = io::stdout().lock();
+    let mut out: Box<dyn io::Write> = match people {
+        true => Box::new(charset::stdout()),
+        false => Box::new(io::stdout().lock()),
+    };
     for line in BufReader::new(client.into_stream()).lines() {
         let line = line?;
         if args
@@ -86,7 +90,7 @@ fn story(args: &TraceArgs) -> Outcome {
     let mut client = client::connect(&args.which)?;
     let follow = !args.no_follow;
     client::ask(&mut client, &Request::Events { follow })?;
-    let mut out = io::stdout().lock();
+    let mut out = charset::stdout();
     for line in BufReader::new(client.into_stream()).lines() {
         let line = line?;
         let Ok(event) = serde_json::from_str::<Event>(&line) else {

@@ -6,6 +6,7 @@ use crate::labs;
 use crate::output::{self, Form, Format, Rows};
 use aerostat_lab::diag::Severity;
 use aerostat_lab::{Diagnostics, Lab, ReadError};
+use aerostat_live::charset;
 use serde_json::Value;
 use std::io::Write as _;
 
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         if people {
             labs::tell(&findings);
             if let Some(lab) = &lab {
-                writeln!(std::io::stdout().lock(), "{}", describe(lab))?;
+                writeln!(charset::stdout(), "{}", describe(lab))?;
             }
         }
         tables.push(table(&findings));

@@ -5,6 +5,7 @@ mod books;
 mod contracts;
 mod drawings;
 mod limits;
+mod locale;
 mod queues;
 mod recordings;
 mod reproduce;

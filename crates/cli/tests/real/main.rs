@@ -25,6 +25,7 @@ mod lane_programs;
 mod linux_atm;
 mod live;
 mod local_calls;
+mod locale;
 mod looks;
 mod mount;
 mod names;

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
     Plots::new(&args.plot, &shape, &variants, "")?;
     let options = options_of_runs(args, table);
     let input = Input::read(&args.lab)?;
-    let bar = progress::bar(args.quiet, variants.len(), "points checked");
+    let bar = progress::bar(args.quiet, Some(variants.len()), "points checked");
     let keys = check(&options, &args.lab, &input, &variants, &|runs| {
         bar.inc(runs)
     })?;
@@ -360,7 +360,7 @@ impl Sweep<'_> {
 
     /// The progress of runs.
     fn bar(&self, runs: usize) -> ProgressBar {
-        progress::bar(self.args.quiet, runs, "runs")
+        progress::bar(self.args.quiet, Some(runs), "runs")
     }
 
     fn say_found(&self, done: usize, stale: usize, runs: &Path) {

@@ -6,6 +6,7 @@ use crate::args::RunArgs;
 use crate::cmd::run::files::write_whole;
 use crate::exit::{Exit, Failure};
 use crate::output::{Format, quoted};
+use aerostat_live::charset;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, Write};
@@ -119,7 +120,9 @@ fn table(out: &mut impl Write, variant: &Variant, text: &str, begun: bool) -> io
     }
     if !text.is_empty() {
         let title = format!("run {variant}");
-        write!(out, "{}\n{text}", aerostat_lab::printable::lines(&title))?;
+        let title = aerostat_lab::printable::lines(&title);
+        // The runs themselves have written what the locale can show.
+        write!(out, "{}\n{text}", charset::shown(&title))?;
     }
     Ok(())
 }

@@ -25,6 +25,8 @@ pub(super) struct Sink<'a> {
     /// With means: the runs of one point so far, and its number.
     point: Option<(usize, Point)>,
     out: Writer<'a>,
+    /// True for a file, which is UTF-8 in every locale.
+    file: bool,
 }
 
 /// Writes rows in one form.
@@ -79,6 +81,7 @@ impl<'a> Sink<'a> {
             fields,
             point: None,
             out: writer,
+            file: false,
         })
     }
 
@@ -93,6 +96,7 @@ impl<'a> Sink<'a> {
         let mut failed = None;
         let written = write_whole(path, |out: &mut BufWriter<File>| {
             let filled = Sink::new(out, form, wide, shape).and_then(|mut sink| {
+                sink.file = true;
                 fill(&mut sink)?;
                 sink.finish()
             });
@@ -153,7 +157,10 @@ impl<'a> Sink<'a> {
             Writer::Csv(out) | Writer::Jsonl(out) => out.flush()?,
             Writer::People(out, form, mut rows) => {
                 rows.rows.iter_mut().flatten().for_each(for_people);
-                output::write_to(out, form, SCHEMA, &[rows])?;
+                match self.file {
+                    true => output::write_to(out, form, SCHEMA, &[rows])?,
+                    false => output::write_to(out, form, SCHEMA, &output::for_locale(&[rows]))?,
+                }
             }
             Writer::Parquet(writer) => writer.finish()?,
         }

@@ -1,0 +1,69 @@
+//! A running lab in a locale without UTF-8: output for people has ASCII alone, output for programs is UTF-8.
+
+use crate::lab_file;
+use crate::live::Runtime;
+use aerostat_testing::command::says_ascii;
+
+/// A lab whose file and state have characters beyond ASCII.
+const LAB: &str = "
+description: Zürich – 東京, 1 µs
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { delay: 20us }]]
+lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts:
+  urku: { on: s1, elan: a, ip: 10.1.0.10 }
+  sello: { on: s2, elan: a, ip: 10.1.0.20 }
+traffic: [{ from: urku, to: sello, kind: ping, rate: 10pps, start: 1s, duration: 100ms }]
+";
+
+#[test]
+fn commands_of_a_running_lab_speak_ascii_in_the_c_locale() {
+    let runtime = Runtime::new("locale");
+    let lab = lab_file("locale-live.atm.yml", LAB);
+    let ran = |locale: &str, words: &[&str]| {
+        let mut command = runtime.command(words);
+        command.env("LC_ALL", locale).output().unwrap()
+    };
+    let commands: &[&[&str]] = &[
+        &["up", "-d", "--embedded", &lab],
+        &["ls", "--wide"],
+        &["inspect", "--wide"],
+        &["inspect", "urku", "lec", "-o", "proc"],
+        &["trace", "--no-follow"],
+        &["trace", "--story", "--no-follow"],
+        &["graph"],
+        &["pvc", "show"],
+        &["pvc", "add", "s1", "0.0.100", "1.0.100", "--qos", "cbr:µ"],
+        &["qos", "add", "urku", "10.1.0.20 tx=µ rx=tx"],
+        &["fault", "link-down", "é"],
+        &["atmarp", "-a"],
+        &["atmaddr", "-n"],
+        &["atmdiag"],
+        &["ping", "-c", "1", "urku", "sello"],
+        &["pingall", "-c", "1"],
+        &["iperf", "-t", "1", "urku", "sello"],
+        &["exec", "urku", "é"],
+    ];
+    for words in commands {
+        says_ascii(runtime.command(words));
+    }
+    // The ladder has its signs where they can be shown.
+    let ladder = String::from_utf8(ran("C.UTF-8", &["trace", "--no-follow"]).stdout).unwrap();
+    assert!(ladder.contains("urku ──► s1"), "{ladder}");
+    let ladder = String::from_utf8(ran("C", &["trace", "--no-follow"]).stdout).unwrap();
+    assert!(ladder.contains("urku --> s1"), "{ladder}");
+    // Programs get the same octets in every locale.
+    for words in [
+        &["graph", "-o", "svg"][..],
+        &["trace", "--no-follow", "-o", "jsonl"],
+    ] {
+        assert_eq!(
+            ran("C", words).stdout,
+            ran("C.UTF-8", words).stdout,
+            "{words:?}"
+        );
+    }
+    assert!(!ran("C", &["graph", "-o", "svg"]).stdout.is_ascii(), "20µs");
+    says_ascii(runtime.command(&["down"]));
+    runtime.nothing_is_left();
+}
