@@ -500,9 +500,12 @@ pub(crate) struct TraceArgs {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: LadderFormat,
-    /// No messages: what happened so far and happens now at the nodes, one line per step
+    /// No messages: the main steps of the nodes so far and from now on, as 'run' and 'up' tell them
     #[arg(long, conflicts_with = "output")]
     pub(crate) story: bool,
+    /// With --story: every step, such as each call of signalling
+    #[arg(long, requires = "story")]
+    pub(crate) all: bool,
     /// Only the steps of this node, and the messages that it sends or receives
     #[arg(long, value_name = "NODE", add = names::nodes())]
     pub(crate) node: Option<String>,

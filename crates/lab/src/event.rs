@@ -5,6 +5,40 @@ use aerostat_proto::{Instant, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Which events the story tells. All commands that tell it ask here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Telling {
+    /// None of them.
+    Nothing,
+    /// The main steps, which a reader follows: who joined, which shortcut was found, what failed.
+    #[default]
+    Milestones,
+    /// All of them, such as every call of signalling.
+    All,
+}
+
+impl Telling {
+    /// What a reader gets who has asked for quiet.
+    #[must_use]
+    pub const fn unless(quiet: bool) -> Self {
+        if quiet {
+            Self::Nothing
+        } else {
+            Self::Milestones
+        }
+    }
+
+    /// True if the story has an event, which is a milestone or a detail.
+    #[must_use]
+    pub const fn tells(self, milestone: bool) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Milestones => milestone,
+            Self::All => true,
+        }
+    }
+}
+
 /// An event that a node reported, with its time.
 ///
 /// ```text

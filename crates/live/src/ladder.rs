@@ -5,7 +5,7 @@
 
 use crate::capture::End;
 use crate::control::STREAM_DEPTH;
-use aerostat_lab::event::{Event, Names};
+use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{Lab, LinkId};
 use aerostat_node::atm::DropReason;
@@ -76,7 +76,7 @@ impl Ladder {
 
     /// Shows an event; false if the client has closed the connection.
     pub(crate) fn event(&mut self, event: &Event) -> bool {
-        !(self.wanted.story && event.milestone) || self.line(event.json())
+        !Telling::unless(!self.wanted.story).tells(event.milestone) || self.line(event.json())
     }
 
     fn line(&mut self, line: String) -> bool {

@@ -3,7 +3,7 @@
 //! An event has no text before somebody reads it: most events are never read, and peers and daemons wait for the loop
 //! meanwhile. The thread of a client makes the text that the client reads.
 
-use aerostat_lab::event::{Event, Names};
+use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_proto::{Instant, Trace};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -42,6 +42,11 @@ impl Step {
     #[must_use]
     pub const fn trace(&self) -> &Trace {
         &self.trace
+    }
+    /// True if the story has this event.
+    #[must_use]
+    pub const fn is_told(&self, telling: Telling) -> bool {
+        telling.tells(self.trace.milestone)
     }
     /// The event for people and programs; ATM addresses in its text are replaced by names.
     #[must_use]
@@ -156,7 +161,8 @@ impl Story {
 
     /// The kept main steps.
     pub(crate) fn milestones(&self) -> Vec<Event> {
-        let steps = self.steps.iter().filter(|step| step.trace.milestone);
+        let told = |step: &&Arc<Step>| step.is_told(Telling::Milestones);
+        let steps = self.steps.iter().filter(told);
         steps.map(|step| step.event(&self.names)).collect()
     }
 

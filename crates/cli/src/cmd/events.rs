@@ -1,5 +1,6 @@
 //! `aerostat events`: the events of a running lab as JSON lines.
 
+use super::trace::say_forgotten;
 use crate::args::EventsArgs;
 use crate::client;
 use crate::exit::{Exit, Outcome};
@@ -10,7 +11,8 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 pub(crate) fn run(args: &EventsArgs) -> Outcome {
     let mut client = client::connect(&args.which)?;
     let follow = args.follow;
-    client::ask(&mut client, &Request::Events { follow })?;
+    let answer = client::ask(&mut client, &Request::Events { follow })?;
+    say_forgotten(&answer, "events");
     let mut out = io::stdout().lock();
     for line in BufReader::new(client.into_stream()).lines() {
         writeln!(out, "{}", line?)?;

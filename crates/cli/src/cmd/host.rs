@@ -5,6 +5,7 @@ use crate::args::HostArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::labs;
 use crate::output::Format;
+use aerostat_lab::event::Telling;
 use aerostat_live::notify::Notifier;
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
 
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &HostArgs) -> Outcome {
         &options,
         &mut |notice| {
             report_to(&manager, &notice);
-            up::tell(&notice, args.quiet, Format::Table);
+            up::tell(&notice, Telling::unless(args.quiet), Format::Table);
         },
         &|report| serde_json::to_value(results(report)).unwrap_or_default(),
     );
@@ -56,7 +57,7 @@ fn report_to(manager: &Notifier, notice: &Notice<'_>) {
             manager.status(&format!("waiting for {}", run::some_of(missing)));
         }
         Notice::Ready { .. } => manager.status("all interfaces have joined their networks"),
-        Notice::Event(step, names) if step.trace().milestone => {
+        Notice::Event(step, names) if step.is_told(Telling::Milestones) => {
             let event = step.event(names);
             manager.status(&format!("{}: {}", event.node, event.text));
         }

@@ -17,7 +17,7 @@ use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
 use crate::progress;
-use aerostat_lab::event::{Event, Names};
+use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::{self, Message};
 use aerostat_lab::{Checked, Lab, Override};
 use aerostat_live::detach::end_with_parent;
@@ -158,7 +158,7 @@ fn links_name(lab: &Lab) -> String {
 
 /// Prints the story as it happens, with a progress bar below it on a terminal.
 struct Teller {
-    quiet: bool,
+    telling: Telling,
     interrupt: Interrupt,
     names: Names,
     bar: ProgressBar,
@@ -177,13 +177,12 @@ struct Teller {
 
 impl Teller {
     fn new(args: &RunArgs, lab: &Lab) -> std::io::Result<Self> {
-        let (quiet, names) = (args.quiet, Names::new(lab));
         let terminal = std::io::stderr().is_terminal();
         Ok(Self {
-            quiet,
+            telling: Telling::unless(args.quiet),
             interrupt: Interrupt::catch()?,
-            names,
-            bar: progress::with_message(quiet),
+            names: Names::new(lab),
+            bar: progress::with_message(args.quiet),
             end: 0.0,
             began: Instant::now(),
             lines: (args.progress && !terminal).then(Instant::now),
@@ -208,7 +207,7 @@ impl Teller {
 
 impl Watcher for Teller {
     fn event(&mut self, event: &Event) {
-        if !event.milestone || self.quiet {
+        if !self.telling.tells(event.milestone) {
             return;
         }
         if self.ladder.is_some() {

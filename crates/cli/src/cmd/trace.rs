@@ -4,9 +4,11 @@ use crate::args::{LadderFormat, TraceArgs};
 use crate::client;
 use crate::exit::{Exit, Outcome, say};
 use aerostat_lab::Event;
+use aerostat_lab::event::Telling;
 use aerostat_lab::ladder::{self, Message};
 use aerostat_live::charset;
 use aerostat_live::control::Request;
+use serde_json::Value;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 
 /// Shows the ladder or the story.
@@ -40,11 +42,7 @@ fn messages(args: &TraceArgs) -> Outcome {
     let width = answer["width"]
         .as_u64()
         .map_or(12, |width| width.min(64) as usize);
-    if let Some(forgotten @ 1..) = answer["forgotten"].as_u64() {
-        say(format_args!(
-            "{forgotten} older messages are no longer kept"
-        ));
-    }
+    say_forgotten(&answer, "messages");
     let mut out: Box<dyn io::Write> = match people {
         true => Box::new(charset::stdout()),
         false => Box::new(io::stdout().lock()),
@@ -68,6 +66,15 @@ fn messages(args: &TraceArgs) -> Outcome {
     Ok(Exit::Ok)
 }
 
+/// Says how many of these things the lab has had and keeps no longer.
+pub(super) fn say_forgotten(answer: &Value, things: &str) {
+    if let Some(forgotten @ 1..) = answer["forgotten"].as_u64() {
+        say(format_args!(
+            "{forgotten} older {things} are no longer kept"
+        ));
+    }
+}
+
 /// A line of the stream for people: a message, or an event between messages.
 fn readable(line: &str, width: usize) -> Option<String> {
     if let Ok(message) = serde_json::from_str::<Message>(line) {
@@ -85,11 +92,16 @@ fn is_about(line: &str, node: &str) -> bool {
     serde_json::from_str::<Event>(line).is_ok_and(|event| event.node == node)
 }
 
-/// The events, one line each.
+/// The events of the story, one line each.
 fn story(args: &TraceArgs) -> Outcome {
+    let telling = match args.all {
+        true => Telling::All,
+        false => Telling::Milestones,
+    };
     let mut client = client::connect(&args.which)?;
     let follow = !args.no_follow;
-    client::ask(&mut client, &Request::Events { follow })?;
+    let answer = client::ask(&mut client, &Request::Events { follow })?;
+    say_forgotten(&answer, "events");
     let mut out = charset::stdout();
     for line in BufReader::new(client.into_stream()).lines() {
         let line = line?;
@@ -98,7 +110,8 @@ fn story(args: &TraceArgs) -> Outcome {
             writeln!(out, "{line}")?;
             continue;
         };
-        if args.node.as_ref().is_none_or(|node| *node == event.node) {
+        let of_node = args.node.as_ref().is_none_or(|node| *node == event.node);
+        if of_node && telling.tells(event.milestone) {
             writeln!(out, "{}  [{}]", event.story(), event.event)?;
         }
     }

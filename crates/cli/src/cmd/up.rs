@@ -6,6 +6,7 @@ use crate::args::{ResultArgs, UpArgs};
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
 use crate::output::{Format, Rows};
+use aerostat_lab::event::Telling;
 use aerostat_lab::{Checked, Lab, Override};
 use aerostat_live::detach::{self, Detached};
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
@@ -50,7 +51,8 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
             if let Notice::Ready { ties: Some(ties) } = notice {
                 cut = ties.cut(labs::done(&checked) != Exit::Ok);
             } else {
-                tell(&notice, args.quiet, args.results.output.output);
+                let telling = Telling::unless(args.quiet);
+                tell(&notice, telling, args.results.output.output);
             }
         },
         &|report| {
@@ -132,7 +134,7 @@ fn handed_on(results: &ResultArgs) -> Vec<OsString> {
 
 /// Prints notices on standard error. Only `ready` goes to standard output, for scripts that wait for it, unless the
 /// results go there for programs.
-pub(crate) fn tell(notice: &Notice<'_>, quiet: bool, form: Format) {
+pub(crate) fn tell(notice: &Notice<'_>, telling: Telling, form: Format) {
     match notice {
         Notice::Note(text) => say(format_args!("note: {text}")),
         Notice::Waiting(missing) => say(format_args!("waiting for {}", run::some_of(missing))),
@@ -143,7 +145,7 @@ pub(crate) fn tell(notice: &Notice<'_>, quiet: bool, form: Format) {
             // The reader may have gone; the lab continues.
             let _ = writeln!(out, "ready").and_then(|()| out.flush());
         }
-        Notice::Event(step, names) if step.trace().milestone && !quiet => {
+        Notice::Event(step, names) if step.is_told(telling) => {
             say(step.event(names).story());
         }
         Notice::Event(..) | Notice::Turn(_) | Notice::Served | Notice::Started => {}

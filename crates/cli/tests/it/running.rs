@@ -200,13 +200,21 @@ fn events_trace_and_capture() {
     labs.start("campus");
     let (code, out, _) = labs.run(&["events"]);
     assert_eq!((code, out.lines().count()), (0, 2));
-    let (_, out, _) = labs.run(&["trace", "--story", "--node", "sello", "--no-follow"]);
+    // The main steps are told, and on request all others.
+    let (_, out, _) = labs.run(&["trace", "--story", "--no-follow"]);
+    assert_eq!(
+        out,
+        "    1.250000  urku          joined ELAN a  [lane.joined]\n"
+    );
+    let all = ["trace", "--story", "--all"];
+    let (_, out, _) = labs.run(&[&all[..], &["--node", "sello", "--no-follow"]].concat());
     assert_eq!(
         out,
         "    1.250000  sello         joined ELAN a  [lane.joined]\n"
     );
-    let (_, out, _) = labs.run(&["trace", "--story"]);
+    let (_, out, _) = labs.run(&all);
     assert!(out.contains("urku") && out.contains("sello"));
+    assert_eq!(labs.run(&["trace", "--all"]).0, 2);
     let (code, out, err) = labs.run(&["trace", "--story", "--node", "nobody", "--no-follow"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("no node 'nobody'"), "{err}");

@@ -30,7 +30,7 @@ fn commands_of_a_running_lab_speak_ascii_in_the_c_locale() {
         &["inspect", "--wide"],
         &["inspect", "urku", "lec", "-o", "proc"],
         &["trace", "--no-follow"],
-        &["trace", "--story", "--no-follow"],
+        &["trace", "--story", "--no-follow", "--all"],
         &["graph"],
         &["pvc", "show"],
         &["pvc", "add", "s1", "0.0.100", "1.0.100", "--qos", "cbr:µ"],
