@@ -47,6 +47,7 @@ pub mod fairness;
 mod field;
 mod file;
 mod gather;
+pub mod growth;
 pub mod hops;
 pub mod ipv6;
 pub mod kinds;

@@ -12,6 +12,7 @@ use crate::outside;
 use crate::programs;
 use crate::pvc;
 use crate::qos;
+use crate::recorder::Recorder;
 use crate::runtime_dir;
 use aerostat_lab::kinds;
 use aerostat_lab::ladder;
@@ -155,7 +156,7 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
     let daemons = driver.daemons.as_ref().map_or(0, Daemons::exhausted);
     let (sessions, sockets) = driver.sockets.open_now();
     let service = driver.sockets.counters;
-    let rows: [(&str, u64); 23] = [
+    let rows: [(&str, u64); 24] = [
         ("seconds up", now.as_secs_f64() as u64),
         ("calls", driver.world.calls() as u64),
         ("kernel nodes", driver.namespaces.len() as u64),
@@ -182,6 +183,10 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
         (
             "packets and events that slow clients missed",
             driver.world.captures.dropped() + driver.story.missed(),
+        ),
+        (
+            "octets of the recording of 'capture:'",
+            driver.recorder.as_ref().map_or(0, Recorder::written),
         ),
         (
             "most events between two looks at TAPs and links",

@@ -161,7 +161,7 @@ pub(crate) struct Driver<'a> {
     done: (Sender<Word>, Receiver<Word>),
     waker: Arc<Waker>,
     /// The recording that the lab file asks for.
-    recorder: Option<Recorder>,
+    pub(crate) recorder: Option<Recorder>,
     signals: Signals,
     /// Processes that the lab depends on.
     pub(crate) keepers: Keepers,
@@ -301,20 +301,6 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Ends the recording, and tells the error if there was one.
-    fn end_recording(&mut self, tell: &mut dyn FnMut(Notice<'_>)) {
-        self.recount(tell);
-        let Some(recorder) = self.recorder.take() else {
-            return;
-        };
-        self.world.captures.end();
-        if let Err(error) = recorder.finish() {
-            tell(Notice::Note(format!(
-                "the recording is not complete: {error}"
-            )));
-        }
-    }
-
     /// Runs until stopped.
     pub(crate) fn run(
         mut self,
@@ -350,6 +336,7 @@ impl<'a> Driver<'a> {
             reading |= self.sockets.is_ready();
             tell(Notice::Served);
             reading |= self.recount_some(tell);
+            self.recording_grows(tell);
             reading |= self.answer(now, tell);
             self.others(now, tell);
             self.keepers(now, tell);
@@ -367,8 +354,8 @@ impl<'a> Driver<'a> {
                     self.world.clear_calls(now);
                     continue;
                 }
-                if let Some(report) = self.end(now) {
-                    self.end_recording(tell);
+                if let Some(mut report) = self.end(now) {
+                    report.recording = self.end_recording(tell);
                     if !self.stoppers.is_empty() {
                         self.farewell(results(&report));
                     }
@@ -771,7 +758,11 @@ impl<'a> Driver<'a> {
         let calls_left = self.world.calls();
         let over = calls_left == 0 || now >= by || self.signals.come() > 1;
         let run = self.found.take_if(|_| over)?;
-        Some(Report { run, calls_left })
+        Some(Report {
+            run,
+            calls_left,
+            recording: None,
+        })
     }
 
     /// All results of the lab so far.

@@ -4,15 +4,21 @@
 //! as for any client.
 
 use crate::capture::{Captures, Form};
+use aerostat_lab::growth::Growth;
 use aerostat_lab::model::Lab;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 /// A recording under way.
 pub(crate) struct Recorder {
-    writer: JoinHandle<io::Result<u64>>,
+    writer: JoinHandle<io::Result<()>>,
+    /// Octets of the file so far.
+    written: Arc<AtomicU64>,
+    growth: Growth,
 }
 
 impl Recorder {
@@ -27,10 +33,27 @@ impl Recorder {
         epoch_ns: u64,
     ) -> io::Result<Self> {
         let chunks = captures.start(lab, &lab.capture, Form::default(), epoch_ns)?;
+        let written = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&written);
         let writer = std::thread::Builder::new()
             .name("recorder".into())
-            .spawn(move || write(file, &chunks))?;
-        Ok(Self { writer })
+            .spawn(move || write(file, &chunks, &counted))?;
+        Ok(Self {
+            writer,
+            written,
+            growth: Growth::default(),
+        })
+    }
+
+    /// Octets of the file so far.
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// The size of the file, if it is worth a word now.
+    pub(crate) fn grown(&mut self) -> Option<u64> {
+        let octets = self.written();
+        self.growth.reached(octets).then_some(octets)
     }
 
     /// Waits until all data are written, after the loop has ended its side; returns the octets of the file.
@@ -38,16 +61,16 @@ impl Recorder {
     /// # Errors
     /// The error of the disk.
     pub(crate) fn finish(self) -> io::Result<u64> {
-        let written = self.writer.join();
-        written.unwrap_or_else(|_| Err(io::Error::other("the recording has failed")))
+        let ended = self.writer.join();
+        ended.unwrap_or_else(|_| Err(io::Error::other("the recording has failed")))?;
+        Ok(self.written.load(Ordering::Relaxed))
     }
 }
 
-fn write(mut file: File, chunks: &Receiver<Vec<u8>>) -> io::Result<u64> {
-    let mut octets = 0;
+fn write(mut file: File, chunks: &Receiver<Vec<u8>>, written: &AtomicU64) -> io::Result<()> {
     for chunk in chunks {
         file.write_all(&chunk)?;
-        octets += chunk.len() as u64;
+        written.fetch_add(chunk.len() as u64, Ordering::Relaxed);
     }
-    Ok(octets)
+    Ok(())
 }

@@ -89,6 +89,8 @@ pub struct Report {
     pub run: RunReport,
     /// Calls that could not be released in time.
     pub calls_left: usize,
+    /// Of a lab with `capture:`, the octets of its recording, or why it is not complete.
+    pub recording: Option<Result<u64, String>>,
 }
 
 /// Why a lab does not run.

@@ -127,6 +127,11 @@ impl<W: Write> Capture<W> {
             dropped: packet.dropped.map(|reason| reason.text()),
         })
     }
+    /// Octets written so far.
+    #[must_use]
+    pub const fn octets(&self) -> u64 {
+        self.file.octets()
+    }
     /// Completes the file and returns it.
     ///
     /// # Errors

@@ -36,6 +36,10 @@ pub trait Watcher {
     fn progress(&mut self, now: Instant, end: Instant) {
         let _ = (now, end);
     }
+    /// The captures have this many octets so far; called before [`Self::progress`], if anything is captured.
+    fn recorded(&mut self, octets: u64) {
+        let _ = octets;
+    }
     /// True to end the run early; called at least every 1024 events, and every tenth of a virtual second.
     fn interrupted(&self) -> bool {
         false
@@ -305,6 +309,10 @@ impl<'a> LabRun<'a> {
                 self.step((now + STEP).min(until));
             } else {
                 return;
+            }
+            if !self.seen.captures.is_empty() {
+                let octets = self.seen.captures.iter().map(Capture::octets).sum();
+                self.seen.watcher.recorded(octets);
             }
             self.seen.watcher.progress(self.world.now(), until);
             self.seen.stop |= self.seen.watcher.interrupted();

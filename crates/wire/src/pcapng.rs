@@ -77,6 +77,7 @@ pub struct PcapNg<W: Write> {
     out: W,
     interfaces: Vec<LinkType>,
     block: Vec<u8>,
+    octets: u64,
 }
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -104,6 +105,7 @@ impl<W: Write> PcapNg<W> {
             out,
             interfaces: Vec::new(),
             block: Vec::new(),
+            octets: 0,
         };
         this.begin(SECTION_HEADER);
         this.u32(0x1a2b_3c4d);
@@ -239,6 +241,12 @@ impl<W: Write> PcapNg<W> {
         self.end()
     }
 
+    /// Octets written so far, also those that the output has in a buffer.
+    #[must_use]
+    pub const fn octets(&self) -> u64 {
+        self.octets
+    }
+
     /// Flushes buffered blocks to the output.
     ///
     /// # Errors
@@ -316,7 +324,9 @@ impl<W: Write> PcapNg<W> {
             field.copy_from_slice(&total);
         }
         self.block.extend_from_slice(&total);
-        self.out.write_all(&self.block)
+        self.out.write_all(&self.block)?;
+        self.octets += self.block.len() as u64;
+        Ok(())
     }
     fn u16(&mut self, value: u16) {
         self.block.extend_from_slice(&value.to_le_bytes());

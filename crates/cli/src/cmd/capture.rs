@@ -3,6 +3,7 @@
 use crate::args::CaptureArgs;
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome, say};
+use aerostat_lab::growth::{Growth, size};
 use aerostat_live::control::Request;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read, Write};
@@ -34,7 +35,12 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
         ));
         Box::new(file)
     };
-    let seen = copy(&mut stream, &mut out)?;
+    let mut growth = Growth::default();
+    let seen = copy(&mut stream, &mut out, &mut |octets| {
+        if growth.reached(octets) {
+            say(format_args!("note: {} so far", size(octets)));
+        }
+    })?;
     let what = if args.cells { "cells" } else { "PDUs" };
     let end = if interrupted.is_set() {
         ""
@@ -42,8 +48,9 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
         "; the lab has ended"
     };
     say(format_args!(
-        "{} {what}, {} octets{end}",
-        seen.packets, seen.octets
+        "{} {what}, {}{end}",
+        seen.packets,
+        size(seen.octets)
     ));
     if seen.missing > 0 {
         say(format_args!(
@@ -70,8 +77,12 @@ const INTERFACE_STATISTICS: u32 = 5;
 /// Longest block that the lab writes: an SDU of 65535 octets with its options.
 const MAX_BLOCK: usize = 1 << 20;
 
-/// Copies whole blocks until the stream ends, and counts them.
-fn copy(stream: &mut impl Read, out: &mut impl Write) -> io::Result<Seen> {
+/// Copies whole blocks until the stream ends, and counts them; `grows` hears the octets so far.
+fn copy(
+    stream: &mut impl Read,
+    out: &mut impl Write,
+    grows: &mut dyn FnMut(u64),
+) -> io::Result<Seen> {
     let (mut stream, mut seen) = (BufReader::new(stream), Seen::default());
     let mut block = Vec::new();
     loop {
@@ -100,6 +111,7 @@ fn copy(stream: &mut impl Read, out: &mut impl Write) -> io::Result<Seen> {
         out.write_all(&block)?;
         out.flush()?;
         seen.octets += length as u64;
+        grows(seen.octets);
         match kind {
             ENHANCED_PACKET => seen.packets += 1,
             // The only option is the number of packets that are missing so far.

@@ -37,14 +37,15 @@ pub(crate) fn run(args: &HostArgs) -> Outcome {
         &|report| serde_json::to_value(results(report)).unwrap_or_default(),
     );
     let report = report.map_err(|error| failure(&error, &checked.lab.name))?;
-    let left = report.calls_left;
-    if left > 0 {
-        crate::exit::say(format_args!(
-            "warning: {left} calls were not released in time"
-        ));
+    if let Some(text) = up::recorded(&report) {
+        crate::exit::say(text);
+    }
+    let warnings = up::warnings_of_end(&report);
+    for warning in &warnings {
+        crate::exit::say(format_args!("warning: {warning}"));
     }
     Ok(labs::exit(
-        Exit::Ok.with_warnings(left > 0),
+        Exit::Ok.with_warnings(!warnings.is_empty()),
         &checked.warnings,
     ))
 }

@@ -7,6 +7,7 @@ pub(crate) mod flows;
 pub(crate) mod many;
 mod network;
 mod plots;
+mod recorded;
 pub(crate) mod sweep;
 pub(crate) mod write;
 
@@ -26,6 +27,7 @@ use aerostat_sim::run::{Recording, Watcher};
 use columns::TableInfo;
 use document::{Document, Time};
 use indicatif::ProgressBar;
+use recorded::Recorded;
 use serde_json::Value;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -106,17 +108,13 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         links: Some(&links),
         cells: args.cells,
     };
-    let unwritten = |error: std::io::Error| {
-        let failure = Failure::failed(format!("captures cannot be written: {error}"));
-        match error.kind() {
-            std::io::ErrorKind::StorageFull => failure.hint("what is there is incomplete"),
-            _ => failure.hint("--pcap takes a directory; it is made if it does not exist"),
-        }
-    };
     let recorded = aerostat_sim::run::run_and_record(lab, recording, &mut teller);
-    let (report, captured) = recorded.map_err(unwritten)?;
+    let (report, captured) = recorded.map_err(|error| unwritten(&error))?;
     teller.say_until(f64::INFINITY);
     teller.bar.finish_and_clear();
+    if let Some(text) = teller.recorded.whole(args.quiet) {
+        exit::say(text);
+    }
     let mut document = if write::for_people(&args.results) {
         Document::for_people(&report)
     } else {
@@ -138,12 +136,21 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     for warning in &warnings {
         exit::say(format_args!("warning: {warning}"));
     }
-    captured.map_err(unwritten)?;
+    captured.map_err(|error| unwritten(&error))?;
     Ok(if warnings.is_empty() && !interrupted {
         Exit::Ok
     } else {
         Exit::Warnings
     })
+}
+
+/// The failure of a run whose captures cannot be written.
+fn unwritten(error: &std::io::Error) -> Failure {
+    let failure = Failure::failed(format!("captures cannot be written: {error}"));
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => failure.hint("what is there is incomplete"),
+        _ => failure.hint("--pcap takes a directory; it is made if it does not exist"),
+    }
 }
 
 /// The name of the capture of links, without its extension: that of the lab, unless a node has the same name and its
@@ -173,6 +180,7 @@ struct Teller {
     /// With a ladder: lines with their times. A message is known when its last cell has left, so lines are not in
     /// order.
     waiting: Vec<(f64, String)>,
+    recorded: Recorded,
 }
 
 impl Teller {
@@ -188,6 +196,7 @@ impl Teller {
             lines: (args.progress && !terminal).then(Instant::now),
             ladder: args.trace.then(|| ladder::width(lab)),
             waiting: Vec::new(),
+            recorded: Recorded::default(),
         })
     }
 
@@ -229,15 +238,22 @@ impl Watcher for Teller {
             self.waiting.push((message.time, message.rung(width)));
         }
     }
+    fn recorded(&mut self, octets: u64) {
+        self.recorded.reached(octets);
+    }
     fn progress(&mut self, now: Moment, end: Moment) {
         self.end = end.as_secs_f64();
         self.say_until(now.as_secs_f64());
+        if let Some(text) = self.recorded.grown(now.as_secs_f64(), self.end) {
+            self.bar.suspend(|| exit::say(text));
+        }
         if self.bar.is_hidden() && self.lines.is_none() {
             return;
         }
         self.bar.set_length(end.as_nanos() / 1_000_000);
         self.bar.set_position(now.as_nanos() / 1_000_000);
-        let how_far = how_far(now.as_secs_f64(), self.end, self.began.elapsed());
+        let (now, took) = (now.as_secs_f64(), self.began.elapsed());
+        let how_far = how_far(now, self.end, took) + &self.recorded.so_far(now, self.end);
         if let Some(due) = &mut self.lines
             && *due <= Instant::now()
         {

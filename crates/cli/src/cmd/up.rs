@@ -7,6 +7,7 @@ use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
 use crate::output::{Format, Rows};
 use aerostat_lab::event::Telling;
+use aerostat_lab::growth::size;
 use aerostat_lab::{Checked, Lab, Override};
 use aerostat_live::detach::{self, Detached};
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
@@ -166,7 +167,16 @@ pub(crate) fn results(report: &Report, checked: &Checked, set: &[Override]) -> R
     Results {
         short,
         document: Some(document),
+        notes: recorded(report).into_iter().collect(),
         warnings: warnings(report, &checked.lab),
+    }
+}
+
+/// The size of the recording of a lab with `capture:`.
+pub(crate) fn recorded(report: &Report) -> Option<String> {
+    match report.recording {
+        Some(Ok(octets)) => Some(format!("the recording has {}", size(octets))),
+        _ => None,
     }
 }
 
@@ -182,6 +192,8 @@ pub(crate) struct Results {
     short: Vec<Rows>,
     /// The whole document; `None` for a lab without results.
     document: Option<Document>,
+    #[serde(default)]
+    notes: Vec<String>,
     warnings: Vec<String>,
 }
 
@@ -194,6 +206,7 @@ impl Results {
         if let Some(document) = self.document.filter(|_| anything || !people) {
             write::write(args, document, &self.short)?;
         }
+        self.notes.iter().for_each(say);
         for warning in &self.warnings {
             say(format_args!("warning: {warning}"));
         }
@@ -204,11 +217,19 @@ impl Results {
 /// Reasons for warnings at the end.
 fn warnings(report: &Report, lab: &Lab) -> Vec<String> {
     let mut all = flows::warnings(&report.run, lab, Time::Real);
-    if report.calls_left > 0 {
-        let calls = report.calls_left;
-        all.push(format!("{calls} calls were not released in time"));
-    }
+    all.extend(warnings_of_end(report));
     all
+}
+
+/// Reasons for warnings at the end that have nothing to do with the results.
+pub(crate) fn warnings_of_end(report: &Report) -> Vec<String> {
+    let calls = report.calls_left;
+    let left = (calls > 0).then(|| format!("{calls} calls were not released in time"));
+    let recording = match &report.recording {
+        Some(Err(error)) => Some(format!("the recording is not complete: {error}")),
+        _ => None,
+    };
+    left.into_iter().chain(recording).collect()
 }
 
 /// The failure of a lab that does not run, with what to do.

@@ -91,6 +91,10 @@ fn the_lab_file_names_links_and_a_run_records_each_packet_once() {
         "{said}"
     );
     let file = directory.join("recorded.pcapng");
+    let octets = std::fs::metadata(&file).unwrap().len();
+    assert!((10_000..1_000_000).contains(&octets), "{octets}");
+    let size = format!("the captures have {:.0} kB\n", octets as f64 / 1e3);
+    assert!(said.contains(&size), "{octets}: {said}");
     if let Some((interfaces, packets)) = capinfos(&file) {
         assert_eq!(interfaces, 2);
         assert!(packets > 200, "{packets}");
@@ -180,8 +184,17 @@ fn a_running_lab_is_recorded_by_its_file_and_by_whoever_asks_as_pdus_or_cells() 
             }
         }
     }
-    runtime.ok(&["down"]);
+    let counters = runtime.ok(&["inspect", "lab", "-o", "csv"]);
+    let mut lines = counters.lines();
+    let row = lines.find_map(|line| line.split_once("octets of the recording of 'capture:',"));
+    let so_far: u64 = row.unwrap().1.parse().unwrap();
+    let down = runtime.run(&["down"]);
+    assert_eq!(down.code, 0, "{}", down.err);
     let filmed = here.join("filmed.pcapng");
+    let octets = std::fs::metadata(&filmed).unwrap().len();
+    assert!(so_far > 0 && so_far <= octets, "{so_far} of {octets}");
+    let said = format!("the recording has {}\n", aerostat_lab::growth::size(octets));
+    assert!(down.err.contains(&said), "{octets}: {}", down.err);
     if let Some((interfaces, packets)) = capinfos(&filmed) {
         assert_eq!(interfaces, 2);
         assert!(packets > 50, "{packets}");

@@ -7,8 +7,10 @@
 //! them, and the others wait for the next turns. They do not wait if somebody asks, or if there are too many of them.
 
 use super::Driver;
+use crate::recorder::Recorder;
 use crate::run::Notice;
 use crate::story::Step;
+use aerostat_lab::growth;
 use aerostat_lab::model::NodeId;
 use aerostat_proto::{Duration, Instant, Trace};
 use std::sync::Arc;
@@ -36,6 +38,25 @@ impl Driver<'_> {
         while let Some((node, at, trace)) = self.untold.pop_front() {
             self.tell_trace(node, trace, at, tell);
         }
+    }
+
+    /// Tells the size of the recording each time that it has become ten times as large.
+    pub(super) fn recording_grows(&mut self, tell: &mut dyn FnMut(Notice<'_>)) {
+        if let Some(octets) = self.recorder.as_mut().and_then(Recorder::grown) {
+            let size = growth::size(octets);
+            tell(Notice::Note(format!("the recording has {size} so far")));
+        }
+    }
+
+    /// Ends the recording: the octets of the file, or the error that has ended it earlier; nothing without a recording.
+    pub(super) fn end_recording(
+        &mut self,
+        tell: &mut dyn FnMut(Notice<'_>),
+    ) -> Option<Result<u64, String>> {
+        self.recount(tell);
+        let recorder = self.recorder.take()?;
+        self.world.captures.end();
+        Some(recorder.finish().map_err(|error| error.to_string()))
     }
 
     /// Tells an event, after those that wait.
