@@ -68,6 +68,12 @@ fn commands_without_a_running_lab_speak_ascii_in_the_c_locale() {
     let place = carets.find('^').unwrap();
     assert!(text[place..].starts_with("gr\\u{f6}\\u{df}e: 3"), "{shown}");
     assert_eq!(carets.matches('^').count(), "gr\\u{f6}\\u{df}e".len());
+    // A drawing is for programs.
+    let drawn = |locale: &str| {
+        let mut graph = command(&["graph", "labs/clip.atm.yml", "-o", "svg"]);
+        graph.env("LC_ALL", locale).output().unwrap().stdout
+    };
+    assert!(drawn("C") == drawn("C.UTF-8") && !drawn("C").is_ascii());
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -184,7 +184,7 @@ fn a_running_lab_is_recorded_by_its_file_and_by_whoever_asks_as_pdus_or_cells() 
             }
         }
     }
-    let counters = runtime.ok(&["inspect", "lab", "-o", "csv"]);
+    let counters = runtime.ok(&["inspect", "lab", "--table", "lab.lab", "-o", "csv"]);
     let mut lines = counters.lines();
     let row = lines.find_map(|line| line.split_once("octets of the recording of 'capture:',"));
     let so_far: u64 = row.unwrap().1.parse().unwrap();
