@@ -260,7 +260,19 @@ pub(super) trait Settle: Driver {
 
     /// Gives an end system the cells that arrive before `key`, none of which ends a PDU.
     fn give(&mut self, line: LineId, key: Key) {
-        for id in self.plant().trains.on(line.0).to_vec() {
+        // Further trains have not begun to arrive.
+        let trains = &self.plant().trains;
+        let may_have = |id: &&u32| {
+            let train = trains.get(**id);
+            train.is_none_or(|train| train.is_begun() || train.next() <= Some(key.0))
+        };
+        let some: Vec<u32> = trains
+            .on(line.0)
+            .iter()
+            .take_while(may_have)
+            .copied()
+            .collect();
+        for id in some {
             let ends = |train: &aerostat_node::atm::cell_trains::Train| train.bound() == Bound::End;
             if self.plant().trains.get(id).is_some_and(ends)
                 && let Some(run) = self.plant_mut().trains.take(id, key, u16::MAX)

@@ -16,7 +16,7 @@ use super::pdu::CellRun;
 use super::port::QueueId;
 use aerostat_proto::{Duration, Instant};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 /// A point in the order of events: nanoseconds, then the number of the source. Cells before this point have arrived.
 pub type Key = (u64, u32);
@@ -70,6 +70,8 @@ pub struct Train {
     taken: u64,
     /// Index in the PDU of the next cell to come.
     expects: u16,
+    /// True if a cell was taken at the far end.
+    begun: bool,
 }
 
 impl Train {
@@ -80,6 +82,11 @@ impl Train {
         let mut run = run.clone();
         run.count = count;
         Some(run)
+    }
+    /// True if a cell was taken at the far end. The first cells of the trains on a line arrive in the order of the trains.
+    #[must_use]
+    pub const fn is_begun(&self) -> bool {
+        self.begun
     }
     /// What becomes of the cells.
     #[must_use]
@@ -112,9 +119,14 @@ struct Track {
     /// True if cells leave one by one.
     single: bool,
     /// Trains on the line, oldest first.
-    on: Vec<u32>,
-    /// Arrivals of cells that matter, and their trains.
+    on: VecDeque<u32>,
+    /// Number of these of which each cell matters and further cells come.
+    dense: u32,
+    /// Arrivals of cells that matter, and their trains, in order.
     due: VecDeque<(u64, u32)>,
+    /// The same of cells that were on the line when their train became one of which each cell matters. They may be in
+    /// both lists.
+    late_due: BTreeSet<(u64, u32)>,
     /// Next arrivals at the port in front of the line: time, source, train.
     arrivals: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// The lines whose trains go to the port in front of this line, and the number of these trains.
@@ -152,8 +164,10 @@ impl Trains {
             ends,
             first,
             single: true,
-            on: Vec::new(),
+            on: VecDeque::new(),
+            dense: 0,
             due: VecDeque::new(),
+            late_due: BTreeSet::new(),
             arrivals: BinaryHeap::new(),
             feeders: Vec::new(),
         });
@@ -183,17 +197,26 @@ impl Trains {
     }
     /// The trains on a line, oldest first.
     #[must_use]
-    pub fn on(&self, line: u32) -> &[u32] {
+    pub fn on(&self, line: u32) -> &VecDeque<u32> {
         &self.tracks[line as usize].on
     }
     /// The next cell on a line that matters: its arrival in nanoseconds, and its train.
     #[must_use]
     pub fn due(&self, line: u32) -> Option<(u64, u32)> {
-        self.tracks[line as usize].due.front().copied()
+        let track = &self.tracks[line as usize];
+        match (track.due.front(), track.late_due.first()) {
+            (Some(one), Some(other)) => Some(*one.min(other)),
+            (one, other) => one.or(other).copied(),
+        }
     }
     /// Takes this cell out of the list.
     pub fn pop_due(&mut self, line: u32) {
-        self.tracks[line as usize].due.pop_front();
+        let next = self.due(line);
+        let track = &mut self.tracks[line as usize];
+        while track.due.front().copied() == next && track.due.pop_front().is_some() {}
+        if track.late_due.first().copied() == next {
+            track.late_due.pop_first();
+        }
     }
     /// Takes the list of cells that passed nodes.
     pub fn take_passed(&mut self) -> Vec<Passed> {
@@ -221,7 +244,7 @@ impl Trains {
                 let train = &mut self.trains[id as usize];
                 (train.line, train.queue, train.serial) = (line, queue, serial);
                 (train.bound, train.dense, train.closed) = (bound, dense, false);
-                train.expects = expects;
+                (train.expects, train.begun) = (expects, false);
                 train.run = Some(run);
                 id
             }
@@ -237,11 +260,14 @@ impl Trains {
                     serial,
                     taken: 0,
                     expects,
+                    begun: false,
                 });
                 self.trains.len() as u32 - 1
             }
         };
-        self.tracks[line as usize].on.push(id);
+        let track = &mut self.tracks[line as usize];
+        track.on.push_back(id);
+        track.dense += u32::from(dense);
         id
     }
 
@@ -263,7 +289,7 @@ impl Trains {
         });
         let id = self.open(line, queue, run);
         if let Some((bound, dense)) = like {
-            self.trains[id as usize].dense = dense;
+            self.set_dense(id, dense);
             self.bind(id, bound);
         }
         id
@@ -287,6 +313,7 @@ impl Trains {
             track.due.push_back((at, id));
         }
         if end {
+            track.dense -= u32::from(train.dense && !train.closed);
             train.closed = true;
             if track.first
                 && let Some(pdu) = train.run.as_ref().and_then(CellRun::pdu)
@@ -314,8 +341,21 @@ impl Trains {
 
     /// No further cell of a train comes.
     pub(super) fn close(&mut self, id: u32) {
-        self.trains[id as usize].closed = true;
+        let train = &mut self.trains[id as usize];
+        let open = !std::mem::replace(&mut train.closed, true);
+        self.tracks[train.line as usize].dense -= u32::from(train.dense && open);
         self.retire(id);
+    }
+
+    /// Sets whether each cell of a train matters; returns what was set before.
+    fn set_dense(&mut self, id: u32, dense: bool) -> bool {
+        let train = &mut self.trains[id as usize];
+        let before = std::mem::replace(&mut train.dense, dense);
+        let track = &mut self.tracks[train.line as usize];
+        if !train.closed {
+            track.dense = track.dense + u32::from(dense) - u32::from(before);
+        }
+        before
     }
 
     /// Forgets a train that is over.
@@ -419,34 +459,30 @@ impl Trains {
         all
     }
 
-    fn sort_due(&mut self, line: u32) {
-        let due = &mut self.tracks[line as usize].due;
-        let all = due.make_contiguous();
-        all.sort_unstable();
-        let mut last = None;
-        due.retain(|entry| last.replace(*entry) != Some(*entry));
-    }
-
     /// Makes each cell of a train matter, also on the lines before. Calls `changed` with each line concerned.
     pub fn make_dense(&mut self, id: u32, changed: &mut Vec<u32>) {
-        let train = &mut self.trains[id as usize];
+        let before = self.set_dense(id, true);
+        let train = &self.trains[id as usize];
         let (line, queue) = (train.line, train.queue);
-        if !std::mem::replace(&mut train.dense, true) {
+        if !before {
             let all = train.times.iter().map(|at| (*at, id));
-            self.tracks[line as usize].due.extend(all);
-            self.sort_due(line);
+            self.tracks[line as usize].late_due.extend(all);
         }
         changed.push(line);
-        let before: Vec<u32> = (self.tracks[line as usize].feeders.iter())
-            .flat_map(|feeder| &self.tracks[feeder.0 as usize].on)
-            .copied()
-            .filter(|other| {
-                let other = &self.trains[*other as usize];
-                !other.dense
-                    && matches!(other.bound, Bound::Queue { line: to, queue: q, .. } if to == line && q.0 == queue)
-            })
-            .collect();
-        for other in before {
+        let feeders = &self.tracks[line as usize].feeders;
+        let before = feeders.iter().flat_map(|(feeder, trains)| {
+            // The trains whose way is known are the oldest ones, or nearly: behind them comes what a long line holds.
+            let on = self.tracks[*feeder as usize].on.iter();
+            let to_here = on.filter_map(|id| match self.trains[*id as usize].bound {
+                Bound::Queue {
+                    line: to, queue, ..
+                } if to == line => Some((*id, queue.0)),
+                _ => None,
+            });
+            to_here.take(*trains as usize)
+        });
+        let before = before.filter(|(id, to)| *to == queue && !self.trains[*id as usize].dense);
+        for (other, _) in before.collect::<Vec<_>>() {
             self.make_dense(other, changed);
         }
     }
@@ -454,9 +490,10 @@ impl Trains {
     /// True if cells of a queue must be given on one by one, as far as is known.
     #[must_use]
     pub fn is_dense(&self, line: u32, queue: QueueId) -> bool {
-        let on = self.tracks[line as usize].on.iter();
-        let mut on = on.map(|id| &self.trains[*id as usize]);
-        on.any(|train| train.queue == queue.0 && train.dense && !train.closed)
+        let track = &self.tracks[line as usize];
+        // The newest trains are those that go on.
+        let mut on = track.on.iter().rev().map(|id| &self.trains[*id as usize]);
+        track.dense > 0 && on.any(|train| train.queue == queue.0 && train.dense && !train.closed)
     }
 
     /// The next cell for the port in front of a line that arrives before `key`: time and train.
@@ -481,6 +518,7 @@ impl Trains {
     fn step(&mut self, id: u32) {
         let train = &mut self.trains[id as usize];
         train.times.pop_front();
+        train.begun = true;
         if let Some(run) = &mut train.run {
             run.skip_cell();
         }
@@ -524,6 +562,8 @@ impl Trains {
     /// Removes all trains from a line that goes down. Calls `lose` with each, and the number of its cells there.
     pub fn clear(&mut self, line: u32, lose: &mut dyn FnMut(&CellRun, u64)) {
         self.tracks[line as usize].due.clear();
+        self.tracks[line as usize].late_due.clear();
+        self.tracks[line as usize].dense = 0;
         for id in std::mem::take(&mut self.tracks[line as usize].on) {
             self.unbind(id);
             let train = &mut self.trains[id as usize];
