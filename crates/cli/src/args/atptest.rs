@@ -9,8 +9,9 @@ Runs the tests of ATP's report (University of Hawaii, 1999) in virtual time: two
 hosts that take no time of their own, at OC-3 lines of one switch. Each transfer
 is a run of its own, and repeats to the byte. The receiver compares every octet.
 With --between, or --serve and --connect, it runs them in real time between two
-hosts of a running lab, over the lab's links, with the same clocks: the
-receiver's for throughput, the sender's for latency.
+hosts of a running lab, over the lab's links. Programs of a busy machine run
+late: a throughput is over the longer of the receiver's time and the sender's
+without the round trip, and a latency is the median of five.
   throughput   messages of up to 1 MiB from memory to memory, in packets of 9180
                octets (Table 2): Mbit/s at the receiver
   latency      a message there and back (Table 3): from its first octet given to
