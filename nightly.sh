@@ -115,7 +115,7 @@ wanted schedules && attempt schedules cargo run -q --release -p aerostat-sim --e
 if wanted tests; then
     # Tests that take more seeds, or more cases, if these variables say so.
     AEROSTAT_SEEDS=$seeds AEROSTAT_SEED=$from AEROSTAT_CASES=$((seeds * 50)) PROPTEST_CASES=$((seeds * 200)) \
-        AEROSTAT_TRAINS=$((seeds * 500)) AEROSTAT_DRAWS=$seeds \
+        AEROSTAT_TRAINS=$((seeds * 500)) AEROSTAT_DRAWS=$seeds AEROSTAT_OVERLOADS=$((seeds * 25)) \
         attempt tests cargo test -q --release --workspace --exclude aerostat-cli --exclude aerostat-live
     # Each time one schedule that nobody has tried.
     for n in $(seq "$seeds"); do

@@ -15,9 +15,9 @@ pub use past::{Life, Past};
 use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
 use aerostat_node::host::sockets::{Figures, Measured, Outcome, Program, Role, State, Step};
-use aerostat_node::ip::flow_stats::{Census, FlowStats, PathReport};
+use aerostat_node::ip::flow_stats::{Census, ConnectionReport, FlowStats};
 use aerostat_node::ip::stats::Summary;
-use aerostat_proto::{Cause, Duration};
+use aerostat_proto::{Cause, Duration, Instant};
 use aerostat_wire::Vc;
 use past::Tally;
 use std::cmp::Reverse;
@@ -51,9 +51,10 @@ pub struct Dialogue {
     pub delivered_octets: u64,
     /// Time from the first to the last PDU that the adapter took; the sum over all lives.
     pub duration: Duration,
-    /// `delivered_octets` over the time from the first PDU that the adapter took to the last one taken or delivered,
-    /// 10⁶ bit/s; of a permanent connection with several lives, in the last life with PDUs. 0 if fewer than two came.
-    pub throughput_mbps: f64,
+    /// `delivered_octets` over the time from the first PDU that the adapter took to the last one delivered, or the time
+    /// of so many PDUs at the rate of the program, if that is longer; 10⁶ bit/s; of a permanent connection with several
+    /// lives, in the last life with PDUs. `None` if nothing came, and for a single PDU without a rate.
+    pub throughput_mbps: Option<f64>,
     /// Time from the adapter of the writer to the reading program; as `throughput_mbps` for several lives.
     pub delay: Summary,
     /// Lost PDUs by place, as for flows.
@@ -356,7 +357,9 @@ impl<N: Network> Reader<'_, N> {
             under_way: figures.map_or(0, |found| found.in_flight),
             delivered_octets: figures.map_or(0, |found| found.received_octets),
             duration: figures.map_or(Duration::ZERO, |found| found.duration),
-            throughput_mbps: figures.map_or(0.0, throughput),
+            throughput_mbps: account
+                .as_ref()
+                .and_then(|account| throughput(account, None, now)),
             delay: figures.map_or_else(Summary::default, |found| found.delay),
             lost_by: figures.map_or_else(BTreeMap::new, |found| lab.lost_by(found)),
             cut: (tally.state == State::Ended && tally.unwritten > 0).then_some(Cut {
@@ -372,14 +375,15 @@ impl<N: Network> Reader<'_, N> {
     }
 }
 
-/// Octets of payload delivered over the time that this took, 10⁶ bit/s. An adapter may take all PDUs at one instant, so
-/// other than for flows the time until the last PDU has arrived is enough; a single PDU has no rate.
-fn throughput(found: &PathReport) -> f64 {
-    let seconds = found.busy.as_secs_f64();
-    if found.received_packets < 2 || seconds <= 0.0 {
-        return 0.0;
-    }
-    found.received_octets as f64 * 8.0 / seconds / 1e6
+/// Octets of payload delivered over the time that this took, or the `time` of as many PDUs at the rate of the program,
+/// if that is longer, 10⁶ bit/s. That time ends with the run. A single PDU without such a time has no rate.
+fn throughput(account: &ConnectionReport, time: Option<Duration>, now: Instant) -> Option<f64> {
+    let found = &account.figures;
+    let since = account.first.map(|first| now.since(first));
+    let time = time.zip(since).map(|(time, since)| time.min(since));
+    let seconds = found.busy.max(time.unwrap_or_default()).as_secs_f64();
+    let enough = found.received_packets > u64::from(time.is_none());
+    (enough && seconds > 0.0).then(|| found.received_octets as f64 * 8.0 / seconds / 1e6)
 }
 
 fn programs_of(lab: &Lab, node: NodeId) -> &[Program] {
@@ -473,7 +477,7 @@ mod tests {
             under_way: 0,
             delivered_octets: 0,
             duration: Duration::ZERO,
-            throughput_mbps: 0.0,
+            throughput_mbps: None,
             delay: Summary::default(),
             lost_by: BTreeMap::new(),
             cut: None,

@@ -55,13 +55,16 @@ fn row(group: Option<String>, rates: &[f64]) -> Fairness {
     }
 }
 
-/// Payload that a flow delivered on all its paths, over the time from its first packet to its last one; 0 for a flow
-/// without two packets.
+/// Payload that a flow delivered on all its paths, over the sum of the times of the paths; 0 for a flow without a time.
 fn throughput(report: &FlowReport) -> f64 {
-    let (Some(first), Some(last)) = (report.first, report.last) else {
+    if report.paths.iter().all(|path| path.duration.is_zero()) {
         return 0.0;
-    };
-    let seconds = (last - first).as_secs_f64();
+    }
+    let seconds: f64 = report
+        .paths
+        .iter()
+        .map(|path| path.busy.as_secs_f64())
+        .sum();
     let bits = report.sum(|path| path.received_octets) as f64 * 8.0;
     if seconds > 0.0 {
         bits / seconds / 1e6

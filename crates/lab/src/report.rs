@@ -15,6 +15,8 @@ use aerostat_proto::{Instant, Trace};
 pub struct RunReport {
     /// The end of the run.
     pub end: Instant,
+    /// When the run was to end: [`Lab::end_from`], with the starts of the flows.
+    pub until: Instant,
     /// The flows of the lab, in its order.
     pub flows: Vec<FlowReport>,
     /// Results of the lab's programs that have ended, by flow and role (`from` or `to`).

@@ -18,14 +18,14 @@ use crate::model::{Expect, Lab, Limits, Link, LinkId, Pvc, Queues};
 use crate::occupancy::Occupancy;
 use aerostat_node::atm::{CellRate, Discipline, PathConfig, Policing};
 use aerostat_node::switch::ConnectionQueue;
-use aerostat_proto::Duration;
 use aerostat_proto::parameters::{self, Parameter, Parameters};
+use aerostat_proto::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use std::fmt::{Debug, Display};
 
-/// The parameters of a lab, by section of the lab file.
+/// The parameters of a lab, by section of the lab file, for a run that was to end at `until`.
 #[must_use]
-pub fn settings(lab: &Lab) -> Value {
+pub fn settings(lab: &Lab, until: Instant) -> Value {
     let Lab {
         // Both stand beside the settings, or change nothing.
         name: _,
@@ -56,7 +56,7 @@ pub fn settings(lab: &Lab) -> Value {
     };
     json!({
         "seed": seed,
-        "until_s": seconds(lab.end()),
+        "until_s": seconds(until.since(Instant::ZERO)),
         "nodes": named(lab.nodes().zip(nodes).map(|((id, _), node)| (node.name.clone(), nodes::of(lab, id, node)))),
         "links": named(links.iter().map(|link| (link.name.clone(), of_link(lab, link)))),
         "subnets": named(elans.iter().map(|elan| (elan.name.clone(), subnets::of(lab, elan)))),

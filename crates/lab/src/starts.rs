@@ -6,14 +6,9 @@ use crate::members::Members;
 use crate::model::{Flow, Lab, NodeId};
 use crate::resolve::{Owners, Step, owners, trace};
 use aerostat_node::ip::apps::AppSpec;
-use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_proto::{Instant, Trace};
 use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// How long a run without a given end waits for hosts that do not join.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// Time after the last limited flow.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// Flows that wait, and the start times of those that have started.
 #[derive(Clone, Debug)]
@@ -151,28 +146,15 @@ impl Starts {
             .collect()
     }
 
-    /// Like [`Lab::end`], counted from the actual start of each flow; a little later while some flows have not started.
+    /// When the run ends as far as is known: [`Lab::end_from`] with the actual start of each flow.
     #[must_use]
     pub fn end(&self, lab: &Lab) -> Instant {
-        let mut end = Instant::ZERO + lab.end();
-        if lab.until.is_some() {
-            return end;
-        }
-        for (start, flow) in self.flows.iter().zip(&lab.traffic) {
-            match start {
-                Some(Start { first: None, .. }) => end = end.max(Instant::ZERO + PATIENCE),
-                Some(Start {
-                    first: Some(first), ..
-                }) => {
-                    let length = flow
-                        .duration
-                        .map_or(Duration::ZERO, |length| length + GRACE);
-                    end = end.max(*first + length);
-                }
-                None => {}
-            }
-        }
-        end
+        let began = self.began(lab);
+        let start = |index| {
+            let first: Option<Instant> = began.get(index).copied().flatten();
+            first.map(|first| first.since(Instant::ZERO))
+        };
+        Instant::ZERO + lab.end_from(start)
     }
 }
 

@@ -247,6 +247,7 @@ fn in_json(result: &AppResult, over: bool) -> Value {
             "sent": ping.sent,
             "received": ping.received,
             "duplicates": ping.duplicates,
+            "abandoned": ping.abandoned,
             "rtt_min_us": ping.rtt.min_us,
             "rtt_mean_us": ping.rtt.mean_us,
             "rtt_max_us": ping.rtt.max_us,

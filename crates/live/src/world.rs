@@ -187,6 +187,7 @@ impl World {
     /// Handles due events, at most `budget`; false if more may be due.
     pub fn step(&mut self, now: Instant, budget: usize) -> bool {
         let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
+        self.sweep();
         for _ in 0..budget {
             if self.ledger.starts.has_news() {
                 let lab = Arc::clone(&self.lab);
@@ -207,6 +208,15 @@ impl World {
             self.happen(source);
         }
         false
+    }
+
+    /// Keeps the memory of the accounts down to the packets under way. What left for a process or a kernel may not return.
+    fn sweep(&mut self) {
+        if self.ledger.wants_sweep() {
+            self.settle_books();
+            let now = self.plant.now();
+            self.ledger.sweep(&mut self.plant, now, true);
+        }
     }
 
     /// Takes the samples of buffers that are due before the next event, or by `until` if no event is; false if no sample

@@ -1,15 +1,14 @@
 //! Packets that a machine dropped, for the accounts of a run.
 //!
 //! A counter tells how many packets were dropped; this tells which. The owner of a machine takes them after each call,
-//! like outputs. Only the head of a packet is kept, which identifies its flow.
+//! like outputs. Only the head of a packet is kept, which identifies its flow. There is no limit, because each entry
+//! becomes a result: what one call drops came with it, or waited in a queue that has a limit.
 
 use core::fmt;
 use std::collections::VecDeque;
 
 /// Octets of a packet that are kept: more than all headers of any encapsulation, plus the stamp of a measured datagram.
 pub const HEAD: usize = 192;
-/// Limit of packets that wait to be taken; further ones are not recorded.
-const MOST: usize = 4096;
 
 /// Why a machine dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,10 +70,8 @@ pub struct Discards(VecDeque<(Discard, Vec<u8>)>);
 impl Discards {
     /// Records a packet, frame or SDU.
     pub fn note(&mut self, why: Discard, octets: &[u8]) {
-        if self.0.len() < MOST {
-            let head = octets.get(..HEAD).unwrap_or(octets);
-            self.0.push_back((why, head.to_vec()));
-        }
+        let head = octets.get(..HEAD).unwrap_or(octets);
+        self.0.push_back((why, head.to_vec()));
     }
     /// The next entry.
     pub fn take(&mut self) -> Option<(Discard, Vec<u8>)> {

@@ -296,8 +296,18 @@ impl<'a> LabRun<'a> {
 
     /// Runs to `until`, with the faults of the lab at their times, unless the watcher ends the run.
     pub fn run_until(&mut self, until: Instant) {
+        self.run_while(|_| until);
+    }
+
+    /// Runs to its end ([`Self::end`]), as [`Self::run_until`]. A flow that starts moves the end.
+    pub fn run_to_end(&mut self) {
+        self.run_while(Self::end);
+    }
+
+    fn run_while(&mut self, until: impl Fn(&Self) -> Instant) {
         const STEP: Duration = Duration::from_millis(100);
         while !self.seen.stop && !self.world.exhausted() {
+            let until = until(self);
             let now = self.world.now();
             let fault = self.faults.next_at();
             if let Some(at) = fault.filter(|at| *at <= (now + STEP).min(until)) {
@@ -314,8 +324,19 @@ impl<'a> LabRun<'a> {
                 let octets = self.seen.captures.iter().map(Capture::octets).sum();
                 self.seen.watcher.recorded(octets);
             }
+            self.sweep();
             self.seen.watcher.progress(self.world.now(), until);
             self.seen.stop |= self.seen.watcher.interrupted();
+        }
+    }
+
+    /// Keeps the memory of the accounts down to the packets under way.
+    fn sweep(&mut self) {
+        if self.seen.ledger.wants_sweep() {
+            self.observed().settle_books();
+            let now = self.world.now();
+            let plant = self.world.plant_mut();
+            self.seen.ledger.sweep(plant, now, false);
         }
     }
 
@@ -347,7 +368,7 @@ impl<'a> LabRun<'a> {
         }
     }
 
-    /// When the run ends by default: like [`Lab::end`], counted from the actual start of each flow.
+    /// When the run ends as far as is known: [`Lab::end_from`], counted from the actual start of each flow.
     #[must_use]
     pub fn end(&self) -> Instant {
         self.seen.ledger.starts.end(self.lab)
@@ -444,13 +465,6 @@ pub fn run_and_record(
         running.record(file, recording.cells)?;
     }
     running.start();
-    loop {
-        let end = running.end();
-        running.run_until(end);
-        let stopped = running.world.exhausted() || running.seen.stop;
-        // A flow that has started in the meantime may have moved the end.
-        if stopped || running.end() <= end {
-            return Ok(running.finish_both());
-        }
-    }
+    running.run_to_end();
+    Ok(running.finish_both())
 }

@@ -80,6 +80,12 @@ pub struct Life {
 }
 
 impl Life {
+    /// The host.
+    #[must_use]
+    pub const fn node(&self) -> NodeId {
+        self.node
+    }
+
     /// The counts so far; `None` if the host has no programs.
     #[must_use]
     pub fn of(node: NodeId, station: &Station) -> Option<Self> {
@@ -103,13 +109,15 @@ pub struct Past {
 }
 
 impl Past {
-    /// Keeps the counts of a host that is switched off. A call without room loses its accounts, too.
-    pub fn keep(&mut self, life: Life, stats: &mut FlowStats) {
+    /// Keeps the counts of a host that is switched off. A call without room loses its accounts, too; returns the number
+    /// of these calls.
+    pub fn keep(&mut self, life: Life, stats: &mut FlowStats) -> u64 {
         let kept = self.tallies.entry(life.node).or_default();
         kept.extend(life.tallies.into_iter().filter(|tally| tally.offered > 0));
         kept.iter_mut().for_each(Tally::end);
         let calls = kept.iter().filter(|tally| !tally.permanent).count();
-        let mut excess = calls.saturating_sub(ENDED);
+        let forgotten = calls.saturating_sub(ENDED);
+        let mut excess = forgotten;
         kept.retain(|tally| {
             let stays = tally.permanent || excess == 0;
             if !stays {
@@ -122,6 +130,7 @@ impl Past {
             let sum = self.fate(life.node, program, Some(fate));
             self.fates.insert((life.node, program), sum);
         }
+        forgotten as u64
     }
 
     /// The connections of former lives of a host, the oldest first.
@@ -173,7 +182,8 @@ mod tests {
     #[test]
     fn former_calls_do_not_push_out_a_permanent_connection_of_the_same_host() {
         let (mut past, mut stats) = (Past::default(), FlowStats::default());
-        for life in 0..3 {
+        for number in 0..3 {
+            let life = number;
             let calls = (1..=ENDED as u64).map(|number| tally(1, false, (life, number)));
             let tallies = std::iter::once(tally(0, true, (life, 0))).chain(calls);
             let life = Life {
@@ -181,7 +191,8 @@ mod tests {
                 tallies: tallies.collect(),
                 fates: Vec::new(),
             };
-            past.keep(life, &mut stats);
+            let forgotten = past.keep(life, &mut stats);
+            assert_eq!(forgotten, if number == 0 { 0 } else { ENDED as u64 });
         }
         let permanent = past.of(NodeId(0)).filter(|tally| tally.permanent);
         let lives: Vec<u32> = permanent.map(|tally| tally.id.life).collect();

@@ -1,10 +1,11 @@
 //! Events in a lab: flows and faults.
 
-use super::{ElanId, LinkId, Load, NodeId};
+use super::{Arrivals, ElanId, LinkId, Load, NodeId};
 use aerostat_node::atm::CellRate;
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::host::ServiceKind;
 use aerostat_node::host::sockets::{Pace, Role};
+use aerostat_node::ip::flow_stats::Schedule;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal5::cells_for;
@@ -53,6 +54,26 @@ pub struct Flow {
     pub duration: Option<Duration>,
     /// The failure that the flow is expected to show.
     pub expect: Option<Expect>,
+}
+
+impl Flow {
+    /// When the flow may send, if it began at this time in a run that ends at `end`. `None` for a transfer of a number of
+    /// octets, which takes the time that it takes.
+    #[must_use]
+    pub fn schedule(&self, began: Instant, end: Instant) -> Option<Schedule> {
+        if self.octets.is_some() {
+            return None;
+        }
+        let trace = match self.load.as_ref().map(|load| &load.arrivals) {
+            Some(Arrivals::Trace(trace)) => trace.list.last().map(|last| last.at),
+            _ => None,
+        };
+        let length = [self.duration, trace].into_iter().flatten().min();
+        Some(Schedule {
+            from: began.min(end),
+            to: length.map_or(end, |length| end.min(began + length)),
+        })
+    }
 }
 
 /// A failure that a flow is expected to show.

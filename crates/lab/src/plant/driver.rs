@@ -107,9 +107,14 @@ pub trait Driver: Sized {
 
     /// Handles the outputs of a node.
     fn drain(&mut self, node: NodeId) {
+        let mut dark = Vec::new();
         while let Some(output) = self.plant_mut().node_mut(node).and_then(Node::poll_output) {
             match output {
-                NodeOutput::Touched(port) => self.touched(LinkEnd { node, port }),
+                NodeOutput::Touched(port) => {
+                    let end = LinkEnd { node, port };
+                    self.touched(end);
+                    dark.extend(self.dark_line(end));
+                }
                 NodeOutput::Trace(trace) => self.trace(node, trace),
                 NodeOutput::Event(event) => self.event(node, event),
                 NodeOutput::Report(report) => {
@@ -120,7 +125,14 @@ pub trait Driver: Sized {
                 }
             }
         }
+        dark.into_iter().for_each(|line| self.tell_drops(line));
         self.tell_harmed();
+    }
+
+    /// The line of a port, if the line is down. Such a line has no events at which its port could report drops.
+    fn dark_line(&self, end: LinkEnd) -> Option<LineId> {
+        let line = self.plant().line_from(end)?;
+        (self.plant().books && !self.plant().line(line).up).then_some(line)
     }
 
     /// Tells a node the state of management.
@@ -294,6 +306,9 @@ pub trait Driver: Sized {
         for port in touched.drain(..) {
             let node = to.node;
             self.touched(LinkEnd { node, port });
+            if let Some(dark) = self.dark_line(LinkEnd { node, port }) {
+                self.tell_drops(dark);
+            }
         }
         self.plant_mut().touched = touched;
         if let Some(run) = kept {
@@ -435,6 +450,9 @@ pub trait Driver: Sized {
     fn tell_links(&mut self, ends: &[(LinkEnd, bool)]) {
         for (end, up) in ends {
             self.with_node(end.node, |node, now| node.link(end.port, *up, now));
+            if let Some(dark) = self.dark_line(*end) {
+                self.tell_drops(dark);
+            }
         }
     }
 

@@ -9,10 +9,12 @@ use crate::model::{Lab, NodeId};
 use crate::report::{self, Met, RunReport};
 use crate::starts::Starts;
 use aerostat_node::atm::DataUnit;
+use aerostat_node::host::sockets::ENDED;
 use aerostat_node::ip::apps::{AppId, AppResult};
-use aerostat_node::ip::books::{Cause, Place, Spot};
+use aerostat_node::ip::books::{Cause, Place, SocketEvent, Spot};
 use aerostat_node::ip::flow_stats::{Census, FlowStats};
 use aerostat_proto::Instant;
+use std::collections::BTreeMap;
 
 /// The accounts of a running lab.
 pub struct Ledger {
@@ -24,6 +26,10 @@ pub struct Ledger {
     pub met: Met,
     /// Counts of programs of hosts that were switched off.
     past: Past,
+    /// Ended calls of programs that were displaced by later ones, by node.
+    forgotten: BTreeMap<NodeId, u64>,
+    /// Results of programs that found no room in `finished`.
+    unkept: u64,
     /// Results of programs of the lab file, each with the number of its flow and its role in it.
     finished: Vec<(usize, &'static str, AppResult)>,
     /// Limit of results of programs that are kept.
@@ -39,6 +45,8 @@ impl Ledger {
             starts: Starts::new(builder.lab()),
             met: Met::default(),
             past: Past::default(),
+            forgotten: BTreeMap::new(),
+            unkept: 0,
             finished: Vec::new(),
             most_finished,
         }
@@ -52,7 +60,12 @@ impl Ledger {
                 let spot = Spot::Node(node.0);
                 self.lost(Place { spot, cause }, head.view(), now);
             }
-            LabEvent::Socket(event) => self.stats.socket(node.0, event, now),
+            LabEvent::Socket(event) => {
+                if let SocketEvent::Forgotten(_) = event {
+                    *self.forgotten.entry(node).or_default() += 1;
+                }
+                self.stats.socket(node.0, event, now);
+            }
             LabEvent::Joined { itf, joined } => self.starts.joined(node, itf, joined),
             LabEvent::Reaches { address, reached } => self.starts.reaches(node, address, reached),
             other => return Some(other),
@@ -78,13 +91,37 @@ impl Ledger {
         };
         if self.finished.len() < self.most_finished {
             self.finished.push((flow, role, result));
+        } else {
+            self.unkept += 1;
         }
         Some(flow)
     }
 
     /// A host is about to be switched off: keeps the counts of its programs.
     pub(super) fn keep(&mut self, life: Life) {
-        self.past.keep(life, &mut self.stats);
+        let node = life.node();
+        let forgotten = self.past.keep(life, &mut self.stats);
+        if forgotten > 0 {
+            *self.forgotten.entry(node).or_default() += forgotten;
+        }
+    }
+
+    /// Bounds that were met, in words.
+    fn limits(&self, lab: &Lab) -> Vec<String> {
+        let mut all = self.met.texts(&Names::new(lab));
+        all.extend(self.forgotten.iter().map(|(node, calls)| {
+            let name = &lab.node(*node).name;
+            let calls = counted(*calls, "ended call");
+            format!("{name}: {calls} of programs left out: a host keeps the last {ENDED}")
+        }));
+        if self.unkept > 0 {
+            let results = counted(self.unkept, "result");
+            let most = self.most_finished;
+            all.push(format!(
+                "{results} of programs left out: the first {most} are kept"
+            ));
+        }
+        all
     }
 
     /// A node has been switched off, so packets that had not left it are lost.
@@ -94,6 +131,29 @@ impl Ledger {
         for address in lab.addresses_of(node) {
             self.stats.host_off(address, Place { spot, cause }, now);
         }
+    }
+
+    /// True if [`Self::sweep`] is worth its cost.
+    #[must_use]
+    pub fn wants_sweep(&self) -> bool {
+        self.stats.wants_sweep()
+    }
+
+    /// Turns packets that are lost for good into numbers, so that the accounts need memory for packets under way only.
+    /// Call this after [`Driver::settle_books`](super::Driver::settle_books). `elsewhere` as for [`Self::report`].
+    pub fn sweep<M>(&mut self, plant: &mut Plant<LabNode, M>, now: Instant, elsewhere: bool) {
+        let census = self.census(plant, now, elsewhere);
+        self.stats.sweep(now, &census, elsewhere);
+    }
+
+    /// The packets that are still in the network.
+    fn census<M>(&self, plant: &mut Plant<LabNode, M>, now: Instant, elsewhere: bool) -> Census {
+        let mut census = Census::default();
+        plant.census(&mut |unit| self.stats.note_held(unit, &mut census));
+        if elsewhere {
+            self.stats.note_recent(now, &mut census);
+        }
+        census
     }
 
     /// All results so far. Call this after [`Driver::settle_books`](super::Driver::settle_books). Packets in other
@@ -108,15 +168,12 @@ impl Ledger {
         elsewhere: bool,
     ) -> RunReport {
         let (stats, past) = (&self.stats, &self.past);
-        let mut census = Census::default();
-        plant.census(&mut |unit| stats.note_held(unit, &mut census));
-        if elsewhere {
-            stats.note_recent(now, &mut census);
-        }
+        let census = self.census(plant, now, elsewhere);
         let plant = &*plant;
         RunReport {
             end: now,
-            flows: stats.report_with(now, Some(&census)),
+            until: self.starts.end(lab),
+            flows: stats.report_with(now, Some(&census), |_| None),
             dialogues: dialogues::read(lab, plant, past, stats, &census),
             windows: dialogues::windows(lab, plant),
             tested: dialogues::tested(lab, plant),
@@ -126,9 +183,15 @@ impl Ledger {
             began: self.starts.began(lab),
             not_joined: report::not_joined(lab, |id| self.starts.members().ever_joined(id)),
             occupancy: Vec::new(),
-            limits: self.met.texts(&Names::new(lab)),
+            limits: self.limits(lab),
             not_due: Vec::new(),
             programs: self.finished.clone(),
         }
     }
+}
+
+/// A number with its noun.
+fn counted(number: u64, noun: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{s}")
 }

@@ -4,8 +4,8 @@ use super::settings;
 use crate::Override;
 use crate::diag::Severity;
 use crate::file::keys::tests::{SECTIONS, Section};
-use aerostat_proto::Duration;
 use aerostat_proto::parameters::{Octets, Parameter, PerSecond, Value as Param};
+use aerostat_proto::{Duration, Instant};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -487,7 +487,8 @@ fn of(changes: &str) -> Result<Value, String> {
         let first = d.iter().find(|found| found.severity == Severity::Error);
         format!("{changes}: {:?}", first.map(|found| &found.message))
     })?;
-    Ok(settings(&checked.lab))
+    let lab = &checked.lab;
+    Ok(settings(lab, Instant::ZERO + lab.end()))
 }
 
 /// All keys of the schema, as `Section.key`.

@@ -227,7 +227,8 @@ impl Fabric {
         }
     }
 
-    /// Starts the log of PDUs that lose cells before any queue.
+    /// Starts the log of PDUs that lose cells before any queue. It has no limit; its reader takes it after each arrival
+    /// of cells.
     pub fn log_discards(&mut self) {
         self.discards.get_or_insert_default();
     }
@@ -700,9 +701,6 @@ impl Fabric {
     }
 }
 
-/// Limit of entries in the log of discarded PDUs between two readings.
-const LOG: usize = 1 << 16;
-
 /// Records a PDU that loses cells, if the log is kept.
 fn log(
     discards: &mut Option<VecDeque<(u16, DroppedPdu)>>,
@@ -711,9 +709,7 @@ fn log(
     reason: DropReason,
     at: Instant,
 ) {
-    if let (Some(log), Some(pdu)) = (discards, pdu)
-        && log.len() < LOG
-    {
+    if let (Some(log), Some(pdu)) = (discards, pdu) {
         let (pdu, vc) = (pdu.clone(), Vc::default());
         log.push_back((
             port,

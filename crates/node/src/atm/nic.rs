@@ -127,9 +127,6 @@ pub enum NicDiscard {
     Reassembly,
 }
 
-/// Limit of entries in the log of discarded PDUs between two readings.
-const LOG: usize = 4096;
-
 /// Records lost PDUs, if the log is kept.
 fn log(
     discards: &mut Option<VecDeque<(NicDiscard, Pdu)>>,
@@ -137,8 +134,7 @@ fn log(
     pdus: impl IntoIterator<Item = Pdu>,
 ) {
     if let Some(log) = discards {
-        let room = LOG.saturating_sub(log.len());
-        log.extend(pdus.into_iter().take(room).map(|pdu| (why, pdu)));
+        log.extend(pdus.into_iter().map(|pdu| (why, pdu)));
     }
 }
 
@@ -375,7 +371,7 @@ impl Nic {
         }
     }
 
-    /// Starts the log of PDUs that are lost on arrival.
+    /// Starts the log of PDUs that are lost on arrival. It has no limit; its reader takes it after each arrival of cells.
     pub fn log_discards(&mut self) {
         self.discards.get_or_insert_default();
     }

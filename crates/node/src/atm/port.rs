@@ -164,9 +164,6 @@ pub struct DroppedPdu {
     pub reason: DropReason,
 }
 
-/// Limit of entries in the log of dropped PDUs between two readings.
-const DROP_LOG: usize = 1 << 16;
-
 /// Records that all cells waiting in a queue are dropped.
 fn log_all(
     drops: &mut Option<Vec<DroppedPdu>>,
@@ -175,8 +172,7 @@ fn log_all(
     at: Instant,
 ) {
     let Some(log) = drops else { return };
-    let room = DROP_LOG.saturating_sub(log.len());
-    let gone = queue.waiting_pdus(runs).take(room).map(|pdu| DroppedPdu {
+    let gone = queue.waiting_pdus(runs).map(|pdu| DroppedPdu {
         at,
         pdu: pdu.clone(),
         vc: queue.vc,
@@ -485,7 +481,7 @@ impl OutputPort {
             return;
         };
         let known = queue.logged.as_ref().is_some_and(|last| last.is_same(&pdu));
-        if !known && log.len() < DROP_LOG {
+        if !known {
             queue.logged = Some(pdu.clone());
             log.push(DroppedPdu {
                 at,
@@ -496,7 +492,9 @@ impl OutputPort {
         }
     }
 
-    /// Starts the log of PDUs that lose cells, for a capture.
+    /// Starts the log of PDUs that lose cells, for accounts and captures. The log has no limit, because the accounts need
+    /// each entry: its reader takes it after every event of the port. What one event drops was in the port's queues,
+    /// which have limits, or came with it.
     pub fn log_drops(&mut self) {
         self.drops.get_or_insert_default();
     }

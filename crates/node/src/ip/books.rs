@@ -197,12 +197,6 @@ pub(super) struct Seen {
     pub(super) answer: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Ports {
-    source: Option<SourcePorts>,
-    destination: Option<u16>,
-}
-
 /// A packet of a flow, or the answer to a packet of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -214,9 +208,15 @@ pub struct Found {
     pub answer: bool,
 }
 
-/// Finds the flow of a packet.
+/// Finds the flow of a packet. The cost does not depend on the number of flows, if each has ports of its own.
 #[derive(Clone, Debug, Default)]
-pub struct FlowIndex(BTreeMap<(Ipv4Addr, Ipv4Addr, Protocol), Vec<(FlowId, Ports)>>);
+pub struct FlowIndex(BTreeMap<(Ipv4Addr, Ipv4Addr, Protocol), BTreeMap<Ports, Vec<Listed>>>);
+
+/// The ports by which flows of a pair of hosts are found: source and destination. `None` if any fits, or one of several.
+type Ports = [Option<u16>; 2];
+
+/// A flow, and its source ports if these are several.
+type Listed = (FlowId, Option<SourcePorts>);
 
 impl FlowIndex {
     /// An index of those flows of the lab that `of` selects.
@@ -224,13 +224,12 @@ impl FlowIndex {
     pub fn new(flows: &[FlowSpec], of: impl Fn(&FlowSpec) -> bool) -> Self {
         let mut index = Self::default();
         for (number, flow) in flows.iter().enumerate().filter(|(_, flow)| of(flow)) {
-            let ports = Ports {
-                source: flow.source_ports,
-                destination: flow.destination_port,
-            };
+            let only = flow.source_ports.and_then(SourcePorts::single);
+            let several = flow.source_ports.filter(|_| only.is_none());
             let key = (flow.source, flow.destination, flow.protocol);
-            let list = index.0.entry(key).or_default();
-            list.push((FlowId(number), ports));
+            let flows = index.0.entry(key).or_default();
+            let list = flows.entry([only, flow.destination_port]).or_default();
+            list.push((FlowId(number), several));
         }
         index
     }
@@ -249,13 +248,18 @@ impl FlowIndex {
             seen.ends
         };
         let flows = self.0.get(&(from, to, seen.protocol))?;
-        let found = flows.iter().find(|(_, ports)| {
-            ports.source.is_none_or(|of| of.contains(seen.source_port))
-                && ports
-                    .destination
-                    .is_none_or(|port| port == seen.destination_port)
-        });
-        found.map(|(flow, _)| *flow)
+        let (source, destination) = (Some(seen.source_port), Some(seen.destination_port));
+        let ports = [
+            [source, destination],
+            [source, None],
+            [None, destination],
+            [None, None],
+        ];
+        // Of the flows that fit, the first one of the lab counts.
+        let fits = |(_, ports): &&Listed| ports.is_none_or(|of| of.contains(seen.source_port));
+        let lists = ports.iter().filter_map(|ports| flows.get(ports));
+        let found = lists.filter_map(|list| list.iter().find(fits));
+        found.map(|(flow, _)| *flow).min()
     }
 
     /// Finds the flow of an SDU, an Ethernet frame or an IP packet, which may be a packet of the flow or the answer to
@@ -372,9 +376,12 @@ pub(super) fn look(packet: &[u8]) -> Option<Seen> {
             seen.protocol = Protocol::Icmp;
             (seen.source_port, seen.destination_port) = (ident, 0);
             seen.payload = octets.checked_sub(8)? as u32;
+            let sequence = u16_at(body, 6)?;
+            let stamp = stamp_of(body.get(8..)?, seen.payload);
+            let stamp = stamp.filter(|stamp| stamp.sequence as u16 == sequence);
             seen.key = PacketKey::Echo {
                 ident,
-                sequence: u16_at(body, 6)?,
+                sequence: stamp.map_or(sequence.into(), |stamp| stamp.sequence),
             };
             Some(seen)
         }

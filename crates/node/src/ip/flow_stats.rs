@@ -13,10 +13,11 @@
 //!   copy of it arrives. A packet is *unexplained* if it has disappeared without a report of its loss: in virtual time
 //!   their number is always 0;
 //! - *under way*: packets still in a queue, on a link or in a host's memory;
-//! - *duration*: from the first offered packet, or the change to this path, to the change to another path, or the last
-//!   offered packet; the sum of all such periods;
-//! - *throughput*: octets of payload received over the duration, to which the last period adds the time from the last
-//!   offered packet to the last received packet. A single packet has a duration of zero, and therefore no throughput.
+//! - *duration*: from the start of the [`Schedule`], or the change to this path, to the change to another path, or the
+//!   end of the schedule; the sum of all such periods. So N packets at a rate have the time of N intervals. A flow
+//!   without a schedule has the time from the first to the last offered packet;
+//! - *throughput*: octets of payload received over the duration, to which the last period adds the time after it to the
+//!   last received packet. A single packet without a schedule has a duration of zero, and therefore no throughput.
 //!   For TCP only octets count that the receiver did not have before (goodput);
 //! - *out of sequence*: packets received after a packet of the same flow that was sent later;
 //! - *delay*: time from leaving one stack to reaching the other;
@@ -29,8 +30,11 @@
 //! - *quality* of telephone calls, by [`super::emodel`];
 //! - *retransmitted*: TCP segments sent with octets that had been sent before.
 //!
-//! **Bounds.** A flow keeps the last [`MAX_OUTSTANDING`] packets that are not delivered; older packets count as lost. A
-//! series has the first [`MAX_SERIES`] packets that arrived, and the number of the others.
+//! **Bounds.** A flow remembers each packet that is under way, however many there are: their number has the bounds of
+//! the queues and lines that hold them. A lost packet is remembered while a copy of it can still arrive. The owner
+//! calls [`FlowStats::sweep`] when [`FlowStats::wants_sweep`] says so; then the lost packets of which nothing is left in
+//! the network become numbers. So memory follows the packets under way, and [`MAX_LOOSE`] lost ones. A series has the
+//! first [`MAX_SERIES`] packets that arrived, and the number of the others.
 
 mod connections;
 mod flow;
@@ -50,10 +54,20 @@ pub use series::{Arrival, Delta, MAX_SERIES, Series};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Limit of packets of one flow without a receipt.
-pub const MAX_OUTSTANDING: usize = 65_536;
+/// Lost packets and echo requests that are remembered before a [`FlowStats::sweep`]; or as many as the sweep before has
+/// left, if these are more.
+pub const MAX_LOOSE: usize = 1 << 14;
 /// Without a [`Census`]: how long after its sending a packet without a receipt counts as under way.
 pub const IN_FLIGHT: Duration = Duration::from_secs(1);
+
+/// When a flow may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// Its start.
+    pub from: Instant,
+    /// Its end, or the end of the run if that is earlier; not before `from`.
+    pub to: Instant,
+}
 
 /// The packets of flows, and the PDUs of programs, that are still in the network.
 #[derive(Clone, Debug, Default)]
@@ -79,9 +93,10 @@ pub struct PathReport {
     pub received_packets: u64,
     /// Octets of payload received that the receiver did not have yet.
     pub received_octets: u64,
-    /// Time from the first to the last packet offered while the flow used this path; the sum of all periods.
+    /// Time of the schedule, or from the first to the last packet offered, while the flow used this path; the sum of all
+    /// periods.
     pub duration: Duration,
-    /// Time from the first packet offered to the last one offered or received, as `duration`.
+    /// As `duration`, but to the last packet received, if that is later.
     pub busy: Duration,
     /// `received_octets` over `busy`, 10⁶ bit/s; 0 if `duration` is zero.
     pub throughput_mbps: f64,
@@ -172,6 +187,8 @@ pub struct FlowStats {
     index: FlowIndex,
     flows: Vec<Flow>,
     connections: Connections,
+    /// Losses and echo requests since the last sweep, and those that it has left.
+    loose: [usize; 2],
 }
 
 impl FlowStats {
@@ -182,11 +199,15 @@ impl FlowStats {
             index: FlowIndex::new(flows, |_| true),
             flows: flows.iter().map(Flow::new).collect(),
             connections: Connections::default(),
+            loose: [0; 2],
         }
     }
 
     /// Takes one sample. The samples of a packet come in the order of time.
     pub fn record(&mut self, sample: &Sample) {
+        if let (Side::Sent, PacketKey::Echo { .. }) = (sample.side, sample.key) {
+            self.loose[0] += 1;
+        }
         if let Some(flow) = self.flows.get_mut(sample.flow.0) {
             match sample.side {
                 Side::Offered => flow.offered(sample),
@@ -223,17 +244,48 @@ impl FlowStats {
     /// Records that an SDU, a frame or a packet, or its head, was discarded. The earliest place of a packet counts.
     pub fn lost<'a>(&mut self, unit: impl Into<DataUnit<'a>>, place: Place, at: Instant) {
         let DataUnit { octets, mark } = unit.into();
-        if let Some(mark) = mark {
-            self.connections.lost(mark, place, at);
+        let new = if let Some(mark) = mark {
+            self.connections.lost(mark, place, at)
         } else if let Some(found) = self.index.recognise(octets)
             && let Some(flow) = self.flows.get_mut(found.flow.0)
         {
             if found.answer {
                 flow.answer_lost(found.key, place);
+                false
             } else {
-                flow.lost(found.key, place, at);
+                flow.lost(found.key, place, at)
             }
-        }
+        } else {
+            false
+        };
+        self.loose[0] += usize::from(new);
+    }
+
+    /// True if so many lost packets are remembered that [`Self::sweep`] is worth a census.
+    #[must_use]
+    pub fn wants_sweep(&self) -> bool {
+        let [new, left] = self.loose;
+        new > MAX_LOOSE.max(left)
+    }
+
+    /// Turns lost packets into numbers of which the census has no copy: no copy of them can arrive any more. With
+    /// `unseen` this holds for all packets that are not in the census, because packets can leave the lab without a
+    /// report; then the census has those of [`Self::note_recent`].
+    pub fn sweep(&mut self, now: Instant, census: &Census, unseen: bool) {
+        let flows = self.flows.iter_mut().enumerate();
+        let left = flows.map(|(index, flow)| {
+            let held = |key| census.packets.contains(&(FlowId(index), key));
+            flow.sweep(now, held, unseen)
+        });
+        let left = left.sum::<usize>() + self.connections.sweep(now, census);
+        self.loose = [0, left];
+    }
+
+    /// Packets and PDUs that are remembered one by one.
+    #[must_use]
+    pub fn remembered(&self) -> usize {
+        let flows = self.flows.iter().map(Flow::remembered);
+        flows.sum::<usize>() + self.connections.remembered()
     }
 
     /// Records that the host with this IP address was switched off: packets of its programs that had not left it are
@@ -268,23 +320,29 @@ impl FlowStats {
     }
 
     /// The figures as of `now`. With a census, a packet that is neither in it nor reported as lost is unexplained.
-    /// Without one, a packet sent less than [`IN_FLIGHT`] ago counts as under way.
+    /// Without one, a packet sent less than [`IN_FLIGHT`] ago counts as under way. `schedule` tells when a flow may send,
+    /// if that is known.
     #[must_use]
-    pub fn report_with(&self, now: Instant, census: Option<&Census>) -> Vec<FlowReport> {
+    pub fn report_with(
+        &self,
+        now: Instant,
+        census: Option<&Census>,
+        schedule: impl Fn(FlowId) -> Option<Schedule>,
+    ) -> Vec<FlowReport> {
         let reports = self.flows.iter().enumerate();
         reports
             .map(|(index, flow)| {
                 let id = FlowId(index);
                 let held = census.map(|census| |key| census.packets.contains(&(id, key)));
-                flow.report(id, now, held)
+                flow.report((id, schedule(id)), now, held)
             })
             .collect()
     }
 
-    /// The figures as of `now`, without a census.
+    /// The figures as of `now`, without a census and without schedules.
     #[must_use]
     pub fn report(&self, now: Instant) -> Vec<FlowReport> {
-        self.report_with(now, None)
+        self.report_with(now, None, |_| None)
     }
 }
 

@@ -131,8 +131,9 @@ pub enum PacketKey {
     Echo {
         /// Identifier.
         ident: u16,
-        /// Sequence number.
-        sequence: u16,
+        /// Number of the request: that of its [`super::apps::Stamp`], or the sequence number, which wraps after 65 536
+        /// requests.
+        sequence: u64,
     },
 }
 

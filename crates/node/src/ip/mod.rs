@@ -25,6 +25,7 @@ pub mod source_ports;
 pub mod stack;
 pub mod stats;
 pub mod tcp;
+mod udp;
 
 #[cfg(test)]
 mod tests;

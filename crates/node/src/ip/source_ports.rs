@@ -37,6 +37,12 @@ impl SourcePorts {
         self.first
     }
 
+    /// The port, if there is only one.
+    #[must_use]
+    pub fn single(self) -> Option<u16> {
+        (self.count() == 1).then_some(self.first)
+    }
+
     /// How many ports there are: a power of two.
     fn count(self) -> u32 {
         let room = (u16::MAX - self.first).checked_div(self.step).unwrap_or(0);

@@ -3,7 +3,7 @@
 //! **Objects.** [`Stack`] owns the smoltcp interface and sockets, the programs ([`super::apps`]) and the Ethernet side
 //! (`link`): routes, ARP and the packets that wait for it. smoltcp knows IP packets only. The node owns the stack,
 //! passes it the frames that reach the interface and sends the frames that it outputs. The stack answers ARP and ping
-//! by itself.
+//! by itself. Datagrams of its programs do not pass smoltcp ([`super::udp`]).
 //!
 //! **Several interfaces.** smoltcp has one interface with the addresses of all, and the largest MTU of them. The route of
 //! a packet names the interface that sends it. Segments with SYN get the maximum segment size of their interface in
@@ -27,6 +27,7 @@
 
 mod device;
 mod link;
+mod programs;
 mod syn;
 
 pub use super::tcp::{AckDelay, Congestion, TcpOptions};
@@ -41,16 +42,18 @@ use super::packet::ETHERNET_HEADER;
 use super::random;
 use super::routes::StaticRoute;
 use super::tcp::{micros, set_clock, until_tick};
+use super::udp::{Datagram, Udp};
 use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
 use device::Queues;
 use link::{Link, LinkOutput};
+use programs::Programs;
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::socket::{Socket, tcp};
 use smoltcp::wire::{
     EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, IpCidr, IpEndpoint,
     IpProtocol, Ipv4Cidr, Ipv4Packet, TcpPacket, UdpPacket,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use syn::Syn;
 
@@ -207,7 +210,8 @@ pub struct Stack {
     sockets: SocketSet<'static>,
     queues: Queues,
     link: Link,
-    apps: BTreeMap<AppId, App>,
+    apps: Programs,
+    udp: Udp,
     /// The clock that everything here goes by.
     clock: Clock,
     /// Sockets that their program has given up; they are removed once closed.
@@ -257,7 +261,8 @@ impl Stack {
             sockets: SocketSet::new(Vec::new()),
             queues,
             link,
-            apps: BTreeMap::new(),
+            apps: Programs::default(),
+            udp: Udp::default(),
             clock: Clock::default(),
             retired: Vec::new(),
             output: VecDeque::new(),
@@ -330,18 +335,18 @@ impl Stack {
     /// The result of a program so far; final once it has ended. `None` if there is no such program.
     #[must_use]
     pub fn report(&self, app: AppId) -> Option<AppResult> {
-        self.apps.get(&app).map(App::result)
+        self.apps.get(app).map(App::result)
     }
 
     /// True if a program has ended; `None` if there is no such program.
     #[must_use]
     pub fn is_over(&self, app: AppId) -> Option<bool> {
-        self.apps.get(&app).map(App::is_over)
+        self.apps.get(app).map(App::is_over)
     }
 
     /// The results of all programs so far.
     pub fn reports(&self) -> impl Iterator<Item = (AppId, AppResult)> {
-        self.apps.iter().map(|(id, app)| (*id, app.result()))
+        self.apps.results()
     }
 
     /// False if a frame holds a datagram for which no program listens, which the stack answers with ICMP port
@@ -349,12 +354,7 @@ impl Stack {
     #[must_use]
     pub fn hears(&self, frame: &[u8]) -> bool {
         match transport(frame) {
-            Some(Transport::Datagram { to }) => {
-                self.sockets.iter().any(|(_, socket)| match socket {
-                    Socket::Udp(socket) => socket.endpoint().port == to,
-                    _ => false,
-                })
-            }
+            Some(Transport::Datagram { to }) => self.udp.is_open(to),
             Some(Transport::Segment { from, to }) => {
                 let ends = Some((Some(from), to));
                 self.sockets.iter().any(|(_, socket)| match socket {
@@ -372,7 +372,7 @@ impl Stack {
     fn command(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {
         match command {
             AppCommand::Start(spec) => {
-                if self.apps.contains_key(&spec.id) {
+                if self.apps.get(spec.id).is_some() {
                     return Err(Refused("this program number is in use"));
                 }
                 if self.apps.len() >= MAX_APPS {
@@ -396,12 +396,12 @@ impl Stack {
                 let app = App::new(spec, &self.config, now)?;
                 self.apps.insert(id, app);
             }
-            AppCommand::Stop(id) => match self.apps.get_mut(&id) {
-                Some(app) => app.stop(now),
+            AppCommand::Stop(id) => match self.apps.change(id, |app| app.stop(now)) {
+                Some(()) => {}
                 None => return Err(Refused("no such program")),
             },
-            AppCommand::Forget(id) => match self.apps.get(&id) {
-                Some(app) if app.is_over() => drop(self.apps.remove(&id)),
+            AppCommand::Forget(id) => match self.apps.get(id) {
+                Some(app) if app.is_over() => self.apps.remove(id),
                 Some(_) => return Err(Refused("this program has not ended")),
                 None => return Err(Refused("no such program")),
             },
@@ -435,7 +435,7 @@ impl Stack {
                     if let Some(syn) = self.syn.get(interface).copied().flatten() {
                         syn.apply(&mut bytes[ETHERNET_HEADER..]);
                     }
-                    self.queues.received.push_back(bytes);
+                    self.deliver(bytes, now);
                 }
                 good
             }
@@ -445,6 +445,27 @@ impl Stack {
             }
         };
         self.counters.malformed += u64::from(!good);
+    }
+
+    /// Gives a packet with room for an Ethernet header in front to the program whose datagram it is, or to smoltcp.
+    fn deliver(&mut self, packet: Vec<u8>, now: Instant) {
+        let own = |to: Ipv4Addr| {
+            let mut interfaces = self.config.interfaces();
+            to.is_broadcast()
+                || interfaces.any(|itf| {
+                    let subnet = Ipv4Cidr::new(itf.address, itf.prefix);
+                    itf.address == to || subnet.broadcast() == Some(to)
+                })
+        };
+        let body = packet.get(ETHERNET_HEADER..).unwrap_or_default();
+        match self.udp.receive(body, own) {
+            Some(Datagram { to, from, payload }) => {
+                if let Some(payload) = payload {
+                    self.apps.hear(to, payload, from, now);
+                }
+            }
+            None => self.queues.received.push_back(packet),
+        }
     }
 
     /// Serves network and programs until neither has work left at `now`.
@@ -471,8 +492,7 @@ impl Stack {
             .interface
             .poll_at(at, &self.sockets)
             .map(|at| Instant::from_nanos(u64::try_from(at.total_micros()).unwrap_or(0) * 1000));
-        let programs = self.apps.values().filter_map(App::deadline).min();
-        let next = [network, programs, self.link.deadline()]
+        let next = [network, self.apps.deadline(), self.link.deadline()]
             .into_iter()
             .flatten()
             .min();
@@ -507,21 +527,27 @@ impl Stack {
         let mut net = Net {
             interface: &mut self.interface,
             sockets: &mut self.sockets,
+            udp: &mut self.udp,
             retired: &mut self.retired,
             options: &self.config.tcp,
             offers: &mut offers,
         };
         let mut moved = false;
-        for (id, app) in &mut self.apps {
-            let was_over = app.is_over();
-            moved |= app.run(&mut net, now);
+        for id in self.apps.to_run(now) {
+            let ran = self.apps.change(id, |app| {
+                let was_over = app.is_over();
+                let moved = app.run(&mut net, now);
+                (moved, (app.is_over() && !was_over).then(|| app.result()))
+            });
+            let Some((did, result)) = ran else { continue };
+            moved |= did;
             let offered = net.offers.drain(..);
             self.output
-                .extend(offered.map(|offer| StackOutput::Offered(*id, offer)));
-            if app.is_over() && !was_over {
-                self.output
-                    .push_back(StackOutput::Finished(*id, app.result()));
-            }
+                .extend(offered.map(|offer| StackOutput::Offered(id, offer)));
+            let finished = result.map(|result| StackOutput::Finished(id, result));
+            self.output.extend(finished);
+            let sent = std::iter::from_fn(|| net.udp.take_sent());
+            self.queues.sent.extend(sent);
         }
         moved
     }
@@ -550,7 +576,7 @@ impl Stack {
             self.counters.packets += 1;
             if let Some(own) = self.link.send(frame, now) {
                 self.counters.looped += 1;
-                self.queues.received.push_back(own);
+                self.deliver(own, now);
                 looped = true;
             }
         }

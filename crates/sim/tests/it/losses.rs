@@ -22,13 +22,7 @@ fn run_after(text: &str, before: impl FnOnce(&mut LabRun<'_>)) -> (Lab, RunRepor
     let mut running = LabRun::new(&lab, &mut watcher);
     running.start();
     before(&mut running);
-    loop {
-        let end = running.end();
-        running.run_until(end);
-        if running.end() <= end {
-            break;
-        }
-    }
+    running.run_to_end();
     let report = running.finish().expect("no captures");
     for flow in &report.flows {
         for path in &flow.paths {

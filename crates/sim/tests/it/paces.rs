@@ -18,13 +18,7 @@ fn run(rest: &str) -> (Lab, RunReport) {
     let mut watcher = ();
     let mut running = LabRun::new(&lab, &mut watcher);
     running.start();
-    loop {
-        let end = running.end();
-        running.run_until(end);
-        if running.end() <= end {
-            break;
-        }
-    }
+    running.run_to_end();
     let report = running.finish().expect("no captures");
     (lab, report)
 }

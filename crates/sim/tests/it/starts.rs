@@ -5,7 +5,7 @@ use crate::bench::lab_of;
 use aerostat_lab::event::Event;
 use aerostat_lab::report::RunReport;
 use aerostat_node::inspect::Value as Cell;
-use aerostat_proto::Instant;
+use aerostat_proto::{Duration, Instant};
 use aerostat_sim::run::{LabRun, Watcher};
 
 const DELAYS: [(&str, f64); 4] = [
@@ -84,13 +84,9 @@ fn run(text: &str) -> (RunReport, Vec<Event>) {
     let mut told = Told::default();
     let mut running = LabRun::new(&lab, &mut told);
     running.start();
-    loop {
-        let end = running.end();
-        running.run_until(end);
-        if running.end() <= end {
-            break;
-        }
-    }
+    running.run_to_end();
+    // What is still on long trunks then has time to arrive.
+    running.run_until(running.end() + Duration::from_secs(5));
     let report = running.finish().expect("no captures");
     (report, told.0)
 }

@@ -13,7 +13,7 @@ fn run() -> (aerostat_lab::Lab, RunReport) {
     let mut watcher = ();
     let mut running = LabRun::new(&lab, &mut watcher);
     running.start();
-    running.run_until(running.end());
+    running.run_to_end();
     let report = running.finish().expect("no captures");
     (lab, report)
 }

@@ -67,7 +67,7 @@ impl Heard {
         // Datagrams in one direction, echoes in both.
         let (sequence, last) = match sample.key {
             PacketKey::Stamped { sequence } => (sequence, Side::Received),
-            PacketKey::Echo { sequence, .. } => (sequence.into(), Side::Answered),
+            PacketKey::Echo { sequence, .. } => (sequence, Side::Answered),
             _ => return,
         };
         let flow = sample.flow.0;

@@ -86,7 +86,7 @@ fn a_line_carries_its_cells_less_headers_trailer_and_padding() {
         (
             format!("{rate} cells/s, {size} octets"),
             theory,
-            seen.throughput_mbps,
+            seen.throughput_mbps.unwrap_or_default(),
         )
     });
 }
@@ -102,7 +102,7 @@ fn a_shaper_sends_at_the_peak_rate() {
         (
             format!("{pcr} cells/s, {size} octets"),
             theory,
-            seen.throughput_mbps,
+            seen.throughput_mbps.unwrap_or_default(),
         )
     });
 }

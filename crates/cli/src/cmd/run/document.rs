@@ -163,7 +163,7 @@ fn head(
         },
         "end_s": report.end.as_secs_f64(),
         "interrupted": false,
-        "settings": settings::settings(lab),
+        "settings": settings::settings(lab, report.until),
     });
     head.as_object().cloned().unwrap_or_default()
 }
@@ -284,9 +284,7 @@ fn programs(report: &RunReport) -> Vec<Value> {
             "under_way": known.map(|_| dialogue.under_way),
             "delivered_octets": known.map(|_| dialogue.delivered_octets),
             "duration_s": dialogue.duration.as_secs_f64(),
-            "throughput_mbps": known
-                .filter(|came| *came > 1)
-                .map(|_| dialogue.throughput_mbps),
+            "throughput_mbps": known.and(dialogue.throughput_mbps),
             "delay_us": flows::summary(&dialogue.delay),
         })
     })

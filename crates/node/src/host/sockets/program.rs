@@ -88,7 +88,9 @@ impl Role {
             Self::Call { .. } => None,
         }
     }
-    pub(super) const fn sending(&self) -> Option<Sending> {
+    /// What the program writes by itself; `None` for a program that only answers calls.
+    #[must_use]
+    pub const fn sending(&self) -> Option<Sending> {
         match *self {
             Self::Listen { .. } => None,
             Self::Call { send, .. } | Self::Permanent { send, .. } => Some(send),

@@ -10,17 +10,15 @@
 //! ```
 //!
 //! A payload of 18 to 23 octets, which the shortest Ethernet frame has room for, begins with a short form: `ae`, the low 16
-//! bits of the flow, the low 48 bits of the sequence, and the time.
+//! bits of the flow, the low 48 bits of the sequence, and the time. The data of an echo request begin with a stamp, too,
+//! if there is room.
 
 use super::pace::Pace;
-use super::{AppResult, Net, Offer, Program};
-use crate::ip::books::Refusal;
+use super::{AppId, AppResult, Net, Offer, Program};
 use crate::ip::meter::PacketKey;
 use crate::ip::stats::{Distribution, Summary};
 use aerostat_proto::Instant;
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::udp;
-use smoltcp::wire::{IpAddress, IpEndpoint};
+use smoltcp::wire::IpEndpoint;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -32,10 +30,6 @@ const MAGIC: [u8; 4] = *b"AERO";
 const SHORT_MAGIC: [u8; 2] = *b"ae";
 /// Limit of datagrams made at one instant. Only a driver that wakes late makes more than one.
 const MAX_BURST: usize = 64;
-/// Limit of datagrams that wait in a source's socket, for instance for ARP.
-const SOCKET_PACKETS: usize = 64;
-/// Limit of octets and datagrams that wait in a sink's socket; the socket is emptied after every frame.
-const SINK_OCTETS: usize = 64 * 1024;
 /// Limit of sources that a sink distinguishes; datagrams of further sources are only counted.
 const MAX_SOURCES: usize = 64;
 
@@ -77,8 +71,8 @@ impl Stamp {
         })
     }
 
-    /// Writes the stamp at the beginning of a payload of at least [`SHORT_STAMP`] octets.
-    fn write(&self, payload: &mut [u8]) {
+    /// Writes the stamp at the beginning of a payload of at least [`SHORT_STAMP`] octets; does nothing to a shorter one.
+    pub(super) fn write(&self, payload: &mut [u8]) {
         if let Some(place) = payload.first_chunk_mut() {
             *place = self.encode();
         } else if let Some(place) = payload.first_chunk_mut::<SHORT_STAMP>() {
@@ -108,8 +102,6 @@ pub struct UdpSourceResult {
     pub sent: u64,
     /// Octets of payload of these.
     pub octets: u64,
-    /// Datagrams that the socket refused. They are counted in `sent`, and lost.
-    pub overrun: u64,
     /// When the first datagram was made.
     pub first: Option<Instant>,
     /// When the last datagram was made.
@@ -117,15 +109,16 @@ pub struct UdpSourceResult {
 }
 
 pub(super) struct Source {
-    remote: IpEndpoint,
+    remote: (Ipv4Addr, u16),
     local_port: u16,
     flow: u32,
     pace: Pace,
-    payload: Vec<u8>,
-    handle: Option<SocketHandle>,
+    /// Octets of a datagram, if the pace has no sizes of its own.
+    size: usize,
+    open: bool,
     /// The original start time, if the host has restarted since.
     resumed: Option<Instant>,
-    /// True when the duration is over; datagrams may still wait in the socket.
+    /// True when the duration is over.
     ended: bool,
     done: bool,
     result: UdpSourceResult,
@@ -140,12 +133,12 @@ impl Source {
         size: usize,
     ) -> Self {
         Self {
-            remote: IpEndpoint::new(IpAddress::Ipv4(remote.0), remote.1),
+            remote,
             local_port,
             flow,
             pace,
-            payload: vec![0; size],
-            handle: None,
+            size,
+            open: false,
             resumed: None,
             ended: false,
             done: false,
@@ -153,57 +146,40 @@ impl Source {
         }
     }
 
-    fn send(&mut self, socket: &mut udp::Socket<'static>, now: Instant) -> Offer {
+    fn send(&mut self, net: &mut Net<'_>, now: Instant) -> Offer {
         let stamp = Stamp {
             flow: self.flow,
             sequence: self.result.sent,
             sent: now,
         };
-        let size = self.pace.size().unwrap_or(self.payload.len());
-        self.payload.resize(size, 0);
-        stamp.write(&mut self.payload);
+        let mut payload = vec![0; self.pace.size().unwrap_or(self.size)];
+        stamp.write(&mut payload);
         self.result.sent += 1;
-        self.result.octets += self.payload.len() as u64;
+        self.result.octets += payload.len() as u64;
         self.result.first.get_or_insert(now);
         self.result.last = Some(now);
-        let refused = match socket.send_slice(&self.payload, self.remote) {
-            Ok(()) => None,
-            Err(udp::SendError::BufferFull) => Some(Refusal::SocketFull),
-            Err(udp::SendError::Unaddressable) => Some(Refusal::Address),
-        };
-        self.result.overrun += u64::from(refused.is_some());
+        net.send_datagram(self.local_port, self.remote, &payload);
         Offer {
             key: PacketKey::Stamped {
                 sequence: stamp.sequence,
             },
-            payload: self.payload.len() as u32,
-            refused,
+            payload: payload.len() as u32,
+            refused: None,
         }
     }
 }
 
-fn open(net: &mut Net<'_>, port: u16, packets: usize, octets: usize) -> SocketHandle {
-    let buffer =
-        || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; packets], vec![0; octets]);
-    let mut socket = udp::Socket::new(buffer(), buffer());
-    // The socket is new and the port is not 0, so binding cannot fail.
-    let bound = socket.bind(port);
-    debug_assert!(bound.is_ok());
-    net.sockets.add(socket)
-}
-
 impl Program for Source {
     fn open(&mut self, net: &mut Net<'_>, now: Instant) {
-        let octets = SOCKET_PACKETS * self.pace.most().unwrap_or(self.payload.len());
-        self.handle = Some(open(net, self.local_port, SOCKET_PACKETS, octets));
+        net.udp.open(self.local_port, AppId(self.flow));
+        self.open = true;
         self.pace.begin(self.resumed.unwrap_or(now), now);
     }
 
     fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool {
-        let Some(handle) = self.handle else {
+        if !self.open {
             return false;
-        };
-        let socket = net.sockets.get_mut::<udp::Socket<'static>>(handle);
+        }
         let mut moved = false;
         let mut left = MAX_BURST;
         while left > 0
@@ -211,22 +187,21 @@ impl Program for Source {
             && due <= now
             && end.is_none_or(|end| due < end)
         {
-            net.offers.push(self.send(socket, now));
+            let offer = self.send(net, now);
+            net.offers.push(offer);
             self.pace.advance();
             left -= 1;
             moved = true;
         }
         self.ended = end.is_some_and(|end| now >= end);
         if self.ended && !moved {
-            // Datagrams that still wait for an ARP reply at this time are dropped.
             self.close(net, now);
         }
         moved
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.handle.filter(|_| !self.ended)?;
-        self.pace.next()
+        (self.open && !self.ended).then(|| self.pace.next())?
     }
 
     fn is_done(&self) -> bool {
@@ -234,8 +209,8 @@ impl Program for Source {
     }
 
     fn close(&mut self, net: &mut Net<'_>, _: Instant) {
-        if let Some(handle) = self.handle.take() {
-            net.sockets.remove(handle);
+        if std::mem::take(&mut self.open) {
+            net.udp.close(self.local_port, AppId(self.flow));
         }
         self.done = true;
     }
@@ -250,6 +225,10 @@ impl Program for Source {
 
     fn resume(&mut self, start: Instant) {
         self.resumed = Some(start);
+    }
+
+    fn has_socket(&self) -> bool {
+        false
     }
 }
 
@@ -282,8 +261,9 @@ struct Heard {
 }
 
 pub(super) struct Sink {
+    id: AppId,
     port: u16,
-    handle: Option<SocketHandle>,
+    open: bool,
     sources: BTreeMap<(IpEndpoint, u32), Heard>,
     delay: Distribution,
     result: UdpSinkResult,
@@ -291,10 +271,11 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub(super) fn new(port: u16) -> Self {
+    pub(super) fn new(id: AppId, port: u16) -> Self {
         Self {
+            id,
             port,
-            handle: None,
+            open: false,
             sources: BTreeMap::new(),
             delay: Distribution::default(),
             result: UdpSinkResult::default(),
@@ -329,21 +310,16 @@ impl Sink {
 
 impl Program for Sink {
     fn open(&mut self, net: &mut Net<'_>, _: Instant) {
-        let packets = SINK_OCTETS / MIN_PAYLOAD;
-        self.handle = Some(open(net, self.port, packets, SINK_OCTETS));
+        net.udp.open(self.port, self.id);
+        self.open = true;
     }
 
-    fn run(&mut self, net: &mut Net<'_>, now: Instant, _: Option<Instant>) -> bool {
-        let Some(handle) = self.handle else {
-            return false;
-        };
-        let socket = net.sockets.get_mut::<udp::Socket<'static>>(handle);
-        let mut moved = false;
-        while let Ok((payload, meta)) = socket.recv() {
-            self.receive(payload, meta.endpoint, now);
-            moved = true;
-        }
-        moved
+    fn run(&mut self, _: &mut Net<'_>, _: Instant, _: Option<Instant>) -> bool {
+        false
+    }
+
+    fn hear(&mut self, payload: &[u8], from: IpEndpoint, now: Instant) {
+        self.receive(payload, from, now);
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -355,8 +331,8 @@ impl Program for Sink {
     }
 
     fn close(&mut self, net: &mut Net<'_>, _: Instant) {
-        if let Some(handle) = self.handle.take() {
-            net.sockets.remove(handle);
+        if std::mem::take(&mut self.open) {
+            net.udp.close(self.port, self.id);
         }
         self.done = true;
     }
@@ -372,6 +348,10 @@ impl Program for Sink {
             delay: self.delay.summary(),
             ..self.result
         })
+    }
+
+    fn has_socket(&self) -> bool {
+        false
     }
 }
 

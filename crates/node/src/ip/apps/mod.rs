@@ -25,11 +25,13 @@ use super::random;
 use super::source_ports::SourcePorts;
 use super::stack::StackConfig;
 use super::tcp::TcpOptions;
+use super::udp::Udp;
 use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant, Refused};
 use caller::Caller;
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp;
+use smoltcp::wire::IpEndpoint;
 use std::net::Ipv4Addr;
 
 /// Octets of IPv4 and UDP header; IPv4 and ICMP echo header have the same length.
@@ -202,6 +204,7 @@ pub struct Offer {
 pub(super) struct Net<'a> {
     pub(super) interface: &'a mut Interface,
     pub(super) sockets: &'a mut SocketSet<'static>,
+    pub(super) udp: &'a mut Udp,
     /// TCP sockets that are to be removed once they have closed.
     pub(super) retired: &'a mut Vec<SocketHandle>,
     pub(super) options: &'a TcpOptions,
@@ -216,6 +219,14 @@ impl Net<'_> {
         socket.set_timeout(Some(TCP_TIMEOUT));
         socket.set_keep_alive(Some(KEEP_ALIVE));
         self.sockets.add(socket)
+    }
+
+    /// Sends a datagram from a port of this host.
+    fn send_datagram(&mut self, from: u16, to: (Ipv4Addr, u16), payload: &[u8]) {
+        // A host has an address.
+        if let Some(own) = self.interface.get_source_address_ipv4(&to.0) {
+            self.udp.send((own, from), to, payload);
+        }
     }
 
     /// The TCP socket behind a handle.
@@ -242,6 +253,14 @@ trait Program: Send {
     fn open(&mut self, net: &mut Net<'_>, now: Instant);
     /// Serves the sockets; true if anything was done that the network must handle.
     fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool;
+    /// Takes a datagram that arrived at an open port of the program.
+    fn hear(&mut self, payload: &[u8], from: IpEndpoint, now: Instant) {
+        let _ = (payload, from, now);
+    }
+    /// True if the program has sockets of smoltcp, so that it must run whenever the network did.
+    fn has_socket(&self) -> bool {
+        true
+    }
     /// When the program wants to run next without other events. The time may be in the past if there is nothing left to
     /// do.
     fn deadline(&self) -> Option<Instant>;
@@ -342,6 +361,18 @@ impl App {
         }
     }
 
+    /// Takes a datagram.
+    pub(super) fn hear(&mut self, payload: &[u8], from: IpEndpoint, now: Instant) {
+        if self.stage == Stage::Running {
+            self.program.hear(payload, from, now);
+        }
+    }
+
+    /// True if the program must run whenever the network did.
+    pub(super) fn follows_network(&self) -> bool {
+        self.stage == Stage::Running && self.program.has_socket()
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.stage == Stage::Over
     }
@@ -420,7 +451,7 @@ fn program(kind: AppKind, id: AppId, config: &StackConfig) -> Result<Box<dyn Pro
                 size,
             )))
         }
-        AppKind::UdpSink { port } => Ok(Box::new(datagram::Sink::new(listening(port)?))),
+        AppKind::UdpSink { port } => Ok(Box::new(datagram::Sink::new(id, listening(port)?))),
         AppKind::TransactionClient {
             to,
             port,

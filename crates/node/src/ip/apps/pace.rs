@@ -149,11 +149,6 @@ impl Pace {
         }
     }
 
-    /// Octets of payload of the largest datagram, if datagrams have sizes of their own.
-    pub(super) fn most(&self) -> Option<usize> {
-        self.pattern.most()
-    }
-
     /// Adds a period of silence and one with datagrams.
     fn new_period(&mut self, on: Duration, off: Duration) {
         let mut draw = |mean: Duration| random::exponential(&mut self.rng) * mean.as_nanos() as f64;
@@ -336,7 +331,7 @@ mod tests {
             pace.advance();
         }
         assert_eq!(
-            (pace.next(), pace.size(), pace.most()),
+            (pace.next(), pace.size(), pace.pattern.most()),
             (None, None, Some(1472))
         );
     }

@@ -1,6 +1,6 @@
 //! ICMP echo: reachability of a host, and its round-trip time.
 
-use super::{AppResult, Net, Offer, Program};
+use super::{AppResult, Net, Offer, Program, SHORT_STAMP, Stamp};
 use crate::ip::books::Refusal;
 use crate::ip::meter::PacketKey;
 use crate::ip::stats::{Distribution, Summary};
@@ -15,8 +15,9 @@ use std::net::Ipv4Addr;
 
 /// How long to wait for a reply after the last request.
 const LAST_WAIT: Duration = Duration::from_secs(1);
-/// Limit of requests without a reply; beyond it the oldest request is abandoned.
-const MAX_OUTSTANDING: usize = 1024;
+/// Limit of requests without a reply that are remembered; beyond it the oldest one is abandoned and counted. It is far
+/// above what a network of the largest delays and rates holds, since requests whose replies are lost stay here.
+const MAX_OUTSTANDING: usize = 1 << 20;
 /// Limit of requests that wait in the socket, for instance for ARP.
 const SOCKET_PACKETS: usize = 16;
 
@@ -31,6 +32,8 @@ pub struct PingResult {
     pub received: u64,
     /// Replies to requests that were already answered or abandoned.
     pub duplicates: u64,
+    /// Requests without a reply that were abandoned, because too many of them were remembered.
+    pub abandoned: u64,
     /// Round-trip times from the making of the request, including any wait for ARP.
     pub rtt: Summary,
 }
@@ -96,7 +99,13 @@ impl Ping {
     fn request(&mut self, socket: &mut icmp::Socket<'_>, now: Instant) -> Offer {
         let sequence = self.result.sent;
         self.result.sent += 1;
-        let data = vec![0x5a; self.size];
+        let mut data = vec![0x5a; self.size];
+        let stamp = Stamp {
+            flow: self.ident.into(),
+            sequence,
+            sent: now,
+        };
+        stamp.write(&mut data);
         let repr = Icmpv4Repr::EchoRequest {
             ident: self.ident,
             seq_no: sequence as u16,
@@ -105,7 +114,10 @@ impl Ping {
         let offer = Offer {
             key: PacketKey::Echo {
                 ident: self.ident,
-                sequence: sequence as u16,
+                sequence: match self.size {
+                    ..SHORT_STAMP => u64::from(sequence as u16),
+                    _ => sequence,
+                },
             },
             payload: self.size as u32,
             refused: None,
@@ -125,6 +137,7 @@ impl Ping {
         repr.emit(&mut packet, &ChecksumCapabilities::default());
         if self.outstanding.len() >= MAX_OUTSTANDING {
             self.outstanding.pop_first();
+            self.result.abandoned += 1;
         }
         self.outstanding.insert(sequence, now);
         offer
@@ -138,18 +151,21 @@ impl Ping {
                 continue;
             };
             let repr = Icmpv4Repr::parse(&packet, &ChecksumCapabilities::default());
-            let Ok(Icmpv4Repr::EchoReply { seq_no, .. }) = repr else {
+            let Ok(Icmpv4Repr::EchoReply { seq_no, data, .. }) = repr else {
                 continue;
             };
             if from != IpAddress::Ipv4(self.to) {
                 continue;
             }
-            // The 16 bits of the packet stand for the newest request with these low bits.
+            // Without a stamp, the 16 bits of the packet stand for the newest request with these low bits.
             let newest = self.result.sent.saturating_sub(1);
             let back = (newest as u16).wrapping_sub(seq_no);
-            let sent = newest
-                .checked_sub(u64::from(back))
-                .and_then(|sequence| self.outstanding.remove(&sequence));
+            let stamp = Stamp::decode(data).filter(|stamp| stamp.sequence as u16 == seq_no);
+            let sequence = match stamp {
+                Some(stamp) => Some(stamp.sequence),
+                None => newest.checked_sub(u64::from(back)),
+            };
+            let sent = sequence.and_then(|sequence| self.outstanding.remove(&sequence));
             match sent {
                 Some(sent) => {
                     self.result.received += 1;

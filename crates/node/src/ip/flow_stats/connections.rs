@@ -19,6 +19,8 @@ struct Connection {
 /// The figures of one connection, in the direction of its writer.
 #[derive(Clone, Debug)]
 pub struct ConnectionReport {
+    /// When the adapter of the writer took the first PDU.
+    pub first: Option<Instant>,
     /// The figures of its PDUs. PDUs of `left` count as received.
     pub figures: PathReport,
     /// Number of the node and index of the program that received a PDU; `None` before the first.
@@ -64,10 +66,24 @@ impl Connections {
         Some(connection)
     }
 
-    pub(super) fn lost(&mut self, mark: Mark, place: Place, at: Instant) {
-        if let Some(connection) = self.0.get_mut(&mark.socket) {
-            connection.flow.lost(key(mark), place, at);
-        }
+    pub(super) fn lost(&mut self, mark: Mark, place: Place, at: Instant) -> bool {
+        let connection = self.0.get_mut(&mark.socket);
+        connection.is_some_and(|connection| connection.flow.lost(key(mark), place, at))
+    }
+
+    /// As [`Flow::sweep`], for all connections.
+    pub(super) fn sweep(&mut self, now: Instant, census: &Census) -> usize {
+        let all = self.0.iter_mut();
+        all.map(|(socket, connection)| {
+            let held = |key| is_held(census, *socket, key);
+            connection.flow.sweep(now, held, false)
+        })
+        .sum()
+    }
+
+    pub(super) fn remembered(&self) -> usize {
+        let all = self.0.values();
+        all.map(|connection| connection.flow.remembered()).sum()
     }
 
     pub(super) fn forget(&mut self, socket: SocketId) {
@@ -81,19 +97,22 @@ impl Connections {
         census: Option<&Census>,
     ) -> Option<ConnectionReport> {
         let connection = self.0.get(&socket)?;
-        let held = census.map(|census| {
-            |key| match key {
-                PacketKey::Stamped { sequence: pdu } => census.pdus.contains(&Mark { socket, pdu }),
-                _ => false,
-            }
-        });
+        let held = census.map(|census| move |key| is_held(census, socket, key));
         // All PDUs of a program have one path.
-        let mut report = connection.flow.report(FlowId(0), now, held);
+        let mut report = connection.flow.report((FlowId(0), None), now, held);
         Some(ConnectionReport {
+            first: report.first,
             figures: report.paths.pop()?,
             reader: connection.reader,
             left: connection.left,
         })
+    }
+}
+
+fn is_held(census: &Census, socket: SocketId, key: PacketKey) -> bool {
+    match key {
+        PacketKey::Stamped { sequence: pdu } => census.pdus.contains(&Mark { socket, pdu }),
+        _ => false,
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::series::{Arrival, Series};
 use super::stream::Streams;
-use super::{FlowReport, IN_FLIGHT, MAX_OUTSTANDING, PathReport};
+use super::{FlowReport, IN_FLIGHT, PathReport, Schedule};
 use crate::ip::books::{Cause, Place, Refusal};
 use crate::ip::emodel::Quality;
 use crate::ip::meter::{FlowId, FlowSpec, PacketKey, Path, Sample};
 use crate::ip::stats::Distribution;
 use aerostat_proto::discard::Discard;
 use aerostat_proto::{Duration, Instant};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 #[derive(Clone, Debug, Default)]
@@ -22,14 +22,14 @@ pub(super) struct Flow {
     off: [Option<(Instant, Place)>; 2],
     /// Number of accepted packets.
     sent_count: u64,
-    /// Packets that have not been received, by order of sending.
+    /// Packets that have not been received, by order of sending. A lost packet is one of them until it is known that no
+    /// copy of it is under way ([`Self::sweep`]).
     pub(super) outstanding: BTreeMap<u64, Sent>,
-    pub(super) by_key: BTreeMap<PacketKey, u64>,
-    /// Earlier packets with the key of a packet in `by_key`, oldest first: a sender that has restarted begins its
-    /// numbers again while packets of its former life are under way.
-    former: BTreeMap<PacketKey, VecDeque<u64>>,
-    /// Echo requests without an answer.
-    asked: BTreeMap<PacketKey, Asked>,
+    /// The same packets by key. Several packets have one key where a sender has restarted and begins its numbers again
+    /// while packets of its former life are under way, and where numbers wrap.
+    pub(super) by_key: BTreeSet<(PacketKey, u64)>,
+    /// Echo requests without an answer, by key and order of sending.
+    pub(super) asked: BTreeMap<(PacketKey, u64), Asked>,
     /// Of the received packets, the one that was sent last.
     newest_received: Option<u64>,
     first: Option<Instant>,
@@ -38,6 +38,7 @@ pub(super) struct Flow {
     last: Option<Instant>,
     last_received: Option<Instant>,
     phase: Option<(Path, Instant)>,
+    first_path: Option<Path>,
     sent_streams: Streams,
     received_streams: Streams,
     unmatched: u64,
@@ -58,7 +59,7 @@ pub(super) struct Sent {
 
 /// An echo request whose answer has not returned.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+pub(super) struct Asked {
     path: Path,
     at: Instant,
     /// Where the answer was lost.
@@ -133,7 +134,10 @@ impl Flow {
                 self.paths.entry(path).or_default().active += sample.at - since;
                 self.phase = Some((sample.path, sample.at));
             }
-            None => self.phase = Some((sample.path, self.first.unwrap_or(sample.at))),
+            None => {
+                self.first_path = Some(sample.path);
+                self.phase = Some((sample.path, self.first.unwrap_or(sample.at)));
+            }
         }
         let again = match sample.key {
             PacketKey::Segment {
@@ -147,36 +151,57 @@ impl Flow {
         let figures = self.paths.entry(sample.path).or_default();
         figures.retransmitted += u64::from(again);
         figures.ip_octets[0] += u64::from(sample.ip_octets);
+        let waiting = self.waiting(sample.key);
+        let index = match waiting {
+            Some(index) => index,
+            None => {
+                // For TCP, and for programs on a kernel, this is the first sample of a packet.
+                self.note_offer(sample.at);
+                self.remember(sample, Some(sample.path))
+            }
+        };
+        if let Some(sent) = self.outstanding.get_mut(&index) {
+            (sent.path, sent.at) = (Some(sample.path), sample.at);
+        }
         if let PacketKey::Echo { .. } = sample.key {
             let asked = Asked {
                 path: sample.path,
                 at: sample.at,
                 lost: None,
             };
-            if let Some(older) = self.asked.insert(sample.key, asked) {
-                self.paths
-                    .entry(older.path)
-                    .or_default()
-                    .note_answer_lost(&older);
-            }
-            if self.asked.len() > MAX_OUTSTANDING {
-                self.asked.pop_first();
-            }
+            self.asked.insert((sample.key, index), asked);
         }
-        let known = self.by_key.get(&sample.key);
-        let known = known.and_then(|index| self.outstanding.get_mut(index));
-        if let Some(waiting) = known.filter(|sent| sent.path.is_none()) {
-            (waiting.path, waiting.at) = (Some(sample.path), sample.at);
-            return;
-        }
-        // For TCP, and for programs on a kernel, this is the first sample of a packet.
-        self.note_offer(sample.at);
-        self.remember(sample, Some(sample.path));
     }
 
-    fn remember(&mut self, sample: &Sample, path: Option<Path>) {
+    /// The packets with this key, oldest first.
+    fn of_key(&self, key: PacketKey) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        let range = self.by_key.range((key, 0)..=(key, u64::MAX));
+        range.map(|(_, index)| *index)
+    }
+
+    fn is_lost(&self, index: u64) -> bool {
+        let sent = self.outstanding.get(&index);
+        sent.is_none_or(|sent| sent.lost.is_some())
+    }
+
+    /// The oldest packet with this key that has not left its host. Packets leave in order, so behind the newest packet
+    /// that has left no other one waits.
+    fn waiting(&self, key: PacketKey) -> Option<u64> {
+        let waits = |index: &u64| {
+            let sent = self.outstanding.get(index);
+            sent.is_some_and(|sent| sent.path.is_none())
+        };
+        self.of_key(key).rev().take_while(waits).last()
+    }
+
+    fn remember(&mut self, sample: &Sample, path: Option<Path>) -> u64 {
         let index = self.sent_count;
         self.sent_count += 1;
+        // Later samples with this key belong to the new packet if all the earlier ones are lost.
+        if self.of_key(sample.key).all(|other| self.is_lost(other)) {
+            let earlier: Vec<u64> = self.of_key(sample.key).collect();
+            earlier.into_iter().for_each(|lost| self.forget(lost));
+        }
         let sent = Sent {
             key: sample.key,
             path,
@@ -185,79 +210,89 @@ impl Flow {
             lost: None,
         };
         self.outstanding.insert(index, sent);
-        if let Some(older) = self.by_key.insert(sample.key, index) {
-            self.repeated(sample.key, older);
-        }
-        if self.outstanding.len() > MAX_OUTSTANDING
-            && let Some((&oldest, sent)) = self.outstanding.first_key_value()
-        {
-            let key = sent.key;
-            if self.by_key.get(&key) == Some(&oldest) {
-                self.by_key.remove(&key);
-            }
-            self.take_former(key);
-            self.forget(oldest);
-        }
-    }
-
-    /// A packet has the key of `older`. A segment of TCP replaces the one before, because TCP repeats what is lost.
-    fn repeated(&mut self, key: PacketKey, older: u64) {
-        let lost = (self.outstanding.get(&older)).is_none_or(|sent| sent.lost.is_some());
-        if lost || matches!(key, PacketKey::Segment { .. }) {
-            self.forget(older);
-        } else {
-            self.former.entry(key).or_default().push_back(older);
-        }
-    }
-
-    /// Takes the oldest of the earlier packets with this key.
-    fn take_former(&mut self, key: PacketKey) -> Option<u64> {
-        let former = self.former.get_mut(&key)?;
-        let oldest = former.pop_front();
-        if former.is_empty() {
-            self.former.remove(&key);
-        }
-        oldest
+        self.by_key.insert((sample.key, index));
+        index
     }
 
     /// Counts a packet as lost.
     fn forget(&mut self, index: u64) {
         if let Some(sent) = self.outstanding.remove(&index) {
+            self.by_key.remove(&(sent.key, index));
             let figures = self.paths.entry(sent.path()).or_default();
             figures.note_sent(&sent);
             figures.note_lost(&sent);
         }
     }
 
-    /// A packet, or a cell of a packet, was discarded.
-    pub(super) fn lost(&mut self, key: PacketKey, place: Place, at: Instant) {
+    /// A packet, or a cell of a packet, was discarded. True if no loss of this packet was known.
+    pub(super) fn lost(&mut self, key: PacketKey, place: Place, at: Instant) -> bool {
         // What is lost first was sent first.
-        for index in self.former.get(&key).into_iter().flatten() {
-            if let Some(sent) = self.outstanding.get_mut(index)
-                && sent.lost.is_none()
-            {
-                sent.lost = Some((place, at));
-                return;
-            }
-        }
-        let known = self.by_key.get(&key);
+        let first = self.of_key(key).find(|index| !self.is_lost(*index));
+        let Some(index) = first.or_else(|| self.of_key(key).next_back()) else {
+            return false;
+        };
         // A member of an ELAN that ignores a flooded frame counts as the place of a loss only if there is no other
         // place.
         let rank = |place: Place, at| (place.cause == Cause::Service(Discard::NotForUs), at);
-        if let Some(sent) = known.and_then(|index| self.outstanding.get_mut(index))
+        if let Some(sent) = self.outstanding.get_mut(&index)
             && sent
                 .lost
                 .is_none_or(|(before, first)| rank(place, at) < rank(before, first))
         {
             sent.lost = Some((place, at));
         }
+        first.is_some()
     }
 
     /// The answer to an echo request, or a cell of the answer, was discarded. The first place counts.
     pub(super) fn answer_lost(&mut self, key: PacketKey, place: Place) {
-        if let Some(asked) = self.asked.get_mut(&key) {
-            asked.lost.get_or_insert(place);
+        let mut asked = self.asked.range_mut((key, 0)..=(key, u64::MAX));
+        if let Some((_, asked)) = asked.find(|(_, asked)| asked.lost.is_none()) {
+            asked.lost = Some(place);
         }
+    }
+
+    /// Takes the packet out that has been received. Packets with one key arrive in order. The mark of a loss moves from
+    /// a packet that arrives to one that does not: the report of a loss has no more than the key.
+    fn arrived(&mut self, key: PacketKey) -> Option<(u64, Sent)> {
+        let index = self.of_key(key).next()?;
+        self.by_key.remove(&(key, index));
+        let sent = self.outstanding.remove(&index)?;
+        if sent.lost.is_some() {
+            let other = self.of_key(key).find(|other| !self.is_lost(*other));
+            if let Some(other) = other.and_then(|other| self.outstanding.get_mut(&other)) {
+                other.lost = sent.lost;
+            }
+        }
+        Some((index, sent))
+    }
+
+    /// Counts what is final: lost packets of which nothing is `held` in the network any more, and with `unseen` all
+    /// packets that have left their host and are not held; echo requests older than [`IN_FLIGHT`] whose answer is not
+    /// held. Returns the number of lost packets and echo requests that remain.
+    pub(super) fn sweep(
+        &mut self,
+        now: Instant,
+        held: impl Fn(PacketKey) -> bool,
+        unseen: bool,
+    ) -> usize {
+        let is_final = |sent: &Sent| sent.lost.is_some() || (unseen && sent.path.is_some());
+        let all = self.outstanding.iter();
+        let gone = all.filter(|(_, sent)| is_final(sent) && !held(sent.key));
+        let gone: Vec<u64> = gone.map(|(index, _)| *index).collect();
+        gone.into_iter().for_each(|index| self.forget(index));
+        let (outstanding, paths) = (&self.outstanding, &mut self.paths);
+        self.asked.retain(|(key, index), asked| {
+            let old = now.since(asked.at) >= IN_FLIGHT;
+            let stays = !old || outstanding.contains_key(index) || held(*key);
+            if !stays {
+                let figures = paths.entry(asked.path).or_default();
+                figures.note_answer_lost(asked);
+            }
+            stays
+        });
+        let lost = self.outstanding.values();
+        lost.filter(|sent| sent.lost.is_some()).count() + self.asked.len()
     }
 
     /// The host with this address was switched off.
@@ -289,7 +324,7 @@ impl Flow {
         let asked = asked.filter(move |(_, asked)| now.since(asked.at) < age);
         recent
             .map(|sent| sent.key)
-            .chain(asked.map(|(key, _)| *key))
+            .chain(asked.map(|((key, _), _)| *key))
     }
 
     pub(super) fn received(&mut self, sample: &Sample) {
@@ -304,13 +339,8 @@ impl Flow {
             } => self.received_streams.of(port).take(sequence, length),
             _ => u64::from(sample.payload),
         };
-        let known = self.take_former(sample.key);
-        let Some(index) = known.or_else(|| self.by_key.remove(&sample.key)) else {
+        let Some((index, sent)) = self.arrived(sample.key) else {
             self.unmatched += 1;
-            return;
-        };
-        // Both tables have the same packets.
-        let Some(sent) = self.outstanding.remove(&index) else {
             return;
         };
         let late = self.newest_received.is_some_and(|newest| index < newest);
@@ -338,8 +368,23 @@ impl Flow {
         }
     }
 
+    /// Packets and echo requests that are remembered one by one.
+    pub(super) fn remembered(&self) -> usize {
+        self.outstanding.len() + self.asked.len()
+    }
+
     pub(super) fn answered(&mut self, sample: &Sample) {
-        if let Some(asked) = self.asked.remove(&sample.key) {
+        let mut asked = self.asked.range((sample.key, 0)..=(sample.key, u64::MAX));
+        let oldest = asked.next().map(|(at, _)| *at);
+        if let Some(asked) = oldest.and_then(|at| self.asked.remove(&at)) {
+            let next = self
+                .asked
+                .range_mut((sample.key, 0)..=(sample.key, u64::MAX));
+            let other = next.map(|(_, next)| next).find(|next| next.lost.is_none());
+            // As for packets: the report of a loss has no more than the key.
+            if let Some(other) = other.filter(|_| asked.lost.is_some()) {
+                other.lost = asked.lost;
+            }
             let figures = self.paths.entry(asked.path).or_default();
             figures.round_trip.record(sample.at - asked.at);
         }
@@ -348,22 +393,19 @@ impl Flow {
     /// The figures as of `now`. `held` tells whether a packet is still in the network, if that is known.
     pub(super) fn report(
         &self,
-        flow: FlowId,
+        (flow, schedule): (FlowId, Option<Schedule>),
         now: Instant,
         held: Option<impl Fn(PacketKey) -> bool>,
     ) -> FlowReport {
         let mut paths = self.paths.clone();
         let mut in_flight: BTreeMap<Path, u64> = BTreeMap::new();
-        for (index, sent) in &self.outstanding {
+        for sent in self.outstanding.values() {
             let figures = paths.entry(sent.path()).or_default();
             figures.note_sent(sent);
             let under_way = match &held {
                 // A packet that has not left its host still waits there, because no loss was reported.
                 Some(_) if sent.path.is_none() => true,
-                Some(held) => {
-                    let newest = self.by_key.get(&sent.key) == Some(index);
-                    (newest || self.former.contains_key(&sent.key)) && held(sent.key)
-                }
+                Some(held) => held(sent.key),
                 None => now - sent.at < IN_FLIGHT || sent.path.is_none(),
             };
             if under_way && sent.lost.is_none() {
@@ -373,9 +415,9 @@ impl Flow {
             }
         }
         let mut answers: BTreeMap<Path, u64> = BTreeMap::new();
-        for (key, asked) in &self.asked {
+        for ((key, index), asked) in &self.asked {
             // A request that has not arrived has no answer yet.
-            if self.by_key.contains_key(key) {
+            if self.outstanding.contains_key(index) {
                 continue;
             }
             let under_way = match &held {
@@ -393,7 +435,7 @@ impl Flow {
         }
         let paths = paths.into_iter().map(|(path, figures)| {
             let under_way = [&in_flight, &answers].map(|of| of.get(&path).copied().unwrap_or(0));
-            self.path(path, figures, under_way)
+            self.path((path, schedule), figures, under_way)
         });
         FlowReport {
             flow,
@@ -409,17 +451,29 @@ impl Flow {
         }
     }
 
-    /// The figures of a path. The arrays hold the number of packets and of answers that are under way.
-    fn path(&self, path: Path, figures: Figures, [in_flight, answers]: [u64; 2]) -> PathReport {
-        let (mut duration, mut busy) = (figures.active, figures.active);
+    /// Duration and busy time of a path, whose periods before the last one took `active` in all.
+    fn times(&self, (path, schedule): (Path, Option<Schedule>), active: Duration) -> [Duration; 2] {
+        // The first period begins with the schedule, before the first packet.
+        let first = self.first_path.unwrap_or(Path::Lane) == path;
+        let early = schedule.zip(self.first).filter(|_| first);
+        let early = early.map_or(Duration::ZERO, |(schedule, at)| at.since(schedule.from));
         let unsent = self.first.map(|first| (Path::Lane, first));
-        if let Some((current, since)) = self.phase.or(unsent)
-            && current == path
-        {
-            let until = |at: Option<Instant>| at.map_or(Duration::ZERO, |at| at.max(since) - since);
-            duration += until(self.last_offered);
-            busy += until(self.last);
-        }
+        let last = self.phase.or(unsent).filter(|(last, _)| *last == path);
+        let end = schedule.map(|schedule| schedule.to);
+        [self.last_offered, self.last].map(|at| {
+            let last = last.zip(at.max(end));
+            active + early + last.map_or(Duration::ZERO, |((_, since), at)| at.since(since))
+        })
+    }
+
+    /// The figures of a path. The arrays hold the number of packets and of answers that are under way.
+    fn path(
+        &self,
+        (path, schedule): (Path, Option<Schedule>),
+        figures: Figures,
+        [in_flight, answers]: [u64; 2],
+    ) -> PathReport {
+        let [duration, busy] = self.times((path, schedule), figures.active);
         let lost = figures.lost_by.values().sum::<u64>() + figures.unexplained;
         let seconds = busy.as_secs_f64();
         let throughput_mbps = if seconds > 0.0 && !duration.is_zero() {

@@ -119,15 +119,155 @@ fn a_path_change_cuts_the_time() {
 }
 
 #[test]
-fn memory_is_bounded_and_the_oldest_are_lost() {
+fn n_packets_at_a_rate_take_n_intervals_and_what_arrives_later_adds_to_them() {
+    let at = Instant::from_millis;
+    // Two packets, one a second, in a schedule of two seconds: 0.008 Mbit/s of 1000 octets each.
+    for (delay, seconds) in [(10, 2.0), (3000, 4.0)] {
+        let mut stats = collector();
+        for n in 0..2 {
+            let sent = n * 1_000_000;
+            stats.record(&sample(Side::Sent, Path::Lane, sent, n));
+            stats.record(&sample(Side::Received, Path::Lane, sent + delay * 1000, n));
+        }
+        let schedule = Schedule {
+            from: at(0),
+            to: at(2000),
+        };
+        let report = stats.report_with(at(10_000), None, |_| Some(schedule));
+        let path = &report[0].paths[0];
+        assert_eq!(path.duration, Duration::from_secs(2));
+        assert!(
+            (path.throughput_mbps - 0.016 / seconds).abs() < 1e-12,
+            "{path:?}"
+        );
+    }
+    // The first packet comes a second after the start, and the path changes with the second one, at 3 s.
     let mut stats = collector();
-    for n in 0..MAX_OUTSTANDING as u64 + 10 {
+    for (n, path) in [(1, Path::Lane), (3, Path::Shortcut)] {
+        stats.record(&sample(Side::Sent, path, n * 1_000_000, n));
+        stats.record(&sample(Side::Received, path, n * 1_000_000 + 10, n));
+    }
+    let schedule = Schedule {
+        from: at(0),
+        to: at(8000),
+    };
+    let report = stats.report_with(at(10_000), None, |_| Some(schedule));
+    let times = report[0].paths.iter().map(|path| path.busy.as_secs());
+    assert_eq!(times.collect::<Vec<_>>(), [3, 5], "together, the schedule");
+}
+
+/// More packets than a ring of 16 bits has places.
+const MANY: u64 = 200_000;
+
+#[test]
+fn every_packet_under_way_is_remembered_however_many_there_are() {
+    let mut stats = collector();
+    for n in 0..MANY {
         stats.record(&sample(Side::Sent, Path::Lane, n, n));
     }
-    let flow = &stats.flows[0];
+    assert_eq!(stats.remembered() as u64, MANY);
+    for n in 0..MANY {
+        stats.record(&sample(Side::Received, Path::Lane, MANY + n, n));
+    }
+    let report = stats.report(Instant::from_secs(10)).remove(0);
+    let path = &report.paths[0];
+    let counts = (path.received_packets, path.lost, report.unmatched);
+    assert_eq!(counts, (MANY, 0, 0));
+    assert_eq!([path.delay.min_us, path.delay.max_us], [MANY as f64; 2]);
+    assert_eq!(stats.remembered(), 0);
+}
+
+/// A place of losses.
+fn place() -> Place {
+    Place {
+        spot: crate::ip::books::Spot::Link(0),
+        cause: crate::ip::books::Cause::CellLost,
+    }
+}
+
+#[test]
+fn lost_packets_become_numbers_when_no_copy_is_left_and_the_figures_stay() {
+    let mut stats = collector();
+    // Of each ten packets one is lost, one is lost and has a copy that is still in the network, one is in the network.
+    let mut census = Census::default();
+    for n in 0..MANY {
+        stats.record(&sample(Side::Sent, Path::Lane, n, n));
+        let key = PacketKey::Stamped { sequence: n };
+        if n % 10 <= 1 {
+            stats.loose[0] += usize::from(stats.flows[0].lost(key, place(), Instant::ZERO));
+        }
+        match n % 10 {
+            0 => {}
+            1 | 2 => drop(census.packets.insert((FlowId(0), key))),
+            _ => stats.record(&sample(Side::Received, Path::Lane, n + 5, n)),
+        }
+    }
+    assert!(stats.wants_sweep());
+    let now = Instant::from_secs(10);
+    let before = stats.report_with(now, Some(&census), |_| None);
+    stats.sweep(now, &census, false);
+    assert_eq!(stats.remembered() as u64, MANY / 5, "those in the network");
+    assert!(!stats.wants_sweep());
+    assert_eq!(stats.report_with(now, Some(&census), |_| None), before);
+    assert_eq!(before[0].paths[0].lost, MANY / 5);
+    assert_eq!(before[0].paths[0].in_flight, MANY / 10);
+    // A copy of a packet that was reported as lost arrives.
+    stats.record(&sample(Side::Received, Path::Lane, MANY + 5, 1));
+    let after = stats.report_with(now, Some(&census), |_| None).remove(0);
+    assert_eq!((after.paths[0].lost, after.unmatched), (MANY / 5 - 1, 0));
+}
+
+/// Echo requests without a stamp, whose numbers wrap.
+fn echo(side: Side, us: u64, number: u64) -> Sample {
+    let key = PacketKey::Echo {
+        ident: 1,
+        sequence: u64::from(number as u16),
+    };
+    let at = Instant::from_nanos(us * 1000);
+    let path = Path::Lane;
+    Sample {
+        key,
+        at,
+        side,
+        path,
+        ..sample(side, path, us, 0)
+    }
+}
+
+#[test]
+fn requests_whose_numbers_wrap_while_they_are_under_way_are_told_apart_by_their_order() {
+    let mut stats = collector();
+    // A queue takes the first 100 000 requests, and drops the others at its tail.
+    let taken = MANY / 2;
+    for n in 0..MANY {
+        stats.record(&echo(Side::Sent, n, n));
+        if n >= taken {
+            let key = echo(Side::Sent, n, n).key;
+            stats.flows[0].lost(key, place(), Instant::from_nanos(n * 1000));
+        }
+    }
+    for n in 0..taken {
+        stats.record(&echo(Side::Received, MANY + n, n));
+    }
+    for n in 0..taken {
+        stats.record(&echo(Side::Answered, 2 * MANY + n, n));
+    }
+    let now = Instant::from_secs(10);
+    let census = Census::default();
+    let before = stats.report_with(now, Some(&census), |_| None);
+    let path = &before[0].paths[0];
+    assert_eq!((path.received_packets, path.lost), (taken, MANY - taken));
     assert_eq!(
-        (flow.outstanding.len(), flow.by_key.len()),
-        (MAX_OUTSTANDING, MAX_OUTSTANDING)
+        (path.unexplained, path.unanswered, before[0].unmatched),
+        (0, 0, 0)
     );
-    assert_eq!(flow.paths[&Path::Lane].unexplained, 10);
+    assert_eq!([path.delay.min_us, path.delay.max_us], [MANY as f64; 2]);
+    let round_trip = path.round_trip;
+    assert_eq!(
+        [round_trip.min_us, round_trip.max_us],
+        [2.0 * MANY as f64; 2]
+    );
+    stats.sweep(now, &census, false);
+    assert_eq!(stats.remembered(), 0);
+    assert_eq!(stats.report_with(now, Some(&census), |_| None), before);
 }

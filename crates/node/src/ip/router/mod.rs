@@ -146,9 +146,6 @@ pub enum RouterOutput {
     Trace(Trace),
 }
 
-/// Limit of dropped packets that are kept for [`Router::take_discard`]; packets beyond it are only counted.
-const MAX_DISCARDS: usize = 4096;
-
 /// Why a packet or frame was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
@@ -354,11 +351,9 @@ impl Router {
     /// Drops a packet that has room for an Ethernet header in front.
     fn drop_frame(&mut self, origin: Origin, reason: DropReason, frame: &[u8]) {
         self.drop_packet(origin, reason);
-        if self.discards.len() < MAX_DISCARDS {
-            let packet = frame.get(ETHERNET_HEADER..).unwrap_or_default();
-            let head = packet.get(..HEAD).unwrap_or(packet).to_vec();
-            self.discards.push_back((reason, head));
-        }
+        let packet = frame.get(ETHERNET_HEADER..).unwrap_or_default();
+        let head = packet.get(..HEAD).unwrap_or(packet).to_vec();
+        self.discards.push_back((reason, head));
     }
 
     fn drop_packet(&mut self, origin: Origin, reason: DropReason) {

@@ -142,7 +142,12 @@ pub(super) fn read(lab: &Lab, directory: &Path) -> Vec<Sightings> {
 
 /// Calls `each` with the interface, the direction and the SDU of each packet that was not dropped at the capture.
 /// Sections are little-endian and link types SUNATM, as the run writes them.
-pub(super) fn packets(mut octets: &[u8], mut each: impl FnMut(&str, bool, &[u8])) {
+pub(super) fn packets(octets: &[u8], mut each: impl FnMut(&str, bool, &[u8])) {
+    packets_of_vcs(octets, |interface, sent, _, sdu| each(interface, sent, sdu));
+}
+
+/// The same, with the VCI before the SDU: octets 2 and 3 of the header of SUNATM.
+pub(super) fn packets_of_vcs(mut octets: &[u8], mut each: impl FnMut(&str, bool, u16, &[u8])) {
     let u32_at = |block: &[u8], at: usize| {
         u32::from_le_bytes(block[at..at + 4].try_into().expect("four octets"))
     };
@@ -175,7 +180,8 @@ pub(super) fn packets(mut octets: &[u8], mut each: impl FnMut(&str, bool, &[u8])
                     },
                 );
                 if !dropped {
-                    each(&interfaces[u32_at(body, 0) as usize], sent, &data[4..]);
+                    let interface = &interfaces[u32_at(body, 0) as usize];
+                    each(interface, sent, be16(data, 2), &data[4..]);
                 }
             }
             _ => {}

@@ -69,7 +69,7 @@ pub(super) fn of_programs(books: &Dialogue) -> Option<String> {
 }
 
 /// Checks that the accounts balance by themselves.
-fn balance(flow: &FlowReport) -> Vec<String> {
+pub(super) fn balance(flow: &FlowReport) -> Vec<String> {
     let mut wrong = Vec::new();
     for path in &flow.paths {
         let refused: u64 = path.refused.values().sum();
@@ -161,7 +161,7 @@ impl<'a> Check<'a> {
         let (.., result) =
             programs.find(|(flow, role, _)| *flow == self.flow.flow.0 && *role == "from")?;
         let [made, refused] = match result {
-            AppResult::UdpSource(result) => [result.sent, result.overrun],
+            AppResult::UdpSource(result) => [result.sent, 0],
             AppResult::Ping(result) => [result.sent, result.not_sent],
             _ => return None,
         };

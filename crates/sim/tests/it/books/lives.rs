@@ -34,7 +34,7 @@ fn run(text: &str, captures: Option<&Path>) -> (Lab, RunReport) {
         running.capture_into(directory, false).expect("files");
     }
     running.start();
-    running.run_until(running.end());
+    running.run_to_end();
     let report = running.finish().expect("captures");
     for books in &report.dialogues {
         assert_eq!(flows::of_programs(books), None, "{text}");
@@ -216,6 +216,11 @@ fn a_host_keeps_a_bounded_number_of_calls_of_its_former_lives() {
     let (_, report) = run(&lab(writer, reader, "rate: oc3", &rest), None);
     let rows = &report.dialogues;
     assert_eq!(rows.len(), ENDED);
+    let told = report
+        .limits
+        .iter()
+        .filter(|text| text.contains("ended calls of programs left out"));
+    assert_eq!(told.count(), 2, "writer and reader: {:?}", report.limits);
     for row in rows {
         assert_eq!(row.state, State::Ended);
         assert!(row.delivered.is_some(), "{row:?}");

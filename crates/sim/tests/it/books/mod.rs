@@ -9,6 +9,7 @@ mod cells;
 mod flows;
 mod labs;
 mod lives;
+mod overload;
 mod rows;
 
 use aerostat_lab::model::Lab;
@@ -29,13 +30,7 @@ fn run(lab: &Lab) -> Result<(RunReport, Vec<captures::Sightings>), String> {
     let failed = |error: std::io::Error| error.to_string();
     running.capture_into(&directory.0, false).map_err(failed)?;
     running.start();
-    loop {
-        let end = running.end();
-        running.run_until(end);
-        if running.end() <= end {
-            break;
-        }
-    }
+    running.run_to_end();
     cells::check(lab, running.world())?;
     rows::check(lab, running.world())?;
     let report = running.finish().map_err(failed)?;

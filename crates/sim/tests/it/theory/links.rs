@@ -170,7 +170,7 @@ fn programs_from_memory_to_memory_have_the_link_or_their_contract() {
             let mut all = report.dialogues.iter();
             let one = all.find(|one| one.from.1 == program).expect("a row");
             assert_eq!((one.lost(), one.late, one.refused), (0, 0, 0), "{program}");
-            one.throughput_mbps
+            one.throughput_mbps.expect("a rate")
         };
         let name = format!("best effort, {megabytes} MiB in PDUs of 8192 octets");
         let both = [ubr(f64::from(pdus)), carried("bulk")];

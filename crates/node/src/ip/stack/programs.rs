@@ -1,0 +1,101 @@
+//! The programs of a host, and which of them have to run.
+//!
+//! A program runs when it is due. A program with sockets of smoltcp also runs whenever the network did, because smoltcp
+//! does not tell which sockets have changed. So thousands of programs that wait cost nothing.
+
+use crate::ip::apps::{App, AppId, AppResult};
+use aerostat_proto::Instant;
+use smoltcp::wire::IpEndpoint;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A program, and when it is due.
+struct Entry {
+    app: App,
+    due: Option<Instant>,
+}
+
+/// The programs of a host, by number.
+#[derive(Default)]
+pub(super) struct Programs {
+    all: BTreeMap<AppId, Entry>,
+    /// The times of `due` in order.
+    order: BTreeSet<(Instant, AppId)>,
+    /// Programs that run whenever the network did.
+    followers: BTreeSet<AppId>,
+}
+
+impl Programs {
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn get(&self, id: AppId) -> Option<&App> {
+        self.all.get(&id).map(|entry| &entry.app)
+    }
+
+    /// Adds a program with a new number.
+    pub(super) fn insert(&mut self, id: AppId, app: App) {
+        self.all.insert(id, Entry { app, due: None });
+        self.update(id);
+    }
+
+    /// Removes a program that has ended.
+    pub(super) fn remove(&mut self, id: AppId) {
+        if let Some(entry) = self.all.remove(&id) {
+            entry.due.map(|due| self.order.remove(&(due, id)));
+            self.followers.remove(&id);
+        }
+    }
+
+    /// Changes a program; `None` if there is none with this number.
+    pub(super) fn change<T>(&mut self, id: AppId, change: impl FnOnce(&mut App) -> T) -> Option<T> {
+        let changed = change(&mut self.all.get_mut(&id)?.app);
+        self.update(id);
+        Some(changed)
+    }
+
+    /// Gives a datagram to a program.
+    pub(super) fn hear(&mut self, id: AppId, payload: &[u8], from: IpEndpoint, now: Instant) {
+        if let Some(entry) = self.all.get_mut(&id) {
+            entry.app.hear(payload, from, now);
+        }
+    }
+
+    /// The programs that have to run after the network did, in their order.
+    pub(super) fn to_run(&self, now: Instant) -> Vec<AppId> {
+        let due = self.order.iter().take_while(|(due, _)| *due <= now);
+        let mut all: Vec<AppId> = due.map(|(_, id)| *id).collect();
+        all.extend(&self.followers);
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// When the next program is due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.order.first().map(|(due, _)| *due)
+    }
+
+    /// The results of all programs so far.
+    pub(super) fn results(&self) -> impl Iterator<Item = (AppId, AppResult)> {
+        let all = self.all.iter();
+        all.map(|(id, entry)| (*id, entry.app.result()))
+    }
+
+    fn update(&mut self, id: AppId) {
+        let Some(entry) = self.all.get_mut(&id) else {
+            return;
+        };
+        let due = entry.app.deadline();
+        let before = std::mem::replace(&mut entry.due, due);
+        if before != due {
+            before.map(|before| self.order.remove(&(before, id)));
+            self.order.extend(due.map(|due| (due, id)));
+        }
+        if entry.app.follows_network() {
+            self.followers.insert(id);
+        } else {
+            self.followers.remove(&id);
+        }
+    }
+}
