@@ -608,7 +608,7 @@ impl<'a> Builder<'a> {
         config.mtu = lis.mtu;
         config.idle = lis.params.idle;
         config.params = model.params;
-        config.limits = self.lab.limits.nhrp;
+        config.limits = scale::nhc(self.lab.limits.nhrp, &self.scale);
         config.keys.clone_from(&model.keys);
         let seed = self.seed_of(name, "nhc", life);
         host.add_nhc(move |start| {

@@ -22,6 +22,7 @@ impl Builder<'_> {
         config.contract = member.contract;
         config.ports.clone_from(&member.ports);
         config.limits.sessions = member.sessions;
+        super::scale::widen_clip(&mut config.limits, &self.scale);
         config.serve = lis.server == Some(id);
         config.servers.clone_from(&lis.servers);
         config.params = lis.params;

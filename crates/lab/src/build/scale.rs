@@ -1,8 +1,8 @@
-//! Limits that depend on the lab: LANE servers, and the ports and switches on the way to them, need capacity for all
-//! clients of the lab.
+//! Limits that depend on the lab: servers of LANE, ATMARP, NHRP and MPOA, and the ports and switches on the way to them,
+//! need capacity for all clients of the lab.
 //!
-//! Links between switches of the lab and the links of its LANE servers get room for all clients. A host of the lab may
-//! have connections to and from every other host. Links out of the lab keep their usual limits.
+//! Links between switches of the lab and the links of its servers get room for all clients. A host of the lab may have
+//! connections to and from every other host. Links out of the lab keep their usual limits.
 
 use crate::model::Scale;
 use aerostat_node::atm::Limits as BufferLimits;
@@ -10,9 +10,11 @@ use aerostat_node::host::socket_layer::{LISTENERS, SOCKETS};
 use aerostat_node::ip::router::ArpParams;
 use aerostat_node::switch::{MAX_HELD, PortConfig, PortParams};
 use aerostat_node::{interface, signalling};
+use aerostat_proto::clip;
 use aerostat_proto::lane::LecLimits;
 use aerostat_proto::mpoa::mpc::MpcLimits;
 use aerostat_proto::mpoa::mps;
+use aerostat_proto::nhrp::client;
 use aerostat_wire::Vc;
 
 /// A limit that is usually `usual`, for a lab whose LANE clients need `need` of it. Half of the usual limit stays for
@@ -69,7 +71,7 @@ pub(super) fn widen_signalling(config: &mut signalling::Config, scale: &Scale) {
 /// The signalling of a host or a router.
 pub(super) fn widen_host(config: &mut signalling::Config, scale: &Scale) {
     let limits = &mut config.limits;
-    limits.calls_per_user = grown(limits.calls_per_user, scale.calls_of_host());
+    limits.calls_per_user = grown(limits.calls_per_user, scale.calls_of_user());
     widen_interface(&mut config.interface, scale.calls_of_host(), scale);
 }
 
@@ -94,6 +96,28 @@ pub(super) fn widen_mpc(limits: &mut MpcLimits, scale: &Scale) {
     limits.egress = grown(limits.egress, scale.all);
     limits.shortcuts = grown(limits.shortcuts, scale.calls_of_host());
     limits.queue = grown(limits.queue, scale.all);
+    limits.mps = grown(limits.mps, scale.routers);
+    limits.control = grown(limits.control, 2 * scale.routers);
+}
+
+/// Limits of a member of a Classical IP subnet; its server has an entry for each member.
+pub(super) fn widen_clip(limits: &mut clip::Limits, scale: &Scale) {
+    limits.entries = grown(limits.entries, scale.subnet);
+    limits.conns = grown(limits.conns, 2 * scale.subnet);
+}
+
+/// Limits of an NHRP client, which may have a shortcut to every other one. Limits that the lab gives stay as they are.
+pub(super) fn nhc(mut limits: client::Limits, scale: &Scale) -> client::Limits {
+    let usual = client::Limits::DEFAULT;
+    for (limit, usual) in [
+        (&mut limits.entries, usual.entries),
+        (&mut limits.conns, usual.conns),
+    ] {
+        if *limit == usual {
+            *limit = grown(usual, scale.members);
+        }
+    }
+    limits
 }
 
 /// Limits of an MPOA server, one of whose clients may have a shortcut to every other host. Limits that the lab gives
@@ -109,6 +133,20 @@ pub(super) fn mps(mut limits: mps::Limits, scale: &Scale) -> mps::Limits {
     widen(&mut limits.ingress_per_mpc, usual.ingress_per_mpc);
     widen(&mut limits.egress, usual.egress);
     widen(&mut limits.queue, usual.queue);
+    widen(&mut limits.devices, usual.devices);
+    let serve = |limit: &mut usize, usual, need| {
+        if *limit == usual {
+            *limit = grown(usual, need);
+        }
+    };
+    // Each client may register, may have asked for one and the same destination, and for a destination of its own.
+    let clients = scale.clients();
+    serve(&mut limits.registrations, usual.registrations, clients);
+    serve(&mut limits.requesters, usual.requesters, clients);
+    serve(&mut limits.router_bindings, usual.router_bindings, clients);
+    serve(&mut limits.kept, usual.kept, clients);
+    // A control connection with each client, and a shortcut from it.
+    serve(&mut limits.connections, usual.connections, 2 * clients);
     limits
 }
 
@@ -137,9 +175,12 @@ mod tests {
     use crate::model::{Lab, Scale};
     use aerostat_node::atm::CellRate;
     use aerostat_node::interface::Params;
+    use aerostat_node::signalling;
     use aerostat_node::switch::{PortConfig, PortKind};
+    use aerostat_proto::clip;
     use aerostat_proto::mpoa::mpc::MpcLimits;
     use aerostat_proto::mpoa::mps;
+    use aerostat_proto::nhrp::client;
     use aerostat_proto::uni::{Side, Version};
 
     fn lab(clients: usize) -> Lab {
@@ -157,7 +198,7 @@ mod tests {
 
     #[test]
     fn mpoa_of_a_large_lab_holds_shortcuts_between_all_hosts_and_limits_that_a_lab_gives_stay() {
-        let (small, large) = (Scale::of(&lab(200)), Scale::of(&lab(10_000)));
+        let (small, large) = (Scale::of(&lab(100)), Scale::of(&lab(10_000)));
         let mut limits = MpcLimits::default();
         super::widen_mpc(&mut limits, &small);
         assert_eq!(limits, MpcLimits::default());
@@ -172,6 +213,58 @@ mod tests {
             ..usual
         };
         assert_eq!(super::mps(given, &large).ingress_per_mpc, 7);
+    }
+
+    /// A router that serves the members of a Classical IP subnet has room for each of them, in every table and on every
+    /// way to it, and so has the server of a small subnet as before.
+    #[test]
+    fn servers_and_members_of_classical_ip_have_room_for_the_subnet() {
+        let subnet = |count: usize| {
+            let mut text = "switches: { s1: {} }\nclip: { big: { subnet: 10.0.0.0/8, server: r, nhrp: true } }\n\
+                routers: { r: { on: s1, elans: { big: 10.255.0.1 } } }\nhosts:\n"
+                .to_owned();
+            for n in 1..=count {
+                let (high, low) = (n / 250, n % 250 + 1);
+                text += &format!("  h{n}: {{ on: s1, elan: big, ip: 10.0.{high}.{low} }}\n");
+            }
+            let checked = crate::parse("big", &text, &[]).map_err(|wrong| wrong.to_string());
+            Scale::of(&checked.expect("a lab without mistakes").lab)
+        };
+        let (small, large) = (subnet(100), subnet(10_000));
+        assert_eq!((large.members, large.subnet), (10_001, 10_001));
+        let usual = mps::Limits::DEFAULT;
+        assert_eq!(super::mps(usual, &small), usual);
+        let limits = super::mps(usual, &large);
+        for (limit, need) in [
+            (limits.registrations, 10_000),
+            (limits.requesters, 10_000),
+            (limits.connections, 20_000),
+            (limits.kept, 10_000),
+        ] {
+            assert!(limit > need, "{limits:?}");
+        }
+        let given = mps::Limits {
+            registrations: 7,
+            ..usual
+        };
+        assert_eq!(super::mps(given, &large).registrations, 7);
+        let (mut few, mut many) = [clip::Limits::default(); 2].into();
+        super::widen_clip(&mut few, &small);
+        super::widen_clip(&mut many, &large);
+        assert_eq!(few, clip::Limits::default());
+        assert!(many.entries > 10_000 && many.conns > 20_000);
+        let usual = client::Limits::DEFAULT;
+        assert_eq!(super::nhc(usual, &small), usual);
+        assert!(super::nhc(usual, &large).entries > 10_000);
+        let mut host = signalling::Config::new(Version::Uni40);
+        super::widen_host(&mut host, &large);
+        assert!(host.limits.calls_per_user > 20_000);
+        let interface = Params::new(Side::Network, Version::Uni40);
+        for widen in [super::widen_port, super::widen_host_port] {
+            let mut port = PortConfig::new("r", PortKind::Host, interface, CellRate::OC3);
+            widen(&mut port, &large);
+            assert!(port.max_calls > 40_000 && usize::from(port.max_vci) > port.max_calls);
+        }
     }
 
     fn trunk(clients: usize) -> PortConfig {

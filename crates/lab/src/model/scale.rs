@@ -1,4 +1,5 @@
-//! The capacity that LANE servers, and the ports on the way to them, need for the clients of the lab.
+//! The capacity that servers of LANE, ATMARP, NHRP and MPOA, and the ports on the way to them, need for the clients of the
+//! lab.
 
 use super::Lab;
 
@@ -6,7 +7,11 @@ use super::Lab;
 /// and one end each of a control distribute and a multicast forward, if these are separate calls.
 const EACH: usize = 4;
 
-/// Counts of LANE clients.
+/// Connections of a member of a Classical IP subnet on a link: one with the ATMARP server and one with the NHRP server;
+/// and one to and one from another member.
+const OF_MEMBER: usize = 4;
+
+/// Counts of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// Clients of all ELANs with servers in the lab.
@@ -15,6 +20,12 @@ pub struct Scale {
     pub largest: usize,
     /// ELANs with servers in the lab.
     pub elans: usize,
+    /// Members of all Classical IP subnets, each of which may be a client of NHRP.
+    pub members: usize,
+    /// Members of the largest Classical IP subnet.
+    pub subnet: usize,
+    /// Routers, each of which may be a server of MPOA.
+    pub routers: usize,
 }
 
 impl Scale {
@@ -29,6 +40,10 @@ impl Scale {
                 }
             }
         }
+        let subnets = lab.elans.iter().zip(&counts);
+        let subnets: Vec<usize> = subnets
+            .filter_map(|(elan, count)| elan.clip.is_some().then_some(*count))
+            .collect();
         let own = lab.elans.iter().zip(counts);
         let own: Vec<usize> = own
             .filter_map(|(elan, count)| elan.is_own().then_some(count))
@@ -37,6 +52,9 @@ impl Scale {
             all: own.iter().sum(),
             largest: own.iter().copied().max().unwrap_or(0),
             elans: own.len(),
+            members: subnets.iter().sum(),
+            subnet: subnets.iter().copied().max().unwrap_or(0),
+            routers: lab.routers().count(),
         }
     }
     /// Calls of one LANE server for its clients: all clients may call the LECS at the same time.
@@ -44,15 +62,26 @@ impl Scale {
     pub const fn calls_of_server(&self) -> usize {
         2 * self.all
     }
-    /// Calls for LANE clients on a link that leads to the LANE servers.
+    /// Calls for clients on a link that leads to servers.
     #[must_use]
     pub const fn calls(&self) -> usize {
-        EACH * self.all + 2 * self.elans
+        EACH * self.all + 2 * self.elans + OF_MEMBER * self.members
     }
-    /// Calls of a host or a router for its clients and its shortcuts: one to and one from every other client.
+    /// Calls of a host or a router for its clients and its shortcuts: one to and one from every other client. On
+    /// Classical IP subnets these are the members, and the clients of a router that is a server.
     #[must_use]
     pub const fn calls_of_host(&self) -> usize {
-        2 * self.all
+        2 * self.all + OF_MEMBER * self.members
+    }
+    /// Calls of one part of a host or a router: of its LANE clients, its member of a subnet, its server.
+    #[must_use]
+    pub const fn calls_of_user(&self) -> usize {
+        2 * (self.all + self.members)
+    }
+    /// Clients of all kinds that a router may serve.
+    #[must_use]
+    pub const fn clients(&self) -> usize {
+        self.all + self.members
     }
     /// Neighbours of an interface in the largest ELAN.
     #[must_use]

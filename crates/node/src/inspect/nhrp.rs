@@ -96,7 +96,7 @@ impl CacheEntry {
             next_hop: seen.next_hop,
             mtu_octets: seen.mtu,
             holding_s: seen.until.since(now).as_secs(),
-            requesters: seen.requesters.len(),
+            requesters: seen.requesters.len() + seen.more,
         }
     }
 }

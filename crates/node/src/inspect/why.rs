@@ -90,7 +90,7 @@ pub(crate) fn mpoa_server(mps: &mps::Mps, target: IpAddr, now: Instant) -> Vec<W
             reason: binding.reason,
         };
         if key.overlaps(target, width(target)) && binding.reason != Reason::Learned {
-            let told = binding.requesters.len();
+            let told = binding.requesters.len() + binding.more;
             let what = format!("answered with {}; {told} stations were told", binding.nbma);
             let left = Some(seconds_left(binding.until, now));
             row(binding.reason.name(), what, left, binding.scope);

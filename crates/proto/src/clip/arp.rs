@@ -126,7 +126,7 @@ impl Clip {
         }
         // If a server can be asked, InATMARP of another client may only confirm what the server has told about that
         // client.
-        let told = |entry: &super::Entry| entry.atm.is_some() && entry.atm == atm;
+        let told = |entry: &super::entries::Entry| entry.atm.is_some() && entry.atm == atm;
         if matches!(role, Role::Peer | Role::Session)
             && self.is_client()
             && !self.entries.get(&ip).is_some_and(told)
@@ -219,7 +219,7 @@ impl Clip {
                 None => "is no address of a member of the subnet",
                 Some(_) => "comes with an ATM address that is not the caller's",
             };
-            let trace = Trace::detail("clip.refused", format!("{ip} {why}")).with("ip", ip);
+            let trace = Trace::detail("clip.not-learned", format!("{ip} {why}")).with("ip", ip);
             let from = self
                 .other_end(conn)
                 .map_or_else(String::new, |atm| atm.to_string());
@@ -281,11 +281,14 @@ impl Clip {
         let Some(entry) = self.entries.get(&ip) else {
             return false;
         };
-        let mut others = self.conns.iter().filter(|(id, _)| *id != conn);
-        let open = others.any(|(id, other)| {
-            other.is_open() && (entry.conn == Some(id) || other.other_end() == entry.atm)
-        });
-        entry.atm.is_some() && entry.atm != atm && open
+        let Some(theirs) = entry.atm.filter(|theirs| Some(*theirs) != atm) else {
+            return false;
+        };
+        let own = entry.conn.and_then(|id| Some((id, self.conns.get(id)?)));
+        let with = self.conns.with(theirs);
+        let with = with.filter(|(_, other)| other.other_end() == Some(theirs));
+        let mut others = own.into_iter().chain(with).filter(|(id, _)| *id != conn);
+        others.any(|(_, other)| other.is_open())
     }
 
     /// The ATM address that is known beforehand for an IP address, if it is not this one.

@@ -1,8 +1,9 @@
 //! Connections: to servers, to next hops, for sessions, and permanent ones.
 
+use super::entries::Entry;
 use super::sessions::{self, SessionId, TcpEnd};
 use super::sizes::{LEAST_MTU, packet_in, sdu_of};
-use super::{Clip, Encapsulation, Entry, Output, Permanent, Unresolved, sized};
+use super::{Clip, Encapsulation, Output, Permanent, Unresolved, sized};
 use crate::discard::Discard;
 use crate::vcc::{Call, Vcc};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Several, Trace};
@@ -324,8 +325,8 @@ impl Clip {
         if role == Role::Session {
             return self.session_open(conn, now);
         }
-        for entry in self.entries.values_mut() {
-            if entry.conn == Some(conn) {
+        for ip in self.entries.on(conn) {
+            if let Some(entry) = self.entries.get_mut(&ip) {
                 entry.backoff.reset();
             }
         }
@@ -338,11 +339,7 @@ impl Clip {
             Role::Peer if conn.0 >= ConnId::INCOMING => self.ask_who(conn, now),
             Role::Peer | Role::Session => {}
         }
-        let waiting = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| entry.conn == Some(conn));
-        for ip in waiting.map(|(ip, _)| *ip).collect::<Vec<_>>() {
+        for ip in self.entries.on(conn) {
             self.flush(ip, now);
         }
     }
@@ -365,11 +362,7 @@ impl Clip {
             && cause == Cause::INCOMPATIBLE
             && known.info.encapsulation == Encapsulation::VcMux
             && known.carries() == Role::Peer;
-        let users = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| entry.conn == Some(conn));
-        for ip in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
+        for ip in self.entries.on(conn) {
             if opened {
                 // The next packet opens another connection.
                 if let Some(entry) = self.entries.get_mut(&ip) {
@@ -488,8 +481,8 @@ impl Clip {
         if let Some(session) = session {
             self.forget_session(session, conn);
         }
-        for entry in self.entries.values_mut() {
-            if entry.conn == Some(conn) {
+        for ip in self.entries.on(conn) {
+            if let Some(entry) = self.entries.get_mut(&ip) {
                 entry.conn = None;
             }
         }

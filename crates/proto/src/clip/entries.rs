@@ -190,6 +190,7 @@ impl Clip {
         if let Some(entry) = self.entries.get_mut(&next_hop) {
             entry.used = true;
         }
+        self.entries.settle();
         Some((conn, header))
     }
 
@@ -245,8 +246,7 @@ impl Clip {
         }
         let own = |entry: &Entry| entry.conn == conn || (atm.is_some() && entry.atm == atm);
         let known = self.entries.get(&ip).is_some_and(own);
-        let count = self.entries.values().filter(|entry| own(entry)).count();
-        let room = known || count < self.config.limits.entries_each;
+        let room = known || self.entries.count_of(conn, atm) < self.config.limits.entries_each;
         self.counters.full += u64::from(!room);
         room
     }
@@ -396,9 +396,7 @@ impl Clip {
     }
 
     pub(super) fn entries_due(&mut self, now: Instant) {
-        let due = |entry: &Entry| entry.due().is_some_and(|at| at <= now);
-        let late = self.entries.iter().filter(|(_, entry)| due(entry));
-        for ip in late.map(|(ip, _)| *ip).collect::<Vec<_>>() {
+        for ip in self.entries.due(now) {
             self.entry_due(ip, now);
         }
     }

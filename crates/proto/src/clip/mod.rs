@@ -57,6 +57,7 @@ mod hops;
 mod sessions;
 mod sizes;
 mod snapshot;
+mod table;
 
 pub use arp::is_host;
 pub use hops::{DefaultHop, MAX_DEFAULTS, NextHops, Resolved, Unresolved};
@@ -70,10 +71,10 @@ use crate::{AtmEvent, AtmRequest, ConnId, Deadlines, Duration, Instant, Machine,
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use conns::{Link, Role};
 use core::convert::Infallible;
-use entries::Entry;
 use sessions::Sessions;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
+use table::Entries;
 
 /// Default MTU. Source: RFC 2225 §7.
 pub const MTU: u16 = 9180;
@@ -383,7 +384,7 @@ pub struct Clip {
     /// True if the ATM service can make calls.
     up: bool,
     ready: bool,
-    entries: BTreeMap<Ipv4Addr, Entry>,
+    entries: Entries,
     conns: VccTable<Role, Link>,
     /// When InATMARP is repeated on permanent connections whose other end is unknown.
     asks: Deadlines<ConnId>,
@@ -408,7 +409,7 @@ impl Clip {
             running: false,
             up: false,
             ready: false,
-            entries: BTreeMap::new(),
+            entries: Entries::default(),
             conns: VccTable::default(),
             asks: Deadlines::default(),
             sessions: Sessions::default(),
@@ -557,6 +558,7 @@ impl Clip {
         self.entries_due(now);
         self.conns_due(now);
         self.sessions_due(now);
+        self.entries.settle();
     }
 }
 
@@ -608,7 +610,7 @@ impl Machine for Clip {
         if !self.running {
             return None;
         }
-        let entries = self.entries.values().filter_map(Entry::due);
+        let entries = self.entries.next().into_iter();
         entries
             .chain(self.next_conn_due())
             .chain(self.sessions.next())

@@ -337,6 +337,7 @@ impl Ime {
         let gone: Vec<AtmAddress> = self.addresses.keys().copied().filter(under).collect();
         for address in gone {
             self.addresses.remove(&address);
+            self.scopes.remove(&address);
             self.tell_address(address, false);
         }
     }

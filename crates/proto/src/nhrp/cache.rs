@@ -1,7 +1,7 @@
 //! Bindings that this station gave or received, until their holding time is over, with the stations that got them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use aerostat_wire::AtmAddress;
 use aerostat_wire::nhrp::code;
@@ -57,10 +57,41 @@ pub struct Key {
 }
 
 impl Key {
+    /// The first key about an address.
+    const fn least(destination: IpAddr) -> Self {
+        Self {
+            destination,
+            prefix_len: 0,
+            scope: None,
+            reason: Reason::Router,
+        }
+    }
     /// True if one of the two prefixes contains the other.
     #[must_use]
     pub fn overlaps(&self, address: IpAddr, prefix_len: u8) -> bool {
         within(address, self.destination, self.prefix_len.min(prefix_len))
+    }
+}
+
+/// The first of all addresses: those of IPv4 stand before those of IPv6.
+const MIN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// The place of a key among the networks.
+fn place_of(key: Key) -> (u8, IpAddr, Key) {
+    (key.prefix_len, masked(key.destination, key.prefix_len), key)
+}
+
+/// The last address of a network.
+fn last(address: IpAddr, prefix_len: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(ip) => {
+            let rest = u32::MAX.checked_shr(prefix_len.into()).unwrap_or(0);
+            Ipv4Addr::from_bits(ip.to_bits() | rest).into()
+        }
+        IpAddr::V6(ip) => {
+            let rest = u128::MAX.checked_shr(prefix_len.into()).unwrap_or(0);
+            Ipv6Addr::from_bits(ip.to_bits() | rest).into()
+        }
     }
 }
 
@@ -122,6 +153,11 @@ pub struct Cache {
     requester_limit: usize,
     bindings: BTreeMap<Key, Binding>,
     deadlines: BTreeSet<(Instant, Key)>,
+    /// The keys by the length of their prefix and its network: a question costs a search for each length that occurs,
+    /// and not a walk over all bindings.
+    networks: BTreeSet<(u8, IpAddr, Key)>,
+    /// How many bindings there are of each kind.
+    counts: BTreeMap<Reason, usize>,
 }
 
 impl Cache {
@@ -133,6 +169,8 @@ impl Cache {
             requester_limit,
             bindings: BTreeMap::new(),
             deadlines: BTreeSet::new(),
+            networks: BTreeSet::new(),
+            counts: BTreeMap::new(),
         }
     }
 
@@ -150,6 +188,8 @@ impl Cache {
             None => {}
         }
         self.deadlines.insert((binding.until, key));
+        self.networks.insert(place_of(key));
+        *self.counts.entry(key.reason).or_default() += 1;
         self.bindings.insert(key, binding);
         true
     }
@@ -189,10 +229,8 @@ impl Cache {
         authoritative: bool,
         unique: bool,
     ) -> Result<(&Key, &Binding), u8> {
-        let usable = self.bindings.iter().filter(|(key, _)| {
-            key.scope.is_none()
-                && key.overlaps(destination, width(destination))
-                && (key.reason.authoritative() || !authoritative)
+        let usable = self.about(destination).filter(|(key, _)| {
+            key.scope.is_none() && (key.reason.authoritative() || !authoritative)
         });
         let mut refusal = code::NO_BINDING;
         let mut best: Option<(&Key, &Binding)> = None;
@@ -210,19 +248,62 @@ impl Cache {
     pub fn remove(&mut self, key: &Key) -> Option<Binding> {
         let binding = self.bindings.remove(key)?;
         self.deadlines.remove(&(binding.until, *key));
+        self.networks.remove(&place_of(*key));
+        if let Some(count) = self.counts.get_mut(&key.reason) {
+            *count -= 1;
+        }
         Some(binding)
+    }
+
+    /// Number of bindings of a kind.
+    #[must_use]
+    pub fn count(&self, reason: Reason) -> usize {
+        self.counts.get(&reason).copied().unwrap_or_default()
+    }
+
+    /// The bindings whose prefix contains this address, shortest prefix first.
+    pub fn about(&self, address: IpAddr) -> impl Iterator<Item = (&Key, &Binding)> {
+        self.overlapping(address, width(address))
+    }
+
+    /// The bindings of which one prefix contains the other, shortest prefix first.
+    pub fn overlapping(
+        &self,
+        address: IpAddr,
+        prefix_len: u8,
+    ) -> impl Iterator<Item = (&Key, &Binding)> {
+        let mut length = Some(0);
+        let lengths = std::iter::from_fn(move || {
+            // The next length that occurs.
+            let first = (length?, MIN, Key::least(MIN));
+            let found = self
+                .networks
+                .range(first..)
+                .next()
+                .map(|(length, ..)| *length);
+            length = found.and_then(|found| found.checked_add(1));
+            found
+        });
+        let keys = lengths.flat_map(move |length| {
+            let covers = length.min(prefix_len);
+            let (low, high) = (masked(address, covers), last(address, covers));
+            let from = (length, masked(low, length), Key::least(MIN));
+            let networks = self.networks.range(from..);
+            let networks = networks.take_while(move |(l, net, _)| *l == length && *net <= high);
+            networks.map(|(.., key)| key)
+        });
+        let keys = keys.filter(move |key| key.overlaps(address, prefix_len));
+        keys.filter_map(|key| Some((key, self.bindings.get(key)?)))
     }
 
     /// Keys of the bindings that a purge of this prefix concerns; `nbma` restricts it to one far end.
     #[must_use]
     pub fn matching(&self, address: IpAddr, prefix_len: u8, nbma: Option<AtmAddress>) -> Vec<Key> {
-        self.bindings
-            .iter()
-            .filter(|(key, binding)| {
-                key.overlaps(address, prefix_len) && nbma.is_none_or(|nbma| nbma == binding.nbma)
-            })
-            .map(|(key, _)| *key)
-            .collect()
+        let all = self.overlapping(address, prefix_len);
+        let hit = all.filter(|(_, binding)| nbma.is_none_or(|nbma| nbma == binding.nbma));
+        let mut keys: Vec<Key> = hit.map(|(key, _)| *key).collect();
+        keys.sort_unstable();
+        keys
     }
 
     /// Removes one binding whose holding time is over, earliest first. Call until `None`.
@@ -258,13 +339,14 @@ impl Cache {
     pub fn clear(&mut self) {
         self.bindings.clear();
         self.deadlines.clear();
+        self.networks.clear();
+        self.counts.clear();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
 
     const NOW: Instant = Instant::ZERO;
 
@@ -354,6 +436,36 @@ mod tests {
     }
 
     proptest::proptest! {
+        /// The index against a walk over all bindings.
+        #[test]
+        fn what_overlaps_is_found_without_a_walk(
+            steps in proptest::collection::vec((0_u32..64, 22_u8..=32, 0_u8..3, proptest::bool::ANY), 1..60),
+            asked in 0_u32..64, length in 0_u8..=32
+        ) {
+            let mut cache = Cache::new(40, 1);
+            let ip = |number: u32| IpAddr::from((0x0a00_0000_u32 + number * 3).to_be_bytes());
+            for (number, prefix_len, kind, store) in steps {
+                let reason = [Reason::Router, Reason::Registered, Reason::Transit][usize::from(kind)];
+                let key = Key { destination: ip(number), prefix_len, scope: None, reason };
+                if store {
+                    cache.store(key, binding(9, false), NOW);
+                } else {
+                    cache.remove(&key);
+                }
+            }
+            let six = Key { destination: "fd00::1".parse().unwrap(), prefix_len: 64, scope: None, reason: Reason::Router };
+            cache.store(six, binding(9, false), NOW);
+            let walk = cache.iter().filter(|(key, _)| key.overlaps(ip(asked), length));
+            let walk: Vec<Key> = walk.map(|(key, _)| *key).collect();
+            proptest::prop_assert_eq!(cache.matching(ip(asked), length, None), walk);
+            let lengths: Vec<u8> = cache.about(ip(asked)).map(|(key, _)| key.prefix_len).collect();
+            proptest::prop_assert!(lengths.is_sorted());
+            for reason in [Reason::Router, Reason::Registered, Reason::Transit] {
+                let count = cache.iter().filter(|(key, _)| key.reason == reason).count();
+                proptest::prop_assert_eq!(cache.count(reason), count);
+            }
+        }
+
         /// All covered addresses have the same route. With one bit less an address would have another one, or the route
         /// is no wider.
         #[test]

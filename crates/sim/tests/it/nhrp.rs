@@ -6,6 +6,7 @@ use aerostat_node::host::ServiceKind;
 use aerostat_node::inspect::Value;
 use aerostat_node::ip::meter::Path;
 use aerostat_proto::Duration;
+use aerostat_proto::mpoa::mps;
 
 const SHARED: &str = "nhrp.key={ spi: 7, secret: between servers }";
 
@@ -349,4 +350,54 @@ traffic: [{ name: p, from: x1, to: h2, kind: ping, rate: 10pps, start: 1s }]
     let flow = bench.flow("p");
     let arrived: u64 = bench.received(flow, since).iter().sum();
     assert!(arrived >= 99, "{arrived} of 100 requests");
+}
+
+/// More clients of each router than the usual tables of a server hold: all of them register, and all get shortcuts to
+/// one destination, so that this binding has as many recipients.
+#[test]
+fn a_router_serves_more_clients_than_its_usual_tables_hold() {
+    const EACH: usize = 280;
+    let mut text = "
+switches: { west: {}, east: {} }
+links: [[west, east, { rate: oc3 }]]
+clip:
+  a:   { subnet: 10.16.0.0/16, server: r1, nhrp: true }
+  mid: { subnet: 10.7.0.0/24, server: r1, nhrp: true }
+  b:   { subnet: 10.32.0.0/16, server: r2, nhrp: true }
+routers:
+  r1: { on: west, elans: { a: 10.16.0.1, mid: 10.7.0.1 } }
+  r2: { on: east, elans: { mid: 10.7.0.2, b: 10.32.0.1 } }
+hosts:
+"
+    .to_owned();
+    let (mut flows, usual) = ("traffic:\n".to_owned(), mps::Limits::DEFAULT);
+    assert!(EACH > usual.registrations && EACH > usual.requesters);
+    for n in 0..EACH {
+        let (high, low) = (n / 250 + 1, n % 250 + 1);
+        for (net, side, letter) in [(16, "west", "x"), (32, "east", "y")] {
+            let elan = if letter == "x" { "a" } else { "b" };
+            text += &format!(
+                "  {letter}{n}: {{ on: {side}, elan: {elan}, ip: 10.{net}.{high}.{low} }}\n"
+            );
+        }
+        flows += &format!(
+            "  - {{ name: f{n}, from: x{n}, to: y0, kind: udp, rate: 2pps, size: 60, start: 4s, duration: 2s }}\n"
+        );
+    }
+    let mut bench = Bench::new(lab_of("many", &(text + &flows), &[]), 1);
+    bench.run(Duration::from_secs(7));
+    for router in ["r1", "r2"] {
+        let registered = rows(&bench, router, "cache").into_iter();
+        let registered = registered.filter(|row| row.iter().any(|cell| cell == "registered"));
+        assert_eq!(registered.count(), EACH, "{router}");
+        assert_eq!(counter(&bench, router, "limits_met"), 0, "{router}");
+    }
+    for n in 0..EACH {
+        let ways = rows(&bench, &format!("x{n}"), "ways");
+        assert!(
+            ways.iter()
+                .any(|row| row.iter().any(|cell| cell == "direct")),
+            "x{n}: {ways:?}"
+        );
+    }
 }

@@ -116,6 +116,8 @@ crate::counters! {
     /// Counters of a BUS.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct BusCounters {
+        /// Clients and groups beyond those that a report of a server in a process of its own can show.
+        pub not_shown: u64,
         /// Group frames copied to all.
         pub group: u64,
         /// Of these, the frames that went only to the clients that want them.

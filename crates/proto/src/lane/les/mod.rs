@@ -153,6 +153,8 @@ crate::counters! {
         pub calls_refused: u64,
         /// Clients dropped because they did not join within S4.
         pub join_timeouts: u64,
+        /// Clients beyond those that a report of a server in a process of its own can show.
+        pub not_shown: u64,
     }
 }
 

@@ -139,8 +139,13 @@ impl Daemon for ServerDaemon {
     }
 }
 
-/// A frame has a limited size: rows that do not fit are left out, first of the longer list.
+/// A frame has a limited size: rows that do not fit are left out, first of the longer list, and counted.
 fn fitting(mut seen: ServerSnapshot) -> FromDaemon<FromServer> {
+    let rows = |seen: &ServerSnapshot| match seen {
+        ServerSnapshot::Les(les) => les.clients.len(),
+        ServerSnapshot::Bus(bus) => bus.clients.len() + bus.groups.len(),
+    };
+    let all = rows(&seen);
     loop {
         let message = FromDaemon::Message(FromServer::Shown(Box::new(seen)));
         let (number, message) = (0, message);
@@ -158,6 +163,11 @@ fn fitting(mut seen: ServerSnapshot) -> FromDaemon<FromServer> {
                 bus.groups.truncate(bus.groups.len() / 2);
             }
             ServerSnapshot::Bus(bus) => bus.clients.truncate(bus.clients.len() / 2),
+        }
+        let left_out = (all - rows(&seen)) as u64;
+        match &mut seen {
+            ServerSnapshot::Les(les) => les.counters.not_shown = left_out,
+            ServerSnapshot::Bus(bus) => bus.counters.not_shown = left_out,
         }
     }
 }

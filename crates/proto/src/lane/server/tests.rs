@@ -407,4 +407,7 @@ fn the_state_of_a_bus_with_many_groups_fits_a_frame() {
     };
     assert_eq!(seen.clients.len(), 1);
     assert!((3000..groups).contains(&seen.groups.len()));
+    // What is left out is counted.
+    let shown = seen.groups.len() as u64;
+    assert_eq!(shown + seen.counters.not_shown, groups as u64);
 }

@@ -43,15 +43,18 @@ impl Passing {
         }
     }
 
-    /// The request is forwarded to the server `next`; a retry is stored already. Without room its reply is not kept.
-    fn note(&mut self, key: PassKey, next: AtmAddress, reach: &Reach, until: Instant) {
+    /// The request is forwarded to the server `next`; a retry is stored already. False without room: its reply is not
+    /// kept.
+    #[must_use]
+    fn note(&mut self, key: PassKey, next: AtmAddress, reach: &Reach, until: Instant) -> bool {
         if self.open.len() >= self.limit && !self.open.contains_key(&key) {
-            return;
+            return false;
         }
         if let Some((old, ..)) = self.open.insert(key, (until, next, reach.clone())) {
             self.ends.remove(&(old, key));
         }
         self.ends.insert((until, key));
+        true
     }
 
     /// The path of the request that a reply from `peer` answers.
@@ -96,7 +99,9 @@ impl Server {
         }
         let id = request.common().map_or(0, |common| common.request_id);
         let until = now + self.config.params.resolution_rule().give_up;
-        self.passing.note((source, id, target), next, reach, until);
+        if !(self.passing).note((source, id, target), next, reach, until) {
+            self.counters.limits_met += 1;
+        }
     }
 
     /// A packet for another station that is forwarded: replies may be kept, purges remove kept replies.
@@ -173,12 +178,11 @@ impl Server {
         let fits = |(key, binding): &(&Key, &Binding)| {
             let whole = binding.until.since(now).as_secs() > 0;
             key.reason == Reason::Transit
-                && key.overlaps(target, width(target))
                 && (flags & flag::UNIQUE == 0 || binding.unique)
                 && binding.until > now
                 && whole
         };
-        let found = self.cache.iter().filter(fits);
+        let found = self.cache.about(target).filter(fits);
         let best = found.max_by_key(|(key, _)| key.prefix_len);
         let best = best.filter(|(key, _)| self.kept.get(key) == Some(reach));
         let Some((key, binding)) = best else {

@@ -84,7 +84,8 @@ impl Server {
             return code::OK;
         }
         let known = self.cache.get(&key).map(|binding| binding.mtu);
-        if known.is_none() && self.registrations() >= self.config.limits.registrations {
+        let registered = self.cache.count(Reason::Registered);
+        if known.is_none() && registered >= self.config.limits.registrations {
             self.counters.limits_met += 1;
             return code::RESOURCES;
         }
@@ -172,11 +173,9 @@ impl Server {
         let Some((target, who)) = requester(request) else {
             return false;
         };
-        let found = self.cache.iter().filter(|(key, binding)| {
-            key.reason == Reason::Registered
-                && key.overlaps(target, width(target))
-                && binding.until > now
-        });
+        let about = self.cache.about(target);
+        let found =
+            about.filter(|(key, binding)| key.reason == Reason::Registered && binding.until > now);
         let Some((key, binding)) = found.max_by_key(|(key, _)| key.prefix_len) else {
             return false;
         };
@@ -188,11 +187,9 @@ impl Server {
             prefix_len: covers,
             ..*key
         };
-        let others = self.cache.iter().any(|(other, _)| {
-            other.reason == Reason::Registered
-                && other != key
-                && other.overlaps(told.destination, covers)
-        });
+        let registered = |other: &Key| other.reason == Reason::Registered && other != key;
+        let others =
+            (self.cache.overlapping(told.destination, covers)).any(|(other, _)| registered(other));
         let covers = if others { width(target) } else { covers };
         let (key, cie) = (
             *key,
@@ -232,12 +229,6 @@ impl Server {
             }
         };
         !self.station.own.iter().any(of) && own.any(on)
-    }
-
-    fn registrations(&self) -> usize {
-        let all = self.cache.iter();
-        all.filter(|(key, _)| key.reason == Reason::Registered)
-            .count()
     }
 }
 

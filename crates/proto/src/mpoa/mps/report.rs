@@ -113,6 +113,7 @@ split_record!(NhrpRow {
     mtu,
     until,
     requesters,
+    more,
 });
 split_record!(PendingRow {
     id,
@@ -160,6 +161,7 @@ pub(super) fn parts(State { mps, nhrp }: State, now: Instant) -> Vec<Part> {
     }))];
     let mut cache = nhrp.cache;
     for row in &mut cache {
+        row.more = row.requesters.len().saturating_sub(REQUESTERS);
         row.requesters.truncate(REQUESTERS);
     }
     share(mps.ingress, Part::Ingress, &mut all);

@@ -158,6 +158,8 @@ pub struct NhrpRow {
     pub until: Instant,
     /// The stations that got the binding, each with the end of its holding time.
     pub requesters: Vec<(IpAddr, AtmAddress, Instant)>,
+    /// Further stations that a report of a server in a process of its own does not name.
+    pub more: usize,
 }
 
 /// An outstanding request.
@@ -290,6 +292,7 @@ impl Server {
                 .iter()
                 .map(|((ip, atm), until)| (*ip, *atm, *until))
                 .collect(),
+            more: 0,
         });
         let pending = self.requests.iter().map(|(id, asked, sent, deadline)| {
             let (kind, destination) = match asked {
