@@ -396,7 +396,7 @@ hosts:
         let ways = rows(&bench, &format!("x{n}"), "ways");
         assert!(
             ways.iter()
-                .any(|row| row.iter().any(|cell| cell == "direct")),
+                .any(|row| row.iter().any(|cell| cell == "shortcut")),
             "x{n}: {ways:?}"
         );
     }
