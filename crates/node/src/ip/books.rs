@@ -411,3 +411,73 @@ fn u16_at(octets: &[u8], at: usize) -> Option<u16> {
     let two = octets.get(at..at + 2)?;
     Some(u16::from_be_bytes([two[0], two[1]]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(number: u16, source: SourcePorts) -> FlowSpec {
+        FlowSpec {
+            name: number.to_string(),
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            destination: Ipv4Addr::new(10, 0, 0, 2),
+            protocol: Protocol::Udp,
+            source_ports: Some(source),
+            destination_port: Some(5001 + number),
+            voice: false,
+            series: false,
+        }
+    }
+
+    fn seen(ports: [u16; 2]) -> Seen {
+        Seen {
+            protocol: Protocol::Udp,
+            source_port: ports[0],
+            destination_port: ports[1],
+            key: PacketKey::Stamped { sequence: 0 },
+            payload: 100,
+            ip_octets: 128,
+            ends: (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)),
+            answer: false,
+        }
+    }
+
+    #[test]
+    fn a_flow_of_a_pair_is_found_without_a_look_at_the_others() {
+        let flows: Vec<FlowSpec> = (0..10_000)
+            .map(|number| flow(number, SourcePorts::only(40_001 + number)))
+            .collect();
+        let index = FlowIndex::new(&flows, |_| true);
+        let lists = index.0.values().flat_map(BTreeMap::values);
+        assert_eq!(lists.map(Vec::len).max(), Some(1));
+        for number in [0, 1, 9999] {
+            let found = index.flow_of(&seen([40_001 + number, 5001 + number]));
+            assert_eq!(found, Some(FlowId(number.into())));
+        }
+        assert_eq!(index.flow_of(&seen([40_001, 5002])), None);
+    }
+
+    #[test]
+    fn of_the_flows_that_fit_the_first_one_counts_whatever_their_ports() {
+        let any = FlowSpec {
+            source_ports: None,
+            destination_port: None,
+            ..flow(0, SourcePorts::only(1))
+        };
+        let several = flow(7, SourcePorts::every(40_001, 2));
+        let only = flow(7, SourcePorts::only(40_003));
+        let orders = [
+            [&any, &several, &only],
+            [&only, &several, &any],
+            [&several, &any, &only],
+        ];
+        for order in orders {
+            let flows: Vec<FlowSpec> = order.into_iter().cloned().collect();
+            let index = FlowIndex::new(&flows, |_| true);
+            assert_eq!(index.flow_of(&seen([40_003, 5008])), Some(FlowId(0)));
+        }
+        let index = FlowIndex::new(&[only, several.clone()], |_| true);
+        assert_eq!(index.flow_of(&seen([40_005, 5008])), Some(FlowId(1)));
+        assert_eq!(index.flow_of(&seen([40_004, 5008])), None);
+    }
+}

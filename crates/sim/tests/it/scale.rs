@@ -89,3 +89,31 @@ fn one_elan_too_many_is_one_error() {
         "{wrong}"
     );
 }
+
+/// As many flows as a lab may have, between one pair of hosts: each has one packet, and all arrive. With a cost by the
+/// number of flows at each packet this would take minutes.
+#[test]
+fn ten_thousand_flows_between_two_hosts_arrive() {
+    const FLOWS: usize = 10_000;
+    let mut text = "switches: { s: {} }\nclip: { e: { subnet: 10.1.0.0/24, server: b } }\nhosts:\n  \
+                    a: { on: s, elan: e, ip: 10.1.0.1 }\n  b: { on: s, elan: e, ip: 10.1.0.2 }\ntraffic:\n  \
+                    - { name: first, from: a, to: b, kind: ping, start: 1s, duration: 1s }\n"
+        .to_owned();
+    for n in 1..FLOWS {
+        text += &format!(
+            "  - {{ name: f{n}, from: a, to: b, kind: udp, rate: 1pps, start: {}us, duration: 1s }}\n",
+            3_000_000 + 100 * n
+        );
+    }
+    let lab = lab_of("flows", &text, &[]);
+    let mut watcher = ();
+    let mut run = aerostat_sim::run::LabRun::new(&lab, &mut watcher);
+    run.start();
+    run.run_to_end();
+    let report = run.finish().expect("no captures");
+    let arrived = report
+        .flows
+        .iter()
+        .filter(|flow| flow.sum(|path| path.received_packets) == 1);
+    assert_eq!(arrived.count(), FLOWS);
+}
