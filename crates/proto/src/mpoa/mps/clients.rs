@@ -117,7 +117,7 @@ impl Server {
     }
 
     /// The router forwarded a packet of a new flow, which starts on the ELAN of an interface: perhaps a client should
-    /// ask for a shortcut. False if a client has asked already.
+    /// ask for a shortcut. False if a client has asked already. On an interface without LANE there are no clients.
     pub(super) fn routed(
         &mut self,
         itf: u32,
@@ -128,6 +128,9 @@ impl Server {
             |(key, entry): (&IngressKey, &Ingress)| key.1 == target && entry.mpc_protocol == source;
         if self.ingress.iter().any(served) {
             return false;
+        }
+        if !self.has_lane(itf) {
+            return true;
         }
         self.find_neighbour(itf, source, Purpose::Trigger { source, target }, now);
         true

@@ -10,41 +10,49 @@ use aerostat_wire::prefix::width;
 
 use super::Server;
 use super::resolve::{Exit, requester};
-use super::state::{Asked, Egress, EgressState, PurgeTarget, Reach, count};
+use super::state::{Asked, Egress, EgressState, PurgeTarget, Purpose, Reach, count};
+use super::waiting::{Question, WaitKey, is_same};
 use crate::mpoa::params::MAX_MTU;
 use crate::nhrp::{Binding, Key, Reason};
 use crate::{Duration, Instant, Trace};
 
 impl Server {
     /// Imposes the binding for this request, or refreshes an existing binding.
-    pub(super) fn impose_for(&mut self, request: Packet, exit: &Exit, reach: &Reach, now: Instant) {
-        let Some((destination, (_, ingress_data))) = requester(&request) else {
+    pub(super) fn impose_for(
+        &mut self,
+        question: Question,
+        exit: &Exit,
+        reach: &Reach,
+        now: Instant,
+    ) {
+        let request = &question.packet;
+        let Some((destination, (_, ingress_data))) = requester(request) else {
             self.counters.malformed += 1;
             return;
         };
         let Some(interface) = self.config.interface(exit.itf).copied() else {
-            return self.refuse(&request, code::NO_BINDING, now);
+            return self.refuse(request, code::NO_BINDING, now);
         };
-        let nhrp_id = request.common().map_or(0, |c| c.request_id);
         let index = (ingress_data, destination);
         if let Some(cache_id) = self.egress_index.get(&index).copied() {
-            let same = self.egress.get_mut(&cache_id).filter(|e| e.reach == *reach);
-            if let Some(entry) = same {
-                let busy = entry.request.replace(request.clone()).is_some();
-                entry.nhrp_id = nhrp_id;
-                entry.asked = request;
-                if busy && entry.imposition.is_some() {
-                    self.counters.duplicates += 1;
-                    return;
-                }
-                return self.impose(cache_id, now);
+            if let Some(entry) = self.egress.get(&cache_id).filter(|e| e.reach == *reach) {
+                let current = entry.request.as_ref();
+                let current = current.filter(|_| entry.imposition.is_some());
+                return match current.map(|current| is_same(&current.packet, request)) {
+                    None => self.impose_again(cache_id, question, now),
+                    Some(same) if same || self.waits_out.has(&index, request) => {
+                        self.counters.duplicates += 1;
+                    }
+                    Some(_) => self.wait_out(index, question, now),
+                };
             }
             self.remove_egress(cache_id, true, "the way to it changed", now);
         }
         if self.egress.len() >= self.config.limits.egress {
             self.counters.limits_met += 1;
-            return self.refuse(&request, code::RESOURCES, now);
+            return self.refuse(request, code::RESOURCES, now);
         }
+        let nhrp_id = request.common().map_or(0, |c| c.request_id);
         let cache_id = self.free_cache_id();
         let entry = Egress {
             destination,
@@ -56,9 +64,9 @@ impl Server {
             header: DllHeader::ethernet(destination, exit.mac, interface.mac),
             reach: reach.clone(),
             state: EgressState::Imposing,
-            category: mpoa::service_category(&request).ok().flatten(),
-            request: Some(request.clone()),
-            asked: request,
+            category: mpoa::service_category(request).ok().flatten(),
+            asked: request.clone(),
+            request: Some(question),
             imposition: None,
             nhrp_id,
             tag: None,
@@ -70,6 +78,41 @@ impl Server {
         self.impose(cache_id, now);
     }
 
+    /// Imposes an existing binding again, for a request that the client has not answered yet.
+    fn impose_again(&mut self, cache_id: u32, question: Question, now: Instant) {
+        if let Some(entry) = self.egress.get_mut(&cache_id) {
+            let request = &question.packet;
+            entry.nhrp_id = request.common().map_or(0, |c| c.request_id);
+            entry.category = mpoa::service_category(request).ok().flatten();
+            entry.asked = request.clone();
+            entry.request = Some(question);
+            self.impose(cache_id, now);
+        }
+    }
+
+    /// An imposition for another request is under way: this one waits.
+    fn wait_out(&mut self, index: WaitKey, question: Question, now: Instant) {
+        self.counters.waited += 1;
+        if let Err(question) = self.waits_out.add(index, question, &self.config.limits) {
+            self.counters.limits_met += 1;
+            self.refuse(&question.packet, code::RESOURCES, now);
+        }
+    }
+
+    /// The request of an entry has been answered. The one that has waited for longest is the next: the binding is imposed
+    /// again, or, if it is gone, the path is looked up anew.
+    fn next_out(&mut self, index: WaitKey, now: Instant) {
+        if let Some(cache_id) = self.egress_index.get(&index).copied() {
+            if let Some(next) = self.waits_out.next(&index) {
+                self.impose_again(cache_id, next, now);
+            }
+            return;
+        }
+        for Question { packet, from } in self.waits_out.end(&index) {
+            self.find(index.1, Purpose::Resolve { packet, from }, now);
+        }
+    }
+
     /// Sends a Cache Imposition Request for an entry: with its holding time, or 0 if it is being cleared.
     fn impose(&mut self, cache_id: u32, now: Instant) {
         let Some(packet) = self.imposition_packet(cache_id) else {
@@ -79,7 +122,7 @@ impl Server {
         let asked = Asked::Imposition { cache_id, packet };
         let Some(id) = self.requests.open(asked, rule, now) else {
             self.counters.limits_met += 1;
-            return self.imposition_failed(cache_id, now);
+            return self.no_imposition(cache_id, now);
         };
         let Some(Asked::Imposition { packet, .. }) = self.requests.get_mut(id) else {
             return;
@@ -217,9 +260,13 @@ impl Server {
         };
         let (mpc, destination) = (entry.mpc, entry.destination);
         let key = imposed_key(entry);
-        let Some(request) = entry.request.take() else {
+        let index = (entry.ingress_data, destination);
+        let Some(question) = entry.request.take() else {
             return;
         };
+        let request = question.packet;
+        let mut requests = self.waits_out.take_served(&index, &request);
+        requests.insert(0, request);
         let next_hop = self
             .config
             .interface(entry.itf)
@@ -234,11 +281,15 @@ impl Server {
             requesters: Default::default(),
         };
         let noted = self.cache.store(key, binding, now)
-            && requester(&request).is_some_and(|(_, who)| self.cache.note_requester(&key, who));
+            && requests.iter().all(|request| {
+                requester(request).is_some_and(|(_, who)| self.cache.note_requester(&key, who))
+            });
         if !noted {
             self.counters.limits_met += 1;
-            self.remove_egress(cache_id, true, "there is no room for the requester", now);
-            return self.refuse(&request, code::RESOURCES, now);
+            for request in requests {
+                self.refuse(&request, code::RESOURCES, now);
+            }
+            return self.remove_egress(cache_id, true, "there is no room for the requester", now);
         }
         self.trace(
             Trace::milestone(
@@ -258,9 +309,13 @@ impl Server {
             protocol: next_hop.map(Into::into).unwrap_or_default(),
             ..Cie::default()
         };
-        let extensions = self.answer_extensions(&request, reply);
-        self.nhrp_answer(&request, (cie, flag::AUTHORITATIVE), extensions, now);
+        for request in requests {
+            let extensions = self.answer_extensions(&request, reply);
+            let made = (cie.clone(), flag::AUTHORITATIVE);
+            self.nhrp_answer(&request, made, extensions, now);
+        }
         self.keep_alive_for(mpc, now);
+        self.next_out(index, now);
     }
 
     /// A client's negative reply: it is passed on to the requester, and the previous binding is void.
@@ -268,7 +323,8 @@ impl Server {
         let Some(entry) = self.egress.get_mut(&cache_id) else {
             return;
         };
-        let (request, target, mpc) = (entry.request.take(), entry.destination, entry.mpc);
+        let (question, target, mpc) = (entry.request.take(), entry.destination, entry.mpc);
+        let index = (entry.ingress_data, target);
         self.trace(
             Trace::milestone(
                 "mps.imposition.refused",
@@ -280,10 +336,27 @@ impl Server {
             .with("mpc", mpc)
             .with("code", refusal),
         );
-        self.remove_egress(cache_id, false, "its client refused it", now);
-        if let Some(request) = request {
-            self.refuse(&request, refusal, now);
+        if let Some(Question { packet, .. }) = question {
+            let others = self.waits_out.take_served(&index, &packet);
+            for request in core::iter::once(packet).chain(others) {
+                self.refuse(&request, refusal, now);
+            }
         }
+        self.remove_egress(cache_id, false, "its client refused it", now);
+    }
+
+    /// There is no room to wait for the answer to an imposition: the requesters are refused.
+    fn no_imposition(&mut self, cache_id: u32, now: Instant) {
+        let Some(entry) = self.egress.get_mut(&cache_id) else {
+            return;
+        };
+        let index = (entry.ingress_data, entry.destination);
+        let others = self.waits_out.end(&index).into_iter();
+        let all: Vec<Question> = entry.request.take().into_iter().chain(others).collect();
+        for question in all {
+            self.refuse(&question.packet, code::RESOURCES, now);
+        }
+        self.imposition_failed(cache_id, now);
     }
 
     /// No client answered an imposition (p5), or it could not be sent.
@@ -295,11 +368,15 @@ impl Server {
         if entry.state == EgressState::Clearing {
             self.egress.remove(&cache_id);
         } else {
+            // Who asked does so again, by retries of its own.
+            entry.request = None;
+            self.waits_out.end(&(entry.ingress_data, entry.destination));
             self.remove_egress(cache_id, false, "its client does not answer", now);
         }
     }
 
-    /// Ends an entry: purges the stations that got the binding and, if `tell`, makes the client remove it, too.
+    /// Ends an entry: purges the stations that got the binding and, if `tell`, makes the client remove it, too. For the
+    /// requests that wait for it the path is looked up anew.
     pub(super) fn remove_egress(&mut self, cache_id: u32, tell: bool, why: &str, now: Instant) {
         let Some(entry) = self.egress.get_mut(&cache_id) else {
             return;
@@ -307,17 +384,17 @@ impl Server {
         if entry.state == EgressState::Clearing {
             return;
         }
-        entry.request = None;
+        let question = entry.request.take();
         if let Some(id) = entry.imposition.take() {
             self.requests.close(id);
         }
+        let index = (entry.ingress_data, entry.destination);
         let (key, itf, destination) = (imposed_key(entry), entry.itf, entry.destination);
         if tell {
             entry.state = EgressState::Clearing;
             entry.until = None;
         }
-        self.egress_index
-            .remove(&(entry.ingress_data, entry.destination));
+        self.egress_index.remove(&index);
         let text = format!("binding for {destination} removed: {why}");
         self.trace(Trace::detail("mps.egress.removed", text).with("target", destination));
         // The stations that send on the shortcut stop first.
@@ -331,6 +408,10 @@ impl Server {
         } else {
             self.egress.remove(&cache_id);
         }
+        if let Some(Question { packet, from }) = question {
+            self.find(destination, Purpose::Resolve { packet, from }, now);
+        }
+        self.next_out(index, now);
     }
 
     /// Tells all stations that got a binding that it is void.

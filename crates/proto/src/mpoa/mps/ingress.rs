@@ -10,6 +10,7 @@ use aerostat_wire::prefix::width;
 use super::Server;
 use super::clients::of_client;
 use super::state::{Asked, CollectKey, Ingress, IngressKey, PurgeTarget, Purpose, count};
+use super::waiting::{Question, is_same};
 use crate::mpoa::params::MAX_MTU;
 use crate::nhrp::{Binding, Key, Reason, transit};
 use crate::{Duration, Instant, Trace};
@@ -21,14 +22,7 @@ impl Server {
         if !self.speaks(&packet) {
             return self.mpoa_refuse(mpc, &packet, mpoa::code::PROTOCOL, now);
         }
-        let Some((data, source, target, id)) = packet.common().and_then(|c| {
-            Some((
-                c.source_nbma.atm()?,
-                c.source.ip()?,
-                c.destination.ip()?,
-                c.request_id,
-            ))
-        }) else {
+        let Some((_, source, target, id)) = told(&packet) else {
             self.counters.malformed += 1;
             return;
         };
@@ -50,15 +44,29 @@ impl Server {
             .with("target", target)
             .with("id", id),
         );
-        if let Some(entry) = self.ingress.get_mut(&key).filter(|entry| entry.asking) {
-            // The request is under way already; the answer will carry the client's newest id.
-            self.counters.duplicates += 1;
-            entry.mpoa_id = id;
-            entry.mpc_data = data;
-            entry.mpc_protocol = source;
-            entry.request = packet;
-            return;
+        let current = self.ingress.get(&key).filter(|entry| entry.asking);
+        match current.map(|entry| is_same(&entry.request, &packet)) {
+            None => self.begin(mpc, packet, now),
+            Some(same) if same || self.waits_in.has(&key, &packet) => {
+                self.counters.duplicates += 1;
+            }
+            Some(_) => {
+                self.counters.waited += 1;
+                let question = Question { packet, from: mpc };
+                if let Err(question) = self.waits_in.add(key, question, &self.config.limits) {
+                    self.counters.limits_met += 1;
+                    self.mpoa_refuse(mpc, &question.packet, code::RESOURCES, now);
+                }
+            }
         }
+    }
+
+    /// Makes an ingress entry for a request, or uses the one that has its answer already, and asks over NHRP.
+    fn begin(&mut self, mpc: AtmAddress, packet: Packet, now: Instant) {
+        let Some((data, source, target, id)) = told(&packet) else {
+            return;
+        };
+        let key = (mpc, target);
         if !self.ingress.contains_key(&key) && !self.ingress_has_room(mpc) {
             self.counters.limits_met += 1;
             return self.mpoa_refuse(mpc, &packet, code::RESOURCES, now);
@@ -86,6 +94,16 @@ impl Server {
         };
         self.ingress.insert(key, entry);
         self.ask_nhrp(key, now);
+    }
+
+    /// The request of an ingress entry has been answered: the one that has waited for longest is the next.
+    fn next_in(&mut self, key: IngressKey, now: Instant) {
+        let is_asking = |server: &Self| server.ingress.get(&key).is_some_and(|e| e.asking);
+        while !is_asking(self)
+            && let Some(next) = self.waits_in.next(&key)
+        {
+            self.begin(key.0, next.packet, now);
+        }
     }
 
     /// Sends the NHRP request of an ingress entry, or sends it again.
@@ -119,14 +137,10 @@ impl Server {
             Some(Asked::Resolution(key)) => *key,
             _ => return self.unsolicited(from, id, &reply, now),
         };
-        let Some(entry) = self.ingress.get_mut(&key).filter(|_| key.1 == nbma.1) else {
+        let entry = self.ingress.get_mut(&key);
+        let Some(entry) = entry.filter(|entry| (entry.mpc_data, key.1) == nbma) else {
             return self.unsolicited(from, id, &reply, now);
         };
-        if entry.mpc_data != nbma.0 {
-            // The client asked again from another data address; the answer for that address is still to come.
-            self.counters.duplicates += 1;
-            return;
-        }
         self.requests.close(id);
         if from.is_some() {
             count(&mut self.counters.nhrp_replies_received, cie.code);
@@ -142,13 +156,23 @@ impl Server {
             } else {
                 cie.code
             };
-            let request = entry.request.clone();
-            let gone = entry.mpc_data;
-            self.ingress.remove(&key);
-            self.forget_learned(key.1, gone);
-            return self.mpoa_refuse(key.0, &request, refusal, now);
+            return self.unresolved(key, refusal, now);
         }
         self.resolved(key, &reply, cie, now);
+        self.next_in(key, now);
+    }
+
+    /// There is no binding: refuses the request of an entry, and those that asked the same.
+    pub(super) fn unresolved(&mut self, key: IngressKey, refusal: u8, now: Instant) {
+        let Some(entry) = self.ingress.remove(&key) else {
+            return;
+        };
+        self.forget_learned(key.1, entry.mpc_data);
+        let others = self.waits_in.take_served(&key, &entry.request);
+        for request in core::iter::once(entry.request).chain(others) {
+            self.mpoa_refuse(key.0, &request, refusal, now);
+        }
+        self.next_in(key, now);
     }
 
     /// A positive answer: remembers it for purges and sends it to the client.
@@ -167,21 +191,12 @@ impl Server {
             scope: Some(entry.mpc_data),
             reason: Reason::Learned,
         };
-        let extensions = client_extensions(&entry.request, reply);
+        let mut requests = vec![entry.request.clone()];
+        requests.extend(self.waits_in.take_served(&key, &entry.request));
         if cie.mtu > MAX_MTU {
             cie.mtu = 0;
         }
         cie.protocol = aerostat_wire::nhrp::ProtocolAddress::NONE;
-        let mut answer = transit::reply(
-            &entry.request,
-            mpoa::op::RESOLUTION_REPLY,
-            0,
-            vec![cie.clone()],
-            extensions,
-        );
-        if let Body::Common(common) = &mut answer.body {
-            common.request_id = entry.mpoa_id;
-        }
         let binding = Binding {
             nbma,
             next_hop,
@@ -194,22 +209,29 @@ impl Server {
             self.ingress.remove(&key);
         } else if !self.cache.store(cache_key, binding, now) {
             self.counters.limits_met += 1;
-            let request = self.ingress.remove(&key).map(|entry| entry.request);
-            let Some(request) = request else { return };
-            return self.mpoa_refuse(key.0, &request, code::RESOURCES, now);
+            self.ingress.remove(&key);
+            for request in requests {
+                self.mpoa_refuse(key.0, &request, code::RESOURCES, now);
+            }
+            return;
         }
-        count(&mut self.counters.mpoa_replies_sent, code::OK);
-        self.trace(
-            Trace::milestone(
-                "mps.resolution.replied",
-                format!("client {} may open a shortcut to {}", requester.0, key.1),
-            )
-            .with("mpc", key.0)
-            .with("target", key.1)
-            .with("atm", nbma)
-            .with("holding", cie.holding_s),
-        );
-        self.send(key.0, &answer, now);
+        for request in &requests {
+            count(&mut self.counters.mpoa_replies_sent, code::OK);
+            self.trace(
+                Trace::milestone(
+                    "mps.resolution.replied",
+                    format!("client {} may open a shortcut to {}", requester.0, key.1),
+                )
+                .with("mpc", key.0)
+                .with("target", key.1)
+                .with("atm", nbma)
+                .with("holding", cie.holding_s),
+            );
+            let extensions = client_extensions(request, reply);
+            let cies = vec![cie.clone()];
+            let answer = transit::reply(request, mpoa::op::RESOLUTION_REPLY, 0, cies, extensions);
+            self.send(key.0, &answer, now);
+        }
         self.keep_alive_for(key.0, now);
     }
 
@@ -245,9 +267,9 @@ impl Server {
         self.send(mpc, &reply, now);
     }
 
-    /// No answer within p6: forgets the request. The client retries by itself.
+    /// No answer within p6: forgets the request, and those that wait for it. The client retries by itself.
     pub(super) fn give_up(&mut self, key: IngressKey) {
-        self.counters.give_ups += 1;
+        self.counters.give_ups += 1 + self.waits_in.end(&key).len() as u64;
         if let Some(entry) = self.ingress.get_mut(&key) {
             entry.asking = false;
             if entry.resolved.is_none() {
@@ -366,6 +388,18 @@ impl Server {
             self.fault(from, reply, fault, now);
         }
     }
+}
+
+/// Data address and protocol address of the client, destination and id, as a request tells them.
+fn told(request: &Packet) -> Option<(AtmAddress, IpAddr, IpAddr, u32)> {
+    let common = request.common()?;
+    let source = (common.source_nbma.atm()?, common.source.ip()?);
+    Some((
+        source.0,
+        source.1,
+        common.destination.ip()?,
+        common.request_id,
+    ))
 }
 
 /// Extensions of the reply to a client: MPOA's, and those that the client sent itself. The other extensions were added

@@ -85,9 +85,9 @@ impl Server {
     }
 
     /// A neighbour on a LAN is resolved with LE_ARP. A neighbour on a Classical IP subnet is configured, or known only
-    /// by its registrations.
+    /// by its registrations. A neighbour on a network that this server does not serve is not known.
     fn neighbour(&mut self, (itf, hop): (u32, IpAddr), purpose: Purpose, covers: u8, now: Instant) {
-        if self.config.interface(itf).is_none_or(|known| known.lane) {
+        if self.has_lane(itf) {
             let question = Query::L2 {
                 itf,
                 hop,
@@ -116,6 +116,11 @@ impl Server {
             },
         };
         self.reached(purpose, (&reach, covers), now);
+    }
+
+    /// True if a LANE client of this server is on the interface: only such an interface has LE_ARP.
+    pub(super) fn has_lane(&self, itf: u32) -> bool {
+        self.config.interface(itf).is_some_and(|known| known.lane)
     }
 
     pub(super) fn l2_answer(&mut self, query: u32, answer: Result<L2Answer, Absent>, now: Instant) {

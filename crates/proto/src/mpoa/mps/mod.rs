@@ -81,6 +81,7 @@ pub mod split;
 mod state;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -109,6 +110,7 @@ use split::ToMpsd;
 use state::{
     Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach, RouterExit,
 };
+use waiting::Waiting;
 
 /// Tag of shortcuts that end at this router: all of them are treated alike.
 const TAG_ROUTER: u32 = 1;
@@ -140,6 +142,10 @@ struct Server {
     stations: BTreeMap<IpAddr, AtmAddress>,
     /// Requests that were forwarded from here.
     passing: Passing,
+    /// Requests of clients that wait, by client (control address) and destination.
+    waits_in: Waiting,
+    /// Requests of NHRP that wait for an imposition, by ingress client (data address) and destination.
+    waits_out: Waiting,
     /// Bindings kept from replies that passed through, with the path of their requests.
     kept: BTreeMap<Key, Reach>,
     faults: VecDeque<FaultRow>,
@@ -186,6 +192,8 @@ impl Server {
             counters: Counters::default(),
             stations: BTreeMap::new(),
             passing: Passing::new(limits.kept),
+            waits_in: Waiting::default(),
+            waits_out: Waiting::default(),
             kept: BTreeMap::new(),
             faults: VecDeque::new(),
             out: VecDeque::new(),
@@ -252,6 +260,8 @@ impl Server {
         self.devices.clear();
         self.stations.clear();
         self.passing.clear();
+        self.waits_in.clear();
+        self.waits_out.clear();
         self.kept.clear();
         self.faults.clear();
         self.keep_alive_at = None;

@@ -349,10 +349,7 @@ impl Server {
             && request.common().and_then(|c| c.destination.ip()) == Some(key.1)
         {
             self.requests.close(id);
-            if let Some(entry) = self.ingress.remove(&key) {
-                self.forget_learned(key.1, entry.mpc_data);
-                self.mpoa_refuse(key.0, &entry.request, code::NO_BINDING, now);
-            }
+            self.unresolved(key, code::NO_BINDING, now);
         }
     }
 

@@ -168,6 +168,10 @@ parameters! {
         ingress: usize = 32768, ANY;
         /// Ingress entries of one client.
         ingress_per_mpc: usize = 8192, ANY;
+        /// Resolution Requests of one client for one destination that wait while an earlier one is answered.
+        ///
+        /// As many as a client may have shortcuts with one other client. A request beyond is refused with code 5.
+        waiting: usize = 64, ANY;
         /// Egress entries.
         egress: usize = 32768, ANY;
         /// Bindings where the router itself is the exit.

@@ -8,6 +8,7 @@ use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use super::state::{Asked, Purpose, Reach, RouterExit, Subject, count};
+use super::waiting::Question;
 use super::{Absent, Server, TAG_ROUTER};
 use crate::nhrp::{Binding, Key, Reason, cache, transit};
 use crate::{Duration, Instant, Trace};
@@ -70,7 +71,7 @@ impl Server {
                     mac: *mac,
                     mpc: *mpc,
                 };
-                self.impose_for(packet, &exit, reach, now);
+                self.impose_for(Question { packet, from }, &exit, reach, now);
             }
             Reach::Outside | Reach::Neighbour { mpc: None, .. } if self.config.terminate => {
                 self.take(&packet, reach, covers, now);

@@ -219,7 +219,7 @@ impl Mps {
                 }
             }
             FromMpsd::ResolveL2 { query, itf, ip } => {
-                if self.config.interface(itf).is_none() {
+                if !self.config.interface(itf).is_some_and(|known| known.lane) {
                     return self.seat.refuse();
                 }
                 if let Some(query) = self.question(query, now) {

@@ -145,6 +145,7 @@ split_record!(Interface {
 split_record!(Limits {
     ingress,
     ingress_per_mpc,
+    waiting,
     egress,
     router_bindings,
     registrations,

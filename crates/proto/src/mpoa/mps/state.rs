@@ -7,6 +7,7 @@ use aerostat_wire::nhrp::Packet;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use super::Absent;
+use super::waiting::Question;
 use crate::Instant;
 use crate::nhrp::Key;
 
@@ -57,7 +58,7 @@ pub(super) struct Egress {
     pub(super) reach: Reach,
     pub(super) state: EgressState,
     /// The NHRP request to answer when the client has accepted.
-    pub(super) request: Option<Packet>,
+    pub(super) request: Option<Question>,
     /// Extensions for the next imposition, as asked for last.
     pub(super) asked: Packet,
     pub(super) imposition: Option<u32>,
@@ -258,6 +259,8 @@ crate::counters! {
         pub malformed: u64,
         /// Well-formed packets of types that a server never receives, or from the wrong peer.
         pub unexpected: u64,
+        /// Resolution Requests that waited for the answer to an earlier request of the same client for the destination.
+        pub waited: u64,
         /// Requests received again while their answer is being made, and replies received twice.
         pub duplicates: u64,
         /// Calls refused: no calling address, wrong address, or no room.

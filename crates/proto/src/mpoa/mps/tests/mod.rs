@@ -9,4 +9,5 @@ mod register;
 mod sequence;
 mod split;
 mod untold;
+mod waiting;
 mod world;

@@ -310,6 +310,7 @@ impl World {
         assert_eq!((nhrp.collecting, nhrp.lookups), (0, 0));
         let (server, flows) = mps.parts();
         assert!(server.is_none_or(|mps| mps.exits.is_empty() && mps.egress_index.is_empty()));
+        assert!(server.is_none_or(|mps| mps.waits_in.is_empty() && mps.waits_out.is_empty()));
         assert!(flows.is_empty());
     }
 
