@@ -5,7 +5,9 @@ use crate::dialogues::{Dialogue, Tested, WindowStep};
 use crate::event::Names;
 use crate::model::{Lab, NodeId, NodeKind, Queues};
 use crate::occupancy::Sample;
-use aerostat_node::inspect::Table;
+use aerostat_node::host::{Attempts, Waits};
+use aerostat_node::inspect::counters::Counter;
+use aerostat_node::inspect::{Row, Table};
 use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::FlowReport;
 use aerostat_proto::{Instant, Trace};
@@ -29,6 +31,8 @@ pub struct RunReport {
     pub began: Vec<Option<Instant>>,
     /// Nodes with an interface that was never a member of its network.
     pub not_joined: Vec<String>,
+    /// Parts of nodes that were never members of their networks, or never registered, with the reason.
+    pub troubles: Vec<Trouble>,
     /// PDUs between programs with ATM sockets, by connection and direction.
     pub dialogues: Vec<Dialogue>,
     /// Changes of the windows of ATP, of programs that want them.
@@ -41,6 +45,8 @@ pub struct RunReport {
     pub occupancy: Vec<Sample>,
     /// Bounds that were met, in words, with the node; each once.
     pub limits: Vec<String>,
+    /// Messages of daemons that their seats have refused, in words: see [`refusals`].
+    pub refusals: Vec<String>,
     /// Flows that cannot have results: in real time those whose start time has not come, and those of kernel hosts,
     /// whose traffic no program makes.
     pub not_due: Vec<usize>,
@@ -117,14 +123,20 @@ impl Met {
     }
 }
 
+/// The tables of one kind of a node; `None` if the node is off, or has no such state.
+#[must_use]
+pub fn inspect(network: &impl Network, id: NodeId, what: &str) -> Option<Vec<Table>> {
+    let now = network.time();
+    match network.switch(id) {
+        Some(switch) => switch.inspect(what, now),
+        None => network.station(id)?.inspect(what, now),
+    }
+}
+
 /// Current state of every node.
 #[must_use]
 pub fn nodes(lab: &Lab, network: &impl Network) -> Vec<NodeState> {
-    let now = network.time();
-    let tables = |id: NodeId, what: &str| match network.switch(id) {
-        Some(switch) => switch.inspect(what, now),
-        None => network.station(id)?.inspect(what, now),
-    };
+    let tables = |id: NodeId, what: &str| inspect(network, id, what);
     let nodes = lab.nodes().map(|(id, node)| {
         let known = SHOWN
             .iter()
@@ -133,6 +145,64 @@ pub fn nodes(lab: &Lab, network: &impl Network) -> Vec<NodeState> {
         (node.name.clone(), known.collect())
     });
     nodes.collect()
+}
+
+/// Kinds of state with the counters of seats.
+const SEATS: [&str; 7] = ["call", "ilmi", "lec", "les", "bus", "mpc", "mps"];
+
+/// Messages that a daemon must not send, in words, with their node and number. The daemons of a lab are this program's
+/// own, so each of them is a defect of this program: what the daemon wanted has not happened, and nobody else tells it.
+/// `inspect` gives the tables of one kind of a node.
+#[must_use]
+pub fn refusals(lab: &Lab, inspect: impl Fn(NodeId, &str) -> Option<Vec<Table>>) -> Vec<String> {
+    let mut all = Vec::new();
+    for (id, node) in lab.nodes() {
+        for what in SEATS {
+            let tables = inspect(id, what);
+            let counters = tables.iter().flatten();
+            let counters = counters.filter(|table| table.columns == Counter::NAMES);
+            let rows = counters.flat_map(|table| &table.rows);
+            let rows = rows.filter_map(|row| Counter::of_cells(row).ok());
+            let refused = rows.filter(|row| row.counter == "daemon_refused");
+            let refused: u64 = refused.map(|row| row.value).sum();
+            if refused > 0 {
+                all.push(format!(
+                    "{}: {refused} messages of a daemon ({what}) were refused, which is a defect of this program",
+                    node.name
+                ));
+            }
+        }
+    }
+    all
+}
+
+/// A part of a node that was never a member of its network, or never registered with its server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The node.
+    pub node: String,
+    /// What it waits for.
+    pub waits: Waits,
+    /// Its attempts.
+    pub attempts: Attempts,
+}
+
+/// The parts of all nodes that wait for something that has never come.
+#[must_use]
+pub fn troubles(lab: &Lab, network: &impl Network) -> Vec<Trouble> {
+    let stations = lab.nodes().filter_map(|(id, node)| {
+        let host = network.station(id)?.host();
+        Some((node, host))
+    });
+    let all = stations.flat_map(|(node, host)| {
+        let waits = host.waits().into_iter();
+        waits.map(move |waits| Trouble {
+            node: node.name.clone(),
+            waits,
+            attempts: host.attempts(waits),
+        })
+    });
+    all.filter(|trouble| !trouble.attempts.ever).collect()
 }
 
 /// Nodes with an interface that was never a member of its network; `ever` tells whether all interfaces of a node have

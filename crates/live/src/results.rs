@@ -19,6 +19,7 @@ pub fn report(
     // lab waits for.
     if builder.lab().traffic.is_empty() {
         report.not_joined.clear();
+        report.troubles.clear();
     }
     report.not_due = not_due(builder, now);
     report

@@ -180,6 +180,8 @@ impl Ledger {
             failed_programs: dialogues::failed(lab, plant, past),
             circuits: circuits::read(lab, plant),
             nodes: report::nodes(lab, plant),
+            troubles: report::troubles(lab, plant),
+            refusals: report::refusals(lab, |id, what| report::inspect(plant, id, what)),
             began: self.starts.began(lab),
             not_joined: report::not_joined(lab, |id| self.starts.members().ever_joined(id)),
             occupancy: Vec::new(),

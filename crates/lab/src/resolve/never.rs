@@ -4,7 +4,7 @@ use super::outside;
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{FaultFile, HostFile, LabFile, MpoaFile, Socket, Time};
-use crate::model::{Elan, ElanId, Lab, NodeId, NodeKind};
+use crate::model::{Elan, ElanId, Host, Lab, Lec, Node, NodeId, NodeKind};
 use aerostat_proto::Duration;
 use std::net::SocketAddr;
 
@@ -21,6 +21,9 @@ pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     no_shortcuts(file, lab, d);
     for (n, elan) in lab.elans.iter().enumerate() {
         no_way(file, lab, (ElanId(n), elan), d);
+        no_announcement(file, lab, (ElanId(n), elan), d);
+        no_nhrp(file, lab, (ElanId(n), elan), d);
+        no_members(file, lab, (ElanId(n), elan), d);
     }
     one_port(file, d);
 }
@@ -101,13 +104,121 @@ fn no_shortcuts(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     .hint("a router with MPOA between two ELANs answers for what is behind it");
 }
 
+/// The hosts with an interface on an ELAN, or on a Classical IP subnet.
+fn hosts_on(lab: &Lab, id: ElanId) -> impl Iterator<Item = (&Node, &Host, &Lec)> {
+    lab.hosts().flat_map(move |(_, node, host)| {
+        let lecs = host.lecs.iter().filter(move |lec| lec.elan == id);
+        lecs.map(move |lec| (node, host, lec))
+    })
+}
+
+/// Warns of MPOA clients that can hear of no server: in LANE version 1 nobody tells what device he is.
+fn no_announcement(file: &LabFile, lab: &Lab, (id, elan): (ElanId, &Elan), d: &mut Diagnostics) {
+    let servers = lab.routers().any(|(_, _, router)| {
+        router.mpoa.is_some() && router.lecs.iter().any(|lec| lec.elan == id)
+    });
+    let told = |host: &Host| {
+        host.mpoa
+            .as_ref()
+            .is_some_and(|mpc| mpc.static_mps.is_empty())
+    };
+    let clients = hosts_on(lab, id).filter(|(_, host, _)| told(host));
+    let names: Vec<&str> = clients.map(|(node, ..)| node.name.as_str()).collect();
+    if !elan.is_own() || elan.v2 || !servers || names.is_empty() {
+        return;
+    }
+    if let Some(at) = elan_at(file, &elan.name) {
+        let (who, name) = (some(&names), &elan.name);
+        let text = format!(
+            "there will be no shortcuts from {who}: on {name} LANE has version 1, so no MPOA server announces itself"
+        );
+        d.warning(at, text).hint(
+            "without 'version: 1' the ELAN has version 2, which tells clients what a device is",
+        );
+    }
+}
+
+/// Warns of a Classical IP subnet with NHRP whose hosts have no server.
+fn no_nhrp(file: &LabFile, lab: &Lab, (id, elan): (ElanId, &Elan), d: &mut Diagnostics) {
+    if elan.clip.as_ref().is_none_or(|lis| !lis.nhrp) || lab.outside().next().is_some() {
+        return;
+    }
+    let alone = hosts_on(lab, id).filter(|(_, host, _)| host.nhrp.is_none());
+    let names: Vec<&str> = alone.map(|(node, ..)| node.name.as_str()).collect();
+    let mut table = file.clip.iter().flat_map(|table| &table.0);
+    let found = table.find(|(name, _)| name.value.0 == elan.name);
+    if let Some((name, _)) = found.filter(|_| !names.is_empty()) {
+        let text = format!(
+            "NHRP without a server: there will be no shortcuts from {}",
+            some(&names)
+        );
+        d.warning(name.at, text)
+            .hint("the router of a host's default route is its NHRP server, unless 'mpoa: false' turns that off");
+    }
+}
+
+/// Warns of hosts that the LECS will refuse, because an ELAN is for other ATM addresses.
+fn no_members(file: &LabFile, lab: &Lab, (id, elan): (ElanId, &Elan), d: &mut Diagnostics) {
+    if !elan.is_own() || elan.members.is_empty() {
+        return;
+    }
+    let belongs = |lec: &Lec| {
+        let listed = elan
+            .members
+            .iter()
+            .any(|prefix| lec.address.0.starts_with(prefix));
+        listed || elan.macs.contains(&lec.mac)
+    };
+    let nodes = lab.nodes().filter(|(_, node)| {
+        let mut lecs = node.lecs().iter().filter(|lec| lec.elan == id);
+        lecs.any(|lec| !belongs(lec))
+    });
+    let nodes: Vec<&Node> = nodes.map(|(_, node)| node).collect();
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    if let (Some(at), false) = (elan_at(file, &elan.name), names.is_empty()) {
+        let text = format!(
+            "the LECS will refuse {}: its ATM address is not among the members of {}",
+            some(&names),
+            elan.name
+        );
+        let own = nodes.first().and_then(|node| {
+            let lec = node
+                .lecs()
+                .iter()
+                .find(|lec| lec.elan == id && !belongs(lec));
+            Some(format!("{} has {}", node.name, lec?.address))
+        });
+        d.warning(at, text).hint(format!(
+            "{}; a member may be given by its leading octets",
+            own.unwrap_or_default()
+        ));
+    }
+}
+
+/// The place of an ELAN's name in the file.
+fn elan_at(file: &LabFile, name: &str) -> Option<Span> {
+    let mut all = file.lane.iter().flat_map(|lane| &lane.elans.0);
+    let found = all.find(|(known, _)| known.value.0 == name);
+    found.map(|(known, _)| known.at)
+}
+
+/// Names for a sentence: all of a few, or the number of many.
+fn some(names: &[&str]) -> String {
+    match names {
+        [first, .., last] if names.len() > 5 => {
+            format!("{} nodes ({first} to {last})", names.len())
+        }
+        few => few.join(", "),
+    }
+}
+
 /// Warns of members that cannot find each other: members of a Classical IP subnet need a server, preconfigured next
 /// hops, or permanent connections.
 fn no_way(file: &LabFile, lab: &Lab, (id, elan): (ElanId, &Elan), d: &mut Diagnostics) {
     let Some(lis) = &elan.clip else {
         return;
     };
-    let on_it = |node: &crate::model::Node| node.lecs().iter().any(|lec| lec.elan == id);
+    let on_it = |node: &Node| node.lecs().iter().any(|lec| lec.elan == id);
     let members: Vec<NodeId> = lab
         .nodes()
         .filter(|(_, node)| on_it(node))
@@ -270,6 +381,44 @@ mod tests {
         ] {
             assert_eq!(warnings(&text, &[]), [says], "{text}");
         }
+    }
+
+    /// Clients that can never get what they are there for.
+    #[test]
+    fn clients_that_cannot_work_are_named() {
+        let lane = |elan: &str, mpoa: &str| {
+            format!(
+                "switches: {{ s: {{}} }}\nmpoa: {mpoa}\n\
+                 lane: {{ on: s, elans: {{ a: {{ subnet: 10.1.0.0/24{elan} }}, b: {{ subnet: 10.2.0.0/24 }} }} }}\n\
+                 routers: {{ r: {{ on: s, elans: {{ a: 10.1.0.1, b: 10.2.0.1 }} }} }}\n\
+                 hosts: {{ x: {{ on: s, elan: a, ip: 10.1.0.10 }}, y: {{ on: s, elan: b, ip: 10.2.0.10 }} }}\n"
+            )
+        };
+        let v1 = "there will be no shortcuts from x: on a LANE has version 1, so no MPOA server announces itself";
+        assert_eq!(warnings(&lane(", version: 1", "true"), &[]), [v1]);
+        assert_eq!(warnings(&lane(", version: 1", "false"), &[]), [""; 0]);
+        assert_eq!(warnings(&lane(", version: 2", "true"), &[]), [""; 0]);
+        let known = "{ static_mps: [{ mac: '02:00:00:00:00:07', \
+            address: 47.0005.80FFE1000000F21A26D8.0020EA0000B0.34 }] }";
+        assert_eq!(warnings(&lane(", version: 1", known), &[]), [""; 0]);
+
+        let members = |list: &str| lane(&format!(", members: [{list}]"), "false");
+        let refused = "the LECS will refuse r, x: its ATM address is not among the members of a";
+        assert_eq!(warnings(&members("47.0005"), &[]), [refused]);
+        assert_eq!(warnings(&members("47.0005, 47.0091"), &[]), [""; 0]);
+
+        let clip = |nhrp: &str, router: &str| {
+            format!(
+                "switches: {{ s: {{}} }}\n\
+                 clip: {{ c: {{ subnet: 10.5.0.0/24, server: p, nhrp: {nhrp} }} }}\n{router}\
+                 hosts: {{ p: {{ on: s, elan: c, ip: 10.5.0.2 }}, q: {{ on: s, elan: c, ip: 10.5.0.3 }} }}\n"
+            )
+        };
+        let router = "routers: { r: { on: s, elans: { c: 10.5.0.1 } } }\n";
+        let alone = "NHRP without a server: there will be no shortcuts from p, q";
+        assert_eq!(warnings(&clip("true", ""), &[]), [alone]);
+        assert_eq!(warnings(&clip("false", ""), &[]), [""; 0]);
+        assert_eq!(warnings(&clip("true", router), &[]), [""; 0]);
     }
 
     #[test]

@@ -43,26 +43,30 @@ impl World {
     }
 
     fn station_waits(&self, id: NodeId, name: &str, station: &Station, missing: &mut Vec<String>) {
+        let reason = |waits| {
+            let text = station.host().attempts(waits).text();
+            text.map(|text| format!(" ({text})")).unwrap_or_default()
+        };
         let waits = station.host().waits().into_iter();
         missing.extend(waits.filter_map(|waits| match waits {
             Waits::Elan(n) => {
-                let why = station.host().why_down(n);
-                let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+                let why = reason(waits);
                 Some(format!("lec{n} of {name} to join its ELAN{why}"))
             }
             Waits::Clip(n) if self.has_arp_server(id, n) => {
                 let owner = station.host().other_owner(n);
                 let why = owner.map(|(ip, address)| self.other_owner(ip, address));
-                let why = why.unwrap_or_default();
+                let why = why.unwrap_or_else(|| reason(waits));
                 Some(format!(
                     "lec{n} of {name} to register with its ATMARP server{why}"
                 ))
             }
             Waits::Nhrp if self.has_nhrp_server(id) => {
-                Some(format!("{name} to register with its NHRP server"))
+                let why = reason(waits);
+                Some(format!("{name} to register with its NHRP server{why}"))
             }
-            // The lab cannot know whether a server outside is present.
-            Waits::Clip(_) | Waits::Nhrp => None,
+            // The lab cannot know whether a server outside is present. What waits for ILMI is told of its interface.
+            Waits::Clip(_) | Waits::Nhrp | Waits::Ilmi => None,
         }));
         let unreached = self.ledger.starts.members().unreached(id);
         missing.extend(unreached.map(|n| format!("the BUS to reach lec{n} of {name}")));

@@ -8,7 +8,7 @@
 //! With an NHRP client on the host, packets for its router go to that client first: it sends them directly, or returns
 //! them.
 
-use super::{Host, Path, Typed};
+use super::{Host, Path, Typed, Waits};
 use aerostat_proto::clip::{self, Clip, NextHops};
 use aerostat_proto::discard::Discard;
 use aerostat_proto::nhrp::client::{self, Nhc};
@@ -84,7 +84,10 @@ impl Host {
         };
         match output {
             clip::Output::Atm(request) => self.request(slot, request, now),
-            clip::Output::Trace(trace) => self.trace(trace),
+            clip::Output::Trace(trace) => {
+                self.note_attempt(Waits::Clip(itf), &trace);
+                self.trace(trace);
+            }
             clip::Output::Ready(ready) => {
                 self.interfaces[itf].up = ready;
                 if ready {
@@ -203,7 +206,10 @@ impl Host {
         });
         match output {
             client::Output::Atm(request) => self.request(slot, request, now),
-            client::Output::Trace(trace) => self.trace(trace),
+            client::Output::Trace(trace) => {
+                self.note_attempt(Waits::Nhrp, &trace);
+                self.trace(trace);
+            }
             client::Output::Resolved { token, answer } => self.client_resolved(token, answer, now),
             client::Output::Routed(packet) => {
                 if let Some(clip) = itf.and_then(|itf| self.interfaces[itf].client.clip()) {

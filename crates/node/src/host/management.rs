@@ -5,10 +5,12 @@
 //! undisturbed. With another address they restart, because what others know about them is no longer valid. LES, BUS,
 //! LECS and MPS wait, too, but keep their configured addresses: others must know those in advance.
 
-use super::{Host, HostOutput, ServiceKind};
+use super::{Host, HostOutput, ServiceKind, Waits};
 use crate::inspect::{self, Table};
 use crate::signalling;
-use aerostat_proto::ilmi::{Channel, ChannelInput, ChannelOutput, DaemonEvent, Event, Prefix};
+use aerostat_proto::ilmi::{
+    Channel, ChannelInput, ChannelOutput, DaemonEvent, Event, Prefix, Snapshot,
+};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
@@ -121,7 +123,10 @@ impl Host {
                     let (vc, sdu) = (Vc::ILMI, sdu.into());
                     self.out.push_back(HostOutput::Send { vc, sdu });
                 }
-                ChannelOutput::Trace(trace) => self.trace(trace),
+                ChannelOutput::Trace(trace) => {
+                    self.note_attempt(Waits::Ilmi, &trace);
+                    self.trace(trace);
+                }
                 ChannelOutput::Daemon(message) => self.tell_process(Role::Ilmid, 0, message),
                 ChannelOutput::Event(Event::Up { version }) => {
                     self.tell_signalling(signalling::Input::Version(version), now);
@@ -191,6 +196,12 @@ impl Host {
     pub(super) fn ilmi_services(&self) -> &[AtmAddress] {
         let channel = self.management.as_ref().map(|it| &it.channel);
         channel.and_then(Channel::services).unwrap_or_default()
+    }
+
+    /// The state of ILMI, at a host that has it.
+    pub(super) fn management_snapshot(&self) -> Option<Snapshot> {
+        let management = self.management.as_ref()?;
+        Some(management.channel.snapshot())
     }
 
     /// The tables of `inspect ilmi`.

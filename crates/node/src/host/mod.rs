@@ -64,7 +64,7 @@ pub use service::{Serves, Service, ServiceKind, Typed};
 pub use station::{Station, StationEvent};
 pub use tables::VcUser;
 pub use trains::KernelTrain;
-pub use waits::Waits;
+pub use waits::{Attempts, Waits};
 pub use writes::FromAdapter;
 
 use crate::atm::{DataUnit, DataUnitBuf, Mark, Sdus, Shaping};
@@ -296,8 +296,6 @@ pub struct Interface {
     told: bool,
     /// When the client last became a member.
     since: Option<Instant>,
-    /// Why the client last failed to become a member, or lost its membership; `None` while it is a member.
-    why_down: Option<String>,
     /// Number of the ELAN; 0 if unknown.
     elan_id: u32,
     /// Largest IP packet, octets.
@@ -380,6 +378,8 @@ pub struct Host {
     touched: VecDeque<Part>,
     /// Queries of the MPS for the owner of a MAC address, by interface and address.
     owner_queries: BTreeMap<(usize, MacAddr), Vec<u32>>,
+    /// Attempts of its parts to join or to register.
+    attempts: BTreeMap<Waits, Attempts>,
     /// SDUs that arrived on a label that no connection has.
     unknown_vc: u64,
     /// True if losses in this host are to be reported.
@@ -412,6 +412,7 @@ impl Host {
             mpoa_start: None,
             touched: VecDeque::new(),
             owner_queries: BTreeMap::new(),
+            attempts: BTreeMap::new(),
             unknown_vc: 0,
             books: false,
             out: VecDeque::new(),
@@ -486,7 +487,6 @@ impl Host {
             up: false,
             since: None,
             told: false,
-            why_down: None,
             elan_id: 0,
             mtu: 1500,
             tlvs: Vec::new(),
@@ -545,12 +545,6 @@ impl Host {
     /// The socket service, to ask whether a PDU may be written.
     pub fn socket_layer_mut(&mut self) -> Option<&mut SocketLayer> {
         self.machine_mut(self.layer?)
-    }
-    /// Why the LANE client of interface `itf` last failed to become a member of its ELAN, in words; `None` while it is
-    /// a member, or has not failed yet.
-    #[must_use]
-    pub fn why_down(&self, itf: usize) -> Option<&str> {
-        self.interfaces.get(itf)?.why_down.as_deref()
     }
     /// The IP address of the Classical IP member on interface `itf`, and the ATM address that the ATMARP server has for it
     /// if it is another one.

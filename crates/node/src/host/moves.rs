@@ -4,7 +4,7 @@ use super::service::Output;
 use super::socket_layer;
 use super::writes::WriterSlot;
 use super::{
-    Client, FromAdapter, Host, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed,
+    Client, FromAdapter, Host, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed, Waits,
 };
 use crate::atm::{DataUnit, Sdus, Written};
 use crate::ip::books::Cause;
@@ -221,14 +221,6 @@ impl Host {
         }
     }
 
-    /// Keeps the reason why the LANE client of an interface is not a member, for [`Self::why_down`].
-    fn note_failure(&mut self, itf: usize, trace: &Trace) {
-        if matches!(trace.name, "lane.failed" | "lane.lost") {
-            let why = trace.fields.iter().find(|(key, _)| *key == "why");
-            self.interfaces[itf].why_down = why.map(|(_, why)| why.clone());
-        }
-    }
-
     fn lec_output(&mut self, slot: usize, output: lec::Output, now: Instant) {
         let Some(itf) = self.interface_of(slot) else {
             return;
@@ -236,7 +228,7 @@ impl Host {
         match output {
             lec::Output::Atm(request) => self.request(slot, request, now),
             lec::Output::Trace(trace) => {
-                self.note_failure(itf, &trace);
+                self.note_attempt(Waits::Elan(itf), &trace);
                 self.trace(trace);
             }
             lec::Output::Deliver(frame) => self.deliver(itf, frame, Path::Lane, now),
@@ -248,7 +240,6 @@ impl Host {
             } => {
                 self.interfaces[itf].up = true;
                 self.interfaces[itf].since = Some(now);
-                self.interfaces[itf].why_down = None;
                 self.interfaces[itf].elan_id = elan_id;
                 self.interfaces[itf].mtu = max_frame.mtu().unwrap_or(1500);
                 self.interfaces[itf].config = tlvs;

@@ -1,6 +1,6 @@
 //! Tables of `inspect` about a host: which service has which rows. The rows are in [`inspect`](crate::inspect).
 
-use super::{Encapsulation, Host, Ip, Service, ServiceKind, Station};
+use super::{Encapsulation, Host, Ip, Service, ServiceKind, Station, Waits};
 use crate::atm::PathKey;
 use crate::inspect::words::{Aal, Direction, Reach};
 use crate::inspect::{self, Table, counters, host, linux, saal as links, switch, why};
@@ -279,10 +279,10 @@ impl Host {
             };
             match (what, service) {
                 ("lec", Service::Lec(m)) => {
-                    tables.extend(inspect::lane::client(
-                        self.interface_of(slot),
-                        &m.snapshot(),
-                    ));
+                    let itf = self.interface_of(slot);
+                    let attempts = itf.map(|itf| self.attempts(Waits::Elan(itf)));
+                    let attempts = attempts.unwrap_or_default();
+                    tables.extend(inspect::lane::client(itf, &m.snapshot(), attempts));
                 }
                 ("les" | "bus", Service::LaneServer(m)) => match (what, m.snapshot()) {
                     ("les", Some(ServerSnapshot::Les(les))) => {
@@ -291,6 +291,8 @@ impl Host {
                     ("bus", Some(ServerSnapshot::Bus(bus))) => {
                         tables.extend(inspect::lane::bus(&bus, m.seat_counters()));
                     }
+                    // A LECS has no table of its own: only what its seat has refused.
+                    ("les", None) => tables.extend(inspect::lane::lecs(m.seat_counters())),
                     _ => {}
                 },
                 ("mpc", Service::Mpc(m)) => tables.extend(inspect::mpoa::client(&m.snapshot(now))),
@@ -301,12 +303,15 @@ impl Host {
                 }
                 ("clip", Service::Clip(m)) => {
                     let itf = self.interface_of(slot);
-                    tables.extend(inspect::clip::tables(itf, &m.snapshot(now)));
+                    let attempts = itf.map(|itf| self.attempts(Waits::Clip(itf)));
+                    let attempts = attempts.unwrap_or_default();
+                    tables.extend(inspect::clip::tables(itf, &m.snapshot(now), attempts));
                 }
                 ("sockets", Service::SocketLayer(m)) => tables.extend(inspect::sockets::open(m)),
                 ("sockets", Service::Sockets(m)) => tables.extend(inspect::sockets::tables(m)),
                 ("nhrp", Service::Nhc(m)) => {
-                    tables.extend(inspect::nhrp::client(&m.snapshot(), now));
+                    let attempts = self.attempts(Waits::Nhrp);
+                    tables.extend(inspect::nhrp::client(&m.snapshot(), attempts, now));
                 }
                 ("nhrp", Service::Mps(m)) => {
                     tables.extend(inspect::nhrp::server(&m.nhrp_snapshot(), now));

@@ -1,9 +1,11 @@
-//! What a host still waits for before it can send to all others.
+//! What a host still waits for before it can send to all others, and why it still waits.
 
 use super::Host;
+use aerostat_proto::Trace;
+use aerostat_proto::ilmi::State;
 
 /// A condition that a host still waits for before it can send to everybody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waits {
     /// Interface `lecN` is not a member of its ELAN.
     Elan(usize),
@@ -11,7 +13,51 @@ pub enum Waits {
     Clip(usize),
     /// The NHRP client is not registered with its server.
     Nhrp,
+    /// The network has not registered the host's addresses by ILMI.
+    Ilmi,
 }
+
+/// The attempts of a part of a host to join or to register.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attempts {
+    /// Attempts that have failed since the last one that succeeded.
+    pub failed: u64,
+    /// Why the last of them failed, in words.
+    pub why: Option<String>,
+    /// True if one has succeeded since the part was started.
+    pub ever: bool,
+}
+
+impl Attempts {
+    /// The reason and the number of attempts, for people: `the LES refuses: no access; 7 attempts`.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        let why = self.why.as_ref()?;
+        Some(match self.failed {
+            0 => why.clone(),
+            1 => format!("{why}; 1 attempt"),
+            failed => format!("{why}; {failed} attempts"),
+        })
+    }
+}
+
+/// Names of the traces of an attempt that failed.
+const FAILED: [&str; 7] = [
+    "lane.failed",
+    "lane.lost",
+    "clip.server-lost",
+    "clip.refused",
+    "nhc.refused",
+    "nhc.unregistered",
+    "ilmi.refused",
+];
+/// Names of the traces of an attempt that succeeded.
+const DONE: [&str; 4] = [
+    "lane.joined",
+    "clip.registered",
+    "nhc.registered",
+    "ilmi.address",
+];
 
 impl Host {
     /// The conditions that its interfaces and its NHRP client wait for.
@@ -27,5 +73,45 @@ impl Host {
         let client = self.nhc.and_then(|nhc| self.machine(nhc));
         let client = client.filter(|client| !client.is_registered());
         interfaces.chain(client.map(|_| Waits::Nhrp)).collect()
+    }
+
+    /// The attempts of a part to meet a condition. A part that waits for an address from ILMI has made none: then they
+    /// are those of ILMI.
+    #[must_use]
+    pub fn attempts(&self, waits: Waits) -> Attempts {
+        let own = self.attempts.get(&waits).cloned().unwrap_or_default();
+        if waits != Waits::Ilmi && own.why.is_none() && !own.ever {
+            return Attempts {
+                ever: false,
+                ..self.attempts(Waits::Ilmi)
+            };
+        }
+        let seen = self.management_snapshot();
+        let silent = seen.filter(|seen| waits == Waits::Ilmi && seen.state == State::Establishing);
+        silent.map_or(own, |seen| Attempts {
+            failed: seen.counters.timeouts,
+            why: Some("ILMI: the switch does not answer".to_owned()),
+            ever: false,
+        })
+    }
+
+    /// Notes whether an attempt of a part has failed or succeeded, by the trace that tells it.
+    pub(super) fn note_attempt(&mut self, waits: Waits, trace: &Trace) {
+        if DONE.contains(&trace.name) {
+            let ever = true;
+            self.attempts.insert(
+                waits,
+                Attempts {
+                    ever,
+                    ..Attempts::default()
+                },
+            );
+        } else if FAILED.contains(&trace.name) {
+            let why = trace.fields.iter().find(|(key, _)| *key == "why");
+            let why = why.map_or_else(|| trace.text.clone(), |(_, why)| why.clone());
+            let known = self.attempts.entry(waits).or_default();
+            known.failed += 1;
+            known.why = Some(why);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Rows of `inspect clip`.
 
 use super::{Name, Table, counters};
+use crate::host::Attempts;
 use aerostat_proto::clip::{ConnRow, EntryRow, Per, Snapshot};
 use aerostat_wire::{AtmAddress, Qos, Vc};
 use std::net::Ipv4Addr;
@@ -32,6 +33,10 @@ crate::rows! {
         /// ATM address that the ATMARP server has for this IP address, if it is another one: another member has the IP
         /// address, or a next hop that the server knows beforehand is wrong.
         pub owner: Option<AtmAddress>,
+        /// Attempts to register that have failed since it was last registered.
+        pub failed: u64,
+        /// Why the last of them failed.
+        pub why: Option<String>,
     }
 
     /// One row for each ATMARP entry; those of a server are the registrations.
@@ -106,7 +111,7 @@ impl From<&ConnRow> for Connection {
 }
 
 /// The tables of the member on interface `itf`.
-pub(crate) fn tables(itf: Option<usize>, seen: &Snapshot) -> Vec<Table> {
+pub(crate) fn tables(itf: Option<usize>, seen: &Snapshot, attempts: Attempts) -> Vec<Table> {
     let member = Interface {
         interface: itf.map(|itf| format!("atm{itf}")),
         ip: seen.ip,
@@ -122,6 +127,8 @@ pub(crate) fn tables(itf: Option<usize>, seen: &Snapshot) -> Vec<Table> {
         server: seen.serves,
         ready: seen.ready,
         owner: seen.owner,
+        failed: attempts.failed,
+        why: attempts.why,
     };
     vec![
         Table::of([member]),

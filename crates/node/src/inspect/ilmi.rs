@@ -30,6 +30,8 @@ crate::rows! {
         pub sent: u64,
         /// Messages received.
         pub received: u64,
+        /// Requests that the other end did not answer in time.
+        pub unanswered: u64,
         /// Times that the other end was lost.
         pub lost: u64,
         /// Requests that were refused, or for which there was no room.
@@ -73,6 +75,7 @@ impl Peer {
             prefixes: seen.prefixes.len(),
             sent: seen.counters.sent,
             received: seen.counters.received,
+            unanswered: seen.counters.timeouts,
             lost: seen.counters.losses,
             refused: seen.counters.errors_sent + seen.counters.full,
         }
@@ -93,13 +96,18 @@ pub(crate) fn tables<'a>(ends: impl Iterator<Item = (usize, &'a str, Snapshot)>)
     vec![Table::of(peers), Table::of(addresses)]
 }
 
-/// The counters of the boundary to daemons in a process of their own, all interfaces together; `None` if there are no
-/// such daemons.
+/// The counters of the boundary to the daemons, all interfaces together; `None` if there are none in a process of their
+/// own, and nothing is to be told of the others.
 pub(crate) fn daemons<'a>(channels: impl Iterator<Item = &'a Channel>) -> Option<Table> {
-    let mut split = channels.filter(|channel| channel.is_split()).peekable();
-    split.peek()?;
-    let mut all = DaemonCounters::default();
-    split.for_each(|channel| all.add(&channel.daemon_counters()));
+    let (mut all, mut split) = (DaemonCounters::default(), false);
+    for channel in channels {
+        split |= channel.is_split();
+        all.add(&channel.daemon_counters());
+    }
+    let told = split || all != DaemonCounters::default();
+    if !told {
+        return None;
+    }
     let rows = counters::with_daemon(Vec::new(), all.rows());
     Some(Table::counters(&counters::ILMI, rows))
 }

@@ -1,6 +1,7 @@
 //! Rows of `inspect lec`, `les` and `bus`.
 
 use super::{Name, Table, counters, named, words::Direction};
+use crate::host::Attempts;
 use aerostat_proto::lane::{bus, lec, les};
 use aerostat_proto::split::SeatCounters;
 use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
@@ -31,6 +32,10 @@ crate::rows! {
         pub les: AtmAddress,
         /// Address of its BUS.
         pub bus: AtmAddress,
+        /// Attempts to join that have failed since it was last a member.
+        pub failed: u64,
+        /// Why the last of them failed.
+        pub why: Option<String>,
     }
 
     /// One row for each entry of a LANE client's LE_ARP cache.
@@ -169,7 +174,11 @@ impl From<&les::LesRow> for LesClient {
 }
 
 /// The tables of the client on interface `itf`.
-pub(crate) fn client(itf: Option<usize>, seen: &lec::LecSnapshot) -> Vec<Table> {
+pub(crate) fn client(
+    itf: Option<usize>,
+    seen: &lec::LecSnapshot,
+    attempts: Attempts,
+) -> Vec<Table> {
     let client = Client {
         interface: itf.map(|itf| format!("lec{itf}")),
         state: named(seen.state),
@@ -181,6 +190,8 @@ pub(crate) fn client(itf: Option<usize>, seen: &lec::LecSnapshot) -> Vec<Table> 
         address: seen.address,
         les: seen.les,
         bus: seen.bus,
+        failed: attempts.failed,
+        why: attempts.why,
     };
     let mut tables = vec![
         Table::of([client]),
@@ -210,6 +221,12 @@ pub(crate) fn les(seen: &les::LesSnapshot, seat: SeatCounters) -> Vec<Table> {
         Table::of(seen.clients.iter().map(LesClient::from)),
         Table::counters(&counters::LES, counts),
     ]
+}
+
+/// The refusals at the seat of a server that has told nothing of itself, as a LECS; `None` if there are none.
+pub(crate) fn lecs(seat: SeatCounters) -> Option<Table> {
+    let counts = counters::with_seat(Vec::new(), seat);
+    (seat.refused > 0).then(|| Table::counters(&counters::LES, counts))
 }
 
 /// The tables of a BUS.

@@ -1,6 +1,7 @@
 //! Rows of `inspect nhrp`, for servers and for clients without MPOA.
 
 use super::{Name, Network, Table, counters};
+use crate::host::Attempts;
 use aerostat_proto::Instant;
 use aerostat_proto::mpoa::mps;
 use aerostat_proto::nhrp::client;
@@ -55,6 +56,10 @@ crate::rows! {
         pub server_atm: AtmAddress,
         /// Seconds for which its registration still holds.
         pub registered_s: Option<u64>,
+        /// Attempts to register that have failed since it was last registered.
+        pub failed: u64,
+        /// Why the last of them failed.
+        pub why: Option<String>,
     }
 
     /// One row for each destination that an NHRP client knows; `shortcuts` has them for all nodes.
@@ -146,12 +151,14 @@ pub(crate) fn server(seen: &mps::NhrpSnapshot, now: Instant) -> Vec<Table> {
 }
 
 /// The tables of a client without MPOA.
-pub(crate) fn client(seen: &client::NhcSnapshot, now: Instant) -> Vec<Table> {
+pub(crate) fn client(seen: &client::NhcSnapshot, attempts: Attempts, now: Instant) -> Vec<Table> {
     let client = Client {
         ip: seen.ip,
         server: seen.server.0,
         server_atm: seen.server.1,
         registered_s: seen.registered.map(|until| until.since(now).as_secs()),
+        failed: attempts.failed,
+        why: attempts.why,
     };
     vec![
         Table::of([client]),

@@ -569,6 +569,9 @@ impl Clip {
     /// Another member has this member's IP address. Nothing is sent under the address, and the server is asked again
     /// after a minute.
     pub(super) fn refused(&mut self, now: Instant) {
+        let ip = self.config.ip;
+        let text = format!("the ATMARP server has {ip} at another ATM address");
+        self.trace(Trace::detail("clip.refused", text).with("ip", ip));
         self.server.registered = false;
         self.server.tries = 0;
         self.server.at = Some(now + self.config.params.reply * 60);
@@ -580,7 +583,8 @@ impl Clip {
             return;
         }
         let text = format!("the ATMARP server is lost: {cause}");
-        let trace = Trace::detail("clip.server-lost", text);
+        let why = format!("no connection with the ATMARP server: {cause}");
+        let trace = Trace::detail("clip.server-lost", text).with("why", why);
         let milestone = self.server.registered;
         self.trace(Trace { milestone, ..trace });
         self.server.conn = None;

@@ -180,6 +180,7 @@ fn examine(name: &str) {
     check::order(&bench).unwrap_or_else(|why| bench.fail(&why));
     check::cells(&bench).unwrap_or_else(|why| bench.fail(&why));
     no_address_is_zero(name, &bench.log.story);
+    check::seats(&bench).unwrap_or_else(|why| bench.fail(&why));
     // The start, until all flows have begun, is enough to distinguish runs.
     let last = bench.lab.traffic.iter().map(|flow| flow.start).max();
     let until = last.expect("a lab has traffic") + Duration::from_millis(200);

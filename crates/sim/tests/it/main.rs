@@ -37,6 +37,7 @@ mod rejoin;
 mod restarts;
 mod scale;
 mod schedules;
+mod seats;
 mod slow_hosts;
 mod slow_nodes;
 mod sockets;

@@ -273,6 +273,18 @@ pub fn silence(bench: &Bench) -> Result<(), String> {
     agreement(bench)
 }
 
+/// No seat has refused what its daemon wanted: the daemons are our own.
+pub fn seats(bench: &Bench) -> Result<(), String> {
+    let refusals = aerostat_lab::report::refusals(&bench.lab, |id, what| match bench.switch(id) {
+        Some(switch) => switch.inspect(what, bench.now()),
+        None => bench.station(id)?.inspect(what, bench.now()),
+    });
+    match refusals.is_empty() {
+        true => Ok(()),
+        false => Err(refusals.join("; ")),
+    }
+}
+
 /// Counts of cells at one moment, of all objects that have not been replaced since.
 pub struct Cells {
     /// By switch and port: in, dropped on entry, offered to the output, of these by the control plane.

@@ -474,4 +474,5 @@ fn black_out(bench: &mut Bench) {
     // A call waits for a dead link for T309, 10 s; only then its end is signalled on.
     bench.until("silence after all hosts are off", 25.0, check::silence);
     check::cells(bench).unwrap_or_else(|why| bench.fail(&why));
+    check::seats(bench).unwrap_or_else(|why| bench.fail(&why));
 }

@@ -4,9 +4,11 @@ use super::document::{Time, rows as rows_of};
 use super::rounded;
 use crate::output::Rows;
 use aerostat_lab::Lab;
+use aerostat_lab::event::Names;
 use aerostat_lab::model::{Flow, FlowKind, NodeKind};
-use aerostat_lab::report::RunReport;
+use aerostat_lab::report::{RunReport, Trouble};
 use aerostat_live::run::some_of;
+use aerostat_node::host::Waits;
 use aerostat_node::inspect::mpoa::QosRow;
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport, Series};
 use aerostat_node::ip::stats::Summary;
@@ -213,20 +215,36 @@ fn places(lab: &Lab, path: &PathReport) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// A line for each node that has not joined, or one line for many nodes.
-fn not_joined(nodes: &[String], end: Instant) -> Vec<String> {
+/// A line for each node that has not joined, with the reason of its last attempt, or one line for many nodes. NHRP clients
+/// that have not registered follow.
+fn not_joined(report: &RunReport, lab: &Lab) -> Vec<String> {
     /// If there are more nodes than this, they are not named individually.
     const NAMED: usize = 8;
     /// A client whose first request is lost repeats it after 5 s.
     const USUAL: Duration = Duration::from_secs(10);
+    let (nodes, end) = (&report.not_joined, report.end);
+    let names = Names::new(lab);
+    let reason = |node: &str, nhrp: bool| {
+        let of =
+            |trouble: &&Trouble| trouble.node == *node && (trouble.waits == Waits::Nhrp) == nhrp;
+        let found = report.troubles.iter().find(of);
+        let text = found.and_then(|trouble| trouble.attempts.text())?;
+        Some(names.in_text(&text))
+    };
+    let line = |node: &str, what: &str, nhrp: bool| match reason(node, nhrp) {
+        Some(why) => format!("{node} {what}: {why}"),
+        None => format!("{node} {what}"),
+    };
     let mut lines: Vec<String> = if nodes.len() > NAMED {
         let (count, some) = (nodes.len(), some_of(nodes));
+        let why = nodes.iter().find_map(|node| reason(node, false));
+        let why = why.map_or_else(String::new, |why| format!("; of the first one: {why}"));
         vec![format!(
-            "{count} nodes have not joined their networks: {some}"
+            "{count} nodes have not joined their networks: {some}{why}"
         )]
     } else {
         let each = nodes.iter();
-        each.map(|node| format!("{node} has not joined its network"))
+        each.map(|node| line(node, "has not joined its network", false))
             .collect()
     };
     if let Some(last) = lines.last_mut()
@@ -237,12 +255,28 @@ fn not_joined(nodes: &[String], end: Instant) -> Vec<String> {
             " (until the end at {seconds} s; a first request that is lost is repeated after 5 s)"
         );
     }
+    let clients = report.troubles.iter();
+    let clients: Vec<String> = clients
+        .filter(|trouble| trouble.waits == Waits::Nhrp && !nodes.contains(&trouble.node))
+        .map(|trouble| trouble.node.clone())
+        .collect();
+    let what = "has not registered with its NHRP server";
+    if clients.len() > NAMED {
+        let (count, some) = (clients.len(), some_of(&clients));
+        let why = clients.iter().find_map(|node| reason(node, true));
+        let why = why.map_or_else(String::new, |why| format!("; of the first one: {why}"));
+        lines.push(format!(
+            "{count} nodes have not registered with their NHRP servers: {some}{why}"
+        ));
+    } else {
+        lines.extend(clients.iter().map(|node| line(node, what, true)));
+    }
     lines
 }
 
 /// Reasons for warnings: flows and programs that failed, hosts that never joined, and bounds that were met.
 pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String> {
-    let joined = not_joined(&report.not_joined, report.end);
+    let joined = not_joined(report, lab);
     let limits = first_of(report.limits.clone(), "bounds refused something");
     let due = |flow: &&FlowReport| !report.not_due.contains(&flow.flow.0);
     let flows = report.flows.iter().filter(due).filter_map(|flow| {
@@ -261,7 +295,8 @@ pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String>
     });
     let programs = report.failed_programs.iter().cloned().chain(told);
     let programs = first_of(programs.collect(), "programs have such warnings");
-    [joined, limits, flows, programs, idle].concat()
+    let refusals = first_of(report.refusals.clone(), "such refusals");
+    [joined, limits, refusals, flows, programs, idle].concat()
 }
 
 /// The first of many warnings of one kind, and the number of the others: `... and 42 more {what}`.

@@ -320,6 +320,11 @@ impl Nhc {
         self.counters.unanswered += 1;
         match asked {
             Asked::Registration => {
+                let text = match self.refused_call.take() {
+                    Some(cause) => format!("no connection with the NHRP server: {cause}"),
+                    None => "the NHRP server does not answer the registration".to_owned(),
+                };
+                self.trace(Trace::detail("nhc.unregistered", text));
                 self.register_at =
                     Some(now + self.config.params.hold_down.min(self.config.retry.give_up));
             }

@@ -299,6 +299,8 @@ pub struct Nhc {
     entries: BTreeMap<Ipv4Addr, Entry>,
     /// Questions of other parts of the host that wait, by destination; at most [`QUESTIONS`].
     questions: Vec<(Ipv4Addr, u64)>,
+    /// The cause of the last call to the server, if it failed.
+    refused_call: Option<Cause>,
     conns: VccTable<Carries, Longest>,
     requests: RequestTable<Asked>,
     /// When to call the server again for waiting packets after a failed call, and the waits so far.
@@ -323,6 +325,7 @@ impl Nhc {
             register_at: None,
             entries: BTreeMap::new(),
             questions: Vec::new(),
+            refused_call: None,
             conns: VccTable::default(),
             counters: Counters::default(),
             discards: Discards::default(),
@@ -503,6 +506,7 @@ impl Nhc {
         // Packets for the server are repeated by their retries. If the server may just be starting, the call is
         // repeated before that.
         self.conns.forget((gone.peer(), Carries::Control));
+        self.refused_call = (!gone.is_open()).then_some(cause);
         if !gone.is_open() && cause.is_temporary() {
             let most = self.config.retry.initial;
             let wait = self.backoff.wait(Some(cause), Duration::ZERO, most);
