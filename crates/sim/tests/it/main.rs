@@ -7,6 +7,7 @@ mod atptest;
 mod back_pressure;
 mod benchmark;
 mod books;
+mod both_ways;
 mod bridges;
 mod captures;
 mod clip;

@@ -225,6 +225,8 @@ const fn one() -> f64 {
 pub(super) enum OfAll {
     /// The number of rows.
     Count,
+    /// The number of rows whose value is above 0.
+    Used,
     /// The largest value.
     Max,
     /// The share of rows whose value differs from 0 by more than this, per cent.

@@ -356,6 +356,7 @@ impl OfAll {
         let count = values.len() as f64;
         match self {
             Self::Count => count,
+            Self::Used => values.iter().filter(|value| **value > 0.0).count() as f64,
             Self::Max => values.iter().copied().fold(f64::NAN, f64::max),
             Self::Beyond(bound) => {
                 let beyond = values.iter().filter(|value| value.abs() > bound);

@@ -292,6 +292,9 @@ crate::counters! {
         /// Flows that got best effort in place of the traffic of their QoS entry: the call was refused, or the egress
         /// takes UBR only.
         pub qos_fallbacks: u64,
+        /// Packets over guaranteed connections of other clients whose flow is not remembered, for lack of room: what
+        /// answers them may take best effort.
+        pub way_back_limit: u64,
         /// Calls refused or not made because there are too many connections.
         pub connection_limit: u64,
         /// MPSs or their MAC addresses that were not learned because there are too many, or because the TLV of the MAC

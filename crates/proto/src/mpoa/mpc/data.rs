@@ -6,13 +6,14 @@
 use super::api::{Bus, MpcConfig, MpcLimits, Outbound, Output};
 use super::egress::{self, Egress, EgressState};
 use super::flows::QosTable;
-use super::ingress::{self, Ingress, IngressState, Path};
+use super::ingress::{self, Back, Ingress, IngressState, Path};
 use super::packet::{self, IpPacket};
 use super::purge::forgot;
+use super::returns::{Noted, Returns};
 use super::shortcuts::{Shortcut, Shortcuts};
 use crate::discard::Discard;
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
-use crate::mpoa::params::{ENCAPSULATION, INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
+use crate::mpoa::params::{ENCAPSULATION, MpcParams};
 use crate::nhrp::auth;
 use crate::{ConnId, Instant, Refused, Sdu, Several, Trace};
 use aerostat_wire::lane::Tlv;
@@ -87,7 +88,7 @@ struct Arrived<'a> {
     /// The data link header, and its length.
     header: ([u8; egress::HEADER_MAX], usize),
     packet: &'a [u8],
-    /// True if the way back to the sender may use the same shortcut from now on.
+    /// True if a way back begins, so that another connection with the sender may not be needed any more.
     way_back: bool,
 }
 
@@ -103,6 +104,25 @@ enum Missed<'a> {
     Control(&'a [u8]),
     Bad,
     NoEntry(IpAddr),
+}
+
+/// The way back of a packet of `flow` to `egress`.
+fn back(
+    returns: &Returns,
+    shortcuts: &Shortcuts,
+    (flow, egress): (FlowFilter, AtmAddress),
+    now: Instant,
+) -> Back {
+    let conn = (!returns.is_empty())
+        .then(|| returns.way(flow, now))
+        .flatten();
+    let known = conn.and_then(|conn| Some((conn, shortcuts.get(&conn)?)));
+    let known = known.filter(|(_, shortcut)| shortcut.peer == egress);
+    let over = known.and_then(|(conn, shortcut)| Some(Back::Over(conn, shortcut.room_back()?)));
+    over.unwrap_or(match shortcuts.expects(egress, now) {
+        true => Back::Expected,
+        false => Back::Elsewhere,
+    })
 }
 
 /// Both caches, the interfaces, and the shortcuts.
@@ -122,14 +142,16 @@ pub(super) struct DataPlane {
     pub(super) ingress: Ingress,
     pub(super) egress: Egress,
     pub(super) shortcuts: Shortcuts,
+    /// What arrives over guaranteed connections of other clients.
+    pub(super) returns: Returns,
     pub(super) qos: QosTable,
     pub(super) keys: auth::Keys,
     /// MPSs with information in a cache.
     pub(super) active: BTreeSet<AtmAddress>,
     /// A daemon died: its caches are kept for the next daemon until this time.
-    orphan_until: Option<Instant>,
+    pub(super) orphan_until: Option<Instant>,
     /// Not later than the earliest deadline; may be earlier.
-    wake: Option<Instant>,
+    pub(super) wake: Option<Instant>,
 }
 
 impl DataPlane {
@@ -150,6 +172,7 @@ impl DataPlane {
             ingress: Ingress::default(),
             egress: Egress::default(),
             shortcuts: Shortcuts::default(),
+            returns: Returns::default(),
             qos,
             keys: config.keys.clone(),
             active: BTreeSet::new(),
@@ -259,7 +282,16 @@ impl DataPlane {
         let longest = packet.len().min(several.longest.saturating_sub(header));
         let about = (view.source(), longest, several.count);
         let bounds = (&self.params, &self.limits);
-        let path = self.ingress.frames(key, about, qos, now, bounds, bus);
+        // Packets that fit an entry have a path of their own.
+        let flow = view.flow().filter(|_| filter.is_none());
+        let (returns, shortcuts) = (&self.returns, &self.shortcuts);
+        let back = |egress| match flow {
+            Some(flow) => back(returns, shortcuts, (flow, egress), now),
+            None => Back::Elsewhere,
+        };
+        let path = self
+            .ingress
+            .frames(key, about, (qos, back), now, bounds, bus);
         self.note_deadline();
         let Path::Shortcut { conn, tag, first } = path else {
             return None;
@@ -300,7 +332,7 @@ impl DataPlane {
             frame: egress::frame(arrived.header(), arrived.packet),
         });
         if arrived.way_back {
-            self.adopt(arrived.peer);
+            self.unite(arrived.peer, now);
         }
     }
 
@@ -318,7 +350,7 @@ impl DataPlane {
         let arrived = self.arrive(conn, sdu, (several, false), now, bus).ok()?;
         let header = arrived.header().to_vec();
         if arrived.way_back {
-            self.adopt(arrived.peer);
+            self.unite(arrived.peer, now);
         }
         Some((arrived.itf, header))
     }
@@ -360,12 +392,22 @@ impl DataPlane {
         (entry.latest_source, entry.conn) = (Some(view.source()), Some(conn));
         bus.counters.packets_received += u64::from(several.count);
         bus.counters.octets_received += several.octets as u64;
+        let mut way_back = shortcut.note_arrival(now);
+        match view.flow() {
+            Some(flow) if shortcut.leads_back() => match self.returns.note(flow, conn, now) {
+                Noted::Known => {}
+                Noted::New => way_back = true,
+                Noted::Full => bus.counters.way_back_limit += u64::from(several.count),
+            },
+            Some(flow) if !self.returns.is_empty() => self.returns.note_otherwise(flow, now),
+            Some(_) | None => {}
+        }
         Ok(Arrived {
             peer,
             itf: arrived.0,
             header: arrived.1,
             packet: view.octets(),
-            way_back: shortcut.qos.is_some() && shortcut.note_source(view.source(), now),
+            way_back,
         })
     }
 
@@ -423,7 +465,7 @@ impl DataPlane {
                 opened,
                 flow,
             } => {
-                let new = Shortcut::new(peer, qos, opened, flow);
+                let new = Shortcut::new(peer, qos, (opened, flow), now);
                 self.attach(conn, new, vc, now, bus);
             }
             ToKernel::Detach { conn, cause } => self.detach(conn, cause, now, bus),
@@ -454,7 +496,10 @@ impl DataPlane {
         if let Some(egress) = bound.map(|binding| binding.egress) {
             self.active.insert(info.mps);
             self.adopt(egress);
-            self.ingress.open(key, now, bus);
+            // Where the other end has a guaranteed connection, the next packet shows whether it goes back over that.
+            if !(key.2.is_none() && self.shortcuts.lead_back(egress)) {
+                self.ingress.open(key, now, bus);
+            }
         }
         if changed {
             self.collect(now, bus);
@@ -510,81 +555,12 @@ impl DataPlane {
         }
     }
 
-    /// The daemon has started: register the TLVs at the LECs, and tell the daemon what is known.
-    fn start(&mut self, control: AtmAddress, now: Instant, bus: &mut Bus) {
-        self.control = Some(control);
-        self.orphan_until = None;
-        let device = DeviceType::Mpc { control };
-        self.set_tlvs(bus, &[device.to_tlv()]);
-        for (itf, lec) in &self.lecs {
-            let all: BTreeSet<AtmAddress> = lec.macs.values().map(|mac| mac.mps).collect();
-            for mps in all {
-                bus.daemon(ToDaemon::SetMpsControlAddress { itf: *itf, mps });
-            }
-        }
-        self.hand_over(now, bus);
-    }
-
-    /// A new daemon takes over the caches that its predecessor left, and finishes its purges.
-    fn hand_over(&mut self, now: Instant, bus: &mut Bus) {
-        let (ingress, egress) = (self.ingress.bound(), self.egress.entries.values());
-        self.active = ingress
-            .map(|info| info.mps)
-            .chain(egress.map(|entry| entry.info.mps))
-            .collect();
-        for info in self.ingress.bound() {
-            bus.daemon(ToDaemon::IngressEntry(info));
-        }
-        for entry in self.egress.entries.values() {
-            let left = entry.expires.since(now).as_secs().clamp(1, u16::MAX.into());
-            bus.daemon(ToDaemon::EgressEntry(EgressInfo {
-                holding_s: left as u16,
-                ..entry.info.clone()
-            }));
-            if entry.state != EgressState::Active {
-                bus.daemon(ToDaemon::SendEgressPurge(entry.info.clone()));
-            }
-        }
-    }
-
-    /// The daemon died without a message, and its connections with it. All packets go by LANE. The contents of the
-    /// caches are kept for the next daemon, as long as an MPS is trusted without a Keep-Alive.
-    pub(super) fn orphan(&mut self, now: Instant, bus: &mut Bus) {
-        if self.control.take().is_some() {
-            self.set_tlvs(bus, &[]);
-        }
-        self.shortcuts.clear();
-        self.active.clear();
-        self.ingress.orphan();
-        for entry in self.egress.entries.values_mut() {
-            entry.conn = None;
-        }
-        self.orphan_until = None;
-        if !(self.ingress.entries.is_empty() && self.egress.entries.is_empty()) {
-            self.orphan_until = Some(now + INITIAL_KEEP_ALIVE_LIFETIME);
-            self.note(self.orphan_until);
-        }
-    }
-
-    /// The daemon has ended regularly.
-    pub(super) fn reset(&mut self, bus: &mut Bus) {
-        if self.control.take().is_some() {
-            self.set_tlvs(bus, &[]);
-        }
-        self.ingress = Ingress::default();
-        self.egress = Egress::default();
-        self.shortcuts.clear();
-        self.active.clear();
-        self.orphan_until = None;
-        self.wake = None;
-    }
-
     /// True for a LAN emulation client of this host.
     pub(super) fn has_interface(&self, itf: usize) -> bool {
         self.itfs.contains(&itf) || self.lecs.contains_key(&itf)
     }
 
-    fn set_tlvs(&self, bus: &mut Bus, tlvs: &[Tlv]) {
+    pub(super) fn set_tlvs(&self, bus: &mut Bus, tlvs: &[Tlv]) {
         let itfs: BTreeSet<usize> = self.itfs.iter().chain(self.lecs.keys()).copied().collect();
         for itf in itfs {
             bus.out.push_back(Output::SetTlvs {

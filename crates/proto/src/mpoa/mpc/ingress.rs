@@ -109,12 +109,20 @@ pub(super) struct Binding {
     pub(super) qos: Option<Qos>,
     pub(super) call: Call,
     pub(super) spare: Option<Spare>,
+    /// When a packet last took a connection of its own, and not one that leads back.
+    pub(super) sent: Option<Instant>,
+    /// The connection of the other end over which the last packet went back; `None` if that took one of its own.
+    pub(super) back: Option<ConnId>,
     mtu: u16,
     refresh: Instant,
 }
 
 impl Binding {
-    /// The connection that packets take.
+    /// The connection that the last packet took, or that the next one takes.
+    pub(super) fn shown(&self) -> Option<ConnId> {
+        self.back.or(self.in_use())
+    }
+    /// The connection that packets take which answer nothing.
     pub(super) fn in_use(&self) -> Option<ConnId> {
         self.conn.or(self.spare.and_then(|spare| spare.conn))
     }
@@ -132,6 +140,13 @@ impl Binding {
             .last_cause
             .map_or_else(String::new, |c| format!(": {c}"));
         match (self.in_use(), self.call) {
+            _ if self.back.is_some() => {
+                let text = format!(
+                    "packets that answer those of {egress} go back over its connection; {} did",
+                    entry.packets
+                );
+                (WhyReason::Shortcut, text, self.expires)
+            }
             (Some(_), _) => {
                 let kind = match self.qos {
                     Some(qos) if self.conn.is_some() => format!(" ({})", qos.tx),
@@ -159,6 +174,18 @@ impl Binding {
             }
         }
     }
+}
+
+/// The way back for a packet, over a connection that the other end opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Back {
+    /// Over this connection, if the packet has at most so many octets; a longer one takes LANE, as those of a flow with
+    /// a QoS entry do.
+    Over(ConnId, u16),
+    /// The other end has just opened a connection and may soon show for which flow.
+    Expected,
+    /// The packet answers nothing that arrives on such a connection.
+    Elsewhere,
 }
 
 /// An ingress cache entry.
@@ -251,12 +278,13 @@ pub(super) struct Ingress {
 }
 
 impl Ingress {
-    /// Candidate frames with IP packets of up to `len` octets: counts the frames and chooses their path.
+    /// Candidate frames with IP packets of up to `len` octets: counts the frames and chooses their path. `back` tells
+    /// their way back to an egress.
     pub(super) fn frames(
         &mut self,
         key: Key,
         (source, len, count): (IpAddr, usize, u16),
-        qos: Option<Qos>,
+        (qos, back): (Option<Qos>, impl FnOnce(AtmAddress) -> Back),
         now: Instant,
         (params, limits): (&MpcParams, &MpcLimits),
         bus: &mut Bus,
@@ -289,7 +317,11 @@ impl Ingress {
             query(key, entry, qos, now, params, bus);
         }
         match &mut entry.binding {
-            Some(binding) => forward(key, binding, &mut entry.packets, (len, count), now, bus),
+            Some(binding) => {
+                let back = back(binding.egress);
+                let packets = &mut entry.packets;
+                forward(key, (binding, back), packets, (len, count), now, bus)
+            }
             None => Path::Lane,
         }
     }
@@ -370,6 +402,7 @@ impl Ingress {
         let denied = wanted.is_some_and(|wanted| wanted & taken == 0);
         let mut spare = old.as_ref().and_then(|b| b.spare);
         let mut call = old.as_ref().map_or(Call::Idle, |b| b.call);
+        let (sent, back) = old.as_ref().map_or((None, None), |b| (b.sent, b.back));
         let conn = old.and_then(|b| b.conn);
         if denied && conn.is_none() {
             call = Call::Wait(now + holding);
@@ -388,6 +421,8 @@ impl Ingress {
             qos,
             call,
             spare,
+            sent,
+            back,
         });
         (entry.state, entry.retry) = (IngressState::Resolved, None);
         true
@@ -441,6 +476,7 @@ impl Ingress {
             }
             if let Some(binding) = &mut entry.binding {
                 (binding.conn, binding.call, binding.spare) = (None, Call::Idle, None);
+                (binding.sent, binding.back) = (None, None);
             }
         }
     }
@@ -480,8 +516,32 @@ impl Ingress {
     pub(super) fn granted(&mut self, flow: Key, conn: ConnId, peer: AtmAddress, qos: Option<Qos>) {
         let entry = self.entries.get_mut(&flow);
         let binding = entry.and_then(|entry| entry.binding.as_mut());
-        if let Some(binding) = binding.filter(|b| b.egress == peer && b.qos == qos) {
+        // The flow may have taken a connection of the other end in the meantime.
+        let alone = |b: &&mut Binding| b.egress == peer && b.qos == qos && b.conn.is_none();
+        if let Some(binding) = binding.filter(alone) {
             (binding.conn, binding.call, binding.spare) = (Some(conn), Call::Idle, None);
+        }
+    }
+
+    /// This end closes a connection with `peer`: another one takes its place. The next packet that needs one of its own
+    /// asks for it.
+    pub(super) fn leave(&mut self, conn: ConnId, peer: AtmAddress) {
+        for key in self.entries.of(peer) {
+            let entry = self.entries.get(&key).and_then(|e| e.binding.as_ref());
+            let spare = |b: &Binding| b.spare.and_then(|spare| spare.conn);
+            if !entry.is_some_and(|b| b.conn == Some(conn) || spare(b) == Some(conn)) {
+                continue;
+            }
+            let entry = self.entries.get_mut(&key);
+            let Some(binding) = entry.and_then(|entry| entry.binding.as_mut()) else {
+                continue;
+            };
+            if binding.conn == Some(conn) {
+                (binding.conn, binding.call) = (None, Call::Idle);
+            }
+            if let Some(spare) = binding.spare.as_mut().filter(|s| s.conn == Some(conn)) {
+                *spare = Spare::default();
+            }
         }
     }
 
@@ -504,6 +564,7 @@ impl Ingress {
             if let Some(spare) = binding.spare.as_mut().filter(|s| s.conn == Some(conn)) {
                 (spare.conn, spare.call) = (None, Call::Wait(wait));
             }
+            binding.back = binding.back.filter(|back| *back != conn);
         }
     }
 
@@ -611,18 +672,30 @@ fn step(key: Key, entry: &mut Entry, now: Instant, params: &MpcParams, bus: &mut
 /// The path of a frame whose destination is resolved.
 fn forward(
     key: Key,
-    binding: &mut Binding,
+    (binding, back): (&mut Binding, Back),
     packets: &mut u64,
     (len, count): (usize, u16),
     now: Instant,
     bus: &mut Bus,
 ) -> Path {
-    if binding.conn.is_none() {
-        open(key, binding, now, bus);
-    }
-    let Some(conn) = binding.in_use().filter(|_| len <= binding.room().into()) else {
+    let (conn, room) = match back {
+        Back::Over(conn, room) => (Some(conn), room.min(binding.mtu)),
+        Back::Expected | Back::Elsewhere => {
+            if binding.conn.is_none() && back == Back::Elsewhere {
+                open(key, binding, now, bus);
+            }
+            (binding.in_use(), binding.room())
+        }
+    };
+    let Some(conn) = conn.filter(|_| len <= room.into()) else {
         return Path::Lane;
     };
+    match back {
+        Back::Over(..) => binding.back = Some(conn),
+        Back::Expected | Back::Elsewhere => {
+            (binding.sent, binding.back) = (Some(now), None);
+        }
+    }
     let first = *packets == 0;
     *packets += u64::from(count);
     Path::Shortcut {

@@ -56,12 +56,16 @@ impl<'a> IpPacket<'a> {
         };
         plain && is_ordinary(self.destination())
     }
+    /// The flow of the packet; `None` for IPv6.
+    pub(super) fn flow(&self) -> Option<FlowFilter> {
+        match self {
+            Self::V4(view) => Some(FlowFilter::of(view)),
+            Self::V6(_) => None,
+        }
+    }
     /// The QoS entry that the packet fits. Entries are for IPv4.
     pub(super) fn class(&self, entries: &QosTable) -> Class {
-        match self {
-            Self::V4(view) => entries.class(FlowFilter::of(view)),
-            Self::V6(_) => (None, None),
-        }
+        self.flow().map_or((None, None), |flow| entries.class(flow))
     }
 }
 

@@ -6,6 +6,7 @@
 //! released.
 
 use super::api::{Bus, Output};
+use super::daemon::beyond_best_effort;
 use super::egress::header_supported;
 use super::process::Mpcd;
 use super::{Mpc, MpcConfig};
@@ -15,7 +16,7 @@ use crate::mpoa::split::{FromMpcd, ToMpcd};
 use crate::split::{Ended, FromDaemon, Handle, Rights, Seat};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant};
 use aerostat_wire::prefix::width;
-use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory};
+use aerostat_wire::{AtmAddress, Qos, Sap};
 use std::collections::BTreeMap;
 
 /// The client's state of a connection of the daemon.
@@ -352,11 +353,10 @@ impl Mpc {
 
 impl Conn {
     fn new(shortcut: bool, peer: AtmAddress, qos: &Qos) -> Self {
-        let best_effort = (qos.tx.category).is_none_or(|category| category == ServiceCategory::Ubr);
         Self {
             shortcut,
             peer,
-            qos: (!best_effort).then_some(*qos),
+            qos: beyond_best_effort(qos),
         }
     }
 }

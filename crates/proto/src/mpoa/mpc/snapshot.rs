@@ -199,7 +199,7 @@ impl Mpc {
             .map(|((mps, destination, filter), entry)| {
                 let binding = entry.binding.as_ref();
                 let shortcut = binding
-                    .and_then(Binding::in_use)
+                    .and_then(Binding::shown)
                     .map(|c| self.data.shortcuts.get(&c));
                 let left = entry.ends().map(|at| at.since(now).as_secs());
                 IngressRow {

@@ -1,14 +1,14 @@
 //! Connections of the daemon: control connections with MPSs, shortcuts with other MPCs.
 
 use super::super::api::{Bus, Numbers};
-use super::{Carries, Conn, Daemon, Ending, Link};
+use super::{Carries, Conn, Daemon, Ending, Link, beyond_best_effort};
 use crate::mpoa::messages::{IngressInfo, ToKernel};
 use crate::nhrp::Fault;
 use crate::retry::Backoff;
 use crate::vcc::{Bounds, Call, Offered};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
 use aerostat_wire::nhrp::{self, Packet};
-use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, Vc};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 
 /// Shortcuts that one peer may open: one for best effort, and one for each flow with a QoS entry.
 const SHORTCUTS_PER_PEER: usize = 64;
@@ -187,8 +187,7 @@ impl Daemon {
         let controls = self.conns.count(Carries::Control);
         let mut link = Link::default();
         let (carries, full) = if called == self.config.data {
-            let best_effort = qos.tx.category.is_none_or(|c| c == ServiceCategory::Ubr);
-            link.qos = (!best_effort).then_some(qos);
+            link.qos = beyond_best_effort(&qos);
             let with = self.conns.with(peer);
             let data = with.filter(|(_, c)| c.carries() == Carries::Shortcut);
             let hog = data.count() >= SHORTCUTS_PER_PEER;

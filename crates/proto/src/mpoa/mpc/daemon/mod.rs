@@ -402,6 +402,16 @@ impl Daemon {
     }
 }
 
+/// The traffic of a shortcut, seen from this end, unless it is best effort in both directions, for all flows. A connection
+/// that carries nothing in one direction, or with a guarantee in one, is for some flows only.
+pub(in crate::mpoa::mpc) fn beyond_best_effort(qos: &Qos) -> Option<Qos> {
+    let plain = [qos.tx, qos.rx].iter().all(|way| {
+        let category = way.category;
+        category.is_some_and(|category| !category.is_guaranteed())
+    });
+    (!plain).then_some(*qos)
+}
+
 /// Bits of the ATM Service Category extension for the traffic of a flow; `None` for best effort.
 pub(in crate::mpoa::mpc) fn category_bits(qos: &Qos) -> Option<u16> {
     match qos.tx.category? {

@@ -1,5 +1,6 @@
 //! Scenarios in virtual time: one client against a scripted ATM network and MPS.
 
+mod both_ways;
 mod egress;
 mod hostile;
 mod hung;

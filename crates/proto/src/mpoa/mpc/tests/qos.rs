@@ -24,7 +24,7 @@ fn checksummed(mut packet: Vec<u8>) -> Vec<u8> {
 }
 
 impl Rig {
-    fn entry(&mut self, text: &str) -> Vec<Output> {
+    pub(super) fn entry(&mut self, text: &str) -> Vec<Output> {
         let QosEntry { filter, qos } = text.parse().expect(text);
         self.input(Input::SetQos {
             filter,
@@ -35,21 +35,25 @@ impl Rig {
         let filter = text.parse().expect(text);
         self.input(Input::SetQos { filter, qos: None })
     }
-    fn app(&mut self, (to, protocol, port): App) -> Sent {
+    pub(super) fn app(&mut self, (to, protocol, port): App) -> Sent {
         let frame = ethernet(MPS_MAC, &app(to, protocol, port));
         self.outbound(0, frame)
     }
-    fn app_flow(&mut self, app: App) -> Sent {
+    pub(super) fn app_flow(&mut self, app: App) -> Sent {
         (0..10).map(|_| self.app(app)).collect()
     }
     /// The connection that the next packet takes, or `None` for LANE.
-    fn way(&mut self, app: App) -> Option<ConnId> {
+    pub(super) fn way(&mut self, app: App) -> Option<ConnId> {
         let out = self.app(app);
         assert_eq!(sdus(&out).len() + to_lane(&out), 1);
         sdus(&out).first().map(|(conn, _)| *conn)
     }
     /// A flow is detected and resolved. Returns the resulting calls.
-    fn resolve(&mut self, control: Option<ConnId>, app: App) -> (ConnId, Vec<(ConnId, Qos)>) {
+    pub(super) fn resolve(
+        &mut self,
+        control: Option<ConnId>,
+        app: App,
+    ) -> (ConnId, Vec<(ConnId, Qos)>) {
         let out = self.app_flow(app);
         let (control, request) = match control {
             Some(control) => (control, control_packets(&out)[0].1.clone()),
@@ -78,10 +82,10 @@ impl Rig {
     }
 }
 
-type App = (IpAddr, u8, u16);
+pub(super) type App = (IpAddr, u8, u16);
 
 /// Calls made, with the requested traffic.
-fn calls(out: &[Output]) -> Vec<(ConnId, Qos)> {
+pub(super) fn calls(out: &[Output]) -> Vec<(ConnId, Qos)> {
     out.iter()
         .filter_map(|output| match output {
             Output::Atm(AtmRequest::Connect { conn, qos, .. }) => Some((*conn, *qos)),
@@ -439,6 +443,8 @@ fn the_way_back_uses_the_connection_of_the_other_end() {
     let (_, made) = rig.resolve(Some(control), (TARGET, UDP, 9));
     assert_eq!((made, rig.way((TARGET, UDP, 9))), (vec![], Some(conn)));
     let (_, made) = rig.resolve(Some(control), (other, UDP, 9));
+    assert_eq!(made, [], "the next packet decides");
+    let made = calls(&rig.app((other, UDP, 9)));
     assert_eq!(made[0].1, Qos::ubr(1536), "not for what goes elsewhere");
 
     // With an entry for the same traffic the connection serves one flow; the next flow gets its own.
