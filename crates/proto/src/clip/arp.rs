@@ -188,6 +188,10 @@ impl Clip {
         }
         self.counters.naks += 1;
         let ip = packet.target.known_ip();
+        if ip == Some(self.config.ip) && !self.server.registered {
+            let text = format!("the ATMARP server refuses the address {}", self.config.ip);
+            self.trace(Trace::detail("clip.refused", text).with("ip", self.config.ip));
+        }
         if let Some(ip) = ip.filter(|ip| *ip != self.config.ip) {
             let conn = self.entries.get(&ip).and_then(|entry| entry.conn);
             let peer = |conn: &ConnId| {
