@@ -298,7 +298,9 @@ fn labels<T>(all: &[T], forms: &[&dyn Fn(&T) -> String]) -> Vec<String> {
         let forms = texts.iter().map(|texts| &texts[number]);
         let mut alone = forms.clone().zip(&counts);
         let found = alone.find(|(text, counts)| counts.get(text) == Some(&1));
-        let found = found.map(|(text, _)| text).or_else(|| forms.clone().next_back());
+        let found = found
+            .map(|(text, _)| text)
+            .or_else(|| forms.clone().next_back());
         found.cloned().unwrap_or_default()
     };
     (0..all.len()).map(label).collect()

@@ -19,7 +19,8 @@ impl Recorded {
     /// A line for the moment at which the captures become large, at `now` of `end` seconds: their size, and the size that
     /// they will have if the rest of the run is like its beginning.
     pub(super) fn grown(&mut self, now: f64, end: f64) -> Option<String> {
-        std::mem::take(&mut self.grown).then(|| {
+        // The last line says what there is at the end.
+        (std::mem::take(&mut self.grown) && now < end).then(|| {
             let (octets, whole) = (size(self.growth.octets()), size(self.in_all(now, end)));
             format!(
                 "note: the captures have {octets} at {now:.1} s; about {whole} in all at {end:.1} s (--until ends the run earlier)"
@@ -87,9 +88,11 @@ mod tests {
         );
         recorded.reached(130_000_000);
         assert_eq!(recorded.grown(3.1, 12.0), None);
+        recorded.reached(1_300_000_000);
+        assert_eq!(recorded.grown(12.0, 12.0), None);
         assert_eq!(
             recorded.whole(true).as_deref(),
-            Some("the captures have 130 MB")
+            Some("the captures have 1.3 GB")
         );
     }
 }
