@@ -11,15 +11,22 @@
 //! R     := number[.fraction][[k|M|G](cps|bps)] | max      no unit: cells/s; 384 bit/s are one cell/s
 //! ```
 //!
-//! Case does not matter. Blanks are not allowed. Parameters before `tx:` hold for both directions. Peak and sustainable
+//! Case does not matter in words, names and multipliers. `cps` and `bps` are small: an octet is no bit, so libatm and this
+//! program refuse `MBps`. Blanks are not allowed. Parameters before `tx:` hold for both directions. Peak and sustainable
 //! rates in bit/s are rounded down, minimum rates up. Extensions: the classes `rt-vbr`, `nrt-vbr` (also `vbr`) and
 //! `gfr`; `scr` and `mbs` (sustainable rate and burst size of all cells), `scr0` (of cells with CLP 0; `mbs` then,
 //! too), `pcr0` (peak rate of cells with CLP 0), `max_cdv` or `cdvt` (tolerance in microseconds), `scr_cdvt` and
 //! `pcr0_cdvt` (tolerance of the sustainable rate, and of cells with CLP 0, if it is another one), `mdcr` (`min_pcr` of
 //! best effort), `tagging` and `frame_discard`; a class as first word of a `tx:` or `rx:` list, where the directions
-//! differ. Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given. `aal0` is for
+//! differ; `MAX`; rates up to 4 294 967 294 cells/s. Refused here: a sign or blank in front of a number, SDUs above 65 535
+//! octets, `none` for both directions. Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given. `aal0` is for
 //! [`ConnectionQos`] only, the text of a permanent connection of a program; its SDUs have 52 octets.
 //! [`contract`](crate::contract) finds texts whose parameters contradict each other.
+
+mod units;
+
+pub(crate) use units::micros;
+use units::{lower, number, rate};
 
 use crate::{AalType, ConnectionQos, Qos, ServiceCategory, TrafficParams, aal0};
 use core::fmt;
@@ -203,93 +210,14 @@ fn split(text: &str, at: usize) -> Vec<Word<'_>> {
     words
 }
 
-fn number(word: Word<'_>, most: u32, what: &str) -> Result<u32, QosError> {
-    match word.text.parse::<u32>() {
-        Ok(value) if value <= most && word.text.bytes().all(|c| c.is_ascii_digit()) => Ok(value),
-        _ => error(
-            word.at,
-            format!("'{}' is no {what} between 0 and {most}", word.text),
-        ),
-    }
-}
-
-/// A tolerance in microseconds with up to three decimals, so whole nanoseconds.
-pub(crate) fn micros(at: usize, word: &str) -> Result<Duration, QosError> {
-    let (whole, fraction) = word.split_once('.').unwrap_or((word, "0"));
-    let bad = || {
-        let text = "microseconds with up to three decimals, such as 250 or 0.5";
-        error(at, format!("'{word}' is no time: {text}"))
-    };
-    let digits = |part: &str, most: usize| {
-        (1..=most).contains(&part.len()) && part.bytes().all(|c| c.is_ascii_digit())
-    };
-    if !digits(fraction, 3) {
-        return bad();
-    }
-    let most = u32::MAX - 1;
-    let whole = number(Word { at, text: whole }, most, "number of microseconds")?;
-    match format!("{fraction:0<3}").parse() {
-        Ok(nanos) => Ok(Duration::from_micros(whole.into()) + Duration::from_nanos(nanos)),
-        Err(_) => bad(),
-    }
-}
-
-/// A rate in cells/s, rounded up or down as `up` says; `None` is `max`.
-fn rate(word: Word<'_>, up: bool) -> Result<Option<u32>, QosError> {
-    let bad = |text: String| error(word.at, text);
-    if word.text == "max" {
-        return if up {
-            bad("max is no minimum rate".into())
-        } else {
-            Ok(None)
-        };
-    }
-    let digits = word
-        .text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(word.text.len());
-    let (value, unit) = word.text.split_at(digits);
-    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
-    if whole.is_empty() || whole.len() > 12 || fraction.len() > 9 || fraction.contains('.') {
-        return bad(format!("'{}' is no rate", word.text));
-    }
-    let nano = format!("{whole}{fraction:0<9}");
-    let Ok(nano) = nano.parse::<u128>() else {
-        return bad(format!("'{}' is no rate", word.text));
-    };
-    let (factor, bits) = match unit {
-        "" | "cps" => (1, 1),
-        "kcps" => (1_000, 1),
-        "mcps" => (1_000_000, 1),
-        "gcps" => (1_000_000_000, 1),
-        "bps" => (1, CELL_PAYLOAD_BITS),
-        "kbps" => (1_000, CELL_PAYLOAD_BITS),
-        "mbps" => (1_000_000, CELL_PAYLOAD_BITS),
-        "gbps" => (1_000_000_000, CELL_PAYLOAD_BITS),
-        "k" | "m" | "g" => return bad(format!("'{}' has a multiplier without a unit", word.text)),
-        _ => {
-            return bad(format!(
-                "'{unit}' is no unit: use cps, kcps, bps, kbps, Mbps"
-            ));
-        }
-    };
-    let divisor = 1_000_000_000 * bits;
-    let cells = if up {
-        (nano * factor).div_ceil(divisor)
-    } else {
-        nano * factor / divisor
-    };
-    match u32::try_from(cells) {
-        Ok(cells) if cells < u32::MAX => Ok(Some(cells)),
-        _ => bad(format!("'{}' is too fast", word.text)),
-    }
-}
-
 fn answer(word: Word<'_>) -> Result<bool, QosError> {
-    match word.text {
+    match &*word.text.to_ascii_lowercase() {
         "true" => Ok(true),
         "false" => Ok(false),
-        other => error(word.at, format!("'{other}' is neither true nor false")),
+        _ => error(
+            word.at,
+            format!("'{}' is neither true nor false", word.text),
+        ),
     }
 }
 
@@ -360,7 +288,7 @@ fn param(t: &mut TrafficParams, word: Word<'_>, peak_given: &mut bool) -> Result
 /// tell.
 #[must_use]
 pub fn repeated(text: &str) -> Option<QosError> {
-    let text = text.to_ascii_lowercase();
+    let text = lower(text);
     let mut seen: Vec<&str> = Vec::new();
     for word in split(&text, 0) {
         // A colon begins a list.
@@ -481,7 +409,7 @@ impl FromStr for TrafficParams {
     type Err = QosError;
     /// `cbr:max_pcr=48Mbps,sdu=1600`, `ubr`, `none`.
     fn from_str(text: &str) -> Result<Self, QosError> {
-        let text = text.to_ascii_lowercase();
+        let text = lower(text);
         if text == "none" {
             return Ok(Self::none());
         }
@@ -501,7 +429,7 @@ impl FromStr for Qos {
     type Err = QosError;
     /// A `qos(7)` text. Source: linux-atm `qos(7)`.
     fn from_str(text: &str) -> Result<Self, QosError> {
-        let text = text.to_ascii_lowercase();
+        let text = lower(text);
         head(&text)?.aal5()?.qos()
     }
 }
@@ -520,7 +448,7 @@ impl FromStr for ConnectionQos {
     /// As [`Qos`], and with `aal0`. The SDUs of both directions then have 52 octets. Source: linux-atm `qos(7)`; the
     /// size is from memory.
     fn from_str(text: &str) -> Result<Self, QosError> {
-        let text = text.to_ascii_lowercase();
+        let text = lower(text);
         let head = head(&text)?;
         let Some(word) = head.aal0 else {
             return head.qos().map(Self::from);

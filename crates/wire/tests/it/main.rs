@@ -5,6 +5,7 @@ mod ilmi;
 mod lane;
 mod mpoa;
 mod q2931;
+mod qos;
 mod recording;
 mod sscop;
 mod summary;
