@@ -3,14 +3,16 @@
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
-use crate::model::{Lab, NodeId, NodeKind};
+use crate::model::{Lab, Lec, NodeId, NodeKind};
 use crate::routing;
+use aerostat_node::host::sockets::Role;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Parts of a file that make the ways between switches.
 pub(super) const WAYS: [&str; 3] = ["switches/*/.", "links/*/0", "links/*/1/."];
 
-/// Reports switches that cannot reach each other.
+/// Reports switches that cannot reach each other. Switches with links out of the lab may be joined by equipment there: they
+/// need a path in the lab only if something in it uses one.
 pub(super) fn route(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let ids: Vec<NodeId> = lab.switches().map(|(id, _, _)| id).collect();
     let lane = routing::lane(lab);
@@ -24,13 +26,81 @@ pub(super) fn route(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     if cut_off.is_empty() {
         warn_of_dead_ends(file, lab, d);
     }
-    for id in cut_off {
-        let (name, middle) = (&lab.node(id).name, &lab.node(middle).name);
-        let at = place(file, name);
-        d.error(at, format!("no path between switches {middle} and {name}"))
-            .hint(format!("add a link to {name} under 'links:'"))
-            .rests_on(WAYS);
+    let outside: BTreeSet<NodeId> = lab
+        .outside()
+        .map(|(_, _, model)| model.attachment.switch)
+        .collect();
+    let middle_leads_out = outside
+        .iter()
+        .any(|id| *id == middle || reached.contains_key(id));
+    while let Some(first) = cut_off.first().copied() {
+        let mut island: BTreeSet<NodeId> = ways(lab, first).into_keys().collect();
+        island.insert(first);
+        cut_off.retain(|id| !island.contains(id));
+        let leads_out = middle_leads_out && !island.is_disjoint(&outside);
+        let needed = needed(lab, &island);
+        if leads_out && needed.is_none() {
+            continue;
+        }
+        let why = needed.filter(|_| leads_out);
+        let why = why.map_or_else(String::new, |what| format!(", which {what} needs"));
+        for id in island {
+            let (name, middle) = (&lab.node(id).name, &lab.node(middle).name);
+            let at = place(file, name);
+            let text = format!("no path between switches {middle} and {name}{why}");
+            d.error(at, text)
+                .hint(format!("add a link to {name} under 'links:'"))
+                .rests_on(WAYS);
+        }
     }
+}
+
+/// What needs a path between these switches and others, in words; `None` if nothing does.
+fn needed(lab: &Lab, island: &BTreeSet<NodeId>) -> Option<String> {
+    let inside = |node: NodeId| {
+        let at = lab.node(node).attachment();
+        at.map(|at| island.contains(&at.switch))
+    };
+    let crosses = |nodes: &mut dyn Iterator<Item = NodeId>| {
+        let sides: BTreeSet<bool> = nodes.filter_map(inside).collect();
+        sides.len() > 1
+    };
+    for (number, elan) in lab.elans.iter().enumerate() {
+        let calls = match &elan.clip {
+            // Permanent connections have a check of their own.
+            Some(lis) => !lis.servers.is_empty() || !lis.next_hops.is_empty() || lis.map.is_some(),
+            None => true,
+        };
+        let of_elan = |lec: &Lec| lec.elan.0 == number;
+        let members = lab.nodes().filter(|(_, node)| {
+            let server = matches!(node.kind, NodeKind::LaneServer(_)) && elan.is_own();
+            server || node.lecs().iter().any(of_elan)
+        });
+        if calls && crosses(&mut members.map(|(id, _)| id)) {
+            let kind = if elan.clip.is_some() {
+                "subnet"
+            } else {
+                "ELAN"
+            };
+            return Some(format!("{kind} {}", elan.name));
+        }
+    }
+    lab.nodes().find_map(|(id, node)| {
+        let NodeKind::Host(host) = &node.kind else {
+            return None;
+        };
+        let calls = host.sockets.iter().find(|program| {
+            let Role::Call { to, .. } = &program.role else {
+                return false;
+            };
+            let called = lab.nodes().find(|(_, node)| {
+                let at = node.attachment();
+                at.is_some_and(|at| at.address.same_end_system(to))
+            });
+            called.is_some_and(|(called, _)| inside(called) != inside(id))
+        });
+        calls.map(|program| format!("program {} of {}", program.name, node.name))
+    })
 }
 
 /// Warns of switches that no call can pass, because nothing is attached to them and they lead to no other useful

@@ -468,6 +468,66 @@ hosts: { x: { on: s1, elan: c, ip: 10.5.0.1 }, y: { on: s1, elan: c, ip: 10.5.0.
         );
     }
 
+    /// Switches that are joined by equipment outside at most need a path in the lab only if something there uses one.
+    #[test]
+    fn switches_may_be_joined_outside_if_nothing_needs_a_path() {
+        let text = |s2: &str, more: &str| {
+            format!(
+                "
+switches: {{ s1: {{}}, s2: {{}} }}
+links:
+- [s1, {{ name: o1, trunk: user, routes: [47.0091], udp: {{ local: 127.0.0.1:1, peer: 127.0.0.1:2 }} }}]
+{s2}
+clip:
+  a: {{ subnet: 10.5.0.0/24, server: x }}
+  b: {{ subnet: 10.6.0.0/24, server: z }}
+  p: {{ subnet: 10.7.0.0/24 }}
+hosts:
+  x: {{ on: s1, elan: a, ip: 10.5.0.1 }}
+  y: {{ on: s1, elan: a, ip: 10.5.0.2 }}
+  z: {{ on: s2, elan: b, ip: 10.6.0.1 }}
+  p1: {{ on: s1, elan: p, ip: 10.7.0.1 }}
+  p2: {{ on: s2, elan: p, ip: 10.7.0.2 }}
+{more}"
+            )
+        };
+        let out = "- [s2, { name: o2, udp: { local: 127.0.0.1:3, peer: 127.0.0.1:4 } }]";
+        assert_eq!(lab(&text(out, "")).switches().count(), 2);
+        let lane = |members: &str| {
+            format!("{members}lane: {{ on: s1, elans: {{ e: {{ subnet: 10.8.0.0/24 }} }} }}\n")
+        };
+        for (s2, more, says) in [
+            ("", "", "no path between switches s1 and s2"),
+            (
+                out,
+                "  q: { on: s2, elan: a, ip: 10.5.0.9 }\n",
+                "switches s1 and s2, which subnet a needs",
+            ),
+            (
+                out,
+                &lane("  q: { on: s2, elan: e, ip: 10.8.0.9 }\n"),
+                "switches s1 and s2, which ELAN e needs",
+            ),
+            (
+                out,
+                "  q: { on: s2, elan: b, ip: 10.6.0.9, sockets: [{ name: tel, call: x, pdus: 1, size: 9 }] }\n",
+                "switches s1 and s2, which program tel of q needs",
+            ),
+        ] {
+            let wrong = crate::parse("t.atm.yml", &text(s2, more), &[]).expect_err("an error");
+            assert!(wrong.to_string().contains(says), "{wrong}");
+        }
+        assert_eq!(
+            lab(&text(
+                out,
+                &lane("  q: { on: s1, elan: e, ip: 10.8.0.9 }\n")
+            ))
+            .elans
+            .len(),
+            4
+        );
+    }
+
     const STANDBY: &str = "
 switches: { s1: {}, s2: {} }
 links: [[s1, s2]]
