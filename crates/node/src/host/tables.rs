@@ -220,7 +220,9 @@ impl Host {
         }
     }
 
-    fn user_name(&self, slot: usize) -> Option<String> {
+    /// The name of the service in a slot, which is the number of a user of signalling: `les`, `lec0` with its interface.
+    #[must_use]
+    pub fn user_name(&self, slot: usize) -> Option<String> {
         let kind = self.slots.get(slot)?.kind;
         Some(match self.interface_of(slot) {
             Some(itf) => format!("{kind}{itf}"),

@@ -11,7 +11,7 @@ mod terms;
 mod user;
 
 pub use sdu::Sdu;
-pub use terms::answered;
+pub use terms::{answered, within};
 pub use user::{AtmUser, UserOutput};
 
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -264,7 +264,7 @@ pub enum AtmRequest {
 /// machine, owned (`Vec<u8>`) in a message for another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtmEvent<O> {
-    /// Signalling is up: requests will be served.
+    /// Signalling is up: requests will be served. The service tells this again when calls that failed may succeed now.
     Up,
     /// Signalling is down: new calls wait some seconds for it, then fail; each lost connection gets its own `Released`.
     Down,

@@ -39,6 +39,7 @@ mod restarts;
 mod scale;
 mod schedules;
 mod seats;
+mod sizes;
 mod slow_hosts;
 mod slow_nodes;
 mod sockets;

@@ -43,10 +43,11 @@ mod owners;
 use super::quota::{Quota, Verdict};
 use super::tree::{Tree, TreeEvent};
 use super::{Member, ServerParams};
+use crate::atm::within;
 use crate::discard::{Discard, Discards};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Trace};
 use aerostat_wire::lane::{Control, DataFrame, ElanName, MaxFrameSize, OpCode, is_control};
-use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use core::convert::Infallible;
 use groups::Groups;
 use owners::Owners;
@@ -275,7 +276,7 @@ impl Bus {
             self.request(AtmRequest::Listen {
                 address: self.config.address,
                 sap: Sap::LANE_MULTICAST_ETHERNET,
-                max_sdu: self.config.max_frame.sdu(),
+                max_sdu: u16::MAX,
             });
         }
     }
@@ -335,8 +336,12 @@ impl Bus {
     fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
             AtmEvent::Incoming {
-                conn, calling, sap, ..
-            } => self.incoming(conn, calling, sap),
+                conn,
+                calling,
+                sap,
+                qos,
+                ..
+            } => self.incoming((conn, &qos), calling, sap),
             AtmEvent::Received { conn, sdu } if self.clients.contains_key(&conn) => {
                 self.sdu(conn, sdu, now);
             }
@@ -358,7 +363,7 @@ impl Bus {
         }
     }
 
-    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, sap: Sap) {
+    fn incoming(&mut self, (conn, qos): (ConnId, &Qos), calling: Option<AtmAddress>, sap: Sap) {
         let address = calling.unwrap_or_default();
         let fits = self.running && sap == Sap::LANE_MULTICAST_ETHERNET;
         let member = self.members.get(&address).map(|member| member.lecid);
@@ -367,7 +372,8 @@ impl Bus {
                 let vc = None;
                 self.clients.insert(conn, Client { address, lecid, vc });
                 self.by_address.insert(address, conn);
-                self.request(AtmRequest::Accept { conn, terms: None });
+                let terms = within(qos, self.config.max_frame.sdu());
+                self.request(AtmRequest::Accept { conn, terms });
             }
             None => {
                 self.counters.calls_refused += 1;

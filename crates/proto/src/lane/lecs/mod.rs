@@ -28,6 +28,7 @@ mod servers;
 pub use policy::{AddressPattern, Criterion, Elan};
 
 use super::ServerParams;
+use crate::atm::within;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
 use aerostat_wire::lane::{CONTROL_SDU, Control, ControlFrame, ElanName, OpCode, Status};
 use aerostat_wire::{AtmAddress, Sap};
@@ -167,7 +168,7 @@ impl Lecs {
             self.request(AtmRequest::Listen {
                 address,
                 sap: Sap::LANE_CONTROL,
-                max_sdu: CONTROL_SDU,
+                max_sdu: u16::MAX,
             });
         }
     }
@@ -199,7 +200,9 @@ impl Lecs {
 
     fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
-            AtmEvent::Incoming { conn, calling, .. } => {
+            AtmEvent::Incoming {
+                conn, calling, qos, ..
+            } => {
                 let of_caller = |caller: &&Caller| same_host(caller.address, calling);
                 let hog = self.callers.values().filter(of_caller).count() >= CALLS_PER_HOST;
                 let full = self.callers.len() >= self.config.params.clients;
@@ -216,7 +219,8 @@ impl Lecs {
                     until: now + self.config.params.control_timeout,
                 };
                 self.callers.insert(conn, caller);
-                self.request(AtmRequest::Accept { conn, terms: None });
+                let terms = within(&qos, CONTROL_SDU);
+                self.request(AtmRequest::Accept { conn, terms });
             }
             AtmEvent::Released { conn, .. } => {
                 self.callers.remove(&conn);

@@ -41,11 +41,12 @@ mod standby;
 use super::quota::Quota;
 use super::tree::{Tree, TreeEvent};
 use super::{Member, ServerParams};
+use crate::atm::within;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Instant, Machine, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, Control, ControlFrame, ElanName, LanType, MaxFrameSize, Tlv,
 };
-use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use core::convert::Infallible;
 use standby::Standby;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -326,7 +327,7 @@ impl Les {
             self.request(AtmRequest::Listen {
                 address: self.config.address,
                 sap: Sap::LANE_CONTROL,
-                max_sdu: CONTROL_SDU,
+                max_sdu: u16::MAX,
             });
             let text = format!("serves ELAN {}", self.config.elan);
             let trace = Trace::milestone("les.started", text).with("elan", self.config.elan);
@@ -362,8 +363,12 @@ impl Les {
         }
         match event {
             AtmEvent::Incoming {
-                conn, calling, sap, ..
-            } => self.incoming(conn, calling, sap, now),
+                conn,
+                calling,
+                sap,
+                qos,
+                ..
+            } => self.incoming((conn, &qos), calling, sap, now),
             AtmEvent::Connected { conn, vc, .. } => {
                 if let Some(client) = self.clients.get_mut(&conn) {
                     client.vc = Some(vc);
@@ -389,7 +394,13 @@ impl Les {
         }
     }
 
-    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, sap: Sap, now: Instant) {
+    fn incoming(
+        &mut self,
+        (conn, qos): (ConnId, &Qos),
+        calling: Option<AtmAddress>,
+        sap: Sap,
+        now: Instant,
+    ) {
         let cause = match calling {
             _ if !self.running || sap != Sap::LANE_CONTROL => Some(Cause::INCOMPATIBLE),
             None => Some(Cause::REJECTED),
@@ -424,7 +435,8 @@ impl Les {
             .or_default() += 1;
         self.late.set(conn, Some(until));
         self.clients.insert(conn, client);
-        self.request(AtmRequest::Accept { conn, terms: None });
+        let terms = within(qos, CONTROL_SDU);
+        self.request(AtmRequest::Accept { conn, terms });
     }
 
     /// Connections of an end system on which it has not joined yet.

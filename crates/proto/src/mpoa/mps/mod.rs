@@ -88,7 +88,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::DeviceType;
-use aerostat_wire::{AtmAddress, MacAddr, Sap};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap};
 
 pub use api::{Absent, Input, L2Answer, Output, RETURN, RouteResult};
 pub use conns::{ConnState, ConnUse, IDLE, MAX_SDU};
@@ -102,6 +102,7 @@ pub use snapshot::{
 };
 pub use state::{Counters, EgressState};
 
+use crate::atm::within;
 use crate::nhrp::{Cache, Expired, Key, Reason, RequestTable, Station};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
 use conns::Conns;
@@ -218,11 +219,7 @@ impl Server {
             self.out.push_back(Output::Atm(AtmRequest::Listen {
                 address,
                 sap: Sap::LLC,
-                max_sdu: if address == self.config.data {
-                    crate::mpoa::params::SHORTCUT_SDU
-                } else {
-                    MAX_SDU
-                },
+                max_sdu: u16::MAX,
             }));
         }
         for interface in self.config.interfaces.iter().filter(|i| i.lane) {
@@ -302,10 +299,10 @@ impl Server {
                 called,
                 sap,
                 multipoint,
-                ..
+                qos,
             } => {
                 let usable = sap == Sap::LLC && !multipoint;
-                self.incoming(conn, calling.filter(|_| usable), called, now);
+                self.incoming((conn, &qos), calling.filter(|_| usable), called, now);
             }
             // Failed calls are made again, and requests are sent again by their retries; lost connections are reported
             // one by one.
@@ -320,7 +317,7 @@ impl Server {
     /// distinguished.
     fn incoming(
         &mut self,
-        conn: ConnId,
+        (conn, qos): (ConnId, &Qos),
         calling: Option<AtmAddress>,
         called: AtmAddress,
         now: Instant,
@@ -337,8 +334,13 @@ impl Server {
             (_, None) => Cause::INCOMPATIBLE,
             (Some(peer), Some(carries)) => {
                 if self.conns.accept(conn, peer, carries, now) {
+                    let longest = match carries {
+                        ConnUse::Shortcut => crate::mpoa::params::SHORTCUT_SDU,
+                        ConnUse::Control => MAX_SDU,
+                    };
+                    let terms = within(qos, longest);
                     self.out
-                        .push_back(Output::Atm(AtmRequest::Accept { conn, terms: None }));
+                        .push_back(Output::Atm(AtmRequest::Accept { conn, terms }));
                     return;
                 }
                 self.counters.limits_met += 1;

@@ -52,6 +52,7 @@ pub use entries::{Refusal, Unresolved};
 pub use snapshot::{EntryRow, EntryState, NhcSnapshot};
 
 use super::{Expired, RequestTable, RetryRule, Station, auth};
+use crate::atm::within;
 use crate::discard::{Discard, Discards};
 use crate::retry::Backoff;
 use crate::vcc::{Call, VccTable};
@@ -374,7 +375,7 @@ impl Nhc {
         self.request(AtmRequest::Listen {
             address: self.config.address,
             sap: Sap::LLC,
-            max_sdu: CONTROL_SDU,
+            max_sdu: u16::MAX,
         });
         self.register(now);
     }
@@ -418,10 +419,7 @@ impl Nhc {
                 multipoint,
                 qos,
                 ..
-            } => {
-                let sdu = qos.tx.max_sdu;
-                self.incoming(conn, calling.filter(|_| !multipoint), sdu, now);
-            }
+            } => self.incoming((conn, &qos), calling.filter(|_| !multipoint), now),
             AtmEvent::Connected { conn, vc, qos } => {
                 // The other end may take smaller SDUs than it was offered.
                 if let Some(longest) = self.conns.info(conn).filter(|_| qos.tx.max_sdu > 0) {
@@ -437,8 +435,8 @@ impl Nhc {
         }
     }
 
-    /// Handles an incoming call, on which SDUs of up to `sdu` octets may be sent: only the server may call.
-    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, sdu: u16, now: Instant) {
+    /// Handles an incoming call: only the server may call.
+    fn incoming(&mut self, (conn, qos): (ConnId, &Qos), calling: Option<AtmAddress>, now: Instant) {
         let server = self.config.server.1;
         let cause = match calling.filter(|calling| *calling == server) {
             None => {
@@ -450,9 +448,10 @@ impl Nhc {
                 Cause::RESOURCES
             }
             Some(peer) => {
-                let longest = Longest(sdu);
-                let accept = (self.conns).accept(conn, peer, Carries::Control, longest, now);
-                return self.request(accept);
+                let terms = within(qos, CONTROL_SDU);
+                let longest = Longest(terms.as_ref().unwrap_or(qos).tx.max_sdu);
+                (self.conns).accept(conn, peer, Carries::Control, longest, now);
+                return self.request(AtmRequest::Accept { conn, terms });
             }
         };
         self.request(AtmRequest::Release { conn, cause });

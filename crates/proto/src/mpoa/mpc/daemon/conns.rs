@@ -2,7 +2,9 @@
 
 use super::super::api::{Bus, Numbers};
 use super::{Carries, Conn, Daemon, Ending, Link, beyond_best_effort};
+use crate::atm::within;
 use crate::mpoa::messages::{IngressInfo, ToKernel};
+use crate::mpoa::params::SHORTCUT_SDU;
 use crate::nhrp::Fault;
 use crate::retry::Backoff;
 use crate::vcc::{Bounds, Call, Offered};
@@ -210,7 +212,13 @@ impl Daemon {
             bus.counters.connection_limit += 1;
             return bus.atm(refuse(Cause::RESOURCES));
         }
-        bus.atm(self.conns.accept(conn, peer, carries, link, now));
+        let longest = match carries {
+            Carries::Shortcut => SHORTCUT_SDU,
+            Carries::Control => self.config.max_sdu,
+        };
+        let terms = within(&qos, longest);
+        self.conns.accept(conn, peer, carries, link, now);
+        bus.atm(AtmRequest::Accept { conn, terms });
     }
 
     fn connected(&mut self, conn: ConnId, vc: Vc, now: Instant, bus: &mut Bus) {

@@ -9,7 +9,7 @@ mod conns;
 use super::api::{Bus, MpcConfig, Numbers, STOP_WAIT};
 use super::purge::Own;
 use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, ToDaemon, ToKernel};
-use crate::mpoa::params::{ENCAPSULATION, MpcParams, SHORTCUT_SDU};
+use crate::mpoa::params::{ENCAPSULATION, MpcParams};
 use crate::mpoa::split::ElanInfo;
 use crate::requests::Repeats;
 use crate::vcc::{Vcc, VccTable};
@@ -200,14 +200,11 @@ impl Daemon {
 
     /// Listens at both addresses.
     fn listen(&self, bus: &mut Bus) {
-        for (address, max_sdu) in [
-            (self.config.control, self.config.max_sdu),
-            (self.config.data, SHORTCUT_SDU),
-        ] {
+        for address in [self.config.control, self.config.data] {
             bus.atm(AtmRequest::Listen {
                 address,
                 sap: Sap::LLC,
-                max_sdu,
+                max_sdu: u16::MAX,
             });
         }
     }
