@@ -53,7 +53,7 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
                 path,
                 police,
             };
-            let row = find(driver, node).and_then(|id| pvc::add(driver, (id, node), &wanted));
+            let row = find(driver, node).and_then(|id| pvc::add(driver, (id, node), &wanted, now));
             Reply::Answer(one_table(node, row))
         }
         Request::PvcDel { node, end } => {
@@ -261,12 +261,14 @@ fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<Fault
         let Some(service) = service else {
             return Ok((id, None));
         };
-        let known = driver.lab.node(id).kind.services();
+        let known: Vec<_> = driver.lab.node(id).kind.present().collect();
         let found = known.iter().find(|known| known.name() == service);
         found.map(|found| (id, Some(*found))).ok_or_else(|| {
             let names: Vec<_> = known.iter().map(|known| known.name()).collect();
             let hint = match &names[..] {
-                [] => "it fails as a whole only".to_owned(),
+                [] => format!(
+                    "without a service, {node} fails as a whole: 'aerostat fault crash {node}'"
+                ),
                 _ => format!("services of {node}: {}", names.join(", ")),
             };
             Answer::error(format!("{node} has no service '{service}'"), hint)
@@ -299,8 +301,12 @@ fn already(driver: &Driver<'_>, what: FaultKind) -> Option<Answer> {
             if station.host().runs(service.into()) {
                 return None;
             }
-            let text = format!("the service is down already, or {name} has none");
-            Some(Answer::error(text, ""))
+            let service = service.name();
+            let hint = format!("'aerostat fault restart {name}/{service}' starts it again");
+            Some(Answer::error(
+                format!("{name}/{service} is down already"),
+                hint,
+            ))
         }
         FaultKind::Crash(..) | FaultKind::Restart(..) => None,
         FaultKind::LinkDown(link) | FaultKind::LinkUp(link) => {

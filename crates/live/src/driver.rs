@@ -12,6 +12,7 @@
 mod budget;
 mod faults;
 mod hops;
+mod outer;
 mod taps;
 mod telling;
 
@@ -309,6 +310,7 @@ impl<'a> Driver<'a> {
         results: &dyn Fn(&Report) -> serde_json::Value,
     ) -> Result<Report, UpError> {
         let broken = |error| UpError::Io("the lab's loop".into(), error);
+        self.lines_up(self.clock.now(), tell);
         self.world.start(self.builder, self.clock.now());
         let mut events = Events::with_capacity(256);
         let mut look_at = Instant::ZERO;
@@ -321,6 +323,7 @@ impl<'a> Driver<'a> {
             // Unless the network lags behind, what comes now comes after all events that were due before.
             self.budget.look(self.world.events());
             let mut reading = self.read_taps(caught_up, now) | self.outside(now, tell);
+            self.world.ask_again(now);
             reading |= self.daemons(now, tell) | self.serve_programs(now);
             if caught_up {
                 self.hurry(reading);
@@ -479,39 +482,6 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Gives the links out of the lab their turns; true if more work could be done at once. When the time for all of
-    /// them is over, the next ones are the first in the next turn of the loop.
-    fn outside(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
-        let (mut more, mut told) = (false, std::mem::take(&mut self.told));
-        let (begin, first) = (self.clock.now(), self.first_link);
-        let links = self.outside.len();
-        let mut at = begin;
-        for place in (0..links).map(|n| (first + n) % links) {
-            if at > begin + outside::SLICE {
-                (more, self.first_link) = (true, place);
-                break;
-            }
-            let link = &mut self.outside[place];
-            more |= link.turn(self.poll.registry(), now, &mut self.inbox, &mut told);
-            let node = link.node;
-            let labels = told.iter().filter_map(|event| match event {
-                outside::Event::Cells(run) => Some(run.vc),
-                _ => None,
-            });
-            self.world.outside_ahead(node, labels);
-            for event in told.drain(..) {
-                self.outside_event(node, event, now, tell);
-            }
-            if self.inbox.was_used() {
-                let end = self.clock.now();
-                self.outside[place].spent(end.since(at));
-                at = end;
-            }
-        }
-        self.told = told;
-        more
-    }
-
     /// Gives the daemons their turn; true if more work could be done at once.
     fn daemons(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
         let mut told = Vec::new();
@@ -549,21 +519,6 @@ impl<'a> Driver<'a> {
                 }
                 daemons::Event::Trace(node, trace) => self.event(node, trace, now, tell),
             }
-        }
-    }
-
-    fn outside_event(
-        &mut self,
-        node: NodeId,
-        event: outside::Event,
-        now: Instant,
-        tell: &mut dyn FnMut(Notice<'_>),
-    ) {
-        match event {
-            outside::Event::Up => self.world.outside_link(node, true, now),
-            outside::Event::Down => self.world.outside_link(node, false, now),
-            outside::Event::Cells(run) => self.world.outside_cells(node, run, now),
-            outside::Event::Trace(trace) => self.event(node, trace, now, tell),
         }
     }
 
@@ -710,6 +665,9 @@ impl<'a> Driver<'a> {
         if self.missing.is_empty() {
             self.ready = true;
             self.recount(tell);
+            for link in self.silent_links() {
+                tell(Notice::Note(link));
+            }
             return tell(Notice::Ready {
                 ties: self.ties.as_ref(),
             });
@@ -717,7 +675,10 @@ impl<'a> Driver<'a> {
         if now >= *remind_at {
             *remind_at = now + *pause;
             *pause = (*pause * 2).min(RARELY);
-            tell(Notice::Waiting(&self.missing));
+            let mut all = self.missing.clone();
+            let links = self.silent_links().into_iter();
+            all.extend(links.map(|link| format!("the peer of {link}")));
+            tell(Notice::Waiting(&all));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Permanent connections of a running lab, set up and removed on request.
 //!
-//! A request concerns one switch, as for operators of switches. Connections that are set up here are lost when the
+//! A request concerns one switch, as for operators of switches. A host or router at an end of a new connection sends by its
+//! contract. Connections that are set up here are lost when the
 //! switch restarts; those of the lab file come back then.
 
 use crate::control::{Answer, PvcPolice};
@@ -9,6 +10,7 @@ use aerostat_lab::model::{NodeId, NodeKind};
 use aerostat_node::atm::Policing;
 use aerostat_node::inspect::Table;
 use aerostat_node::switch::{ConnectionQueue, Permanent, PermanentError, PortNo, Switch};
+use aerostat_proto::Instant;
 use aerostat_wire::{Qos, Vc};
 
 /// A requested connection; see [`crate::control::Request::PvcAdd`].
@@ -24,6 +26,7 @@ pub(crate) fn add(
     driver: &mut Driver<'_>,
     (node, name): (NodeId, &str),
     wanted: &Wanted<'_>,
+    now: Instant,
 ) -> Result<Table, Answer> {
     let switch = switch(driver, node, name)?;
     let [a, b] = wanted.ends;
@@ -50,7 +53,13 @@ pub(crate) fn add(
         police,
     };
     match switch.add_permanent(new) {
-        Ok(()) => Ok(switch.permanent_table(Some(ends[0]))),
+        Ok(()) => {
+            let table = switch.permanent_table(Some(ends[0]));
+            if !new.path {
+                driver.world.contract(node, (ends, qos), now);
+            }
+            Ok(table)
+        }
         Err(error) => {
             let hint = match error {
                 PermanentError::NoPort(_) => ports(switch),

@@ -57,12 +57,12 @@ use aerostat_node::ip::books::Place;
 use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_node::ip::offload::SuperFrame;
 use aerostat_node::ip::random::derived_seed;
-use aerostat_node::switch::Switch;
+use aerostat_node::switch::{PortNo, Switch};
 use aerostat_proto::socket::SocketRef;
 use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Duration, Instant, Trace};
-use aerostat_wire::Vc;
 use aerostat_wire::pcapng::Direction;
+use aerostat_wire::{Qos, Vc};
 use line::RunLine;
 use probe::Probe;
 use std::collections::{BTreeSet, VecDeque};
@@ -133,6 +133,10 @@ pub struct World {
     clock: Instant,
     /// True if cells can leave the lab.
     leaves: bool,
+    /// Far ends of links out of the lab whose lines are up.
+    connected: BTreeSet<NodeId>,
+    /// True if something outside can be reached now that could not before: hosts ask again what had no answer.
+    reaches: bool,
     /// Counters before the cells arrived that a node is getting.
     probe: Option<Probe>,
     /// The captures.
@@ -170,6 +174,8 @@ impl World {
             is_late: false,
             clock: now,
             leaves: lab.outside().next().is_some(),
+            connected: BTreeSet::new(),
+            reaches: false,
             probe: None,
             captures: Captures::default(),
         }
@@ -182,6 +188,8 @@ impl World {
             self.keep_books();
         }
         Operation::start(self, builder);
+        // Everything has just been asked, over the lines that are up already.
+        self.reaches = false;
     }
 
     /// Handles due events, at most `budget`; false if more may be due.
@@ -406,6 +414,27 @@ impl World {
         }
     }
 
+    /// A switch has a new permanent connection with this contract, seen from its first end: end systems at its ends send
+    /// by it.
+    pub fn contract(
+        &mut self,
+        switch: NodeId,
+        (ends, qos): ([(PortNo, Vc); 2], Qos),
+        now: Instant,
+    ) {
+        self.plant.advance_to(now);
+        for ((port, vc), qos) in ends.into_iter().zip([qos, qos.reversed()]) {
+            let end = LinkEnd {
+                node: switch,
+                port: port.0,
+            };
+            if let Some(line) = self.plant.line_from(end) {
+                let host = self.plant.line(line).to.node;
+                Operation::command(self, host, HostCommand::Contract(vc, qos));
+            }
+        }
+    }
+
     /// Causes or ends a fault.
     pub fn fault(&mut self, builder: &Builder<'_>, what: FaultKind, now: Instant) {
         self.plant.advance_to(now);
@@ -424,8 +453,14 @@ impl World {
         self.plant.counters(link)
     }
 
-    /// The far end of a link out of the lab has connected or disconnected.
+    /// The far end of a link out of the lab has connected or disconnected. What connects before the start of the lab is
+    /// there when the first node sends.
     pub fn outside_link(&mut self, node: NodeId, connected: bool, now: Instant) {
+        match connected {
+            true => self.connected.insert(node),
+            false => self.connected.remove(&node),
+        };
+        self.reaches |= connected;
         self.meet(now);
         self.advance_all();
         if let Some(node) = self.plant.node_mut(node) {
@@ -433,6 +468,22 @@ impl World {
         }
         let changed = self.refresh_links();
         self.tell_links(&changed);
+    }
+
+    /// Cells have come from a peer outside for the first time, or after a silence.
+    pub fn outside_heard(&mut self) {
+        self.reaches = true;
+    }
+
+    /// Makes hosts ask again what had no answer, if something outside can be reached now that could not before.
+    pub fn ask_again(&mut self, now: Instant) {
+        if !std::mem::take(&mut self.reaches) {
+            return;
+        }
+        self.meet(now);
+        for node in self.plant.nodes() {
+            Operation::command(self, node, HostCommand::AskAgain);
+        }
     }
 
     /// Tells that runs of cells on these VCs come next from the far end of a link out of the lab: a switch there looks
@@ -532,6 +583,14 @@ impl Driver for World {
         };
         self.out.push_back(output);
     }
+    fn usable(&mut self, end: LinkEnd) {
+        let to = self
+            .plant
+            .line_from(end)
+            .map(|line| self.plant.line(line).to.node);
+        let outside = to.is_some_and(|to| matches!(self.node(to), Some(LabNode::Outside(_))));
+        self.reaches |= outside;
+    }
     fn lost(&mut self, place: Place, unit: DataUnit<'_>, at: Instant) {
         self.ledger.lost(place, unit, at);
     }
@@ -551,6 +610,17 @@ impl Driver for World {
 impl Operation for World {
     fn ledger(&mut self) -> &mut Ledger {
         &mut self.ledger
+    }
+    fn make(
+        &self,
+        builder: &Builder<'_>,
+        node: NodeId,
+        life: u32,
+        now: Instant,
+    ) -> Option<LabNode> {
+        let mut made = LabNode::make(builder, node, life, now)?;
+        made.connect(self.connected.contains(&node));
+        Some(made)
     }
     fn runs_programs(&self, node: NodeId) -> bool {
         !self.kernels.contains(&node)

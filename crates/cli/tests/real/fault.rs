@@ -16,6 +16,7 @@ routers: { r: { on: s1, elans: { a: 10.1.0.1, b: 10.2.0.1 } } }
 hosts:
   x: { on: s1, elan: a, ip: 10.1.0.10 }
   y: { on: s2, elan: b, ip: 10.2.0.10 }
+  w: { on: s2, elan: b, ip: 10.2.0.11, mpoa: false }
 traffic: [{ from: x, to: y, kind: ping, rate: 20pps }]
 ";
 
@@ -53,6 +54,8 @@ fn what_breaks_is_mended() {
     for (args, says, hint) in [
         (["crash", "z"], "there is no node 'z'", "nodes: s1, s2"),
         (["crash", "r/mpc"], "r has no service 'mpc'", "r: mps"),
+        (["crash", "w/mpc"], "w has no service 'mpc'", "a whole"),
+        (["restart", "w/mpc"], "w has no service 'mpc'", "a whole"),
         (["restart", "s1/les"], "s1 has no service 'les'", "a whole"),
         (["link-up", "x"], "there is no link 'x'", "links: s1-s2"),
     ] {

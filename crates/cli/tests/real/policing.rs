@@ -69,7 +69,7 @@ hosts:
   b: { on: s, elan: w, ip: 10.0.0.2, sockets: [{ name: sink, vc: 0.100, listen: sink }] }
 pvcs:
   - { from: peer, vc: 0.100, to: b, pcr: 1000, police: true }
-  - { from: a, vc: 0.200, to: b, to_vc: 0.200, pcr: 2000, police: true }
+  - { from: a, vc: 0.200, to: b, to_vc: 0.200, pcr: 2000, police: true, shape: false }
 traffic: [{ name: flow, from: a, to: b, kind: udp, rate: 200pps, size: 300 }]
 ";
 
@@ -104,7 +104,7 @@ fn senders_that_exceed_their_contracts_are_policed_and_the_results_say_where() {
     wait_for("the flow", || {
         lab.run(&["events"]).out.contains("traffic.started")
     });
-    // The operator gives the host's connection half of the rate that its flow needs; its adapter continues as before.
+    // The operator gives the host's connection half of the rate that its flow needs; its adapter does not shape.
     lab.ok(&["pvc", "del", "s", "a.0.200"]);
     let qos = "cbr:max_pcr=700";
     lab.ok(&[

@@ -213,3 +213,52 @@ fn a_policer_that_somebody_asks_for_is_no_weaker_than_that_of_the_port() {
     assert_eq!(row[0]["policed"], "no");
     lab.ok(&["down"]);
 }
+
+/// A shaped program that always has a cell, over a connection that is policed without a tolerance.
+const SHAPED: &str = "
+switches: { sw: { police: true } }
+clip: { wan: { subnet: 10.7.0.0/24 } }
+hosts:
+  x: { on: sw, elan: wan, ip: 10.7.0.1, link: { cdvt: 0us }, sockets: [{ name: p, vc: 0.100, pdus: 1000000, size: 40, rate: line }] }
+  y: { on: sw, elan: wan, ip: 10.7.0.2, sockets: [{ name: q, vc: 0.100, listen: sink }] }
+pvcs: [{ from: x, vc: 0.100, to: y, qos: 'cbr:tx:max_pcr=3000,rx:none' }]
+";
+
+/// The host that shapes follows the contract that `pvc` gives to its connection, in the class of the first one and in
+/// another: nothing is policed away, and the rate is the new one.
+#[test]
+fn a_host_shapes_to_the_contract_that_its_connection_has_now() {
+    let lab = Runtime::new("pvc-contract");
+    let file = lab_file("pvc-contract.atm.yml", SHAPED);
+    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    for (contract, rate) in [
+        ("cbr:tx:max_pcr=700,rx:none", 700.0),
+        ("nrt-vbr:tx:max_pcr=2000,scr=1100,mbs=10,rx:none", 1100.0),
+        ("cbr:tx:max_pcr=1887,rx:none", 1887.0),
+    ] {
+        lab.ok(&["pvc", "del", "sw", "x.0.100"]);
+        let began = Instant::now();
+        lab.ok(&[
+            "pvc", "add", "sw", "x.0.100", "y.0.100", "--police", "--qos", contract,
+        ]);
+        std::thread::sleep(Duration::from_millis(1500));
+        let row = &rows(&lab.ok(&["pvc", "show", "sw", "-o", "json"]))[0];
+        let seconds = began.elapsed().as_secs_f64();
+        assert_eq!(
+            (&row["policed"], &row["cells_dropped"]),
+            (&"yes".into(), &0.into()),
+            "{row}"
+        );
+        let cells = row["cells_a"].as_f64().unwrap();
+        // A machine with much other work may be late, and then the rate is lower.
+        let most = rate * (seconds + 0.1);
+        assert!(
+            cells > rate / 4.0 && cells < most,
+            "{contract}: {cells} in {seconds} s"
+        );
+        let shown = lab.ok(&["inspect", "x", "vc", "-o", "json"]);
+        let class = &contract[..contract.find(':').unwrap()];
+        assert!(shown.contains(class), "{shown}");
+    }
+    lab.down_with_warnings();
+}

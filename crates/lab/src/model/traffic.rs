@@ -1,6 +1,6 @@
 //! Events in a lab: flows and faults.
 
-use super::{Arrivals, ElanId, LinkId, Load, NodeId};
+use super::{Arrivals, ElanId, LinkId, Load, NodeId, NodeKind};
 use aerostat_node::atm::CellRate;
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::host::ServiceKind;
@@ -187,6 +187,18 @@ pub enum Service {
     Les,
     /// All broadcast and unknown servers.
     Bus,
+}
+
+impl NodeKind {
+    /// The services of [`Self::services`] that are there: a host without MPOA has no MPOA client.
+    pub fn present(&self) -> impl Iterator<Item = Service> + use<> {
+        let there = match self {
+            Self::Router(router) => router.mpoa.is_some(),
+            Self::Host(host) => host.mpoa.is_some(),
+            Self::LaneServer(_) | Self::Switch(_) | Self::Outside(_) => true,
+        };
+        self.services().iter().copied().filter(move |_| there)
+    }
 }
 
 impl From<Service> for ServiceKind {

@@ -49,6 +49,10 @@ pub trait Driver: Sized {
     fn plant_mut(&mut self) -> &mut Plant<Self::Node, Self::Medium>;
     /// A node reports a trace event.
     fn trace(&mut self, node: NodeId, trace: Trace);
+    /// A switch reports that calls can leave by this port now.
+    fn usable(&mut self, end: LinkEnd) {
+        let _ = end;
+    }
     /// A node reports an event.
     fn event(&mut self, node: NodeId, event: <Self::Node as Node>::Event);
     /// A packet, or a cell of it, was lost: an SDU, a frame or a packet, or its head.
@@ -118,6 +122,9 @@ pub trait Driver: Sized {
                 NodeOutput::Trace(trace) => self.trace(node, trace),
                 NodeOutput::Event(event) => self.event(node, event),
                 NodeOutput::Report(report) => {
+                    if let Some(port) = Self::Node::usable(&report) {
+                        self.usable(LinkEnd { node, port });
+                    }
                     let management = &mut self.plant_mut().management;
                     if Self::Node::report(management, node, report) {
                         self.plant().nodes().for_each(|node| self.manage(node));
@@ -193,6 +200,7 @@ pub trait Driver: Sized {
         self.plant().lines().for_each(|line| self.advance(line));
         self.settle_ends();
         self.tell_harmed();
+        self.tell_all_drops();
     }
 
     /// Cells have left the port in front of a line, or have arrived at its end.
@@ -354,6 +362,7 @@ pub trait Driver: Sized {
     /// Switches nodes on at one instant: first their links come up, then the nodes start, in this order.
     fn power_on_all(&mut self, machines: impl IntoIterator<Item = (NodeId, Self::Node)>) {
         let mut started = Vec::new();
+        self.tell_all_drops();
         for (node, machine) in machines {
             self.power_off(node);
             let plant = self.plant_mut();
@@ -469,7 +478,7 @@ pub trait Driver: Sized {
             self.with_node(node, |_, _| {});
             self.tell_discards(node);
         }
-        self.plant().lines().for_each(|line| self.tell_drops(line));
+        self.tell_all_drops();
     }
 
     /// Reports everything that is lost when a node is switched off.
@@ -518,6 +527,11 @@ pub trait Driver: Sized {
             }
             self.dropped(line, &drop);
         }
+    }
+
+    /// Reports PDUs that have lost cells at ports so far: their places depend on which nodes are on and which links are cut.
+    fn tell_all_drops(&mut self) {
+        self.plant().lines().for_each(|line| self.tell_drops(line));
     }
 
     /// Reports PDUs that have lost cells in a fabric.

@@ -24,7 +24,11 @@ use std::collections::VecDeque;
 
 /// A report of a switch: whether it can send calls out at a port.
 #[derive(Clone, Copy, Debug)]
-pub struct Usable(PortNo, bool);
+pub struct Usable {
+    port: PortNo,
+    trunk: bool,
+    usable: bool,
+}
 
 /// Events of a lab's nodes for the driver.
 #[derive(Debug)]
@@ -298,8 +302,12 @@ impl Node for LabNode {
     type Management = Routing;
     type Report = Usable;
 
-    fn report(routing: &mut Routing, from: NodeId, Usable(port, usable): Usable) -> bool {
-        routing.report(from, port, usable)
+    fn report(routing: &mut Routing, from: NodeId, report: Usable) -> bool {
+        report.trunk && routing.report(from, report.port, report.usable)
+    }
+
+    fn usable(report: &Usable) -> Option<u16> {
+        report.usable.then_some(report.port.0)
     }
 
     fn managed(&mut self, me: NodeId, routing: &Routing, now: Instant) {
@@ -400,7 +408,15 @@ impl Node for LabNode {
             Self::Station(node) => node.poll_output(),
             Self::Switch(switch) => Some(match switch.poll_output()? {
                 switch::Output::Touched(PortNo(port)) => NodeOutput::Touched(port),
-                switch::Output::Usable(port, usable) => NodeOutput::Report(Usable(port, usable)),
+                switch::Output::Usable {
+                    port,
+                    trunk,
+                    usable,
+                } => NodeOutput::Report(Usable {
+                    port,
+                    trunk,
+                    usable,
+                }),
                 switch::Output::Daemon(role, frame) => {
                     NodeOutput::Event(LabEvent::Daemon(role, frame))
                 }

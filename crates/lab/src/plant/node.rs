@@ -18,6 +18,11 @@ pub trait Node {
     type Report;
     /// Handles a report; true if nodes must be told of the new state.
     fn report(management: &mut Self::Management, from: NodeId, report: Self::Report) -> bool;
+    /// The port at which calls can go out from now on, if that is what a report says.
+    fn usable(report: &Self::Report) -> Option<u16> {
+        let _ = report;
+        None
+    }
     /// Tells the node the state of management.
     fn managed(&mut self, me: NodeId, management: &Self::Management, now: Instant);
     /// Power is on.

@@ -488,12 +488,20 @@ fn check_size(
     }
 }
 
-/// Warns of faults without effect: the node or service is off already, or the link has that state already.
+/// Warns of faults without effect: the node has no such service, or node, service or link has that state already.
 fn idle(faults: &[(Fault, Span)], lab: &Lab, d: &mut Diagnostics) {
     let (mut off, mut cut) = (BTreeSet::new(), BTreeSet::new());
     for (fault, at) in faults {
         let name = |node: NodeId| &lab.node(node).name;
         let text = match fault.what {
+            FaultKind::Crash(node, Some(service)) | FaultKind::Restart(node, Some(service))
+                if !lab.node(node).kind.present().any(|one| one == service) =>
+            {
+                let (name, service) = (name(node), service.name());
+                Some(format!(
+                    "{name} has no service '{service}', because its MPOA is off"
+                ))
+            }
             FaultKind::Crash(node, service) => {
                 let dead = off.contains(&(node, None));
                 let again = dead || !off.insert((node, service));
@@ -712,15 +720,32 @@ mod tests {
                 "x has crashed, and all services with it",
             ),
         ] {
-            let (warnings, said) = findings(&format!("{SMALL}until: 9s\nfaults: [{faults}]\n"));
+            let text = format!("{SMALL}mpoa: true\nuntil: 9s\nfaults: [{faults}]\n");
+            let (warnings, said) = findings(&text);
             assert_eq!(warnings, 1, "{faults}: {said}");
             assert!(said.contains(says), "{faults}: {said}");
         }
         let fine = "{ at: 1s, link_down: s1-s2 }, { at: 2s, link_up: s1-s2 }, { at: 3s, crash: x }, \
                     { at: 4s, restart: x }, { at: 5s, crash: x }, { at: 6s, restart: y }, { at: 7s, crash: y/mpc }, \
                     { at: 8s, restart: x }, { at: 8500ms, crash: x/mpc }";
-        let (warnings, said) = findings(&format!("{SMALL}until: 9s\nfaults: [{fine}]\n"));
+        let text = format!("{SMALL}mpoa: true\nuntil: 9s\nfaults: [{fine}]\n");
+        let (warnings, said) = findings(&text);
         assert_eq!(warnings, 0, "{said}");
+        for (faults, says) in [
+            (
+                "crash: x/mpc",
+                "x has no service 'mpc', because its MPOA is off",
+            ),
+            (
+                "restart: r/mps",
+                "r has no service 'mps', because its MPOA is off",
+            ),
+        ] {
+            let text = format!("{SMALL}until: 9s\nfaults: [{{ at: 5s, {faults} }}]\n");
+            let (warnings, said) = findings(&text);
+            assert_eq!(warnings, 1, "{said}");
+            assert!(said.contains(says), "{said}");
+        }
     }
 
     #[test]

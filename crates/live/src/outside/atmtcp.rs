@@ -317,6 +317,34 @@ impl Link {
         }
     }
 
+    /// Why there is no connection, in words; `None` if there is one.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        if self
+            .connection
+            .as_ref()
+            .is_some_and(|open| open.established)
+        {
+            return None;
+        }
+        Some(match &self.way {
+            Way::Listen(door) => {
+                let at = door.at().map(|at| at.to_string());
+                format!("nobody has connected to {}", at.unwrap_or_default())
+            }
+            Way::Connect { to, attempts, .. } => {
+                let last = attempts.saturating_sub(1) % to.len().max(1);
+                let to = to.get(last).map(ToString::to_string);
+                format!("{} does not answer", to.unwrap_or_default())
+            }
+        })
+    }
+
+    /// The peer of the connection.
+    pub(crate) fn peer(&self) -> String {
+        let peer = self.connection.as_ref().map(|open| open.peer.to_string());
+        peer.unwrap_or_default()
+    }
+
     /// When [`Self::turn`] is next needed if nothing is ready.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let call = match &self.way {

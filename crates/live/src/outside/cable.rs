@@ -41,8 +41,12 @@ pub(super) struct Kind {
 
 /// State of the line.
 enum Line {
-    /// The interface does not exist or is down.
-    Away { at: Instant, pause: Duration },
+    /// The interface does not exist or is down, for this reason.
+    Away {
+        at: Instant,
+        pause: Duration,
+        why: Errno,
+    },
     /// The interface is up and has this address.
     Up(MacAddr),
 }
@@ -103,6 +107,7 @@ impl Cable {
             line: Line::Away {
                 at: Instant::ZERO,
                 pause: FIRST_RETRY,
+                why: Errno::NODEV,
             },
             header: [0; HEADER],
             turns: Turns::default(),
@@ -126,6 +131,28 @@ impl Cable {
         }
     }
 
+    /// Why the line is down, in words; `None` while it is up.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let name = &self.interface;
+        match self.line {
+            Line::Up(_) => None,
+            Line::Away {
+                why: Errno::NODEV | Errno::NXIO,
+                ..
+            } => Some(format!("there is no interface {name}")),
+            Line::Away {
+                why: Errno::NETDOWN,
+                ..
+            } => Some(format!("the interface {name} is down")),
+            Line::Away { why, .. } => Some(format!("the interface {name} cannot be used: {why}")),
+        }
+    }
+
+    /// The peer, for people.
+    pub(super) fn peer(&self) -> String {
+        format!("{} on {}", self.peer, self.interface)
+    }
+
     /// When [`Self::look`] is next needed; `None` while the line is up.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.line {
@@ -136,18 +163,22 @@ impl Cable {
 
     /// Checks, if it is time, whether the interface exists and is up; true if the line has come up.
     pub(super) fn look(&mut self, now: Instant, told: &mut Vec<Event>) -> bool {
-        let Line::Away { at, pause } = self.line else {
+        let Line::Away { at, pause, .. } = self.line else {
             return false;
         };
         if at > now {
             return false;
         }
-        let Ok(own) = self.bind() else {
-            self.line = Line::Away {
-                at: now + pause,
-                pause: (pause * 2).min(LAST_RETRY),
-            };
-            return false;
+        let own = match self.bind() {
+            Ok(own) => own,
+            Err(why) => {
+                self.line = Line::Away {
+                    at: now + pause,
+                    pause: (pause * 2).min(LAST_RETRY),
+                    why,
+                };
+                return false;
+            }
         };
         self.line = Line::Up(own);
         let [low, high] = self.kind.ethertype.to_be_bytes();
@@ -184,6 +215,7 @@ impl Cable {
         self.line = Line::Away {
             at: now + FIRST_RETRY,
             pause: FIRST_RETRY * 2,
+            why: error,
         };
         let text = format!("{} is gone: {error}", self.interface);
         told.push(Event::Trace(Trace::milestone(self.kind.down, text)));

@@ -128,11 +128,16 @@ impl Link {
         self.cable.poll_timeout().or_else(|| self.filling.due())
     }
 
-    /// Takes a bounded number of frames; true if more may be left.
-    pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
+    /// Looks whether the line has come up, if it is time to.
+    pub(crate) fn come_up(&mut self, now: Instant, told: &mut Vec<Event>) {
         if self.cable.look(now, told) {
             self.filling.block(false);
         }
+    }
+
+    /// Takes a bounded number of frames; true if more may be left.
+    pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
+        self.come_up(now, told);
         self.cable.begin();
         while let Some(count) = self.cable.read(inbox, now, told) {
             for slot in 0..count {

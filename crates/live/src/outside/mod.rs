@@ -46,16 +46,23 @@ pub(crate) enum Event {
     Up,
     /// The line is down.
     Down,
+    /// Cells have come from the peer for the first time, or after a silence.
+    Heard,
     /// Cells from the peer.
     Cells(CellRun),
     /// A trace event.
     Trace(Trace),
 }
 
+/// Without cells for this time, a peer may be another one, or have begun again.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// One link out of the lab.
 pub(crate) struct Link {
     pub(crate) node: NodeId,
     way: Way,
+    /// When the last cells came from the peer.
+    heard: Option<Instant>,
 }
 
 enum Way {
@@ -112,7 +119,11 @@ impl Link {
                 Way::L2tp(Box::new(l2tp::Link::new(model, rate, registry, token)?))
             }
         };
-        Ok(Self { node, way })
+        Ok(Self {
+            node,
+            way,
+            heard: None,
+        })
     }
 
     /// The poller has reported token `which` (0 or 1) of this link.
@@ -137,6 +148,32 @@ impl Link {
         }
     }
 
+    /// Tells that the line is up, if it is by now: a line that needs no answer of its peer is up before the lab starts,
+    /// so that nothing that its nodes send first is lost.
+    pub(crate) fn come_up(&mut self, now: Instant, told: &mut Vec<Event>) {
+        match &mut self.way {
+            // The peer has to connect, or to answer.
+            Way::AtmTcp(_) => {}
+            Way::Udp(link) => link.come_up(told),
+            Way::Ethernet(link) => link.come_up(now, told),
+            Way::Mpls(link) => link.come_up(now, told),
+            Way::L2tp(link) => link.come_up(told),
+        }
+    }
+
+    /// Why nothing comes from the peer, in words; `None` if cells have come and the line is up.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let (down, peer) = match &self.way {
+            Way::AtmTcp(link) => (link.trouble(), link.peer()),
+            Way::Udp(link) => (None, link.peer()),
+            Way::Ethernet(link) => (link.cable.trouble(), link.cable.peer()),
+            Way::Mpls(link) => (link.cable.trouble(), link.cable.peer()),
+            Way::L2tp(link) => (None, link.peer()),
+        };
+        let silent = || format!("no cell has come from {peer} yet");
+        down.or_else(|| self.heard.is_none().then(silent))
+    }
+
     /// Does a bounded amount of work, with the loop's buffers; true if more may be left.
     pub(crate) fn turn(
         &mut self,
@@ -145,13 +182,22 @@ impl Link {
         inbox: &mut Inbox,
         told: &mut Vec<Event>,
     ) -> bool {
-        match &mut self.way {
+        let before = told.len();
+        let more = match &mut self.way {
             Way::AtmTcp(link) => link.turn(registry, now, told),
             Way::Udp(link) => link.turn(inbox, told),
             Way::Ethernet(link) => link.turn(now, inbox, told),
             Way::Mpls(link) => link.turn(now, inbox, told),
             Way::L2tp(link) => link.turn(inbox, told),
+        };
+        let came = |event: &Event| matches!(event, Event::Cells(_));
+        if told.iter().skip(before).any(came) {
+            let before = self.heard.replace(now);
+            if before.is_none_or(|at| now >= at + SILENCE) {
+                told.push(Event::Heard);
+            }
         }
+        more
     }
 
     /// How long the last turn took, with all that its cells caused at once: decides how much the next turn may take.

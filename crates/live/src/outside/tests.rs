@@ -1,5 +1,7 @@
 //! The path of cells from one link to another, through a switch, driven by hand.
 
+mod first;
+
 use super::*;
 use crate::clock::Clock;
 use crate::outside::cells;

@@ -151,12 +151,21 @@ impl Link {
         self.filling.due()
     }
 
-    /// Takes a bounded number of datagrams; true if more may be left.
-    pub(crate) fn turn(&mut self, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
-        if !self.told_up {
-            self.told_up = true;
+    /// Tells once that the line is up.
+    pub(crate) fn come_up(&mut self, told: &mut Vec<Event>) {
+        if !core::mem::replace(&mut self.told_up, true) {
             told.push(Event::Up);
         }
+    }
+
+    /// The peer's address.
+    pub(crate) fn peer(&self) -> String {
+        self.socket.peer.to_string()
+    }
+
+    /// Takes a bounded number of datagrams; true if more may be left.
+    pub(crate) fn turn(&mut self, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
+        self.come_up(told);
         self.turns.begin();
         while self.socket.readable && self.turns.most() > 0 {
             let count = self.socket.read(inbox, self.turns.most());

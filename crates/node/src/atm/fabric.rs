@@ -330,9 +330,7 @@ impl Fabric {
     pub fn set_link(&mut self, port: u16, up: bool) {
         if let Some(port) = self.ports.get_mut(usize::from(port)) {
             port.up = up;
-            if !up {
-                port.output.flush(DropReason::LinkDown);
-            }
+            port.output.set_link(up);
         }
     }
 

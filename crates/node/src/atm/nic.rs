@@ -224,6 +224,19 @@ impl NicConfig {
         of_user.or_else(of_label).unwrap_or(of_adapter)
     }
 
+    /// The queue of a VC that sends with `traffic`.
+    fn queue(&self, vc: Vc, traffic: TrafficParams, of_user: Option<Shaping>) -> QueueConfig {
+        let shaping = self.shaping_of(vc, of_user);
+        QueueConfig {
+            shaped: shaping == Shaping::Contract,
+            rate_queue: match shaping {
+                Shaping::RateQueue(number) => Some(number),
+                Shaping::Contract | Shaping::Line => None,
+            },
+            ..QueueConfig::host(traffic)
+        }
+    }
+
     /// The number of the rate queue of this name.
     #[must_use]
     pub fn rate_queue(&self, name: &str) -> Option<u16> {
@@ -307,15 +320,7 @@ impl Nic {
             return false;
         }
         let sends = traffic.category.is_some();
-        let shaping = self.config.shaping_of(vc, shaping);
-        let config = QueueConfig {
-            shaped: shaping == Shaping::Contract,
-            rate_queue: match shaping {
-                Shaping::RateQueue(number) => Some(number),
-                Shaping::Contract | Shaping::Line => None,
-            },
-            ..QueueConfig::host(traffic)
-        };
+        let config = self.config.queue(vc, traffic, shaping);
         let queue = sends.then(|| self.output.open(vc, config)).flatten();
         if sends && queue.is_none() {
             return false;
@@ -344,6 +349,46 @@ impl Nic {
         self.table.set_channel(vc, Some(index));
         self.singles += usize::from(aal == AalType::Aal0);
         true
+    }
+
+    /// Opens a VC for SDUs of any size as [`Self::open_as`] does, or changes one that is open.
+    pub fn open_or_change(
+        &mut self,
+        vc: Vc,
+        traffic: TrafficParams,
+        aal: AalType,
+        shaping: Option<Shaping>,
+        now: Instant,
+    ) {
+        if !self.open_as(vc, traffic, (aal, 0), shaping) {
+            self.change(vc, traffic, shaping, now);
+        }
+    }
+
+    /// Changes what an open VC sends; `shaping` as in [`Self::open_as`]. Cells that wait go on waiting, unless it sends
+    /// nothing any more. False if the VC is not open, or if there is no room for its queue.
+    pub fn change(
+        &mut self,
+        vc: Vc,
+        traffic: TrafficParams,
+        shaping: Option<Shaping>,
+        now: Instant,
+    ) -> bool {
+        let index = self.table.get(vc);
+        let Some(open) = index.and_then(|index| self.open[index].as_mut()) else {
+            return false;
+        };
+        let config = self.config.queue(vc, traffic, shaping);
+        match (open.queue, traffic.category) {
+            (Some(queue), Some(_)) => self.output.change(queue, &config, now),
+            (Some(queue), None) => {
+                self.output.close(queue);
+                open.queue = None;
+            }
+            (None, Some(_)) => open.queue = self.output.open(vc, config),
+            (None, None) => {}
+        }
+        open.queue.is_some() == traffic.category.is_some()
     }
 
     /// Closes a VC; its waiting cells are dropped. False if the VC was not open.
@@ -452,8 +497,8 @@ impl Nic {
     /// Sets the state of the link.
     pub fn set_link(&mut self, up: bool) {
         self.up = up;
+        self.output.set_link(up);
         if !up {
-            self.output.flush(DropReason::LinkDown);
             for open in self.open.iter_mut().flatten() {
                 open.receiver.reset();
             }

@@ -239,6 +239,8 @@ pub struct OutputPort {
     closed: CellCounters,
     /// Log of PDUs that lost cells; `None` if it is not kept.
     drops: Option<Vec<DroppedPdu>>,
+    /// True if the link of the port is up.
+    up: bool,
     /// Latest time that the port has seen.
     told: Instant,
     /// True if the driver may be late: see [`OutputPort::allow_late`].
@@ -284,6 +286,7 @@ impl OutputPort {
             turns: turns::of_rate(rate),
             closed: CellCounters::default(),
             drops: None,
+            up: true,
             told: Instant::ZERO,
             late: false,
             clock: Instant::ZERO,
@@ -308,12 +311,7 @@ impl OutputPort {
         if self.is_taken(vc, config.whole_path) || self.full().is_some() {
             return None;
         }
-        let limits = if is_guaranteed(&config.traffic) {
-            self.limits.guaranteed_vc
-        } else {
-            self.limits.best_effort_vc
-        };
-        let limits = config.limits.unwrap_or(limits);
+        let limits = config.limits.unwrap_or(self.usual(&config.traffic));
         self.openings = self.openings.wrapping_add(1);
         let class = class_of(&config.traffic);
         let frames = config.frame_discard;
@@ -336,6 +334,38 @@ impl OutputPort {
             self.table.set_channel(vc, Some(index as usize));
         }
         Some(QueueId(index))
+    }
+
+    /// Gives an open queue another contract. Cells that wait go on waiting, and leave by the new contract.
+    pub fn change(&mut self, id: QueueId, config: &QueueConfig, now: Instant) {
+        let at = id.0 as usize;
+        let Some(mut queue) = self.queues.get_mut(at).and_then(Option::take) else {
+            return;
+        };
+        queue.end_trains(&mut self.over, &mut self.runs);
+        // Its entries in schedules are those of a queue that has gone.
+        if queue.cells > 0 {
+            self.unschedule(&queue);
+        }
+        self.openings = self.openings.wrapping_add(1);
+        self.pools[queue.pool()] -= queue.cells;
+        let waiting = queue.take_runs(&mut self.runs);
+        let (frames, opened) = (config.frame_discard, self.openings);
+        let limits = config.limits.unwrap_or(self.usual(&config.traffic));
+        queue.renew(class_of(&config.traffic), frames, limits, opened);
+        self.make_special(&mut queue, config);
+        self.queues[at] = Some(queue);
+        for run in waiting {
+            self.enqueue(id, run, now);
+        }
+    }
+
+    /// The bounds of a queue with this contract.
+    fn usual(&self, traffic: &TrafficParams) -> Limits {
+        match is_guaranteed(traffic) {
+            true => self.limits.guaranteed_vc,
+            false => self.limits.best_effort_vc,
+        }
     }
 
     /// Closes a queue and returns its counters. Waiting cells are dropped and counted.
@@ -401,6 +431,9 @@ impl OutputPort {
         if self.late {
             self.catch_up(now);
         }
+        if !self.up {
+            return self.enqueue_down(id, slot, now);
+        }
         if self.drops.is_some() {
             return self.enqueue_logged(id, slot, now);
         }
@@ -417,6 +450,28 @@ impl OutputPort {
             dropped: run.map_or(0, |run| run.count),
             reason: Some(DropReason::Closed),
         }
+    }
+
+    /// The link is down: the cells are dropped at their queue, which counts them.
+    #[cold]
+    fn enqueue_down(&mut self, id: QueueId, slot: u32, now: Instant) -> Admission {
+        let queue = self.queues.get_mut(id.0 as usize).and_then(Option::as_mut);
+        let Some(queue) = queue else {
+            return self.refuse(slot);
+        };
+        let Some(run) = self.runs.unpark(slot) else {
+            return Admission::default();
+        };
+        let admission = Admission {
+            accepted: 0,
+            dropped: run.count,
+            reason: Some(DropReason::LinkDown),
+        };
+        queue.dropped(DropReason::LinkDown, run.count.into());
+        for pdu in run.singles().filter_map(|run| run.pdu().cloned()) {
+            self.log_drop(id, admission, pdu, now);
+        }
+        admission
     }
 
     /// Like [`Self::enqueue`]; a PDU that loses cells is recorded.
@@ -451,7 +506,7 @@ impl OutputPort {
 
     /// Allows the driver to take departures, cell by cell, later than they are due. Everything that is due by the time
     /// of an [`Self::enqueue`] is decided before that enqueue, so the delay of the driver makes no difference. The
-    /// driver has to be punctual only before [`Self::close`] and [`Self::flush`], which have no time argument.
+    /// driver has to be punctual only before [`Self::close`] and [`Self::set_link`], which have no time argument.
     pub const fn allow_late(&mut self) {
         self.late = true;
     }
@@ -648,8 +703,14 @@ impl OutputPort {
         Some((turn, start))
     }
 
-    /// Drops all waiting cells; the queues stay open.
-    pub fn flush(&mut self, reason: DropReason) {
+    /// Sets the state of the link. While it is down no cell enters a queue, and those that wait when it goes down are
+    /// dropped.
+    pub fn set_link(&mut self, up: bool) {
+        self.up = up;
+        if up {
+            return;
+        }
+        let reason = DropReason::LinkDown;
         for queue in self.queues.iter_mut().flatten() {
             queue.end_trains(&mut self.over, &mut self.runs);
             log_all(&mut self.drops, (queue, &self.runs), reason, self.told);

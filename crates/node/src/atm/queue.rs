@@ -249,6 +249,22 @@ impl VcQueue {
         }
     }
 
+    /// Becomes a queue of this class, with its counters. No cell waits in it, and it has no shaper or share yet.
+    pub(super) fn renew(&mut self, class: u8, frame_discard: bool, limits: Limits, opened: u32) {
+        (self.class, self.frame_discard, self.opened) = (class, frame_discard, opened);
+        (self.held, self.special) = (false, false);
+        (self.shaper, self.share) = (None, None);
+        self.limit(limits);
+    }
+
+    /// Takes the runs that wait.
+    pub(super) fn take_runs(&mut self, store: &mut RunStore) -> Vec<CellRun> {
+        self.cells = 0;
+        (self.frame, self.since_end) = (Frame::Between, 0);
+        let all = core::iter::from_fn(|| store.pop(&mut self.runs));
+        all.filter(|run| run.count > 0).collect()
+    }
+
     /// Sets the bounds.
     pub(super) const fn limit(&mut self, limits: Limits) {
         self.alone = [
@@ -274,8 +290,9 @@ impl VcQueue {
         }
     }
 
+    /// Counts cells that do not enter the queue, or leave it without being sent.
     #[cold]
-    fn dropped(&mut self, reason: DropReason, cells: u32) {
+    pub(super) fn dropped(&mut self, reason: DropReason, cells: u32) {
         let dropped = self.dropped.get_or_insert_default();
         dropped.add(reason, cells.into());
     }

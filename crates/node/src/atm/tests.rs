@@ -433,16 +433,14 @@ fn a_link_that_is_down_drops_and_counts() {
         .unwrap();
     f.receive(0, CellRun::whole(pdu(10), vc(60)), Instant::ZERO, |_| {});
     f.set_link(1, false);
+    // What comes while the link is down neither waits nor leaves.
+    f.receive(0, CellRun::whole(pdu(10), vc(60)), Instant::ZERO, |_| {});
     f.set_link(0, false);
     f.receive(0, CellRun::whole(pdu(10), vc(60)), Instant::ZERO, |_| {});
-    assert_eq!(
-        f.output(1)
-            .unwrap()
-            .totals()
-            .dropped
-            .of(DropReason::LinkDown),
-        1
-    );
+    let sent = f.output(1).unwrap().totals();
+    assert_eq!(sent.dropped.of(DropReason::LinkDown), 2);
+    assert_eq!((sent.cells_in, sent.cells_out), (2, 0));
+    assert_eq!(f.output_mut(1).unwrap().next_departure(), None);
     assert_eq!(
         f.input_counters(0)
             .unwrap()

@@ -9,6 +9,7 @@
 //! them.
 
 use super::{Host, Path, Typed, Waits};
+use crate::signalling;
 use aerostat_proto::clip::{self, Clip, NextHops};
 use aerostat_proto::discard::Discard;
 use aerostat_proto::nhrp::client::{self, Nhc};
@@ -43,6 +44,14 @@ impl Host {
     pub(super) fn tell_clip(&mut self, itf: usize, input: clip::Input<'_>, now: Instant) {
         if let Some(clip) = self.interfaces.get(itf).and_then(|itf| itf.client.clip()) {
             self.tell(clip, input, now);
+        }
+    }
+
+    /// Services ask again at once what had no answer.
+    pub(super) fn ask_again(&mut self, now: Instant) {
+        self.tell_signalling(signalling::Input::CallAgain, now);
+        for itf in 0..self.interfaces.len() {
+            self.tell_clip(itf, clip::Input::AskAgain, now);
         }
     }
 

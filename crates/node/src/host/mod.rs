@@ -31,6 +31,7 @@
 
 mod books;
 mod clip;
+mod command;
 mod cpu;
 mod daemons;
 mod elans;
@@ -54,6 +55,7 @@ mod waits;
 mod writers;
 mod writes;
 
+pub use command::HostCommand;
 pub use cpu::{Costs, CpuConfig, Encapsulation};
 pub use daemons::DaemonMessage;
 pub(crate) use daemons::is;
@@ -68,21 +70,20 @@ pub use waits::{Attempts, Waits};
 pub use writes::FromAdapter;
 
 use crate::atm::{DataUnit, DataUnitBuf, Mark, Sdus, Shaping};
-use crate::ip::apps::{AppCommand, AppId, AppResult};
+use crate::ip::apps::{AppId, AppResult};
 use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::offload::SuperFrame;
-use crate::ip::router::{RouterInput, StaticRoute};
+use crate::ip::router::RouterInput;
 use crate::signalling::{self, Errand, Signalling};
-use aerostat_proto::clip::{Clip, Input as ClipInput, NextHops};
+use aerostat_proto::clip::{Clip, Input as ClipInput};
 use aerostat_proto::lane::{LaneServer, Lec};
 use aerostat_proto::mpoa::{Mpc, Mps, mpc};
 use aerostat_proto::nhrp::client::Nhc;
 use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Instant, Machine, Refused, Sdu, Trace};
 use aerostat_wire::lane::Tlv;
-use aerostat_wire::mpoa::FlowFilter;
-use aerostat_wire::{AalType, AtmAddress, MacAddr, Qos, TrafficParams, Vc};
+use aerostat_wire::{AalType, AtmAddress, MacAddr, TrafficParams, Vc};
 use elans::Elan;
 use service::Factory;
 use socket_layer::SocketLayer;
@@ -126,41 +127,6 @@ pub enum HostInput<'a> {
     Daemon(Role, ProcessEvent<DaemonMessage>),
 }
 
-/// Commands of an experimenter to a host.
-#[derive(Debug)]
-pub enum HostCommand {
-    /// A command for the embedded host's programs.
-    App(AppCommand),
-    /// A command for the programs of a host on the Ethernet segment behind this host, by number.
-    SegmentApp(usize, AppCommand),
-    /// Turns MPOA on or off: MPC and MPS start or shut down in order.
-    Mpoa(bool),
-    /// All services of a kind stop at once and lose their state. Signalling clears their calls.
-    Crash(ServiceKind),
-    /// The services of a kind start again with empty state.
-    Restart(ServiceKind),
-    /// Replaces what the member of a Classical IP subnet on interface N knows of next hops beforehand.
-    NextHops(usize, NextHops),
-    /// A file with next hops of interface N has changed and has a mistake: it is counted.
-    NextHopsWrong(usize),
-    /// Replaces the static routes of the embedded router.
-    Routes(Vec<StaticRoute>),
-    /// Gives packets of the MPOA client that match the filter a shortcut of their own with this traffic; `None` removes
-    /// the entry.
-    ShortcutQos(FlowFilter, Option<Qos>),
-}
-
-impl HostCommand {
-    /// A command for the programs of the host itself (`None`), or of a host on the segment behind it.
-    #[must_use]
-    pub fn app(behind: Option<usize>, command: AppCommand) -> Self {
-        match behind {
-            Some(host) => Self::SegmentApp(host, command),
-            None => Self::App(command),
-        }
-    }
-}
-
 /// Outputs of a host.
 #[derive(Debug)]
 pub enum HostOutput {
@@ -192,7 +158,7 @@ pub enum HostOutput {
         /// Its label.
         vc: Vc,
     },
-    /// A connection was opened; `traffic` is what this host may send on it.
+    /// A connection was opened, or an open one has another contract; `traffic` is what this host may send on it.
     OpenVc {
         /// Its label.
         vc: Vc,
@@ -722,6 +688,10 @@ impl Host {
             }
             HostCommand::NextHops(itf, hops) => self.tell_clip(itf, ClipInput::NextHops(hops), now),
             HostCommand::NextHopsWrong(itf) => self.tell_clip(itf, ClipInput::NextHopsWrong, now),
+            HostCommand::Contract(vc, qos) => {
+                self.tell_signalling(signalling::Input::Contract(vc, qos), now);
+            }
+            HostCommand::AskAgain => self.ask_again(now),
             HostCommand::Mpoa(on) => self.set_mpoa(on, now),
             HostCommand::ShortcutQos(filter, qos) => {
                 self.tell_mpc(mpc::Input::SetQos { filter, qos }, now);

@@ -494,7 +494,7 @@ impl Host {
                     let sdu = sdu.into();
                     self.out.push_back(HostOutput::Send { vc, sdu });
                 }
-                Out::OpenVc { vc, tx, .. } => {
+                Out::OpenVc { vc, tx, .. } | Out::ChangeVc { vc, tx } => {
                     let shaping = self.shaping(vc);
                     self.out.push_back(HostOutput::OpenVc {
                         vc,

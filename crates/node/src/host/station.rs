@@ -404,7 +404,7 @@ impl Station {
                     aal,
                     shaping,
                 } => {
-                    self.nic.open_as(vc, traffic, (aal, 0), shaping);
+                    self.nic.open_or_change(vc, traffic, aal, shaping, now);
                     continue;
                 }
                 HostOutput::CloseVc { vc } => {

@@ -118,7 +118,7 @@ crate::rows! {
         pub partial: u64,
         /// Cells with CLP 1 that were discarded above the threshold.
         pub low_priority: u64,
-        /// Cells that waited when the link failed.
+        /// Cells that waited when the link failed, or came while it was down.
         pub link_down: u64,
     }
 

@@ -152,6 +152,10 @@ pub enum Input<'a> {
     Start,
     /// The line is down.
     LinkDown,
+    /// Calls that failed may succeed now: users that wait with theirs get `Up` again, if the link is up.
+    CallAgain,
+    /// The contract of the permanent connection with this label, seen from this host: management has changed it.
+    Contract(Vc, Qos),
     /// The version that both ends speak; a change of the version ends all calls.
     Version(uni::Version),
     /// One SDU of VPI 0 VCI 5.
@@ -192,6 +196,13 @@ pub enum Output {
         tx: TrafficParams,
         /// Traffic that this host receives on it.
         rx: TrafficParams,
+    },
+    /// An open VC sends with this traffic from now on.
+    ChangeVc {
+        /// The VC.
+        vc: Vc,
+        /// Traffic that this host sends on it.
+        tx: TrafficParams,
     },
     /// A VC must not be used any more.
     CloseVc {
@@ -332,6 +343,8 @@ pub struct Signalling {
     up: bool,
     /// Users, with the number of their connections.
     users: BTreeMap<UserId, usize>,
+    /// Contracts of permanent connections that management has changed, by label.
+    contracts: BTreeMap<Vc, Qos>,
     /// Users whose calls to their own listeners stay in the host.
     local: BTreeSet<UserId>,
     /// Users that take calls of single cells.
@@ -386,6 +399,7 @@ impl Signalling {
             line: false,
             up: false,
             users: BTreeMap::new(),
+            contracts: BTreeMap::new(),
             local: BTreeSet::new(),
             single_cells: BTreeSet::new(),
             paced: false,
@@ -507,6 +521,17 @@ impl Machine for Signalling {
                     AtmEvent::Down
                 };
                 self.seat.tell_atm(line, now);
+                Ok(())
+            }
+            Input::Contract(vc, qos) => {
+                self.contract(vc, qos);
+                Ok(())
+            }
+            Input::CallAgain => {
+                let users = self.users.keys().copied().filter(|_| self.up);
+                for user in users.collect::<Vec<_>>() {
+                    self.event(user, AtmEvent::Up);
+                }
                 Ok(())
             }
             Input::Version(version) => {

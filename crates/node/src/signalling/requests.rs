@@ -9,8 +9,8 @@ use super::{Output, Phase, Signalling, UserId};
 use aerostat_proto::atm::answered;
 use aerostat_proto::sigd::{Setup, ToSigd};
 use aerostat_proto::uni::CallId;
-use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Instant, PartyId, Refused};
-use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Instant, PartyId, Refused, Trace};
+use aerostat_wire::{AtmAddress, Qos, Sap, TrafficParams, Vc};
 
 const UNKNOWN: Refused = Refused("unknown connection");
 const WRONG_STATE: Refused = Refused("the connection is not in a state for this");
@@ -176,6 +176,10 @@ impl Signalling {
             return Err(Refused("this label cannot be used"));
         }
         let call = self.new_call_id();
+        let qos = self
+            .contracts
+            .get(&vc)
+            .map_or(qos, |new| changed(qos, *new));
         let made = Conn {
             permanent: true,
             ..Conn::new(
@@ -188,6 +192,21 @@ impl Signalling {
         self.insert(call, made);
         self.usable(call, vc);
         Ok(())
+    }
+
+    /// Management has changed the contract of a permanent connection.
+    pub(super) fn contract(&mut self, vc: Vc, new: Qos) {
+        self.contracts.insert(vc, new);
+        let call = self.labels.get(&vc).copied();
+        let conn = call.and_then(|call| self.conns.get_mut(&call));
+        let Some(conn) = conn.filter(|conn| conn.permanent) else {
+            return;
+        };
+        conn.qos = changed(conn.qos, new);
+        let tx = conn.qos.tx;
+        self.outputs.push_back(Output::ChangeVc { vc, tx });
+        let text = format!("connection {vc} has the contract {new}");
+        self.trace(Trace::detail("signalling.contract", text).with("vc", vc));
     }
 
     /// Tells the daemon to make a call.
@@ -364,5 +383,19 @@ impl Signalling {
         let label = self.label_of(user, conn, sdu);
         self.counters.refused += u64::from(label.is_err());
         label
+    }
+}
+
+/// A contract with other traffic; the sizes of SDUs are those of the ends.
+const fn changed(own: Qos, new: Qos) -> Qos {
+    Qos {
+        tx: TrafficParams {
+            max_sdu: own.tx.max_sdu,
+            ..new.tx
+        },
+        rx: TrafficParams {
+            max_sdu: own.rx.max_sdu,
+            ..new.rx
+        },
     }
 }

@@ -176,12 +176,15 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Reports whether calls can go out at a port. This matters only if there is a switch behind the port.
-    pub(super) fn tell_usable(&mut self, number: PortNo, usable: bool) {
-        let port = self.port(number);
-        if port.is_some_and(|port| port.config.kind == PortKind::Trunk) {
-            self.outputs.push_back(Output::Usable(number, usable));
-        }
+    /// Reports whether calls can go out at a port.
+    pub(super) fn tell_usable(&mut self, port: PortNo, usable: bool) {
+        let kind = self.port(port).map(|port| port.config.kind);
+        let trunk = kind == Some(PortKind::Trunk);
+        self.outputs.push_back(Output::Usable {
+            port,
+            trunk,
+            usable,
+        });
     }
 
     /// Gives up ports whose signalling did not come up in time.

@@ -194,9 +194,16 @@ pub enum Input {
 pub enum Output {
     /// Cells were queued at this port, so its next departure may have changed.
     Touched(PortNo),
-    /// Calls can go out at this port towards another switch, or can no longer. On a change the owner of the switches
-    /// has to compute their routes again.
-    Usable(PortNo, bool),
+    /// Calls can go out at a port, or can no longer. On a change of a trunk the owner of the switches has to compute
+    /// their routes again.
+    Usable {
+        /// The port.
+        port: PortNo,
+        /// True if there is a switch behind it.
+        trunk: bool,
+        /// True if calls can go out.
+        usable: bool,
+    },
     /// A frame for a daemon of this switch that is a process of its own: an encoded message of its role.
     Daemon(Role, Vec<u8>),
     /// A trace event.

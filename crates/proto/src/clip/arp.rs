@@ -8,6 +8,9 @@ use aerostat_wire::atmarp::{AtmArp, Operation, Party};
 use aerostat_wire::prefix::is_host_on;
 use std::net::Ipv4Addr;
 
+/// A question by InATMARP waits for its answer so many times as long as one to a server.
+const ASK_WAIT: u32 = 4;
+
 impl Clip {
     fn own(&self) -> Party {
         let address = Some(self.config.address).filter(|address| !address.is_zero());
@@ -45,7 +48,7 @@ impl Clip {
     /// Asks by InATMARP who is at the other end of a connection. On a permanent connection the question is repeated
     /// until it is answered.
     pub(super) fn ask_who(&mut self, conn: ConnId, now: Instant) {
-        let wait = self.config.params.reply * 4;
+        let wait = self.config.params.reply * ASK_WAIT;
         let Some(known) = self.conns.get(conn) else {
             return;
         };
@@ -57,6 +60,14 @@ impl Clip {
             target: Party::new(self.other_end(conn), None),
         };
         self.tell(conn, &packet);
+    }
+
+    /// Repeats the questions of [`Self::ask_who`] that have no answer.
+    pub(super) fn ask_again(&mut self, now: Instant) {
+        // Where there was an answer, the next question is minutes away.
+        for conn in self.asks.due(now + self.config.params.reply * ASK_WAIT) {
+            self.ask_who(conn, now);
+        }
     }
 
     /// Handles a packet of type 0806 on a connection.

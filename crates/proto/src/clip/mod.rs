@@ -259,6 +259,9 @@ pub enum Input<'a> {
         /// The packet.
         packet: Vec<u8>,
     },
+    /// Something can be reached now that could not before: asks again on permanent connections whose other end has not
+    /// answered.
+    AskAgain,
     /// Replaces what is known of next hops beforehand.
     NextHops(NextHops),
     /// What is known beforehand was to be replaced, and the source has a mistake: nothing changes, and it is counted.
@@ -589,6 +592,8 @@ impl Machine for Clip {
                 self.counters.unreachable += 1;
                 self.discards.note(Discard::NotJoined, &packet);
             }
+            Input::AskAgain if self.running => self.ask_again(now),
+            Input::AskAgain => {}
             Input::NextHops(hops) => self.replace_hops(hops, now),
             Input::NextHopsWrong => self.counters.maps_wrong += 1,
             Input::Resolve { token, ip } if self.running => self.question(token, ip, now),

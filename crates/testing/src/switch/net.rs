@@ -506,6 +506,9 @@ impl Net {
                 signalling::Output::OpenVc { vc, .. } => {
                     assert!(self.hosts[i].open.insert(vc), "{vc} opened twice");
                 }
+                signalling::Output::ChangeVc { vc, .. } => {
+                    assert!(self.hosts[i].open.contains(&vc), "{vc} is not open");
+                }
                 signalling::Output::CloseVc { vc } => {
                     assert!(self.hosts[i].open.remove(&vc), "{vc} was not open");
                     self.hosts[i].receivers.remove(&vc);
@@ -542,7 +545,7 @@ impl Net {
         for output in settle(&mut self.switches[k], self.now) {
             match output {
                 Output::Daemon(_, frame) => self.tell_ilmid(k, &frame),
-                Output::Touched(_) | Output::Usable(..) | Output::Trace(_) => {}
+                Output::Touched(_) | Output::Usable { .. } | Output::Trace(_) => {}
             }
         }
         let now = self.now;

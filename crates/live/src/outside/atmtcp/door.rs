@@ -21,6 +21,8 @@ const BREATH: Duration = Duration::from_millis(250);
 /// A listening socket with its access rule.
 pub(super) struct Door {
     listener: TcpListener,
+    /// Where it listens.
+    at: Option<SocketAddr>,
     from: Option<IpAddr>,
     /// True if connections may be waiting.
     waiting: bool,
@@ -43,6 +45,7 @@ impl Door {
     /// Accepts connections from `from`, or only from this machine.
     pub(super) fn new(listener: TcpListener, from: Option<IpAddr>) -> Self {
         Self {
+            at: listener.local_addr().ok(),
             listener,
             from,
             waiting: false,
@@ -60,6 +63,11 @@ impl Door {
     #[cfg(test)]
     pub(super) fn allow(&mut self, from: IpAddr) {
         self.from = Some(from);
+    }
+
+    /// Where it listens.
+    pub(super) const fn at(&self) -> Option<SocketAddr> {
+        self.at
     }
 
     /// The poller has reported the listener.

@@ -165,6 +165,7 @@ impl Loop {
                 match event {
                     Event::Up => self.world.outside_link(self.node, true, now),
                     Event::Down => self.world.outside_link(self.node, false, now),
+                    Event::Heard => self.world.outside_heard(),
                     Event::Cells(run) => self.world.outside_cells(self.node, run, now),
                     Event::Trace(trace) => self.told.push(trace.name.to_owned()),
                 }

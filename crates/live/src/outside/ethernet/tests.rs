@@ -116,6 +116,9 @@ fn cells_cross_a_cable_whose_ends_go_and_come() {
         // The interface goes down and comes up.
         ip(&["link", "set", "dev", "a", "down"])?;
         bench.until(|bench| bench.count(0, down) == 1);
+        let trouble = |bench: &Bench| bench.links[0].cable.trouble();
+        let told = |why: &str| Some(format!("the interface a {why}"));
+        assert_eq!(trouble(&bench), told("is down"));
         let before = bench.links[0].filling.dropped;
         bench.links[0].send(&run);
         assert_eq!(bench.links[0].filling.dropped, before + 105);
@@ -128,6 +131,8 @@ fn cells_cross_a_cable_whose_ends_go_and_come() {
         // The interface is removed, and another one with the same name takes its place.
         ip(&["link", "delete", "dev", "a"])?;
         bench.until(|bench| bench.count(0, down) == 2 && bench.count(1, down) >= 1);
+        let gone = Some("there is no interface a".to_owned());
+        bench.until(|bench| trouble(bench) == gone);
         let before = bench.count(1, up);
         cable()?;
         bench.until(|bench| bench.count(0, up) == 3 && bench.count(1, up) > before);

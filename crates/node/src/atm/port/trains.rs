@@ -98,7 +98,9 @@ impl OutputPort {
         let Some((run, serial, id)) = trains.head(train) else {
             return;
         };
-        if let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) {
+        if self.up
+            && let Some(Some(queue)) = self.queues.get_mut(id.0 as usize)
+        {
             let pool = queue.pool();
             let buffer = &self.buffers[pool];
             let own = match queue.special {

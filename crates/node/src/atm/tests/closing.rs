@@ -1,5 +1,6 @@
 //! Queues that close while cells wait in them.
 
+use super::police::{Policer, Policing, Verdict};
 use super::*;
 
 fn open(port: &mut OutputPort, vci: u16, traffic: TrafficParams, shaped: bool) -> QueueId {
@@ -122,4 +123,64 @@ fn a_port_without_a_free_queue_tells_its_limit() {
     assert_eq!(open(2), Err(FabricError::NoQueue(third, 2)));
     let text = FabricError::NoQueue(third, 2).to_string();
     assert_eq!(text, "no queue for 1.0.34: port 1 has 2, its limit");
+}
+
+/// A queue whose contract changes loses nothing and keeps the order, under every discipline, and from there on its cells
+/// leave by the new contract, also if that has another class.
+#[test]
+fn a_contract_that_changes_keeps_what_waits() {
+    let contracts = [
+        "cbr:max_pcr=1000",
+        "nrt-vbr:max_pcr=20000,scr=5000,mbs=4",
+        "cbr:max_pcr=90000",
+        "ubr:max_pcr=3000",
+        "rt-vbr:max_pcr=9000,scr=9000,mbs=1",
+        "cbr:max_pcr=7777",
+    ];
+    let traffic = |text: &str| text.parse::<TrafficParams>().expect("a contract");
+    for discipline in Discipline::ALL {
+        let mut port = OutputPort::new(CellRate::OC3, PortLimits::HOST);
+        port.set_discipline(discipline);
+        let first = QueueConfig::host(traffic(contracts[0]));
+        let queue = port.open(vc(60), first).expect("room");
+        let other = port.open(vc(61), QueueConfig::host(TrafficParams::ubr(0)));
+        let other = other.expect("room");
+        let mut now = Instant::from_secs(1);
+        // 192 cells, in four PDUs.
+        for _ in 0..4 {
+            port.enqueue(queue, CellRun::whole(pdu(2296), vc(60)), now);
+        }
+        let mut left = 0;
+        for contract in contracts.iter().cycle().take(24) {
+            let traffic = traffic(contract);
+            port.change(queue, &QueueConfig::host(traffic), now);
+            assert_eq!(u64::from(port.queued(queue)) + left, 192, "{discipline:?}");
+            port.enqueue(other, CellRun::whole(pdu(10), vc(61)), now);
+            let mut policer =
+                Policer::new(&traffic, Policing::All, Duration::ZERO).expect("a rate");
+            for _ in 0..6 {
+                let Some(at) = port.next_departure() else {
+                    break;
+                };
+                now = now.max(at);
+                let gone = port.pop(at, 1).expect("due");
+                if gone.run.vc == vc(60) {
+                    assert_eq!(u64::from(gone.run.first()), left % 48, "{discipline:?}");
+                    // A cell of the other queue may hold one up.
+                    let verdict = policer.police(false, at, 2 * 2832);
+                    assert_eq!(verdict, Verdict::Pass, "{contract}");
+                    left += 1;
+                }
+            }
+        }
+        while let Some(gone) = port.next_departure().and_then(|at| port.pop(at, 1)) {
+            left += u64::from(gone.run.vc == vc(60));
+        }
+        let counters = port.counters(queue).expect("open");
+        assert_eq!(
+            (left, counters.cells_out, counters.dropped.total()),
+            (192, 192, 0)
+        );
+        assert_eq!((port.queued_total(), port.next_departure()), (0, None));
+    }
 }

@@ -363,7 +363,10 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("dropped_early_discard", "cells of whole frames dropped because the queue was long when the frame began"),
             count("dropped_partial_discard", "the other cells of frames that had lost one"),
             count("dropped_low_priority", "cells with CLP 1 dropped above the threshold"),
-            count("dropped_link_down", "cells that waited when the link failed"),
+            count(
+                "dropped_link_down",
+                "cells that waited when the link failed, or came while it was down",
+            ),
             number("clr", "dropped / (dropped + sent)").or_null(),
         ]),
     },
