@@ -14,9 +14,10 @@ pub use past::{Life, Past};
 
 use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
-use aerostat_node::host::sockets::{Figures, Measured, Outcome, Program, Role, State, Step};
+use aerostat_node::host::sockets::{Figures, Measured, Outcome, Pace, Program, Role, State, Step};
 use aerostat_node::ip::flow_stats::{Census, ConnectionReport, FlowStats};
 use aerostat_node::ip::stats::Summary;
+use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Cause, Duration, Instant};
 use aerostat_wire::Vc;
 use past::Tally;
@@ -357,9 +358,12 @@ impl<N: Network> Reader<'_, N> {
             under_way: figures.map_or(0, |found| found.in_flight),
             delivered_octets: figures.map_or(0, |found| found.received_octets),
             duration: figures.map_or(Duration::ZERO, |found| found.duration),
-            throughput_mbps: account
-                .as_ref()
-                .and_then(|account| throughput(account, None, now)),
+            throughput_mbps: account.as_ref().and_then(|account| {
+                let writers = [Some(program), to.map(|(_, other)| other)];
+                let rate = rate_of(writers.into_iter().flatten());
+                let time = rate.map(|rate| rate.after(tally.offered));
+                throughput(account, time, now)
+            }),
             delay: figures.map_or_else(Summary::default, |found| found.delay),
             lost_by: figures.map_or_else(BTreeMap::new, |found| lab.lost_by(found)),
             cut: (tally.state == State::Ended && tally.unwritten > 0).then_some(Cut {
@@ -372,6 +376,19 @@ impl<N: Network> Reader<'_, N> {
                 .get(&(tally.node, tally.program))
                 .copied(),
         }
+    }
+}
+
+/// The rate at which a program writes, the first of `writers`: that of the second one if it only sends back what it gets.
+/// `None` for ATP, and for programs that write as fast as they can.
+fn rate_of<'a>(mut writers: impl Iterator<Item = &'a Program>) -> Option<PacketRate> {
+    let (writer, sending) = writers.find_map(|writer| {
+        let sending = writer.role.sending().filter(|sending| sending.pdus > 0);
+        Some((writer, sending?))
+    })?;
+    match sending.pace {
+        Pace::At(rate) => Some(rate).filter(|_| writer.atp.is_none()),
+        Pace::Line => None,
     }
 }
 

@@ -13,6 +13,7 @@ use aerostat_node::host::sockets::ENDED;
 use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_node::ip::books::{Cause, Place, SocketEvent, Spot};
 use aerostat_node::ip::flow_stats::{Census, FlowStats};
+use aerostat_node::ip::meter::FlowId;
 use aerostat_proto::Instant;
 use std::collections::BTreeMap;
 
@@ -34,6 +35,8 @@ pub struct Ledger {
     finished: Vec<(usize, &'static str, AppResult)>,
     /// Limit of results of programs that are kept.
     most_finished: usize,
+    /// For each flow, true if a program of the lab file sends it, which keeps to the schedule.
+    scheduled: Vec<bool>,
 }
 
 impl Ledger {
@@ -49,6 +52,12 @@ impl Ledger {
             unkept: 0,
             finished: Vec::new(),
             most_finished,
+            scheduled: builder
+                .lab()
+                .traffic
+                .iter()
+                .map(|flow| !builder.is_kernel(flow.from))
+                .collect(),
         }
     }
 
@@ -170,10 +179,17 @@ impl Ledger {
         let (stats, past) = (&self.stats, &self.past);
         let census = self.census(plant, now, elsewhere);
         let plant = &*plant;
+        let starts = self.starts.began(lab);
+        let schedule = |FlowId(index): FlowId| {
+            let began = starts.get(index).copied().flatten()?;
+            let flow = lab.traffic.get(index)?;
+            let kept = self.scheduled.get(index).copied().unwrap_or(false);
+            flow.schedule(began, now).filter(|_| kept)
+        };
         RunReport {
             end: now,
             until: self.starts.end(lab),
-            flows: stats.report_with(now, Some(&census), |_| None),
+            flows: stats.report_with(now, Some(&census), schedule),
             dialogues: dialogues::read(lab, plant, past, stats, &census),
             windows: dialogues::windows(lab, plant),
             tested: dialogues::tested(lab, plant),
@@ -182,7 +198,7 @@ impl Ledger {
             nodes: report::nodes(lab, plant),
             troubles: report::troubles(lab, plant),
             refusals: report::refusals(lab, |id, what| report::inspect(plant, id, what)),
-            began: self.starts.began(lab),
+            began: starts.clone(),
             not_joined: report::not_joined(lab, |id| self.starts.members().ever_joined(id)),
             occupancy: Vec::new(),
             limits: self.limits(lab),

@@ -23,6 +23,16 @@ fn run(rest: &str) -> (Lab, RunReport) {
     (lab, report)
 }
 
+/// A flow of echo requests that has both hosts find each other before other flows begin.
+const WARM: &str =
+    "  - { name: warm, from: a, to: b, kind: ping, rate: 1pps, start: 1s, duration: 4s }\n";
+
+fn run_text(text: &str) -> RunReport {
+    let mut watcher = ();
+    let lab = lab_of("rates", text, &[]);
+    aerostat_sim::run::run(&lab, None, &mut watcher).expect("no captures")
+}
+
 /// Packets offered by each flow of a lab.
 fn offered(rest: &str) -> Vec<u64> {
     let (_, report) = run(rest);
@@ -122,25 +132,68 @@ fn a_sender_that_starts_again_goes_on_to_the_end_that_it_had() {
 }
 
 #[test]
-fn one_packet_has_no_throughput() {
-    let (_, report) = run(
-        "traffic: [{ name: one, from: a, to: b, kind: udp, rate: 1pps, start: 1s, duration: 500ms },\n  \
-         { name: two, from: a, to: b, kind: udp, rate: 2pps, size: 1000, start: 1s, duration: 1s }]\n",
-    );
-    let path = |flow: usize| &report.flows[flow].paths[0];
-    assert_eq!(
-        (path(0).received_packets, path(0).duration.is_zero()),
-        (1, true)
-    );
-    assert!(
-        path(0).throughput_mbps.abs() < f64::EPSILON,
-        "{:?}",
-        path(0)
-    );
-    // Two packets of 1000 octets, half a second apart, and the delay of the second: a little less than 32 kbit/s.
-    assert!(
-        (0.0319..0.032).contains(&path(1).throughput_mbps),
-        "{:?}",
-        path(1)
-    );
+fn throughput_is_over_the_time_of_the_schedule() {
+    // Rate, duration in milliseconds, and packets: all arrive before the next one would be due, so that the throughput
+    // is their octets over the duration.
+    let cases = [
+        ("1pps", 500, 1_u32),
+        ("2pps", 1000, 2),
+        ("1pps", 2000, 2),
+        ("10pps", 1000, 10),
+        ("1000pps", 1000, 1000),
+    ];
+    let flows: String = (cases.iter().enumerate())
+        .map(|(index, (rate, millis, _))| {
+            format!(
+                "  - {{ name: f{index}, from: a, to: b, kind: udp, rate: {rate}, size: 1000, start: 8s, \
+                 duration: {millis}ms, group: all }}\n"
+            )
+        })
+        .collect();
+    let (lab, report) = run(&format!("traffic:\n{WARM}{flows}"));
+    let rates = cases.map(|(_, millis, packets)| f64::from(packets) * 8.0 / f64::from(millis));
+    for ((case, flow), rate) in cases.iter().zip(&report.flows[1..]).zip(rates) {
+        let path = &flow.paths[0];
+        assert_eq!(path.received_packets, u64::from(case.2), "{case:?}");
+        let off = path.throughput_mbps / rate - 1.0;
+        assert!(off.abs() < 1e-9, "{case:?}: {path:?}");
+    }
+    let group = &aerostat_lab::fairness::of(&lab, &report.flows)[0];
+    let off = group.throughput_mbps[0] / rates.iter().sum::<f64>() - 1.0;
+    assert!(off.abs() < 1e-9, "{group:?}");
+}
+
+#[test]
+fn packets_that_arrive_after_the_end_of_the_schedule_add_to_its_time() {
+    // Ten packets, one each 10 ms, behind a line of 300 ms: the last one arrives 390 ms after the first was sent.
+    let load = "  - { name: f, from: a, to: b, kind: udp, rate: 100pps, size: 1000, start: 9s, duration: 100ms }\n";
+    let text = pair(&format!("traffic:\n{WARM}{load}"))
+        .replace("b: { on: s1", "b: { on: s1, link: { delay: 300ms }");
+    let report = run_text(&text);
+    let path = &report.flows[1].paths[0];
+    let seconds = path.received_octets as f64 * 8.0 / path.throughput_mbps / 1e6;
+    assert_eq!(path.received_packets, 10);
+    assert!((path.duration.as_secs_f64() - 0.1).abs() < 1e-9, "{path:?}");
+    assert!((0.390..0.392).contains(&seconds), "{seconds} s: {path:?}");
+}
+
+#[test]
+fn a_program_is_never_faster_than_its_rate() {
+    // One, two and ten PDUs of 1000 octets, ten a second.
+    for pdus in [1_u32, 2, 10] {
+        let text = pair("until: 5s\n").replace(
+            "10.1.0.10 }",
+            &format!("10.1.0.10, sockets: [{{ name: w, call: b, pdus: {pdus}, rate: 10pps, size: 1000 }}] }}"),
+        );
+        let text = text.replace(
+            "10.1.0.20 }",
+            "10.1.0.20, sockets: [{ name: r, listen: read }] }",
+        );
+        let report = run_text(&text);
+        let writer = report.dialogues.iter().find(|row| row.from.1 == "w");
+        let writer = writer.expect("a row of the writer");
+        assert_eq!(writer.delivered_octets, u64::from(pdus) * 1000);
+        let mbps = writer.throughput_mbps.expect("a rate");
+        assert!((mbps / 0.08 - 1.0).abs() < 1e-6, "{pdus} PDUs: {mbps}");
+    }
 }

@@ -85,7 +85,7 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
     rows
 }
 
-/// Payload received per time; `None` if fewer than two packets were offered, or all at the same time.
+/// Payload received per time; `None` for a path without a time.
 fn throughput(path: &PathReport) -> Option<f64> {
     (!path.duration.is_zero()).then_some(path.throughput_mbps)
 }
