@@ -4,12 +4,15 @@
 
 use crate::printable;
 use crate::yaml_11;
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
 /// Limit of shown characters of a line, around the place of the finding.
 const SHOWN: usize = 160;
-/// Limit of shown findings. If there are more, their number is shown, and errors come before warnings.
-const MOST: usize = 50;
+/// Limit of shown findings. If there are more, their number is shown, and errors come before warnings. Findings beyond
+/// it get no suggestion, because to look for a near word among all names of a file for each of them takes too long.
+const MOST: usize = 100;
 
 /// A stretch of one source: octets `start..end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +31,26 @@ pub(crate) struct Source {
     /// A path, or `--set` and its argument.
     pub(crate) name: String,
     /// The text.
-    pub(crate) text: String,
+    pub(crate) text: Arc<str>,
+    /// Where its lines begin.
+    lines: Arc<[usize]>,
+}
+
+impl Source {
+    fn new(name: String, text: &str) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            name,
+            lines: std::iter::once(0).chain(ends).collect(),
+            text: text.into(),
+        }
+    }
+
+    /// The number of the line of an octet, from 0, and where the line begins.
+    fn line(&self, at: usize) -> (usize, usize) {
+        let number = self.lines.partition_point(|begin| *begin <= at).max(1) - 1;
+        (number, self.lines.get(number).copied().unwrap_or_default())
+    }
 }
 
 /// Whether the lab can be used in spite of the finding.
@@ -57,6 +79,8 @@ pub struct Diagnostic {
     pub(crate) rests: Vec<Rest>,
     /// A valid value that can stand here while the rest of the file is checked, if there is one.
     pub(crate) sample: Option<String>,
+    /// True for findings after the first [`MOST`] ones.
+    late: bool,
 }
 
 /// A part of the file that a finding depends on. Without this part, the finding may follow from another mistake.
@@ -75,7 +99,9 @@ pub(crate) enum Rest {
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     sources: Vec<Source>,
-    list: Vec<Diagnostic>,
+    /// By their places; of those at one place, the first one that was found comes first.
+    list: BTreeMap<(Span, usize), Diagnostic>,
+    errors: usize,
     /// Keys that a tool for YAML 1.1 has changed: the place of the warning about all of them, and their number.
     changed_keys: Option<(Span, usize)>,
 }
@@ -83,7 +109,7 @@ pub struct Diagnostics {
 impl Diagnostics {
     pub(crate) fn new(name: &str, text: &str) -> Self {
         let mut diagnostics = Self::default();
-        diagnostics.add_source(name.to_owned(), text.to_owned());
+        diagnostics.add_source(name.to_owned(), text);
         diagnostics
     }
     /// The path of a file that is named relative to the lab file.
@@ -94,8 +120,8 @@ impl Diagnostics {
             .map_or_else(|| file.into(), |directory| directory.join(file))
     }
     /// Adds a text for spans to refer to, and returns its index.
-    pub(crate) fn add_source(&mut self, name: String, text: String) -> usize {
-        self.sources.push(Source { name, text });
+    pub(crate) fn add_source(&mut self, name: String, text: &str) -> usize {
+        self.sources.push(Source::new(name, text));
         self.sources.len() - 1
     }
     /// Adds an error; the result can be given a hint.
@@ -107,20 +133,24 @@ impl Diagnostics {
         self.add(Severity::Warning, at, message.into())
     }
     fn add(&mut self, severity: Severity, at: Span, message: String) -> &mut Diagnostic {
-        let at_index = self.list.partition_point(|other| other.at <= at);
-        self.list.insert(
-            at_index,
-            Diagnostic {
-                severity,
-                at,
-                message,
-                hint: None,
-                see: None,
-                rests: Vec::new(),
-                sample: None,
-            },
-        );
-        &mut self.list[at_index]
+        let late = self.list.len() >= MOST;
+        let found = Diagnostic {
+            severity,
+            at,
+            message,
+            hint: None,
+            see: None,
+            rests: Vec::new(),
+            sample: None,
+            late,
+        };
+        self.insert(found)
+    }
+    fn insert(&mut self, found: Diagnostic) -> &mut Diagnostic {
+        self.errors += usize::from(found.severity == Severity::Error);
+        // Findings are never removed, so this number is new.
+        let number = self.list.len();
+        self.list.entry((found.at, number)).or_insert(found)
     }
     /// True if the text at this place begins with a quotation mark.
     pub(crate) fn is_quoted(&self, at: Span) -> bool {
@@ -140,10 +170,8 @@ impl Diagnostics {
             _ => format!(", and {} other keys like this", count - 1),
         };
         let text = format!("'{now}' is read as '{before}'{others}{WRITTEN}");
-        let first = self.list.partition_point(|found| found.at < place);
-        let mut here = self.list[first..].iter_mut();
-        let mut here = here.by_ref().take_while(|found| found.at == place);
-        let known = here.find(|found| found.message.ends_with(WRITTEN));
+        let mut here = self.list.range_mut((place, 0)..=(place, usize::MAX));
+        let known = here.find_map(|(_, found)| found.message.ends_with(WRITTEN).then_some(found));
         match known {
             Some(found) => found.message = text,
             None => {
@@ -157,57 +185,64 @@ impl Diagnostics {
     pub(crate) fn empty(&self) -> Self {
         Self {
             sources: self.sources.clone(),
-            list: Vec::new(),
-            changed_keys: None,
+            ..Self::default()
         }
     }
     /// Adds a finding about the same texts.
     pub(crate) fn adopt(&mut self, found: Diagnostic) {
-        let at = self.list.partition_point(|other| other.at <= found.at);
-        self.list.insert(at, found);
+        self.insert(found);
     }
     /// True if the lab is refused.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.count(Severity::Error) > 0
+        self.errors > 0
     }
     /// Number of findings of this severity.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
-        self.list.iter().filter(|d| d.severity == severity).count()
+        match severity {
+            Severity::Error => self.errors,
+            Severity::Warning => self.list.len() - self.errors,
+        }
     }
     /// The findings.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.list.iter()
+        self.list.values()
     }
     /// Name of the source, line and column (both from 1) of the start of a span.
     #[must_use]
     pub fn locate(&self, at: Span) -> (&str, usize, usize) {
         let source = &self.sources[at.source];
-        let before = &source.text[..floor_boundary(&source.text, at.start)];
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        (&source.name, line, column)
+        let start = floor_boundary(&source.text, at.start);
+        let (line, begin) = source.line(start);
+        let column = source.text[begin..start].chars().count() + 1;
+        (&source.name, line + 1, column)
     }
     fn quote(&self, f: &mut fmt::Formatter<'_>, at: Span) -> fmt::Result {
-        let text = &self.sources[at.source].text;
-        let (_, line, column) = self.locate(at);
-        let content = text.lines().nth(line - 1).unwrap_or("");
+        let source = &self.sources[at.source];
+        let text = &source.text;
         let start = floor_boundary(text, at.start);
+        let (number, begin) = source.line(start);
+        let line = number + 1;
         let marked = text[start..floor_boundary(text, at.end.max(start))]
             .lines()
             .next()
             .unwrap_or("")
             .trim_end();
         // Of a long line only the part around the place is shown.
-        let skipped = match column - 1 {
-            _ if content.chars().count() <= SHOWN => 0,
-            before => before.saturating_sub(SHOWN / 2),
+        let content = text[begin..].lines().next().unwrap_or("");
+        let long = content.chars().nth(SHOWN).is_some();
+        let left = if long { SHOWN / 2 } else { SHOWN };
+        let known = &text[begin..start];
+        let cut = known.char_indices().rev().take(left).last();
+        let before = cut.map_or("", |(at, _)| &known[at..]);
+        let dots = if before.len() < known.len() {
+            "..."
+        } else {
+            ""
         };
-        let before: String = content.chars().take(column - 1).skip(skipped).collect();
-        let from_here: String = content.chars().skip(column - 1).collect();
-        let rest = printable::start(&from_here, SHOWN - before.chars().count());
-        let dots = if skipped > 0 { "..." } else { "" };
+        let from_here = &content[(start - begin).min(content.len())..];
+        let rest = printable::start(from_here, SHOWN - before.chars().count());
         let marked: String = (marked.chars()).take(rest.chars().count().max(1)).collect();
         let number = line.to_string();
         let gutter = " ".repeat(number.len());
@@ -217,7 +252,7 @@ impl Diagnostics {
             true => printable::ascii(&printable::lines(text)).into_owned(),
             false => printable::lines(text).into_owned(),
         };
-        let (before, rest) = (format!("{dots}{}", shown(&before)), shown(&rest));
+        let (before, rest) = (format!("{dots}{}", shown(before)), shown(&rest));
         let width = shown(&marked).chars().count().max(1);
         let lead: String = before.chars().map(tab).collect();
         writeln!(f, " {number} | {before}{rest}")?;
@@ -273,6 +308,9 @@ impl Diagnostic {
         wrong: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) -> &mut Self {
+        if self.late {
+            return self;
+        }
         let known: Vec<&str> = known.into_iter().collect();
         let before = yaml_11::written_as(wrong);
         if let Some(name) = before.iter().find(|name| known.contains(name)) {
@@ -294,7 +332,7 @@ impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errors = self.count(Severity::Error);
         let mut room = [MOST, MOST.saturating_sub(errors)];
-        for finding in &self.list {
+        for finding in self.iter() {
             let room = match finding.severity {
                 Severity::Error => &mut room[0],
                 Severity::Warning => &mut room[1],
@@ -434,11 +472,65 @@ mod tests {
         }
         let said = d.to_string();
         assert_eq!(said.matches(": error: no").count(), 10);
-        assert_eq!(said.matches(": warning: hm").count(), 40);
+        assert_eq!(said.matches(": warning: hm").count(), 90);
         assert!(
-            said.ends_with("... and 1950 more; the first 50 are shown, errors first\n"),
+            said.ends_with("... and 1900 more; the first 100 are shown, errors first\n"),
             "{said}"
         );
+    }
+
+    /// Each kind of mistake 20 000 times, near names of as many others as a file may have: what is done for a mistake must
+    /// not depend on the number of the others. Quadratic work took minutes here.
+    #[test]
+    fn twenty_thousand_mistakes_take_seconds_and_are_counted() {
+        const MANY: usize = 20_000;
+        let base = |hosts: usize| {
+            let host = |n: usize| {
+                let (a, b) = (n / 250, n % 250 + 1);
+                format!("  host{n:05}: {{ on: s, elan: a, ip: 10.0.{a}.{b} }}\n")
+            };
+            let hosts: String = (0..hosts).map(host).collect();
+            format!(
+                "switches: {{ s: {{}} }}\nlane: {{ on: s, elans: {{ a: {{ subnet: 10.0.0.0/16 }} }} }}\nhosts:\n{hosts}"
+            )
+        };
+        let list = |line: &dyn Fn(usize) -> String| -> String { (0..MANY).map(line).collect() };
+        let near = |n: usize| format!("  - {{ at: 1s, crash: h0st{n:05} }}\n");
+        let flow = |n: usize| {
+            format!(
+                "  - {{ name: f{n}, from: host00001, to: h0st{n:05}, kind: udp, rate: 1pps }}\n"
+            )
+        };
+        for (text, least) in [
+            (base(2) + &list(&|n| format!("key{n}: 1\n")), MANY),
+            (
+                base(2) + "capture: [" + &list(&|n| format!("x{n}, ")) + "]\n",
+                MANY,
+            ),
+            (base(500) + "faults:\n" + &list(&near), MANY),
+            (base(500) + "traffic:\n" + &list(&flow), 1),
+            (base(2) + &list(&|_| "seed: 1\n".to_owned()), MANY - 2),
+            (
+                base(2) + "capture: [" + &list(&|_| "!x y, ".to_owned()) + "]\n",
+                MANY,
+            ),
+        ] {
+            let began = std::time::Instant::now();
+            let found = crate::parse("many.atm.yml", &text, &[]).unwrap_err();
+            let said = found.to_string();
+            let took = began.elapsed();
+            let count = found.count(Severity::Error);
+            assert!(count >= least, "{count} of {}", &text[text.len() - 40..]);
+            let shown = said.matches(": error: ").count();
+            assert_eq!(shown, count.min(MOST));
+            let more = format!("... and {} more; the first 100 are shown", count - shown);
+            assert!(count <= MOST || said.contains(&more), "{said}");
+            assert!(
+                took.as_secs() < 30,
+                "{took:?}: {}",
+                &text[text.len() - 40..]
+            );
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl From<&str> for Override {
 /// mappings are created.
 pub(crate) fn apply(root: &mut Tree, change: &Override, d: &mut Diagnostics) {
     let Override { option, change } = change;
-    let source = d.add_source(format!("{option} {change}"), change.clone());
+    let source = d.add_source(format!("{option} {change}"), change);
     let Some((path, value)) = change.split_once('=') else {
         let at = Span {
             source,
@@ -123,10 +123,20 @@ const NODES: [(&str, &str); 3] = [
 /// Sections that are lists.
 const LISTS: [&str; 4] = ["links", "traffic", "pvcs", "faults"];
 
+/// Limit of the steps of a path. No key of a lab file is as deep, and a tree is read by functions that call themselves.
+const MOST_STEPS: usize = 32;
+
 /// The steps of a path with their places.
 fn steps<'a>(path: &'a str, source: usize, d: &mut Diagnostics) -> Option<Vec<(&'a str, Span)>> {
-    let mut start = 0;
+    let (mut start, end) = (0, path.len());
     let mut steps = Vec::new();
+    let count = path.split('.').count();
+    if count > MOST_STEPS {
+        let place = Span { source, start, end };
+        let text = format!("the path has {count} steps, and the limit is {MOST_STEPS}");
+        d.error(place, text);
+        return None;
+    }
     for step in path.split('.') {
         let end = start + step.len();
         let place = Span { source, start, end };
@@ -374,6 +384,17 @@ mod tests {
             "--set host.x.ip=10.1.0.9: error: unknown key 'host'\n 1 | host.x.ip=10.1.0.9\n   | ^^^^\n = help: did you mean 'hosts'?\n"
         );
         assert!(set(&["seed"]).unwrap_err().contains("expected PATH=VALUE"));
+        // As deep as no key is: a tree of this depth must not be made.
+        for steps in [33, 20_000] {
+            let said = set(&[&format!("{}=1", vec!["mpoa"; steps].join("."))]).unwrap_err();
+            let told = format!("the path has {steps} steps, and the limit is 32");
+            assert!(said.contains(&told), "{said}");
+        }
+        let deep = format!("{}=1", vec!["mpoa"; 32].join("."));
+        assert!(
+            set(&[&deep]).unwrap_err().contains("mpoa"),
+            "read and refused"
+        );
         assert!(
             set(&["traffic.u.size=9"])
                 .unwrap_err()

@@ -6,7 +6,7 @@
 use crate::diag::{Diagnostics, Span};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{DuplicateKeyPolicy, Spanned};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A node of the document.
@@ -144,13 +144,11 @@ pub(crate) fn parse(
             .error(*at, format!("unknown tag '{tag}'"))
             .hint("leave it out, or put a text that begins with '!' in quotes");
     }
-    for key in &odd.twice {
-        if !diagnostics.iter().any(|found| found.at == key.at) {
-            diagnostics.error(
-                key.at,
-                format!("not valid YAML: {}", stands_twice(&key.text)),
-            );
-        }
+    // The reader itself has told of the first one.
+    let told: BTreeSet<Span> = diagnostics.iter().map(|found| found.at).collect();
+    for key in odd.twice.iter().filter(|key| !told.contains(&key.at)) {
+        let text = format!("not valid YAML: {}", stands_twice(&key.text));
+        diagnostics.error(key.at, text);
     }
     Some(tree)
 }
@@ -246,9 +244,13 @@ impl Place<'_> {
         }
         let opened = self.text[..at].trim_end_matches([' ', '\t']);
         let place = opened.is_empty() || opened.ends_with([':', '-', '[', '{', ',', '?', '\n']);
-        let line = opened.rsplit('\n').next().unwrap_or_default();
-        let comment = line.starts_with('#') || line.contains(" #");
-        (place && !comment).then(|| Span {
+        // A comment ends with its line, so the node itself is on a later one.
+        let in_comment = || {
+            let line = opened.rsplit('\n').next().unwrap_or_default();
+            line.starts_with('#') || line.contains(" #")
+        };
+        let above = at < start && self.text[at..start].contains('\n');
+        (place && !(above && in_comment())).then(|| Span {
             source: self.source,
             start: self.offset + at,
             end: self.offset + at + tag.len(),
@@ -261,15 +263,10 @@ impl Place<'_> {
     }
 }
 
-/// Limit of unknown tags, and of keys that stand twice, that are reported.
-const MOST_ODD: usize = 100;
-
 fn convert(raw: Spanned<Raw>, place: &Place<'_>, odd: &mut Odd) -> Tree {
     let at = place.span(raw.defined);
     let several = matches!(raw.value, Raw::List(_) | Raw::Map(_));
-    if odd.tags.len() < MOST_ODD {
-        odd.tags.extend(place.tag(at.start, several));
-    }
+    odd.tags.extend(place.tag(at.start, several));
     let value = match raw.value {
         Raw::Null => Value::Null,
         Raw::Bool(value) => Value::Bool(value),
@@ -314,17 +311,14 @@ fn once(entries: Vec<(Key, Tree)>, odd: &mut Odd) -> Vec<(Key, Tree)> {
         match (&mut first.value, value.value) {
             (Value::List(first), Value::List(second)) => first.extend(second),
             (Value::Map(first), Value::Map(second)) => {
+                let known: BTreeSet<String> =
+                    first.iter().map(|(key, _)| key.text.clone()).collect();
                 let more = second.into_iter();
-                let more =
-                    more.filter(|(key, _)| first.iter().all(|(known, _)| known.text != key.text));
-                let more: Vec<_> = more.collect();
-                first.extend(more);
+                first.extend(more.filter(|(key, _)| !known.contains(&key.text)));
             }
             _ => {}
         }
-        if odd.twice.len() < MOST_ODD {
-            odd.twice.push(key);
-        }
+        odd.twice.push(key);
     }
     all
 }

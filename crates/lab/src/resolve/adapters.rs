@@ -50,16 +50,15 @@ pub(super) fn of_connection(pvc: &Pvc, lab: &mut Lab) {
 pub(super) fn paths(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     for (name, host) in &file.hosts.0 {
         let given = host.adapter.as_ref().and_then(|all| all.paths.as_ref());
-        let id = lab.find(&name.value.0);
+        let any = given.is_some() || !rate_queues::files(host).is_empty();
+        let id = any.then(|| lab.find(&name.value.0)).flatten();
         let link = id.and_then(|id| Some(lab.node(id).attachment()?.link));
         let (Some(id), Some(link)) = (id, link) else {
             continue;
         };
         let mut shaped = given.map_or_else(Vec::new, |given| queues::named("path", given));
-        let all = match shaped[..] {
-            [] => "rate queues",
-            _ => "paths and rate queues",
-        };
+        let words = ["rate queues", "paths and rate queues"];
+        let all = words[usize::from(!shaped.is_empty())];
         let of_queue = |(name, file)| (format!("rate queue {name}"), all.to_owned(), file);
         let rates = rate_queues::files(host).iter();
         shaped.extend(rates.map(|(name, file)| of_queue((&name.value.0, file))));

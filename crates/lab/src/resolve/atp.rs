@@ -136,7 +136,7 @@ pub(super) fn transfer(
 pub(super) fn pairs(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let listeners = listeners(lab);
     for (name, host) in &file.hosts.0 {
-        let Some(id) = lab.find(&name.value.0) else {
+        let Some(id) = host.sockets.as_ref().and_then(|_| lab.find(&name.value.0)) else {
             continue;
         };
         let own = programs(lab, id);

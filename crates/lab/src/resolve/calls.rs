@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 /// their listener does not take. Calls that are there to fail (`expect: nothing`) are left out.
 pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let owners = owners(lab);
-    for (name, section) in &file.hosts.0 {
+    let hosts = file.hosts.0.iter();
+    for (name, section) in hosts.filter(|(_, host)| host.sockets.is_some()) {
         let node = lab.find(&name.value.0).map(|id| lab.node(id));
         let Some((node, NodeKind::Host(host))) = node.map(|node| (node, &node.kind)) else {
             continue;

@@ -155,11 +155,13 @@ fn different(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) 
     let hosts = hosts.map(|(name, section)| (name, section.clip.as_ref()));
     let routers = file.routers.iter().flat_map(|table| &table.0);
     let routers = routers.map(|(name, section)| (name, section.clip.as_ref()));
-    for (name, table) in hosts.chain(routers) {
+    let given = hosts.chain(routers);
+    let given = given.filter_map(|(name, table)| Some((name, table?)));
+    for (name, table) in given {
         let Some(id) = lab.find(&name.value.0) else {
             continue;
         };
-        for (subnet, section) in table.into_iter().flat_map(|table| &table.0) {
+        for (subnet, section) in &table.0 {
             let lecs = lab.node(id).lecs().iter();
             let named = lecs.map(|lec| (lab.elan(lec.elan), lec));
             let on_clip = named.filter(|(elan, _)| elan.clip.is_some());

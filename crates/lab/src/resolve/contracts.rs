@@ -131,8 +131,8 @@ fn no_policer_of_end_systems(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let routers = file.routers.iter().flat_map(|table| &table.0);
     let routers = routers.map(|(name, router)| (name, &router.link));
     let inside = hosts.chain(routers).filter_map(|(name, options)| {
-        let node = lab.find(&name.value.0)?;
-        Some((node, options.as_ref()?.cdvt.as_ref()?))
+        let cdvt = options.as_ref()?.cdvt.as_ref()?;
+        Some((lab.find(&name.value.0)?, cdvt))
     });
     let outside = outside::links(file).zip(lab.outside());
     let outside =

@@ -7,7 +7,7 @@
 //! A link out of the lab may begin at an end system, too. The far end is a switch then, which plays the network side; this
 //! module checks what the end system may expect there.
 
-use super::nodes::{connect, link_name};
+use super::nodes::{LinkNames, connect};
 use super::{Class, Names, outside, uplink};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
@@ -113,7 +113,7 @@ pub(super) fn check(file: &LabFile, names: &Names, lab: &Lab, d: &mut Diagnostic
     let sure = between
         .chain(outside::links(file).map(|link| &link.on))
         .all(known);
-    for end in ends(file) {
+    for end in ends(file).filter(|end| end.address.is_some() || end.on.is_none()) {
         let Some(id) = lab.find(end.text()) else {
             continue;
         };
@@ -156,7 +156,7 @@ fn join(file: &LabFile, names: &Names, link: &TrunkFile, lab: &mut Lab, d: &mut 
         return;
     }
     let options = link.options.as_ref();
-    let name = link_name(link, lab, d);
+    let name = LinkNames::of(lab).add(link, d);
     without_a_switch(options, d);
     let id = connect(lab, name, a_id, b_id, options);
     attach(lab, a_id, b_id, id);

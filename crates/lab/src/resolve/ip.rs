@@ -41,7 +41,7 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     let files = file.routers.iter().flat_map(|table| &table.0);
     let members = members(lab);
     for (&id, (name, section)) in routers.iter().zip(files) {
-        let mut routes = given(lab, id, section.routes.as_ref(), d);
+        let mut routes = given(lab, &members, id, section.routes.as_ref(), d);
         let lab_now: &Lab = lab;
         let computed = LazyCell::new(|| computed(lab_now, &members, id));
         for elan in &lab.elans {
@@ -73,15 +73,15 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     }
     let hosts: Vec<NodeId> = lab.hosts().map(|(id, _, _)| id).collect();
     for (&id, (_, section)) in hosts.iter().zip(&file.hosts.0) {
-        let mut routes = given(lab, id, section.routes.as_ref(), d);
-        if let Some((via, lec)) = gateway(lab, id, section.gateway.as_ref(), d) {
+        let mut routes = given(lab, &members, id, section.routes.as_ref(), d);
+        if let Some((via, lec)) = gateway(lab, &members, id, section.gateway.as_ref(), d) {
             routes.push(IpRoute {
                 to: IpNet::ALL,
                 via,
                 lec,
             });
         }
-        let of_stations = of_stations(lab, id, &routes);
+        let of_stations = of_stations(lab, &members, id, &routes);
         if let NodeKind::Host(host) = &mut lab.nodes[id.0].kind {
             for (station, routes) in host.bridge.iter_mut().zip(of_stations) {
                 station.routes = routes;
@@ -93,7 +93,7 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
 
 /// The routes of the stations behind a host that has `routes`: the same in the VLAN of the host, and the default router
 /// of its ELAN in another one.
-fn of_stations(lab: &Lab, id: NodeId, routes: &[IpRoute]) -> Vec<Vec<IpRoute>> {
+fn of_stations(lab: &Lab, members: &Members, id: NodeId, routes: &[IpRoute]) -> Vec<Vec<IpRoute>> {
     let NodeKind::Host(host) = &lab.node(id).kind else {
         return Vec::new();
     };
@@ -102,7 +102,7 @@ fn of_stations(lab: &Lab, id: NodeId, routes: &[IpRoute]) -> Vec<Vec<IpRoute>> {
         let Some(lec) = others.find(|lec| lec.elan == station.elan) else {
             return routes.to_vec();
         };
-        let via = neighbours(lab, lec, id).map(|(_, ip)| ip).next();
+        let via = neighbours(members, lec, id).map(|(_, ip)| ip).next();
         let (to, lec) = (IpNet::ALL, 0);
         via.map(|via| IpRoute { to, via, lec })
             .into_iter()
@@ -118,21 +118,18 @@ fn covers(wide: IpNet, narrow: IpNet) -> bool {
 
 /// Routers on the ELAN of `lec`, except `but`, with their addresses there.
 fn neighbours<'a>(
-    lab: &'a Lab,
-    lec: &'a Lec,
+    members: &'a Members,
+    lec: &Lec,
     but: NodeId,
-) -> impl Iterator<Item = (NodeId, Ipv4Addr)> + 'a {
-    lab.routers()
-        .filter(move |(id, _, _)| *id != but)
-        .flat_map(move |(id, _, router)| {
-            let there = router.lecs.iter().filter(move |l| l.elan == lec.elan);
-            there.filter_map(move |l| Some((id, l.ip?)))
-        })
+) -> impl Iterator<Item = (NodeId, Ipv4Addr)> + use<'a> {
+    let all = members.get(lec.elan.0).into_iter().flatten();
+    all.copied().filter(move |(id, _)| *id != but)
 }
 
 /// The routes of the file, each checked against the interfaces of the node.
 fn given(
     lab: &Lab,
+    members: &Members,
     id: NodeId,
     table: Option<&Table<Net, At<Ip>>>,
     d: &mut Diagnostics,
@@ -151,8 +148,8 @@ fn given(
             continue;
         };
         let may_be_outside = lab.is_open(lab.elan(lec.elan));
-        if !may_be_outside && !neighbours(lab, lec, id).any(|(_, ip)| ip == hop) {
-            let routers: Vec<String> = neighbours(lab, lec, id)
+        if !may_be_outside && !neighbours(members, lec, id).any(|(_, ip)| ip == hop) {
+            let routers: Vec<String> = neighbours(members, lec, id)
                 .map(|(_, ip)| ip.to_string())
                 .collect();
             d.error(via.at, format!("next hop {hop} is no router"))
@@ -172,12 +169,13 @@ fn given(
 /// The host's default router, and the number of its interface there.
 fn gateway(
     lab: &Lab,
+    members: &Members,
     id: NodeId,
     wanted: Option<&At<Ip>>,
     d: &mut Diagnostics,
 ) -> Option<(Ipv4Addr, usize)> {
     let lecs = lab.node(id).lecs();
-    let of = |lec| neighbours(lab, lec, id).map(|(_, ip)| ip);
+    let of = |lec| neighbours(members, lec, id).map(|(_, ip)| ip);
     let Some(wanted) = wanted else {
         // A bridge has no IP side in its further VLANs.
         let own = lecs.iter().filter(|lec| lec.ip.is_some());

@@ -18,7 +18,7 @@ use crate::plan::{self, Kind};
 use aerostat_node::atm::{CellRate, Framing, NicConfig};
 use aerostat_proto::Duration;
 use aerostat_wire::{AtmAddress, MacAddr};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// Default propagation delay: one kilometre of fibre.
@@ -110,6 +110,7 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
 
 /// Links between switches.
 fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+    let mut links = LinkNames::of(lab);
     for link in file.links.iter().flatten() {
         let LinkFile::Trunk(link) = link else {
             continue;
@@ -128,30 +129,55 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
                 .rests_on(["links/*/0", "links/*/1/."]);
             continue;
         }
-        let name = link_name(link, lab, d);
+        let name = links.add(link, d);
         connect(lab, name, a_id, b_id, link.options.as_ref());
     }
 }
 
-/// The name of a link that stands in the file. Parallel links get numbers; a name that the user chose must be free.
-pub(super) fn link_name(link: &TrunkFile, lab: &Lab, d: &mut Diagnostics) -> String {
-    let [a, b] = &link.ends;
-    let given = link.options.as_ref().and_then(|o| o.name.as_ref());
-    let base = given.map_or_else(
-        || format!("{}-{}", a.value, b.value),
-        |name| name.value.0.clone(),
-    );
-    let mut all = lab.links.iter().filter(|link| !is_access(lab, link));
-    if let Some(given) = given
-        && all.any(|link| link.name == base)
-    {
-        d.error(given.at, format!("two links with one name: '{base}'"))
-            .rests_on(["links/*/2/name"]);
+/// The names of the links so far.
+pub(super) struct LinkNames {
+    all: BTreeSet<String>,
+    /// Those of links that are not an end system's.
+    own: BTreeSet<String>,
+    /// The last number of a parallel link, by the name without it.
+    last: BTreeMap<String, u64>,
+}
+
+impl LinkNames {
+    pub(super) fn of(lab: &Lab) -> Self {
+        let own = lab.links.iter().filter(|link| !is_access(lab, link));
+        Self {
+            all: lab.links.iter().map(|link| link.name.clone()).collect(),
+            own: own.map(|link| link.name.clone()).collect(),
+            last: BTreeMap::new(),
+        }
     }
-    let taken = |name: &String| lab.links.iter().any(|link| link.name == *name);
-    let numbered = (2..).map(|n| format!("{base}-{n}"));
-    let mut names = std::iter::once(base.clone()).chain(numbered);
-    names.find(|name| !taken(name)).unwrap_or(base)
+
+    /// The name of a further link that stands in the file. Parallel links get numbers; a name that the user chose must be
+    /// free.
+    pub(super) fn add(&mut self, link: &TrunkFile, d: &mut Diagnostics) -> String {
+        let [a, b] = &link.ends;
+        let given = link.options.as_ref().and_then(|o| o.name.as_ref());
+        let base = given.map_or_else(
+            || format!("{}-{}", a.value, b.value),
+            |name| name.value.0.clone(),
+        );
+        if let Some(given) = given
+            && self.own.contains(&base)
+        {
+            d.error(given.at, format!("two links with one name: '{base}'"))
+                .rests_on(["links/*/2/name"]);
+        }
+        let mut name = base.clone();
+        let last = self.last.entry(base.clone()).or_insert(1);
+        while self.all.contains(&name) {
+            *last += 1;
+            name = format!("{base}-{last}");
+        }
+        self.all.insert(name.clone());
+        self.own.insert(name.clone());
+        name
+    }
 }
 
 /// True for the link of an end system to its switch.

@@ -68,10 +68,11 @@ type Tunnels = Table<PathId, TunnelFile>;
 
 /// The links between switches, which come first in a lab, without those that have a wrong end.
 fn trunks<'a>(file: &'a LabFile, lab: &'a Lab) -> impl Iterator<Item = &'a TrunkFile> + 'a {
-    let switch = |name: &str| {
-        let id = lab.find(name)?;
-        matches!(lab.node(id).kind, NodeKind::Switch(_)).then_some(id)
-    };
+    let switches = lab
+        .nodes()
+        .filter(|(_, node)| matches!(node.kind, NodeKind::Switch(_)));
+    let switches: BTreeMap<&str, NodeId> = switches.map(|(id, node)| (&*node.name, id)).collect();
+    let switch = move |name: &str| switches.get(name).copied();
     let links = file.links.iter().flatten();
     links.filter_map(move |link| match link {
         LinkFile::Trunk(link) => {
@@ -102,7 +103,10 @@ fn sections<'a>(
     let hosts = hosts.map(|(name, host)| (&name.value.0, host.link.as_ref()));
     let routers = file.routers.iter().flat_map(|table| &table.0);
     let routers = routers.map(|(name, router)| (&name.value.0, router.link.as_ref()));
-    for (name, options) in hosts.chain(routers) {
+    for (name, options) in hosts
+        .chain(routers)
+        .filter(|(_, options)| options.is_some())
+    {
         if let Some(link) = link_of(name) {
             add(link, options);
         }
