@@ -145,14 +145,18 @@ impl FromIterator<(String, String)> for Names {
 }
 
 impl Names {
-    /// The end systems of `lab`.
+    /// The end systems of `lab`, and those outside that it names.
     #[must_use]
     pub fn new(lab: &Lab) -> Self {
-        let nodes = lab.nodes.iter();
-        Self::of(nodes.filter_map(|node| {
+        let nodes = lab.nodes.iter().filter_map(|node| {
             let address = node.attachment()?.address;
             Some((node.name.clone(), address.to_string()))
-        }))
+        });
+        let outside = lab.names.iter().map(|(name, address)| {
+            let system = address.with_selector(0).to_string();
+            (name.clone(), system)
+        });
+        Self::of(outside.chain(nodes))
     }
 
     /// End systems by name and ATM address with selector 0.

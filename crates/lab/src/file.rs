@@ -80,6 +80,8 @@ section! {
         capture: Option<Vec<At<String>>>,
         /// Levels of the buffers of switches over time, in the results.
         occupancy: Option<OccupancyFile>,
+        /// Names for ATM addresses of systems outside the lab: texts show them, and programs call by them.
+        names: Option<Table<Name, At<Atm>>>,
         /// Who else may use the ATM service of the hosts while the lab runs.
         sockets: Option<SocketServiceFile>,
     }

@@ -102,6 +102,8 @@ pub struct Lab {
     pub capture: Vec<LinkId>,
     /// Levels of buffers over time.
     pub occupancy: Option<Occupancy>,
+    /// Names for ATM addresses of systems outside the lab, in the order of the file.
+    pub names: Vec<(String, AtmAddress)>,
     /// The group of the system whose members may connect to the socket service, beside the user of the lab.
     pub sockets_group: Option<String>,
 }

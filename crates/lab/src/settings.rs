@@ -20,6 +20,7 @@ use aerostat_node::atm::{CellRate, Discipline, PathConfig, Policing};
 use aerostat_node::switch::ConnectionQueue;
 use aerostat_proto::parameters::{self, Parameter, Parameters};
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::AtmAddress;
 use serde_json::{Map, Value, json};
 use std::fmt::{Debug, Display};
 
@@ -44,6 +45,7 @@ pub fn settings(lab: &Lab, until: Instant) -> Value {
         limits,
         capture,
         occupancy,
+        names: given,
         sockets_group,
     } = lab;
     let Limits { port, mps, nhrp } = limits;
@@ -71,8 +73,15 @@ pub fn settings(lab: &Lab, until: Instant) -> Value {
             "from_s": seconds(*from),
             "links": names(links),
         })),
+        "names": map_of_names(given),
         "sockets": { "group": sockets_group },
     })
+}
+
+/// Names with their addresses.
+fn map_of_names(names: &[(String, AtmAddress)]) -> Value {
+    let all = names.iter();
+    named(all.map(|(name, address)| (name.clone(), address.to_string().into()))).into()
 }
 
 fn of_link(lab: &Lab, link: &Link) -> Value {

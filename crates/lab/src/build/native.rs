@@ -28,7 +28,8 @@ impl Builder<'_> {
             };
             Some((node.name.clone(), address))
         });
-        let names = Some(Arc::new(named.collect()));
+        let outside = self.lab.names.iter().cloned();
+        let names = Some(Arc::new(named.chain(outside).collect()));
         Self { names, ..self }
     }
 

@@ -5,7 +5,8 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, Mac};
 use crate::model::Lab;
-use aerostat_wire::MacAddr;
+use aerostat_wire::{AtmAddress, MacAddr};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The MAC address of an end system, which is also its ESI: the given one, or that of the plan.
 pub(super) fn mac(given: Option<&At<Mac>>, plan: MacAddr, d: &mut Diagnostics) -> MacAddr {
@@ -21,6 +22,31 @@ pub(super) fn mac(given: Option<&At<Mac>>, plan: MacAddr, d: &mut Diagnostics) -
     mac
 }
 
+/// Names for addresses outside the lab. A name stands for one system, whether the lab has it or not.
+pub(super) fn names(file: &LabFile, d: &mut Diagnostics) -> Vec<(String, AtmAddress)> {
+    let switches = file.switches.0.iter().map(|(name, _)| name);
+    let hosts = file.hosts.0.iter().map(|(name, _)| name);
+    let routers = file.routers.iter().flat_map(|table| &table.0);
+    let nodes = switches.chain(hosts).chain(routers.map(|(name, _)| name));
+    let nodes: BTreeSet<&str> = nodes.map(|name| name.value.0.as_str()).collect();
+    let mut known: BTreeMap<AtmAddress, &str> = BTreeMap::new();
+    let mut names = Vec::new();
+    for (name, address) in file.names.iter().flat_map(|table| &table.0) {
+        let (text, system) = (name.value.0.as_str(), address.value.0);
+        if nodes.contains(text) {
+            d.error(name.at, format!("'{text}' is a node of the lab"))
+                .hint("names: has the systems outside the lab")
+                .rests_on_name(text);
+        }
+        if let Some(other) = known.insert(system.with_selector(0), text) {
+            let told = format!("'{other}' and '{text}' stand for the same address");
+            d.error(address.at, told);
+        }
+        names.push((text.to_owned(), system));
+    }
+    names
+}
+
 /// Refuses MAC addresses of end systems that another interface of the lab has.
 pub(super) fn unique(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let hosts = file.hosts.0.iter();
@@ -30,35 +56,64 @@ pub(super) fn unique(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let given: Vec<(&String, MacAddr, Span)> = (routers.chain(hosts))
         .filter_map(|(name, mac)| Some((name, mac?.value.0, mac?.at)))
         .collect();
-    let names: Vec<&str> = given.iter().map(|(name, ..)| name.as_str()).collect();
-    for (place, (name, mac, at)) in given.iter().enumerate() {
+    let named: BTreeSet<&str> = given.iter().map(|(name, ..)| name.as_str()).collect();
+    let mut owners = planned(lab, &named);
+    for (name, mac, at) in &given {
         // The second of two equal entries is the mistake.
-        let before = given.iter().take(place).find(|(_, other, _)| other == mac);
-        let before = before.map(|(other, ..)| other.as_str());
-        if let Some(other) = before.or_else(|| owner(lab, &names, *mac)) {
+        if let Some(other) = owners.get(mac) {
             let text =
                 format!("two nodes with one MAC address: {other} and {name} both have {mac}");
             d.error(*at, text).rests_on_name(other);
+        } else {
+            owners.insert(*mac, name);
         }
     }
 }
 
-/// The node, other than those of `given`, or the station behind a node, to which the address plan gives this address.
-fn owner<'a>(lab: &'a Lab, given: &[&str], mac: MacAddr) -> Option<&'a str> {
-    lab.nodes()
-        .filter(|(_, node)| !given.contains(&&*node.name))
-        .find_map(|(id, node)| {
-            if node.lecs().iter().any(|lec| lec.mac == mac) {
-                return Some(node.name.as_str());
-            }
-            let mut behind = (0..).map_while(|place| lab.behind(id, Some(place)));
-            let station = behind.find(|station| station.mac == mac);
-            station.map(|station| station.name.as_str())
-        })
+/// The nodes, other than those of `given`, and the stations behind nodes, by the addresses that the plan gives them.
+fn planned<'a>(lab: &'a Lab, given: &BTreeSet<&str>) -> BTreeMap<MacAddr, &'a str> {
+    let mut owners = BTreeMap::new();
+    for (id, node) in lab.nodes().filter(|(_, node)| !given.contains(&*node.name)) {
+        let own = node.lecs().iter().map(|lec| (lec.mac, node.name.as_str()));
+        let behind = (0..).map_while(|place| lab.behind(id, Some(place)));
+        let behind = behind.map(|station| (station.mac, station.name.as_str()));
+        for (mac, name) in own.chain(behind) {
+            owners.entry(mac).or_insert(name);
+        }
+    }
+    owners
 }
 
 #[cfg(test)]
 mod tests {
+
+    /// `names:` in the story and in `inspect`, with the selector behind the name, and for calls.
+    #[test]
+    fn systems_outside_the_lab_have_the_names_that_the_file_gives_them() {
+        let far = "4700918100000002A70000010002A703200001";
+        let text = format!("{}names: {{ far: {far}E0 }}\n", SMALL);
+        let lab = crate::parse("t.atm.yml", &text, &[]).unwrap().lab;
+        let address = lab.names[0].1;
+        let told = crate::event::Names::new(&lab).in_text(&format!("call to {address} refused"));
+        let selector = &address.to_string()[address.to_string().len() - 2..];
+        assert_eq!(told, format!("call to far/{selector} refused"));
+        let wrong = |names: &str| {
+            let text = format!("{}names: {{ {names} }}\n", SMALL);
+            crate::parse("t.atm.yml", &text, &[])
+                .unwrap_err()
+                .to_string()
+        };
+        let said = wrong(&format!("x: {far}E0"));
+        assert!(said.contains("'x' is a node of the lab"), "{said}");
+        let said = wrong(&format!("one: {far}E0, two: {far}00"));
+        assert!(
+            said.contains("'one' and 'two' stand for the same address"),
+            "{said}"
+        );
+        let said = wrong("one: 12");
+        assert!(said.contains(":") && said.contains("one"), "{said}");
+    }
+
     use crate::resolve::tests::{SMALL, lab, told, with_x};
 
     #[test]

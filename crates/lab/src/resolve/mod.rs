@@ -98,6 +98,8 @@ pub(crate) struct Names {
     by_name: BTreeMap<String, (NodeId, Class, Span)>,
     /// Hosts on Ethernet segments: the host in front of them, their index, and the place of the name.
     behind: BTreeMap<String, (NodeId, usize, Span)>,
+    /// The first switch by name.
+    switch: Option<String>,
     count: usize,
 }
 
@@ -140,6 +142,9 @@ impl Names {
                 .see(*first, format!("here it is {}", other.text()))
                 .rests_on_name(name);
             return;
+        }
+        if class == Class::Switch && self.switch.as_deref().is_none_or(|first| name < first) {
+            self.switch = Some(name.to_owned());
         }
         self.by_name.insert(name.to_owned(), (id, class, at));
     }
@@ -205,8 +210,8 @@ impl Names {
                 let text = format!("there is no {} '{}'", bare(what), name.value);
                 let found = d.error(name.at, text);
                 // Another switch makes no other mistakes: only links get other names.
-                let switch = known().next().filter(|_| wanted == [Class::Switch]);
-                found.sample = switch.map(str::to_owned);
+                let switch = self.switch.as_ref().filter(|_| wanted == [Class::Switch]);
+                found.sample = switch.cloned();
                 found
                     .suggest(&name.value, known())
                     .rests_on_name(&name.value)
@@ -284,6 +289,7 @@ fn empty(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Lab {
         faults: Vec::new(),
         capture: Vec::new(),
         occupancy: None,
+        names: identity::names(file, d),
         sockets_group: sockets::group(file, d),
         timers: timers::timers(file, d),
         limits: limits::limits(file),
