@@ -11,6 +11,7 @@
 //! | from a lab to machines, and the machines as a network, for both drivers | [`build`], [`routing`], [`starts`], [`plant`] |
 //! | the story, message by message and step by step | [`event`], [`ladder`] |
 //! | results | [`report`], [`circuits`], [`dialogues`], [`books`], [`fairness`], [`occupancy`] |
+//! | how files are written | [`files`] |
 //!
 //! [`read`] (or [`parse`] for text in memory) gives a [`Checked`] lab or the [`Diagnostics`] that say what is
 //! wrong and where. The drivers, `aerostat-sim` and `aerostat-live`, build their nodes from [`model::Lab`] alone.
@@ -46,6 +47,7 @@ pub mod event;
 pub mod fairness;
 mod field;
 mod file;
+pub mod files;
 mod gather;
 pub mod growth;
 pub mod hops;

@@ -156,7 +156,7 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
     let daemons = driver.daemons.as_ref().map_or(0, Daemons::exhausted);
     let (sessions, sockets) = driver.sockets.open_now();
     let service = driver.sockets.counters;
-    let rows: [(&str, u64); 24] = [
+    let rows: [(&str, u64); 25] = [
         ("seconds up", now.as_secs_f64() as u64),
         ("calls", driver.world.calls() as u64),
         ("kernel nodes", driver.namespaces.len() as u64),
@@ -171,6 +171,10 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
         ("programs with ATM sockets", sessions as u64),
         ("programs with ATM sockets so far", service.sessions),
         ("programs with ATM sockets refused", service.refused),
+        (
+            "programs with ATM sockets of other users",
+            service.strangers,
+        ),
         (
             "idle programs with ATM sockets closed for others",
             service.displaced,

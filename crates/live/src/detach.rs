@@ -7,6 +7,7 @@
 //! Until it is ready the child shares the parent's standard error, reports its own failures there, and dies with the
 //! parent (Ctrl-C). After that it is independent: its output goes to the file `log` of the lab.
 
+use aerostat_lab::files::{self, Named};
 use rustix::process::{Signal, set_parent_process_death_signal, setsid};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -75,7 +76,7 @@ impl Ties {
     /// If it cannot be made.
     pub(crate) fn new(directory: &Path) -> io::Result<Self> {
         let nothing = File::options().read(true).write(true).open("/dev/null")?;
-        let log = File::create(directory.join("log"))?;
+        let log = files::begin(&directory.join("log"), Named::ByProgram)?;
         Ok(Self { log, nothing })
     }
 

@@ -4,10 +4,10 @@
 //! generated file covers `/etc/hosts`: all nodes of the lab, followed by the system's file. Both namespaces end with
 //! the command.
 
+use aerostat_lab::files;
 use aerostat_lab::model::{Lab, NodeKind};
 use rustix::mount::mount_bind;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
-use std::fs::File;
 use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ impl Identity {
 
     fn mount(&self, file: &Path) -> io::Result<()> {
         let system = std::fs::read_to_string(HOSTS).unwrap_or_default();
-        let mut out = File::create(file)?;
+        let mut out = files::begin(file, files::Named::ByProgram)?;
         out.write_all(self.hosts.as_bytes())?;
         out.write_all(b"# this system\n")?;
         out.write_all(system.as_bytes())?;

@@ -23,11 +23,11 @@ use crate::story::Step;
 use crate::supervisor::LabProcesses;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::Names;
+use aerostat_lab::files::{self, Named};
 use aerostat_lab::model::{ByKernel, Forwarding, GivenKey, KEYS, Lab, NodeId, NodeKind};
 use aerostat_lab::report::RunReport;
 use aerostat_node::host::Cable;
 use aerostat_proto::{Duration, Instant};
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -108,6 +108,10 @@ pub enum UpError {
     Key(io::Error),
     /// An interface of the node has a name that is taken, with the names of both.
     Taken(io::Error),
+    /// The file for the links of `capture:` cannot be written.
+    Recording(PathBuf, io::Error),
+    /// The directory for the results cannot be made.
+    Results(PathBuf, io::Error),
     /// The operating system refused an operation.
     Io(String, io::Error),
 }
@@ -132,6 +136,14 @@ impl std::fmt::Display for UpError {
                 )
             }
             Self::Link(error) | Self::Key(error) | Self::Taken(error) => error.fmt(f),
+            Self::Recording(file, error) => {
+                write!(
+                    f,
+                    "the recording of 'capture:', {}: {error}",
+                    file.display()
+                )
+            }
+            Self::Results(directory, error) => write!(f, "--out {}: {error}", directory.display()),
             Self::Io(what, error) => write!(f, "{what}: {error}"),
         }
     }
@@ -147,7 +159,12 @@ impl UpError {
             Self::Link(error) | Self::Io(_, error) => {
                 error.kind() == io::ErrorKind::PermissionDenied
             }
-            Self::Running(_) | Self::NotReady(_) | Self::Key(_) | Self::Taken(_) => false,
+            Self::Running(_)
+            | Self::NotReady(_)
+            | Self::Key(_)
+            | Self::Taken(_)
+            | Self::Recording(..)
+            | Self::Results(..) => false,
         }
     }
 }
@@ -242,16 +259,11 @@ pub fn run(
         .transpose()
         .map_err(|error| UpError::Io("the lab's log".into(), error))?;
     let path = &options.recording;
-    let failed = |error| {
-        UpError::Io(
-            format!("the recording of 'capture:', {}", path.display()),
-            error,
-        )
-    };
-    let file = (!lab.capture.is_empty()).then(|| File::create(path));
+    let failed = |error| UpError::Recording(path.clone(), error);
+    let file = (!lab.capture.is_empty()).then(|| files::begin(path, Named::ByProgram));
     let file = file.transpose().map_err(failed)?;
     if let Some(directory) = &options.results {
-        let failed = |error| UpError::Io(directory.display().to_string(), error);
+        let failed = |error| UpError::Results(directory.clone(), error);
         std::fs::create_dir_all(directory).map_err(failed)?;
     }
     let needs = Needs::of(lab, claim.directory(), options.results.as_deref());
@@ -297,7 +309,10 @@ fn kernels(
         namespace::may_make_interfaces().map_err(UpError::Unprivileged)?;
         (Place::Own, None)
     } else {
-        namespace::acquire_privilege().map_err(UpError::Unprivileged)?;
+        namespace::acquire_privilege().map_err(|error| match error.error.kind() {
+            io::ErrorKind::WouldBlock => io(error.error),
+            _ => UpError::Unprivileged(error),
+        })?;
         let processes = LabProcesses::start(&options.program).map_err(io)?;
         (Place::Made, Some(processes))
     };

@@ -1,7 +1,8 @@
 //! The files of a running lab: one directory, which is removed when the lab ends, and harmless if it remains.
 //!
 //! ```text
-//! $XDG_RUNTIME_DIR/aerostat/LAB/   (root: /run/aerostat/LAB, else /tmp/aerostat-UID/LAB), mode 0700
+//! $XDG_RUNTIME_DIR/aerostat/LAB/   (if it belongs to the user; else root: /run/aerostat/LAB, others:
+//!                                   /tmp/aerostat-UID/LAB), mode 0700
 //!     lock            held (flock) by the lab's process as long as it lives, however it ends
 //!     control.sock    see `control`
 //!     atm/HOST.sock   see `socket_service`
@@ -11,12 +12,13 @@
 //!
 //! A directory whose lock is free remained after a killed lab; the next `up`, `down` or `ls` removes it.
 
+use aerostat_lab::files::{self, Named};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,8 +41,15 @@ pub struct LabState {
 #[must_use]
 pub fn base() -> PathBuf {
     let uid = rustix::process::getuid().as_raw();
-    if let Some(dir) = std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| Path::new(dir).is_dir()) {
-        return PathBuf::from(dir).join("aerostat");
+    // A process that keeps the environment of another user, as with `sudo -E`, must not work in that user's directory:
+    // its owner could put anything in the place of the lab's. The specification of the variable demands this, too.
+    let own = |dir: &PathBuf| {
+        let there = fs::metadata(dir);
+        there.is_ok_and(|there| there.is_dir() && there.uid() == uid)
+    };
+    let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    if let Some(dir) = given.filter(own) {
+        return dir.join("aerostat");
     }
     if uid == 0 {
         return PathBuf::from("/run/aerostat");
@@ -101,8 +110,13 @@ impl Claim {
                 _lock: lock,
             };
             let text = serde_json::to_string(state).map_err(io::Error::other);
-            text.and_then(|text| fs::write(directory.join("state.json"), text))
-                .map_err(io)?;
+            let file = directory.join("state.json");
+            let write = |text: String| {
+                files::write_whole(&file, Named::ByProgram, |out| {
+                    out.write_all(text.as_bytes())
+                })
+            };
+            text.and_then(write).map_err(io)?;
             return Ok(claim);
         }
         Err(ClaimError::Running(read_state(&directory)))
@@ -136,13 +150,8 @@ fn take_lock(directory: &Path) -> io::Result<Option<File>> {
         }
         Err(error) => return Err(error),
     }
-    let opened = own_and_private(directory, false).and_then(|()| {
-        File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(directory.join("lock"))
-    });
+    let opened =
+        own_and_private(directory, false).and_then(|()| files::resume(&directory.join("lock")));
     let lock = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
@@ -218,7 +227,9 @@ pub fn running() -> Vec<LabState> {
 
 fn running_in(base: &Path) -> Vec<LabState> {
     let mut labs = Vec::new();
-    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+    // All entries are read first: a directory that is renamed below may appear again as long as others are read.
+    let entries: Vec<_> = fs::read_dir(base).into_iter().flatten().flatten().collect();
+    for entry in entries {
         let directory = entry.path();
         let Ok(lock) = File::open(directory.join("lock")) else {
             continue;
@@ -342,6 +353,29 @@ mod tests {
             let _ = fs::remove_dir(base.0.join("a"));
             assert_eq!(fs::read_dir(&base.0).unwrap().count(), 0, "{name}");
         }
+    }
+
+    /// A user who could write there once has planted links at all names of the lab's directory.
+    #[test]
+    fn no_file_of_a_lab_is_written_through_a_link() {
+        use std::os::unix::fs::symlink;
+        let base = Base::new("links");
+        let victim = base.0.with_extension("victim");
+        fs::write(&victim, "secret").unwrap();
+        let directory = base.0.join("a");
+        fs::create_dir_all(&directory).unwrap();
+        for name in ["state.json", ".state.json.part"] {
+            symlink(&victim, directory.join(name)).unwrap();
+        }
+        let claim = Claim::in_base(&base.0, &state("a")).unwrap();
+        assert_eq!(running_in(&base.0), [state("a")]);
+        drop(claim);
+        fs::create_dir_all(&directory).unwrap();
+        symlink(&victim, directory.join("lock")).unwrap();
+        let refused = Claim::in_base(&base.0, &state("a")).unwrap_err();
+        assert!(matches!(refused, ClaimError::Io(..)), "{refused:?}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "secret");
+        fs::remove_file(&victim).unwrap();
     }
 
     #[test]

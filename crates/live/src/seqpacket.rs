@@ -1,7 +1,7 @@
 //! Frames over a Unix socket that preserves frame boundaries.
 
 use aerostat_proto::split::FRAME_MAX;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
@@ -13,6 +13,9 @@ use std::path::Path;
 /// Connections that may wait to be accepted: all daemons of a lab start at once. The kernel's own limit
 /// (`net.core.somaxconn`) is 4096 unless its owner has changed it.
 const BACKLOG: i32 = 4096;
+
+/// Most supplementary groups of a process (NGROUPS_MAX).
+const GROUPS: usize = 65_536;
 
 /// Room for the longest frame; a longer one is invalid.
 pub(crate) fn buffer() -> Vec<u8> {
@@ -125,6 +128,16 @@ impl Frames {
         let peer = rustix::net::sockopt::socket_peercred(&self.0);
         peer.map_or(0, |peer| peer.pid.as_raw_pid().unsigned_abs())
     }
+    /// True if the process at the other end belongs to the same user, or is a member of this group. Its credentials are
+    /// those of the moment when it connected.
+    pub(crate) fn may_use(&self, group: Option<u32>) -> bool {
+        let is_member = |group| {
+            let peer = rustix::net::sockopt::socket_peercred(&self.0);
+            peer.is_ok_and(|peer| peer.gid.as_raw() == group)
+                || supplementary_groups(self.0.as_fd()).contains(&group)
+        };
+        self.peer().is_some() || group.is_some_and(is_member)
+    }
     /// The process at the other end, if it belongs to the same user.
     pub(crate) fn peer(&self) -> Option<u32> {
         let peer = rustix::net::sockopt::socket_peercred(&self.0).ok()?;
@@ -132,6 +145,26 @@ impl Frames {
         let same = peer.uid == rustix::process::geteuid();
         same.then(|| peer.pid.as_raw_pid().unsigned_abs())
     }
+}
+
+/// The supplementary groups of the process at the other end of a Unix socket; no groups if the kernel does not tell them.
+fn supplementary_groups(socket: BorrowedFd<'_>) -> Vec<u32> {
+    let mut groups = vec![0_u32; GROUPS];
+    let mut length = size_of_val(&groups[..]) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` octets of numbers to the memory of `groups`.
+    #[allow(unsafe_code)]
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERGROUPS,
+            groups.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    let told = if result == 0 { length as usize } else { 0 };
+    groups.truncate(told / size_of::<u32>());
+    groups
 }
 
 impl AsFd for Frames {

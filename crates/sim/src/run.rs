@@ -7,6 +7,7 @@ use crate::world::{Observed, World};
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::{self, Event, Names};
+use aerostat_lab::files::{self, Named};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::FaultKind;
 use aerostat_lab::occupancy::Sampler;
@@ -197,9 +198,10 @@ impl<'a> LabRun<'a> {
     /// # Errors
     /// If a file cannot be made.
     pub fn capture_into(&mut self, directory: &Path, cells: bool) -> io::Result<()> {
-        std::fs::create_dir_all(directory)?;
+        std::fs::create_dir_all(directory).map_err(of_file(directory))?;
         for (id, node) in self.lab.nodes() {
-            let file = File::create(directory.join(format!("{}.pcapng", node.name)))?;
+            let name = directory.join(format!("{}.pcapng", node.name));
+            let file = files::begin(&name, Named::ByProgram).map_err(of_file(&name))?;
             let comment = format!(
                 "lab {}, node {}, seed {}",
                 self.lab.name, node.name, self.lab.seed
@@ -223,7 +225,8 @@ impl<'a> LabRun<'a> {
     /// If the file cannot be made.
     pub fn record(&mut self, path: &Path, cells: bool) -> io::Result<()> {
         let comment = format!("lab {}, seed {}", self.lab.name, self.lab.seed);
-        let file = BufWriter::new(File::create(path)?);
+        let file = files::begin(path, Named::ByProgram).map_err(of_file(path))?;
+        let file = BufWriter::new(file);
         let mut capture = Capture::new(file, &comment)?.of_cells(cells);
         for &link in &self.lab.capture {
             let link = self.lab.link(link);
@@ -423,6 +426,11 @@ impl Operation for Observed<'_, LabNode, Seen<'_>> {
     }
 }
 
+/// Names the file in its error.
+fn of_file(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 /// The recordings of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recording<'a> {
@@ -462,7 +470,11 @@ pub fn run_and_record(
         running.capture_into(directory, recording.cells)?;
     }
     if let Some(file) = recording.links.filter(|_| !lab.capture.is_empty()) {
-        running.record(file, recording.cells)?;
+        let recorded = running.record(file, recording.cells);
+        recorded.map_err(|error| {
+            let text = format!("the recording of 'capture:', {error}");
+            io::Error::new(error.kind(), text)
+        })?;
     }
     running.start();
     running.run_to_end();

@@ -3,9 +3,9 @@
 use crate::args::CaptureArgs;
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome, say};
+use aerostat_lab::files::{self, Named};
 use aerostat_lab::growth::{Growth, size};
 use aerostat_live::control::Request;
-use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read, Write};
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
     let mut out: Box<dyn Write> = if to_stdout {
         Box::new(io::stdout().lock())
     } else {
-        let file = File::create(&args.write)
+        let file = files::begin(&args.write, Named::ByUser)
             .map_err(|e| Failure::failed(format!("{}: {e}", args.write.display())))?;
         say(format_args!(
             "writing {} until Ctrl-C",

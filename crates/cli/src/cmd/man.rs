@@ -4,6 +4,7 @@ mod lab_file;
 
 use crate::args::{Cli, ManArgs};
 use crate::exit::{Exit, Failure, Outcome, say};
+use aerostat_lab::files::{Named, write_whole};
 use clap::{Command, CommandFactory as _};
 use std::io::Write as _;
 use std::path::Path;
@@ -52,7 +53,8 @@ fn all(command: &Command, name: &str, dir: &Path) -> Result<(), Failure> {
 }
 
 fn write(file: &Path, text: &[u8]) -> Result<(), Failure> {
-    std::fs::write(file, text).map_err(|e| Failure::failed(format!("{}: {e}", file.display())))
+    let written = write_whole(file, Named::ByProgram, |out| out.write_all(text));
+    written.map_err(|e| Failure::failed(format!("{}: {e}", file.display())))
 }
 
 fn page(command: &Command, name: String) -> Result<Vec<u8>, Failure> {

@@ -109,7 +109,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         cells: args.cells,
     };
     let recorded = aerostat_sim::run::run_and_record(lab, recording, &mut teller);
-    let (report, captured) = recorded.map_err(|error| unwritten(&error))?;
+    let (report, captured) = recorded.map_err(|error| unwritten(&error, args))?;
     teller.say_until(f64::INFINITY);
     teller.bar.finish_and_clear();
     if let Some(text) = teller.recorded.whole(args.quiet) {
@@ -136,7 +136,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     for warning in &warnings {
         exit::say(format_args!("warning: {warning}"));
     }
-    captured.map_err(|error| unwritten(&error))?;
+    captured.map_err(|error| unwritten(&error, args))?;
     Ok(if warnings.is_empty() && !interrupted {
         Exit::Ok
     } else {
@@ -144,11 +144,16 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     })
 }
 
+/// Where the links of `capture:` are recorded.
+pub(crate) const IN_CURRENT: &str = "links under 'capture:' are recorded in the current directory: start the command \
+                                     where you may write, or leave the key out: --set 'capture=[]'";
+
 /// The failure of a run whose captures cannot be written.
-fn unwritten(error: &std::io::Error) -> Failure {
+fn unwritten(error: &std::io::Error, args: &RunArgs) -> Failure {
     let failure = Failure::failed(format!("captures cannot be written: {error}"));
     match error.kind() {
         std::io::ErrorKind::StorageFull => failure.hint("what is there is incomplete"),
+        _ if args.pcap.is_none() => failure.hint(IN_CURRENT),
         _ => failure.hint("--pcap takes a directory; it is made if it does not exist"),
     }
 }

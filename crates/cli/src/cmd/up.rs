@@ -246,7 +246,12 @@ pub(crate) fn failure(error: &UpError, lab: &str) -> Failure {
             "another program has made it, or another 'aerostat host' runs: 'ip link show' lists all interfaces",
         ),
         other if other.is_refusal() => Failure::new(Exit::Privilege, text),
-        UpError::NotReady(_) | UpError::Link(_) | UpError::Key(_) | UpError::Io(..) => {
+        UpError::Recording(..) => Failure::failed(text).hint(super::run::IN_CURRENT),
+        UpError::NotReady(_)
+        | UpError::Link(_)
+        | UpError::Key(_)
+        | UpError::Results(..)
+        | UpError::Io(..) => {
             Failure::failed(text)
         }
     }

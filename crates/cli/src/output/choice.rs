@@ -3,8 +3,8 @@
 use super::csv::Csv;
 use super::{Form, Format, Rows, write};
 use crate::args::TableArgs;
-use crate::cmd::run::files::write_whole;
 use crate::exit::Failure;
+use aerostat_lab::files::{Named, write_whole};
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -69,7 +69,7 @@ fn into_files(directory: &Path, format: Format, tables: &[Rows]) -> io::Result<(
     std::fs::create_dir_all(directory)?;
     for csv in Csv::all(tables) {
         let path = directory.join(format!("{}.{}", csv.name, format.name()));
-        write_whole(&path, |out| match format {
+        write_whole(&path, Named::ByProgram, |out| match format {
             Format::Csv => csv.write(out),
             _ => csv
                 .objects()

@@ -93,6 +93,85 @@ fn members_of_the_group_connect_and_others_do_not() {
     );
 }
 
+/// What a program of this user, with these groups, hears when it says hello at a socket.
+fn hears(socket: &Path, user: u32, group: u32, others: &str) -> Vec<u8> {
+    let python = "
+import os, socket, sys
+user, group = int(sys.argv[2]), int(sys.argv[3])
+os.setgroups([int(g) for g in sys.argv[4].split(',') if g]); os.setgid(group); os.setuid(user)
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.settimeout(10); s.connect(sys.argv[1])
+try: s.send(bytes([0, 1, 0, 1, 0, 4]))
+except BrokenPipeError: pass    # it has been refused already
+try: said = s.recv(8192)
+except ConnectionResetError: said = s.recv(8192)    # it was closed before it read; what it said is still there
+sys.stdout.buffer.write(said)
+";
+    let out = Command::new("python3")
+        .args(["-c", python])
+        .arg(socket)
+        .args([user.to_string(), group.to_string(), others.to_owned()])
+        .output()
+        .unwrap();
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    out.stdout
+}
+
+/// The service knows who connects, whatever the modes of files and directories are.
+#[test]
+fn the_service_itself_refuses_other_users() {
+    let python = Command::new("python3").arg("--version").output();
+    if !is_root() || python.is_err() {
+        return eprintln!("SKIPPED: this needs root and python3: programs of other users");
+    }
+    for given in ["", "sockets: { group: games }"] {
+        let runtime = Runtime::new("opened");
+        let text = LAB.replace("sockets: { group: GROUP }", given);
+        let file = lab_file("opened.atm.yml", &text);
+        let up = runtime.run(&["up", "-d", "-q", "--embedded", &file]);
+        assert_eq!(up.code, 0, "{}{}", up.out, up.err);
+        let here = runtime.directory.join("aerostat/opened");
+        let socket = here.join("atm/x.sock");
+        let games = 60;
+        // Somebody has opened all doors.
+        for path in [
+            &runtime.directory,
+            &runtime.directory.join("aerostat"),
+            &here,
+            &here.join("atm"),
+            &socket,
+        ] {
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
+        }
+        const WELCOME: u8 = 0x01;
+        let welcomed = |user, group, others| {
+            let said = hears(&socket, user, group, others);
+            let text = String::from_utf8_lossy(&said).into_owned();
+            assert_eq!(said[2], WELCOME, "{said:?}");
+            let refused = text.contains("the lab belongs to another user");
+            assert!(!refused || said[2..4] == [0x01, 0x08], "{said:?}");
+            !refused
+        };
+        assert!(welcomed(0, 0, ""), "the owner");
+        assert!(!welcomed(65_534, 65_534, ""), "another user");
+        let member = !given.is_empty();
+        assert_eq!(welcomed(65_534, games, ""), member, "by its group");
+        assert_eq!(
+            welcomed(65_534, 65_534, "7,60"),
+            member,
+            "by a supplementary group"
+        );
+        let counted = runtime.ok(&["inspect", "lab", "-o", "csv", "--table", "lab.lab"]);
+        let strangers = if member { 1 } else { 3 };
+        let line = format!("programs with ATM sockets of other users,{strangers}\n");
+        assert!(counted.contains(&line), "{counted}");
+        runtime.ok(&["down"]);
+    }
+}
+
 fn is_root() -> bool {
     Command::new("id")
         .arg("-u")

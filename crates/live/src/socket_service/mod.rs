@@ -20,8 +20,9 @@
 //! that does not read keeps at most [`KEPT_PDUS`] PDUs or [`KEPT_OCTETS`] octets here beyond what its descriptor holds;
 //! further PDUs are dropped and counted.
 //!
-//! **Who may connect.** The user of the lab, as the directories above the sockets are closed to others, and members of
-//! the group that the lab file names (`group.rs`).
+//! **Who may connect.** The user of the lab, and members of the group that the lab file names (`group.rs`). The
+//! directories above the sockets are closed to others. Each connection is checked, too, as at the control socket, because
+//! a descriptor of the directory, or a mode that was changed by hand, passes the directories.
 //!
 //! **Trust.** A program is not trusted. A message that cannot be decoded is answered and counted; the session is closed
 //! after [`BAD`] of them. Answers that a program does not read stop the reading of its requests. A reference is used
@@ -43,11 +44,12 @@ use crate::world::World;
 use aerostat_lab::model::{Lab, NodeId, NodeKind};
 use aerostat_node::atm::Sdus;
 use aerostat_node::host::socket_layer::{Input, ToPrograms};
-use aerostat_proto::socket::SocketRef;
+use aerostat_proto::socket::{Errno, SocketRef};
 use aerostat_proto::{Duration, Instant};
 pub use group::exists as has_group;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
+use nix::unistd::Gid;
 use packets::{Batch, SocketId};
 use pipe::{Delivered, Pipe};
 use rustix::fd::{AsFd as _, AsRawFd as _};
@@ -101,6 +103,8 @@ pub(crate) struct Counters {
     pub(crate) sessions: u64,
     /// Sessions that were refused, because there were too many.
     pub(crate) refused: u64,
+    /// Connections of other users, which were refused.
+    pub(crate) strangers: u64,
     /// Idle sessions of a process with many that were closed for another process.
     pub(crate) displaced: u64,
     /// Requests of all sessions.
@@ -115,6 +119,8 @@ pub(crate) struct Counters {
 #[derive(Debug)]
 pub(crate) struct SocketService {
     doors: Vec<HostDoor>,
+    /// The group whose members may connect, too.
+    group: Option<u32>,
     sources: Vec<Option<Source>>,
     free: Vec<usize>,
     /// Sources of sessions, by their number.
@@ -150,8 +156,12 @@ impl SocketService {
         registry: &Registry,
         first: Token,
     ) -> io::Result<(Self, Option<String>)> {
-        let (doors, note) = open_doors(lab, &directory.join(DIRECTORY), registry, first)?;
+        let given = lab.sockets_group.as_deref();
+        let given = given.map(|name| Ok::<_, io::Error>((group::find(name)?, name)));
+        let given = given.transpose()?;
+        let (doors, note) = open_doors(lab, &directory.join(DIRECTORY), given, registry, first)?;
         let service = Self {
+            group: given.map(|(group, _)| group.as_raw()),
             sources: Vec::new(),
             free: Vec::new(),
             sessions: BTreeMap::new(),
@@ -281,6 +291,11 @@ impl SocketService {
         world: &mut World,
         now: Instant,
     ) {
+        if !frames.may_use(self.group) {
+            self.counters.strangers += 1;
+            let why = "the lab belongs to another user, who may let a group use it: sockets: { group: NAME }";
+            return session::turn_away(&frames, Errno::NotAllowed, why.to_owned());
+        }
         let node = self.doors[place].node;
         let running = life_of(world, node);
         if running.is_none() || !self.make_room(frames.process(), world, now) {
@@ -289,7 +304,7 @@ impl SocketService {
                 Some(_) => format!("the lab has {SESSIONS} sessions, which is its limit"),
             };
             self.counters.refused += 1;
-            return session::turn_away(&frames, why);
+            return session::turn_away(&frames, Errno::TooManyFiles, why);
         }
         self.doors[place].life = running;
         let number = self.next_session;
@@ -430,12 +445,10 @@ impl SocketService {
 fn open_doors(
     lab: &Lab,
     directory: &Path,
+    given: Option<(Gid, &str)>,
     registry: &Registry,
     first: Token,
 ) -> io::Result<(Vec<HostDoor>, Option<String>)> {
-    let given = lab.sockets_group.as_deref();
-    let given = given.map(|name| Ok::<_, io::Error>((group::find(name)?, name)));
-    let given = given.transpose()?;
     let hosts = lab.nodes();
     let hosts = hosts.filter(|(_, node)| matches!(node.kind, NodeKind::Host(_)));
     let (mut doors, mut missing, mut why) = (Vec::new(), 0, String::new());

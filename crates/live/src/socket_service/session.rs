@@ -96,8 +96,8 @@ pub(super) fn makes_room(all: &[Used], newcomer: u32) -> Option<usize> {
 }
 
 /// Tells a program that it cannot have a session.
-pub(super) fn turn_away(frames: &Frames, why: String) {
-    let failure = failed(Errno::TooManyFiles, "", 0, why);
+pub(super) fn turn_away(frames: &Frames, errno: Errno, why: String) {
+    let failure = failed(errno, "", 0, why);
     let _ = packets::write(frames, &packet(0, failure));
 }
 
@@ -234,7 +234,7 @@ impl SocketService {
             let why = format!(
                 "the lab has {SESSIONS} sessions, which is its limit, and this process most of them"
             );
-            turn_away(&session.frames, why);
+            turn_away(&session.frames, Errno::TooManyFiles, why);
         }
         self.counters.displaced += 1;
         self.end_session(at, world, now);

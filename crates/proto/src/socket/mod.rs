@@ -408,6 +408,8 @@ pub enum Errno {
     BadDescriptor = 9,
     /// No room: too many sockets, or calls.
     NoMemory = 12,
+    /// The program belongs to a user who may not use the service.
+    NotAllowed = 13,
     /// The address is there already.
     Exists = 17,
     /// A text cannot be parsed, or a value is out of range.

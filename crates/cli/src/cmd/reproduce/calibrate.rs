@@ -8,6 +8,8 @@
 use super::catalogue::{AllPrinted, Entry, Parameters, Row};
 use super::model::Work;
 use crate::exit::{self, Failure};
+use aerostat_lab::files::{Named, write_whole};
+use std::io::Write as _;
 use std::path::Path;
 
 /// Most trials between the ends of a range.
@@ -186,7 +188,7 @@ pub(super) fn write(file: &Path, parameters: &Parameters) -> Result<(), Failure>
     let text = serde_json::to_string_pretty(parameters)
         .map_err(|error| Failure::failed(error.to_string()))?;
     let failed = |error| Failure::failed(format!("{}: {error}", file.display()));
-    std::fs::write(file, text + "\n").map_err(failed)
+    write_whole(file, Named::ByUser, |out| writeln!(out, "{text}")).map_err(failed)
 }
 
 #[cfg(test)]

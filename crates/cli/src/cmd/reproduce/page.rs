@@ -7,9 +7,9 @@ use super::catalogue::{self, Entry, Parameters};
 use super::drawings::trace::Tables;
 use super::summary::{Group, Made, TIERS};
 use super::{Results, Score, drawings, median};
-use crate::cmd::run::files::write_whole;
 use crate::exit::Failure;
 use crate::plot::Drawing;
+use aerostat_lab::files::{Named, write_whole};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -29,7 +29,10 @@ pub(super) fn write(
     let failed = |error: io::Error| Failure::failed(format!("{}: {error}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
     let whole = |name: &str, text: &str| {
-        let written = write_whole(&directory.join(name), |out| out.write_all(text.as_bytes()));
+        let file = directory.join(name);
+        let written = write_whole(&file, Named::ByProgram, |out| {
+            out.write_all(text.as_bytes())
+        });
         written.map_err(failed)
     };
     let mut body = String::new();

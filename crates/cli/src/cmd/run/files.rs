@@ -1,68 +1,49 @@
 //! Files of results, which appear completely or not at all.
 
 use super::columns::{self, TableInfo};
+use aerostat_lab::files::{Named, NewFile};
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
-
-/// Writes a file that appears completely or not at all: it has another name in the same directory until then.
-pub(crate) fn write_whole(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let unfinished = path.with_file_name(format!(".{name}.part"));
-    let written = File::create(&unfinished).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        write(&mut out)?;
-        out.flush()?;
-        std::fs::rename(&unfinished, path)
-    });
-    written.inspect_err(|_| {
-        // The error is that of the write.
-        let _ = std::fs::remove_file(&unfinished);
-    })
-}
+use std::path::Path;
 
 /// Files that get their names when all of them are written. A full disk leaves the earlier files, and no incomplete
 /// ones.
 pub(super) struct Whole<'a> {
     directory: &'a Path,
-    names: Vec<String>,
+    files: Vec<(String, NewFile)>,
 }
 
 impl<'a> Whole<'a> {
     pub(super) fn new(directory: &'a Path) -> Self {
         Self {
             directory,
-            names: Vec::new(),
+            files: Vec::new(),
         }
-    }
-
-    /// The path of a file until all files are written.
-    fn unfinished(&self, name: &str) -> PathBuf {
-        self.directory.join(format!(".{name}.part"))
     }
 
     /// Writes one more file.
     pub(super) fn add(
         &mut self,
         name: &str,
-        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+        write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.names.push(name.into());
-        let mut out = BufWriter::new(File::create(self.unfinished(name))?);
+        let new = NewFile::new(&self.directory.join(name), Named::ByProgram)?;
+        let mut out = BufWriter::new(new.file());
         write(&mut out)?;
-        out.flush()
+        out.flush()?;
+        drop(out);
+        self.files.push((name.into(), new));
+        Ok(())
     }
 
     /// Gives the files their names. Tables of earlier results that the new results lack are removed.
     pub(super) fn keep(self) -> io::Result<()> {
-        let written = &self.names;
         let mut heads = ["run.json", "results.json"].iter();
         let used = heads.any(|name| self.directory.join(name).exists());
-        for name in written {
-            std::fs::rename(self.unfinished(name), self.directory.join(name))?;
+        let mut written = Vec::new();
+        for (name, new) in self.files {
+            new.keep()?;
+            written.push(name);
         }
         let tables = columns::tables().map(TableInfo::flat_name);
         let tables = tables.flat_map(|name| [format!("{name}.csv"), format!("{name}.jsonl")]);
@@ -74,15 +55,6 @@ impl<'a> Whole<'a> {
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for Whole<'_> {
-    fn drop(&mut self) {
-        for name in &self.names {
-            // The file may not exist.
-            let _ = std::fs::remove_file(self.unfinished(name));
-        }
     }
 }
 

@@ -3,9 +3,9 @@
 use super::Output;
 use super::variants::Variant;
 use crate::args::RunArgs;
-use crate::cmd::run::files::write_whole;
 use crate::exit::{Exit, Failure};
 use crate::output::{Format, quoted};
+use aerostat_lab::files::{Named, write_whole};
 use aerostat_live::charset;
 use serde_json::{Value, json};
 use std::fs;
@@ -109,9 +109,8 @@ impl<'a> Results<'a> {
 
 fn write_index(directory: &Path, index: &Value) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    write_whole(&directory.join("runs.json"), |out| {
-        writeln!(out, "{index:#}")
-    })
+    let file = directory.join("runs.json");
+    write_whole(&file, Named::ByProgram, |out| writeln!(out, "{index:#}"))
 }
 
 fn table(out: &mut impl Write, variant: &Variant, text: &str, begun: bool) -> io::Result<()> {

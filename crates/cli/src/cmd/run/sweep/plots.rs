@@ -4,11 +4,11 @@ use super::super::many::variants::Variant;
 use super::mean::Moments;
 use super::shape::{Role, Shape};
 use crate::args::PlotArgs;
-use crate::cmd::run::files::write_whole;
 use crate::exit::{self, Failure};
 use crate::output::plain;
 use crate::plot::words::{numbers, of_column};
 use crate::plot::{Axis, Drawing, Figure, MOST_SERIES, Map, Point, Scale, Series, Stroke};
+use aerostat_lab::files::{Named, write_whole};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -597,7 +597,8 @@ pub(in crate::cmd) fn write_drawing(path: &Path, drawing: &Drawing) -> Result<()
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let made = folder.map_or(Ok(()), std::fs::create_dir_all);
-    let written = made.and_then(|()| write_whole(path, |out| out.write_all(svg.as_bytes())));
+    let written =
+        made.and_then(|()| write_whole(path, Named::ByUser, |out| out.write_all(svg.as_bytes())));
     written.map_err(|error| Failure::failed(format!("{}: {error}", path.display())))
 }
 

@@ -2,8 +2,13 @@
 //!
 //! Each run is a line of JSON: what identifies it, and its rows. A line is added when the run has ended. A process that
 //! is killed leaves at most one line without an end, which the next one removes; a full disk leaves no such line.
+//!
+//! The last member of a line, `sum`, is the checksum of what stands before it. A line that was changed, by hand or by a
+//! bad disk, is no run: the run is done again.
 
 use crate::exit::Failure;
+use aerostat_lab::files;
+use aerostat_wire::aal5::crc32;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -96,9 +101,7 @@ impl Store {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        let mut options = File::options();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(path).map_err(failed)?;
+        let file = files::resume(path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -112,10 +115,11 @@ impl Store {
             file,
             len: 0,
         };
-        if again {
-            store.file.set_len(0).map_err(failed)?;
-        }
         store.begin()?;
+        // Only now it is certain that the file is one of a sweep.
+        if again {
+            store.file.set_len(store.len).map_err(failed)?;
+        }
         Ok(store)
     }
 
@@ -166,10 +170,13 @@ impl Store {
             }
             let begin = start;
             start += len as u64;
-            let head: Head = match serde_json::from_slice(&line) {
+            let read = intact(&line).and_then(|()| {
+                serde_json::from_slice::<Head>(&line).map_err(|error| error.to_string())
+            });
+            let head = match read {
                 Ok(head) => head,
-                Err(error) => {
-                    let first = || (0, format!("line {number}: {error}"));
+                Err(why) => {
+                    let first = || (0, format!("line {number}: {why}"));
                     found.bad.get_or_insert_with(first).0 += 1;
                     continue;
                 }
@@ -197,7 +204,7 @@ impl Store {
     /// Adds a run.
     pub(super) fn add(&mut self, key: &Key, record: &Record) -> Result<Place, Failure> {
         let line = serde_json::to_string(&Line { key, record });
-        let line = line.map_err(|error| Failure::failed(error.to_string()))? + "\n";
+        let line = sealed(&line.map_err(|error| Failure::failed(error.to_string()))?);
         let start = self.len;
         self.append(&line)?;
         Ok(Place {
@@ -231,8 +238,40 @@ impl Store {
             .seek(at)
             .and_then(|_| self.file.read_exact(&mut line));
         read.map_err(|error| failure(&self.path, &error))?;
-        serde_json::from_slice(&line)
-            .map_err(|error| Failure::failed(format!("{}: {error}", self.path.display())))
+        intact(&line)
+            .and_then(|()| serde_json::from_slice(&line).map_err(|error| error.to_string()))
+            .map_err(|why| Failure::failed(format!("{}: {why}", self.path.display())))
+    }
+}
+
+/// What stands between the rest of a line and the digits of its checksum, and behind them.
+const SEAL: (&str, &str) = (",\"sum\":\"", "\"}");
+/// Digits of a checksum.
+const DIGITS: usize = 8;
+
+/// The line of a run with its checksum, the CRC-32 of AAL5, which finds every change of up to 32 adjacent bits.
+fn sealed(object: &str) -> String {
+    let body = object.strip_suffix('}').unwrap_or(object);
+    format!("{body}{}\n", seal(body.as_bytes()))
+}
+
+/// The end of a line.
+fn seal(body: &[u8]) -> String {
+    let sum = crc32(body);
+    format!("{}{sum:0DIGITS$x}{}", SEAL.0, SEAL.1)
+}
+
+/// Checks a line against its checksum; the error is a reason in words.
+fn intact(line: &[u8]) -> Result<(), String> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let length = SEAL.0.len() + DIGITS + SEAL.1.len();
+    let parts = line.len().checked_sub(length).map(|at| line.split_at(at));
+    let Some((body, end)) = parts.filter(|(_, end)| end.starts_with(SEAL.0.as_bytes())) else {
+        return Err("it has no checksum".to_owned());
+    };
+    match end == seal(body).as_bytes() {
+        true => Ok(()),
+        false => Err("its checksum is that of another line: it was changed".to_owned()),
     }
 }
 
@@ -325,13 +364,11 @@ mod tests {
         Store::open(&path, true).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), HEAD);
         std::fs::write(&path, "name,value\n").unwrap();
-        assert!(
-            Store::open(&path, false)
-                .unwrap_err()
-                .message
-                .contains("no file of a sweep")
-        );
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "name,value\n");
+        for again in [false, true] {
+            let refused = Store::open(&path, again).unwrap_err();
+            assert!(refused.message.contains("no file of a sweep"), "{again}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "name,value\n");
+        }
         std::fs::remove_file(&path).unwrap();
     }
 
@@ -344,12 +381,12 @@ mod tests {
         drop(store);
         let whole = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = whole.lines().collect();
-        // Half a line, no text, a run without its exit code, and rows that are no list.
+        // Half a line, no text, a run without its exit code, and rows that are no list: the checksums are right.
         let half = &lines[1][..lines[1].len() / 2];
-        let bare = lines[1].replace("\"exit\":0,", "");
-        let flat = lines[1]
-            .replace("\"rows\":[", "\"rows\":{\"x\":[")
-            .replace("]}", "]}}");
+        let (object, _) = lines[1].split_once(",\"sum\"").unwrap();
+        let again = |text: String| sealed(&(text + "}")).trim_end().to_owned();
+        let bare = again(object.replace("\"exit\":0,", ""));
+        let flat = again(object.replace("\"rows\":[", "\"rows\":{\"x\":[") + "}");
         for bad in [half, "\u{0}\u{1}", &bare, &flat] {
             let text = [lines[0], bad, lines[2], "x", ""].join("\n");
             std::fs::write(&path, text).unwrap();
@@ -363,6 +400,43 @@ mod tests {
             let again = store.add(&key("l", 1), &record(1)).unwrap();
             assert_eq!(store.read(again).unwrap(), record(1));
         }
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// Wherever a digit of a line is changed, also one of its checksum, the line is no run any more.
+    #[test]
+    fn a_digit_that_was_changed_is_found_and_so_is_a_line_without_a_checksum() {
+        let path = path("digits");
+        let mut store = Store::open(&path, false).unwrap();
+        let place = store.add(&key("l", 1), &record(1)).unwrap();
+        drop(store);
+        let whole = std::fs::read(&path).unwrap();
+        let begin = usize::try_from(place.start).unwrap();
+        let mut changed = 0;
+        for at in (begin..whole.len()).filter(|at| whole[*at].is_ascii_digit()) {
+            let mut text = whole.clone();
+            text[at] = if text[at] == b'9' { b'8' } else { text[at] + 1 };
+            std::fs::write(&path, &text).unwrap();
+            let mut store = Store::open(&path, false).unwrap();
+            let found = store.find([key("l", 1)].into_iter()).unwrap();
+            assert_eq!((found.places[0], found.bad.unwrap().0), (None, 1), "{at}");
+            assert!(store.read(place).is_err(), "{at}");
+            changed += 1;
+        }
+        assert!(changed >= 10, "{changed} digits");
+        let (object, _) = std::str::from_utf8(&whole)
+            .unwrap()
+            .split_once(",\"sum\"")
+            .unwrap();
+        std::fs::write(&path, format!("{object}}}\n")).unwrap();
+        let found = Store::open(&path, false)
+            .unwrap()
+            .find([key("l", 1)].into_iter())
+            .unwrap();
+        assert_eq!(
+            found.bad,
+            Some((1, "line 2: it has no checksum".to_owned()))
+        );
         std::fs::remove_file(&path).unwrap();
     }
 

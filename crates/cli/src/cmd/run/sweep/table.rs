@@ -4,11 +4,11 @@ use super::mean::{self, Point};
 use super::parquet;
 use super::shape::{Field, Shape};
 use crate::args::SweepForm;
-use crate::cmd::run::files::write_whole;
 use crate::cmd::run::many::variants::Variant;
 use crate::cmd::run::rounded;
 use crate::exit::Failure;
 use crate::output::{self, Form, Format, Rows, plain, quoted};
+use aerostat_lab::files::{Named, write_whole};
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -94,7 +94,7 @@ impl<'a> Sink<'a> {
         fill: impl FnOnce(&mut Sink<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let mut failed = None;
-        let written = write_whole(path, |out: &mut BufWriter<File>| {
+        let written = write_whole(path, Named::ByUser, |out: &mut BufWriter<&File>| {
             let filled = Sink::new(out, form, wide, shape).and_then(|mut sink| {
                 sink.file = true;
                 fill(&mut sink)?;
