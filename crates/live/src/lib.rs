@@ -44,6 +44,7 @@ pub mod story;
 pub mod streams;
 pub mod supervisor;
 pub mod tap;
+pub mod threads;
 pub mod world;
 
 pub use socket_service::has_group;

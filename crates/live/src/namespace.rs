@@ -7,6 +7,7 @@
 //! The namespace of this process itself ([`NetNs::own`]) is one of them for the node that is the machine
 //! (`aerostat host`): it is there before and stays, and only the TAPs inside end with the process.
 
+use crate::threads::spawn_in;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
@@ -19,6 +20,7 @@ use rustix::net::{
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 
 /// Why namespaces cannot be made here.
 #[derive(Debug)]
@@ -46,9 +48,14 @@ impl std::error::Error for Unprivileged {}
 pub fn acquire_privilege() -> Result<(), Unprivileged> {
     let fail = |tried| move |error| Unprivileged { tried, error };
     // A user namespace does not help a user who may not open this device.
-    open_tun().map_err(fail("opening /dev/net/tun"))?;
-    if NetNs::create().is_ok() {
-        return Ok(());
+    TUN.try_to_open().map_err(fail("opening /dev/net/tun"))?;
+    match NetNs::create() {
+        Ok(_) => return Ok(()),
+        // It is not the right that is missing.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            return Err(fail("creating a network namespace")(error));
+        }
+        Err(_) => {}
     }
     let uid = rustix::process::geteuid().as_raw();
     let gid = rustix::process::getegid().as_raw();
@@ -70,7 +77,7 @@ pub fn acquire_privilege() -> Result<(), Unprivileged> {
 pub fn may_make_interfaces() -> Result<(), Unprivileged> {
     use rustix::thread::{CapabilitySet, capabilities};
     let fail = |tried| move |error| Unprivileged { tried, error };
-    open_tun().map_err(fail("opening /dev/net/tun"))?;
+    TUN.try_to_open().map_err(fail("opening /dev/net/tun"))?;
     let tried = "making interfaces in this network namespace needs CAP_NET_ADMIN";
     let sets = capabilities(None).map_err(io::Error::from);
     let sets = sets.map_err(fail(tried))?;
@@ -80,9 +87,42 @@ pub fn may_make_interfaces() -> Result<(), Unprivileged> {
     }
 }
 
-fn open_tun() -> io::Result<()> {
-    let mut how = File::options();
-    how.read(true).write(true).open("/dev/net/tun").map(drop)
+/// A device of the kernel with the major number 10.
+#[derive(Clone, Copy, Debug)]
+pub struct Device {
+    /// Its path.
+    pub path: &'static str,
+    /// Its minor number.
+    pub minor: u32,
+}
+
+/// The device for TAPs. Source: Linux, Documentation/admin-guide/devices.txt.
+pub const TUN: Device = Device {
+    path: "/dev/net/tun",
+    minor: 200,
+};
+/// The device for file systems in user space. Source: as of [`TUN`].
+pub const FUSE: Device = Device {
+    path: "/dev/fuse",
+    minor: 229,
+};
+
+impl Device {
+    /// Opens the device, to see whether this user may.
+    ///
+    /// # Errors
+    /// The error of the kernel; `InvalidInput` if a file or another device is in its place, where a program has written
+    /// before the device was there.
+    pub fn try_to_open(self) -> io::Result<()> {
+        let mut how = File::options();
+        let opened = how.read(true).write(true).open(self.path)?.metadata()?;
+        let number = rustix::fs::makedev(10, self.minor);
+        if opened.file_type().is_char_device() && opened.rdev() == number {
+            return Ok(());
+        }
+        let text = format!("{} is not the device of the kernel", self.path);
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    }
 }
 
 #[allow(unsafe_code)]
@@ -233,9 +273,9 @@ pub(crate) fn enter(fd: BorrowedFd<'_>, kind: LinkNameSpaceType) -> io::Result<(
 
 /// Runs `work` on a new thread. Namespaces belong to threads, so the caller's namespaces do not change.
 fn on_fresh_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    std::thread::scope(|scope| match scope.spawn(work).join() {
-        Ok(result) => result,
-        Err(panic) => std::panic::resume_unwind(panic),
+    std::thread::scope(|scope| {
+        let ended = spawn_in(scope, work)?.join();
+        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 

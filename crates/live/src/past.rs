@@ -7,6 +7,7 @@
 //! nothing.
 
 use crate::capture::End;
+use crate::threads::spawn_named;
 use aerostat_lab::event::{Event, Names};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{Lab, LinkId};
@@ -138,9 +139,7 @@ impl Past {
             // The client may have closed the connection.
             let _ = lines.send(chunk.into_bytes());
         };
-        std::thread::Builder::new()
-            .name("past".into())
-            .spawn(work)?;
+        spawn_named("past", work)?;
         Ok(receiver)
     }
 }

@@ -4,6 +4,7 @@
 //! as for any client.
 
 use crate::capture::{Captures, Form};
+use crate::threads::spawn_named;
 use aerostat_lab::growth::Growth;
 use aerostat_lab::model::Lab;
 use std::fs::File;
@@ -35,9 +36,7 @@ impl Recorder {
         let chunks = captures.start(lab, &lab.capture, Form::default(), epoch_ns)?;
         let written = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&written);
-        let writer = std::thread::Builder::new()
-            .name("recorder".into())
-            .spawn(move || write(file, &chunks, &counted))?;
+        let writer = spawn_named("recorder", move || write(file, &chunks, &counted))?;
         Ok(Self {
             writer,
             written,

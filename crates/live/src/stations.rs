@@ -17,6 +17,7 @@ use crate::control::{Answer, Reply};
 use crate::helper::{BridgeHost, Cabled, Helper, Owned};
 use crate::kernel::{KernelNode, plug_in, settings};
 use crate::namespace::{NetNs, ip};
+use crate::threads::spawn_named;
 use aerostat_lab::model::{Lab, NodeId, NodeKind, SegmentHost};
 use aerostat_lab::report::RunReport;
 use aerostat_node::inspect::{Table, host as rows};
@@ -255,8 +256,7 @@ impl Stations {
                 helper.speak(number);
             }
         };
-        let thread = std::thread::Builder::new().name("cable".into());
-        thread.spawn(done).map(drop).map_err(refuse)
+        spawn_named("cable", done).map(drop).map_err(refuse)
     }
 }
 

@@ -11,6 +11,7 @@
 
 use crate::kernel::tcp;
 use crate::namespace::{NetNs, ip, ip_says};
+use crate::threads::spawn_in;
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -244,9 +245,11 @@ pub fn carry(
                 until: begin + *duration,
                 stop: &stop,
             };
-            let sends = scope.spawn(move || run.send(sender));
-            let receives = scope.spawn(move || run.receive(receiver));
-            threads.push((sends, receives));
+            let sends = spawn_in(scope, move || run.send(sender));
+            let both = sends
+                .and_then(|sends| Ok((sends, spawn_in(scope, move || run.receive(receiver))?)));
+            // Those that run already end soon.
+            threads.push(both.inspect_err(|_| stop.store(true, Ordering::Relaxed))?);
         }
         while threads.iter().any(|(_, receives)| !receives.is_finished()) {
             if !goes_on(begin.elapsed()) {

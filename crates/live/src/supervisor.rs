@@ -16,6 +16,7 @@ use crate::confine::drop_all;
 use crate::names::{Identity, SOCKETS_VARIABLE};
 use crate::namespace::{enter, unshare_pids_and_mounts};
 use crate::signals::is_ignored;
+use crate::threads;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal};
 use rustix::thread::LinkNameSpaceType;
@@ -169,7 +170,7 @@ pub fn run_supervisor(program: &std::path::Path) -> io::Result<()> {
 /// The command's action under [`INIT_ARGUMENT`]: PID 1 of the lab. Reaps children until the lab has ended.
 ///
 /// # Errors
-/// When the kernel refuses the death signal.
+/// When the kernel refuses the death signal, or a thread.
 pub fn run_init() -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // Mount a separate /proc, so that `ps` inside the lab shows the lab. A failure does not matter; some sandboxes
@@ -182,11 +183,12 @@ pub fn run_init() -> io::Result<()> {
         None,
     );
     drop_all();
-    std::thread::spawn(|| {
+    let watch = || {
         // End of file on standard input means that the lab has ended.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
-    });
+    };
+    threads::spawn(watch)?;
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(_) => {}

@@ -8,6 +8,7 @@ use crate::labs;
 use crate::output::{self, Rows};
 use aerostat_lab::model::Share;
 use aerostat_lab::{Lab, Override};
+use aerostat_live::threads::crew;
 use aerostat_sim::benchmark::{self, Bench, Burst, Trial};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -176,32 +177,31 @@ fn all(
         }
         interrupt.has_come()
     };
-    thread::scope(|scope| {
-        for _ in 0..jobs.min(tasks.len()) {
-            scope.spawn(|| {
-                while !interrupt.has_come()
-                    && let number = next.fetch_add(1, Ordering::Relaxed)
-                    && let Some((flow, test)) = tasks.get(number)
-                {
-                    let bench = Bench {
-                        lab,
-                        flow: *flow,
-                        duration: args.duration,
-                        steps: args.resolution,
-                    };
-                    let result = match test {
-                        Rfc2544Test::Throughput => bench.throughput(&watch).map(Found::Throughput),
-                        Rfc2544Test::Loss => bench.loss_rates(&watch).map(Found::Loss),
-                        Rfc2544Test::Burst => bench.back_to_back(&watch).map(Found::Burst),
-                    };
-                    let mut all = done
-                        .lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner);
-                    all[number] = Some(result);
-                }
-            });
+    let work = || {
+        while !interrupt.has_come()
+            && let number = next.fetch_add(1, Ordering::Relaxed)
+            && let Some((flow, test)) = tasks.get(number)
+        {
+            let bench = Bench {
+                lab,
+                flow: *flow,
+                duration: args.duration,
+                steps: args.resolution,
+            };
+            let result = match test {
+                Rfc2544Test::Throughput => bench.throughput(&watch).map(Found::Throughput),
+                Rfc2544Test::Loss => bench.loss_rates(&watch).map(Found::Loss),
+                Rfc2544Test::Burst => bench.back_to_back(&watch).map(Found::Burst),
+            };
+            let mut all = done
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            all[number] = Some(result);
         }
-    });
+    };
+    if let Some(error) = thread::scope(|scope| crew(scope, jobs.min(tasks.len()), &work)) {
+        exit::say(format_args!("note: {error}"));
+    }
     done.into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

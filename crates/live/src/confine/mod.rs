@@ -25,6 +25,7 @@ pub(crate) use capabilities::{drop_all, keep_only};
 pub(crate) use daemon::confine_daemon;
 
 use crate::helper::Helper;
+use crate::threads;
 use aerostat_lab::hops;
 use aerostat_lab::model::{Lab, OutsideWay};
 use rustix::thread as own;
@@ -161,6 +162,9 @@ pub fn tried() -> Vec<(&'static str, String)> {
         results: None,
         reads: BTreeSet::new(),
     };
-    let trial = std::thread::spawn(move || confine(&needs).in_force());
-    trial.join().unwrap_or_default()
+    let trial = threads::spawn(move || confine(&needs).in_force());
+    trial.map_or_else(
+        |error| vec![("threads", error.to_string())],
+        |trial| trial.join().unwrap_or_default(),
+    )
 }

@@ -4,7 +4,7 @@
 //! the client's patience.
 
 use super::{Answer, Request};
-use crate::signals;
+use crate::{signals, threads};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::io::retry_on_intr;
@@ -159,7 +159,7 @@ impl Client {
     /// wants to be able to end it.
     ///
     /// # Errors
-    /// The operating system's, when the signals cannot be caught.
+    /// The operating system's, when the signals cannot be caught or no thread can be made.
     pub fn into_stream_until_signal(self) -> io::Result<(UnixStream, Interrupted)> {
         let mut caught = signals::pipe([SIGINT, SIGTERM])?;
         // The thread below waits for the first signal.
@@ -168,12 +168,13 @@ impl Client {
         let stream = ours.try_clone()?;
         let interrupted = Interrupted::default();
         let told = Arc::clone(&interrupted.0);
-        std::thread::spawn(move || {
+        let watch = move || {
             if caught.read_exact(&mut [0]).is_ok() {
                 told.store(true, Ordering::Relaxed);
                 let _ = stream.shutdown(Shutdown::Both);
             }
-        });
+        };
+        threads::spawn(watch)?;
         Ok((ours, interrupted))
     }
 }

@@ -8,6 +8,7 @@
 
 use super::{Answer, MAX_REQUEST, Pending, Reply, Request};
 use crate::outside::atmtcp::door::is_exhausted;
+use crate::threads::spawn_named;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -204,9 +205,7 @@ pub fn serve(
         to_loop,
         wake,
     };
-    std::thread::Builder::new()
-        .name("control".into())
-        .spawn(move || accept(&listener, &desk))?;
+    spawn_named("control", move || accept(&listener, &desk))?;
     Ok((requests, connections))
 }
 
@@ -257,12 +256,10 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
             return self.serve_at_the_door(&stream);
         };
         let (desk, its) = (self.clone(), Arc::clone(&stream));
-        let started = std::thread::Builder::new()
-            .name("control-client".into())
-            .spawn(move || {
-                let _ = desk.converse(&its, id);
-                desk.connections.leave(id);
-            });
+        let started = spawn_named("control-client", move || {
+            let _ = desk.converse(&its, id);
+            desk.connections.leave(id);
+        });
         if started.is_err() {
             self.connections.leave(id);
             self.serve_at_the_door(&stream);

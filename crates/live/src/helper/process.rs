@@ -8,6 +8,7 @@ use crate::confine::keep_only;
 use crate::daemons::DAEMON_ARGUMENT;
 use crate::namespace::{NetNs, leave_network_by_right};
 use crate::supervisor::die_with_parent;
+use crate::threads::spawn_named;
 use aerostat_proto::split::Role;
 use aerostat_proto::split::codec::Message as _;
 use rustix::fd::{AsFd as _, OwnedFd};
@@ -84,8 +85,7 @@ pub(super) fn serve(lab: &Wire, seal: &dyn Fn(bool, bool)) -> io::Result<()> {
     } = setting_up;
     seal(plug.is_some(), !daemons.seats.is_empty());
     if let Some(wire) = plug {
-        let thread = std::thread::Builder::new().name("cables".into());
-        thread.spawn(move || serve_cables(&wire, cables))?;
+        spawn_named("cables", move || serve_cables(&wire, cables))?;
     }
     lab.send(&Reply::Done.encode(), None)?;
     while let Some((octets, _)) = lab.receive()? {

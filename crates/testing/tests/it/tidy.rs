@@ -167,6 +167,68 @@ fn files_and_functions_stay_readable() {
     );
 }
 
+/// One module makes all files (`aerostat_lab::files`), because a name in a directory of another user may be a link that
+/// leads elsewhere. What is written below /proc and /dev is no file.
+#[test]
+fn files_are_made_in_one_place() {
+    const WAYS: [&str; 6] = [
+        "File::create(",
+        "File::create_new(",
+        "fs::write(",
+        "fs::copy(",
+        ".create(true)",
+        ".create_new(true)",
+    ];
+    // The mechanism, and modules that write to the kernel's own files under /proc.
+    const ALLOWED: [&str; 6] = [
+        "lab/src/files.rs",
+        "live/src/namespace.rs",
+        "live/src/tap.rs",
+        "live/src/kernel.rs",
+        "live/src/kernel/tcp.rs",
+        "live/src/stations.rs",
+    ];
+    let mut elsewhere = Vec::new();
+    for (name, text) in sources() {
+        let own = ["tests", "examples", "testing", "fuzz"];
+        if own.iter().any(|part| name.contains(part)) || ALLOWED.contains(&&*name) {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]\n").next().unwrap_or_default();
+        let found = code
+            .lines()
+            .filter(|line| WAYS.iter().any(|way| line.contains(way)));
+        elsewhere.extend(found.map(|line| format!("{name}: {}", line.trim())));
+    }
+    assert!(elsewhere.is_empty(), "{}", elsewhere.join("\n"));
+}
+
+/// `thread::spawn` and `Scope::spawn` panic where the system has no room for a thread.
+#[test]
+fn threads_are_started_with_an_error_in_words() {
+    let mut elsewhere = Vec::new();
+    for (name, text) in sources() {
+        let own = [
+            "tests",
+            "examples",
+            "testing",
+            "fuzz",
+            "live/src/threads.rs",
+        ];
+        if own.iter().any(|part| name.contains(part)) {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]\n").next().unwrap_or_default();
+        let code = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        let found =
+            code.filter(|line| line.contains("thread::spawn(") || line.contains("scope.spawn("));
+        elsewhere.extend(found.map(|line| format!("{name}: {}", line.trim())));
+    }
+    assert!(elsewhere.is_empty(), "{}", elsewhere.join("\n"));
+}
+
 /// What is private to a module is tested in its module `tests`; no file belongs to two crates.
 #[test]
 fn tests_are_where_a_reader_looks_for_them() {

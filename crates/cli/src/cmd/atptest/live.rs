@@ -14,7 +14,7 @@ use crate::args::AtptestArgs;
 use crate::client;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use aerostat_live::runtime_dir;
+use aerostat_live::{runtime_dir, threads};
 use aerostat_proto::atp::{Amount, Counters, pattern};
 use aerostat_socket::atp::{Connection, Listener, Options};
 use aerostat_socket::{Error, Service};
@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Calls that wait to be accepted.
@@ -123,7 +122,7 @@ fn answer_calls(listener: &Listener, served: &Arc<AtomicU64>) -> Error {
         match listener.take(offer) {
             Ok(connection) => {
                 let served = Arc::clone(served);
-                thread::spawn(move || {
+                let served = threads::spawn(move || {
                     match receive(&connection) {
                         Ok(done) => drop(served.fetch_add(done.into(), Ordering::Relaxed)),
                         Err(error) => {
@@ -132,6 +131,9 @@ fn answer_calls(listener: &Listener, served: &Arc<AtomicU64>) -> Error {
                     }
                     drop(connection.close());
                 });
+                if let Err(error) = served {
+                    exit::say(format_args!("warning: a call was not served: {error}"));
+                }
             }
             // A caller that has gone is no reason to end.
             Err(error) => exit::say(format_args!("warning: a call was not accepted: {error}")),
@@ -153,7 +155,7 @@ pub(super) fn serve(address: &str) -> Outcome {
     let (ended, ends) = channel();
     for listener in listeners {
         let (served, ended) = (Arc::clone(&served), ended.clone());
-        thread::spawn(move || ended.send(answer_calls(&listener, &served)));
+        threads::spawn(move || ended.send(answer_calls(&listener, &served)))?;
     }
     loop {
         match ends.recv_timeout(LOOK) {
@@ -258,7 +260,7 @@ pub(super) fn sender(args: &AtptestArgs) -> Result<Option<Sender>, Failure> {
     };
     let (listeners, address) = listeners(&of(to)?, "").map_err(|error| failed(&error))?;
     for listener in listeners {
-        thread::spawn(move || answer_calls(&listener, &Arc::default()));
+        threads::spawn(move || answer_calls(&listener, &Arc::default()))?;
     }
     let service = of(from)?;
     Ok(Some(Sender { service, address }))

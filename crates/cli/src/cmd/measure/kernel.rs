@@ -2,10 +2,11 @@
 
 use crate::exit::Failure;
 use aerostat_live::force;
-use std::io::{self, Read as _};
+use aerostat_live::threads;
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,15 @@ pub(super) struct Ended {
     pub(super) err: String,
 }
 
+/// Reads all text of a pipe.
+fn text_of(mut pipe: impl io::Read + Send + 'static) -> io::Result<JoinHandle<String>> {
+    threads::spawn(move || {
+        let mut text = String::new();
+        let _ = pipe.read_to_string(&mut text);
+        text
+    })
+}
+
 impl Inside {
     /// Starts `argv` inside `node` of the lab; it ends after `longest` at the latest.
     pub(super) fn start(
@@ -56,20 +66,13 @@ impl Inside {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        let out = child.stdout.take().map(|mut pipe: ChildStdout| {
-            std::thread::spawn(move || {
-                let mut text = String::new();
-                let _ = pipe.read_to_string(&mut text);
-                text
-            })
-        });
-        let err = child.stderr.take().map(|mut pipe: ChildStderr| {
-            std::thread::spawn(move || {
-                let mut text = String::new();
-                let _ = pipe.read_to_string(&mut text);
-                text
-            })
-        });
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let readers = out.map(text_of).transpose();
+        let readers = readers.and_then(|out| Ok((out, err.map(text_of).transpose()?)));
+        let (out, err) = readers.inspect_err(|_| {
+            // Without readers it might wait for ever.
+            let _ = child.kill().and_then(|()| child.wait());
+        })?;
         let deadline = Instant::now() + longest;
         Ok(Self {
             child,

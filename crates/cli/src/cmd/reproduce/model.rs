@@ -7,6 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use aerostat_lab::event::Event;
 use aerostat_lab::{Checked, Override};
+use aerostat_live::threads::crew;
 use aerostat_sim::run::{Watcher, run};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -168,10 +169,8 @@ impl Work<'_> {
             }
         };
         thread::scope(|scope| {
-            for _ in 1..self.jobs.min(wanted.len()) {
-                scope.spawn(work);
-            }
-            work();
+            // Those threads that can be made help this one.
+            let _ = crew(scope, self.jobs.min(wanted.len()), work);
         });
         match failed.into_inner().unwrap_or_else(|all| all.into_inner()) {
             Some(failure) => Err(failure),

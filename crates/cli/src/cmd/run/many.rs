@@ -22,6 +22,7 @@ use crate::labs;
 use aerostat_lab::model::Arrivals;
 use aerostat_lab::{Checked, Diagnostics, Override, ReadError};
 use aerostat_live::force::interrupt_group;
+use aerostat_live::threads::spawn_in;
 use out::Results;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -213,8 +214,14 @@ pub(super) fn check(
     };
     let found = thread::scope(|scope| {
         let parts = firsts.chunks(share);
-        let parts: Vec<_> = parts.map(|part| scope.spawn(|| all_of(part))).collect();
-        let done = parts.into_iter().map(thread::ScopedJoinHandle::join);
+        // This thread checks what no other one can be made for.
+        let parts: Vec<_> = parts
+            .map(|part| spawn_in(scope, || all_of(part)).map_err(|_| part))
+            .collect();
+        let done = parts.into_iter().map(|part| match part {
+            Ok(thread) => thread.join(),
+            Err(part) => Ok(all_of(part)),
+        });
         done.collect::<Result<Vec<_>, _>>()
     });
     let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -379,15 +386,24 @@ impl<'a> Plan<'a> {
     pub(super) fn all(&self, jobs: usize, interrupt: &Interrupt, take: &mut Taker<'_>) -> Ran {
         let (sender, ended) = mpsc::channel();
         thread::scope(|scope| {
-            for _ in 0..jobs.min(self.todo.len()) {
+            let jobs = jobs.min(self.todo.len());
+            let crew = (0..jobs).try_for_each(|made| {
                 let sender = sender.clone();
-                scope.spawn(move || self.work(&sender));
-            }
+                let thread = spawn_in(scope, move || self.work(&sender));
+                thread.map(drop).map_err(|error| (made, error))
+            });
             drop(sender);
+            let mut done = Ok(());
+            match crew {
+                Ok(()) => {}
+                Err((0, error)) => done = Err(Failure::failed(error.to_string())),
+                Err((made, error)) => exit::say(format_args!(
+                    "note: {made} of {jobs} runs at the same time: {error}"
+                )),
+            }
             let mut waiting = BTreeMap::new();
             let (mut count, mut next) = (0, 0);
             let mut said = Said::new(self.lines);
-            let mut done = Ok(());
             let mut worst = Exit::Ok;
             loop {
                 if interrupt.has_come() {
@@ -490,18 +506,25 @@ impl<'a> Plan<'a> {
         let (input, mut stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                if let (Some(mut input), Some(text)) = (input, &self.input.0) {
-                    // A run that ends early says so itself.
-                    let _ = input.write_all(text.as_bytes());
-                }
-            });
-            scope.spawn(|| stderr.map(|mut pipe| pipe.read_to_end(&mut err)));
-            stdout.as_mut().map(|pipe| pipe.read_to_end(&mut out))
+        if let (Some(mut input), Some(text)) = (input, &self.input.0) {
+            // A run reads all of the lab before it says anything. One that ends early says so itself.
+            let _ = input.write_all(text.as_bytes());
+        }
+        let read = thread::scope(|scope| {
+            let rest = spawn_in(scope, || stderr.map(|mut pipe| pipe.read_to_end(&mut err)));
+            if rest.is_err() {
+                // Without a reader the run might wait for ever.
+                let _ = child.kill();
+            }
+            stdout.as_mut().map(|pipe| pipe.read_to_end(&mut out));
+            rest.map(drop)
         });
         // It has closed its output and is about to end. Its number is free for other processes once it is waited for.
         self.state().running.remove(&at);
+        if let Err(error) = read {
+            child.wait()?;
+            return Err(error);
+        }
         Ok(Output {
             status: child.wait()?,
             out: String::from_utf8_lossy(&out).into_owned(),

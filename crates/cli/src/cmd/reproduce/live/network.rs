@@ -10,7 +10,8 @@ use aerostat_live::force::interrupt_group;
 use aerostat_live::runtime_dir;
 use aerostat_live::streams::Host;
 use aerostat_live::supervisor::end_with_parent;
-use std::io::{BufRead as _, BufReader, Write as _};
+use aerostat_live::threads;
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::Ipv4Addr;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -57,7 +58,7 @@ impl Network {
         if let Some(mut input) = network.process.stdin.take() {
             input.write_all(text.as_bytes())?;
         }
-        let lines = network.process.stderr.take().map(lines);
+        let lines = network.process.stderr.take().map(lines).transpose()?;
         network.wait(lines, interrupt)?;
         let mut name = changes.iter().filter_map(|change| {
             let name = change.change().strip_prefix("name=")?;
@@ -207,15 +208,15 @@ impl Drop for Network {
 }
 
 /// The lines of the lab's standard error, until it ends.
-fn lines(from: ChildStderr) -> Receiver<String> {
+fn lines(from: ChildStderr) -> io::Result<Receiver<String>> {
     let (to, lines) = channel();
-    thread::spawn(move || {
+    threads::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
             // Nobody may listen any more, but the lab must not wait for a reader.
             let _ = to.send(line);
         }
-    });
-    lines
+    })?;
+    Ok(lines)
 }
 
 #[cfg(test)]
