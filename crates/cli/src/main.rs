@@ -7,6 +7,7 @@
 //! linux_text.rs  the texts of linux-atm's tools
 //! client.rs  talking to a running lab        labs.rs    reading a lab file
 //! words.rs   options that may stand before the verb      names.rs   what the shell completes
+//! preload.rs the library for programs with ATM sockets of Linux
 //! ```
 //!
 //! Data go to standard output, messages to standard error. A closed pipe is not a failure.
@@ -21,6 +22,7 @@ mod linux_text;
 mod names;
 mod output;
 mod plot;
+mod preload;
 mod progress;
 mod words;
 
@@ -60,10 +62,12 @@ fn with_subcommand(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     args
 }
 
-/// A live lab starts this program again as its supervisor, its first process, its helper and its daemons.
+/// A live lab starts this program again as its supervisor, its first process, its helper and its daemons; a mount starts
+/// it as its watcher.
 fn hidden_roles() -> Option<ExitCode> {
     use aerostat_live::daemons::{DAEMON_ARGUMENT, Role, serve};
     use aerostat_live::helper::{HELPER_ARGUMENT, run_helper};
+    use aerostat_live::mount::{WATCHER_ARGUMENT, run_watcher};
     use aerostat_live::supervisor::{INIT_ARGUMENT, SUPERVISOR_ARGUMENT, run_init, run_supervisor};
     let mut arguments = std::env::args_os().skip(1);
     let role = arguments.next()?;
@@ -75,6 +79,9 @@ fn hidden_roles() -> Option<ExitCode> {
         run_init().map_err(|error| error.to_string())
     } else if role == HELPER_ARGUMENT {
         run_helper().map_err(|error| error.to_string())
+    } else if role == WATCHER_ARGUMENT {
+        let of = arguments.next()?;
+        run_watcher(&of.to_string_lossy()).map_err(|error| error.to_string())
     } else if role == DAEMON_ARGUMENT {
         let daemon = Role::named(&arguments.next()?.to_string_lossy())?;
         let (socket, node) = (arguments.next()?, arguments.next()?);

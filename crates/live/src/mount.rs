@@ -7,8 +7,9 @@
 //!
 //! The file system (FUSE, by the `fuser` crate without libfuse) is a process of its own. It is an ordinary client of
 //! the lab's control socket, and the lab never waits for it. The text of a file is that of the moment when the file is
-//! opened. The file system ends with a signal or with its lab. If its process is killed, a dead mount remains, which
-//! the next command that finds it removes ([`sweep`]).
+//! opened. The file system ends with a signal or with its lab. If its process is killed, a second process takes the
+//! mount away ([`run_watcher`]). A dead mount remains only if both are killed; the next command that finds it removes it
+//! and says so ([`sweep`]).
 
 use crate::control::{Answer, Client, Request};
 use crate::runtime_dir;
@@ -24,7 +25,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -326,13 +329,12 @@ impl Filesystem for Files {
     }
 }
 
-/// Shows the state of the running lab `lab` under `directory` until a signal comes or the lab ends. `ready` is called
-/// when the mount exists.
+/// Shows the state of the running lab `lab` under `directory` until a signal comes or the lab ends. `program` is this
+/// command itself, which is started again as the watcher. `ready` is called when the mount exists.
 ///
 /// # Errors
 /// If the lab does not answer, or the kernel does not mount.
-pub fn run(lab: &str, directory: &Path, ready: impl FnOnce()) -> io::Result<()> {
-    sweep();
+pub fn run(lab: &str, directory: &Path, program: &Path, ready: impl FnOnce()) -> io::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, stop.clone())?;
@@ -365,6 +367,7 @@ pub fn run(lab: &str, directory: &Path, ready: impl FnOnce()) -> io::Result<()> 
         MountOption::NoDev,
     ];
     let session = fuser::spawn_mount(files, directory, &config)?;
+    let _watcher = Watcher::start(program)?;
     ready();
     let runs = || runtime_dir::running().iter().any(|state| state.name == lab);
     while !stop.load(Ordering::Relaxed) && !session.guard.is_finished() && runs() {
@@ -378,27 +381,108 @@ pub fn run(lab: &str, directory: &Path, ready: impl FnOnce()) -> io::Result<()> 
     session.umount_and_join()
 }
 
+/// Hidden first argument under which the command becomes the watcher of a mount; the process of the mount follows.
+pub const WATCHER_ARGUMENT: &str = "__mount-watcher";
+
+/// The process that takes the mount away when this process has ended in whatever way. It is in a process group of its
+/// own, so that Ctrl-C, or a signal to the group of this process, does not reach it.
+#[derive(Debug)]
+struct Watcher(Child);
+
+impl Watcher {
+    fn start(program: &Path) -> io::Result<Self> {
+        let mut command = Command::new(program);
+        command
+            .arg(WATCHER_ARGUMENT)
+            .arg(std::process::id().to_string());
+        // The end of this process is the end of the pipe.
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        command
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map(Self)
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        // It finds no mount.
+        let _ = self.0.wait();
+    }
+}
+
+/// The command's action under [`WATCHER_ARGUMENT`]: waits for the end of the process `of`, and takes its mounts away.
+///
+/// # Errors
+/// The error of reading the pipe.
+pub fn run_watcher(of: &str) -> io::Result<()> {
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    let table = fs::read_to_string("/proc/self/mountinfo")?;
+    let own = table.lines().filter_map(our_mount);
+    let own = own.filter(|(process, _)| process == of);
+    own.for_each(|(_, directory)| {
+        // If it cannot, the next command that finds the mount tries it again.
+        let _ = take_away(&directory);
+    });
+    Ok(())
+}
+
+/// Takes a mount away: by right, or as the user who has made it by `fusermount3`.
+fn take_away(directory: &str) -> bool {
+    if unmount(directory, UnmountFlags::DETACH).is_ok() {
+        return true;
+    }
+    ["fusermount3", "fusermount"].into_iter().any(|program| {
+        let mut command = Command::new(program);
+        command.args(["-u", "-z", "-q", "--", directory]);
+        let ended = command.stdin(Stdio::null()).stderr(Stdio::null()).status();
+        ended.is_ok_and(|status| status.success())
+    })
+}
+
 /// Removes dead mounts of processes that were killed. Returns their directories.
 pub fn sweep() -> Vec<String> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let left = table.lines().filter_map(dead);
-    left.filter(|directory| unmount(directory.as_str(), UnmountFlags::DETACH).is_ok())
-        .collect()
+    left.filter(|directory| take_away(directory)).collect()
+}
+
+/// The process and the directory of a line of the mount table, if it is one of our mounts.
+fn our_mount(line: &str) -> Option<(String, String)> {
+    let (mount, kind) = line.split_once(" - ")?;
+    let process = kind.split(' ').nth(1)?.strip_prefix(SOURCE)?;
+    Some((process.to_owned(), plain(mount.split(' ').nth(4)?)))
+}
+
+/// A name of the mount table, where blanks and some other characters are octal numbers.
+fn plain(name: &str) -> String {
+    let mut plain = Vec::new();
+    let mut rest = name.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let number = || u8::from_str_radix(std::str::from_utf8(behind.get(..3)?).ok()?, 8).ok();
+        match number().filter(|_| *first == b'\\') {
+            Some(octet) => {
+                plain.push(octet);
+                rest = &behind[3..];
+            }
+            None => {
+                plain.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
 }
 
 /// The directory of a line of the mount table, if it is one of our mounts and no process serves it.
 fn dead(line: &str) -> Option<String> {
-    let (mount, kind) = line.split_once(" - ")?;
-    let mut kind = kind.split(' ').skip(1);
-    let process = kind.next()?.strip_prefix(SOURCE)?;
+    let (process, directory) = our_mount(line)?;
     // The process id may belong to another process now.
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    if line.split(|octet| *octet == 0).any(|word| word == b"mount") {
-        return None;
-    }
-    // Blanks and some other characters are written as octal numbers there.
-    let directory = mount.split(' ').nth(4)?;
-    Some(directory.replace("\\040", " "))
+    let serves = line.split(|octet| *octet == 0).any(|word| word == b"mount");
+    (!serves).then_some(directory)
 }
 
 #[cfg(test)]
@@ -452,6 +536,7 @@ mod tests {
             dead(&line("aerostat:4194305")).as_deref(),
             Some("/mnt/a lab")
         );
+        assert_eq!(plain("/a\\011\\134\\040b\\0"), "/a\t\\ b\\0");
         for other in ["sshfs:4194305", "proc"] {
             assert_eq!(dead(&line(other)), None, "{other}");
         }

@@ -257,14 +257,21 @@ pub unsafe extern "C" fn bind(fd: c_int, address: *const sockaddr, length: sockl
     }
 }
 
+/// The selector of the address that a host's name stands for.
+const NAMED_SELECTOR: &str = "e0";
+
 /// Gives a socket an address in hex digits; empty: the service chooses.
 fn bind_to(fd: c_int, entry: &Entry, address: &str) -> c_int {
     let Some(sap) = layout::sap_text(&entry.sap) else {
         return fail(libc::EINVAL);
     };
     match entry.control.bind(address, &sap) {
-        Ok(_) => {
-            table::change(fd, |entry| entry.bound = true);
+        Ok(given) => {
+            let named = given.to_lowercase().ends_with(NAMED_SELECTOR);
+            table::change(fd, |entry| {
+                entry.bound = true;
+                entry.beside = address.is_empty() && !named;
+            });
             0
         }
         Err(error) => failed(&error),
@@ -369,6 +376,11 @@ pub extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
     // Without `bind`, a listener of the kernel has all addresses of the host.
     if !entry.bound && bind_to(fd, &entry, "") != 0 {
         return -1;
+    }
+    // In the kernel a listener without an address has all of the host, and the second one for a service is an error.
+    // Here another program has the selector that callers mean who name the host alone: this one would wait for ever.
+    if table::find(fd).is_some_and(|entry| entry.beside) {
+        return fail(libc::EADDRINUSE);
     }
     // ATM_BACKLOG_DEFAULT is 32.
     let backlog = if backlog <= 0 { 32 } else { backlog.min(128) };

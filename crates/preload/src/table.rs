@@ -27,6 +27,8 @@ pub(crate) struct Entry {
     pub(crate) sap: [u8; SAP],
     /// True once it has an address.
     pub(crate) bound: bool,
+    /// True if it wanted any address, and the one for which the host's name stands was taken.
+    pub(crate) beside: bool,
     /// True once it has a connection.
     pub(crate) open: bool,
     /// `SO_MULTIPOINT`: its call is a point-to-multipoint call.
@@ -136,6 +138,7 @@ pub(crate) fn add(fd: i32, family: i32, control: Control, qos: Option<[u8; QOS]>
         control,
         process: std::process::id(),
         bound: false,
+        beside: false,
         open: false,
         multipoint: false,
         connecting: None,
@@ -210,6 +213,7 @@ pub(crate) fn find(fd: i32) -> Option<Entry> {
                 qos: crate::layout::qos_octets(&status.qos),
                 sap: crate::layout::sap_octets(&status.sap),
                 bound: !status.local.is_empty(),
+                beside: false,
                 open: !status.label.is_empty(),
                 multipoint: status.leaves > 0,
                 connecting: None,

@@ -3,7 +3,10 @@
 use crate::args::DoctorArgs;
 use crate::exit::{Exit, Outcome, say};
 use crate::output::{self, Rows};
-use std::fs::{self, File};
+use crate::preload;
+use aerostat_live::namespace::{Device, FUSE, TUN};
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -40,7 +43,14 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     for directory in aerostat_live::mount::sweep() {
         say(format_args!("took away a dead mount at {directory}"));
     }
-    let mut checks = vec![tun(), privilege(), interfaces(), bridges(), fuse()];
+    let mut checks = vec![
+        tun(),
+        privilege(),
+        interfaces(),
+        bridges(),
+        fuse(),
+        library(),
+    ];
     checks.extend(PROGRAMS.into_iter().map(program));
     checks.extend(confinement());
     let mut rows = Rows::new(&["check", "state", "used_for", "advice"]);
@@ -93,20 +103,28 @@ fn confinement() -> Vec<Check> {
 }
 
 fn tun() -> Check {
-    let opened = File::options().read(true).write(true).open("/dev/net/tun");
-    let advice = match &opened {
-        Ok(_) => "can be opened".to_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            "load the module: sudo modprobe tun (in a container: --device /dev/net/tun)".to_owned()
-        }
-        Err(error) => format!("{error}: sudo chmod 0666 /dev/net/tun, or run as root"),
-    };
+    let ok = TUN.try_to_open();
     Check {
-        name: "/dev/net/tun",
-        ok: opened.is_ok(),
+        name: TUN.path,
+        ok: ok.is_ok(),
         vital: true,
         used_for: "network interfaces of kernel hosts",
-        advice,
+        advice: advice(TUN, "tun", ok),
+    }
+}
+
+/// What is wrong with a device, and how to get it.
+fn advice(device: Device, module: &str, opened: io::Result<()>) -> String {
+    let Device { path, minor } = device;
+    match opened {
+        Ok(()) => "can be opened".to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            format!("load the module: sudo modprobe {module} (in a container: --device {path})")
+        }
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            format!("{error}: sudo rm {path} && sudo mknod -m 0666 {path} c 10 {minor}")
+        }
+        Err(error) => format!("{error}: sudo chmod 0666 {path}, or run as root"),
     }
 }
 
@@ -149,19 +167,28 @@ fn interfaces() -> Check {
 }
 
 fn fuse() -> Check {
-    let opened = File::options().read(true).write(true).open("/dev/fuse");
+    let ok = FUSE.try_to_open();
     Check {
-        name: "/dev/fuse",
-        ok: opened.is_ok(),
+        name: FUSE.path,
+        ok: ok.is_ok(),
         vital: false,
         used_for: "aerostat mount",
-        advice: match &opened {
-            Ok(_) => "can be opened".to_owned(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                "sudo modprobe fuse (in a container: --device /dev/fuse)".to_owned()
-            }
-            Err(error) => format!("{error}: run as root"),
-        },
+        advice: advice(FUSE, "fuse", ok),
+    }
+}
+
+/// The library that `exec` preloads.
+fn library() -> Check {
+    let found = preload::find();
+    Check {
+        name: preload::NAME,
+        ok: found.is_some(),
+        vital: false,
+        used_for: "exec: programs for the ATM sockets of Linux",
+        advice: found.map_or_else(
+            || preload::ADVICE.to_owned(),
+            |path| path.display().to_string(),
+        ),
     }
 }
 

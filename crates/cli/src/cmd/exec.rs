@@ -2,15 +2,12 @@
 
 use crate::args::{ExecArgs, RunningLab, ShellArgs};
 use crate::client;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{self, Failure, Outcome};
+use crate::preload;
 use aerostat_live::control::Request;
 use aerostat_live::names::Identity;
 use aerostat_live::runtime_dir;
 use aerostat_live::supervisor::enter_and_run;
-use std::path::PathBuf;
-
-/// File name of the library for programs with ATM sockets of Linux.
-const PRELOAD: &str = "libaerostat_preload.so";
 
 /// Runs a command in a host; the exit code is the command's own.
 pub(crate) fn run(args: &ExecArgs) -> Outcome {
@@ -21,17 +18,6 @@ pub(crate) fn run(args: &ExecArgs) -> Outcome {
 pub(crate) fn shell(args: &ShellArgs) -> Outcome {
     let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
     enter(&args.which, &args.node, &[shell])
-}
-
-/// The library for programs with ATM sockets of Linux, beside this command or where packages put libraries.
-fn preload() -> Option<PathBuf> {
-    let command = std::env::current_exe().ok()?;
-    let directory = command.parent()?;
-    let places = ["", "../lib/aerostat", "../lib"];
-    let mut paths = places
-        .map(|place| directory.join(place).join(PRELOAD))
-        .into_iter();
-    paths.find(|path| path.exists())
 }
 
 fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
@@ -49,12 +35,20 @@ fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
     };
     let scratch = runtime_dir::socket_of(&lab).with_file_name("");
     let sockets = runtime_dir::atm_socket_of(&lab, node);
+    let sockets = Some(sockets).filter(|path| path.exists());
+    let library = preload::find();
+    if sockets.is_some() && library.is_none() && !preload::is_given() {
+        exit::say(format_args!(
+            "note: {} is not installed, so programs for the ATM sockets of Linux find none here: 'aerostat doctor'",
+            preload::NAME
+        ));
+    }
     let identity = Identity {
         host: node.to_owned(),
         hosts: answer["hosts"].as_str().unwrap_or_default().to_owned(),
         scratch,
-        preload: preload(),
-        sockets: Some(sockets).filter(|path| path.exists()),
+        preload: library,
+        sockets,
     };
     let code = enter_and_run(&descriptors, &net, &identity, argv)?;
     // The exit code of another command is passed on unchanged.

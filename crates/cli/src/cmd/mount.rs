@@ -4,12 +4,27 @@ use crate::args::MountArgs;
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome, say};
 use aerostat_live::mount;
+use aerostat_live::namespace::FUSE;
 use std::io::ErrorKind;
 
 /// Mounts, and stays until a signal comes or the lab ends.
 pub(crate) fn run(args: &MountArgs) -> Outcome {
     let lab = client::choose(&args.which)?;
     let shown = args.directory.display();
+    for directory in mount::sweep() {
+        say(format_args!(
+            "took away a dead mount at {directory}: its process was killed"
+        ));
+    }
+    // The error of a dead mount of another user is about a transport endpoint.
+    if let Err(error) = std::fs::metadata(&args.directory)
+        && error.kind() == ErrorKind::NotConnected
+    {
+        let text = format!("{shown}: a dead mount is there: {error}");
+        return Err(Failure::failed(text).hint(format!(
+            "'fusermount3 -u {shown}', or 'sudo umount {shown}', takes it away"
+        )));
+    }
     if !args.directory.is_dir() {
         return Err(Failure::usage(format!("{shown} is no directory")));
     }
@@ -19,9 +34,14 @@ pub(crate) fn run(args: &MountArgs) -> Outcome {
         let text = format!("{shown} is not empty: {some} entries would be hidden");
         return Err(Failure::usage(text).hint("mkdir atm; aerostat mount atm"));
     }
-    if !std::path::Path::new("/dev/fuse").exists() {
-        return Err(Failure::new(Exit::Privilege, "there is no /dev/fuse")
-            .hint("load the module: sudo modprobe fuse (in a container: --device /dev/fuse)"));
+    if let Err(error) = FUSE.try_to_open()
+        && error.kind() != ErrorKind::PermissionDenied
+    {
+        // A user without the right has the program fusermount3.
+        return Err(Failure::new(
+            Exit::Privilege,
+            format!("{}: {error}", FUSE.path),
+        ));
     }
     let ready = || {
         say(format_args!(
@@ -29,7 +49,8 @@ pub(crate) fn run(args: &MountArgs) -> Outcome {
             lab.name
         ))
     };
-    mount::run(&lab.name, &args.directory, ready).map_err(|error| {
+    let program = std::env::current_exe()?;
+    mount::run(&lab.name, &args.directory, &program, ready).map_err(|error| {
         let exit = match error.kind() {
             ErrorKind::PermissionDenied => Exit::Privilege,
             _ => Exit::Failed,

@@ -64,7 +64,7 @@ impl Runtime {
             .to_owned()
     }
     /// Processes with this runtime directory in their environment: that of the lab, and all that it started.
-    fn processes(&self) -> Vec<u32> {
+    pub(crate) fn processes(&self) -> Vec<u32> {
         let wanted = format!("XDG_RUNTIME_DIR={}", self.directory.display());
         let own = std::process::id();
         let all = fs::read_dir("/proc").unwrap().flatten();

@@ -4,6 +4,7 @@
 //! `cargo test -p aerostat-cli --test real` runs them. A test whose program, device or privilege is missing is skipped
 //! with the reason.
 
+mod absent;
 mod any_aal;
 mod atm_addresses;
 mod atm_sockets;
@@ -15,6 +16,7 @@ mod cells;
 mod clib;
 mod clip;
 mod fault;
+mod files;
 mod floods;
 mod graph;
 mod hardened;

@@ -4,6 +4,7 @@
 
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
 use std::fs;
+use std::io::BufRead as _;
 use std::process::{Child, Command, Stdio};
 
 const LAB: &str = "labs/two-subnets.atm.yml";
@@ -77,19 +78,40 @@ fn files_show_the_lab_and_take_qos_entries() {
     assert_eq!(wait_for_end(&mut files), 0);
     assert!(!mounted(at));
     drop(held);
-    // If the process is killed, the next one removes the dead mount.
+    // If the process is killed, its watcher takes the mount away.
     let mut killed = mount(&lab, at).expect("a second mount");
     signal(&killed.id().to_string(), "KILL");
     wait_for_end(&mut killed);
-    // The dead mount stays, unless a `doctor` of another test has removed it already.
+    wait_for("the watcher", || !mounted(at));
+    // If both are killed, the next one says what it found.
+    let mut killed = mount(&lab, at).expect("a third mount");
+    let watcher = || {
+        lab.processes().into_iter().find(|process| {
+            let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains("__mount-watcher")
+        })
+    };
+    wait_for("the watcher to start", || watcher().is_some());
+    for process in [watcher().unwrap(), killed.id()] {
+        signal(&process.to_string(), "KILL");
+    }
+    wait_for_end(&mut killed);
     assert!(
         !lab.ok(&["inspect", "urku", "mpc"]).is_empty(),
         "the lab goes on"
     );
-    lab.run(&["doctor"]);
-    assert!(!mounted(at));
+    let again = lab.command(&["mount", at]).stderr(Stdio::piped()).spawn();
+    let mut again = again.unwrap();
+    let mut said = std::io::BufReader::new(again.stderr.take().unwrap()).lines();
+    let first = said.next().unwrap().unwrap();
+    // A 'doctor' or 'down' of another test may have found it before.
+    let found = format!("took away a dead mount at {at}: its process was killed");
+    assert!(first == found || first.contains("until Ctrl-C"), "{first}");
+    wait_for("the fourth mount", || mounted(at));
+    signal(&again.id().to_string(), "INT");
+    assert_eq!(wait_for_end(&mut again), 0);
     // The mount ends with the lab.
-    let mut files = mount(&lab, at).expect("a third mount");
+    let mut files = mount(&lab, at).expect("a fifth mount");
     lab.ok(&["down"]);
     assert_eq!(wait_for_end(&mut files), 0);
     assert!(!mounted(at));

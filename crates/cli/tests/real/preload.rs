@@ -2,6 +2,7 @@
 //! in C that are compiled against the kernel's headers.
 
 use crate::atm_sockets::Net;
+use crate::live::Runtime;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -44,11 +45,14 @@ pub(crate) fn has(program: &str) -> bool {
 
 /// Waits until a host has so many sockets in this state.
 pub(crate) fn until_there_are(net: &Net, host: &str, state: &str, count: usize) {
+    until_there_are_of(&net.runtime, host, state, count);
+}
+
+/// Waits until a host of the lab in this runtime directory has so many sockets in this state.
+pub(crate) fn until_there_are_of(runtime: &Runtime, host: &str, state: &str, count: usize) {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
-        let shown = net
-            .runtime
-            .run(&["inspect", host, "sockets", "-o", "jsonl"]);
+        let shown = runtime.run(&["inspect", host, "sockets", "-o", "jsonl"]);
         if shown.out.matches(state).count() >= count {
             return;
         }
@@ -582,7 +586,7 @@ fn exec_runs_debians_ttcp_atm_between_kernel_hosts() {
     if !crate::live::can_run() || !has("ttcp_atm") {
         return;
     }
-    let runtime = crate::live::Runtime::new("execatm");
+    let runtime = Runtime::new("execatm");
     runtime.ok(&["up", "-d", "-q", "labs/two-hosts.atm.yml"]);
     let exec = |host: &str, arguments: &[&str]| {
         let arguments = [&["exec", host, "--", "ttcp_atm", "-a", "-s"], arguments].concat();

@@ -283,6 +283,7 @@ impl SocketLayer {
             let text = "the socket has an address already";
             return Err(failure(Errno::Invalid, "address", text));
         }
+        let chosen = address.is_empty();
         let address = match address {
             "" => self.free_address(sap)?,
             given => self.own_address(given)?,
@@ -294,6 +295,7 @@ impl SocketLayer {
         let socket = self.own(asked, at)?;
         socket.state = State::Bound;
         socket.local = Some(address);
+        socket.chosen = chosen;
         socket.sap = sap;
         Ok(Some(Answer::Bound {
             address: hex(address),
@@ -304,6 +306,26 @@ impl SocketLayer {
     fn is_listened(&self, address: AtmAddress, sap: Sap) -> bool {
         let key = (address, sap);
         self.listeners.contains_key(&key) || self.config.taken.contains(&key)
+    }
+
+    /// True if a program of the lab file listens for this where those call who name the host alone. A program that listens
+    /// beside it for the same, at an address that it does not even choose, would wait for ever.
+    fn is_served_by_the_lab_file(&self, sap: Sap) -> bool {
+        let named = self
+            .config
+            .address
+            .with_selector(self.config.first_selector);
+        self.config.taken.contains(&(named, sap))
+    }
+
+    fn served_already(&self) -> Failure {
+        let (host, first) = (&self.config.host, self.config.first_selector);
+        let text = format!(
+            "a program of the lab file listens for this at {host}/{first:02x} and takes the calls for {host}; bind \
+             another address, such as {host}/{:02x}, to listen beside it",
+            first + 1
+        );
+        failure(Errno::AddressInUse, "socket", text)
     }
 
     /// The first address of this host at which no program has this access point.
@@ -350,10 +372,13 @@ impl SocketLayer {
             let text = "the socket has no address: bind it first";
             return Err(failure(Errno::Invalid, "socket", text));
         };
-        let sap = socket.sap;
+        let (sap, chosen) = (socket.sap, socket.chosen);
         if self.is_listened(address, sap) {
             let text = "another program listens for this address and sap";
             return Err(failure(Errno::AddressInUse, "socket", text));
+        }
+        if chosen && self.is_served_by_the_lab_file(sap) {
+            return Err(self.served_already());
         }
         if self.listeners.len() >= self.config.listeners {
             let text = format!(

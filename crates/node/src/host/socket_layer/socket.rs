@@ -85,6 +85,8 @@ pub struct Socket {
     /// Sessions that may use it.
     pub(super) sessions: Vec<Session>,
     pub(super) local: Option<AtmAddress>,
+    /// True if the service has chosen the address.
+    pub(super) chosen: bool,
     pub(super) peer: Option<AtmAddress>,
     /// The call to an IP address, once it was requested.
     pub(super) wanted: Option<Box<resolve::Wanted>>,
@@ -132,6 +134,7 @@ impl Socket {
             state: State::Idle,
             sessions: vec![session],
             local: None,
+            chosen: false,
             peer: None,
             wanted: None,
             sap: Sap::default(),
