@@ -344,6 +344,9 @@ pub(crate) struct DownArgs {
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) results: ResultArgs,
+    /// Say nothing but warnings and errors; the results are shown nevertheless
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

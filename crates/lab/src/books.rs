@@ -98,9 +98,12 @@ impl Lab {
                 ));
             }
             Some(Expect::Loss) if lost + unanswered == 0 => {
-                return Some(format!(
-                    "traffic {name}: 'expect: loss', but nothing was lost"
-                ));
+                let why = match began {
+                    None => "it never started: its hosts have not joined",
+                    Some(_) if offered == 0 => "it never sent anything",
+                    Some(_) => "nothing was lost",
+                };
+                return Some(format!("traffic {name}: 'expect: loss', but {why}"));
             }
             Some(_) => return None,
             None => {}

@@ -97,9 +97,12 @@ impl Dialogue {
                 ));
             }
             Some(Expect::Loss) => {
-                return (lost + self.refused + self.late == 0).then(|| {
-                    format!("program {name}: 'expect: loss', but no PDU was lost, refused or late")
-                });
+                let why = match offered {
+                    0 => "it never sent anything",
+                    _ => "no PDU was lost, refused or late",
+                };
+                let complaint = format!("program {name}: 'expect: loss', but {why}");
+                return (lost + self.refused + self.late == 0).then_some(complaint);
             }
             None => {}
         }

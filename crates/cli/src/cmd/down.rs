@@ -21,7 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Stops the selected labs.
 pub(crate) fn run(args: &DownArgs) -> Outcome {
     write::check(&args.results)?;
-    aerostat_live::mount::sweep();
+    for directory in aerostat_live::mount::sweep() {
+        tell(args, format_args!("took away a dead mount at {directory}"));
+    }
     let labs = wanted(args)?;
     // If a lab cannot be stopped, or does not run, the others are stopped nevertheless.
     let mut worst = Exit::Ok;
@@ -82,8 +84,15 @@ fn stop(lab: &LabState, args: &DownArgs) -> Outcome {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    say(format_args!("lab '{name}' stopped"));
+    tell(args, format_args!("lab '{name}' stopped"));
     Ok(shown)
+}
+
+/// Says what is no warning.
+fn tell(args: &DownArgs, text: impl std::fmt::Display) {
+    if !args.quiet {
+        say(text);
+    }
 }
 
 /// The answer to the request to stop. A lab whose loop hangs is detected by a shorter request.

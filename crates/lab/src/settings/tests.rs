@@ -102,6 +102,7 @@ lab.faults || faults=[]
 lab.capture || capture=[s1-s2]
 lab.occupancy || occupancy={ every: 1ms, links: [s1-s2] }
 lab.sockets || sockets={ group: users }
+lab.names || names={ far: 4700918100000002A70000010002A703200001E0 }
 SocketServiceFile.group || sockets={ group: users }
 OccupancyFile.every || occupancy={ every: 1s, links: [s1-s2] }
 OccupancyFile.from || occupancy={ every: 1s, links: [s1-s2], from: 1s }

@@ -80,6 +80,8 @@ pub(super) struct Cable {
     pub(super) frames_in: u64,
     /// Frames from another system than the peer, or to another system.
     pub(super) strangers: u64,
+    /// The system that has sent the last one of them.
+    pub(super) last_stranger: Option<MacAddr>,
     /// Frames without a whole header.
     pub(super) short: u64,
 }
@@ -114,6 +116,7 @@ impl Cable {
             ups: 0,
             frames_in: 0,
             strangers: 0,
+            last_stranger: None,
             short: 0,
         })
     }
@@ -267,6 +270,8 @@ impl Cable {
         };
         if header[..6] != own.0 || header[6..12] != self.peer.0 {
             self.strangers += 1;
+            let from = header.get(6..12).and_then(|from| from.try_into().ok());
+            self.last_stranger = from.map(MacAddr);
             return None;
         }
         Some(payload)

@@ -67,6 +67,8 @@ pub(super) struct Datagrams {
     pub(super) batches_in: u64,
     /// Datagrams from another address than the peer's.
     pub(super) strangers: u64,
+    /// Where the last one of them came from.
+    pub(super) last_stranger: Option<SocketAddr>,
     /// Errors of the operating system when reading.
     pub(super) errors_in: u64,
     /// Reports that packets could not be delivered: the port is closed, or there is no way.
@@ -101,6 +103,7 @@ impl Datagrams {
             batches_out: 0,
             batches_in: 0,
             strangers: 0,
+            last_stranger: None,
             errors_in: 0,
             unreachable: 0,
         })
@@ -152,6 +155,7 @@ impl Datagrams {
             return Some(come);
         }
         self.strangers += come.count();
+        self.last_stranger = Some(from);
         None
     }
 

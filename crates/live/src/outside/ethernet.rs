@@ -49,6 +49,8 @@ aerostat_node::rows! {
         frames_in: u64,
         /// Frames from another system than the peer, or to another system.
         strangers: u64,
+        /// MAC address of the sender of the last one of them.
+        last_stranger: Option<MacAddr>,
         /// Frames for which the socket had no room.
         overflowed: Option<u32>,
         /// Turns in which the link met its limit and more frames may have waited.
@@ -200,6 +202,7 @@ impl Link {
             ups: cable.ups,
             frames_in: cable.frames_in,
             strangers: cable.strangers,
+            last_stranger: cable.last_stranger,
             overflowed: cable.overflowed(),
             cut_turns: cable.turns.cut,
             bad_length: self.unpacker.bad_length + cable.short,

@@ -124,6 +124,14 @@ impl Socket {
         }
     }
 
+    /// The address of the last packet of another system than the peer.
+    const fn last_stranger(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Udp(socket) => socket.last_stranger,
+            Self::Raw(..) => None,
+        }
+    }
+
     /// Packets of others than the peer, and errors when reading; over IP the kernel hands over no others.
     fn strangers_and_errors(&self) -> (u64, u64) {
         match self {
@@ -171,6 +179,8 @@ aerostat_node::rows! {
         packets_in: u64,
         /// Packets from another address than the peer's (over UDP).
         strangers: u64,
+        /// The address of the last one of them.
+        last_stranger: Option<SocketAddr>,
         /// Errors of the operating system when reading.
         errors_in: u64,
         /// Packets for which the socket had no room.
@@ -441,6 +451,7 @@ impl Link {
             carries: scope::shown(self.model.scope),
             packets_in: counters.packets_in,
             strangers,
+            last_stranger: self.socket.last_stranger(),
             errors_in: errors_in + counters.errors_in,
             overflowed: self.socket.overflowed(),
             cut_turns: self.turns.cut,

@@ -44,6 +44,8 @@ aerostat_node::rows! {
         datagrams_in: u64,
         /// Datagrams from another address than the peer's.
         strangers: u64,
+        /// The address of the last one of them: perhaps that of the peer behind a translation of addresses.
+        last_stranger: Option<SocketAddr>,
         /// Datagrams without the length of cells.
         bad_length: u64,
         /// Errors of the operating system when reading.
@@ -243,6 +245,7 @@ impl Link {
             peer: socket.peer,
             datagrams_in: counters.datagrams_in,
             strangers: socket.strangers,
+            last_stranger: socket.last_stranger,
             bad_length: counters.bad_length + of(|u| u.bad_length),
             errors_in: socket.errors_in,
             overflowed: socket.overflowed(),

@@ -389,6 +389,13 @@ fn a_flow_whose_hosts_never_join_never_starts_and_one_without_a_connection_never
     let words = "traffic f never started: its hosts have not joined";
     let waiting = "kind: udp, rate: 100pps, duration: 1s";
     assert_eq!(complaint(waiting, without).as_deref(), Some(words));
+    // One that expects losses has shown none.
+    let expecting = complaint(&format!("{waiting}, expect: loss"), without);
+    let words = "traffic f: 'expect: loss', but it never started: its hosts have not joined";
+    assert_eq!(expecting.as_deref(), Some(words));
+    let tcp = complaint("kind: tcp, start: 1s, duration: 1s, expect: loss", GONE);
+    let words = "traffic f: 'expect: loss', but it never sent anything";
+    assert_eq!(tcp.as_deref(), Some(words));
     let tcp = complaint("kind: tcp, start: 1s, duration: 1s", GONE);
     assert_eq!(
         tcp.as_deref(),

@@ -101,6 +101,10 @@ fn strangers_and_garbage_are_counted_and_dropped() {
     let told = bench.take(5);
     let counters = bench.link.counters;
     assert_eq!((bench.link.socket.strangers, counters.bad_length), (1, 3));
+    let from = stranger.local_addr().unwrap();
+    assert_eq!(bench.link.socket.last_stranger, Some(from));
+    let shown = format!("{:?}", bench.link.tables());
+    assert!(shown.contains(&from.to_string()), "{shown}");
     assert!(matches!(told[..], [Event::Up, Event::Cells(_)]), "{told:?}");
 }
 
