@@ -6,6 +6,7 @@ use aerostat_node::ip::books::{Cause, Place, Spot};
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::meter::Path;
 use aerostat_proto::Instant;
+use aerostat_wire::counted;
 use std::collections::BTreeMap;
 
 mod stops;
@@ -94,7 +95,8 @@ impl Lab {
         match flow.expect {
             Some(Expect::Nothing) if delivered > 0 => {
                 return Some(format!(
-                    "traffic {name}: 'expect: nothing', but {delivered} of {offered} packets arrived"
+                    "traffic {name}: 'expect: nothing', but {delivered} of {} arrived",
+                    counted(offered, "packet", "packets")
                 ));
             }
             Some(Expect::Loss) if lost + unanswered == 0 => {
@@ -121,7 +123,8 @@ impl Lab {
         }
         if delivered == 0 {
             return Some(format!(
-                "traffic {name} delivered nothing of {offered} packets{why}"
+                "traffic {name} delivered nothing of {}{why}",
+                counted(offered, "packet", "packets")
             ));
         }
         if matches!(flow.kind, FlowKind::Ping { .. }) && answers == 0 {
@@ -131,13 +134,15 @@ impl Lab {
                 lost => format!(", and lost {lost} of them{why}"),
             };
             return Some(format!(
-                "traffic {name} got no answer to {offered} requests{answers}{requests}"
+                "traffic {name} got no answer to {}{answers}{requests}",
+                counted(offered, "request", "requests")
             ));
         }
         let unexplained = report.sum(|path| path.unexplained);
         if unexplained > 0 {
             return Some(format!(
-                "traffic {name}: {unexplained} packets are gone without a trace"
+                "traffic {name}: {} gone without a trace",
+                counted(unexplained, "packet is", "packets are")
             ));
         }
         let until = flow.duration.map_or(end, |length| end.min(began + length));
@@ -147,13 +152,16 @@ impl Lab {
         if unanswered * ONE_IN > delivered {
             let why = self.main_reason_of_answers(report);
             return Some(format!(
-                "traffic {name} got no answer to {unanswered} of {delivered} requests that arrived{why}"
+                "traffic {name} got no answer to {unanswered} of {} that arrived{why}",
+                counted(delivered, "request", "requests")
             ));
         }
         let elastic = matches!(flow.kind, FlowKind::Tcp | FlowKind::Rr { .. });
         let refused = report.sum(PathReport::refused_packets);
-        (!elastic && (refused > 0 || lost * ONE_IN > offered))
-            .then(|| format!("traffic {name} lost {lost} of {offered} packets{why}"))
+        (!elastic && (refused > 0 || lost * ONE_IN > offered)).then(|| {
+            let offered = counted(offered, "packet", "packets");
+            format!("traffic {name} lost {lost} of {offered}{why}")
+        })
     }
 
     /// The place where most of a flow's packets were lost or refused.

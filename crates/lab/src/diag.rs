@@ -4,6 +4,7 @@
 
 use crate::printable;
 use crate::yaml_11;
+use aerostat_wire::counted;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -164,10 +165,12 @@ impl Diagnostics {
         let (place, count) = self.changed_keys.unwrap_or((at, 0));
         let count = count + 1;
         self.changed_keys = Some((place, count));
-        let others = match count {
-            1 => String::new(),
-            2 => ", and another key like this".to_owned(),
-            _ => format!(", and {} other keys like this", count - 1),
+        let others = match count - 1 {
+            0 => String::new(),
+            more => format!(
+                ", and {} like this",
+                counted(more, "other key", "other keys")
+            ),
         };
         let text = format!("'{now}' is read as '{before}'{others}{WRITTEN}");
         let mut here = self.list.range_mut((place, 0)..=(place, usize::MAX));

@@ -20,6 +20,7 @@ use aerostat_node::ip::stats::Summary;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Cause, Duration, Instant};
 use aerostat_wire::Vc;
+use aerostat_wire::counted;
 use past::Tally;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -93,7 +94,8 @@ impl Dialogue {
             Some(Expect::Nothing) => {
                 let came = self.delivered.filter(|came| *came > 0)?;
                 return Some(format!(
-                    "program {name}: 'expect: nothing', but {came} of {offered} PDUs arrived"
+                    "program {name}: 'expect: nothing', but {came} of {} arrived",
+                    counted(offered, "PDU", "PDUs")
                 ));
             }
             Some(Expect::Loss) => {
@@ -124,7 +126,8 @@ impl Dialogue {
         let wrong = wrong.join(", ");
         let cut = cut.map_or(String::new(), |cut| format!("; {cut}"));
         Some(format!(
-            "program {name}: of {offered} PDUs {wrong}{why}{cut}"
+            "program {name}: of {} {wrong}{why}{cut}",
+            counted(offered, "PDU", "PDUs")
         ))
     }
 }
@@ -169,7 +172,8 @@ fn complaint_of(atp: &Figures) -> Option<String> {
                 outcome.text()
             };
             let (given, all) = (atp.sent.octets, atp.sent.octets + atp.left);
-            Some(format!("{why}; {given} of {all} octets were given to it"))
+            let all = counted(all, "octet was", "octets were");
+            Some(format!("{why}; {given} of {all} given to it"))
         }
     }
 }
@@ -182,7 +186,8 @@ impl Cut {
             Some(cause) => cause.to_string(),
             None => "its host was switched off".to_owned(),
         };
-        format!("its connection ended after {offered} of {all} PDUs: {cause}")
+        let all = counted(all, "PDU", "PDUs");
+        format!("its connection ended after {offered} of {all}: {cause}")
     }
 }
 

@@ -1,5 +1,7 @@
 //! The size of a recording in words, as it grows.
 
+use aerostat_wire::counted;
+
 /// Size at which a recording is told for the first time, octets; then ten times as much, and so on.
 const FIRST: u64 = 100_000_000;
 
@@ -55,7 +57,7 @@ pub fn size(octets: u64) -> String {
     let Some((unit, name)) = units.into_iter().find(|(unit, _)| octets >= *unit) else {
         return match octets {
             1 => "1 octet".to_owned(),
-            _ => format!("{octets} octets"),
+            _ => counted(octets, "octet", "octets").to_string(),
         };
     };
     let value = octets as f64 / unit as f64;

@@ -17,6 +17,7 @@ use crate::circuits::Network;
 use crate::model::{Lab, LinkId, NodeId, NodeKind};
 use crate::report::RunReport;
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::counted;
 
 /// Most samples of a run, over all ports.
 pub const MOST: u64 = 1_000_000;
@@ -186,8 +187,8 @@ impl Sampler {
         }
         if self.late > 0 {
             limits.push(format!(
-                "occupancy: {} samples were left out, because the lab was behind its time",
-                self.late
+                "occupancy: {} left out, because the lab was behind its time",
+                counted(self.late, "sample was", "samples were")
             ));
         }
         limits

@@ -11,6 +11,7 @@ use aerostat_node::inspect::{Row, Table};
 use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::FlowReport;
 use aerostat_proto::{Instant, Trace};
+use aerostat_wire::counted;
 
 /// The data from which results are made.
 #[derive(Clone, Debug)]
@@ -114,9 +115,9 @@ impl Met {
         let texts = self.texts.iter().map(|text| names.in_text(text));
         let mut all: Vec<String> = texts.collect();
         if self.more > 0 {
-            let more = self.more;
+            let more = counted(self.more, "time more", "times more");
             all.push(format!(
-                "bounds refused something {more} times more; the story has all"
+                "bounds refused something {more}; the story has all"
             ));
         }
         all

@@ -28,6 +28,7 @@ use aerostat_lab::model::{ByKernel, Forwarding, GivenKey, KEYS, Lab, NodeId, Nod
 use aerostat_lab::report::RunReport;
 use aerostat_node::host::Cable;
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::counted;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -284,8 +285,9 @@ pub fn run(
     driver.ties = ties;
     if let Some(file) = file {
         driver.record(file).map_err(failed)?;
-        let (links, path) = (lab.capture.len(), options.recording.display());
-        tell(Notice::Note(format!("recording {links} links into {path}")));
+        let links = counted(lab.capture.len(), "link", "links");
+        let path = options.recording.display();
+        tell(Notice::Note(format!("recording {links} into {path}")));
     }
     tell(Notice::Started);
     driver.run(options.patience, tell, results)

@@ -2,6 +2,7 @@
 //!
 //! Source: UNI 3.1 §5.1.3.
 
+use crate::counted;
 use core::fmt;
 use core::str::FromStr;
 
@@ -147,8 +148,8 @@ fn hex_octets(text: &str, want: usize, what: &str) -> Result<Vec<u8>, AddressErr
     }
     if nibbles.len() != want * 2 {
         return Err(AddressError(format!(
-            "{what}: {} hex digits where {} are needed",
-            nibbles.len(),
+            "{what}: {} where {} are needed",
+            counted(nibbles.len(), "hex digit", "hex digits"),
             want * 2
         )));
     }

@@ -15,7 +15,7 @@ use crate::llc::LlcSnap;
 use crate::mpoa::{self, Tag};
 use crate::nhrp::{self, Body, Packet, ProtocolAddress};
 use crate::q2931::{Decoded, Ie, Message, id};
-use crate::{DecodeError, MacAddr, Reader, SscopPdu, Vc, vlan};
+use crate::{Counted, DecodeError, MacAddr, Reader, SscopPdu, Vc, counted, vlan};
 use core::fmt::{self, Write as _};
 
 /// The summary of an SDU.
@@ -117,7 +117,7 @@ fn sscop(pdu: &SscopPdu) -> String {
         ),
         SscopPdu::Data { info, .. }
         | SscopPdu::UnitData { info }
-        | SscopPdu::ManagementData { info } => format!("{name} {} octets", info.len()),
+        | SscopPdu::ManagementData { info } => format!("{name} {}", octets(info)),
         SscopPdu::BeginReject { .. } | SscopPdu::End { .. } | SscopPdu::EndAck => name.to_owned(),
     }
 }
@@ -283,15 +283,15 @@ fn llc(sdu: &[u8]) -> Summary {
             Summary::new("ipv4", Ok(format!("{} (tagged {tag:#x})", ip(payload))))
         }
         LlcSnap::Arp => Summary::new("arp", Ok(arp(payload))),
-        LlcSnap::Ipv6 => Summary::new("ipv6", Ok(format!("IPv6 {} octets", payload.len()))),
+        LlcSnap::Ipv6 => Summary::new("ipv6", Ok(format!("IPv6 {}", octets(payload)))),
         LlcSnap::BridgedEthernet { .. } => Summary::new("ethernet", Ok(ethernet(payload))),
         LlcSnap::LaneData { elan_id } => Summary::new(
             "lane data",
-            Ok(format!("{} octets (ELAN-ID {elan_id})", payload.len())),
+            Ok(format!("{} (ELAN-ID {elan_id})", octets(payload))),
         ),
         LlcSnap::LnniControl { elan_id } => Summary::new(
             "lane",
-            Ok(format!("LNNI {} octets (ELAN-ID {elan_id})", payload.len())),
+            Ok(format!("LNNI {} (ELAN-ID {elan_id})", octets(payload))),
         ),
         LlcSnap::Other {
             oui: [a, b, c],
@@ -299,8 +299,8 @@ fn llc(sdu: &[u8]) -> Summary {
         } => Summary::new(
             "llc",
             Ok(format!(
-                "SNAP {a:02x}-{b:02x}-{c:02x} {pid:04x} {} octets",
-                payload.len()
+                "SNAP {a:02x}-{b:02x}-{c:02x} {pid:04x} {}",
+                octets(payload)
             )),
         ),
     }
@@ -404,7 +404,7 @@ fn ethernet(frame: &[u8]) -> String {
             let inner = match kind {
                 0x0800 => ip(payload),
                 0x0806 => arp(payload),
-                _ => format!("type {kind:#06x} {} octets", payload.len()),
+                _ => format!("type {kind:#06x} {}", octets(payload)),
             };
             let tag = match tag {
                 Some(tag) => format!("VLAN {} priority {} ", tag.vid, tag.pcp),
@@ -427,7 +427,13 @@ fn ip(packet: &[u8]) -> String {
         other => format!("protocol {other}"),
     };
     let (from, to) = (view.source(), view.destination());
-    format!("IPv4 {from} → {to} {protocol} {} octets", view.total_len())
+    let length = counted(view.total_len(), "octet", "octets");
+    format!("IPv4 {from} → {to} {protocol} {length}")
+}
+
+/// The length of something whose contents are not shown.
+fn octets(of: &[u8]) -> Counted {
+    counted(of.len(), "octet", "octets")
 }
 
 /// ARP for IPv4, of Ethernet or of ATM (RFC 2225). Only fields whose position does not depend on the length of hardware

@@ -11,6 +11,7 @@ use crate::output::{self, Rows};
 use aerostat_proto::Duration;
 use aerostat_proto::atp::{Amount, Counters, Profile};
 use aerostat_sim::atptest::{self, Measured, Transfer};
+use aerostat_wire::counted;
 use serde_json::Value;
 
 /// Name and version of the document.
@@ -173,7 +174,8 @@ fn run_by(args: &AtptestArgs, way: &Way) -> Outcome {
                 ": NOT all octets arrived as they were sent"
             };
             exit::say(format_args!(
-                "{done} of {all}: {test}, {profile}, {octets} octets{loss}{end}"
+                "{done} of {all}: {test}, {profile}, {}{loss}{end}",
+                counted(octets, "octet", "octets")
             ));
         }
         rows.push(task.row(&found, virtual_time));
@@ -182,13 +184,14 @@ fn run_by(args: &AtptestArgs, way: &Way) -> Outcome {
     let missing = tasks.len() - done;
     if missing > 0 {
         exit::say(format_args!(
-            "warning: interrupted; {missing} of {} transfers are not done",
-            tasks.len()
+            "warning: interrupted; {missing} of {} not done",
+            counted(tasks.len(), "transfer is", "transfers are")
         ));
     }
     if wrong > 0 {
         exit::say(format_args!(
-            "warning: {wrong} of {done} transfers are not correct"
+            "warning: {wrong} of {} not correct",
+            counted(done, "transfer is", "transfers are")
         ));
     }
     Ok(match missing + wrong {

@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure, Outcome, say};
 use aerostat_lab::files::{self, Named};
 use aerostat_lab::growth::{Growth, size};
 use aerostat_live::control::Request;
+use aerostat_wire::counted;
 use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read, Write};
 use std::path::Path;
 
@@ -41,15 +42,18 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
             say(format_args!("note: {} so far", size(octets)));
         }
     })?;
-    let what = if args.cells { "cells" } else { "PDUs" };
+    let (one, what) = match args.cells {
+        true => ("cell", "cells"),
+        false => ("PDU", "PDUs"),
+    };
     let end = if interrupted.is_set() {
         ""
     } else {
         "; the lab has ended"
     };
     say(format_args!(
-        "{} {what}, {}{end}",
-        seen.packets,
+        "{}, {}{end}",
+        counted(seen.packets, one, what),
         size(seen.octets)
     ));
     if seen.missing > 0 {

@@ -1,6 +1,6 @@
 //! `aerostat events`: the events of a running lab as JSON lines.
 
-use super::trace::say_forgotten;
+use super::trace::{EVENTS, say_forgotten};
 use crate::args::EventsArgs;
 use crate::client;
 use crate::exit::{Exit, Outcome};
@@ -12,7 +12,7 @@ pub(crate) fn run(args: &EventsArgs) -> Outcome {
     let mut client = client::connect(&args.which)?;
     let follow = args.follow;
     let answer = client::ask(&mut client, &Request::Events { follow })?;
-    say_forgotten(&answer, "events");
+    say_forgotten(&answer, EVENTS);
     let mut out = io::stdout().lock();
     for line in BufReader::new(client.into_stream()).lines() {
         writeln!(out, "{}", line?)?;

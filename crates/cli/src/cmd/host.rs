@@ -8,6 +8,7 @@ use crate::output::Format;
 use aerostat_lab::event::Telling;
 use aerostat_live::notify::Notifier;
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
+use aerostat_wire::counted;
 
 /// Reads the lab file and runs the host until it is stopped.
 pub(crate) fn run(args: &HostArgs) -> Outcome {
@@ -64,7 +65,7 @@ fn report_to(manager: &Notifier, notice: &Notice<'_>) {
         }
         Notice::Stopping(calls) => {
             manager.stopping();
-            manager.status(&format!("releasing {calls} calls"));
+            manager.status(&format!("releasing {}", counted(*calls, "call", "calls")));
         }
         Notice::Note(_) | Notice::Event(..) | Notice::Turn(_) | Notice::Served => {}
     }

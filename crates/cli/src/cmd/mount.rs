@@ -5,6 +5,7 @@ use crate::client;
 use crate::exit::{Exit, Failure, Outcome, say};
 use aerostat_live::mount;
 use aerostat_live::namespace::FUSE;
+use aerostat_wire::counted;
 use std::io::ErrorKind;
 
 /// Mounts, and stays until a signal comes or the lab ends.
@@ -31,7 +32,8 @@ pub(crate) fn run(args: &MountArgs) -> Outcome {
     let inside = std::fs::read_dir(&args.directory);
     let inside = inside.map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
     if let some @ 1.. = inside.count() {
-        let text = format!("{shown} is not empty: {some} entries would be hidden");
+        let hidden = counted(some, "entry would be hidden", "entries would be hidden");
+        let text = format!("{shown} is not empty: {hidden}");
         return Err(Failure::usage(text).hint("mkdir atm; aerostat mount atm"));
     }
     if let Err(error) = FUSE.try_to_open()

@@ -18,6 +18,7 @@ use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Rows};
 use crate::progress;
+use aerostat_wire::counted;
 use catalogue::{Entry, Parameters, Row};
 use model::Work;
 use score::{Score, median, scores};
@@ -363,7 +364,8 @@ fn warn_of_lag(scored: &[&Score<'_>]) {
     let count = lagged.count();
     if count > 0 {
         exit::say(format_args!(
-            "warning: the machine was too busy for {count} rows in real time ('lagged'): their values are no result"
+            "warning: the machine was too busy for {} in real time ('lagged'): what they say is no result",
+            counted(count, "row", "rows")
         ));
     }
 }

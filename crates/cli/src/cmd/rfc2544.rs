@@ -10,6 +10,7 @@ use aerostat_lab::model::Share;
 use aerostat_lab::{Lab, Override};
 use aerostat_live::threads::crew;
 use aerostat_sim::benchmark::{self, Bench, Burst, Trial};
+use aerostat_wire::counted;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -71,8 +72,8 @@ pub(crate) fn run(args: &Rfc2544Args) -> Outcome {
     let missing = tasks.len() - found.len();
     if missing > 0 {
         exit::say(format_args!(
-            "warning: interrupted; {missing} of {} tests are not done",
-            tasks.len()
+            "warning: interrupted; {missing} of {} not done",
+            counted(tasks.len(), "test is", "tests are")
         ));
     }
     let nothing = found
@@ -146,7 +147,8 @@ fn told(why: benchmark::Failure) -> Failure {
                 .hint("'aerostat run' of the lab with a ping between them tells why")
         }
         benchmark::Failure::Short { sent, planned } => {
-            Failure::failed(format!("a trial sent {sent} frames instead of {planned}"))
+            let sent = counted(sent, "frame", "frames");
+            Failure::failed(format!("a trial sent {sent} instead of {planned}"))
                 .hint("the sender has to run for the whole trial: no fault of the lab may stop it")
         }
     }
@@ -168,11 +170,11 @@ fn all(
         if let Some(trial) = trial.filter(|_| !args.quiet) {
             let number = trials.fetch_add(1, Ordering::Relaxed) + 1;
             exit::say(format_args!(
-                "trial {number}: {} octets at {:.4} %: {} of {} frames lost",
+                "trial {number}: {} octets at {:.4} %: {} of {} lost",
                 trial.frame,
                 trial.share.per_cent(),
                 trial.lost(),
-                trial.offered
+                counted(trial.offered, "frame", "frames")
             ));
         }
         interrupt.has_come()

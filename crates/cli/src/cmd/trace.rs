@@ -8,6 +8,7 @@ use aerostat_lab::event::Telling;
 use aerostat_lab::ladder::{self, Message};
 use aerostat_live::charset;
 use aerostat_live::control::Request;
+use aerostat_wire::counted;
 use serde_json::Value;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 
@@ -42,7 +43,7 @@ fn messages(args: &TraceArgs) -> Outcome {
     let width = answer["width"]
         .as_u64()
         .map_or(12, |width| width.min(64) as usize);
-    say_forgotten(&answer, "messages");
+    say_forgotten(&answer, MESSAGES);
     let mut out: Box<dyn io::Write> = match people {
         true => Box::new(charset::stdout()),
         false => Box::new(io::stdout().lock()),
@@ -66,12 +67,16 @@ fn messages(args: &TraceArgs) -> Outcome {
     Ok(Exit::Ok)
 }
 
+/// Messages that were forgotten: one, and several.
+const MESSAGES: [&str; 2] = ["older message is", "older messages are"];
+/// Events that were forgotten.
+pub(super) const EVENTS: [&str; 2] = ["older event is", "older events are"];
+
 /// Says how many of these things the lab has had and keeps no longer.
-pub(super) fn say_forgotten(answer: &Value, things: &str) {
+pub(super) fn say_forgotten(answer: &Value, [one, others]: [&'static str; 2]) {
     if let Some(forgotten @ 1..) = answer["forgotten"].as_u64() {
-        say(format_args!(
-            "{forgotten} older {things} are no longer kept"
-        ));
+        let older = counted(forgotten, one, others);
+        say(format_args!("{older} no longer kept"));
     }
 }
 
@@ -101,7 +106,7 @@ fn story(args: &TraceArgs) -> Outcome {
     let mut client = client::connect(&args.which)?;
     let follow = !args.no_follow;
     let answer = client::ask(&mut client, &Request::Events { follow })?;
-    say_forgotten(&answer, "events");
+    say_forgotten(&answer, EVENTS);
     let mut out = charset::stdout();
     for line in BufReader::new(client.into_stream()).lines() {
         let line = line?;

@@ -11,6 +11,7 @@ use aerostat_lab::growth::size;
 use aerostat_lab::{Checked, Lab, Override};
 use aerostat_live::detach::{self, Detached};
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
+use aerostat_wire::counted;
 use clap::ValueEnum as _;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -150,7 +151,10 @@ pub(crate) fn tell(notice: &Notice<'_>, telling: Telling, form: Format) {
             say(step.event(names).story());
         }
         Notice::Event(..) | Notice::Turn(_) | Notice::Served | Notice::Started => {}
-        Notice::Stopping(calls) => say(format_args!("releasing {calls} calls")),
+        Notice::Stopping(calls) => say(format_args!(
+            "releasing {}",
+            counted(*calls, "call", "calls")
+        )),
     }
 }
 
@@ -224,7 +228,10 @@ fn warnings(report: &Report, lab: &Lab) -> Vec<String> {
 /// Reasons for warnings at the end that have nothing to do with the results.
 pub(crate) fn warnings_of_end(report: &Report) -> Vec<String> {
     let calls = report.calls_left;
-    let left = (calls > 0).then(|| format!("{calls} calls were not released in time"));
+    let left = (calls > 0).then(|| {
+        let calls = counted(calls, "call was not released", "calls were not released");
+        format!("{calls} in time")
+    });
     let recording = match &report.recording {
         Some(Err(error)) => Some(format!("the recording is not complete: {error}")),
         _ => None,

@@ -11,6 +11,7 @@ use aerostat_proto::Duration;
 use aerostat_proto::atp::Profile;
 use aerostat_proto::clip::Per;
 use aerostat_proto::lane::lecs::Criterion;
+use aerostat_wire::counted;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::qos_text::repeated;
@@ -546,8 +547,8 @@ fn prefix(text: &str) -> Result<[u8; 13], String> {
         .ok()
         .filter(|_| digits.len() == 26)
         .ok_or_else(|| {
-            let count = digits.len();
-            format!("{count} hex digits where a network prefix has 26 (13 octets)")
+            let count = counted(digits.len(), "hex digit", "hex digits");
+            format!("{count} where a network prefix has 26 (13 octets)")
         })
 }
 
@@ -555,9 +556,9 @@ fn call_prefix(text: &str) -> Result<([u8; 19], usize), String> {
     let digits = hex_digits(text)?;
     let (pairs, rest) = digits.as_chunks::<2>();
     if !rest.is_empty() || !(1..=19).contains(&pairs.len()) {
-        let count = digits.len();
+        let count = counted(digits.len(), "hex digit", "hex digits");
         return Err(format!(
-            "{count} hex digits where a route has 2 to 38 (1 to 19 octets)"
+            "{count} where a route has 2 to 38 (1 to 19 octets)"
         ));
     }
     let mut octets = [0; 19];

@@ -14,6 +14,7 @@ use aerostat_proto::mpoa::mps::MpsParams;
 use aerostat_proto::mpoa::params::MpcParams;
 use aerostat_proto::nhrp::auth::Keys;
 use aerostat_proto::parameters::Parameters;
+use aerostat_wire::counted;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr};
 
@@ -118,7 +119,8 @@ const SMALLEST_SDU: u16 = 20 + 8;
 fn short_sdu(at: Span, entry: &QosEntry, d: &mut Diagnostics) {
     let sizes = [entry.qos.tx, entry.qos.rx].map(|traffic| traffic.max_sdu);
     if let Some(size) = sizes.into_iter().find(|size| *size < SMALLEST_SDU) {
-        let text = format!("no packet fits into an SDU of {size} octets");
+        let size = counted(size, "octet", "octets");
+        let text = format!("no packet fits into an SDU of {size}");
         d.warning(at, text).hint(format!(
             "the smallest IP packet has {SMALLEST_SDU} octets with LLC/SNAP, 32 with a tag"
         ));

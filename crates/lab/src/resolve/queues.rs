@@ -13,6 +13,7 @@ use aerostat_node::atm::{Discipline, PathConfig};
 use aerostat_node::switch::{ConnectionQueue, PortConfig, QueueParams};
 use aerostat_proto::Duration;
 use aerostat_wire::ServiceCategory;
+use aerostat_wire::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest tolerance of a shaped path.
@@ -166,7 +167,8 @@ const fn thresholds(
 }
 
 fn above(key: &str, value: u32, buffer: &str, size: u32) -> String {
-    format!("{key} of {value} cells is above the {buffer} of {size} cells")
+    let [value, size] = [value, size].map(|count| counted(count, "cell", "cells"));
+    format!("{key} of {value} is above the {buffer} of {size}")
 }
 
 /// Refuses thresholds that no level reaches, and shaped paths that their link cannot carry.

@@ -9,6 +9,7 @@ use crate::model::{GivenRate, Lab, NodeId, NodeKind};
 use crate::plan;
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending};
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::counted;
 use aerostat_wire::q2931::{Version, convert};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams, aal0};
 
@@ -394,7 +395,8 @@ fn sending(section: &SocketFile, qos: &Qos, pdus: u64, d: &mut Diagnostics) -> O
         && tx.max_sdu > 0
         && size > tx.max_sdu
     {
-        let text = format!("the qos here allows SDUs of {} octets", tx.max_sdu);
+        let most = counted(tx.max_sdu, "octet", "octets");
+        let text = format!("the qos here allows SDUs of {most}");
         d.error(given.at, text).rests_in(section.place, ["qos"]);
     }
     let pdus = section.pdus.as_ref().map_or(pdus, At::get);

@@ -35,6 +35,7 @@ use aerostat_lab::model::OutsideWay;
 use aerostat_node::atm::{CellRate, CellRun, Pdu};
 use aerostat_node::inspect::{Name, Table};
 use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_wire::counted;
 use aerostat_wire::{Vc, aal5};
 use door::Door;
 use mio::net::{TcpListener, TcpStream};
@@ -85,7 +86,7 @@ pub enum Garbled {
 impl std::fmt::Display for Garbled {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Length(length) => write!(f, "an SDU of {length} octets"),
+            Self::Length(length) => write!(f, "an SDU of {}", counted(*length, "octet", "octets")),
             Self::Vpi(vpi) => write!(f, "VPI {vpi}"),
         }
     }

@@ -46,6 +46,7 @@ use aerostat_node::atm::Sdus;
 use aerostat_node::host::socket_layer::{Input, ToPrograms};
 use aerostat_proto::socket::{Errno, SocketRef};
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::counted;
 pub use group::exists as has_group;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -451,7 +452,7 @@ fn open_doors(
 ) -> io::Result<(Vec<HostDoor>, Option<String>)> {
     let hosts = lab.nodes();
     let hosts = hosts.filter(|(_, node)| matches!(node.kind, NodeKind::Host(_)));
-    let (mut doors, mut missing, mut why) = (Vec::new(), 0, String::new());
+    let (mut doors, mut missing, mut why) = (Vec::new(), 0_usize, String::new());
     // Most descriptors are for the sockets of programs, and for the lab's other clients.
     let descriptors = getrlimit(Resource::Nofile).current;
     let descriptors = descriptors.and_then(|most| usize::try_from(most).ok());
@@ -491,8 +492,10 @@ fn open_doors(
             }
         }
     }
-    let note = (missing > 0)
-        .then(|| format!("{missing} hosts have no socket service for programs: {why}"));
+    let note = (missing > 0).then(|| {
+        let hosts = counted(missing, "host has", "hosts have");
+        format!("{hosts} no socket service for programs: {why}")
+    });
     Ok((doors, note))
 }
 

@@ -11,6 +11,7 @@ use aerostat_proto::socket::{Answer, Errno, Failure, MESSAGE_MAX, Request, Socke
 use aerostat_proto::split::Numbered;
 use aerostat_proto::split::codec::Message as _;
 use aerostat_wire::DecodeError;
+use aerostat_wire::counted;
 use mio::Registry;
 use rustix::fd::{AsFd as _, OwnedFd};
 use std::collections::{BTreeMap, VecDeque};
@@ -271,8 +272,8 @@ impl SocketService {
                         self.counters.exhausted += 1;
                         let text = format!(
                             "the lab's process has no descriptor left ({error}; 'ulimit -n' when it starts is the \
-                             limit; {} sockets are open)",
-                            self.pipes.len()
+                             limit; {} open)",
+                            counted(self.pipes.len(), "socket is", "sockets are")
                         );
                         answer = failed(Errno::TooManyFiles, "", 0, text);
                     }

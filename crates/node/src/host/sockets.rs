@@ -65,6 +65,7 @@ use crate::ip::clock::Clock;
 use aerostat_proto::Trace;
 use aerostat_proto::{AtmEvent, AtmRequest, Backoff, Cause, ConnId, Duration, Instant, Machine};
 use aerostat_wire::aal0::UserCell;
+use aerostat_wire::counted;
 use aerostat_wire::{AalType, AtmAddress, Qos, Sap, Vc};
 use core::convert::Infallible;
 use std::collections::{BTreeMap, VecDeque};
@@ -511,7 +512,8 @@ impl Sockets {
             Answer::Read => {
                 let told = sdu.get(..TOLD).unwrap_or(sdu);
                 let text = String::from_utf8_lossy(told).escape_debug().to_string();
-                let text = format!("{}: {} octets: {text}", program.name, sdu.len());
+                let octets = counted(sdu.len(), "octet", "octets");
+                let text = format!("{}: {octets}: {text}", program.name);
                 let trace = Trace::milestone("socket.read", text).with("socket", &program.name);
                 self.trace(trace);
             }
@@ -564,8 +566,11 @@ impl Sockets {
             (None, true) => format!("{name}: call to {peer} failed: {cause}"),
             (None, false) => format!("{name}: call from {peer} not taken: {cause}"),
             (Some(_), _) => format!(
-                "{name}: call with {peer} released {who}, {cause}; sent {} PDUs, {} octets, received {} PDUs, {} octets",
-                call.sent.pdus, call.sent.octets, call.received.pdus, call.received.octets
+                "{name}: call with {peer} released {who}, {cause}; sent {}, {}, received {}, {}",
+                counted(call.sent.pdus, "PDU", "PDUs"),
+                counted(call.sent.octets, "octet", "octets"),
+                counted(call.received.pdus, "PDU", "PDUs"),
+                counted(call.received.octets, "octet", "octets")
             ),
         };
         call.end_atp(now);

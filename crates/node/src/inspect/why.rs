@@ -7,6 +7,7 @@ use aerostat_proto::mpoa::{mpc, mps};
 use aerostat_proto::nhrp::client::{EntryRow, EntryState, NhcSnapshot, Refusal};
 use aerostat_proto::nhrp::{Key, Reason};
 use aerostat_wire::AtmAddress;
+use aerostat_wire::counted;
 use aerostat_wire::mpoa::op_name;
 use aerostat_wire::nhrp::error;
 use aerostat_wire::prefix::{self, width};
@@ -91,7 +92,8 @@ pub(crate) fn mpoa_server(mps: &mps::Mps, target: IpAddr, now: Instant) -> Vec<W
         };
         if key.overlaps(target, width(target)) && binding.reason != Reason::Learned {
             let told = binding.requesters.len() + binding.more;
-            let what = format!("answered with {}; {told} stations were told", binding.nbma);
+            let told = counted(told, "station was told", "stations were told");
+            let what = format!("answered with {}; {told}", binding.nbma);
             let left = Some(seconds_left(binding.until, now));
             row(binding.reason.name(), what, left, binding.scope);
         }
@@ -105,8 +107,8 @@ pub(crate) fn mpoa_server(mps: &mps::Mps, target: IpAddr, now: Instant) -> Vec<W
             ("error", format!("{what} was refused by the peer"))
         };
         let told = format!(
-            "{who} with {error}, {} times, last {ago} s ago",
-            fault.times
+            "{who} with {error}, {}, last {ago} s ago",
+            counted(fault.times, "time", "times")
         );
         row(reason, told, None, fault.peer);
     }

@@ -8,6 +8,7 @@ use aerostat_proto::sigd::{FromSigd, LinkInfo, Offer, SDU_MAX, SIGNALLING, Start
 use aerostat_proto::split::{FromDaemon, ProcessEvent};
 use aerostat_proto::uni::{self, CallId};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, Instant, PartyId, Refused, Trace, sscop};
+use aerostat_wire::counted;
 use aerostat_wire::{AalType, Qos, Sap, TrafficParams, Vc};
 
 /// Cause of connections that end with the daemon, and of calls without a daemon.
@@ -136,7 +137,8 @@ impl Signalling {
         let lost = self.close_switched();
         if !ended {
             let text = format!(
-                "the signalling daemon {how}: {lost} connections are closed, permanent ones go on"
+                "the signalling daemon {how}: {} closed, permanent ones go on",
+                counted(lost, "connection is", "connections are")
             );
             self.trace(Trace::milestone("signalling.gone", text).with("lost", lost));
         }
@@ -266,7 +268,8 @@ impl Signalling {
             FromSigd::Ending => {
                 self.presence = Presence::Ending;
                 let lost = self.close_switched();
-                let text = format!("the signalling daemon ends: {lost} connections are closed");
+                let closed = counted(lost, "connection is closed", "connections are closed");
+                let text = format!("the signalling daemon ends: {closed}");
                 self.trace(Trace::milestone("signalling.gone", text).with("lost", lost));
             }
             FromSigd::Again => {

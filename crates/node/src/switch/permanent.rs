@@ -6,6 +6,7 @@
 //! like those of calls. It stays when signalling or the link fails, and ends with the switch or by
 //! [`Switch::remove_permanent`].
 
+use aerostat_wire::counted;
 use core::fmt;
 
 use aerostat_wire::{Qos, TrafficParams, Vc};
@@ -99,7 +100,8 @@ impl fmt::Display for PermanentError {
             Self::Label(port, vc) => write!(f, "{vc} is in use at port {port}"),
             Self::Rate(port) => write!(f, "port {port} has not that much bandwidth left"),
             Self::Full(port, most) => {
-                write!(f, "port {port} has {most} queues, which is its limit")
+                let most = counted(*most, "queue", "queues");
+                write!(f, "port {port} has {most}, which is its limit")
             }
         }
     }

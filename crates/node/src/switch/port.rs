@@ -1,5 +1,6 @@
 //! One port of the switch: its signalling interface, its labels, its bandwidth.
 
+use aerostat_wire::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use aerostat_proto::ilmi::{self, Channel};
@@ -279,12 +280,12 @@ impl Port {
         let (config, name) = (&self.config, &self.config.name);
         let text = if self.is_full() {
             format!(
-                "{name} has {} calls: a port takes no more",
-                config.max_calls
+                "{name} has {}: a port takes no more",
+                counted(config.max_calls, "call", "calls")
             )
         } else if self.pending >= config.max_pending {
-            let most = config.max_pending;
-            format!("{name} has {most} calls without an answer: a port takes no more")
+            let most = counted(config.max_pending, "call", "calls");
+            format!("{name} has {most} without an answer: a port takes no more")
         } else {
             return None;
         };

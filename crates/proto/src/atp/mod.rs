@@ -59,6 +59,7 @@ pub use params::{MAX_WINDOW, ParamRanges, Params, Profile};
 
 use crate::{Instant, Machine, Refused};
 use aerostat_wire::atp::Pdu;
+use aerostat_wire::counted;
 use core::fmt;
 use receiver::Receiver;
 use sender::{Out, Sender};
@@ -120,7 +121,8 @@ impl fmt::Display for Failure {
         match self {
             Self::Retransmissions(times) => write!(
                 f,
-                "a packet was sent again after {times} timers without an acknowledgement"
+                "a packet was sent again after {} without an acknowledgement",
+                counted(*times, "timer", "timers")
             ),
             Self::TooLong(limit) => {
                 write!(
@@ -167,11 +169,13 @@ impl fmt::Display for Refusal {
             Self::Closed => f.write_str("the connection is closed or closing"),
             Self::TooLong { octets, limit } => write!(
                 f,
-                "a message of {octets} octets: {limit} octets are the limit"
+                "a message of {}, and {limit} is the limit",
+                counted(*octets, "octet", "octets")
             ),
             Self::Full { waiting, limit } => write!(
                 f,
-                "{waiting} octets wait for transmission: {limit} octets are the limit"
+                "{} for transmission, and {limit} is the limit",
+                counted(*waiting, "octet waits", "octets wait")
             ),
         }
     }

@@ -132,6 +132,186 @@ fn functions(text: &str) -> Vec<(&str, usize)> {
 
 /// Limits that only get smaller: the longest file, the longest function that is no test, and how many such functions
 /// have more than 60 lines. Who needs more room divides a file or a function.
+/// Nouns that messages count. A plural behind a number that may be 1 is `counted`.
+const COUNTED: [&str; 52] = [
+    "addresses",
+    "answers",
+    "attempts",
+    "calibrations",
+    "calls",
+    "cells",
+    "clients",
+    "connections",
+    "daemons",
+    "digits",
+    "drawings",
+    "elements",
+    "entries",
+    "errors",
+    "events",
+    "files",
+    "flows",
+    "frames",
+    "hosts",
+    "interfaces",
+    "keys",
+    "lines",
+    "links",
+    "messages",
+    "names",
+    "nodes",
+    "octets",
+    "others",
+    "packets",
+    "pairs",
+    "parameters",
+    "PDUs",
+    "ports",
+    "predictions",
+    "processes",
+    "programs",
+    "queues",
+    "requests",
+    "rows",
+    "runs",
+    "samples",
+    "seconds",
+    "servers",
+    "sessions",
+    "shortcuts",
+    "sockets",
+    "stations",
+    "switches",
+    "tests",
+    "times",
+    "transfers",
+    "warnings",
+];
+
+/// Parts of messages with a plural, whose number is never 1, or is no count.
+const NEVER_ONE: &[(&str, &str)] = &[
+    ("cli/src/cmd/atptest/live.rs", "has {} hosts, not two"),
+    ("cli/src/cmd/capture.rs", "a block of {length} octets"),
+    ("cli/src/cmd/measure/ping.rs", "{} hosts are {count} pairs"),
+    (
+        "cli/src/cmd/reproduce/catalogue.rs",
+        "{} octets are too many",
+    ),
+    ("cli/src/cmd/rfc2544.rs", "{} octets at"),
+    ("cli/src/cmd/run/flows.rs", "{count} nodes have not joined"),
+    ("cli/src/cmd/run/many.rs", "a name of {longest} octets"),
+    ("cli/src/cmd/run/many/variants.rs", "{count} runs: {most}"),
+    ("cli/src/cmd/run/many/variants.rs", "{option} names"),
+    ("cli/src/cmd/run/many/variants.rs", "{option} links"),
+    ("clib/src/calls.rs", "has {} octets, and its place"),
+    ("clib/src/user_data.rs", "{length} octets of user data"),
+    ("lab/src/dialogues.rs", "failed {times} times"),
+    ("lab/src/file/keys.rs", "default {} frames per"),
+    ("lab/src/file/leaves.rs", "{length} octets: a lab's name"),
+    ("lab/src/resolve/atp.rs", "packets of {theirs} octets"),
+    ("lab/src/resolve/atp.rs", "begins with {} packets"),
+    ("lab/src/resolve/calls.rs", "SDUs of {wanted} octets"),
+    ("lab/src/resolve/capacity.rs", "frames of {frame} octets"),
+    ("lab/src/resolve/events.rs", "{samples} samples, and {MOST}"),
+    (
+        "lab/src/resolve/events.rs",
+        "a send buffer of {buffer} octets",
+    ),
+    (
+        "lab/src/resolve/events.rs",
+        "more than {} packets of {size} octets a second",
+    ),
+    ("lab/src/resolve/load.rs", "{flows} flows, and {MAX_FLOWS}"),
+    ("lab/src/resolve/load.rs", "of {frame} octets"),
+    ("lab/src/resolve/load.rs", "{most} octets are the most"),
+    ("lab/src/resolve/tcp.rs", "an IP packet of {mtu} octets"),
+    ("lab/src/resolve/uplink.rs", "give ELAN {elan} servers"),
+    (
+        "lab/src/trace.rs",
+        "{packets} packets in traces, and {MAX_OF_LAB}",
+    ),
+    ("lab/src/units.rs", "a flow takes {flow_frames} frames"),
+    ("live/src/programs.rs", "{name} runs no program"),
+    ("node/src/host/resolve.rs", "{} addresses of {subnet}"),
+    ("node/src/host/resolve.rs", "{} addresses beside {ip}"),
+    ("node/src/host/resolve.rs", "all {entries} entries"),
+    ("node/src/host/socket_layer/", "{waiting} calls wait"),
+    ("node/src/host/socket_layer/", "have {most} connections"),
+    ("proto/src/atp/mod.rs", "the limit of {limit} octets"),
+    ("proto/src/lane/bus/mod.rs", "sends more {kind} frames"),
+    ("proto/src/lane/lec/contracts.rs", "has {} octets"),
+    ("socket/src/", "{} octets"),
+    ("wire/src/qos_text.rs", "an SDU of aal0 has {} octets"),
+];
+
+/// A number in braces and the words behind it, wherever a plural follows it in a text of the source.
+fn plurals(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in line.match_indices('{') {
+        let Some(end) = line[at..].find('}').map(|end| at + end + 1) else {
+            break;
+        };
+        let name = line[at + 1..end - 1].split(':').next().unwrap_or_default();
+        let is_variable = |c: char| c.is_ascii_lowercase() || matches!(c, '_' | '.');
+        let mut words = line[end..]
+            .strip_prefix(' ')
+            .unwrap_or_default()
+            .split([' ', ',', ';', ':', '"', '.']);
+        let (first, second) = (
+            words.next().unwrap_or_default(),
+            words.next().unwrap_or_default(),
+        );
+        let adjective = [
+            "more", "other", "older", "further", "such", "hex", "IP", "user",
+        ];
+        let noun = if adjective.contains(&first) {
+            second
+        } else {
+            first
+        };
+        // A range, or a limit, has more than one.
+        let limit = ["to ", "most ", "least ", "than "]
+            .iter()
+            .any(|word| line[..at].ends_with(word));
+        if name.chars().all(is_variable) && COUNTED.contains(&noun) && !limit {
+            found.push(format!("{} {first} {second}", &line[at..end]));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_count_that_may_be_one_has_its_noun_from_counted() {
+    assert_eq!(plurals("say(\"{lines} lines of {runs} are\")").len(), 1);
+    assert_eq!(plurals("say(\"{} more lines\")").len(), 1);
+    assert!(plurals("say(\"1 to {most} calls, {MOST} calls, {text} is\")").is_empty());
+    let (mut wrong, mut seen) = (Vec::new(), Vec::new());
+    for (name, text) in sources() {
+        let own = name.contains("tests") || name.starts_with("testing") || !name.contains("/src/");
+        if own {
+            continue;
+        }
+        let code = text
+            .split("#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or_default();
+        for (number, line) in code.lines().enumerate() {
+            let prose = line.trim_start().starts_with("//") || !line.contains('"');
+            if prose || plurals(line).is_empty() {
+                continue;
+            }
+            let mut known = NEVER_ONE.iter();
+            match known.find(|(file, words)| name.starts_with(file) && line.contains(words)) {
+                Some(one) => seen.push(one),
+                None => wrong.push(format!("{name}:{}: {}", number + 1, line.trim())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "use counted():\n{}", wrong.join("\n"));
+    let gone: Vec<_> = NEVER_ONE.iter().filter(|one| !seen.contains(one)).collect();
+    assert!(gone.is_empty(), "no such text: {gone:?}");
+}
+
 #[test]
 fn files_and_functions_stay_readable() {
     const LONGEST_FILE: usize = 800;

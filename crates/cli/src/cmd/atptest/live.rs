@@ -18,6 +18,7 @@ use aerostat_live::{runtime_dir, threads};
 use aerostat_proto::atp::{Amount, Counters, pattern};
 use aerostat_socket::atp::{Connection, Listener, Options};
 use aerostat_socket::{Error, Service};
+use aerostat_wire::counted;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -165,7 +166,8 @@ pub(super) fn serve(address: &str) -> Outcome {
             }
             Err(RecvTimeoutError::Timeout) if interrupt.has_come() => {
                 let count = served.load(Ordering::Relaxed);
-                exit::say(format_args!("interrupted: {count} transfers were served"));
+                let served = counted(count, "transfer was served", "transfers were served");
+                exit::say(format_args!("interrupted: {served}"));
                 return Ok(Exit::Warnings);
             }
             Err(RecvTimeoutError::Timeout) => {}

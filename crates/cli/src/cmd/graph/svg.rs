@@ -38,7 +38,8 @@ pub(super) fn draw(picture: &Picture) -> Result<String, Failure> {
     let things = picture.machines.len() + picture.cables.len();
     if things > layout::MOST {
         let most = layout::MOST;
-        let text = format!("{things} machines and links do not fit a drawing; {most} do");
+        let text =
+            format!("a drawing has at most {most} machines and links, and these are {things}");
         return Err(Failure::failed(text).hint("-o dot and Graphviz' sfdp draw large networks"));
     }
     let (lines, kinds) = lines(picture);

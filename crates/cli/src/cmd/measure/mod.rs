@@ -10,6 +10,7 @@ pub(crate) use ping::{ping, pingall};
 use crate::client;
 use crate::exit::{Exit, Failure, say};
 use aerostat_live::control::{Client, Request};
+use aerostat_wire::counted;
 use serde::Deserialize;
 use serde_json::Value;
 use std::net::Ipv4Addr;
@@ -39,7 +40,7 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 fn interrupted(not_begun: usize) -> Exit {
     let rest = match not_begun {
         0 => String::new(),
-        pairs => format!("; {pairs} pairs were not asked"),
+        pairs => format!("; {} not asked", counted(pairs, "pair was", "pairs were")),
     };
     say(format_args!(
         "warning: interrupted, these are the results so far{rest}"

@@ -10,6 +10,7 @@ use super::{Results, Score, drawings, median};
 use crate::exit::Failure;
 use crate::plot::Drawing;
 use aerostat_lab::files::{Named, write_whole};
+use aerostat_wire::counted;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -61,14 +62,15 @@ struct Report<'a>(&'a Results<'a>);
 /// The page around its body.
 fn page(body: &str, made: &Made) -> String {
     let (version, seeds) = (env!("CARGO_PKG_VERSION"), escaped(made.seeds()));
-    let (runs, jobs, seconds) = (made.runs, made.jobs, made.seconds);
+    let runs = counted(made.runs, "run", "runs");
+    let (jobs, seconds) = (made.jobs, made.seconds);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
          <title>Five papers, reproduced</title>\n<style>{CSS}</style>\n</head>\n<body>\n\
          <h1>Five papers, reproduced</h1>\n\
          <p>Aerostat {version}; labs in virtual time, exact and repeatable. Entries with a random part ran with the seeds \
-         {seeds}. {runs} runs took {seconds:.0} s, {jobs} at a time.</p>\n{body}</body>\n</html>\n"
+         {seeds}. {runs} took {seconds:.0} s, {jobs} at a time.</p>\n{body}</body>\n</html>\n"
     )
 }
 

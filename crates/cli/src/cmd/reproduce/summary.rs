@@ -4,6 +4,7 @@ use super::Score;
 use super::catalogue::{Parameters, Tier};
 use crate::cmd::run::rounded;
 use crate::output::Rows;
+use aerostat_wire::counted;
 use serde_json::Value;
 
 /// Tiers with their names, and what they claim.
@@ -235,16 +236,23 @@ impl Summary {
             .filter_map(|group| group.parameters)
             .sum();
         let mut text = format!(
-            "{} of {} rows with a rule are ok; {} calibrations, {} shown; {fitted} parameters fitted",
+            "{} of {}; {}, {} shown; {} fitted",
             all.ok,
-            all.scored(),
-            all.calibrations,
+            counted(
+                all.scored(),
+                "row with a rule is ok",
+                "rows with a rule are ok"
+            ),
+            counted(all.calibrations, "calibration", "calibrations"),
             all.shown,
+            counted(fitted, "parameter", "parameters"),
         );
         if let Some(group) = self.predicted().filter(|group| group.predictions > 0) {
             text += &format!(
-                "; of {} predictions of tiers A to C {} are within 5 %, {} within 20 %",
-                group.predictions, group.within_5, group.within_20
+                "; of {} of tiers A to C {} are within 5 %, {} within 20 %",
+                counted(group.predictions, "prediction", "predictions"),
+                group.within_5,
+                group.within_20
             );
         }
         text

@@ -23,6 +23,7 @@ use aerostat_lab::model::Arrivals;
 use aerostat_lab::{Checked, Diagnostics, Override, ReadError};
 use aerostat_live::force::interrupt_group;
 use aerostat_live::threads::spawn_in;
+use aerostat_wire::counted;
 use out::Results;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -551,7 +552,8 @@ impl<'a> Plan<'a> {
             let (first, last) = (&self.variants[*first], &self.variants[*last]);
             let count = missing.len();
             exit::say(format_args!(
-                "warning: interrupted before {count} runs began: {first} to {last}"
+                "warning: interrupted before {} began: {first} to {last}",
+                counted(count, "run", "runs")
             ));
         }
     }
@@ -591,8 +593,8 @@ impl Said {
     /// Says how many lines were not shown.
     fn rest(&self) {
         if self.hidden > 0 {
-            let more = self.hidden;
-            exit::say(format_args!("... and {more} more lines of runs"));
+            let more = counted(self.hidden, "more line", "more lines");
+            exit::say(format_args!("... and {more} of runs"));
         }
     }
 }

@@ -29,6 +29,7 @@ use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Format;
 use crate::progress;
+use aerostat_wire::counted;
 use indicatif::ProgressBar;
 use plots::Plots;
 use serde_json::Value;
@@ -277,8 +278,8 @@ impl Sweep<'_> {
         self.say_found(places.len() - todo.len(), found.stale, runs);
         if let Some((lines, first)) = &found.bad {
             let runs = runs.display();
-            let text = format!("{lines} lines of {runs} are no runs, and are left out; {first}");
-            exit::say(format_args!("warning: {text}"));
+            let lines = counted(*lines, "line is no run and is", "lines are no runs and are");
+            exit::say(format_args!("warning: {runs}: {lines} left out; {first}"));
         }
         let bar = self.bar(todo.len());
         let count = todo.len();
@@ -367,19 +368,21 @@ impl Sweep<'_> {
         let (all, runs) = (self.variants.len(), runs.display());
         if stale > 0 {
             exit::say(format_args!(
-                "{stale} runs in {runs} are of another lab file, other options or another version: they run anew"
+                "{runs}: {} of another lab file, other options or another version, and done anew",
+                counted(stale, "run is", "runs are")
             ));
         }
         if done > 0 && !self.args.quiet {
-            exit::say(format_args!("{done} of {all} runs are in {runs} already"));
+            let all = counted(all, "run is", "runs are");
+            exit::say(format_args!("{done} of {all} in {runs} already"));
         }
     }
 
     fn say_failed(&self, failed: usize) {
         if failed > 0 {
-            let all = self.variants.len();
+            let all = counted(self.variants.len(), "run has", "runs have");
             exit::say(format_args!(
-                "warning: {failed} of {all} runs have no results, and no rows in the table"
+                "warning: {failed} of {all} no results, and no rows in the table"
             ));
         }
     }

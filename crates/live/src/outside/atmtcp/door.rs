@@ -6,6 +6,7 @@
 //! connections does not become a flood of trace lines.
 
 use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_wire::counted;
 use mio::net::{TcpListener, TcpStream};
 use rustix::io::Errno;
 use std::io::ErrorKind;
@@ -139,7 +140,10 @@ impl Door {
         let more = refusals.count - refusals.told - 1;
         let text = match more {
             0 => format!("refused {peer}: {why}"),
-            _ => format!("refused {peer}: {why}; {more} others were refused since the last word"),
+            _ => format!(
+                "refused {peer}: {why}; {} refused since the last word",
+                counted(more, "other was", "others were")
+            ),
         };
         let trace = Trace::milestone("atmtcp.refused", text).with("count", more + 1);
         told.push(trace);

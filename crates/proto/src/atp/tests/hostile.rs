@@ -237,7 +237,7 @@ fn what_waits_for_transmission_has_a_limit_that_is_told() {
     let (octets, limit) = (1025, 1024);
     assert_eq!(long, Err(Refusal::TooLong { octets, limit }));
     let text = long.unwrap_err().to_string();
-    assert_eq!(text, "a message of 1025 octets: 1024 octets are the limit");
+    assert_eq!(text, "a message of 1025 octets, and 1024 is the limit");
     // The window of ten packets is sent, and 60 messages of 1024 octets and 64 more wait.
     for _ in 0..70 {
         let taken = end.handle_input(Input::Send(vec![0; 1024]), Instant::ZERO);

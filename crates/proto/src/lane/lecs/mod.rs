@@ -30,6 +30,7 @@ pub use policy::{AddressPattern, Criterion, Elan};
 use super::ServerParams;
 use crate::atm::within;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
+use aerostat_wire::counted;
 use aerostat_wire::lane::{CONTROL_SDU, Control, ControlFrame, ElanName, OpCode, Status};
 use aerostat_wire::{AtmAddress, Sap};
 use core::convert::Infallible;
@@ -192,7 +193,8 @@ impl Lecs {
     fn tell_full(&mut self) {
         let callers = self.config.params.clients;
         if !core::mem::replace(&mut self.told_full, true) {
-            let text = format!("the LECS is full: it takes {callers} calls at a time");
+            let most = counted(callers, "call", "calls");
+            let text = format!("the LECS is full: it takes {most} at a time");
             let trace = Trace::milestone("lecs.full", text).with("calls", callers);
             self.out.push_back(Output::Trace(trace));
         }

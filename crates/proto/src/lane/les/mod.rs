@@ -43,6 +43,7 @@ use super::tree::{Tree, TreeEvent};
 use super::{Member, ServerParams};
 use crate::atm::within;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Instant, Machine, Trace};
+use aerostat_wire::counted;
 use aerostat_wire::lane::{
     CONTROL_SDU, Control, ControlFrame, ElanName, LanType, MaxFrameSize, Tlv,
 };
@@ -387,7 +388,8 @@ impl Les {
     fn tell_full(&mut self) {
         let (elan, clients) = (self.config.elan, self.config.params.clients);
         if !core::mem::replace(&mut self.told_full, true) {
-            let text = format!("ELAN {elan} is full: its LES takes {clients} clients");
+            let most = counted(clients, "client", "clients");
+            let text = format!("ELAN {elan} is full: its LES takes {most}");
             let trace = Trace::milestone("les.full", text).with("elan", elan);
             self.out
                 .push_back(Output::Trace(trace.with("clients", clients)));

@@ -16,6 +16,7 @@ use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, MpcParams};
 use crate::nhrp::auth;
 use crate::{ConnId, Instant, Refused, Sdu, Several, Trace};
+use aerostat_wire::counted;
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::{
     DeviceType, FlowFilter, SHORTCUT_HEADER_MAX, ShortcutSdu, shortcut_header,
@@ -584,7 +585,7 @@ impl DataPlane {
                 Some(qos) => format!("QoS entry {filter}: {}", qos.tx),
                 None => format!("QoS entry {filter} removed"),
             };
-            let text = format!("{what}; {gone} flows end");
+            let text = format!("{what}; {}", counted(gone, "flow ends", "flows end"));
             bus.trace(Trace::detail("mpc.qos.set", text).with("entry", filter));
             self.collect(now, bus);
         }

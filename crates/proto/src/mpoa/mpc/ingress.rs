@@ -13,6 +13,7 @@ use crate::mpoa::messages::{FlowName, IngressInfo, ToDaemon};
 use crate::mpoa::params::{ENCAPSULATION, MpcParams};
 use crate::requests::Repeats;
 use crate::{Cause, ConnId, Duration, Instant, Trace};
+use aerostat_wire::counted;
 use aerostat_wire::mpoa::code_name;
 use aerostat_wire::prefix::within;
 use aerostat_wire::{AtmAddress, Qos};
@@ -307,7 +308,8 @@ impl Ingress {
             };
             entry = asking;
             entry.source = source;
-            let text = format!("a flow to {} reached {} frames", name(&key), entry.count);
+            let frames = counted(entry.count, "frame", "frames");
+            let text = format!("a flow to {} reached {frames}", name(&key));
             let trace = Trace::milestone("mpc.flow.detected", text).with("destination", key.1);
             bus.trace(match key.2 {
                 Some(filter) => trace.with("entry", filter),

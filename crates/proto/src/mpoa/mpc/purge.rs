@@ -12,6 +12,7 @@ use super::api::Bus;
 use super::data::DataPlane;
 use super::shortcuts::Shortcut;
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
+use aerostat_wire::counted;
 use aerostat_wire::mpoa;
 use aerostat_wire::nhrp::{self, Body, Common, Packet};
 use aerostat_wire::prefix::width;
@@ -69,7 +70,8 @@ pub(super) fn purge_reply(common: &Common, packet: &Packet) -> Option<Packet> {
 
 /// A purge has removed this many entries.
 pub(super) fn forgot(destination: IpAddr, prefix: u8, gone: usize, bus: &mut Bus) {
-    let text = format!("{destination}/{prefix} purged, {gone} shortcuts forgotten");
+    let forgotten = counted(gone, "shortcut forgotten", "shortcuts forgotten");
+    let text = format!("{destination}/{prefix} purged, {forgotten}");
     let trace = Trace {
         milestone: gone > 0,
         ..Trace::detail("mpc.purge.received", text)

@@ -4,6 +4,7 @@ use super::Mpc;
 use super::ingress::{Entry, IngressState};
 use crate::Instant;
 use aerostat_wire::AtmAddress;
+use aerostat_wire::counted;
 use aerostat_wire::mpoa::code_name;
 use aerostat_wire::prefix::is_ordinary;
 use core::net::IpAddr;
@@ -170,7 +171,10 @@ impl Mpc {
                     left_s: entry.retry.and_then(|retry| left(retry.at())),
                     ..Why::of(
                         WhyReason::Asking,
-                        format!("the server was asked {sent} times and has not answered yet"),
+                        format!(
+                            "the server was asked {} and has not answered yet",
+                            counted(sent, "time", "times")
+                        ),
                     )
                 }
             }
@@ -181,9 +185,10 @@ impl Mpc {
                 Why::of(
                     WhyReason::Counting,
                     format!(
-                        "{count} packets in this window of {} s; {} make a flow",
+                        "{} in this window of {} s; {} a flow",
+                        counted(count, "packet", "packets"),
                         window.as_secs(),
-                        params.flow_frames
+                        counted(params.flow_frames, "packet makes", "packets make")
                     ),
                 )
             }

@@ -83,6 +83,7 @@ mod state;
 mod tests;
 mod waiting;
 
+use aerostat_wire::counted;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -229,9 +230,9 @@ impl Server {
             });
         }
         let text = format!(
-            "{} of {} interfaces",
+            "{} of {}",
             self.what(),
-            self.config.interfaces.len()
+            counted(self.config.interfaces.len(), "interface", "interfaces")
         );
         self.trace(Trace::milestone("mps.started", text).with("control", self.config.control));
     }

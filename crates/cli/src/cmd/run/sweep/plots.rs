@@ -9,6 +9,7 @@ use crate::output::plain;
 use crate::plot::words::{numbers, of_column};
 use crate::plot::{Axis, Drawing, Figure, MOST_SERIES, Map, Point, Scale, Series, Stroke};
 use aerostat_lab::files::{Named, write_whole};
+use aerostat_wire::counted;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -200,8 +201,12 @@ impl Plots {
         }
         if left_out > 0 {
             exit::say(format_args!(
-                "warning: {left_out} more drawings do not fit one file: a drawing has at most {MOST_SERIES} lines; \
-                 --plot DIR has them all"
+                "warning: {} one file: a drawing has at most {MOST_SERIES} lines; --plot DIR has them all",
+                counted(
+                    left_out,
+                    "more drawing does not fit",
+                    "more drawings do not fit"
+                )
             ));
         }
         Ok(written > 0 && left_out == 0)
