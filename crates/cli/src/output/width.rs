@@ -346,13 +346,22 @@ impl Width {
     }
 }
 
-/// The line below a table with the names of the missing columns, broken to fit.
+/// The line below a table with the names of the missing columns, broken to fit. Of very many, as of the means of a sweep,
+/// the first ones are named, and the others are counted.
 pub(super) fn left_out(rows: &Rows, choice: &Choice) -> Option<String> {
+    const MOST: usize = 64;
+    const NAMED: usize = 16;
     let all = rows.columns.iter().enumerate();
     let missing = all.filter(|(at, _)| !choice.shown.contains(at));
+    let mut missing: Vec<String> = missing.map(|(_, name)| name.clone()).collect();
+    if missing.len() > MOST {
+        let more = missing.len() - NAMED;
+        missing.truncate(NAMED);
+        missing.push(format!("and {more} more"));
+    }
     let mut text = String::new();
     let mut length = 0;
-    for (_, name) in missing {
+    for name in &missing {
         let word = if text.is_empty() {
             format!("(--wide adds {name}")
         } else if length + name.len() + 3 > NARROW {
