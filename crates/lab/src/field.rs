@@ -150,6 +150,14 @@ impl FromText for bool {
 }
 
 impl FromText for u64 {
+    fn doubt(text: &str) -> Option<String> {
+        let octal = text.len() > 1 && text.starts_with('0');
+        octal.then(|| {
+            format!(
+                "'{text}' is read as a decimal number; tools for YAML 1.1 take it for an octal one"
+            )
+        })
+    }
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse()
             .map_err(|_| "expected a whole number".to_owned())

@@ -207,6 +207,8 @@ fn what_tools_for_yaml_change_has_a_hint_where_it_is_seen() {
         let said = replaced(from, to);
         assert!(said.contains(says), "{to}: {said}");
     }
+    let said = told(&format!("seed: 010\n{good}"));
+    assert!(said.contains("take it for an octal one"), "{said}");
     // A name in quotes is left alone by tools.
     let quoted = good
         .replace("hosts:\n  a:", "hosts:\n  \"no\":")

@@ -5,7 +5,7 @@ use crate::cmd::run::{refuse_outside, rounded};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
-use crate::output::{self, Rows};
+use crate::output::{self, Format, Rows};
 use aerostat_lab::model::Share;
 use aerostat_lab::{Lab, Override};
 use aerostat_live::threads::crew;
@@ -34,8 +34,21 @@ enum Found {
     Burst(Burst),
 }
 
+/// Which tables there are: one of throughput and bursts, and one of losses.
+fn kinds(args: &Rfc2544Args) -> [bool; 2] {
+    let wanted = |test: Rfc2544Test| args.test.is_empty() || args.test.contains(&test);
+    [
+        wanted(Rfc2544Test::Throughput) || wanted(Rfc2544Test::Burst),
+        wanted(Rfc2544Test::Loss),
+    ]
+}
+
 /// Runs all tests of all sizes.
 pub(crate) fn run(args: &Rfc2544Args) -> Outcome {
+    if args.output.output == Format::Csv && kinds(args) == [true; 2] {
+        let text = "CSV is one table, and these are rfc2544, rfc2544_loss";
+        return Err(Failure::usage(text).hint("--test throughput,burst or --test loss"));
+    }
     let name = name_of(args)?;
     let checked = labs::read_for_run(&args.lab.lab, &overrides(args, &name))?;
     let lab = &checked.lab;
@@ -281,15 +294,10 @@ fn tables(
         }
         sizes.push(row);
     }
-    let wanted = |test: Rfc2544Test| args.test.is_empty() || args.test.contains(&test);
-    let mut tables = Vec::new();
-    if wanted(Rfc2544Test::Throughput) || wanted(Rfc2544Test::Burst) {
-        tables.push(sizes);
-    }
-    if wanted(Rfc2544Test::Loss) {
-        tables.push(losses);
-    }
-    Ok(tables)
+    let tables = [sizes, losses].into_iter().zip(kinds(args));
+    Ok(tables
+        .filter_map(|(table, wanted)| wanted.then_some(table))
+        .collect())
 }
 
 fn loss_row(trial: &Trial) -> Vec<Value> {

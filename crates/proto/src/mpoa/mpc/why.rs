@@ -188,7 +188,7 @@ impl Mpc {
                         "{} in this window of {} s; {} a flow",
                         counted(count, "packet", "packets"),
                         window.as_secs(),
-                        counted(params.flow_frames, "packet makes", "packets make")
+                        counted(params.flow_frames, "makes", "make")
                     ),
                 )
             }
