@@ -87,6 +87,9 @@ impl Host {
                 Output::OpenVc { vc, tx, rx, .. } => {
                     self.nic.open(vc, tx, rx.max_sdu);
                 }
+                Output::ChangeVc { vc, tx } => {
+                    self.nic.change(vc, tx, None, now);
+                }
                 Output::CloseVc { vc } => {
                     self.nic.close(vc);
                 }

@@ -113,6 +113,7 @@ impl Host {
                     _ => None,
                 }),
                 Output::OpenVc { .. }
+                | Output::ChangeVc { .. }
                 | Output::CloseVc { .. }
                 | Output::Received { .. }
                 | Output::Undelivered(_)
