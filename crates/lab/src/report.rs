@@ -168,8 +168,9 @@ pub fn refusals(lab: &Lab, inspect: impl Fn(NodeId, &str) -> Option<Vec<Table>>)
             let refused: u64 = refused.map(|row| row.value).sum();
             if refused > 0 {
                 all.push(format!(
-                    "{}: {refused} messages of a daemon ({what}) were refused, which is a defect of this program",
-                    node.name
+                    "{}: the {what} seat refused {} of its daemon, which is a defect of this program",
+                    node.name,
+                    counted(refused, "message", "messages")
                 ));
             }
         }

@@ -3,6 +3,7 @@
 use super::Host;
 use aerostat_proto::Trace;
 use aerostat_proto::ilmi::State;
+use aerostat_wire::counted;
 
 /// A condition that a host still waits for before it can send to everybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,8 +36,7 @@ impl Attempts {
         let why = self.why.as_ref()?;
         Some(match self.failed {
             0 => why.clone(),
-            1 => format!("{why}; 1 attempt"),
-            failed => format!("{why}; {failed} attempts"),
+            failed => format!("{why}; {}", counted(failed, "attempt", "attempts")),
         })
     }
 }

@@ -1,0 +1,40 @@
+//! The end of a run.
+
+use super::{Lab, traffic};
+use aerostat_proto::Duration;
+
+impl Lab {
+    /// When a run ends: `until`, or two seconds after the last limited flow and the last fault; 30 s if there is
+    /// neither.
+    ///
+    /// `began` tells when a flow has started, by its index. While a limited flow waits for its hosts the run goes on, at
+    /// most to second 15, in which even a client whose first requests are lost has joined. A flow that starts may bring
+    /// the end nearer, but never to a time that is over.
+    #[must_use]
+    pub fn end_from(&self, began: impl Fn(usize) -> Option<Duration>) -> Duration {
+        const GRACE: Duration = Duration::from_secs(2);
+        const PATIENCE: Duration = Duration::from_secs(15);
+        let limited = self.traffic.iter().enumerate();
+        let limited = limited.filter_map(|(index, flow)| Some((index, flow.duration?)));
+        let flows = limited.map(|(index, length)| match began(index) {
+            Some(start) => start + length + GRACE,
+            None => PATIENCE,
+        });
+        let faults = self.faults.iter().map(|fault| fault.at);
+        let calls = self.hosts().flat_map(|(_, _, host)| {
+            let rate = self.link(host.attachment.link).rate;
+            let programs = host.sockets.iter();
+            programs.filter_map(move |program| traffic::call_end(&program.role, rate))
+        });
+        let others = faults.chain(calls).map(|last| last + GRACE);
+        let last = || flows.chain(others).max();
+        self.until
+            .unwrap_or_else(|| last().unwrap_or(Duration::from_secs(30)))
+    }
+
+    /// When a run ends if the flows that wait for their hosts start at once: the earliest end.
+    #[must_use]
+    pub fn end(&self) -> Duration {
+        self.end_from(|index| self.traffic.get(index).map(|flow| flow.start))
+    }
+}
