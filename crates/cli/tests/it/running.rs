@@ -241,10 +241,7 @@ fn events_trace_and_capture() {
         code == 0 && out.contains("blocks of urku-s1 s1-s2"),
         "{out}"
     );
-    assert!(
-        err.contains("1 PDUs, 36 octets; the lab has ended"),
-        "{err}"
-    );
+    assert!(err.contains("1 PDU, 36 octets; the lab has ended"), "{err}");
     let (code, _, err) = labs.run(&["exec", "urku", "--", "true"]);
     assert_eq!(code, 1);
     assert!(err.contains("urku is no kernel host"));

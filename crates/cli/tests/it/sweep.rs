@@ -129,7 +129,7 @@ fn runs_that_are_done_are_not_done_again_unless_the_lab_has_changed() {
     fs::write(lab, format!("{text}# changed\n")).unwrap();
     let changed = sweep(lab, &words);
     assert!(
-        changed.err.contains("2 runs in ") && changed.err.contains("they run anew"),
+        changed.err.contains("2 runs are of another lab file") && changed.err.contains("done anew"),
         "{}",
         changed.err
     );

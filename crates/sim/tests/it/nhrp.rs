@@ -234,7 +234,7 @@ traffic:
             .any(|row| row[..3] == ["10.6.0.10/32", "transit", "no"])
     );
     // Servers with the answer report the reason, and when y stops, both forget it.
-    assert!(why(&bench, "r1", [10, 6, 0, 10])[0].contains("1 stations were told"));
+    assert!(why(&bench, "r1", [10, 6, 0, 10])[0].contains("1 station was told"));
     let y = bench.node("y");
     bench.crash(y, ServiceKind::Nhc);
     bench.until("routed", 60.0, |bench| {

@@ -79,7 +79,7 @@ fn a_request_for_a_station_of_classical_ip_is_answered_at_once() {
     // The flow goes on over the routers.
     let flow = bench.flow("e-w");
     let all = bench.log.samples.iter();
-    let mut all = all.filter(|sample| sample.flow.0 as usize == flow);
+    let mut all = all.filter(|sample| sample.flow.0 == flow);
     assert!(all.all(|sample| sample.path == Path::Lane));
 }
 

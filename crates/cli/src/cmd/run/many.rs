@@ -241,12 +241,12 @@ pub(super) fn check(
 }
 
 /// Why a combination is refused: findings in the lab, which are told with it, and the failure.
-struct Mistake(Option<Diagnostics>, Failure);
+struct Mistake(Option<Box<Diagnostics>>, Failure);
 
 impl Mistake {
     /// Tells the findings.
     fn tell(self) -> Failure {
-        self.0.iter().for_each(labs::tell);
+        self.0.iter().for_each(|findings| labs::tell(findings));
         self.1
     }
 }
@@ -264,7 +264,7 @@ fn check_one(
         Ok(checked) => checked,
         Err(ReadError::Bad(findings)) => {
             let text = format!("run {variant}: {}", labs::summary(path, &findings));
-            return Err(Mistake(Some(findings), Failure::usage(text)));
+            return Err(Mistake(Some(Box::new(findings)), Failure::usage(text)));
         }
         Err(ReadError::Io(error)) => return Err(plain(labs::unreadable(path, &error))),
     };

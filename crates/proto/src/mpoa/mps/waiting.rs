@@ -38,7 +38,7 @@ impl Waiting {
         key: WaitKey,
         question: Question,
         limits: &Limits,
-    ) -> Result<(), Question> {
+    ) -> Result<(), Box<Question>> {
         let first = (key.0, IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED));
         let of_requester = self.queues.range(first..).take_while(|(k, _)| k.0 == key.0);
         let of_requester: usize = of_requester.map(|(_, queue)| queue.len()).sum();
@@ -47,7 +47,7 @@ impl Waiting {
             && of_requester < limits.ingress_per_mpc
             && self.len < limits.requests;
         if !room {
-            return Err(question);
+            return Err(Box::new(question));
         }
         self.queues.entry(key).or_default().push_back(question);
         self.len += 1;

@@ -239,7 +239,8 @@ fn outcome<M: Tested<Other: std::fmt::Debug>>(
     packet: &Packet,
 ) -> Outcome {
     let before = subject.machine.state();
-    (subject.sent.clear(), subject.done.clear());
+    subject.sent.clear();
+    subject.done.clear();
     let peer = subject.peers[&conn];
     subject.receive(conn, packet);
     let is_error = |(to, packet): &(AtmAddress, Packet)| match &packet.body {

@@ -49,7 +49,7 @@ fn up_to_the_shortcut() {
     let (control, request) = rig.asked(TARGET);
     let (asking, left, text) = why(&rig, TARGET);
     assert_eq!((asking, left), (WhyReason::Asking, Some(5)));
-    assert!(text.contains("asked 1 times"), "{text}");
+    assert!(text.contains("asked 1 time and"), "{text}");
     let out = rig.control(control, &answer(&request, PEER, 1200, Some(TAG)));
     let (opening, _, text) = why(&rig, TARGET);
     assert_eq!(opening, WhyReason::Opening);
