@@ -3,7 +3,7 @@
 //! **Objects.** [`Stack`] owns the smoltcp interface and sockets, the programs ([`super::apps`]) and the Ethernet side
 //! (`link`): routes, ARP and the packets that wait for it. smoltcp knows IP packets only. The node owns the stack,
 //! passes it the frames that reach the interface and sends the frames that it outputs. The stack answers ARP and ping
-//! by itself. Datagrams of its programs do not pass smoltcp ([`super::udp`]).
+//! by itself. Datagrams of its programs do not pass smoltcp (`udp.rs`).
 //!
 //! **Several interfaces.** smoltcp has one interface with the addresses of all, and the largest MTU of them. The route of
 //! a packet names the interface that sends it. Segments with SYN get the maximum segment size of their interface in
