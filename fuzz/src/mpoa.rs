@@ -89,6 +89,7 @@ impl Router {
             egress: 12,
             router_bindings: 8,
             registrations: 4,
+            waiting: 4,
             kept: 4,
             requesters: 4,
             requests: 12,

@@ -8,7 +8,7 @@
 
 use crate::feed::Feed;
 use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
-use aerostat_proto::nhrp::auth::Key;
+use aerostat_proto::nhrp::auth::{Key, Keys, Neighbour};
 use aerostat_proto::nhrp::client::{self, Nhc};
 use aerostat_proto::{
     AtmEvent, AtmRequest, AtmUser, Cause, ConnId, Duration, Instant, Machine, UserOutput,
@@ -57,12 +57,28 @@ fn key(n: u8) -> Key {
     Key { spi, secret }
 }
 
+/// The keys of a party that signs as `own`: the address, key and signature of each neighbour.
+fn keys(own: Ipv4Addr, neighbours: &[(AtmAddress, Key, Ipv4Addr)]) -> Keys {
+    let neighbours = neighbours.iter().map(|(address, key, signs_as)| {
+        let (key, signs_as) = (key.clone(), *signs_as);
+        (*address, Neighbour { key, signs_as })
+    });
+    Keys {
+        signs_as: own,
+        neighbours: neighbours.collect(),
+        shortcuts: None,
+        unsigned: false,
+    }
+}
+
 /// Station `n` (0 or 1) of network `n`.
 fn station(n: u8, keyed: bool, life: u32) -> User {
     let addresses = (address(0x30 + n, 0x54), address(0x30 + n, 0));
     let server = (ip(n, 1), address(0x20 + n, 0x52));
     let mut config = client::Config::new(addresses, ip(n, 10), server);
-    config.key = keyed.then(|| key(n));
+    if keyed {
+        config.keys = keys(ip(n, 10), &[(server.1, key(n), server.0)]);
+    }
     config.first_request_id = life;
     config.params.holding = Duration::from_secs(7200);
     (
@@ -90,8 +106,8 @@ fn server(n: u8, keyed: bool) -> User {
     let other = address(0x21 - n, 0x52);
     config.servers.insert(ip(MID, 2 - n), other);
     if keyed {
-        config.keys.insert(address(0x30 + n, 0x54), key(n));
-        config.keys.insert(other, key(7));
+        let of_station = (address(0x30 + n, 0x54), key(n), ip(n, 10));
+        config.keys = keys(ip(n, 1), &[of_station, (other, key(7), ip(1 - n, 1))]);
     }
     (config.first_request_id, config.first_cache_id) = (0, 1);
     config.limits = mps::Limits {
@@ -100,6 +116,7 @@ fn server(n: u8, keyed: bool) -> User {
         egress: 12,
         router_bindings: 8,
         registrations: 4,
+        waiting: 4,
         kept: 4,
         requesters: 4,
         requests: 12,
