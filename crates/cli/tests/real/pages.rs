@@ -65,7 +65,7 @@ fn follow(page: &str, name: &str) {
     let all = commands(page);
     assert!(all.len() > 2, "{page} has commands");
     for (command, code) in all {
-        if command.starts_with("cargo ") {
+        if command.starts_with("cargo ") || command.starts_with("install ") {
             continue;
         }
         let command = shortened(&command);
