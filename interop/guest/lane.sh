@@ -1,7 +1,7 @@
 # A LANE client joins the lab's ELAN and talks to a Linux kernel inside, 10.8.0.1: as version 1 and 2, through the LECS at its
 # well-known address, and by the address of the LES alone.
 host inspect inside lec >/tmp/lec
-LES=$(awk '$1 == "lec0" { print $(NF-1); exit }' /tmp/lec); echo "the LES inside: $LES"
+LES=$(awk '$1 == "lec0" { print $9; exit }' /tmp/lec); echo "the LES inside: $LES"
 pings() { ping -c 10 -i 0.1 -s $1 10.8.0.1 >/tmp/ping; tail -3 /tmp/ping; grep -q " 0% packet loss" /tmp/ping; }
 inside() { host "exec inside -- ping -c 10 -i 0.1 -s 1472 10.8.0.2" >/tmp/inside; tail -3 /tmp/inside; grep -q " 0% packet loss" /tmp/inside; }
 direct() { cat /proc/net/atm/lec; grep -qi "02:a7:03.*FORWARD_DIRECT" /proc/net/atm/lec; }

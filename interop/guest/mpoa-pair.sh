@@ -30,7 +30,7 @@ agree() {
   cat /proc/net/atm/mpc >/tmp/mpc; host inspect router mps >/tmp/mps; host inspect $switch vc >/tmp/vc
   cat /tmp/mpc; grep /32 /tmp/mps
   set -- $(awk -v peer=$peer '$1 == peer && $2 == "resolved" { print $3, $6 } $2 == "resolved" && $5 == peer { print $1, $3, $7 }' /tmp/mpc)
-  [ $# = 5 ] && grep -q "^ *[0-9] *0\.$2 .*ubr:sdu=1536" /tmp/vc && grep -q "^ *[0-9] *0\.$5 .*ubr:sdu=1536" /tmp/vc &&
+  [ $# = 5 ] && grep -q "^ *[0-9]  *[a-z0-9]*  *0\.$2 .*ubr:sdu=1536" /tmp/vc && grep -q "^ *[0-9]  *[a-z0-9]*  *0\.$5 .*ubr:sdu=1536" /tmp/vc &&
   within $1 $(awk -v to=$peer/32 '$1 == to && $2 == "Resolved" { print $6 }' /tmp/mps) &&
   within $4 $(awk -v id=$3 '$1 == id && $3 == "Imposed" { print $4 }' /tmp/mps); }
 check "Linux, the server and the switch agree on states, holding times and VCIs" agree
