@@ -738,7 +738,7 @@ mod tests {
         }
     }
 
-    /// What is written for 80 columns must not be wrapped once more: that would break tables and examples.
+    /// Texts for 80 columns must not be wrapped once more: that would break tables and examples.
     #[test]
     fn texts_behind_the_options_are_shown_as_they_are_written() {
         fn check(command: &clap::Command) {

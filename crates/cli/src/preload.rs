@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Its name.
 pub(crate) const NAME: &str = "libaerostat_preload.so";
-/// How to get it.
+/// Way to get the library.
 pub(crate) const ADVICE: &str = "'cargo build --release -p aerostat-preload' makes it in target/release; copy it beside \
                                  the command, or into ../lib of its folder";
 

@@ -33,7 +33,7 @@ pub(crate) struct Source {
     pub(crate) name: String,
     /// The text.
     pub(crate) text: Arc<str>,
-    /// Where its lines begin.
+    /// Offsets of its lines.
     lines: Arc<[usize]>,
 }
 

@@ -5,10 +5,10 @@ use aerostat_proto::{Instant, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which events the story tells. All commands that tell it ask here.
+/// Choice of the events that the story tells. All commands that tell it ask here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Telling {
-    /// None of them.
+    /// No step at all.
     Nothing,
     /// The main steps, which a reader follows: who joined, which shortcut was found, what failed.
     #[default]
@@ -18,7 +18,7 @@ pub enum Telling {
 }
 
 impl Telling {
-    /// What a reader gets who has asked for quiet.
+    /// Steps for a reader who has asked for quiet.
     #[must_use]
     pub const fn unless(quiet: bool) -> Self {
         if quiet {

@@ -32,7 +32,7 @@ pub(crate) trait FromText: Sized {
     const SAMPLE: Option<&'static str> = None;
     /// True if values are texts that consist of digits, such as addresses and labels: a tool may take one for a number.
     const DIGITS: bool = false;
-    /// What is odd about a key that was read, unless it is in quotes: a warning and its hint.
+    /// Doubt about a key that was read, unless it is in quotes: a warning and its hint.
     fn key_doubt(_: &str) -> Option<(String, &'static str)> {
         None
     }

@@ -23,7 +23,7 @@ use std::io::{self, BufWriter, ErrorKind, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Where the name of a file comes from.
+/// Origin of the name of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// The program derives it: only a file of its own is meant.
@@ -34,7 +34,7 @@ pub enum Named {
 
 /// Names for a file until it is complete, of which one is free. Others in the directory may have made the first ones.
 const NAMES: usize = 16;
-/// How often a file is looked for that others make and remove at the same time.
+/// Limit of tries for a file that others make and remove at the same time.
 const TRIES: usize = 16;
 
 /// A file that is written under another name until [`Self::keep`]. It is removed if it is dropped before.

@@ -65,7 +65,7 @@ pub fn ascii(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What stands for a sign in ASCII; `None` for letters, and for ASCII.
+/// ASCII text for a sign; `None` for letters, and for ASCII.
 const fn stand_in(c: char) -> Option<&'static str> {
     Some(match c {
         'µ' | 'μ' => "u",

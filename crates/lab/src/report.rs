@@ -183,7 +183,7 @@ pub fn refusals(lab: &Lab, inspect: impl Fn(NodeId, &str) -> Option<Vec<Table>>)
 pub struct Trouble {
     /// The node.
     pub node: String,
-    /// What it waits for.
+    /// Condition that it waits for.
     pub waits: Waits,
     /// Its attempts.
     pub attempts: Attempts,

@@ -1,4 +1,4 @@
-//! What tools for YAML 1.1 do to a lab file that they read and write.
+//! Changes that tools for YAML 1.1 make to a lab file that they read and write.
 //!
 //! In YAML 1.1, `on`, `yes`, `off` and `no` are true and false, `010` is 8, and `10:20` is 620 (base 60). Tools for any
 //! version read `0.320` as the number 0.32. A tool that writes the file again writes what it has read, so that plain
@@ -23,8 +23,8 @@ pub(crate) fn boolean(text: &str) -> Option<&'static str> {
     found.map(|(now, _)| *now)
 }
 
-/// What a tool makes of a plain text and then writes in another way: `true or false`, `nothing` or `a number`. `None` if
-/// the text stays as it is, as `7` and `25.6` do.
+/// Value that a tool makes of a plain text and then writes in another way: `true or false`, `nothing` or `a number`.
+/// `None` if the text stays as it is, as `7` and `25.6` do.
 pub(crate) fn taken_for(text: &str) -> Option<&'static str> {
     let lower = text.to_ascii_lowercase();
     if matches!(&*lower, "true" | "false") || boolean(&lower).is_some() {

@@ -63,7 +63,7 @@ pub(crate) struct DaemonArgs {
     pub(crate) of: DaemonOf,
 }
 
-/// Where a daemon is started by hand.
+/// Place of a daemon that is started by hand.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonOf {
     /// The host

@@ -5,7 +5,7 @@ use crate::names;
 use clap::Args;
 use std::path::PathBuf;
 
-/// What is written if there are several tables.
+/// Options of commands that write several tables.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TableArgs {
     /// Only this table, such as ingress or mpc.ingress

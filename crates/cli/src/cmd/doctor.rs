@@ -113,7 +113,7 @@ fn tun() -> Check {
     }
 }
 
-/// What is wrong with a device, and how to get it.
+/// The fault of a device, and the way to get the device.
 fn advice(device: Device, module: &str, opened: io::Result<()>) -> String {
     let Device { path, minor } = device;
     match opened {

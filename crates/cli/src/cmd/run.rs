@@ -144,7 +144,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     })
 }
 
-/// Where the links of `capture:` are recorded.
+/// File of the recording of the links of `capture:`.
 pub(crate) const IN_CURRENT: &str = "links under 'capture:' are recorded in the current directory: start the command \
                                      where you may write, or leave the key out: --set 'capture=[]'";
 

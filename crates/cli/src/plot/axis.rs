@@ -194,7 +194,7 @@ fn logarithmic(values: impl Iterator<Item = f64>) -> Ruled {
     }
 }
 
-/// How the numbers of one axis, or of one map, are written: all in the same form.
+/// Form of the numbers of one axis, or of one map: all have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// As `0.005` and `26414`.

@@ -74,7 +74,7 @@ fn told_apart(series: &[Series]) -> Vec<Series> {
     told
 }
 
-/// Where the parts of the drawing are, pixels. The drawing grows with its names, so that all of them are whole.
+/// Places of the parts of the drawing, pixels. The drawing grows with its names, so that all of them are whole.
 struct Plan {
     head: Head,
     /// Width and height of the drawing.

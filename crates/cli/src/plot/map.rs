@@ -57,7 +57,7 @@ pub(super) fn draw(map: &Map, text: &mut String) -> Result<(), String> {
     area.present().map_err(told)
 }
 
-/// Where the parts of the map are, pixels. The map grows with its names and with its cells, so that all names are
+/// Places of the parts of the map, pixels. The map grows with its names and with its cells, so that all names are
 /// there, and are whole.
 struct Plan {
     head: Head,

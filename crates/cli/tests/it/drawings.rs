@@ -15,7 +15,7 @@ fn texts(svg: &str) -> Vec<(&str, &str)> {
     texts.collect()
 }
 
-/// What every drawing has and has not.
+/// Rules for every drawing.
 fn is_whole(name: &str, svg: &str) {
     let (_, inside) = svg.split_once('>').unwrap();
     let title = inside.trim_start().strip_prefix("<title>");

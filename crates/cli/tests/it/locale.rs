@@ -119,7 +119,7 @@ fn every_help_is_ascii_and_has_80_columns() {
     }
 }
 
-/// What a terminal of 80 columns gets from a command; `None` without the program that makes one.
+/// Output of a command on a terminal of 80 columns; `None` without the program that makes a terminal.
 fn on_a_terminal(locale: &str, words: &[&str]) -> Option<String> {
     Command::new("script").arg("--version").output().ok()?;
     let program = env!("CARGO_BIN_EXE_aerostat");

@@ -230,7 +230,7 @@ fn no_file_is_written_through_a_link() {
     fs::remove_dir_all(victims).unwrap();
 }
 
-/// What is recorded can go through a pipe that the user names, as to Wireshark.
+/// A recording can go through a pipe that the user names, as to Wireshark.
 #[test]
 fn a_device_that_a_user_names_stays_a_device() {
     let lab = lab_file("device.atm.yml", LAB);

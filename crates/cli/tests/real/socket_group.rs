@@ -93,7 +93,7 @@ fn members_of_the_group_connect_and_others_do_not() {
     );
 }
 
-/// What a program of this user, with these groups, hears when it says hello at a socket.
+/// Answer that a program of this user, with these groups, gets when it says hello at a socket.
 fn hears(socket: &Path, user: u32, group: u32, others: &str) -> Vec<u8> {
     let python = "
 import os, socket, sys

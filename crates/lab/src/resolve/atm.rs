@@ -55,7 +55,7 @@ pub(super) fn route(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     }
 }
 
-/// What needs a path between these switches and others, in words; `None` if nothing does.
+/// User of a path between these switches and others, in words; `None` if no part of the lab needs a path.
 fn needed(lab: &Lab, island: &BTreeSet<NodeId>) -> Option<String> {
     let inside = |node: NodeId| {
         let at = lab.node(node).attachment();

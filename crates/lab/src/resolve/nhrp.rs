@@ -66,7 +66,7 @@ struct Station {
     role: Part,
 }
 
-/// What a station is.
+/// Role of a station.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Server,
@@ -136,7 +136,7 @@ impl Stations {
         node.map_or(&[], |node| &self.all[place(node)..place(node + 1)])
     }
 
-    /// Those with which a station talks: a server with all on its ELANs, a client with the servers there.
+    /// Neighbours of a station: a server with all on its ELANs, a client with the servers there.
     fn neighbours<'a>(&'a self, of: &'a Station) -> impl Iterator<Item = &'a Station> {
         let near = of
             .elans

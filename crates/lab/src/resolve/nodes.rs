@@ -137,7 +137,7 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
 /// The names of the links so far.
 pub(super) struct LinkNames {
     all: BTreeSet<String>,
-    /// Those of links that are not an end system's.
+    /// Ports of links that are not an end system's.
     own: BTreeSet<String>,
     /// The last number of a parallel link, by the name without it.
     last: BTreeMap<String, u64>,

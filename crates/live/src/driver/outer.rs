@@ -19,7 +19,7 @@ impl Driver<'_> {
         }
     }
 
-    /// What is wrong with links out of the lab, in words: a missing interface, a peer of which nothing is heard.
+    /// Faults of links out of the lab, in words: a missing interface, a peer of which nothing is heard.
     pub(super) fn silent_links(&self) -> Vec<String> {
         let told = self.outside.iter().filter_map(|link| {
             let name = &self.lab.node(link.node).name;

@@ -318,7 +318,7 @@ impl Link {
         }
     }
 
-    /// Why there is no connection, in words; `None` if there is one.
+    /// Reason why the peer is not connected, in words; `None` if it is connected.
     pub(crate) fn trouble(&self) -> Option<String> {
         if self
             .connection

@@ -134,7 +134,7 @@ impl Cable {
         }
     }
 
-    /// Why the line is down, in words; `None` while it is up.
+    /// Reason why the line is down, in words; `None` while it is up.
     pub(super) fn trouble(&self) -> Option<String> {
         let name = &self.interface;
         match self.line {

@@ -67,7 +67,7 @@ pub(super) struct Datagrams {
     pub(super) batches_in: u64,
     /// Datagrams from another address than the peer's.
     pub(super) strangers: u64,
-    /// Where the last one of them came from.
+    /// Source of the last such datagram.
     pub(super) last_stranger: Option<SocketAddr>,
     /// Errors of the operating system when reading.
     pub(super) errors_in: u64,

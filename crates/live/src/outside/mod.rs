@@ -161,7 +161,7 @@ impl Link {
         }
     }
 
-    /// Why nothing comes from the peer, in words; `None` if cells have come and the line is up.
+    /// Reason why nothing comes from the peer, in words; `None` if cells have come and the line is up.
     pub(crate) fn trouble(&self) -> Option<String> {
         let (down, peer) = match &self.way {
             Way::AtmTcp(link) => (link.trouble(), link.peer()),

@@ -1,4 +1,4 @@
-//! What a host still waits for before it can send to all others, and why it still waits.
+//! Conditions that a host still waits for before it can send to all others, with reasons.
 
 use super::Host;
 use aerostat_proto::Trace;
@@ -23,7 +23,7 @@ pub enum Waits {
 pub struct Attempts {
     /// Attempts that have failed since the last one that succeeded.
     pub failed: u64,
-    /// Why the last of them failed, in words.
+    /// Reason why the last attempt failed, in words.
     pub why: Option<String>,
     /// True if one has succeeded since the part was started.
     pub ever: bool,

@@ -35,7 +35,7 @@ crate::rows! {
         pub owner: Option<AtmAddress>,
         /// Attempts to register that have failed since it was last registered.
         pub failed: u64,
-        /// Why the last of them failed.
+        /// Reason why the last attempt failed.
         pub why: Option<String>,
     }
 

@@ -96,8 +96,8 @@ pub(crate) fn tables<'a>(ends: impl Iterator<Item = (usize, &'a str, Snapshot)>)
     vec![Table::of(peers), Table::of(addresses)]
 }
 
-/// The counters of the boundary to the daemons, all interfaces together; `None` if there are none in a process of their
-/// own, and nothing is to be told of the others.
+/// Counters of the boundary to the daemons, all interfaces together. `None` stands for a node without a daemon in a
+/// process of its own whose daemons' counters are all 0.
 pub(crate) fn daemons<'a>(channels: impl Iterator<Item = &'a Channel>) -> Option<Table> {
     let (mut all, mut split) = (DaemonCounters::default(), false);
     for channel in channels {

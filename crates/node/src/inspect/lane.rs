@@ -34,7 +34,7 @@ crate::rows! {
         pub bus: AtmAddress,
         /// Attempts to join that have failed since it was last a member.
         pub failed: u64,
-        /// Why the last of them failed.
+        /// Reason why the last attempt failed.
         pub why: Option<String>,
     }
 
@@ -223,7 +223,8 @@ pub(crate) fn les(seen: &les::LesSnapshot, seat: SeatCounters) -> Vec<Table> {
     ]
 }
 
-/// The refusals at the seat of a server that has told nothing of itself, as a LECS; `None` if there are none.
+/// Refusals at the seat of a server that has told nothing of itself, as a LECS. `None` stands for a seat that has
+/// refused nothing.
 pub(crate) fn lecs(seat: SeatCounters) -> Option<Table> {
     let counts = counters::with_seat(Vec::new(), seat);
     (seat.refused > 0).then(|| Table::counters(&counters::LES, counts))

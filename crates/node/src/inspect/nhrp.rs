@@ -58,7 +58,7 @@ crate::rows! {
         pub registered_s: Option<u64>,
         /// Attempts to register that have failed since it was last registered.
         pub failed: u64,
-        /// Why the last of them failed.
+        /// Reason why the last attempt failed.
         pub why: Option<String>,
     }
 

@@ -43,11 +43,11 @@ crate::rows! {
     pub struct Connection: "vc.connections" {
         /// Port at which cells come in.
         pub in_port: u16,
-        /// What that port leads to.
+        /// Neighbour at that port.
         pub name: String,
         /// VPI.VCI there.
         pub in_vc: Vc,
-        /// What the ports lead to at which cells go out, each with its VPI.VCI; or `control plane`.
+        /// Neighbours at the ports at which cells go out, each with its VPI.VCI; or `control plane`.
         pub out: String,
         /// ATM address of the caller; empty for a permanent connection.
         pub calling: Option<AtmAddress>,
@@ -78,7 +78,7 @@ crate::rows! {
     pub struct Queue: "queue.queues" {
         /// The port.
         pub port: u16,
-        /// What it leads to.
+        /// Neighbour at the port.
         pub name: String,
         /// VPI.VCI on the outgoing link.
         pub vc: Vc,
@@ -126,7 +126,7 @@ crate::rows! {
     pub struct Buffer: "queue.buffers" {
         /// The port.
         pub port: u16,
-        /// What it leads to.
+        /// Neighbour at the port.
         pub name: String,
         /// Order of service: `round-robin`, `weighted` or `per-class`.
         pub scheduler: String,
@@ -148,7 +148,7 @@ crate::rows! {
     pub struct Tunnel: "queue.tunnels" {
         /// The port.
         pub port: u16,
-        /// What it leads to.
+        /// Neighbour at the port.
         pub name: String,
         /// VPI on the outgoing link.
         pub vpi: u16,
@@ -172,11 +172,11 @@ crate::rows! {
         pub call: u64,
         /// Port of the caller (switches).
         pub in_port: u16,
-        /// What that port leads to (switches).
+        /// Neighbour at that port (switches).
         pub name: String,
         /// VPI.VCI there (switches).
         pub in_vc: Option<Vc>,
-        /// What the ports of the called parties lead to, each with its VPI.VCI (switches).
+        /// Neighbours at the ports of the called parties, each with its VPI.VCI (switches).
         pub out: String,
         /// ATM address of the caller.
         pub calling: Option<AtmAddress>,
@@ -196,7 +196,7 @@ crate::rows! {
     pub struct CauseCount: "call.causes" {
         /// The port.
         pub port: u16,
-        /// What it leads to.
+        /// Neighbour at the port.
         pub name: String,
         /// The cause, Q.2610.
         pub cause: String,
@@ -208,7 +208,7 @@ crate::rows! {
     pub struct PortCounter: "call.signalling" {
         /// The port.
         pub port: u16,
-        /// What it leads to.
+        /// Neighbour at the port.
         pub name: String,
         /// Name of the counter.
         pub counter: String,
@@ -248,7 +248,7 @@ crate::rows! {
         pub length_octets: usize,
         /// Port over which calls leave.
         pub port: u16,
-        /// What it leads to.
+        /// Neighbour at the port.
         pub name: String,
         /// 1 for the best ways, 2 for the next best.
         pub order: u64,

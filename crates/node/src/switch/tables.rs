@@ -139,7 +139,7 @@ impl<R: RouteSelect> Switch<R> {
         }))
     }
 
-    /// What a port leads to; empty if there is no such port.
+    /// Neighbour at a port; empty if the switch has no such port.
     fn name_of(&self, port: PortNo) -> &str {
         self.port(port).map_or("", |port| port.config.name.as_str())
     }

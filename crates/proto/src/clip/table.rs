@@ -15,7 +15,7 @@ pub(super) struct Entries {
     map: BTreeMap<Ipv4Addr, Entry>,
     touched: BTreeSet<Ipv4Addr>,
     due: Deadlines<Ipv4Addr>,
-    /// What the indexes have of an entry.
+    /// Keys of an entry in the indexes.
     seen: BTreeMap<Ipv4Addr, (Option<ConnId>, Option<AtmAddress>)>,
     by_conn: BTreeSet<(ConnId, Ipv4Addr)>,
     by_atm: BTreeSet<(AtmAddress, Ipv4Addr)>,

@@ -156,7 +156,7 @@ pub struct Cache {
     /// The keys by the length of their prefix and its network: a question costs a search for each length that occurs,
     /// and not a walk over all bindings.
     networks: BTreeSet<(u8, IpAddr, Key)>,
-    /// How many bindings there are of each kind.
+    /// Number of bindings of each kind.
     counts: BTreeMap<Reason, usize>,
 }
 

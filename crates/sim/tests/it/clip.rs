@@ -86,7 +86,7 @@ fn contracts_hold_on_the_way_and_packets_stand_alone() {
     assert_eq!(states, ["static"]);
 }
 
-/// What a switch says about a connection is what the hosts at its ends say.
+/// A switch says of a connection the same as the hosts at its ends.
 #[test]
 fn the_tables_of_a_switch_name_ports_callers_and_called_parties() {
     let mut bench = Bench::new(lab_of("clip", LAB, &[]), 1);

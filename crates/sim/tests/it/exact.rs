@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// How a sender comes to its cell times.
+/// Source of a sender's cell times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sender {
     /// Its adapter shapes to the contract; the program always has a PDU for it.

@@ -238,7 +238,7 @@ fn the_list_of_labs_is_complete() {
     }
 }
 
-/// What has no ATM address is not called by one: a permanent connection, an unknown caller.
+/// A party without an ATM address is not called by an address: a permanent connection, an unknown caller.
 fn no_address_is_zero(name: &str, story: &[String]) {
     let zero = aerostat_wire::AtmAddress::ZERO.to_string();
     let line = story.iter().find(|line| line.contains(&zero));

@@ -219,7 +219,7 @@ fn lines_of_prose_fit_an_editor() {
     report(&long);
 }
 
-/// Why a line of prose breaks a list, if it does. `before` is the line in front of it.
+/// Reason why a line of prose breaks a list, if it does. `before` is the line in front of it.
 fn broken_list(before: &str, line: &str) -> Option<&'static str> {
     let number = |word: &str| {
         let digits = word.strip_suffix(['.', ')']).unwrap_or_default();

@@ -32,8 +32,8 @@ fn theirs(text: &str) -> String {
     format!("{class} {peak} {min_pcr} {sdu}")
 }
 
-/// What libatm takes, this program takes for the same contract, and what it refuses is refused, but for what is listed
-/// here and in the documents.
+/// Texts that libatm takes, this program takes for the same contract. Texts that libatm refuses are refused. Exceptions
+/// are listed here and in the documents.
 #[test]
 fn texts_mean_what_they_mean_to_libatm() {
     // An extension, and a contract for nothing.

@@ -369,7 +369,7 @@ impl Sender {
 }
 
 impl Report {
-    /// What both ends have found; `sent` are the octets of all messages, and their time by the sender's clock.
+    /// Findings of both ends; `sent` are the octets of all messages, and their time by the sender's clock.
     fn found(&self, near: Counters, sent: (u64, Duration), turn: Duration, correct: bool) -> Found {
         Found {
             near,
@@ -386,7 +386,8 @@ impl Report {
         }
     }
 
-    /// What came, over the longer of the receiver's and the sender's time. The receiver's begins behind the first packet.
+    /// The received amount, over the longer of the receiver's and the sender's time. The receiver's time begins behind
+    /// the first packet.
     fn received(&self, whole: Duration) -> Amount {
         let far = Amount {
             messages: 0,

@@ -28,7 +28,7 @@ impl Recorded {
         })
     }
 
-    /// What the line of progress says of the captures; empty if nothing is captured.
+    /// Text of the captures for the line of progress; empty if nothing is captured.
     pub(super) fn so_far(&self, now: f64, end: f64) -> String {
         match self.growth.octets() {
             0 => String::new(),

@@ -22,7 +22,7 @@ const BREATH: Duration = Duration::from_millis(250);
 /// A listening socket with its access rule.
 pub(super) struct Door {
     listener: TcpListener,
-    /// Where it listens.
+    /// Address at which it listens.
     at: Option<SocketAddr>,
     from: Option<IpAddr>,
     /// True if connections may be waiting.
@@ -66,7 +66,7 @@ impl Door {
         self.from = Some(from);
     }
 
-    /// Where it listens.
+    /// Address at which it listens.
     pub(super) const fn at(&self) -> Option<SocketAddr> {
         self.at
     }

@@ -102,8 +102,8 @@ fn the_first_cells_leave_over_a_line_that_is_up() {
     assert_eq!(lab.books(), (lab.sent(), 0));
 }
 
-/// What is sent while the line is down is counted where it is lost, and asked again as soon as the line is up, and when
-/// the peer is heard; not if it has been answered.
+/// Cells that are sent while the line is down are counted as lost there. A question without an answer is asked again as
+/// soon as the line is up, and when the peer is heard.
 #[test]
 fn what_had_no_answer_is_asked_again_when_the_peer_comes() {
     let mut lab = Lab::new(false);

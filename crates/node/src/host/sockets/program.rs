@@ -88,7 +88,7 @@ impl Role {
             Self::Call { .. } => None,
         }
     }
-    /// What the program writes by itself; `None` for a program that only answers calls.
+    /// Traffic that the program writes by itself; `None` for a program that only answers calls.
     #[must_use]
     pub const fn sending(&self) -> Option<Sending> {
         match *self {

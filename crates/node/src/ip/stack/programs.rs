@@ -47,7 +47,7 @@ impl Programs {
         }
     }
 
-    /// Changes a program; `None` if there is none with this number.
+    /// Changes a program. `None` means that no program has this number.
     pub(super) fn change<T>(&mut self, id: AppId, change: impl FnOnce(&mut App) -> T) -> Option<T> {
         let changed = change(&mut self.all.get_mut(&id)?.app);
         self.update(id);

@@ -143,7 +143,7 @@ pub(super) struct DataPlane {
     pub(super) ingress: Ingress,
     pub(super) egress: Egress,
     pub(super) shortcuts: Shortcuts,
-    /// What arrives over guaranteed connections of other clients.
+    /// Flows that arrive over guaranteed connections of other clients.
     pub(super) returns: Returns,
     pub(super) qos: QosTable,
     pub(super) keys: auth::Keys,

@@ -16,10 +16,10 @@ use aerostat_wire::mpoa::FlowFilter;
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
-/// How long a packet that arrived on another connection counts; also the age at which what is known makes room.
+/// Time for which a packet that arrived on another connection counts; also the age at which what is known makes room.
 const MEMORY: Duration = Duration::from_secs(20);
 
-/// How often old entries are searched at most.
+/// Least time between two searches for old entries.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// Flows, and pairs of hosts, that are remembered of each connection.
@@ -50,7 +50,7 @@ impl Arrival {
 /// Source and destination of a packet that arrived.
 type Pair = (Ipv4Addr, Ipv4Addr);
 
-/// What arrived over guaranteed connections of other clients.
+/// Flows that arrived over guaranteed connections of other clients.
 #[derive(Debug, Default)]
 pub(super) struct Returns {
     flows: BTreeMap<FlowFilter, Arrival>,

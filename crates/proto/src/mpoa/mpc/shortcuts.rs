@@ -27,8 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// if a purge was sent over it lately: to close the shortcut at once would lose the purge.
 pub(super) const LINGER: Duration = Duration::from_secs(20);
 
-/// How long both ends must have left a connection that another one replaces, before it is released. What was under way
-/// on it has arrived by then; and a flow that still needs it has had time to show.
+/// Time for which both ends must have left a connection that another one replaces, before it is released. Packets that
+/// were under way on it have arrived by then, and a flow that still needs it has sent again.
 pub(super) const SETTLE: Duration = Duration::from_secs(1);
 
 /// A connection attached as a shortcut.
@@ -115,7 +115,7 @@ impl Shortcut {
 pub(super) struct Shortcuts {
     map: BTreeMap<ConnId, Shortcut>,
     by_peer: BTreeSet<(AtmAddress, ConnId)>,
-    /// Those of `by_peer` that lead back: mostly none.
+    /// Connections of `by_peer` that lead back; mostly the list is empty.
     leading: BTreeSet<(AtmAddress, ConnId)>,
     /// When shortcuts without entries have lingered for long enough.
     lingering: Deadlines<ConnId>,

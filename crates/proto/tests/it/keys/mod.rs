@@ -176,7 +176,7 @@ impl<M: Tested<Other: std::fmt::Debug>> Subject<M> {
             .event(AtmEvent::Connected { conn, vc, qos }, NOW);
     }
 
-    /// The connection with `peer`; the peer calls `called` if there is none.
+    /// The connection with `peer`. If no connection exists, the peer calls `called`.
     fn conn(&mut self, peer: AtmAddress, called: AtmAddress) -> Option<ConnId> {
         let known = |subject: &Self| {
             let mut all = subject.peers.iter();
@@ -222,7 +222,7 @@ impl<M: Tested<Other: std::fmt::Debug>> Subject<M> {
     }
 }
 
-/// What became of a message.
+/// Fate of a message.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     /// It changed something, or something was sent.

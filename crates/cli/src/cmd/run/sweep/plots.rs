@@ -39,7 +39,7 @@ pub(super) struct Plots {
     columns: Vec<(usize, String)>,
     /// Places of the labels in rows, those first that distinguish lines.
     labels: Vec<usize>,
-    /// How many of them distinguish lines so far.
+    /// Number of parts that distinguish lines so far.
     telling: usize,
     /// Labels of lines, and their values by column.
     lines: Vec<(Vec<String>, Vec<Cells>)>,
@@ -307,7 +307,7 @@ impl Plots {
         }
     }
 
-    /// What stands below the title; `beyond` is the number of keys that the axes show.
+    /// Text below the title; `beyond` is the number of keys that the axes show.
     fn note(&self, beyond: usize) -> String {
         let mut note = self.lab.clone();
         for (key, short) in self.keys.iter().zip(self.short_keys()).skip(beyond) {
@@ -514,7 +514,7 @@ fn labels(shape: &Shape) -> (Vec<usize>, usize) {
     (places, telling)
 }
 
-/// How many of these lists differ in their first `count` parts.
+/// Number of these lists that differ in their first `count` parts.
 fn different(labels: &[Vec<String>], count: usize) -> usize {
     let parts = labels.iter().map(|label| label.get(..count));
     parts.collect::<BTreeSet<_>>().len()

@@ -244,7 +244,7 @@ impl Store {
     }
 }
 
-/// What stands between the rest of a line and the digits of its checksum, and behind them.
+/// Texts around the digits of the checksum of a line: between the rest of the line and the digits, and behind them.
 const SEAL: (&str, &str) = (",\"sum\":\"", "\"}");
 /// Digits of a checksum.
 const DIGITS: usize = 8;

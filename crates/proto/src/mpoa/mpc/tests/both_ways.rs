@@ -87,7 +87,7 @@ impl Pair {
         let reply = answer(&request, self.peer, 6000, Some(TAG));
         calls(&self.rig.control(self.control, &reply))
     }
-    /// What is released until this second.
+    /// Connections that are released until this second.
     fn released_until(&mut self, second: u64) -> Vec<(u64, ConnId)> {
         let all = self.rig.until(second);
         let of = |(at, output): &(u64, Output)| {
