@@ -76,6 +76,18 @@ pub fn rest_of(child: Child) -> Ran {
     output.into()
 }
 
+/// A lab whose file, errors and state have characters beyond ASCII.
+pub const BEYOND_ASCII: &str = "
+description: Zürich – 東京, 1 µs
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { delay: 20us }]]
+lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts:
+  urku: { on: s1, elan: a, ip: 10.1.0.10 }
+  sello: { on: s2, elan: a, ip: 10.1.0.20 }
+traffic: [{ from: urku, to: sello, kind: ping, rate: 10pps, start: 1s, duration: 100ms }]
+";
+
 /// Runs a command in the locale `C`, and holds that it says something, with ASCII alone.
 ///
 /// # Panics

@@ -2,27 +2,15 @@
 //! terminal shows first: a bar that is empty.
 
 use crate::{command, lab_file, root};
-use aerostat_testing::command::says_ascii;
+use aerostat_testing::command::{BEYOND_ASCII, says_ascii};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A lab whose file, errors and state have characters beyond ASCII.
-const LAB: &str = "
-description: Zürich – 東京, 1 µs
-switches: { s1: {}, s2: {} }
-links: [[s1, s2, { delay: 20us }]]
-lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }
-hosts:
-  urku: { on: s1, elan: a, ip: 10.1.0.10 }
-  sello: { on: s2, elan: a, ip: 10.1.0.20 }
-traffic: [{ from: urku, to: sello, kind: ping, rate: 10pps, start: 1s, duration: 100ms }]
-";
-
 #[test]
 fn commands_without_a_running_lab_speak_ascii_in_the_c_locale() {
-    let lab = lab_file("locale.atm.yml", LAB);
-    let bad = LAB.replace("subnet: 10.1.0.0/24", "größe: 3 µs – 東");
+    let lab = lab_file("locale.atm.yml", BEYOND_ASCII);
+    let bad = BEYOND_ASCII.replace("subnet: 10.1.0.0/24", "größe: 3 µs – 東");
     let bad = lab_file("locale-bad.atm.yml", &bad);
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("locale-ü");
     let file = folder.join("fehlt-é.atm.yml").display().to_string();
@@ -141,7 +129,7 @@ fn a_bar_begins_empty_and_has_signs_of_the_locale() {
     let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("locale-bars");
     let _ = fs::remove_dir_all(&out);
     let out = out.display().to_string();
-    let lab = lab_file("locale-bar.atm.yml", LAB);
+    let lab = lab_file("locale-bar.atm.yml", BEYOND_ASCII);
     let commands: &[&[&str]] = &[
         &["run", &lab],
         &["sweep", &lab, "--seeds", "1-3", "--jobs", "1"],

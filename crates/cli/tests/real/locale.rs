@@ -2,24 +2,12 @@
 
 use crate::lab_file;
 use crate::live::Runtime;
-use aerostat_testing::command::says_ascii;
-
-/// A lab whose file and state have characters beyond ASCII.
-const LAB: &str = "
-description: Zürich – 東京, 1 µs
-switches: { s1: {}, s2: {} }
-links: [[s1, s2, { delay: 20us }]]
-lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }
-hosts:
-  urku: { on: s1, elan: a, ip: 10.1.0.10 }
-  sello: { on: s2, elan: a, ip: 10.1.0.20 }
-traffic: [{ from: urku, to: sello, kind: ping, rate: 10pps, start: 1s, duration: 100ms }]
-";
+use aerostat_testing::command::{BEYOND_ASCII, says_ascii};
 
 #[test]
 fn commands_of_a_running_lab_speak_ascii_in_the_c_locale() {
     let runtime = Runtime::new("locale");
-    let lab = lab_file("locale-live.atm.yml", LAB);
+    let lab = lab_file("locale-live.atm.yml", BEYOND_ASCII);
     let ran = |locale: &str, words: &[&str]| {
         let mut command = runtime.command(words);
         command.env("LC_ALL", locale).output().unwrap()
