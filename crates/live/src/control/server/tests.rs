@@ -86,10 +86,12 @@ fn a_client_that_asks_now_and_then_outlives_silent_ones() {
     let mut regular = lab.client();
     for _ in 0..4 {
         regular.ask(&Request::Status).unwrap();
-        // As many new clients as take all places but its own.
+        // As many new clients as take all places but its own. The lab must have accepted them before the regular client
+        // asks again: otherwise they come beside the next ones, and take its place as well.
+        let before = lab.connections.counters().accepted;
         let crowd: Vec<_> = (1..MAX_CONNECTIONS).map(|_| lab.client()).collect();
-        let expected = lab.connections.counters().accepted;
-        lab.until("the crowd", |counters| counters.accepted >= expected);
+        let expected = before + crowd.len() as u64;
+        lab.until("the crowd", |counters| counters.accepted == expected);
         regular.ask(&Request::Status).unwrap();
         drop(crowd);
     }
