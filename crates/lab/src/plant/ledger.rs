@@ -15,6 +15,7 @@ use aerostat_node::ip::books::{Cause, Place, SocketEvent, Spot};
 use aerostat_node::ip::flow_stats::{Census, FlowStats};
 use aerostat_node::ip::meter::FlowId;
 use aerostat_proto::Instant;
+use aerostat_wire::counted;
 use std::collections::BTreeMap;
 
 /// The accounts of a running lab.
@@ -120,11 +121,11 @@ impl Ledger {
         let mut all = self.met.texts(&Names::new(lab));
         all.extend(self.forgotten.iter().map(|(node, calls)| {
             let name = &lab.node(*node).name;
-            let calls = counted(*calls, "ended call");
+            let calls = counted(*calls, "ended call", "ended calls");
             format!("{name}: {calls} of programs left out: a host keeps the last {ENDED}")
         }));
         if self.unkept > 0 {
-            let results = counted(self.unkept, "result");
+            let results = counted(self.unkept, "result", "results");
             let most = self.most_finished;
             all.push(format!(
                 "{results} of programs left out: the first {most} are kept"
@@ -206,10 +207,4 @@ impl Ledger {
             programs: self.finished.clone(),
         }
     }
-}
-
-/// A number with its noun.
-fn counted(number: u64, noun: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{s}")
 }
