@@ -1,0 +1,102 @@
+// The drawing at the cursor as an SVG file of its own, and the page on paper.
+
+/** Properties that a drawing needs without a style sheet. */
+const KEPT = [
+  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "stroke-opacity",
+  "opacity", "font-family", "font-size", "font-weight", "text-anchor", "paint-order",
+];
+
+/**
+ * The drawing with all styles in it, so that any program that reads SVG shows the same.
+ * @param {Drawing} drawing
+ * @param {string} title
+ * @returns {SVGSVGElement}
+ */
+function standalone(drawing, title) {
+  const { x, y, width, height } = drawing.view.whole;
+  const place = { x, y, width, height };
+  return svg(
+    "svg",
+    { xmlns: SVG, width: Math.round(width), height: Math.round(height), viewBox: `${x.toFixed(1)} ${y.toFixed(1)} ${width.toFixed(1)} ${height.toFixed(1)}`, role: "img" },
+    svg("title", {}, title),
+    svg("rect", { ...place, fill: styled("--ground") }),
+    ...styledCopies(drawing.lines),
+    ...drawing.painter.elements(),
+    ...styledCopies(drawing.root),
+  );
+}
+
+/**
+ * Copies of all that is seen in a part of the drawing, with their styles as attributes.
+ * @param {SVGSVGElement} root
+ */
+function styledCopies(root) {
+  const copy = /** @type {SVGSVGElement} */ (root.cloneNode(true));
+  // Both trees have the same elements in the same order.
+  const [originals, copies] = [root.querySelectorAll("*"), copy.querySelectorAll("*")];
+  /** @type {Element[]} */
+  const unseen = [];
+  originals.forEach((original, index) => {
+    const style = getComputedStyle(original);
+    const target = copies[index];
+    if (style.display === "none" || style.visibility === "hidden") unseen.push(target);
+    for (const attribute of [...target.attributes]) {
+      if (/^(class|style|role|tabindex|aria-.*|data-.*)$/.test(attribute.name)) target.removeAttribute(attribute.name);
+    }
+    const drawn = target instanceof SVGGeometryElement || target instanceof SVGTextElement;
+    if (drawn) for (const name of KEPT) keep(target, name, style.getPropertyValue(name));
+  });
+  for (const element of unseen) element.remove();
+  return [...copy.childNodes];
+}
+
+/**
+ * Keeps a property, unless it is the default.
+ * @param {SVGElement} target
+ * @param {string} name
+ * @param {string} value
+ */
+function keep(target, name, value) {
+  const usual = { "fill-opacity": "1", "stroke-opacity": "1", opacity: "1", "stroke-dasharray": "none", stroke: "none", "paint-order": "normal", "stroke-linecap": "butt", "stroke-linejoin": "miter" };
+  if (value && value !== /** @type {Record<string, string>} */ (usual)[name]) target.setAttribute(name, value.replace(/url\("(#[^"]*)"\)/, "url($1)"));
+}
+
+/**
+ * Gives the user a file.
+ * @param {string} name
+ * @param {string} text
+ */
+function offer(name, text) {
+  const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+  html("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/**
+ * Puts what is only printed into the page: the drawing in light colours, the story, and all tables at the cursor.
+ * @param {Page} page
+ */
+function listenToPrint(page) {
+  const root = document.documentElement;
+  /** The theme to return to; null while nothing is printed. @type {string | null} */
+  let theme = null;
+  addEventListener("beforeprint", () => {
+    theme ??= root.dataset.theme ?? "";
+    root.dataset.theme = "light";
+    COLOURS_NOW.clear();
+    const at = `${exactSeconds(page.clock.t)} s`;
+    const lines = page.lines.map((line) => html("li", {}, html("time", {}, seconds(line.t, 6)), " ", html("b", {}, line.node), ` ${line.text}`));
+    part("print").replaceChildren(
+      html("h2", {}, `Network at ${at}`), standalone(page.drawing, `Network at ${at}`), html("h2", {}, `State at ${at}`), ...page.tables.all(),
+      html("h2", {}, "Story"), html("ol", { class: "story" }, ...lines),
+    );
+  });
+  addEventListener("afterprint", () => {
+    if (theme === null) return;
+    if (theme) root.dataset.theme = theme;
+    else delete root.dataset.theme;
+    theme = null;
+    part("print").replaceChildren();
+    page.repaint();
+  });
+}

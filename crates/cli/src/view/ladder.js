@@ -1,0 +1,142 @@
+// The ladder: messages in order of time, with the story between them, behind a filter.
+
+/** Most machines that have a line of their own in the ladder; with more of them messages are words only. */
+const MOST_COLUMNS = 14;
+/** Least width of the list with such lines, pixels. */
+const WIDE = 560;
+/** Height of a row, pixels. */
+const ROW = 22;
+
+/** A row of the ladder: a message or a line of the story. @typedef {{message: Message, story: null} | {message: null, story: Story}} Rung */
+
+/** The ladder and its filter. */
+class Ladder {
+  /**
+   * @param {Recording} recording
+   * @param {(rung: Rung) => void} pick
+   */
+  constructor(recording, pick) {
+    this.recording = recording;
+    this.rungs = this.merged();
+    /** Indexes of the rungs that pass the filter. @type {number[]} */
+    this.passed = [];
+    this.times = new Float64Array();
+    this.box = part("ladder");
+    this.columns = recording.columns().filter((name) => recording.machines.has(name));
+    this.diagram = false;
+    this.list = new LongList(this.box, ROW, (index) => this.row(this.rungs[this.passed[index]]), (index) => pick(this.rungs[this.passed[index]]));
+    this.fill();
+    for (const id of ["f-protocol", "f-node", "f-call", "f-story", "details"]) field(id).addEventListener("change", () => this.filter());
+    field("f-text").addEventListener("input", () => this.filter());
+    new ResizeObserver(() => this.arrange()).observe(this.box);
+    this.arrange();
+    this.filter();
+  }
+
+  /** Messages and lines of the story in the order in which they happened. */
+  merged() {
+    /** @type {Rung[]} */
+    const rungs = this.recording.messages.map((message) => ({ message, story: null }));
+    for (const story of this.recording.story) rungs.push({ message: null, story });
+    const order = (/** @type {Rung} */ rung) => (rung.message ?? rung.story).order;
+    return rungs.sort((a, b) => order(a) - order(b));
+  }
+
+  /** Fills the selections of the filter with what the record has. */
+  fill() {
+    const protocols = new Set(this.recording.messages.map((message) => message.protocol));
+    const nodes = new Set(this.recording.messages.flatMap((message) => [message.from, message.to]));
+    for (const name of [...protocols].sort()) part("f-protocol").append(html("option", { value: name }, name));
+    for (const name of this.columns.filter((name) => nodes.has(name))) part("f-node").append(html("option", { value: name }, name));
+    const calls = new Set(this.recording.messages.map((message) => message.call).filter((call) => call !== undefined && call !== null));
+    for (const id of [...calls].sort((a, b) => Number(a) - Number(b))) part("f-call").append(html("option", { value: String(id) }, `call ${id}`));
+    field("f-call").disabled = calls.size === 0;
+  }
+
+  /** Chooses between lines and words by the room that there is. */
+  arrange() {
+    const column = Math.floor(within((this.box.clientWidth * 0.54) / this.columns.length, 30, 60));
+    for (const one of [this.box, part("ladder-heads")]) {
+      one.style.setProperty("--columns", String(this.columns.length));
+      one.style.setProperty("--column", `${column}px`);
+    }
+    const diagram = this.columns.length > 1 && this.columns.length <= MOST_COLUMNS && this.box.clientWidth >= WIDE;
+    if (diagram === this.diagram) return;
+    this.diagram = diagram;
+    this.box.classList.toggle("diagram", diagram);
+    const heads = part("ladder-heads");
+    heads.hidden = !diagram;
+    heads.replaceChildren(html("span", {}, "s"), html("div", { class: "lanes" }, ...this.columns.map((name) => html("span", {}, name))), html("span", {}, "VC"), html("span", {}, "message"));
+    this.list.redraw();
+  }
+
+  /** Applies the filter. */
+  filter() {
+    const [protocol, node, call] = ["f-protocol", "f-node", "f-call"].map((id) => field(id).value);
+    const words = field("f-text").value.toLowerCase();
+    const [story, details] = ["f-story", "details"].map((id) => field(id).checked);
+    const passes = (/** @type {Rung} */ { message, story: line }) => {
+      const about = message ? [message.from, message.to] : [line.node];
+      if (node && !about.includes(node)) return false;
+      if (line) return story && (line.milestone || details) && !protocol && !call && (!words || `${line.node} ${line.text}`.toLowerCase().includes(words));
+      if (protocol && message.protocol !== protocol) return false;
+      if (call && String(message.call) !== call) return false;
+      return !words || `${message.from} ${message.to} ${message.vc} ${message.protocol} ${message.text}`.toLowerCase().includes(words);
+    };
+    this.passed = [];
+    this.rungs.forEach((rung, index) => {
+      if (passes(rung)) this.passed.push(index);
+    });
+    this.times = Float64Array.from(this.passed, (index) => (this.rungs[index].message ?? this.rungs[index].story).t);
+    const messages = this.passed.filter((index) => this.rungs[index].message).length;
+    const all = this.recording.messages.length;
+    setText(part("ladder-count"), messages === all ? counted(all, "message") : `${grouped(messages)} of ${counted(all, "message")}`);
+    this.list.setCount(this.passed.length);
+    this.update(this.t ?? 0);
+  }
+
+  /**
+   * Brings the row of an instant into sight: the last one that has happened.
+   * @param {number} t
+   */
+  update(t) {
+    /** @type {number | undefined} */
+    this.t = t;
+    const last = after(this.times, t) - 1;
+    // A row that the user chose stays the present one among those of its instant.
+    const kept = this.list.active >= 0 && this.times[this.list.active] === t;
+    this.list.setActive(kept ? this.list.active : last, !kept);
+  }
+
+  /**
+   * A row of the list.
+   * @param {Rung} rung
+   */
+  row({ message, story }) {
+    if (story) {
+      const words = html("span", { class: "words" }, html("b", {}, story.node), ` ${story.text}`);
+      return html("div", { class: `rung story${story.milestone ? " milestone" : ""}` }, html("span", { class: "t" }, seconds(story.t, 9)), words);
+    }
+    const label = `${seconds(message.t, 6)} ${message.from} to ${message.to} on ${message.vc}: ${message.text}`;
+    const row = html("div", { class: `rung p-${familyOf(message.protocol)}${message.dropped ? " dropped" : ""}`, title: label });
+    row.append(html("span", { class: "t" }, seconds(message.t, 9)));
+    const drawn = this.diagram ? this.arrow(message) : null;
+    row.append(drawn ?? html("span", { class: "ends" }, `${message.from} → ${message.to}`));
+    row.append(html("span", { class: "vc" }, message.vc), html("span", { class: "words" }, message.dropped ? `${message.text} — lost: ${message.dropped}` : message.text));
+    return row;
+  }
+
+  /**
+   * An arrow between the lines of two machines; null if one of them has no line.
+   * @param {Message} message
+   */
+  arrow(message) {
+    const [from, to] = [this.columns.indexOf(message.from), this.columns.indexOf(message.to)];
+    if (from < 0 || to < 0) return null;
+    const middle = (/** @type {number} */ column) => ((column + 0.5) / this.columns.length) * 100;
+    const shaft = html("span", { class: `shaft ${from < to ? "right" : "left"}` });
+    shaft.style.left = `${middle(Math.min(from, to))}%`;
+    shaft.style.width = `${Math.max(Math.abs(middle(to) - middle(from)), 1)}%`;
+    return html("span", { class: "lanes" }, shaft, html("span", { class: "unseen" }, `${message.from} to ${message.to}`));
+  }
+}

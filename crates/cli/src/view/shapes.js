@@ -1,0 +1,120 @@
+// Machines as shapes: the outline and the glyph tell the kind, chips tell the networks.
+
+/** Height of a line of text in a box, pixels; the layout counts with it. */
+const TEXT_LINE = 15;
+
+/**
+ * Kinds of machines: the word for people, and the glyph, a path of 12 by 12 pixels.
+ * @type {Map<string, {name: string, glyph: string}>}
+ */
+const KINDS = new Map([
+  ["switch", { name: "switch", glyph: "M1 3.5H11M8.5 1L11 3.5L8.5 6M11 8.5H1M3.5 6L1 8.5L3.5 11" }],
+  ["lane_server", { name: "LANE server", glyph: "M1.5 1.5H10.5V4.5H1.5ZM1.5 7.5H10.5V10.5H1.5ZM3.5 3h.01M3.5 9h.01" }],
+  ["router", { name: "router", glyph: "M6 .8A5.2 5.2 0 1 1 5.99 .8ZM3.2 6H8.8M6 3.2V8.8" }],
+  ["host", { name: "host", glyph: "M1 1.5H11V8H1ZM6 8V10.5M3.5 10.5H8.5" }],
+  ["outside", { name: "outside", glyph: "M1 6H9M6 2.5L9.5 6L6 9.5" }],
+  ["station", { name: "station", glyph: "M2.5 2.5H9.5V8H2.5ZM4 10.5H8" }],
+]);
+
+/**
+ * The kind of a machine as a word for people.
+ * @param {string} kind
+ */
+function kindName(kind) {
+  return KINDS.get(kind)?.name ?? kind;
+}
+
+/**
+ * The outline of a kind of machine in a rectangle around the origin.
+ * @param {string} kind
+ * @param {number} width
+ * @param {number} height
+ */
+function outline(kind, width, height) {
+  const [x, y] = [-width / 2, -height / 2];
+  if (kind === "lane_server") {
+    const cut = Math.min(10, height / 3);
+    const [right, low] = [-x, -y];
+    const corners = [
+      [x + cut, y], [right - cut, y], [right, y + cut], [right, low - cut],
+      [right - cut, low], [x + cut, low], [x, low - cut], [x, y + cut],
+    ];
+    return svg("path", { class: "outline", d: `${pathText(/** @type {Point[]} */ (corners))}Z` });
+  }
+  const round = kind === "router" ? Math.min(16, height / 2) : kind === "switch" ? 0 : 2;
+  return svg("rect", { class: "outline", x, y, width, height, rx: round });
+}
+
+/**
+ * The glyph of a kind of machine, with its upper left corner at x, y.
+ * @param {string} kind
+ * @param {number} x
+ * @param {number} y
+ */
+function glyph(kind, x, y) {
+  return svg("path", { class: "glyph", d: KINDS.get(kind)?.glyph ?? "M2 2H10V10H2Z", transform: `translate(${x} ${y})` });
+}
+
+/** A machine in the drawing. */
+class Shape {
+  /**
+   * @param {MachineLine} machine
+   * @param {Box} box
+   * @param {Signs} signs
+   */
+  constructor(machine, box, signs) {
+    this.machine = machine;
+    this.box = box;
+    /** Chips by network. @type {Map<string, SVGElement[]>} */
+    this.chips = new Map();
+    const { width, height } = box;
+    const [left, top] = [-width / 2, -height / 2];
+    // The glyph stands in front of the kind; a host has no such line, but room beside its name.
+    const plain = machine.kind === "host";
+    const beside = plain ? top + 5 : top + TEXT_LINE + 2.5;
+    this.kind = svg("text", { class: "kind", x: plain ? 0 : 8, y: top + 2 * TEXT_LINE - 2 });
+    this.element = svg(
+      "g",
+      { class: `machine ${machine.kind}`, transform: `translate(${box.x} ${box.y})`, role: "button", tabindex: -1 },
+      outline(machine.kind, width, height),
+    );
+    if (machine.kind === "switch") this.element.append(svg("rect", { class: "inner", x: left + 3, y: top + 3, width: width - 6, height: height - 6 }));
+    const name = svg("text", { class: "name", x: 0, y: top + TEXT_LINE }, machine.name);
+    const room = plain ? width / 2 - machine.name.length * 4.2 : kindName(machine.kind).length * 6;
+    // Spaces divide the words for those who do not see their places.
+    this.element.append(name, " ", this.kind);
+    if (plain && room > 22) this.element.append(glyph(machine.kind, left + 7, beside));
+    if (!plain) this.element.append(glyph(machine.kind, Math.max(left + 5, -room / 2 - 9), beside));
+    const lines = machine.addresses.length;
+    machine.addresses.forEach(([address, network], index) => {
+      const y = -top - (lines - index) * TEXT_LINE - 2;
+      const chip = signs.chip(network, left + 8, y, 10, 10);
+      this.chips.set(network, [...(this.chips.get(network) ?? []), chip]);
+      this.element.append(chip, " ", svg("text", { class: "address", x: left + 22, y: y + 9 }, `${address} (${network})`));
+    });
+    this.tell(false, new Map());
+  }
+
+  /**
+   * Shows whether the machine is down, and its memberships.
+   * @param {boolean} down
+   * @param {Map<string, string>} members states by network
+   */
+  tell(down, members) {
+    const kind = this.machine.kind === "host" ? "" : kindName(this.machine.kind);
+    this.element.classList.toggle("down", down);
+    setText(this.kind, [kind, down ? "down" : ""].filter(Boolean).join(", "));
+    const told = [];
+    for (const [network, chips] of this.chips) {
+      const state = members.get(network) ?? "not joined";
+      for (const chip of chips) {
+        chip.classList.toggle("joined", state === "joined");
+        chip.classList.toggle("joining", state !== "joined" && state !== "not joined");
+      }
+      told.push(`${network} ${state}`);
+    }
+    // A name for ears begins with what is seen, so that a user who speaks to the page is understood.
+    const seen = [...this.element.querySelectorAll("text")].map((text) => text.textContent).filter(Boolean);
+    this.element.setAttribute("aria-label", [seen.join(" "), kindName(this.machine.kind), ...told].join(", "));
+  }
+}

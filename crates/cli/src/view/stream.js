@@ -1,0 +1,201 @@
+// The recorded run: reads the stream of events (aerostat.events.v1) that the page carries.
+
+/** @typedef {{is: string, t?: number, id?: number | string, gone?: boolean, [key: string]: any}} Line A line of the stream. */
+/** @typedef {{lab: string, description?: string, seed?: number, time?: string, version?: string, sample: number, until: number, text?: string}} Head */
+/** @typedef {{name: string, kind: string, addresses: [string, string][], atm?: string | null, behind?: string | null, shown?: boolean}} MachineLine */
+/** @typedef {{name: string, ends: [string, string], ports?: [number, number], what: string, rate: number, delay: number}} LinkLine */
+/** @typedef {{name: string, clip: boolean, subnet: string, what: string}} NetworkLine */
+/** @typedef {{name: string, from: string, to: string, kind: string}} FlowLine */
+/** @typedef {{boxes: [string, number, number, number, number][], width: number, height: number, paths?: Record<string, string>, labels?: Record<string, [number, number]>}} Layout */
+/** @typedef {{t: number, link: string, from: string, to: string, vc: string, protocol: string, text: string, dropped?: string, call?: number, order: number}} Message */
+/** @typedef {{t: number, node: string, event: string, text: string, milestone?: boolean, order: number}} Story */
+/** @typedef {{[key: string]: any, id: number | string, since: number, changed: number}} State The state of a call, member, shortcut, fault or traffic: its fields, since when it exists, and when it changed last. */
+/** @typedef {{t: number, kind: string, id: number | string, before: State | null, after: State | null}} Change A change of state; null in front of the first and behind the last one. */
+
+/** Kinds of lines that are states. */
+const STATES = new Set(["call", "vc", "member", "shortcut", "fault"]);
+
+/** Values of a counter or level at samples: only those samples at which it changed. */
+class Series {
+  constructor() {
+    /** @type {number[]} */
+    this.times = [];
+    /** @type {number[][]} */
+    this.values = [];
+  }
+
+  /**
+   * Adds the values of a sample; samples come in order of time.
+   * @param {number} t
+   * @param {number[]} values
+   */
+  add(t, values) {
+    this.times.push(t);
+    this.values.push(values);
+  }
+
+  /**
+   * The values that hold at t; null in front of the first sample.
+   * @param {number} t
+   * @returns {number[] | null}
+   */
+  at(t) {
+    return this.values[after(this.times, t) - 1] ?? null;
+  }
+
+  /**
+   * The values of the sample at exactly t; null if nothing was told of it there.
+   * @param {number} t
+   */
+  exactly(t) {
+    const index = after(this.times, t) - 1;
+    return index >= 0 && this.times[index] === t ? this.values[index] : null;
+  }
+}
+
+/** All that the stream tells of a run. */
+class Recording {
+  constructor() {
+    /** @type {Head} */
+    this.head = { lab: "", sample: 100e6, until: 0 };
+    /** @type {Map<string, MachineLine>} */
+    this.machines = new Map();
+    /** @type {Map<string, LinkLine>} */
+    this.links = new Map();
+    /** @type {NetworkLine[]} */
+    this.networks = [];
+    /** @type {Line[]} */
+    this.pvcs = [];
+    /** @type {Map<string, FlowLine>} */
+    this.flows = new Map();
+    /** @type {Layout} */
+    this.layout = { boxes: [], width: 100, height: 100 };
+    /** @type {Change[]} */
+    this.changes = [];
+    /** @type {Message[]} */
+    this.messages = [];
+    /** @type {Story[]} */
+    this.story = [];
+    /** Instants of all samples, nanoseconds, also of those at which nothing had changed. @type {number[]} */
+    this.samples = [];
+    /** Instant of the last line of a sample. */
+    this.sampled = 0;
+    /** Series by `links/NAME`, `flows/NAME`, `queues/NODE:PORT` and `calls/ID`. @type {Map<string, Series>} */
+    this.series = new Map();
+    /** The last line, if the stream is whole. @type {Line | null} */
+    this.end = null;
+    /** Number of messages and lines of the story so far: their order, also within an instant. */
+    this.order = 0;
+    /** Lines that could not be read. */
+    this.broken = 0;
+    /** @type {Map<string, State>} */
+    this.last = new Map();
+  }
+
+  /**
+   * Reads the text of the stream: an object on each line. A text that was cut gives what is in front of the cut.
+   * @param {string} text
+   */
+  static read(text) {
+    const recording = new Recording();
+    for (const line of text.split("\n")) {
+      if (line.trim() === "") continue;
+      try {
+        const value = JSON.parse(line);
+        if (value && typeof value === "object") recording.take(value);
+      } catch {
+        recording.broken += 1;
+      }
+    }
+    recording.finish();
+    return recording;
+  }
+
+  /**
+   * Takes a line. Kinds that this page does not know are ignored.
+   * @param {Line} line
+   */
+  take(line) {
+    const t = line.t ?? 0;
+    if (STATES.has(line.is)) this.change(line.is, t, line);
+    else if (line.is === "message") this.messages.push(/** @type {any} */ ({ ...line, order: this.order++ }));
+    else if (line.is === "story") this.story.push(/** @type {any} */ ({ ...line, order: this.order++ }));
+    else if (line.is === "sample") this.sample(t, line);
+    else if (line.is === "traffic") this.change("traffic", t, { ...line, id: line.flow });
+    else this.takeFixed(line);
+  }
+
+  /**
+   * Takes a line of what does not change during a run.
+   * @param {Line} line
+   */
+  takeFixed(line) {
+    const value = /** @type {any} */ (line);
+    if (line.is === "head") this.head = value;
+    else if (line.is === "node") this.machines.set(value.name, value);
+    else if (line.is === "link") this.links.set(value.name, value);
+    else if (line.is === "network") this.networks.push(value);
+    else if (line.is === "pvc") this.pvcs.push(line);
+    else if (line.is === "flow") this.flows.set(value.name, value);
+    else if (line.is === "layout") this.layout = value;
+    else if (line.is === "end") this.end = line;
+  }
+
+  /**
+   * Takes a change of state: the first line of an id has all fields, later ones those that changed.
+   * @param {string} kind
+   * @param {number} t
+   * @param {Line} line
+   */
+  change(kind, t, line) {
+    const id = line.id ?? "";
+    const key = `${kind}/${id}`;
+    const before = this.last.get(key) ?? null;
+    const { is: _is, t: _t, gone, ...fields } = line;
+    const after = gone ? null : { ...before, ...fields, id, since: before?.since ?? t, changed: t };
+    if (after) this.last.set(key, after);
+    else this.last.delete(key);
+    if (before || after) this.changes.push({ t, kind, id, before, after });
+  }
+
+  /**
+   * Takes the counters and levels of a sample.
+   * @param {number} t
+   * @param {Line} line
+   */
+  sample(t, line) {
+    this.sampled = t;
+    for (const group of ["links", "flows", "queues", "calls"]) {
+      for (const [name, values] of Object.entries(line[group] ?? {})) {
+        const key = `${group}/${name}`;
+        let series = this.series.get(key);
+        if (!series) this.series.set(key, (series = new Series()));
+        series.add(t, Array.isArray(values) ? values : [values]);
+      }
+    }
+  }
+
+  /** Completes what depends on the whole stream: the end of the run, and the instants at which something happens. */
+  finish() {
+    const happenings = [this.changes, this.messages, this.story];
+    const last = happenings.map((list) => list.at(-1)?.t ?? 0);
+    const until = this.end?.t ?? Math.max(...last, this.sampled);
+    /** End of the record, nanoseconds. */
+    this.until = Math.max(until, 1);
+    if (this.series.size) for (let t = 0; t <= until; t += Math.max(this.head.sample, 1e3)) this.samples.push(t);
+    const all = happenings.flatMap((list) => list.map((one) => one.t));
+    /** Instants at which state changes, a message is sent or the story has a line; each once, in order. */
+    this.instants = Float64Array.from(new Set(Float64Array.from(all).sort()));
+    /** Instants of messages. */
+    this.messageTimes = Float64Array.from(this.messages, (message) => message.t);
+  }
+
+  /**
+   * The order of a machine in ladders: from left to right in the drawing.
+   * @returns {string[]}
+   */
+  columns() {
+    const boxes = [...this.layout.boxes].sort((a, b) => a[1] - b[1] || a[2] - b[2]);
+    return boxes.map(([name]) => name);
+  }
+}
