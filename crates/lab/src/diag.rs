@@ -384,39 +384,17 @@ impl Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The known word nearest to `wrong`, if it is near enough to be a typing error.
+/// The known word nearest to `wrong`, if it is near enough to be a typing error. Edits are to insert, delete or replace a
+/// character, and to swap neighbours; case does not count.
 pub(crate) fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     let limit = (wrong.chars().count() / 3).max(1);
+    let wrong = wrong.to_lowercase();
     known
         .iter()
-        .map(|word| (distance(wrong, word), *word))
+        .map(|word| (strsim::osa_distance(&wrong, &word.to_lowercase()), *word))
         .filter(|(distance, _)| *distance <= limit)
         .min()
         .map(|(_, word)| word)
-}
-
-/// Number of edits from one word to the other: insert, delete, replace, swap neighbours; case does not count.
-fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.to_lowercase().chars().collect();
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let same = usize::from(a[i - 1] != b[j - 1]);
-                let mut best = (rows[i - 1][j] + 1)
-                    .min(rows[i][j - 1] + 1)
-                    .min(rows[i - 1][j - 1] + same);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

@@ -56,6 +56,7 @@ use pipe::{Delivered, Pipe};
 use rustix::fd::{AsFd as _, AsRawFd as _};
 use rustix::process::{Resource, getrlimit};
 use session::Session;
+use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
@@ -122,8 +123,7 @@ pub(crate) struct SocketService {
     doors: Vec<HostDoor>,
     /// The group whose members may connect, too.
     group: Option<u32>,
-    sources: Vec<Option<Source>>,
-    free: Vec<usize>,
+    sources: Slab<Source>,
     /// Sources of sessions, by their number.
     sessions: BTreeMap<u32, usize>,
     next_session: u32,
@@ -163,8 +163,7 @@ impl SocketService {
         let (doors, note) = open_doors(lab, &directory.join(DIRECTORY), given, registry, first)?;
         let service = Self {
             group: given.map(|(group, _)| group.as_raw()),
-            sources: Vec::new(),
-            free: Vec::new(),
+            sources: Slab::new(),
             sessions: BTreeMap::new(),
             next_session: 0,
             pipes: BTreeMap::new(),
@@ -192,7 +191,7 @@ impl SocketService {
 
     /// True if this distance from the first token can be one of the service.
     pub(crate) fn owns(&self, distance: usize) -> bool {
-        distance < self.doors.len() + self.sources.len()
+        distance < self.doors.len() + self.sources.capacity()
     }
 
     /// When the next turn is needed without a report of the poller.
@@ -222,8 +221,8 @@ impl SocketService {
         let ready = std::mem::take(&mut self.ready);
         for at in ready {
             let again = match self.sources.get(at) {
-                Some(Some(Source::Session(_))) => self.serve(registry, at, world, now),
-                Some(Some(Source::Pipe(_))) => self.pump(at, world, now),
+                Some(Source::Session(_)) => self.serve(registry, at, world, now),
+                Some(Source::Pipe(_)) => self.pump(at, world, now),
                 _ => false,
             };
             if again {
@@ -246,16 +245,14 @@ impl SocketService {
     }
 
     fn close_all(&mut self, node: NodeId) {
-        for at in 0..self.sources.len() {
-            let of = match &self.sources[at] {
-                Some(Source::Session(session)) => session.node,
-                Some(Source::Pipe(pipe)) => pipe.node,
-                None => continue,
-            };
-            if of == node {
-                self.remove(at);
-            }
-        }
+        let of = |source: &Source| match source {
+            Source::Session(session) => session.node,
+            Source::Pipe(pipe) => pipe.node,
+        };
+        let all = self.sources.iter();
+        let all = all.filter(|(_, source)| of(source) == node);
+        let all: Vec<usize> = all.map(|(at, _)| at).collect();
+        all.into_iter().for_each(|at| self.remove(at));
     }
 
     fn accept(&mut self, registry: &Registry, world: &mut World, now: Instant) -> bool {
@@ -312,7 +309,7 @@ impl SocketService {
         self.next_session = self.next_session.wrapping_add(1);
         let fd = frames.as_fd().as_raw_fd();
         let session = Session::new(number, node, frames, self.counters.requests);
-        let at = self.add(Source::Session(session));
+        let at = self.sources.insert(Source::Session(session));
         if self.register(registry, at, fd).is_err() {
             self.counters.exhausted += 1;
             self.remove(at);
@@ -332,18 +329,9 @@ impl SocketService {
         )
     }
 
-    fn add(&mut self, source: Source) -> usize {
-        let at = self.free.pop().unwrap_or_else(|| {
-            self.sources.push(None);
-            self.sources.len() - 1
-        });
-        self.sources[at] = Some(source);
-        at
-    }
-
     /// Closes the descriptor of a source, and forgets it. A closed descriptor leaves the poller by itself.
     fn remove(&mut self, at: usize) {
-        match self.sources.get_mut(at).and_then(Option::take) {
+        match self.sources.try_remove(at) {
             Some(Source::Session(session)) => {
                 self.sessions.remove(&session.number);
             }
@@ -354,7 +342,6 @@ impl SocketService {
             None => return,
         }
         self.ready.remove(&at);
-        self.free.push(at);
     }
 
     /// Handles what the machine of a host has for programs.
@@ -410,7 +397,7 @@ impl SocketService {
         now: Instant,
     ) {
         let at = self.pipes.get(&(node, socket));
-        let source = at.and_then(|at| self.sources.get_mut(*at)?.as_mut());
+        let source = at.and_then(|at| self.sources.get_mut(*at));
         let Delivered { taken, lost } = match source {
             Some(Source::Pipe(pipe)) => pipe.deliver(&sdus, &mut self.batch),
             _ => Delivered {
@@ -436,8 +423,8 @@ impl SocketService {
 
     fn pipe(&mut self, of: (NodeId, SocketRef)) -> Option<&mut Pipe> {
         match self.sources.get_mut(*self.pipes.get(&of)?)? {
-            Some(Source::Pipe(pipe)) => Some(pipe),
-            _ => None,
+            Source::Pipe(pipe) => Some(pipe),
+            Source::Session(_) => None,
         }
     }
 }

@@ -110,7 +110,7 @@ enum Step {
 impl SocketService {
     /// Moves PDUs of a pipe; true if it may have more.
     pub(super) fn pump(&mut self, at: usize, world: &mut World, now: Instant) -> bool {
-        let Some(Some(Source::Pipe(pipe))) = self.sources.get_mut(at) else {
+        let Some(Source::Pipe(pipe)) = self.sources.get_mut(at) else {
             return false;
         };
         let (node, socket) = (pipe.node, pipe.socket);
@@ -140,7 +140,7 @@ impl SocketService {
 
     /// Reads PDUs of the program while the adapter takes them, at most [`PDUS`].
     fn step(&mut self, at: usize, world: &mut World, now: Instant) -> Step {
-        let Some(Some(Source::Pipe(pipe))) = self.sources.get_mut(at) else {
+        let Some(Source::Pipe(pipe)) = self.sources.get_mut(at) else {
             return Step::Rest;
         };
         let (node, socket) = (pipe.node, pipe.socket);
@@ -183,7 +183,7 @@ impl SocketService {
 
     /// Closes the lab's end if the call has ended and everything has been delivered and read; false.
     fn end_pipe(&mut self, at: usize) -> bool {
-        if let Some(Some(Source::Pipe(pipe))) = self.sources.get(at)
+        if let Some(Source::Pipe(pipe)) = self.sources.get(at)
             && pipe.ends
             && pipe.kept.is_empty()
         {

@@ -134,7 +134,7 @@ impl SocketService {
         now: Instant,
     ) -> bool {
         for _ in 0..REQUESTS {
-            let Some(Some(Source::Session(session))) = self.sources.get_mut(at) else {
+            let Some(Source::Session(session)) = self.sources.get_mut(at) else {
                 return false;
             };
             if !session.go_on() {
@@ -201,7 +201,7 @@ impl SocketService {
         let answer = failed(Errno::Invalid, field, offset, error.to_string());
         self.counters.bad += 1;
         self.answer(registry, (session, tag), answer, None, world, now);
-        let Some(Some(Source::Session(session))) = self.sources.get_mut(at) else {
+        let Some(Source::Session(session)) = self.sources.get_mut(at) else {
             return false;
         };
         session.bad += 1;
@@ -222,7 +222,7 @@ impl SocketService {
             .sessions
             .values()
             .filter_map(|at| match self.sources.get(*at) {
-                Some(Some(Source::Session(session))) => {
+                Some(Source::Session(session)) => {
                     Some((*at, session.process, session.used, session.open > 0))
                 }
                 _ => None,
@@ -231,7 +231,7 @@ impl SocketService {
         let Some(at) = makes_room(&all, process) else {
             return false;
         };
-        if let Some(Some(Source::Session(session))) = self.sources.get(at) {
+        if let Some(Source::Session(session)) = self.sources.get(at) {
             let why = format!(
                 "the lab has {SESSIONS} sessions, which is its limit, and this process most of them"
             );
@@ -243,7 +243,7 @@ impl SocketService {
     }
 
     fn end_session(&mut self, at: usize, world: &mut World, now: Instant) {
-        if let Some(Some(Source::Session(session))) = self.sources.get(at) {
+        if let Some(Source::Session(session)) = self.sources.get(at) {
             let (node, session) = (session.node, session.number);
             self.remove(at);
             world.program(node, Input::Gone { session }, now);
@@ -283,7 +283,7 @@ impl SocketService {
         let Some(at) = at else {
             return;
         };
-        let Some(Some(Source::Session(session))) = self.sources.get_mut(at) else {
+        let Some(Source::Session(session)) = self.sources.get_mut(at) else {
             return;
         };
         let was_full = session.open >= OPEN;
@@ -306,10 +306,11 @@ impl SocketService {
         let (ours, theirs) = packets::pair()?;
         let id = SocketId::of(&theirs).ok_or(std::io::ErrorKind::Other)?;
         let fd = ours.as_raw_fd();
-        let at = self.add(Source::Pipe(Pipe::new((node, socket), ours, id)));
+        let at = self
+            .sources
+            .insert(Source::Pipe(Pipe::new((node, socket), ours, id)));
         self.register(registry, at, fd).inspect_err(|_| {
-            self.sources[at] = None;
-            self.free.push(at);
+            self.sources.try_remove(at);
         })?;
         self.pipes.insert((node, socket), at);
         self.shown.insert(id, (node, socket));

@@ -29,6 +29,7 @@ use aerostat_wire::cell::Pti;
 use aerostat_wire::oam::{Loopback, LoopbackAction, LoopbackPoint, Oam, OamFlow};
 use aerostat_wire::{TrafficParams, Vc};
 use core::fmt;
+use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -201,8 +202,7 @@ pub struct Passage {
 pub struct Fabric {
     ports: Vec<Port>,
     passage: Passage,
-    connections: Vec<Option<Connection>>,
-    free: Vec<usize>,
+    connections: Slab<Connection>,
     /// Loopback location id of this switch.
     location: [u8; 16],
     /// Log of PDUs that lost cells before any queue; `None` if it is not kept.
@@ -220,8 +220,7 @@ impl Fabric {
                 own: 0,
                 copies: 0,
             },
-            connections: Vec::new(),
-            free: Vec::new(),
+            connections: Slab::new(),
             location,
             discards: None,
         }
@@ -272,7 +271,7 @@ impl Fabric {
         let connection = self
             .find(from)
             .and_then(|index| self.connections.get(index));
-        let Some(Some(connection)) = connection else {
+        let Some(connection) = connection else {
             return;
         };
         if let Some(leaf) = connection.leaves().find(|leaf| leaf.to == to)
@@ -318,12 +317,12 @@ impl Fabric {
     #[must_use]
     pub fn is_local(&self, at: PortVc) -> bool {
         let connection = self.find(at).and_then(|index| self.connections.get(index));
-        matches!(connection, Some(Some(connection)) if connection.local)
+        connection.is_some_and(|connection| connection.local)
     }
 
     /// All connections, in order of creation of their table entries.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionView> {
-        self.connections.iter().flatten().map(Connection::view)
+        self.connections.iter().map(|(_, one)| one.view())
     }
 
     /// Sets the state of a port's link. On a link that is down, waiting cells are dropped, and so are arriving ones.
@@ -360,7 +359,7 @@ impl Fabric {
     pub fn send_local(&mut self, at: PortVc, pdu: Pdu, now: Instant) -> Option<Admission> {
         let connection = self
             .find(at)
-            .and_then(|index| self.connections.get(index)?.as_ref())?;
+            .and_then(|index| self.connections.get(index))?;
         let queue = connection.leaf.filter(|_| connection.local)?.queue;
         let port = self.ports.get_mut(usize::from(at.port))?;
         let run = CellRun::whole(pdu, at.vc);
@@ -408,17 +407,17 @@ impl Fabric {
             }
             FabricOp::AddLeaf { from, to } => {
                 let index = self.switched(from)?;
-                let traffic = self.connections[index].as_ref().map(|c| c.traffic);
+                let traffic = self.connections.get(index).map(|c| c.traffic);
                 let traffic = traffic.ok_or(FabricError::NoConnection(from))?;
                 let queue = self.open_output(to, QueueConfig::switch(traffic))?;
-                if let Some(connection) = &mut self.connections[index] {
+                if let Some(connection) = self.connections.get_mut(index) {
                     connection.add_leaf(Leaf { to, queue });
                 }
                 Ok(())
             }
             FabricOp::DropLeaf { from, to } => {
                 let index = self.switched(from)?;
-                let connection = self.connections[index].as_mut();
+                let connection = self.connections.get_mut(index);
                 let leaf = connection.and_then(|connection| connection.remove_leaf(to));
                 let leaf = leaf.ok_or(FabricError::NoLeaf(to))?;
                 self.close_output(leaf);
@@ -430,10 +429,8 @@ impl Fabric {
 
     fn disconnect(&mut self, from: PortVc) -> Result<(), FabricError> {
         let index = self.find(from).ok_or(FabricError::NoConnection(from))?;
-        let connection = self.connections[index]
-            .take()
-            .ok_or(FabricError::NoConnection(from))?;
-        self.free.push(index);
+        let connection = self.connections.try_remove(index);
+        let connection = connection.ok_or(FabricError::NoConnection(from))?;
         let from = connection.from;
         if let Some(port) = self.ports.get_mut(usize::from(from.port)) {
             if connection.whole_path {
@@ -466,7 +463,7 @@ impl Fabric {
     /// The connection from a label, which must not be local.
     fn switched(&self, from: PortVc) -> Result<usize, FabricError> {
         self.find(from)
-            .filter(|index| matches!(&self.connections[*index], Some(c) if !c.local))
+            .filter(|index| self.connections.get(*index).is_some_and(|c| !c.local))
             .ok_or(FabricError::NoConnection(from))
     }
 
@@ -505,16 +502,7 @@ impl Fabric {
 
     fn insert(&mut self, connection: Connection) {
         let (from, whole_path) = (connection.from, connection.whole_path);
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.connections[index] = Some(connection);
-                index
-            }
-            None => {
-                self.connections.push(Some(connection));
-                self.connections.len() - 1
-            }
-        };
+        let index = self.connections.insert(connection);
         if let Some(port) = self.ports.get_mut(usize::from(from.port)) {
             if whole_path {
                 port.input.set_path(from.vc.vpi, Some(index));
@@ -543,7 +531,7 @@ impl Fabric {
         }
         let index = input.input.get(run.vc);
         let connection = index.and_then(|index| self.connections.get_mut(index));
-        let (Some(index), Some(Some(connection))) = (index, connection) else {
+        let (Some(index), Some(connection)) = (index, connection) else {
             return self.discard(port, &run, DropReason::UnknownVc, now);
         };
         connection.cells_in += u64::from(run.count);
@@ -586,7 +574,7 @@ impl Fabric {
         now: Instant,
         touched: &mut dyn FnMut(u16),
     ) -> Switched {
-        let Some(Some(connection)) = self.connections.get_mut(index) else {
+        let Some(connection) = self.connections.get_mut(index) else {
             return Switched::Dropped(DropReason::UnknownVc);
         };
         let (port, pdu) = (connection.from.port, run.pdu().cloned());
@@ -637,7 +625,7 @@ impl Fabric {
         now: Instant,
         mut touched: impl FnMut(u16),
     ) -> Switched {
-        let Some(Some(connection)) = self.connections.get_mut(index) else {
+        let Some(connection) = self.connections.get_mut(index) else {
             return Switched::Dropped(DropReason::UnknownVc);
         };
         // Inside a path, segment OAM cells of its channels pass, because those segments end elsewhere.

@@ -20,6 +20,7 @@ use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal5::{PduError, ReassemblyCounters};
 use aerostat_wire::oam::{LoopbackPoint, Oam};
 use aerostat_wire::{AalType, TrafficParams, Vc};
+use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug)]
@@ -250,8 +251,7 @@ impl NicConfig {
 pub struct Nic {
     output: OutputPort,
     table: VcTable,
-    open: Vec<Option<OpenVc>>,
-    free: Vec<usize>,
+    open: Slab<OpenVc>,
     /// Cells received, and cells dropped before any receiver.
     pub counters: CellCounters,
     /// Bad PDUs received, on all VCs that are or were open.
@@ -273,8 +273,7 @@ impl Nic {
         let mut nic = Self {
             output: OutputPort::new(rate, PortLimits::HOST),
             table: VcTable::default(),
-            open: Vec::new(),
-            free: Vec::new(),
+            open: Slab::new(),
             counters: CellCounters::default(),
             pdus_bad: 0,
             single: SingleCells::default(),
@@ -325,7 +324,7 @@ impl Nic {
         if sends && queue.is_none() {
             return false;
         }
-        let entry = Some(OpenVc {
+        let entry = OpenVc {
             vc,
             queue,
             receiver: match aal {
@@ -335,17 +334,8 @@ impl Nic {
             cells: 0,
             marked: 0,
             transfer: None,
-        });
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.open[index] = entry;
-                index
-            }
-            None => {
-                self.open.push(entry);
-                self.open.len() - 1
-            }
         };
+        let index = self.open.insert(entry);
         self.table.set_channel(vc, Some(index));
         self.singles += usize::from(aal == AalType::Aal0);
         true
@@ -375,7 +365,7 @@ impl Nic {
         now: Instant,
     ) -> bool {
         let index = self.table.get(vc);
-        let Some(open) = index.and_then(|index| self.open[index].as_mut()) else {
+        let Some(open) = index.and_then(|index| self.open.get_mut(index)) else {
             return false;
         };
         let config = self.config.queue(vc, traffic, shaping);
@@ -398,16 +388,15 @@ impl Nic {
         };
         self.singles -= usize::from(self.is_single(vc));
         self.table.set_channel(vc, None);
-        if let Some(queue) = self.open[index].take().and_then(|open| open.queue) {
+        if let Some(queue) = self.open.try_remove(index).and_then(|open| open.queue) {
             self.output.close(queue);
         }
-        self.free.push(index);
         true
     }
 
     /// Resets the adapter for a restart of the host: closes every VC but signalling and ILMI and drops waiting cells.
     pub fn reset(&mut self) {
-        let open: Vec<Vc> = self.open.iter().flatten().map(|open| open.vc).collect();
+        let open: Vec<Vc> = self.open.iter().map(|(_, open)| open.vc).collect();
         for vc in open {
             self.close(vc);
         }
@@ -427,7 +416,7 @@ impl Nic {
     }
 
     fn vc(&self, vc: Vc) -> Option<&OpenVc> {
-        self.open.get(self.table.get(vc)?)?.as_ref()
+        self.open.get(self.table.get(vc)?)
     }
 
     /// True if a VC carries single cells. Drivers ask this for every cell, and hardly any adapter has such a VC.
@@ -499,7 +488,7 @@ impl Nic {
         self.up = up;
         self.output.set_link(up);
         if !up {
-            for open in self.open.iter_mut().flatten() {
+            for (_, open) in &mut self.open {
                 open.receiver.reset();
             }
         }
@@ -513,7 +502,7 @@ impl Nic {
             .table
             .get(vc)
             .and_then(|index| self.open.get_mut(index));
-        let Some(Some(open)) = open else {
+        let Some(open) = open else {
             self.counters
                 .dropped
                 .add(DropReason::UnknownVc, run.count.into());
@@ -569,7 +558,7 @@ impl Nic {
         };
         let (vc, before, congested) = (run.vc, run.count, run.congested);
         let index = self.table.get(vc);
-        let open = index.and_then(|index| self.open.get_mut(index)?.as_mut());
+        let open = index.and_then(|index| self.open.get_mut(index));
         if let Some(open) = open
             && let Receiver::Aal5(receiver) = &mut open.receiver
             && let Some(part) = receiver.take_train(rest)
@@ -611,7 +600,7 @@ impl Nic {
 
     /// All open VCs.
     pub fn vcs(&self) -> impl Iterator<Item = NicVcView> {
-        self.open.iter().flatten().map(|open| {
+        self.open.iter().map(|(_, open)| {
             let queue = open.queue;
             NicVcView {
                 vc: open.vc,

@@ -42,6 +42,7 @@ use super::runs::RunStore;
 use super::table::VcTable;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc};
+use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -208,10 +209,9 @@ const STALE: usize = 64;
 /// An output port. See the documentation of this module.
 #[derive(Debug)]
 pub struct OutputPort {
-    queues: Vec<Option<VcQueue>>,
+    queues: Slab<VcQueue>,
     /// Runs that wait in the queues.
     runs: RunStore,
-    free: Vec<u32>,
     /// Number of openings so far.
     openings: u32,
     table: VcTable,
@@ -267,9 +267,8 @@ impl OutputPort {
     #[must_use]
     pub fn new(rate: CellRate, limits: PortLimits) -> Self {
         Self {
-            queues: Vec::new(),
+            queues: Slab::new(),
             runs: RunStore::default(),
-            free: Vec::new(),
             openings: 0,
             table: VcTable::default(),
             limits,
@@ -318,28 +317,19 @@ impl OutputPort {
         let mut queue = VcQueue::new(vc, class, frames, limits, self.openings);
         queue.whole_path = config.whole_path;
         self.make_special(&mut queue, &config);
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.queues[index as usize] = Some(queue);
-                index
-            }
-            None => {
-                self.queues.push(Some(queue));
-                self.queues.len() as u32 - 1
-            }
-        };
+        let index = self.queues.insert(queue);
         if config.whole_path {
-            self.table.set_path(vc.vpi, Some(index as usize));
+            self.table.set_path(vc.vpi, Some(index));
         } else {
-            self.table.set_channel(vc, Some(index as usize));
+            self.table.set_channel(vc, Some(index));
         }
-        Some(QueueId(index))
+        Some(QueueId(index as u32))
     }
 
     /// Gives an open queue another contract. Cells that wait go on waiting, and leave by the new contract.
     pub fn change(&mut self, id: QueueId, config: &QueueConfig, now: Instant) {
         let at = id.0 as usize;
-        let Some(mut queue) = self.queues.get_mut(at).and_then(Option::take) else {
+        let Some(mut queue) = self.queues.try_remove(at) else {
             return;
         };
         queue.end_trains(&mut self.over, &mut self.runs);
@@ -354,7 +344,9 @@ impl OutputPort {
         let limits = config.limits.unwrap_or(self.usual(&config.traffic));
         queue.renew(class_of(&config.traffic), frames, limits, opened);
         self.make_special(&mut queue, config);
-        self.queues[at] = Some(queue);
+        // The place that was left last is filled first.
+        let again = self.queues.insert(queue);
+        debug_assert_eq!(again, at);
         for run in waiting {
             self.enqueue(id, run, now);
         }
@@ -370,7 +362,7 @@ impl OutputPort {
 
     /// Closes a queue and returns its counters. Waiting cells are dropped and counted.
     pub fn close(&mut self, id: QueueId) -> Option<CellCounters> {
-        let mut queue = self.queues.get_mut(id.0 as usize)?.take()?;
+        let mut queue = self.queues.try_remove(id.0 as usize)?;
         queue.end_trains(&mut self.over, &mut self.runs);
         let waiting = (&queue, &self.runs);
         log_all(&mut self.drops, waiting, DropReason::Closed, self.told);
@@ -383,7 +375,6 @@ impl OutputPort {
         } else {
             self.table.set_channel(queue.vc, None);
         }
-        self.free.push(id.0);
         let counters = queue.counters();
         self.closed.merge(&counters);
         Some(counters)
@@ -414,7 +405,7 @@ impl OutputPort {
     }
 
     fn queue(&self, id: QueueId) -> Option<&VcQueue> {
-        self.queues.get(id.0 as usize)?.as_ref()
+        self.queues.get(id.0 as usize)
     }
 
     /// Offers cells to a queue. A queue that is not open accepts no cells.
@@ -455,7 +446,7 @@ impl OutputPort {
     /// The link is down: the cells are dropped at their queue, which counts them.
     #[cold]
     fn enqueue_down(&mut self, id: QueueId, slot: u32, now: Instant) -> Admission {
-        let queue = self.queues.get_mut(id.0 as usize).and_then(Option::as_mut);
+        let queue = self.queues.get_mut(id.0 as usize);
         let Some(queue) = queue else {
             return self.refuse(slot);
         };
@@ -488,7 +479,7 @@ impl OutputPort {
 
     #[inline]
     fn enqueue_slot(&mut self, id: QueueId, slot: u32, now: Instant) -> Option<Admission> {
-        let queue = self.queues.get_mut(id.0 as usize)?.as_mut()?;
+        let queue = self.queues.get_mut(id.0 as usize)?;
         if queue.special {
             return self.enqueue_special(id, slot, now);
         }
@@ -530,8 +521,7 @@ impl OutputPort {
 
     fn log_drop(&mut self, id: QueueId, admission: Admission, pdu: Pdu, at: Instant) {
         let queue = self.queues.get_mut(id.0 as usize);
-        let (Some(reason), Some(log), Some(Some(queue))) =
-            (admission.reason, &mut self.drops, queue)
+        let (Some(reason), Some(log), Some(queue)) = (admission.reason, &mut self.drops, queue)
         else {
             return;
         };
@@ -631,7 +621,7 @@ impl OutputPort {
     /// Records that cells of a queue leave from `start` on, and gives the queue its next turn.
     #[inline]
     fn sent(&mut self, turn: Turn, start: Instant, count: u16) {
-        let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {
+        let Some(queue) = self.queues.get_mut(turn.0 as usize) else {
             return;
         };
         self.pools[queue.pool()] -= u32::from(count);
@@ -658,7 +648,7 @@ impl OutputPort {
         if !self.simple {
             max = self.most_in_order(turn, max);
         }
-        let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {
+        let Some(queue) = self.queues.get_mut(turn.0 as usize) else {
             return false;
         };
         let mut count = queue.next(max, &self.runs);
@@ -711,7 +701,7 @@ impl OutputPort {
             return;
         }
         let reason = DropReason::LinkDown;
-        for queue in self.queues.iter_mut().flatten() {
+        for (_, queue) in &mut self.queues {
             queue.end_trains(&mut self.over, &mut self.runs);
             log_all(&mut self.drops, (queue, &self.runs), reason, self.told);
             queue.flush(reason, &mut self.runs);

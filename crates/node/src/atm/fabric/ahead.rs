@@ -42,7 +42,7 @@ impl Fabric {
         let mut leaves: [Option<Leaf>; Self::AHEAD] = [None; Self::AHEAD];
         let mut seen = 0;
         for (leaf, index) in leaves.iter_mut().zip(&found) {
-            let connection = index.and_then(|index| self.connections.get(index)?.as_ref());
+            let connection = index.and_then(|index| self.connections.get(index));
             if let Some(connection) = connection {
                 seen += u32::from(connection.policer.is_some());
                 *leaf = connection.leaf;

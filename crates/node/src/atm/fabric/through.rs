@@ -20,7 +20,7 @@ impl Fabric {
     #[must_use]
     pub fn through(&self, at: PortVc) -> Option<Through> {
         let index = self.find(at)?;
-        let connection = self.connections.get(index)?.as_ref()?;
+        let connection = self.connections.get(index)?;
         let plain = !connection.local && connection.policer.is_none();
         let leaf = connection.leaf.filter(|_| connection.more.is_none())?;
         (plain && self.link_is_up(at.port)).then_some(Through {
@@ -35,7 +35,7 @@ impl Fabric {
         if let Some(input) = self.ports.get_mut(usize::from(port)) {
             input.counters.cells_in += cells;
         }
-        if let Some(Some(connection)) = self.connections.get_mut(connection as usize) {
+        if let Some(connection) = self.connections.get_mut(connection as usize) {
             connection.cells_in += cells;
             connection.cells_out += cells;
         }

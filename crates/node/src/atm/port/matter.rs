@@ -62,7 +62,7 @@ impl OutputPort {
     /// The queue of an entry, if cells wait in it.
     fn at_turn(&self, turn: Turn) -> Option<&VcQueue> {
         path_of(turn).is_none().then_some(())?;
-        let queue = self.queues.get(turn.0 as usize)?.as_ref()?;
+        let queue = self.queues.get(turn.0 as usize)?;
         (queue.opened == turn.1 && queue.cells > 0).then_some(queue)
     }
 

@@ -148,7 +148,7 @@ impl OutputPort {
     pub fn paths(&self) -> impl Iterator<Item = PathView> {
         self.paths.iter().zip(0..).map(|(path, index)| {
             let is_inside = |share: &Share| share.path == index;
-            let inside = self.queues.iter().flatten();
+            let inside = self.queues.iter().map(|(_, one)| one);
             let inside = inside.filter(|queue| queue.share.as_deref().is_some_and(is_inside));
             let (queues, waiting) =
                 inside.fold((0, 0), |all, queue| (all.0 + 1, all.1 + queue.cells));

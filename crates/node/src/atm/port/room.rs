@@ -29,9 +29,9 @@ impl OutputPort {
 
     /// The limit of queues, if the port has as many; `None` if it has a free queue.
     #[must_use]
-    pub(in crate::atm) const fn full(&self) -> Option<usize> {
+    pub(in crate::atm) fn full(&self) -> Option<usize> {
         let most = self.limits.queues;
-        if self.queues.len() - self.free.len() >= most {
+        if self.queues.len() >= most {
             Some(most)
         } else {
             None

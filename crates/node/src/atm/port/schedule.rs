@@ -25,6 +25,7 @@ use super::{CLASSES, Turn};
 use crate::atm::queue::VcQueue;
 use crate::atm::rate::{CellRate, Pacer};
 use aerostat_proto::Instant;
+use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -143,7 +144,7 @@ pub(super) struct Member<'a> {
 
 /// What the entries of schedules stand for.
 pub(super) struct Members<'a> {
-    pub(super) queues: &'a mut [Option<VcQueue>],
+    pub(super) queues: &'a mut Slab<VcQueue>,
     /// None of them inside a path.
     pub(super) paths: &'a mut [Path],
 }
@@ -155,7 +156,7 @@ impl Members<'_> {
         if let Some(path) = path_of(turn) {
             return (self.paths.get(path)).is_some_and(|path| path.entered == turn.1);
         }
-        let queue = self.queues.get(turn.0 as usize).and_then(Option::as_ref);
+        let queue = self.queues.get(turn.0 as usize);
         queue.is_some_and(|queue| queue.opened == turn.1)
     }
 
@@ -165,7 +166,7 @@ impl Members<'_> {
             let path = self.paths.get_mut(path)?;
             return (path.entered == turn.1).then(|| path.member(turn));
         }
-        let queue = self.queues.get_mut(turn.0 as usize)?.as_mut()?;
+        let queue = self.queues.get_mut(turn.0 as usize)?;
         (queue.opened == turn.1).then(|| Member::of(queue, turn))
     }
 

@@ -56,7 +56,7 @@ impl OutputPort {
     /// Gives a queue, which must have no cells yet, what its connection has for itself.
     pub fn tune(&mut self, id: QueueId, traffic: &TrafficParams, tuning: &Tuning) {
         let plain = self.schedule.is_plain();
-        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
+        let Some(queue) = self.queues.get_mut(id.0 as usize) else {
             return;
         };
         debug_assert_eq!(queue.cells, 0);
@@ -74,7 +74,7 @@ impl OutputPort {
 
     /// The shaper that decides when cells of a queue leave: its own, or that of its path.
     pub(super) fn shaper_of(&self, turn: Turn) -> Option<&Shaper> {
-        let queue = self.queues.get(turn.0 as usize)?.as_ref()?;
+        let queue = self.queues.get(turn.0 as usize)?;
         match (&queue.shaper, &queue.share) {
             (Some(shaper), _) => Some(shaper),
             (None, Some(share)) => Some(&self.paths.get(share.path as usize)?.shaper),
@@ -84,7 +84,7 @@ impl OutputPort {
 
     /// True if other queues wait in the path of a queue whose turn it is.
     pub(super) fn others_in_path(&self, turn: Turn) -> bool {
-        let queue = self.queues.get(turn.0 as usize).and_then(Option::as_ref);
+        let queue = self.queues.get(turn.0 as usize);
         let share = queue.and_then(|queue| queue.share.as_deref());
         let path = share.and_then(|share| self.paths.get(share.path as usize));
         path.is_some_and(|path| path.schedule.count > 0)
@@ -92,7 +92,7 @@ impl OutputPort {
 
     /// Cells that a queue may send in this turn at most, of those that the driver wants.
     pub(super) fn most_in_order(&self, turn: Turn, most: u16) -> u16 {
-        let Some(Some(queue)) = self.queues.get(turn.0 as usize) else {
+        let Some(queue) = self.queues.get(turn.0 as usize) else {
             return most;
         };
         let Some(share) = queue.share.as_deref() else {
@@ -111,7 +111,7 @@ impl OutputPort {
         slot: u32,
         now: Instant,
     ) -> Option<Admission> {
-        let queue = self.queues.get_mut(id.0 as usize)?.as_mut()?;
+        let queue = self.queues.get_mut(id.0 as usize)?;
         let was_empty = queue.cells == 0;
         let pool = queue.pool();
         let shared = shared(&self.schedule, queue, &self.buffers[pool]);
@@ -127,7 +127,7 @@ impl OutputPort {
     /// Cells have come to a special queue.
     #[inline(never)]
     pub(in crate::atm) fn came(&mut self, id: QueueId, was_empty: bool, cells: u16, now: Instant) {
-        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
+        let Some(queue) = self.queues.get_mut(id.0 as usize) else {
             return;
         };
         let turn = (id.0, queue.opened);
@@ -185,7 +185,7 @@ impl OutputPort {
             if let Some(path) = paths.get_mut(path) {
                 schedule.enter(path.member(turn), 1, now);
             }
-        } else if let Some(Some(queue)) = queues.get_mut(turn.0 as usize) {
+        } else if let Some(queue) = queues.get_mut(turn.0 as usize) {
             schedule.enter(Member::of(queue, turn), 1, now);
         }
     }
@@ -194,9 +194,9 @@ impl OutputPort {
     #[inline(always)]
     pub(super) fn choose(&mut self, start: Instant) -> Option<Turn> {
         if self.simple {
-            let queues = &self.queues[..];
+            let queues = &self.queues;
             return self.schedule.next_in_ring(|(index, opened)| {
-                let queue = queues.get(index as usize).and_then(Option::as_ref);
+                let queue = queues.get(index as usize);
                 queue.is_some_and(|queue| queue.opened == opened)
             });
         }
@@ -205,7 +205,7 @@ impl OutputPort {
 
     #[inline(never)]
     fn choose_of_more(&mut self, start: Instant) -> Option<Turn> {
-        let (queues, paths) = (&mut self.queues[..], &mut self.paths[..]);
+        let (queues, paths) = (&mut self.queues, &mut self.paths[..]);
         let turn = self.schedule.next(start, &mut Members { queues, paths })?;
         match path_of(turn) {
             None => Some(turn),
@@ -215,7 +215,7 @@ impl OutputPort {
 
     #[inline(never)]
     fn choose_inside(&mut self, path: usize, start: Instant) -> Option<Turn> {
-        let queues = &mut self.queues[..];
+        let queues = &mut self.queues;
         let path = self.paths.get_mut(path)?;
         let mut inside = Members {
             queues,
@@ -227,7 +227,7 @@ impl OutputPort {
     /// Records that cells of a special queue leave from `start` on, and gives the queue its next turn.
     #[inline(never)]
     pub(super) fn sent_special(&mut self, turn: Turn, start: Instant, count: u16) {
-        let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) else {
+        let Some(queue) = self.queues.get_mut(turn.0 as usize) else {
             return;
         };
         let more = queue.cells > 0;
@@ -271,7 +271,7 @@ impl OutputPort {
     #[inline]
     pub(super) fn release(&mut self, start: Instant) {
         while let Some(Reverse((at, _, turn))) = self.waiting.peek().copied() {
-            let (queues, paths) = (&mut self.queues[..], &mut self.paths[..]);
+            let (queues, paths) = (&mut self.queues, &mut self.paths[..]);
             let stands = Members { queues, paths }.stands(turn);
             if stands && at > start {
                 return;
@@ -292,7 +292,7 @@ impl OutputPort {
                 path.held = false;
                 self.schedule.enter(path.member(turn), 1, at);
             }
-        } else if let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) {
+        } else if let Some(queue) = self.queues.get_mut(turn.0 as usize) {
             queue.held = false;
             self.schedule.enter(Member::of(queue, turn), 1, at);
         }
@@ -301,7 +301,7 @@ impl OutputPort {
     /// A queue with cells has been closed: its entry has gone, or is passed over later.
     pub(super) fn unschedule(&mut self, gone: &VcQueue) {
         let index = gone.share.as_ref().map_or(NO_PATH, |share| share.path);
-        let (queues, paths) = (&mut self.queues[..], &mut self.paths[..]);
+        let (queues, paths) = (&mut self.queues, &mut self.paths[..]);
         let Some(path) = paths.get_mut(index as usize) else {
             let members = Members { queues, paths };
             if !gone.held {
@@ -322,14 +322,14 @@ impl OutputPort {
         if std::mem::take(&mut path.held) {
             return self.not_held();
         }
-        let (queues, paths) = (&mut self.queues[..], &mut self.paths[..]);
+        let (queues, paths) = (&mut self.queues, &mut self.paths[..]);
         self.schedule.leave(&Members { queues, paths });
     }
 
     /// What a shaper held back has gone.
     fn not_held(&mut self) {
         self.held_count -= 1;
-        let (queues, paths) = (&mut self.queues[..], &mut self.paths[..]);
+        let (queues, paths) = (&mut self.queues, &mut self.paths[..]);
         let members = Members { queues, paths };
         while let Some(Reverse((_, _, turn))) = self.waiting.peek()
             && !members.stands(*turn)
@@ -350,7 +350,7 @@ impl OutputPort {
             path.share.forget();
             path.held = false;
         }
-        for queue in self.queues.iter_mut().flatten() {
+        for (_, queue) in &mut self.queues {
             queue.held = false;
             if let Some(share) = &mut queue.share {
                 share.forget();

@@ -37,7 +37,7 @@ impl OutputPort {
                     self.line.not_before(self.schedule.since);
                     self.line.step();
                     let times = (start, self.line.at());
-                    if let Some(Some(queue)) = self.queues.get_mut(turn.0 as usize) {
+                    if let Some(queue) = self.queues.get_mut(turn.0 as usize) {
                         queue.pop_into(trains, (line, turn.0), times, &mut self.runs);
                     }
                     self.sent(turn, start, 1);
@@ -58,7 +58,6 @@ impl OutputPort {
             let index = cell.queue.0;
             let end = cell.run.pdu().is_some() && cell.run.ends_pdu();
             let queue = self.queues.get_mut(index as usize);
-            let queue = queue.and_then(Option::as_mut);
             let known = opened.iter().rev().find(|(queue, _)| *queue == index);
             let known = known.map(|known| known.1);
             let known = known.filter(|id| trains.goes_on(*id, &cell.run));
@@ -83,7 +82,6 @@ impl OutputPort {
         }
         for (index, id) in opened {
             let queue = self.queues.get_mut(index as usize);
-            let queue = queue.and_then(Option::as_mut);
             if !queue.is_some_and(|queue| queue.go_on(trains, id, &mut self.runs)) {
                 trains.close(id);
             }
@@ -99,7 +97,7 @@ impl OutputPort {
             return;
         };
         if self.up
-            && let Some(Some(queue)) = self.queues.get_mut(id.0 as usize)
+            && let Some(queue) = self.queues.get_mut(id.0 as usize)
         {
             let pool = queue.pool();
             let buffer = &self.buffers[pool];
@@ -127,7 +125,7 @@ impl OutputPort {
 
     /// Ends the trains into which cells of all queues left, because their line has gone down.
     pub fn forget_trains(&mut self) {
-        for queue in self.queues.iter_mut().flatten() {
+        for (_, queue) in &mut self.queues {
             queue.end_trains(&mut self.over, &mut self.runs);
         }
         self.over.clear();
@@ -136,7 +134,7 @@ impl OutputPort {
 
     /// Ends the trains into which cells of all queues left, because the line takes cells one by one from now on.
     pub fn end_trains(&mut self, trains: &mut Trains) {
-        for queue in self.queues.iter_mut().flatten() {
+        for (_, queue) in &mut self.queues {
             queue.end_trains(&mut self.over, &mut self.runs);
         }
         let left = self.left.drain(..).map(|left| left.1);
@@ -161,7 +159,7 @@ impl OutputPort {
                 .iter()
                 .take(LOOK)
                 .filter_map(|turn| {
-                    let queue = self.queues.get(turn.0 as usize)?.as_ref()?;
+                    let queue = self.queues.get(turn.0 as usize)?;
                     let queue = Some(queue).filter(|queue| queue.opened == turn.1)?;
                     let cells = if queue.shaper.is_some() {
                         1
@@ -195,7 +193,7 @@ impl OutputPort {
             return best;
         }
         for Reverse((at, _, turn)) in &self.waiting {
-            if let Some(Some(queue)) = self.queues.get(turn.0 as usize)
+            if let Some(queue) = self.queues.get(turn.0 as usize)
                 && queue.opened == turn.1
                 && let Some(wanted) = queue.until_matters(trains, line, &self.runs)
             {

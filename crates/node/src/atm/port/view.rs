@@ -59,7 +59,7 @@ impl OutputPort {
     #[must_use]
     pub fn totals(&self) -> CellCounters {
         let mut totals = self.closed;
-        for queue in self.queues.iter().flatten() {
+        for (_, queue) in &self.queues {
             totals.merge(&queue.counters());
         }
         totals
@@ -67,9 +67,9 @@ impl OutputPort {
 
     /// All open queues: number, VC, cells waiting, counters.
     pub fn queues(&self) -> impl Iterator<Item = (QueueId, Vc, u32, CellCounters)> {
-        self.queues.iter().zip(0..).filter_map(|(queue, index)| {
-            let queue = queue.as_ref()?;
-            Some((QueueId(index), queue.vc, queue.cells, queue.counters()))
+        self.queues.iter().map(|(index, queue)| {
+            let id = QueueId(index as u32);
+            (id, queue.vc, queue.cells, queue.counters())
         })
     }
 
@@ -95,14 +95,14 @@ impl OutputPort {
     /// The PDUs with cells that wait here.
     pub fn pdus(&self) -> impl Iterator<Item = &Pdu> {
         let departed = self.departed.iter().filter_map(|gone| gone.run.pdu());
-        let queues = self.queues.iter().flatten();
+        let queues = self.queues.iter().map(|(_, one)| one);
         let waiting = queues.flat_map(|queue| queue.waiting_pdus(&self.runs));
         waiting.chain(departed)
     }
 
     /// All open queues.
     pub fn views(&self) -> impl Iterator<Item = QueueView> {
-        self.queues.iter().flatten().map(|queue| {
+        self.queues.iter().map(|(_, queue)| {
             let share = queue.share.as_deref();
             let path = share.and_then(|share| self.paths.get(share.path as usize));
             QueueView {
