@@ -188,10 +188,13 @@ class Drawing {
     }
     const nothing = new Map();
     for (const [name, shape] of this.shapes) {
-      const told = JSON.stringify([down.node.has(name), [...(members.get(name) ?? [])]]);
+      // A station on an Ethernet segment joins nothing itself: it is in its network from the beginning.
+      const station = shape.machine.kind === "station" ? new Map(shape.machine.addresses.map(([, network]) => [network, "joined"])) : null;
+      const states = station ?? members.get(name) ?? nothing;
+      const told = JSON.stringify([down.node.has(name), [...states]]);
       if (shape.element.dataset.told === told) continue;
       shape.element.dataset.told = told;
-      shape.tell(down.node.has(name), members.get(name) ?? nothing);
+      shape.tell(down.node.has(name), states);
     }
     for (const [name, cable] of this.cables) cable.group.classList.toggle("cut", down.link.has(name));
   }

@@ -1,10 +1,8 @@
 // The drawing at the cursor as an SVG file of its own, and the page on paper.
 
-/** Properties that a drawing needs without a style sheet. */
-const KEPT = [
-  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "stroke-opacity",
-  "opacity", "font-family", "font-size", "font-weight", "text-anchor", "paint-order",
-];
+/** Properties that a drawing needs without a style sheet, and those that its texts need. */
+const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "stroke-opacity", "opacity"];
+const KEPT_OF_TEXT = ["fill", "stroke", "stroke-width", "paint-order", "font-family", "font-size", "font-weight", "text-anchor"];
 
 /**
  * The drawing with all styles in it, so that any program that reads SVG shows the same.
@@ -40,11 +38,13 @@ function styledCopies(root) {
     const style = getComputedStyle(original);
     const target = copies[index];
     if (style.display === "none" || style.visibility === "hidden") unseen.push(target);
+    // The page may hold this copy and the original: names of patterns differ.
+    if (target.id) target.id = `copy-${target.id}`;
     for (const attribute of [...target.attributes]) {
       if (/^(class|style|role|tabindex|aria-.*|data-.*)$/.test(attribute.name)) target.removeAttribute(attribute.name);
     }
-    const drawn = target instanceof SVGGeometryElement || target instanceof SVGTextElement;
-    if (drawn) for (const name of KEPT) keep(target, name, style.getPropertyValue(name));
+    const kept = target instanceof SVGTextElement ? KEPT_OF_TEXT : target instanceof SVGGeometryElement ? KEPT : [];
+    if (target instanceof SVGElement) for (const name of kept) keep(target, name, style.getPropertyValue(name));
   });
   for (const element of unseen) element.remove();
   return [...copy.childNodes];
@@ -58,7 +58,7 @@ function styledCopies(root) {
  */
 function keep(target, name, value) {
   const usual = { "fill-opacity": "1", "stroke-opacity": "1", opacity: "1", "stroke-dasharray": "none", stroke: "none", "paint-order": "normal", "stroke-linecap": "butt", "stroke-linejoin": "miter" };
-  if (value && value !== /** @type {Record<string, string>} */ (usual)[name]) target.setAttribute(name, value.replace(/url\("(#[^"]*)"\)/, "url($1)"));
+  if (value && value !== /** @type {Record<string, string>} */ (usual)[name]) target.setAttribute(name, value.replace(/url\("#([^"]*)"\)/, "url(#copy-$1)"));
 }
 
 /**

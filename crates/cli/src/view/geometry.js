@@ -3,6 +3,8 @@
 /** @typedef {[number, number]} Point */
 /** @typedef {{x: number, y: number, width: number, height: number}} Box A rectangle by its centre and its whole size, pixels. */
 
+/** Pixels around the drawing, with room for labels. */
+const FRAME = 22;
 /** Points of a flattened curve. */
 const CURVE_POINTS = 8;
 
@@ -159,6 +161,26 @@ class Geometry {
       this.ways.set(link.name, drawn.length > 1 ? directed(drawn, a) : straight(a, b));
     }
     this.links = recording.links;
+    /** The whole drawing with a frame around it. */
+    this.whole = this.extent();
+  }
+
+  /**
+   * The rectangle around all boxes and ways.
+   * @returns {{x: number, y: number, width: number, height: number}} its upper left corner and size
+   */
+  extent() {
+    let [left, top, right, low] = [Infinity, Infinity, -Infinity, -Infinity];
+    const reach = (/** @type {number} */ x, /** @type {number} */ y) => {
+      [left, top, right, low] = [Math.min(left, x), Math.min(top, y), Math.max(right, x), Math.max(low, y)];
+    };
+    for (const { x, y, width, height } of this.boxes.values()) {
+      reach(x - width / 2, y - height / 2);
+      reach(x + width / 2, y + height / 2);
+    }
+    for (const way of this.ways.values()) for (const [x, y] of way) reach(x, y);
+    if (left > right) return { x: 0, y: 0, width: 200, height: 100 };
+    return { x: left - FRAME, y: top - FRAME, width: right - left + 2 * FRAME, height: low - top + 2 * FRAME };
   }
 
   /**
@@ -220,11 +242,14 @@ class Labels {
       const { x, y, angle } = along(way, part);
       const [sine, cosine] = [Math.sin(angle), Math.cos(angle)];
       // The box just clears the way at this angle.
-      const away = (size.width / 2) * Math.abs(sine) + (size.height / 2) * Math.abs(cosine) + gap;
+      const clear = (size.width / 2) * Math.abs(sine) + (size.height / 2) * Math.abs(cosine) + gap;
       for (const side of cosine >= 0 ? [1, -1] : [-1, 1]) {
-        const box = { x: x + sine * away * side, y: y - cosine * away * side, ...size };
-        const hidden = this.hidden(box, way, more);
-        if (hidden < cost) [best, cost] = [box, hidden];
+        for (const farther of [0, 16, 32, 48]) {
+          const away = (clear + farther) * side;
+          const box = { x: x + sine * away, y: y - cosine * away, ...size };
+          const hidden = this.hidden(box, way, more) + farther / 32;
+          if (hidden < cost) [best, cost] = [box, hidden];
+        }
       }
     }
     return best;
@@ -238,6 +263,9 @@ class Labels {
    */
   hidden(box, own, more) {
     let hidden = 10 * [...this.taken, ...more].filter((other) => overlap(box, other)).length;
+    const { whole } = this.geometry;
+    const cut = box.x - box.width / 2 < whole.x || box.x + box.width / 2 > whole.x + whole.width;
+    if (cut || box.y - box.height / 2 < whole.y || box.y + box.height / 2 > whole.y + whole.height) hidden += 20;
     for (const way of this.geometry.ways.values()) {
       if (way !== own) hidden += way.filter(([x, y]) => overlap(box, { x, y, width: 8, height: 8 })).length;
     }

@@ -170,8 +170,8 @@ class Inspector {
     /** @type {[string, string][]} */
     const facts = [
       ["from, to", `${call.from} → ${call.to ?? "?"}`],
-      ["state", `${call.state}, since ${seconds(call.changed, 6)} s`],
-      ["set up at", `${seconds(call.since, 6)} s`],
+      ["state", `${call.state}, since ${seconds(call.changed, 9)} s`],
+      ["set up at", `${seconds(call.since, 9)} s`],
       ["labels at the ends", words(call.vc)],
     ];
     if (call.qos) facts.push(["traffic", call.qos]);
@@ -198,11 +198,11 @@ class Inspector {
     const message = this.model.recording.messages[index];
     if (!message) return null;
     const link = this.model.recording.links.get(message.link);
-    const arrival = link ? `${seconds(message.t + link.delay, 6)} s` : "–";
+    const arrival = link ? `${seconds(message.t + link.delay, 9)} s` : "–";
     /** @type {[string, string][]} */
     const facts = [
       ["message", message.text],
-      ["sent", `${exactSeconds(message.t)} s`],
+      ["sent", `${seconds(message.t, 9)} s`],
       ["arrives", message.dropped ? `never: ${message.dropped}` : arrival],
       ["from, to", `${message.from} → ${message.to}`],
       ["label", message.vc],

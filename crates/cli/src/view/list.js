@@ -2,6 +2,8 @@
 
 /** Rows beyond both edges of the sight. */
 const BEYOND = 6;
+/** Part of the sight that the present row stays in while the cursor moves. */
+const FOLLOWED = 0.6;
 
 /** A list box whose rows all have the same height. */
 class LongList {
@@ -52,7 +54,7 @@ class LongList {
 
   /** @param {number} index */
   choose(index) {
-    this.setActive(index, true);
+    this.setActive(index, false);
     this.pick(index);
   }
 
@@ -78,10 +80,10 @@ class LongList {
   /**
    * Marks a row as the present one; -1 for none.
    * @param {number} index
-   * @param {boolean} shown true to bring it into sight
+   * @param {boolean} follows true to keep it in the upper part of the sight, with room for what comes next
    */
-  setActive(index, shown) {
-    if (shown && index >= 0) this.reveal(index);
+  setActive(index, follows) {
+    if (index >= 0) this.reveal(index, follows ? FOLLOWED : 1);
     if (index === this.active) return;
     this.mark(this.active, false);
     this.active = index;
@@ -98,12 +100,14 @@ class LongList {
     if (row && active) this.box.setAttribute("aria-activedescendant", row.id);
   }
 
-  /** @param {number} index */
-  reveal(index) {
-    const [top, room] = [index * this.height, this.box.clientHeight];
-    const seen = this.box.scrollTop;
-    // Room for what follows: the row comes to the middle when it leaves the sight.
-    if (top < seen || top + this.height > seen + room) this.box.scrollTop = top - room / 2;
+  /**
+   * Brings a row into the upper part of the sight.
+   * @param {number} index
+   * @param {number} part of the sight, up to 1
+   */
+  reveal(index, part) {
+    const [top, room, seen] = [index * this.height, this.box.clientHeight, this.box.scrollTop];
+    if (top < seen || top + this.height > seen + room * part) this.box.scrollTop = top - room * part * 0.6;
     this.draw();
   }
 

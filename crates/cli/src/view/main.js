@@ -186,7 +186,7 @@ class Page {
     this.story.setActive(after(this.lineTimes ?? [], t) - 1, true);
     this.ladder.update(t);
     this.plots.update();
-    this.tables.follow();
+    this.tables.follow(clock.playing);
     this.inspector.show(this.chosen);
     const counts = /** @type {[string, string][]} */ ([["call", "call"], ["member", "membership"], ["shortcut", "shortcut"], ["fault", "fault"]]);
     const state = counts.map(([kind, noun]) => counted(clock.model.all(kind).size, noun)).join(" · ");

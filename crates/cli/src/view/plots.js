@@ -46,6 +46,14 @@ function meanDelays(recording, flow) {
 }
 
 /**
+ * The greatest value of a curve, or 0.
+ * @param {Curve} curve
+ */
+function highest(curve) {
+  return curve.values.reduce((/** @type {number} */ high, value) => Math.max(high, value ?? 0), 0);
+}
+
+/**
  * A plot of the largest curves; null if all of them are empty.
  * @param {string} title
  * @param {string} unit
@@ -54,9 +62,8 @@ function meanDelays(recording, flow) {
  * @returns {Plot | null}
  */
 function plotOf(title, unit, curves, show) {
-  const size = (/** @type {Curve} */ curve) => curve.values.reduce((/** @type {number} */ high, value) => Math.max(high, value ?? 0), 0);
-  const full = curves.filter((curve) => size(curve) > 0);
-  const kept = full.length > MOST_LINES ? new Set([...full].sort((a, b) => size(b) - size(a)).slice(0, MOST_LINES)) : new Set(full);
+  const full = curves.filter((curve) => highest(curve) > 0);
+  const kept = full.length > MOST_LINES ? new Set([...full].sort((a, b) => highest(b) - highest(a)).slice(0, MOST_LINES)) : new Set(full);
   const drawn = full.filter((curve) => kept.has(curve));
   return drawn.length ? { title, unit, show, curves: drawn, left: full.length - drawn.length } : null;
 }
@@ -136,17 +143,17 @@ class Plots {
 
   /** @param {Plot} plot */
   figure(plot) {
-    const highest = ceiling(Math.max(...plot.curves.flatMap((curve) => curve.values.map((value) => value ?? 0))));
+    const top = ceiling(Math.max(...plot.curves.map(highest)));
     const width = Math.max(this.width, 120);
-    const words = `${plot.title} in ${plot.unit} over the run, 0 to ${plot.show(highest)}: ${plot.curves.map((curve) => curve.name).join(", ")}`;
+    const words = `${plot.title} in ${plot.unit} over the run, 0 to ${plot.show(top)}: ${plot.curves.map((curve) => curve.name).join(", ")}`;
     const drawing = svg("svg", { class: "plot", width, height: PLOT_HEIGHT + 8, viewBox: `0 0 ${width} ${PLOT_HEIGHT + 8}`, role: "img", "aria-label": words });
     for (const share of [0, 0.5, 1]) {
       const y = (1 - share) * PLOT_HEIGHT + 4.5;
       drawing.append(svg("line", { class: "grid", x1: GUTTER, x2: width, y1: y, y2: y }));
-      drawing.append(svg("text", { class: "number", x: GUTTER - 6, y: y + 3.5 }, plot.show(highest * share)));
+      drawing.append(svg("text", { class: "number", x: GUTTER - 6, y: y + 3.5 }, plot.show(top * share)));
     }
     plot.curves.forEach((curve, index) => {
-      drawing.append(svg("path", { class: `curve series-${index}`, d: this.path(curve, highest, width) }));
+      drawing.append(svg("path", { class: `curve series-${index}`, d: this.path(curve, top, width) }));
     });
     const cursor = svg("line", { class: "at", y1: 0, y2: PLOT_HEIGHT + 8 });
     drawing.append(cursor);
@@ -179,13 +186,13 @@ class Plots {
    * The path of a curve: each value holds for the interval in front of its sample. With more samples than pixels, a
    * pixel shows the least and the greatest of its values.
    * @param {Curve} curve
-   * @param {number} highest
+   * @param {number} top value at the upper edge
    * @param {number} width
    */
-  path(curve, highest, width) {
+  path(curve, top, width) {
     const until = this.recording.until ?? 1;
     const x = (/** @type {number} */ t) => (GUTTER + (t / until) * (width - GUTTER)).toFixed(1);
-    const y = (/** @type {number} */ value) => ((1 - Math.min(value / highest, 1)) * PLOT_HEIGHT + 4.5).toFixed(1);
+    const y = (/** @type {number} */ value) => ((1 - Math.min(value / top, 1)) * PLOT_HEIGHT + 4.5).toFixed(1);
     const samples = this.recording.samples;
     const each = Math.max(Math.floor(samples.length / (width - GUTTER)), 1);
     let [text, from, open] = ["", 0, false];

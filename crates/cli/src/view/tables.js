@@ -53,7 +53,7 @@ const TABLES = [
         about: { kind: "call", id: String(call.id) },
         fields: [
           number(call.id), words(call.from), call.leaves?.length ? words(call.leaves.join(", ")) : words(call.to), words(call.what), words(call.state), words(call.vc),
-          number(call.via?.length ?? 0), number(seconds(call.since, 6)), lineRate(model.callRate(call.id)),
+          number(call.via?.length ?? 0), number(seconds(call.since, 9)), lineRate(model.callRate(call.id)),
         ],
       })),
   },
@@ -64,7 +64,7 @@ const TABLES = [
     rows: (model) =>
       sorted(model, "member").map((member) => ({
         about: { kind: "node", id: member.node },
-        fields: [words(member.node), words(member.network), words(member.state), number(member.lecid), number(seconds(member.changed, 6))],
+        fields: [words(member.node), words(member.network), words(member.state), number(member.lecid), number(seconds(member.changed, 9))],
       })),
   },
   {
@@ -74,7 +74,7 @@ const TABLES = [
     rows: (model) =>
       sorted(model, "shortcut").map((one) => ({
         about: one.call === undefined || one.call === null ? { kind: "node", id: one.from } : { kind: "call", id: String(one.call) },
-        fields: [words(one.from), words(one.to), words(one.dest), words(one.state), words(one.vc), number(one.call), number(seconds(one.changed, 6))],
+        fields: [words(one.from), words(one.to), words(one.dest), words(one.state), words(one.vc), number(one.call), number(seconds(one.changed, 9))],
       })),
   },
   {
@@ -129,7 +129,7 @@ const TABLES = [
     rows: (model) =>
       sorted(model, "fault").map((fault) => ({
         about: fault.what === "link" ? { kind: "link", id: fault.name } : { kind: "node", id: fault.name },
-        fields: [words(fault.what), words(fault.name), words(fault.text), number(seconds(fault.since, 6))],
+        fields: [words(fault.what), words(fault.name), words(fault.text), number(seconds(fault.since, 9))],
       })),
   },
 ];
@@ -157,11 +157,11 @@ class Tables {
     });
     part("tabs").append(...this.tabs);
     field("table-filter").addEventListener("input", () => this.draw());
-    /** True while a part of the table is in sight; only then it follows the cursor. */
+    /** True while a part of the table is in sight. */
     this.seen = false;
     new IntersectionObserver(([entry]) => {
       this.seen = entry.isIntersecting;
-      this.follow();
+      this.follow(true);
     }).observe(part("table"));
     this.choose(0);
   }
@@ -175,9 +175,12 @@ class Tables {
     return this.tabs[index];
   }
 
-  /** Follows the cursor, if the table is in sight. */
-  follow() {
-    if (this.seen) this.draw();
+  /**
+   * Follows the cursor; out of sight only where it stands.
+   * @param {boolean} moving
+   */
+  follow(moving) {
+    if (this.seen || !moving) this.draw();
   }
 
   /** Draws the table that is shown. */

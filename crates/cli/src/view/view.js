@@ -1,7 +1,5 @@
 // The part of the drawing that is seen: whole at first; it is moved by dragging and made larger by buttons and wheel.
 
-/** Pixels around the drawing. */
-const FRAME = 14;
 /** Largest enlargement against the whole drawing. */
 const CLOSEST = 16;
 
@@ -17,7 +15,7 @@ class View {
     this.sheet = sheet;
     this.drawings = drawings;
     this.changed = () => {};
-    this.whole = View.extent(geometry);
+    this.whole = geometry.whole;
     sheet.style.setProperty("--aspect", `${this.whole.width.toFixed(0)} / ${this.whole.height.toFixed(0)}`);
     this.now = { ...this.whole };
     /** True while and just after the pointer moved the drawing: a click then selects nothing. */
@@ -25,24 +23,6 @@ class View {
     this.show();
     this.changed = changed;
     this.listen();
-  }
-
-  /**
-   * The rectangle around all boxes and ways.
-   * @param {Geometry} geometry
-   */
-  static extent(geometry) {
-    let [left, top, right, low] = [Infinity, Infinity, -Infinity, -Infinity];
-    const reach = (/** @type {number} */ x, /** @type {number} */ y) => {
-      [left, top, right, low] = [Math.min(left, x), Math.min(top, y), Math.max(right, x), Math.max(low, y)];
-    };
-    for (const { x, y, width, height } of geometry.boxes.values()) {
-      reach(x - width / 2, y - height / 2);
-      reach(x + width / 2, y + height / 2);
-    }
-    for (const way of geometry.ways.values()) for (const [x, y] of way) reach(x, y);
-    if (left > right) return { x: 0, y: 0, width: 200, height: 100 };
-    return { x: left - FRAME, y: top - FRAME, width: right - left + 2 * FRAME, height: low - top + 2 * FRAME };
   }
 
   show() {

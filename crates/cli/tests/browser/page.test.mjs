@@ -203,7 +203,7 @@ describe("without a mouse", () => {
     await page.keyboard.press("ArrowLeft");
     assert.equal(await cursor(page), first);
     await page.keyboard.press("Shift+ArrowRight");
-    const story = linesOf(campus).filter((line) => line.is === "story" && line.t > first);
+    const story = linesOf(campus).filter((line) => line.is === "story" && line.milestone && line.t > first);
     assert.equal(await cursor(page), story[0].t);
     await page.keyboard.press(" ");
     assert.equal(await page.evaluate("aerostat.page.clock.playing"), true);
