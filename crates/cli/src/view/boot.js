@@ -15,7 +15,11 @@
     var page = /** @type {any} */ (window).aerostat;
     if (page && page.ends && whole && modern) return;
     if (page && page.ends && modern) {
-      tell("This file was cut in the middle: its record ends at " + page.ends() + " s. A whole copy of the file has the rest.");
+      tell(
+        "This file was cut in the middle: its record ends at " +
+          page.ends() +
+          " s. A whole copy of the file has the rest.",
+      );
       return;
     }
     document.documentElement.className = "";
@@ -24,7 +28,9 @@
     } else if (page && page.failure) {
       tell("The record in this file cannot be shown: " + page.failure + ". Below is what needs no script.");
     } else {
-      tell("This browser is too old for the moving drawing; Firefox 120, Chrome 123, Safari 17.5 and later ones show it. Below is what needs no script.");
+      tell(
+        "This browser is too old for the moving drawing; Firefox 120, Chrome 123, Safari 17.5 and later ones show it. Below is what needs no script.",
+      );
     }
   });
 })();

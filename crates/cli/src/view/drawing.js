@@ -37,7 +37,10 @@ class Drawing {
     this.layers = Object.fromEntries(["machines", "labels", "plates", "callouts"].map((name) => [name, svg("g")]));
     this.threads = new Threads(this.layers.plates, model, this.labels, signs, () => this.painter.invalidate());
     this.root.append(signs.definitions(), ...Object.values(this.layers));
-    setAll(this.root, { role: "group", "aria-label": `Network ${recording.head.lab}: machines; their links and calls are in the tables` });
+    setAll(this.root, {
+      role: "group",
+      "aria-label": `Network ${recording.head.lab}: machines; their links and calls are in the tables`,
+    });
     this.addLinks(recording);
     this.addMachines(recording);
     this.view = new View(sheet, [this.lines, this.root], this.geometry, () => this.painter.invalidate());
@@ -94,7 +97,15 @@ class Drawing {
     /** @type {Stroke[]} */
     const loads = [];
     for (const { text, path, share } of this.cables.values()) {
-      if (share > 0) loads.push({ text, path, colour: styled("--carry"), width: 0.5 + Math.min(share, 1) * (CONDUIT - 0.5), dash: [], alpha: 1 });
+      if (share > 0)
+        loads.push({
+          text,
+          path,
+          colour: styled("--carry"),
+          width: 0.5 + Math.min(share, 1) * (CONDUIT - 0.5),
+          dash: [],
+          alpha: 1,
+        });
     }
     return { strokes: [...loads, ...strokes], moving };
   }
@@ -108,7 +119,13 @@ class Drawing {
       const text = pathText(way);
       const { x, y } = along(way, 0.5);
       const cross = svg("path", { class: "cross", d: "M-7 -7L7 7M-7 7L7 -7", transform: `translate(${x} ${y})` });
-      const group = svg("g", { class: "cable" }, svg("path", { class: "conduit", d: text }), svg("path", { class: "fibre", d: text }), cross);
+      const group = svg(
+        "g",
+        { class: "cable" },
+        svg("path", { class: "conduit", d: text }),
+        svg("path", { class: "fibre", d: text }),
+        cross,
+      );
       this.lines.append(group);
       const rate = labelled ? svg("text", { class: "label rate" }) : null;
       if (rate) this.addLabel(line, way, rate);
@@ -182,21 +199,28 @@ class Drawing {
       if (!of) members.set(member.node, (of = new Map()));
       if (of.get(member.network) !== "joined") of.set(member.network, member.state);
     }
-    const down = { link: new Set(), node: new Set() };
-    for (const fault of this.model.all("fault").values()) {
-      if (fault.what === "link" || fault.what === "node") down[/** @type {"link" | "node"} */ (fault.what)].add(fault.name);
+    /** Faults of machines by their names. @type {Map<string, string>} */
+    const faults = new Map();
+    const cut = new Set();
+    for (const { what, name, service } of this.model.all("fault").values()) {
+      if (what === "link") cut.add(name);
+      else if (what === "node") faults.set(name, DOWN);
+      else if (!faults.has(name)) faults.set(name, `${service ?? "service"} off`);
     }
     const nothing = new Map();
     for (const [name, shape] of this.shapes) {
       // A station on an Ethernet segment joins nothing itself: it is in its network from the beginning.
-      const station = shape.machine.kind === "station" ? new Map(shape.machine.addresses.map(([, network]) => [network, "joined"])) : null;
+      const station =
+        shape.machine.kind === "station"
+          ? new Map(shape.machine.addresses.map(([, network]) => [network, "joined"]))
+          : null;
       const states = station ?? members.get(name) ?? nothing;
-      const told = JSON.stringify([down.node.has(name), [...states]]);
+      const told = JSON.stringify([faults.get(name), [...states]]);
       if (shape.element.dataset.told === told) continue;
       shape.element.dataset.told = told;
-      shape.tell(down.node.has(name), states);
+      shape.tell(faults.get(name) ?? "", states);
     }
-    for (const [name, cable] of this.cables) cable.group.classList.toggle("cut", down.link.has(name));
+    for (const [name, cable] of this.cables) cable.group.classList.toggle("cut", cut.has(name));
   }
 
   /** Shows what links carried in the last sampled interval. */

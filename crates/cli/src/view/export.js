@@ -1,8 +1,27 @@
 // The drawing at the cursor as an SVG file of its own, and the page on paper.
 
 /** Properties that a drawing needs without a style sheet, and those that its texts need. */
-const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "stroke-opacity", "opacity"];
-const KEPT_OF_TEXT = ["fill", "stroke", "stroke-width", "paint-order", "font-family", "font-size", "font-weight", "text-anchor"];
+const KEPT = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "stroke-opacity",
+  "opacity",
+];
+const KEPT_OF_TEXT = [
+  "fill",
+  "stroke",
+  "stroke-width",
+  "paint-order",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "text-anchor",
+];
 
 /**
  * The drawing with all styles in it, so that any program that reads SVG shows the same.
@@ -15,7 +34,13 @@ function standalone(drawing, title) {
   const place = { x, y, width, height };
   return svg(
     "svg",
-    { xmlns: SVG, width: Math.round(width), height: Math.round(height), viewBox: `${x.toFixed(1)} ${y.toFixed(1)} ${width.toFixed(1)} ${height.toFixed(1)}`, role: "img" },
+    {
+      xmlns: SVG,
+      width: Math.round(width),
+      height: Math.round(height),
+      viewBox: `${x.toFixed(1)} ${y.toFixed(1)} ${width.toFixed(1)} ${height.toFixed(1)}`,
+      role: "img",
+    },
     svg("title", {}, title),
     svg("rect", { ...place, fill: styled("--ground") }),
     ...styledCopies(drawing.lines),
@@ -57,8 +82,18 @@ function styledCopies(root) {
  * @param {string} value
  */
 function keep(target, name, value) {
-  const usual = { "fill-opacity": "1", "stroke-opacity": "1", opacity: "1", "stroke-dasharray": "none", stroke: "none", "paint-order": "normal", "stroke-linecap": "butt", "stroke-linejoin": "miter" };
-  if (value && value !== /** @type {Record<string, string>} */ (usual)[name]) target.setAttribute(name, value.replace(/url\("#([^"]*)"\)/, "url(#copy-$1)"));
+  const usual = {
+    "fill-opacity": "1",
+    "stroke-opacity": "1",
+    opacity: "1",
+    "stroke-dasharray": "none",
+    stroke: "none",
+    "paint-order": "normal",
+    "stroke-linecap": "butt",
+    "stroke-linejoin": "miter",
+  };
+  if (value && value !== /** @type {Record<string, string>} */ (usual)[name])
+    target.setAttribute(name, value.replace(/url\("#([^"]*)"\)/, "url(#copy-$1)"));
 }
 
 /**
@@ -85,10 +120,16 @@ function listenToPrint(page) {
     root.dataset.theme = "light";
     COLOURS_NOW.clear();
     const at = `${exactSeconds(page.clock.t)} s`;
-    const lines = page.lines.map((line) => html("li", {}, html("time", {}, seconds(line.t, 6)), " ", html("b", {}, line.node), ` ${line.text}`));
+    const lines = page.lines.map((line) =>
+      html("li", {}, html("time", {}, seconds(line.t, 6)), " ", html("b", {}, line.node), ` ${line.text}`),
+    );
     part("print").replaceChildren(
-      html("h2", {}, `Network at ${at}`), standalone(page.drawing, `Network at ${at}`), html("h2", {}, `State at ${at}`), ...page.tables.all(),
-      html("h2", {}, "Story"), html("ol", { class: "story" }, ...lines),
+      html("h2", {}, `Network at ${at}`),
+      standalone(page.drawing, `Network at ${at}`),
+      html("h2", {}, `State at ${at}`),
+      ...page.tables.all(),
+      html("h2", {}, "Story"),
+      html("ol", { class: "story" }, ...lines),
     );
   });
   addEventListener("afterprint", () => {

@@ -32,7 +32,8 @@ function flattened(text) {
     const first = command === "C" ? next() : mirrored;
     control = next();
     const end = next();
-    for (let step = 1; step <= CURVE_POINTS; step += 1) points.push(bezier(here, first, control, end, step / CURVE_POINTS));
+    for (let step = 1; step <= CURVE_POINTS; step += 1)
+      points.push(bezier(here, first, control, end, step / CURVE_POINTS));
   }
   return points.every((point) => point.every(Number.isFinite)) ? smoothed(points) : [];
 }
@@ -123,7 +124,9 @@ function beside(points, by) {
  * @returns {{x: number, y: number, angle: number}} angle in radians
  */
 function along(points, part) {
-  const lengths = points.slice(1).map((point, index) => Math.hypot(point[0] - points[index][0], point[1] - points[index][1]));
+  const lengths = points
+    .slice(1)
+    .map((point, index) => Math.hypot(point[0] - points[index][0], point[1] - points[index][1]));
   let rest = within(part, 0, 1) * lengths.reduce((sum, length) => sum + length, 0);
   for (const [index, length] of lengths.entries()) {
     if (rest > length && index < lengths.length - 1) {

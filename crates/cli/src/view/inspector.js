@@ -34,7 +34,8 @@ class Inspector {
     }
     const focused = this.box.contains(document.activeElement) ? document.activeElement?.textContent : null;
     this.box.replaceChildren(...this.parts(sheet));
-    if (focused) for (const button of this.box.querySelectorAll("button")) if (button.textContent === focused) button.focus();
+    if (focused)
+      for (const button of this.box.querySelectorAll("button")) if (button.textContent === focused) button.focus();
   }
 
   /** @param {Sheet} sheet */
@@ -44,13 +45,23 @@ class Inspector {
     const parts = [html("h3", {}, sheet.title, " ", html("small", {}, sheet.sub)), facts(sheet.facts)];
     if (sheet.sampled.length) {
       const sampled = this.model.sampled;
-      parts.push(html("h4", {}, sampled === null ? "No sample yet" : `Sample of ${seconds(sampled)} s`), facts(sheet.sampled));
+      parts.push(
+        html("h4", {}, sampled === null ? "No sample yet" : `Sample of ${seconds(sampled)} s`),
+        facts(sheet.sampled),
+      );
     }
     for (const [title, items] of sheet.lists) {
       if (items.length === 0) continue;
       parts.push(html("h4", {}, `${title} (${items.length})`));
-      parts.push(html("ul", {}, ...items.slice(0, MOST_CALLS).map(([text, about]) => html("li", {}, about ? this.button(text, about) : text))));
-      if (items.length > MOST_CALLS) parts.push(html("p", { class: "note" }, `and ${items.length - MOST_CALLS} more, in the tables`));
+      parts.push(
+        html(
+          "ul",
+          {},
+          ...items.slice(0, MOST_CALLS).map(([text, about]) => html("li", {}, about ? this.button(text, about) : text)),
+        ),
+      );
+      if (items.length > MOST_CALLS)
+        parts.push(html("p", { class: "note" }, `and ${items.length - MOST_CALLS} more, in the tables`));
     }
     return parts;
   }
@@ -88,23 +99,40 @@ class Inspector {
     const members = [...model.all("member").values()].filter((member) => member.node === name);
     const links = [...model.recording.links.values()].filter((link) => link.ends.includes(name));
     const near = new Set(links.map((link) => link.name));
-    const calls = sorted(model, "call").filter((call) => call.via?.some((/** @type {string} */ link) => near.has(link)));
+    const calls = sorted(model, "call").filter((call) =>
+      call.via?.some((/** @type {string} */ link) => near.has(link)),
+    );
     const ends = calls.filter((call) => call.from === name || call.to === name || call.leaves?.includes(name));
     const shortcuts = sorted(model, "shortcut").filter((one) => one.from === name);
     const stateOf = (/** @type {string} */ network) => members.find((member) => member.network === network);
-    const joined = (/** @type {State | undefined} */ member) => (member ? `${member.state}${member.lecid ? `, LECID ${member.lecid}` : ""}` : "not joined");
-    const queues = [...model.recording.series.keys()].filter((key) => key.startsWith(`queues/${name}:`)).map((key) => key.slice(7));
+    const joined = (/** @type {State | undefined} */ member) =>
+      member ? `${member.state}${member.lecid ? `, LECID ${member.lecid}` : ""}` : "not joined";
+    const queues = [...model.recording.series.keys()]
+      .filter((key) => key.startsWith(`queues/${name}:`))
+      .map((key) => key.slice(7));
     return {
       title: name,
       sub: kindName(machine.kind),
       facts: [
         ["state", model.isDown("node", name) ? "down" : "up"],
-        ...machine.addresses.map(([address, network]) => /** @type {[string, string]} */ ([address, `${network}: ${joined(stateOf(network))}`])),
+        ...machine.addresses.map(
+          ([address, network]) =>
+            /** @type {[string, string]} */ ([address, `${network}: ${joined(stateOf(network))}`]),
+        ),
         ...(machine.atm ? [/** @type {[string, string]} */ (["ATM address", machine.atm])] : []),
       ],
-      sampled: queues.map((queue) => [`queue of port ${queue.slice(name.length + 1)}`, counted(model.queue(queue), "cell")]),
+      sampled: queues.map((queue) => [
+        `queue of port ${queue.slice(name.length + 1)}`,
+        counted(model.queue(queue), "cell"),
+      ]),
       lists: [
-        ["Shortcuts", shortcuts.map((one) => [`${one.dest}: ${one.state}${one.vc ? ` on ${one.vc}` : ""}`, one.call === undefined || one.call === null ? null : { kind: "call", id: String(one.call) }])],
+        [
+          "Shortcuts",
+          shortcuts.map((one) => [
+            `${one.dest}: ${one.state}${one.vc ? ` on ${one.vc}` : ""}`,
+            one.call === undefined || one.call === null ? null : { kind: "call", id: String(one.call) },
+          ]),
+        ],
         ["Links", links.map((link) => [link.name, { kind: "link", id: link.name }])],
         ["Calls that end here", ends.map((call) => this.named(call))],
         ["Calls through it", calls.filter((call) => !ends.includes(call)).map((call) => this.named(call))],
@@ -120,7 +148,10 @@ class Inspector {
    */
   named(call, label) {
     const to = call.to ?? (call.leaves?.length ? counted(call.leaves.length, "leaf").replace("leafs", "leaves") : "?");
-    return [`${label ? `${label} ` : ""}${call.from} → ${to}, ${call.what ?? "call"} ${call.id}`, { kind: "call", id: String(call.id) }];
+    return [
+      `${label ? `${label} ` : ""}${call.from} → ${to}, ${call.what ?? "call"} ${call.id}`,
+      { kind: "call", id: String(call.id) },
+    ];
   }
 
   /**
@@ -133,7 +164,8 @@ class Inspector {
     if (!link) return null;
     const [a, b] = link.ends;
     const counters = model.counters(`links/${name}`);
-    const cells = (/** @type {number} */ way) => `${grouped(counters?.values[way] ?? 0)} cells, ${bitRate((counters?.rates[way] ?? 0) * CELL * 8)}`;
+    const cells = (/** @type {number} */ way) =>
+      `${grouped(counters?.values[way] ?? 0)} cells, ${bitRate((counters?.rates[way] ?? 0) * CELL * 8)}`;
     /** @type {[string, Chosen][]} */
     const calls = [];
     for (const call of sorted(model, "call")) {
@@ -148,7 +180,13 @@ class Inspector {
         ["line", `${link.what}; ${grouped(Math.round(link.rate))} cells a second`],
         ["ends", link.ports ? `${a} port ${link.ports[0]}, ${b} port ${link.ports[1]}` : `${a}, ${b}`],
       ],
-      sampled: counters ? [[`${a} → ${b}`, cells(0)], [`${b} → ${a}`, cells(1)], ["lost", counted(counters.values[2] ?? 0, "cell")]] : [],
+      sampled: counters
+        ? [
+            [`${a} → ${b}`, cells(0)],
+            [`${b} → ${a}`, cells(1)],
+            ["lost", counted(counters.values[2] ?? 0, "cell")],
+          ]
+        : [],
       lists: [
         ["Machines", link.ends.map((end) => [end, { kind: "node", id: end }])],
         ["Calls over it", calls],
@@ -166,7 +204,10 @@ class Inspector {
     if (!call) return { title: `call ${id}`, sub: "does not exist at this instant", facts: [], sampled: [], lists: [] };
     const counters = model.counters(`calls/${id}`);
     const shortcuts = sorted(model, "shortcut").filter((one) => String(one.call) === id);
-    const hops = (call.via ?? []).map((/** @type {string} */ link, /** @type {number} */ at) => [`${call.labels?.[at] ?? "–"} on ${link}`, { kind: "link", id: link }]);
+    const hops = (call.via ?? []).map((/** @type {string} */ link, /** @type {number} */ at) => [
+      `${call.labels?.[at] ?? "–"} on ${link}`,
+      { kind: "link", id: link },
+    ]);
     /** @type {[string, string][]} */
     const facts = [
       ["from, to", `${call.from} → ${call.to ?? "?"}`],
@@ -181,10 +222,16 @@ class Inspector {
       sub: `${call.what ?? ""}${shortcuts.length ? ", a shortcut" : ""}`,
       facts,
       sampled: counters
-        ? counters.values.map((value, way) => [way ? `from ${call.to ?? "the called end"}` : `from ${call.from}`, `${grouped(value)} cells, ${bitRate(counters.rates[way] * CELL * 8)}`])
+        ? counters.values.map((value, way) => [
+            way ? `from ${call.to ?? "the called end"}` : `from ${call.from}`,
+            `${grouped(value)} cells, ${bitRate(counters.rates[way] * CELL * 8)}`,
+          ])
         : [],
       lists: [
-        ["Shortcuts on it", shortcuts.map((one) => [`${one.from} to ${one.dest}: ${one.state}`, { kind: "node", id: one.from }])],
+        [
+          "Shortcuts on it",
+          shortcuts.map((one) => [`${one.from} to ${one.dest}: ${one.state}`, { kind: "node", id: one.from }]),
+        ],
         ["Labels, link by link", hops],
       ],
     };
@@ -209,7 +256,8 @@ class Inspector {
     ];
     /** @type {[string, Chosen | null][]} */
     const more = [[`link ${message.link}`, { kind: "link", id: message.link }]];
-    if (message.call !== undefined && message.call !== null) more.push([`call ${message.call}`, { kind: "call", id: String(message.call) }]);
+    if (message.call !== undefined && message.call !== null)
+      more.push([`call ${message.call}`, { kind: "call", id: String(message.call) }]);
     return { title: message.protocol, sub: "message", facts, sampled: [], lists: [["Belongs to", more]] };
   }
 }

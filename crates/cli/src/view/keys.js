@@ -7,8 +7,18 @@ const KEYS = [
   { keys: [" ", "k"], shown: "Space", does: "play or pause", act: (page) => page.clock.toggle() },
   { keys: ["ArrowRight", "."], shown: "→", does: "next event", act: (page) => page.clock.step(1) },
   { keys: ["ArrowLeft", ","], shown: "←", does: "event before", act: (page) => page.clock.step(-1) },
-  { keys: ["Shift+ArrowRight", "n"], shown: "Shift →  or  n", does: "next line of the story", act: (page) => page.clock.step(1, page.lineTimes) },
-  { keys: ["Shift+ArrowLeft", "p"], shown: "Shift ←  or  p", does: "line of the story before", act: (page) => page.clock.step(-1, page.lineTimes) },
+  {
+    keys: ["Shift+ArrowRight", "n"],
+    shown: "Shift →  or  n",
+    does: "next line of the story",
+    act: (page) => page.clock.step(1, page.lineTimes),
+  },
+  {
+    keys: ["Shift+ArrowLeft", "p"],
+    shown: "Shift ←  or  p",
+    does: "line of the story before",
+    act: (page) => page.clock.step(-1, page.lineTimes),
+  },
   { keys: ["s"], shown: "s", does: "all details of the story, or its milestones", act: () => field("details").click() },
   { keys: ["]"], shown: "]", does: "faster", act: (page) => page.clock.shift(1) },
   { keys: ["["], shown: "[", does: "slower", act: (page) => page.clock.shift(-1) },
@@ -16,10 +26,20 @@ const KEYS = [
   { keys: ["Home"], shown: "Home", does: "begin of the run", act: (page) => page.clock.seek(0) },
   { keys: ["End"], shown: "End", does: "end of the run", act: (page) => page.clock.seek(Infinity) },
   { keys: ["g"], shown: "g", does: "go to an instant: type its seconds", act: () => field("instant").select() },
-  { keys: ["+", "="], shown: "+", does: "enlarge the time line around the cursor", act: (page) => page.timeline.zoom(2) },
+  {
+    keys: ["+", "="],
+    shown: "+",
+    does: "enlarge the time line around the cursor",
+    act: (page) => page.timeline.zoom(2),
+  },
   { keys: ["-"], shown: "−", does: "show a longer part of it", act: (page) => page.timeline.zoom(0.5) },
   { keys: ["0"], shown: "0", does: "show the whole run", act: (page) => page.timeline.whole() },
-  { keys: ["m"], shown: "m", does: "to the machines; arrows lead on, Enter chooses", act: (page) => page.focusMachine() },
+  {
+    keys: ["m"],
+    shown: "m",
+    does: "to the machines; arrows lead on, Enter chooses",
+    act: (page) => page.focusMachine(),
+  },
   { keys: ["l"], shown: "l", does: "to the ladder; arrows choose a message", act: () => part("ladder").focus() },
   { keys: ["/"], shown: "/", does: "to the filter of the ladder", act: () => field("f-text").focus() },
   { keys: ["Escape"], shown: "Esc", does: "choose nothing", act: (page) => page.select(null) },
@@ -53,5 +73,7 @@ function listenToKeys(page) {
     event.preventDefault();
     key.act(page);
   });
-  part("keys").append(...KEYS.map((key) => html("tr", {}, html("td", {}, html("kbd", {}, key.shown)), html("td", {}, key.does))));
+  part("keys").append(
+    ...KEYS.map((key) => html("tr", {}, html("td", {}, html("kbd", {}, key.shown)), html("td", {}, key.does))),
+  );
 }

@@ -24,9 +24,15 @@ class Ladder {
     this.box = part("ladder");
     this.columns = recording.columns().filter((name) => recording.machines.has(name));
     this.diagram = false;
-    this.list = new LongList(this.box, ROW, (index) => this.row(this.rungs[this.passed[index]]), (index) => pick(this.rungs[this.passed[index]]));
+    this.list = new LongList(
+      this.box,
+      ROW,
+      (index) => this.row(this.rungs[this.passed[index]]),
+      (index) => pick(this.rungs[this.passed[index]]),
+    );
     this.fill();
-    for (const id of ["f-protocol", "f-node", "f-call", "f-story", "details"]) field(id).addEventListener("change", () => this.filter());
+    for (const id of ["f-protocol", "f-node", "f-call", "f-story", "details"])
+      field(id).addEventListener("change", () => this.filter());
     field("f-text").addEventListener("input", () => this.filter());
     new ResizeObserver(() => this.arrange()).observe(this.box);
     this.arrange();
@@ -47,9 +53,13 @@ class Ladder {
     const protocols = new Set(this.recording.messages.map((message) => message.protocol));
     const nodes = new Set(this.recording.messages.flatMap((message) => [message.from, message.to]));
     for (const name of [...protocols].sort()) part("f-protocol").append(html("option", { value: name }, name));
-    for (const name of this.columns.filter((name) => nodes.has(name))) part("f-node").append(html("option", { value: name }, name));
-    const calls = new Set(this.recording.messages.map((message) => message.call).filter((call) => call !== undefined && call !== null));
-    for (const id of [...calls].sort((a, b) => Number(a) - Number(b))) part("f-call").append(html("option", { value: String(id) }, `call ${id}`));
+    for (const name of this.columns.filter((name) => nodes.has(name)))
+      part("f-node").append(html("option", { value: name }, name));
+    const calls = new Set(
+      this.recording.messages.map((message) => message.call).filter((call) => call !== undefined && call !== null),
+    );
+    for (const id of [...calls].sort((a, b) => Number(a) - Number(b)))
+      part("f-call").append(html("option", { value: String(id) }, `call ${id}`));
     field("f-call").disabled = calls.size === 0;
   }
 
@@ -66,7 +76,12 @@ class Ladder {
     this.box.classList.toggle("diagram", diagram);
     const heads = part("ladder-heads");
     heads.hidden = !diagram;
-    heads.replaceChildren(html("span", {}, "s"), html("div", { class: "lanes" }, ...this.columns.map((name) => html("span", {}, name))), html("span", {}, "VC"), html("span", {}, "message"));
+    heads.replaceChildren(
+      html("span", {}, "s"),
+      html("div", { class: "lanes" }, ...this.columns.map((name) => html("span", {}, name))),
+      html("span", {}, "VC"),
+      html("span", {}, "message"),
+    );
     this.list.redraw();
   }
 
@@ -78,10 +93,20 @@ class Ladder {
     const passes = (/** @type {Rung} */ { message, story: line }) => {
       const about = message ? [message.from, message.to] : [line.node];
       if (node && !about.includes(node)) return false;
-      if (line) return story && (line.milestone || details) && !protocol && !call && (!words || `${line.node} ${line.text}`.toLowerCase().includes(words));
+      if (line)
+        return (
+          story &&
+          (line.milestone || details) &&
+          !protocol &&
+          !call &&
+          (!words || `${line.node} ${line.text}`.toLowerCase().includes(words))
+        );
       if (protocol && message.protocol !== protocol) return false;
       if (call && String(message.call) !== call) return false;
-      return !words || `${message.from} ${message.to} ${message.vc} ${message.protocol} ${message.text}`.toLowerCase().includes(words);
+      return (
+        !words ||
+        `${message.from} ${message.to} ${message.vc} ${message.protocol} ${message.text}`.toLowerCase().includes(words)
+      );
     };
     this.passed = [];
     this.rungs.forEach((rung, index) => {
@@ -90,7 +115,10 @@ class Ladder {
     this.times = Float64Array.from(this.passed, (index) => (this.rungs[index].message ?? this.rungs[index].story).t);
     const messages = this.passed.filter((index) => this.rungs[index].message).length;
     const all = this.recording.messages.length;
-    setText(part("ladder-count"), messages === all ? counted(all, "message") : `${grouped(messages)} of ${counted(all, "message")}`);
+    setText(
+      part("ladder-count"),
+      messages === all ? counted(all, "message") : `${grouped(messages)} of ${counted(all, "message")}`,
+    );
     this.list.setCount(this.passed.length);
     this.update(this.t ?? 0);
   }
@@ -115,14 +143,25 @@ class Ladder {
   row({ message, story }) {
     if (story) {
       const words = html("span", { class: "words" }, html("b", {}, story.node), ` ${story.text}`);
-      return html("div", { class: `rung story${story.milestone ? " milestone" : ""}` }, html("span", { class: "t" }, seconds(story.t, 9)), words);
+      return html(
+        "div",
+        { class: `rung story${story.milestone ? " milestone" : ""}` },
+        html("span", { class: "t" }, seconds(story.t, 9)),
+        words,
+      );
     }
     const label = `${seconds(message.t, 6)} ${message.from} to ${message.to} on ${message.vc}: ${message.text}`;
-    const row = html("div", { class: `rung p-${familyOf(message.protocol)}${message.dropped ? " dropped" : ""}`, title: label });
+    const row = html("div", {
+      class: `rung p-${familyOf(message.protocol)}${message.dropped ? " dropped" : ""}`,
+      title: label,
+    });
     row.append(html("span", { class: "t" }, seconds(message.t, 9)));
     const drawn = this.diagram ? this.arrow(message) : null;
     row.append(drawn ?? html("span", { class: "ends" }, `${message.from} → ${message.to}`));
-    row.append(html("span", { class: "vc" }, message.vc), html("span", { class: "words" }, message.dropped ? `${message.text} — lost: ${message.dropped}` : message.text));
+    row.append(
+      html("span", { class: "vc" }, message.vc),
+      html("span", { class: "words" }, message.dropped ? `${message.text} — lost: ${message.dropped}` : message.text),
+    );
     return row;
   }
 
@@ -137,6 +176,11 @@ class Ladder {
     const shaft = html("span", { class: `shaft ${from < to ? "right" : "left"}` });
     shaft.style.left = `${middle(Math.min(from, to))}%`;
     shaft.style.width = `${Math.max(Math.abs(middle(to) - middle(from)), 1)}%`;
-    return html("span", { class: "lanes" }, shaft, html("span", { class: "unseen" }, `${message.from} to ${message.to}`));
+    return html(
+      "span",
+      { class: "lanes" },
+      shaft,
+      html("span", { class: "unseen" }, `${message.from} to ${message.to}`),
+    );
   }
 }

@@ -20,7 +20,12 @@ class Page {
     this.ladder = new Ladder(recording, (rung) => this.pick(rung));
     /** The lines of the story that are shown. @type {Story[]} */
     this.lines = [];
-    this.story = new LongList(part("story"), 21, (index) => this.storyRow(this.lines[index]), (index) => this.tell(index));
+    this.story = new LongList(
+      part("story"),
+      21,
+      (index) => this.storyRow(this.lines[index]),
+      (index) => this.tell(index),
+    );
     this.plots = new Plots(this.clock, part("plots"));
     this.tables = new Tables(model, select);
     this.inspector = new Inspector(model, select);
@@ -53,14 +58,21 @@ class Page {
   fillHead(recording) {
     const { head } = recording;
     setText(part("description"), head.description ?? "");
-    const facts = [head.seed === undefined ? "" : `seed ${head.seed}`, head.time ? `${head.time} time` : "", head.version ? `aerostat ${head.version}` : ""];
+    const facts = [
+      head.seed === undefined ? "" : `seed ${head.seed}`,
+      head.time ? `${head.time} time` : "",
+      head.version ? `aerostat ${head.version}` : "",
+    ];
     setText(part("facts"), facts.filter(Boolean).join(" · "));
     setText(part("until"), `of ${seconds(recording.until ?? 0)} s`);
     const thinned = Object.entries(recording.end?.thinned ?? {}).filter(([, count]) => Number(count) > 0);
     const left = thinned.map(([kind, count]) => `${grouped(Number(count))} × ${kind}`);
     const hidden = Number(recording.end?.more?.nodes ?? 0);
     const said = [];
-    if (left.length) said.push(`The record was too long for all details. Left out: ${left.join(", ")}. States are complete.`);
+    if (left.length)
+      said.push(`The record was too long for all details. Left out: ${left.join(", ")}. States are complete.`);
+    const until = recording.end?.messages_until;
+    if (until !== undefined) said.push(`All messages are there until ${seconds(until)} s.`);
     if (hidden > 0) said.push(`${counted(hidden, "machine")} of this lab ${hidden === 1 ? "is" : "are"} not drawn.`);
     if (recording.broken > 0) said.push(`${counted(recording.broken, "line")} of the record could not be read.`);
     part("bounds").hidden = said.length === 0;
@@ -72,19 +84,40 @@ class Page {
     const legend = part("legend");
     const kinds = new Set([...recording.machines.values()].map((machine) => machine.kind));
     for (const kind of [...KINDS.keys()].filter((kind) => kinds.has(kind))) {
-      const picture = svg("svg", { width: 20, height: 14, viewBox: "-10 -7 20 14", "aria-hidden": "true" }, svg("g", { class: `machine ${kind}` }, outline(kind, 18, 12)));
+      const picture = svg(
+        "svg",
+        { width: 20, height: 14, viewBox: "-10 -7 20 14", "aria-hidden": "true" },
+        svg("g", { class: `machine ${kind}` }, outline(kind, 18, 12)),
+      );
       legend.append(html("li", {}, picture, kindName(kind)));
     }
     for (const network of recording.networks) {
-      const sign = svg("svg", { width: 20, height: 14, "aria-hidden": "true" }, this.signs.chip(network.name, 1, 1, 18, 12));
+      const sign = svg(
+        "svg",
+        { width: 20, height: 14, "aria-hidden": "true" },
+        this.signs.chip(network.name, 1, 1, 18, 12),
+      );
       sign.querySelector(".sign")?.classList.add("joined");
-      legend.append(html("li", { title: `${network.subnet}, ${network.what}` }, sign, `${network.clip ? "subnet" : "ELAN"} ${network.name}`));
+      legend.append(
+        html(
+          "li",
+          { title: `${network.subnet}, ${network.what}` },
+          sign,
+          `${network.clip ? "subnet" : "ELAN"} ${network.name}`,
+        ),
+      );
     }
     const line = (/** @type {string} */ name, /** @type {number} */ width) =>
-      svg("svg", { width: 24, height: 14, "aria-hidden": "true" }, svg("path", { class: name, d: "M1 7H23", "stroke-width": width }));
+      svg(
+        "svg",
+        { width: 24, height: 14, "aria-hidden": "true" },
+        svg("path", { class: name, d: "M1 7H23", "stroke-width": width }),
+      );
     legend.append(html("li", {}, line("thread data", 2.2), "call, as wide as its rate"));
-    if (recording.changes.some((change) => change.kind === "shortcut")) legend.append(html("li", {}, line("thread shortcut", 4), "shortcut"));
-    if (recording.changes.some((change) => change.kind === "fault")) legend.append(html("li", {}, line("cut-line", 2), "cut or down"));
+    if (recording.changes.some((change) => change.kind === "shortcut"))
+      legend.append(html("li", {}, line("thread shortcut", 4), "shortcut"));
+    if (recording.changes.some((change) => change.kind === "fault"))
+      legend.append(html("li", {}, line("cut-line", 2), "cut or down"));
   }
 
   /** Shows the milestones of the story, or all of its lines. */
@@ -107,7 +140,10 @@ class Page {
   /** @param {Story} line */
   storyRow(line) {
     const row = html("div", { class: `line${line.milestone ? " milestone" : ""}`, title: line.text });
-    row.append(html("span", { class: "t" }, seconds(line.t, 9)), html("span", { class: "words" }, html("b", {}, line.node), ` ${line.text}`));
+    row.append(
+      html("span", { class: "t" }, seconds(line.t, 9)),
+      html("span", { class: "words" }, html("b", {}, line.node), ` ${line.text}`),
+    );
     return row;
   }
 
@@ -127,11 +163,21 @@ class Page {
     });
     for (const [id, act] of Object.entries(clicks)) part(id).addEventListener("click", act);
     const speed = field("speed");
-    speed.append(...SPEEDS.map((value) => html("option", { value }, `${value >= 1e-3 ? value : `10${"⁻⁶⁻⁵⁻⁴".slice((Math.log10(value) + 6) * 2, (Math.log10(value) + 6) * 2 + 2)}`} ×`)));
+    speed.append(
+      ...SPEEDS.map((value) =>
+        html(
+          "option",
+          { value },
+          `${value >= 1e-3 ? value : `10${"⁻⁶⁻⁵⁻⁴".slice((Math.log10(value) + 6) * 2, (Math.log10(value) + 6) * 2 + 2)}`} ×`,
+        ),
+      ),
+    );
     speed.addEventListener("change", () => this.clock.setSpeed(Number(speed.value)));
     field("details").addEventListener("change", () => this.chooseLines());
     field("skip").addEventListener("change", () => (this.clock.skips = field("skip").checked));
-    field("shown").addEventListener("change", () => this.drawing.threads.show(/** @type {Shown} */ (field("shown").value)));
+    field("shown").addEventListener("change", () =>
+      this.drawing.threads.show(/** @type {Shown} */ (field("shown").value)),
+    );
     const instant = field("instant");
     instant.addEventListener("change", () => {
       const t = Number(instant.value.replace(/[\s\u2009]/g, "").replace(",", "."));
@@ -148,7 +194,14 @@ class Page {
   /** @param {KeyboardEvent} event */
   sliderKey(event) {
     const until = this.clock.model.recording.until ?? 0;
-    const moves = /** @type {Record<string, number>} */ ({ ArrowRight: 0.01, ArrowUp: 0.01, ArrowLeft: -0.01, ArrowDown: -0.01, PageUp: 0.1, PageDown: -0.1 });
+    const moves = /** @type {Record<string, number>} */ ({
+      ArrowRight: 0.01,
+      ArrowUp: 0.01,
+      ArrowLeft: -0.01,
+      ArrowDown: -0.01,
+      PageUp: 0.1,
+      PageDown: -0.1,
+    });
     const move = event.shiftKey ? undefined : moves[event.key];
     if (move === undefined) return;
     event.preventDefault();
@@ -188,7 +241,12 @@ class Page {
     this.plots.update();
     this.tables.follow(clock.playing);
     this.inspector.show(this.chosen);
-    const counts = /** @type {[string, string][]} */ ([["call", "call"], ["member", "membership"], ["shortcut", "shortcut"], ["fault", "fault"]]);
+    const counts = /** @type {[string, string][]} */ ([
+      ["call", "call"],
+      ["member", "membership"],
+      ["shortcut", "shortcut"],
+      ["fault", "fault"],
+    ]);
     const state = counts.map(([kind, noun]) => counted(clock.model.all(kind).size, noun)).join(" · ");
     setText(part("state"), state);
     if (!clock.playing) this.announce(t, state);
@@ -202,9 +260,14 @@ class Page {
    */
   announce(t, state) {
     const { messages, messageTimes } = this.clock.model.recording;
-    const at = (/** @type {ArrayLike<number>} */ times) => (times[after(times, t) - 1] === t ? after(times, t) - 1 : -1);
+    const at = (/** @type {ArrayLike<number>} */ times) =>
+      times[after(times, t) - 1] === t ? after(times, t) - 1 : -1;
     const [message, line] = [messages[at(messageTimes ?? [])], this.lines[at(this.lineTimes ?? [])]];
-    const happens = message ? `${message.from} to ${message.to}: ${message.text}` : line ? `${line.node} ${line.text}` : "";
+    const happens = message
+      ? `${message.from} to ${message.to}: ${message.text}`
+      : line
+        ? `${line.node} ${line.text}`
+        : "";
     setText(part("live"), `${seconds(t)} seconds. ${happens ? `${happens}. ` : ""}${state}.`);
     setText(part("happens"), happens);
   }
@@ -232,7 +295,8 @@ class Page {
   pick(rung) {
     this.clock.pause();
     this.clock.seek((rung.message ?? rung.story).t, true);
-    if (rung.message) this.select({ kind: "message", id: String(this.clock.model.recording.messages.indexOf(rung.message)) });
+    if (rung.message)
+      this.select({ kind: "message", id: String(this.clock.model.recording.messages.indexOf(rung.message)) });
     else this.select({ kind: "node", id: rung.story.node });
   }
 
@@ -253,7 +317,12 @@ class Page {
       this.select({ kind: "node", id: name });
       return true;
     }
-    const ways = /** @type {Record<string, [number, number]>} */ ({ ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] });
+    const ways = /** @type {Record<string, [number, number]>} */ ({
+      ArrowRight: [1, 0],
+      ArrowLeft: [-1, 0],
+      ArrowDown: [0, 1],
+      ArrowUp: [0, -1],
+    });
     const way = event.shiftKey ? undefined : ways[event.key];
     if (!way) return false;
     const next = this.drawing.neighbour(name, ...way);
@@ -263,7 +332,8 @@ class Page {
 
   /** Changes between dark and light. */
   turnTheme() {
-    const dark = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    const dark =
+      document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     document.documentElement.dataset.theme = dark === "dark" ? "light" : "dark";
     this.repaint();
   }

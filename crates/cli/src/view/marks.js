@@ -57,7 +57,8 @@ class Marks {
     const least = speed * SEEN * 1e9;
     const first = Math.max(after(this.times, t - Math.max(least, this.longest)), last - MOST_MARKS);
     if (first >= last && this.clean) return;
-    if (this.canvas.width !== columns || this.canvas.height !== rows) [this.canvas.width, this.canvas.height] = [columns, rows];
+    if (this.canvas.width !== columns || this.canvas.height !== rows)
+      [this.canvas.width, this.canvas.height] = [columns, rows];
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, columns, rows);
     context.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * left, ratio * top);
@@ -132,7 +133,10 @@ class Marks {
     const family = familyOf(message.protocol);
     const turned = `translate(${x.toFixed(1)} ${y.toFixed(1)}) rotate(${((angle * 180) / Math.PI).toFixed(1)})`;
     const group = svg("g", { class: `callout p-${family}${message.dropped ? " dropped" : ""}` });
-    group.append(svg("path", { class: "arrow", d: "M-16 0H6", transform: turned }), svg("path", { class: "head", d: "M16 0L4 6V-6Z", transform: turned }));
+    group.append(
+      svg("path", { class: "arrow", d: "M-16 0H6", transform: turned }),
+      svg("path", { class: "head", d: "M16 0L4 6V-6Z", transform: turned }),
+    );
     if (!words) return group;
     const text = `${message.text.length > WORDS ? `${message.text.slice(0, WORDS - 1)}…` : message.text} (${message.vc})`;
     const size = { width: text.length * 6.1 + 12, height: 18 };
@@ -141,8 +145,19 @@ class Marks {
     const { whole } = this.drawing.view;
     const left = within(box.x - size.width / 2, whole.x, Math.max(whole.x, whole.x + whole.width - size.width));
     const middle = within(x, left + 8, left + size.width - 8);
-    group.append(svg("path", { class: "leader", d: pathText([[x, y], [middle, box.y]]) }));
-    group.append(svg("rect", { x: left, y: box.y - 9, ...size }), svg("text", { x: left + size.width / 2, y: box.y + 4 }, text));
+    group.append(
+      svg("path", {
+        class: "leader",
+        d: pathText([
+          [x, y],
+          [middle, box.y],
+        ]),
+      }),
+    );
+    group.append(
+      svg("rect", { x: left, y: box.y - 9, ...size }),
+      svg("text", { x: left + size.width / 2, y: box.y + 4 }, text),
+    );
     return group;
   }
 }

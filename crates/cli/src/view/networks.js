@@ -48,7 +48,11 @@ class Signs {
   /** The definitions of the patterns; each document needs them once. */
   definitions() {
     const patterns = PATTERNS.map(({ name, path }) =>
-      svg("pattern", { id: `pattern-${name}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, svg("path", { d: path, class: "texture" })),
+      svg(
+        "pattern",
+        { id: `pattern-${name}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" },
+        svg("path", { d: path, class: "texture" }),
+      ),
     );
     return svg("defs", {}, ...patterns);
   }

@@ -76,7 +76,8 @@ class Painter {
   finish() {
     this.job = null;
     const { width, height } = this.back;
-    if (this.canvas.width !== width || this.canvas.height !== height) [this.canvas.width, this.canvas.height] = [width, height];
+    if (this.canvas.width !== width || this.canvas.height !== height)
+      [this.canvas.width, this.canvas.height] = [width, height];
     const context = this.canvas.getContext("2d");
     context?.clearRect(0, 0, width, height);
     context?.drawImage(this.back, 0, 0);
@@ -100,8 +101,14 @@ class Painter {
     const { strokes } = this.strokes(Infinity);
     return strokes.map(({ text, colour, width, dash, alpha }) =>
       svg("path", {
-        d: text, fill: "none", stroke: colour, "stroke-width": width.toFixed(1), "stroke-linejoin": "round", "stroke-linecap": dash.length ? null : "round",
-        "stroke-dasharray": dash.length ? dash.join(" ") : null, "stroke-opacity": alpha < 1 ? alpha.toFixed(2) : null,
+        d: text,
+        fill: "none",
+        stroke: colour,
+        "stroke-width": width.toFixed(1),
+        "stroke-linejoin": "round",
+        "stroke-linecap": dash.length ? null : "round",
+        "stroke-dasharray": dash.length ? dash.join(" ") : null,
+        "stroke-opacity": alpha < 1 ? alpha.toFixed(2) : null,
       }),
     );
   }

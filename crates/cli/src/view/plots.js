@@ -63,7 +63,10 @@ function highest(curve) {
  */
 function plotOf(title, unit, curves, show) {
   const full = curves.filter((curve) => highest(curve) > 0);
-  const kept = full.length > MOST_LINES ? new Set([...full].sort((a, b) => highest(b) - highest(a)).slice(0, MOST_LINES)) : new Set(full);
+  const kept =
+    full.length > MOST_LINES
+      ? new Set([...full].sort((a, b) => highest(b) - highest(a)).slice(0, MOST_LINES))
+      : new Set(full);
   const drawn = full.filter((curve) => kept.has(curve));
   return drawn.length ? { title, unit, show, curves: drawn, left: full.length - drawn.length } : null;
 }
@@ -73,12 +76,19 @@ function plotOf(title, unit, curves, show) {
  * @param {Recording} recording
  */
 function plotsOf(recording) {
-  const named = (/** @type {string} */ group) => [...recording.series.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => key.slice(group.length + 1));
+  const named = (/** @type {string} */ group) =>
+    [...recording.series.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => key.slice(group.length + 1));
   const flows = named("flows");
   const millions = (/** @type {number} */ value) => short(value / 1e6);
-  const throughput = flows.map((name) => ({ name, values: growth(recording, `flows/${name}`, (values) => (values[4] ?? 0) * 8) }));
+  const throughput = flows.map((name) => ({
+    name,
+    values: growth(recording, `flows/${name}`, (values) => (values[4] ?? 0) * 8),
+  }));
   const delay = flows.map((name) => ({ name, values: meanDelays(recording, name) }));
-  const queues = named("queues").map((name) => ({ name, values: recording.samples.map((t) => recording.series.get(`queues/${name}`)?.exactly(t)?.[0] ?? 0) }));
+  const queues = named("queues").map((name) => ({
+    name,
+    values: recording.samples.map((t) => recording.series.get(`queues/${name}`)?.exactly(t)?.[0] ?? 0),
+  }));
   const load = named("links").map((name) => {
     const [there, back] = [0, 1].map((way) => growth(recording, `links/${name}`, (values) => values[way] ?? 0));
     const rate = recording.links.get(name)?.rate || 1;
@@ -146,7 +156,14 @@ class Plots {
     const top = ceiling(Math.max(...plot.curves.map(highest)));
     const width = Math.max(this.width, 120);
     const words = `${plot.title} in ${plot.unit} over the run, 0 to ${plot.show(top)}: ${plot.curves.map((curve) => curve.name).join(", ")}`;
-    const drawing = svg("svg", { class: "plot", width, height: PLOT_HEIGHT + 8, viewBox: `0 0 ${width} ${PLOT_HEIGHT + 8}`, role: "img", "aria-label": words });
+    const drawing = svg("svg", {
+      class: "plot",
+      width,
+      height: PLOT_HEIGHT + 8,
+      viewBox: `0 0 ${width} ${PLOT_HEIGHT + 8}`,
+      role: "img",
+      "aria-label": words,
+    });
     for (const share of [0, 0.5, 1]) {
       const y = (1 - share) * PLOT_HEIGHT + 4.5;
       drawing.append(svg("line", { class: "grid", x1: GUTTER, x2: width, y1: y, y2: y }));
@@ -161,7 +178,9 @@ class Plots {
     const seek = (/** @type {PointerEvent} */ event) => {
       const box = drawing.getBoundingClientRect();
       this.clock.pause();
-      this.clock.seek(within((event.clientX - box.left - GUTTER) / (width - GUTTER), 0, 1) * (this.recording.until ?? 0));
+      this.clock.seek(
+        within((event.clientX - box.left - GUTTER) / (width - GUTTER), 0, 1) * (this.recording.until ?? 0),
+      );
     };
     drawing.addEventListener("pointerdown", seek);
     drawing.addEventListener("pointermove", (event) => event.buttons && seek(event));
@@ -175,7 +194,11 @@ class Plots {
     plot.curves.forEach((curve, index) => {
       const reading = html("output", { class: "n" });
       this.readings.push([reading, plot, curve]);
-      const line = svg("svg", { class: "swatch", width: 18, height: 8, "aria-hidden": "true" }, svg("line", { class: `curve series-${index}`, x1: 0, x2: 18, y1: 4, y2: 4 }));
+      const line = svg(
+        "svg",
+        { class: "swatch", width: 18, height: 8, "aria-hidden": "true" },
+        svg("line", { class: `curve series-${index}`, x1: 0, x2: 18, y1: 4, y2: 4 }),
+      );
       list.append(html("li", {}, line, ` ${curve.name} `, reading));
     });
     if (plot.left > 0) list.append(html("li", {}, `and ${plot.left} smaller, in the tables`));

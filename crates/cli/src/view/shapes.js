@@ -1,5 +1,7 @@
 // Machines as shapes: the outline and the glyph tell the kind, chips tell the networks.
 
+/** Fault of a machine that has crashed. */
+const DOWN = "down";
 /** Height of a line of text in a box, pixels; the layout counts with it. */
 const TEXT_LINE = 15;
 
@@ -36,8 +38,14 @@ function outline(kind, width, height) {
     const cut = Math.min(10, height / 3);
     const [right, low] = [-x, -y];
     const corners = [
-      [x + cut, y], [right - cut, y], [right, y + cut], [right, low - cut],
-      [right - cut, low], [x + cut, low], [x, low - cut], [x, y + cut],
+      [x + cut, y],
+      [right - cut, y],
+      [right, y + cut],
+      [right, low - cut],
+      [right - cut, low],
+      [x + cut, low],
+      [x, low - cut],
+      [x, y + cut],
     ];
     return svg("path", { class: "outline", d: `${pathText(/** @type {Point[]} */ (corners))}Z` });
   }
@@ -52,7 +60,11 @@ function outline(kind, width, height) {
  * @param {number} y
  */
 function glyph(kind, x, y) {
-  return svg("path", { class: "glyph", d: KINDS.get(kind)?.glyph ?? "M2 2H10V10H2Z", transform: `translate(${x} ${y})` });
+  return svg("path", {
+    class: "glyph",
+    d: KINDS.get(kind)?.glyph ?? "M2 2H10V10H2Z",
+    transform: `translate(${x} ${y})`,
+  });
 }
 
 /** A machine in the drawing. */
@@ -69,16 +81,19 @@ class Shape {
     this.chips = new Map();
     const { width, height } = box;
     const [left, top] = [-width / 2, -height / 2];
-    // The glyph stands in front of the kind; a host has no such line, but room beside its name.
+    // The glyph stands in front of the kind. A host has no such line: its glyph is beside its name, a fault above it.
     const plain = machine.kind === "host";
     const beside = plain ? top + 5 : top + TEXT_LINE + 2.5;
-    this.kind = svg("text", { class: "kind", x: plain ? 0 : 8, y: top + 2 * TEXT_LINE - 2 });
+    this.kind = svg("text", { class: "kind", x: plain ? 0 : 8, y: plain ? top - 4 : top + 2 * TEXT_LINE - 2 });
     this.element = svg(
       "g",
       { class: `machine ${machine.kind}`, transform: `translate(${box.x} ${box.y})`, role: "button", tabindex: -1 },
       outline(machine.kind, width, height),
     );
-    if (machine.kind === "switch") this.element.append(svg("rect", { class: "inner", x: left + 3, y: top + 3, width: width - 6, height: height - 6 }));
+    if (machine.kind === "switch")
+      this.element.append(
+        svg("rect", { class: "inner", x: left + 3, y: top + 3, width: width - 6, height: height - 6 }),
+      );
     const name = svg("text", { class: "name", x: 0, y: top + TEXT_LINE }, machine.name);
     const room = plain ? width / 2 - machine.name.length * 4.2 : kindName(machine.kind).length * 6;
     // Spaces divide the words for those who do not see their places.
@@ -90,20 +105,24 @@ class Shape {
       const y = -top - (lines - index) * TEXT_LINE - 2;
       const chip = signs.chip(network, left + 8, y, 10, 10);
       this.chips.set(network, [...(this.chips.get(network) ?? []), chip]);
-      this.element.append(chip, " ", svg("text", { class: "address", x: left + 22, y: y + 9 }, `${address} (${network})`));
+      this.element.append(
+        chip,
+        " ",
+        svg("text", { class: "address", x: left + 22, y: y + 9 }, `${address} (${network})`),
+      );
     });
-    this.tell(false, new Map());
+    this.tell("", new Map());
   }
 
   /**
    * Shows whether the machine is down, and its memberships.
-   * @param {boolean} down
+   * @param {string} fault what does not work: `down`, a service that is off, or nothing
    * @param {Map<string, string>} members states by network
    */
-  tell(down, members) {
+  tell(fault, members) {
     const kind = this.machine.kind === "host" ? "" : kindName(this.machine.kind);
-    this.element.classList.toggle("down", down);
-    setText(this.kind, [kind, down ? "down" : ""].filter(Boolean).join(", "));
+    this.element.classList.toggle("down", fault === DOWN);
+    setText(this.kind, [kind, fault].filter(Boolean).join(", "));
     const told = [];
     for (const [network, chips] of this.chips) {
       const state = members.get(network) ?? "not joined";

@@ -22,7 +22,11 @@ function number(value) {
  * @param {any} value
  */
 function words(value) {
-  return value === null || value === undefined || value === "" ? "–" : Array.isArray(value) ? value.filter(Boolean).join(" – ") : String(value);
+  return value === null || value === undefined || value === ""
+    ? "–"
+    : Array.isArray(value)
+      ? value.filter(Boolean).join(" – ")
+      : String(value);
 }
 
 /**
@@ -52,29 +56,55 @@ const TABLES = [
       sorted(model, "call").map((call) => ({
         about: { kind: "call", id: String(call.id) },
         fields: [
-          number(call.id), words(call.from), call.leaves?.length ? words(call.leaves.join(", ")) : words(call.to), words(call.what), words(call.state), words(call.vc),
-          number(call.via?.length ?? 0), number(seconds(call.since, 9)), lineRate(model.callRate(call.id)),
+          number(call.id),
+          words(call.from),
+          call.leaves?.length ? words(call.leaves.join(", ")) : words(call.to),
+          words(call.what),
+          words(call.state),
+          words(call.vc),
+          number(call.via?.length ?? 0),
+          number(seconds(call.since, 9)),
+          lineRate(model.callRate(call.id)),
         ],
       })),
   },
   {
     name: "Members",
-    columns: ["machine", "network", "state", "LECID", "since, s"],
+    columns: ["machine", "network", "by", "state", "LECID", "since, s"],
     sampled: false,
     rows: (model) =>
       sorted(model, "member").map((member) => ({
         about: { kind: "node", id: member.node },
-        fields: [words(member.node), words(member.network), words(member.state), number(member.lecid), number(seconds(member.changed, 9))],
+        fields: [
+          words(member.node),
+          words(member.network),
+          words(member.by),
+          words(member.state),
+          number(member.lecid),
+          number(seconds(member.changed, 9)),
+        ],
       })),
   },
   {
     name: "Shortcuts",
-    columns: ["from", "to", "destination", "state", "label", "call", "since, s"],
+    columns: ["from", "to", "destination", "by", "state", "label", "call", "since, s"],
     sampled: false,
     rows: (model) =>
       sorted(model, "shortcut").map((one) => ({
-        about: one.call === undefined || one.call === null ? { kind: "node", id: one.from } : { kind: "call", id: String(one.call) },
-        fields: [words(one.from), words(one.to), words(one.dest), words(one.state), words(one.vc), number(one.call), number(seconds(one.changed, 9))],
+        about:
+          one.call === undefined || one.call === null
+            ? { kind: "node", id: one.from }
+            : { kind: "call", id: String(one.call) },
+        fields: [
+          words(one.from),
+          words(one.to),
+          words(one.dest),
+          words(one.by),
+          words(one.state),
+          words(one.vc),
+          number(one.call),
+          number(seconds(one.changed, 9)),
+        ],
       })),
   },
   {
@@ -88,8 +118,14 @@ const TABLES = [
         return {
           about: { kind: "link", id: link.name },
           fields: [
-            link.name, link.what, model.isDown("link", link.name) ? "cut" : "up", number(there), number(back), number(lost),
-            lineRate(counters?.rates[0]), lineRate(counters?.rates[1]),
+            link.name,
+            link.what,
+            model.isDown("link", link.name) ? "cut" : "up",
+            number(there),
+            number(back),
+            number(lost),
+            lineRate(counters?.rates[0]),
+            lineRate(counters?.rates[1]),
           ],
         };
       }),
@@ -106,8 +142,16 @@ const TABLES = [
         return {
           about: null,
           fields: [
-            flow.name, flow.from, flow.to, flow.kind, words(model.get("traffic", flow.name)?.state), number(sent), number(received), number(lost),
-            number(counters ? bitRate((counters.rates[4] ?? 0) * 8) : null), number(delay === null ? null : duration(delay)),
+            flow.name,
+            flow.from,
+            flow.to,
+            flow.kind,
+            words(model.get("traffic", flow.name)?.state),
+            number(sent),
+            number(received),
+            number(lost),
+            number(counters ? bitRate((counters.rates[4] ?? 0) * 8) : null),
+            number(delay === null ? null : duration(delay)),
           ],
         };
       }),
@@ -117,10 +161,15 @@ const TABLES = [
     columns: ["port", "cells"],
     sampled: true,
     rows: (model) =>
-      [...model.recording.series.keys()].filter((key) => key.startsWith("queues/")).map((key) => {
-        const name = key.slice("queues/".length);
-        return { about: { kind: "node", id: name.replace(/:[^:]*$/, "") }, fields: [name, number(model.queue(name))] };
-      }),
+      [...model.recording.series.keys()]
+        .filter((key) => key.startsWith("queues/"))
+        .map((key) => {
+          const name = key.slice("queues/".length);
+          return {
+            about: { kind: "node", id: name.replace(/:[^:]*$/, "") },
+            fields: [name, number(model.queue(name))],
+          };
+        }),
   },
   {
     name: "Faults",
@@ -145,7 +194,11 @@ class Tables {
     this.select = select;
     this.shown = TABLES[0];
     this.tabs = TABLES.map((table, index) => {
-      const tab = html("button", { type: "button", role: "tab", id: `tab-${index}`, "aria-controls": "table", tabindex: index ? -1 : 0 }, table.name);
+      const tab = html(
+        "button",
+        { type: "button", role: "tab", id: `tab-${index}`, "aria-controls": "table", tabindex: index ? -1 : 0 },
+        table.name,
+      );
       tab.addEventListener("click", () => this.choose(index));
       tab.addEventListener("keydown", (event) => {
         const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -169,7 +222,9 @@ class Tables {
   /** @param {number} index */
   choose(index) {
     this.shown = TABLES[index];
-    this.tabs.forEach((tab, other) => setAll(tab, { "aria-selected": String(other === index), tabindex: other === index ? 0 : -1 }));
+    this.tabs.forEach((tab, other) =>
+      setAll(tab, { "aria-selected": String(other === index), tabindex: other === index ? 0 : -1 }),
+    );
     part("table").setAttribute("aria-labelledby", `tab-${index}`);
     this.draw();
     return this.tabs[index];
@@ -188,16 +243,22 @@ class Tables {
     const box = part("table");
     const wanted = field("table-filter").value.toLowerCase();
     const text = (/** @type {Field} */ one) => (typeof one === "string" ? one : one.n);
-    const rows = this.shown.rows(this.model).filter((row) => !wanted || row.fields.map(text).join(" ").toLowerCase().includes(wanted));
+    const rows = this.shown
+      .rows(this.model)
+      .filter((row) => !wanted || row.fields.map(text).join(" ").toLowerCase().includes(wanted));
     const kept = rows.slice(0, MOST_ROWS);
     const sampled = this.model.sampled;
-    const note = [counted(rows.length, "row"), rows.length > kept.length ? `the first ${MOST_ROWS} are shown; the filter finds the others` : ""];
+    const note = [
+      counted(rows.length, "row"),
+      rows.length > kept.length ? `the first ${MOST_ROWS} are shown; the filter finds the others` : "",
+    ];
     if (this.shown.sampled) note.push(sampled === null ? "no sample yet" : `counters: sample of ${seconds(sampled)} s`);
     setText(part("table-note"), note.filter(Boolean).join(" · "));
     // The focus stays on a row's button while the record plays.
     const focused = box.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
     box.replaceChildren(this.table(this.shown.columns, kept));
-    if (focused) for (const button of box.querySelectorAll("button")) if (button.dataset.key === focused) button.focus();
+    if (focused)
+      for (const button of box.querySelectorAll("button")) if (button.dataset.key === focused) button.focus();
   }
 
   /**
@@ -205,9 +266,17 @@ class Tables {
    * @param {Row[]} rows
    */
   table(columns, rows) {
-    const head = html("tr", {}, ...columns.map((name, at) => html("th", { scope: "col", class: rows.length && typeof rows[0].fields[at] !== "string" ? "n" : null }, name)));
+    const head = html(
+      "tr",
+      {},
+      ...columns.map((name, at) =>
+        html("th", { scope: "col", class: rows.length && typeof rows[0].fields[at] !== "string" ? "n" : null }, name),
+      ),
+    );
     const body = rows.map(({ fields, about }) => {
-      const cells = fields.map((one) => (typeof one === "string" ? html("td", {}, one) : html("td", { class: "n" }, one.n)));
+      const cells = fields.map((one) =>
+        typeof one === "string" ? html("td", {}, one) : html("td", { class: "n" }, one.n),
+      );
       if (about && cells.length) {
         const key = `${about.kind}/${about.id}/${cells[0].textContent}`;
         const button = html("button", { type: "button", class: "plain", "data-key": key }, cells[0].textContent ?? "");

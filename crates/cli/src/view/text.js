@@ -102,7 +102,12 @@ function exactSeconds(t) {
  * @param {number} t nanoseconds
  */
 function duration(t) {
-  const units = /** @type {const} */ ([[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);
+  const units = /** @type {const} */ ([
+    [1e9, "s"],
+    [1e6, "ms"],
+    [1e3, "µs"],
+    [1, "ns"],
+  ]);
   const [size, unit] = units.find(([size]) => Math.abs(t) >= size) ?? [1, "ns"];
   return `${short(t / size)}\u202f${unit}`;
 }

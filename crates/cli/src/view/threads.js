@@ -34,7 +34,8 @@ function lanesOf(changes) {
   /** @type {Map<number | string, string[]>} */
   const ways = new Map();
   for (const { kind, id, after } of changes) {
-    if (kind === "call" && after && (after.via?.length ?? 0) >= (ways.get(id)?.length ?? 0)) ways.set(id, after.via ?? []);
+    if (kind === "call" && after && (after.via?.length ?? 0) >= (ways.get(id)?.length ?? 0))
+      ways.set(id, after.via ?? []);
   }
   /** @type {Map<string, Set<number>>} */
   const taken = new Map();
@@ -149,7 +150,12 @@ class Threads {
    */
   touch(id, motion) {
     const call = this.model.get("call", id);
-    const kept = call && (this.shown === "all" || this.shortcuts.has(id) || this.selected === id || (this.shown === "data" && carriesData(call)));
+    const kept =
+      call &&
+      (this.shown === "all" ||
+        this.shortcuts.has(id) ||
+        this.selected === id ||
+        (this.shown === "data" && carriesData(call)));
     const there = this.threads.get(id);
     const now = performance.now();
     if (!call || !kept) {
@@ -161,7 +167,15 @@ class Threads {
     const text = this.wayOf(call);
     const came = there?.came ?? (motion ? now : -Infinity);
     const path = there?.text === text ? there.path : new Path2D(text);
-    this.threads.set(id, { call, text, path, colour: this.colourOf(call), share: this.shareOf(id), came, gone: Infinity });
+    this.threads.set(id, {
+      call,
+      text,
+      path,
+      colour: this.colourOf(call),
+      share: this.shareOf(id),
+      came,
+      gone: Infinity,
+    });
   }
 
   /**
@@ -218,7 +232,8 @@ class Threads {
       const young = Math.max(1 - (now - thread.came) / FADE, 0);
       moving ||= young > 0;
       const stroke = this.stroke(thread, 1, young);
-      if (this.shortcuts.has(id)) above.push({ ...stroke, colour: styled("--ground"), width: stroke.width + 4, dash: [], alpha: 1 }, stroke);
+      if (this.shortcuts.has(id))
+        above.push({ ...stroke, colour: styled("--ground"), width: stroke.width + 4, dash: [], alpha: 1 }, stroke);
       else if (this.selected === id) above.push(stroke);
       else (carriesData(thread.call) ? middle : below).push(stroke);
     }
@@ -238,7 +253,14 @@ class Threads {
     const width = least + (share > 0 ? 5 * Math.sqrt(share) : 0) + (selected ? 1.5 : 0) + young * 5;
     const quiet = call.state === "releasing" ? 0.35 : share > 0 || shortcut || selected ? 1 : 0.75;
     const name = shortcut ? "--shortcut" : selected ? "--accent" : colour;
-    return { text, path, colour: styled(name), width, dash: call.state === "calling" ? [3, 4] : [], alpha: quiet * left };
+    return {
+      text,
+      path,
+      colour: styled(name),
+      width,
+      dash: call.state === "calling" ? [3, 4] : [],
+      alpha: quiet * left,
+    };
   }
 
   /**
@@ -273,7 +295,14 @@ class Threads {
       const free = boxes.find((/** @type {Box} */ box) => !this.places.hidden(box, [], taken)) ?? boxes[0];
       taken.push(free);
       const plate = svg("rect", { x: free.x - size.width / 2, y: free.y - 9, ...size, rx: 9 });
-      plates.push(svg("g", { class: "plate", "data-kind": "call", "data-id": id }, plate, svg("text", { x: free.x, y: free.y + 4 }, text)));
+      plates.push(
+        svg(
+          "g",
+          { class: "plate", "data-kind": "call", "data-id": id },
+          plate,
+          svg("text", { x: free.x, y: free.y + 4 }, text),
+        ),
+      );
     }
     this.layer.replaceChildren(...plates);
   }

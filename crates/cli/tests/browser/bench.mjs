@@ -6,7 +6,11 @@ import { launch, open, record, withStream } from "./lib.mjs";
 import { synthetic } from "./synthetic.mjs";
 
 const seconds = 10;
-const file = withStream("synthetic.html", record("small", "labs/two-hosts.atm.yml", ["--until", "1s"]), synthetic({ seconds }));
+const file = withStream(
+  "synthetic.html",
+  record("small", "labs/two-hosts.atm.yml", ["--until", "1s"]),
+  synthetic({ seconds }),
+);
 const browser = await launch();
 const { page } = await open(browser, file);
 /** @type {number[]} */
@@ -23,8 +27,17 @@ const times = await page.evaluate(`new Promise((done) => {
   requestAnimationFrame(frame);
 })`);
 await browser.close();
-const intervals = times.slice(1).map((time, index) => time - times[index]).sort((a, b) => a - b);
+const intervals = times
+  .slice(1)
+  .map((time, index) => time - times[index])
+  .sort((a, b) => a - b);
 const rate = (/** @type {number} */ share) => (1000 / intervals[Math.floor(share * (intervals.length - 1))]).toFixed(1);
-const version = execFileSync(process.env.CHROMIUM ?? "/usr/bin/chromium", ["--version", "--no-sandbox"], { encoding: "utf8" }).trim();
-console.log(`500 machines, 2 000 connections, 500 changes a second; ${version}, drawn by the processor; ${os.cpus().length} processors, load ${os.loadavg()[0].toFixed(1)}`);
-console.log(`frames a second: median ${rate(0.5)}, 5th percentile ${rate(0.95)}, 1st percentile ${rate(0.99)}; ${intervals.length} frames`);
+const version = execFileSync(process.env.CHROMIUM ?? "/usr/bin/chromium", ["--version", "--no-sandbox"], {
+  encoding: "utf8",
+}).trim();
+console.log(
+  `500 machines, 2 000 connections, 500 changes a second; ${version}, drawn by the processor; ${os.cpus().length} processors, load ${os.loadavg()[0].toFixed(1)}`,
+);
+console.log(
+  `frames a second: median ${rate(0.5)}, 5th percentile ${rate(0.95)}, 1st percentile ${rate(0.99)}; ${intervals.length} frames`,
+);

@@ -61,7 +61,10 @@ export function parts(file) {
  * @returns {any[]}
  */
 export function linesOf(file) {
-  return parts(file).stream.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  return parts(file)
+    .stream.split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
 }
 
 /**
@@ -79,7 +82,10 @@ export function withStream(name, file, lines) {
 
 /** Starts the browser. Pages are drawn by the processor, as on a machine without a graphics card. */
 export function launch() {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
 }
 
 /**
@@ -123,7 +129,8 @@ export function statesAt(lines, t) {
   }
   /** @type {Record<string, object[]>} */
   const plain = {};
-  for (const [kind, of] of all) plain[kind] = [...of.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, state]) => state);
+  for (const [kind, of] of all)
+    plain[kind] = [...of.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, state]) => state);
   return plain;
 }
 

@@ -3,7 +3,20 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { AXE, OUT, countersAt, launch, linesOf, open, parts, random, record, statesAt, withStream, write } from "./lib.mjs";
+import {
+  AXE,
+  OUT,
+  countersAt,
+  launch,
+  linesOf,
+  open,
+  parts,
+  random,
+  record,
+  statesAt,
+  withStream,
+  write,
+} from "./lib.mjs";
 
 /** @type {any} */
 let browser;
@@ -58,180 +71,216 @@ async function until(page, condition) {
 async function barriers(page) {
   await page.evaluate(AXE);
   const { violations } = await page.evaluate("axe.run()");
-  return violations.map((/** @type {any} */ one) => `${one.id}: ${one.nodes.map((/** @type {any} */ node) => node.html.slice(0, 160)).join(" | ")}`);
+  return violations.map(
+    (/** @type {any} */ one) =>
+      `${one.id}: ${one.nodes.map((/** @type {any} */ node) => node.html.slice(0, 160)).join(" | ")}`,
+  );
 }
 
 describe("campus", () => {
-  test("the page comes to life and asks for nothing", () => on(campus, {}, async (page) => {
-    assert.equal(await alive(page), "alive");
-    assert.equal(await page.title(), "campus");
-    assert.equal(await page.locator("#sheet .machine").count(), 10);
-    assert.ok(fs.statSync(campus).size <= 1_000_000, "a page of at most 1 MB");
-  }));
+  test("the page comes to life and asks for nothing", () =>
+    on(campus, {}, async (page) => {
+      assert.equal(await alive(page), "alive");
+      assert.equal(await page.title(), "campus");
+      assert.equal(await page.locator("#sheet .machine").count(), 10);
+      assert.ok(fs.statSync(campus).size <= 1_000_000, "a page of at most 1 MB");
+    }));
 
-  test("states at 50 instants are those of the stream, in any order of visits", () => on(campus, {}, async (page) => {
-    const lines = linesOf(campus);
-    const changes = lines.filter((line) => ["call", "member", "shortcut", "traffic"].includes(line.is)).map((line) => line.t);
-    const draw = random(34);
-    const until = lines.at(-1).t;
-    for (let visit = 0; visit < 50; visit += 1) {
-      const at = changes[Math.floor(draw() * changes.length)];
-      const t = [at, at - 1, at + 1, Math.floor(draw() * until)][visit % 4];
-      if (t < 0) continue;
-      const shown = await page.evaluate(`aerostat.seek(${t}), aerostat.stateAt(${t})`);
-      const told = statesAt(lines, t);
-      for (const kind of new Set([...Object.keys(shown), ...Object.keys(told)])) {
-        assert.deepEqual(shown[kind] ?? [], told[kind] ?? [], `${kind} at ${t}`);
+  test("states at 50 instants are those of the stream, in any order of visits", () =>
+    on(campus, {}, async (page) => {
+      const lines = linesOf(campus);
+      const changes = lines.filter((line) => ["call", "member", "shortcut", "traffic"].includes(line.is));
+      const draw = random(34);
+      const instants = Array.from({ length: 50 }, (_, visit) => {
+        const at = changes[Math.floor(draw() * changes.length)].t;
+        return Math.max([at, at - 1, at + 1, Math.floor(draw() * lines.at(-1).t)][visit % 4], 0);
+      });
+      const visited = `${JSON.stringify(instants)}.map((t) => (aerostat.seek(t), aerostat.stateAt(t)))`;
+      const all = await page.evaluate(visited);
+      for (const [visit, t] of instants.entries()) {
+        const [shown, told] = [all[visit], statesAt(lines, t)];
+        for (const kind of new Set([...Object.keys(shown), ...Object.keys(told)])) {
+          assert.deepEqual(shown[kind] ?? [], told[kind] ?? [], `${kind} at ${t}`);
+        }
       }
-    }
-  }));
+    }));
 
-  test("counters at 50 instants are those of the sample before", () => on(campus, {}, async (page) => {
-    const lines = linesOf(campus);
-    const draw = random(35);
-    const until = lines.at(-1).t;
-    let compared = 0;
-    for (let visit = 0; visit < 50; visit += 1) {
-      const t = Math.floor(draw() * until);
-      const told = countersAt(lines, t);
-      const keys = JSON.stringify(Object.keys(told));
-      const shown = await page.evaluate(`aerostat.seek(${t}), Object.fromEntries(${keys}.map((key) => [key, aerostat.page.clock.model.counters(key).values]))`);
-      assert.deepEqual(shown, told, `at ${t}`);
-      compared += Object.keys(told).length;
-    }
-    assert.ok(compared > 500, `${compared} counters`);
-  }));
+  test("counters at 50 instants are those of the sample before", () =>
+    on(campus, {}, async (page) => {
+      const lines = linesOf(campus);
+      const draw = random(35);
+      const instants = Array.from({ length: 50 }, () => Math.floor(draw() * lines.at(-1).t));
+      const told = instants.map((t) => countersAt(lines, t));
+      const visits = JSON.stringify(instants.map((t, visit) => [t, Object.keys(told[visit])]));
+      const counters = "(key) => [key, aerostat.page.clock.model.counters(key).values]";
+      const shown = await page.evaluate(
+        `${visits}.map(([t, keys]) => (aerostat.seek(t), Object.fromEntries(keys.map(${counters}))))`,
+      );
+      assert.deepEqual(shown, told);
+      const compared = told.flatMap((one) => Object.keys(one)).length;
+      assert.ok(compared > 500, `${compared} counters`);
+    }));
 
-  test("a link to an instant opens there, and the address follows the cursor", () => on(campus, { hash: "#t=6.02" }, async (page) => {
-    assert.equal(await cursor(page), 6_020_000_000);
-    assert.equal(await page.inputValue("#instant"), "6.020\u2009000\u2009000");
-    await page.fill("#instant", "6.022456");
-    await page.press("#instant", "Enter");
-    assert.equal(await cursor(page), 6_022_456_000);
-    assert.equal(await page.evaluate("location.hash"), "#t=6.022456");
-    await page.evaluate("location.hash = '#t=1.5'");
-    await until(page, "aerostat.page.clock.t === 1500000000");
-  }));
+  test("a link to an instant opens there, and the address follows the cursor", () =>
+    on(campus, { hash: "#t=6.02" }, async (page) => {
+      assert.equal(await cursor(page), 6_020_000_000);
+      assert.equal(await page.inputValue("#instant"), "6.020\u2009000\u2009000");
+      await page.fill("#instant", "6.022456");
+      await page.press("#instant", "Enter");
+      assert.equal(await cursor(page), 6_022_456_000);
+      assert.equal(await page.evaluate("location.hash"), "#t=6.022456");
+      await page.evaluate("location.hash = '#t=1.5'");
+      await until(page, "aerostat.page.clock.t === 1500000000");
+    }));
 
-  test("the shortcut replaces the routed path", () => on(campus, { hash: "#t=6.002" }, async (page) => {
-    const shown = () => page.evaluate(`(() => {
+  test("the shortcut replaces the routed path", () =>
+    on(campus, { hash: "#t=6.002" }, async (page) => {
+      const shown = () =>
+        page.evaluate(`(() => {
       const { threads, model } = aerostat.page.drawing;
       const rows = [...model.all("shortcut").values()].filter((one) => threads.shortcuts.has(one.call));
       return rows.map((one) => [one.from, one.to, model.get("call", one.call).via.length]);
     })()`);
-    assert.deepEqual(await shown(), []);
-    assert.equal(await page.locator(".plate").count(), 0);
-    await page.evaluate("aerostat.seek(6.1e9)");
-    const rows = await shown();
-    // All four hosts have one, and each is on the two links of the common switch.
-    assert.deepEqual(rows.map((/** @type {any} */ row) => row[0]).sort(), ["basso", "jaarli", "sello", "urku"]);
-    assert.ok(rows.every((/** @type {any} */ row) => row[2] === 2), JSON.stringify(rows));
-    assert.equal(await page.locator(".plate").count(), 2);
-  }));
+      assert.deepEqual(await shown(), []);
+      assert.equal(await page.locator(".plate").count(), 0);
+      await page.evaluate("aerostat.seek(6.1e9)");
+      const rows = await shown();
+      // All four hosts have one, and each is on the two links of the common switch.
+      assert.deepEqual(rows.map((/** @type {any} */ row) => row[0]).sort(), ["basso", "jaarli", "sello", "urku"]);
+      assert.ok(
+        rows.every((/** @type {any} */ row) => row[2] === 2),
+        JSON.stringify(rows),
+      );
+      assert.equal(await page.locator(".plate").count(), 2);
+    }));
 
-  test("the record plays, skips idle times and stops at its end", () => on(campus, { hash: "#t=5.9" }, async (page) => {
-    await page.selectOption("#speed", "10");
-    await page.click("#play");
-    await until(page, "!aerostat.page.clock.playing");
-    assert.equal(await cursor(page), linesOf(campus).at(-1).t);
-    // From the end it begins again. Nothing happens for most of the second second: it is skipped.
-    await page.evaluate("aerostat.seek(1.0e9)");
-    await page.selectOption("#speed", "0.001");
-    await page.click("#play");
-    await until(page, "aerostat.page.clock.t > 1.2e9");
-    await page.click("#play");
-  }));
+  test("the record plays, skips idle times and stops at its end", () =>
+    on(campus, { hash: "#t=5.9" }, async (page) => {
+      await page.selectOption("#speed", "10");
+      await page.click("#play");
+      await until(page, "!aerostat.page.clock.playing");
+      assert.equal(await cursor(page), linesOf(campus).at(-1).t);
+      // From the end it begins again. Nothing happens for most of the second second: it is skipped.
+      await page.evaluate("aerostat.seek(1.0e9)");
+      await page.selectOption("#speed", "0.001");
+      await page.click("#play");
+      await until(page, "aerostat.page.clock.t > 1.2e9");
+      await page.click("#play");
+    }));
 
-  test("messages travel while it plays slowly, and stand as arrows at their instant", () => on(campus, {}, async (page) => {
-    const message = linesOf(campus).find((line) => line.is === "message" && line.protocol === "mpoa");
-    await page.evaluate(`aerostat.seek(${message.t})`);
-    assert.ok(await page.locator(".callout").count() >= 1);
-    assert.match(await page.locator(".callout text").first().textContent(), /^MPOA/);
-    await page.evaluate(`aerostat.seek(${message.t - 1000}); aerostat.page.clock.setSpeed(1e-5); aerostat.page.clock.play()`);
-    await until(page, "!aerostat.page.marks.clean");
-    assert.equal(await page.locator(".callout").count(), 0);
-  }));
+  test("messages travel while it plays slowly, and stand as arrows at their instant", () =>
+    on(campus, {}, async (page) => {
+      const message = linesOf(campus).find((line) => line.is === "message" && line.protocol === "mpoa");
+      await page.evaluate(`aerostat.seek(${message.t})`);
+      assert.ok((await page.locator(".callout").count()) >= 1);
+      assert.match(await page.locator(".callout text").first().textContent(), /^MPOA/);
+      await page.evaluate(
+        `aerostat.seek(${message.t - 1000}); aerostat.page.clock.setSpeed(1e-5); aerostat.page.clock.play()`,
+      );
+      await until(page, "!aerostat.page.marks.clean");
+      assert.equal(await page.locator(".callout").count(), 0);
+    }));
 
-  test("the ladder has all messages, and its filter leaves those that are asked for", () => on(campus, {}, async (page) => {
-    const messages = linesOf(campus).filter((line) => line.is === "message");
-    assert.match(await page.textContent("#ladder-count"), new RegExp(`^${String(messages.length).replace(/\B(?=(\d{3})+$)/g, "\u202f")} messages$`));
-    assert.ok(await page.locator("#ladder [role=option]").count() < 80, "only rows in sight are in the page");
-    await page.selectOption("#f-protocol", "mpoa");
-    await page.selectOption("#f-node", "urku");
-    const wanted = messages.filter((line) => line.protocol === "mpoa" && [line.from, line.to].includes("urku"));
-    assert.ok(wanted.length > 3);
-    assert.match(await page.textContent("#ladder-count"), new RegExp(`^${wanted.length} of `));
-    await page.locator("#ladder [role=option]").nth(1).click();
-    assert.equal(await cursor(page), wanted[1].t);
-    assert.match(await page.textContent("#inspector"), /mpoa message/);
-  }));
+  test("the ladder has all messages, and its filter leaves those that are asked for", () =>
+    on(campus, {}, async (page) => {
+      const messages = linesOf(campus).filter((line) => line.is === "message");
+      assert.match(
+        await page.textContent("#ladder-count"),
+        new RegExp(`^${String(messages.length).replace(/\B(?=(\d{3})+$)/g, "\u202f")} messages$`),
+      );
+      assert.ok((await page.locator("#ladder [role=option]").count()) < 80, "only rows in sight are in the page");
+      await page.selectOption("#f-protocol", "mpoa");
+      await page.selectOption("#f-node", "urku");
+      const wanted = messages.filter((line) => line.protocol === "mpoa" && [line.from, line.to].includes("urku"));
+      assert.ok(wanted.length > 3);
+      assert.match(await page.textContent("#ladder-count"), new RegExp(`^${wanted.length} of `));
+      await page.locator("#ladder [role=option]").nth(1).click();
+      assert.equal(await cursor(page), wanted[1].t);
+      assert.match(await page.textContent("#inspector"), /mpoa message/);
+    }));
 
-  test("a click on a machine, a link and a call shows its state", () => on(campus, { hash: "#t=6.2" }, async (page) => {
-    await page.locator('.machine[data-id="urku"]').click();
-    assert.match(await page.textContent("#inspector"), /urku host.*joined/s);
-    const at = (/** @type {string} */ code) => page.evaluate(`(() => {
+  test("a click on a machine, a link and a call shows its state", () =>
+    on(campus, { hash: "#t=6.2" }, async (page) => {
+      await page.locator('.machine[data-id="urku"]').click();
+      assert.match(await page.textContent("#inspector"), /urku host.*joined/s);
+      const at = (/** @type {string} */ code) =>
+        page.evaluate(`(() => {
       const { drawing } = aerostat.page, { scale, left, top } = drawing.view.scale(), box = drawing.sheet.getBoundingClientRect();
       const { x, y } = ${code};
       return [box.left + left + x * scale, box.top + top + y * scale];
     })()`);
-    const [x, y] = await at("along(drawing.geometry.ways.get('lane-ls1010'), 0.5)");
-    await page.mouse.click(x, y);
-    assert.match(await page.textContent("#inspector"), /lane-ls1010 link.*Sample of 6\.2 s/s);
-    const call = await page.evaluate("[...aerostat.page.drawing.threads.shortcuts.keys()][0]");
-    await page.evaluate(`aerostat.page.select({ kind: "call", id: "${call}" })`);
-    assert.match(await page.textContent("#inspector"), /a shortcut.*Labels, link by link \(2\)/s);
-  }));
+      const [x, y] = await at("along(drawing.geometry.ways.get('lane-ls1010'), 0.5)");
+      await page.mouse.click(x, y);
+      assert.match(await page.textContent("#inspector"), /lane-ls1010 link.*Sample of 6\.2 s/s);
+      const call = await page.evaluate("[...aerostat.page.drawing.threads.shortcuts.keys()][0]");
+      await page.evaluate(`aerostat.page.select({ kind: "call", id: "${call}" })`);
+      assert.match(await page.textContent("#inspector"), /a shortcut.*Labels, link by link \(2\)/s);
+    }));
 });
 
 describe("without a mouse", () => {
-  test("the tabulator reaches play, step, a machine, the ladder and its filter", () => on(campus, {}, async (page) => {
-    const reached = new Set();
-    for (let press = 0; press < 60; press += 1) {
-      await page.keyboard.press("Tab");
-      reached.add(await page.evaluate("document.activeElement.id || document.activeElement.dataset.id || document.activeElement.tagName"));
-    }
-    for (const id of ["play", "next", "previous", "speed", "slider", "f-text", "ladder", "story", "table-filter"]) assert.ok(reached.has(id), `${id} in ${[...reached]}`);
-    assert.ok(await page.evaluate("[...aerostat.page.drawing.shapes.keys()]").then((/** @type {string[]} */ names) => names.some((name) => reached.has(name))), "a machine");
-  }));
+  test("the tabulator reaches play, step, a machine, the ladder and its filter", () =>
+    on(campus, {}, async (page) => {
+      const reached = new Set();
+      for (let press = 0; press < 60; press += 1) {
+        await page.keyboard.press("Tab");
+        reached.add(
+          await page.evaluate(
+            "document.activeElement.id || document.activeElement.dataset.id || document.activeElement.tagName",
+          ),
+        );
+      }
+      for (const id of ["play", "next", "previous", "speed", "slider", "f-text", "ladder", "story", "table-filter"])
+        assert.ok(reached.has(id), `${id} in ${[...reached]}`);
+      assert.ok(
+        await page
+          .evaluate("[...aerostat.page.drawing.shapes.keys()]")
+          .then((/** @type {string[]} */ names) => names.some((name) => reached.has(name))),
+        "a machine",
+      );
+    }));
 
-  test("keys play, step, choose a machine and filter", () => on(campus, {}, async (page) => {
-    await page.keyboard.press("ArrowRight");
-    const first = await cursor(page);
-    assert.ok(first > 0);
-    await page.keyboard.press("ArrowRight");
-    assert.ok(await cursor(page) > first);
-    await page.keyboard.press("ArrowLeft");
-    assert.equal(await cursor(page), first);
-    await page.keyboard.press("Shift+ArrowRight");
-    const story = linesOf(campus).filter((line) => line.is === "story" && line.milestone && line.t > first);
-    assert.equal(await cursor(page), story[0].t);
-    await page.keyboard.press(" ");
-    assert.equal(await page.evaluate("aerostat.page.clock.playing"), true);
-    await page.keyboard.press(" ");
-    await page.keyboard.press("m");
-    const begin = await page.evaluate("document.activeElement.dataset.id");
-    await page.keyboard.press("ArrowRight");
-    const there = await page.evaluate("document.activeElement.dataset.id");
-    assert.notEqual(there, begin);
-    await page.keyboard.press("Enter");
-    assert.match(await page.textContent("#inspector h3"), new RegExp(`^${there} `));
-    await page.keyboard.press("/");
-    await page.keyboard.type("setup");
-    assert.match(await page.textContent("#ladder-count"), / of /);
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("l");
-    await page.keyboard.press("ArrowDown");
-    assert.match(await page.textContent("#inspector"), /message/);
-    await page.keyboard.press("?");
-    assert.ok(await page.evaluate("document.getElementById('help').open"));
-    await page.keyboard.press("Escape");
-    assert.ok(!(await page.evaluate("document.getElementById('help').open")));
-  }));
+  test("keys play, step, choose a machine and filter", () =>
+    on(campus, {}, async (page) => {
+      await page.keyboard.press("ArrowRight");
+      const first = await cursor(page);
+      assert.ok(first > 0);
+      await page.keyboard.press("ArrowRight");
+      assert.ok((await cursor(page)) > first);
+      await page.keyboard.press("ArrowLeft");
+      assert.equal(await cursor(page), first);
+      await page.keyboard.press("Shift+ArrowRight");
+      const story = linesOf(campus).filter((line) => line.is === "story" && line.milestone && line.t > first);
+      assert.equal(await cursor(page), story[0].t);
+      await page.keyboard.press(" ");
+      assert.equal(await page.evaluate("aerostat.page.clock.playing"), true);
+      await page.keyboard.press(" ");
+      await page.keyboard.press("m");
+      const begin = await page.evaluate("document.activeElement.dataset.id");
+      await page.keyboard.press("ArrowRight");
+      const there = await page.evaluate("document.activeElement.dataset.id");
+      assert.notEqual(there, begin);
+      await page.keyboard.press("Enter");
+      assert.match(await page.textContent("#inspector h3"), new RegExp(`^${there} `));
+      await page.keyboard.press("/");
+      await page.keyboard.type("setup");
+      assert.match(await page.textContent("#ladder-count"), / of /);
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("l");
+      await page.keyboard.press("ArrowDown");
+      assert.match(await page.textContent("#inspector"), /message/);
+      await page.keyboard.press("?");
+      assert.ok(await page.evaluate("document.getElementById('help').open"));
+      await page.keyboard.press("Escape");
+      assert.ok(!(await page.evaluate("document.getElementById('help').open")));
+    }));
 
   test("axe-core finds no barrier, light and dark", async () => {
     for (const colorScheme of ["light", "dark"]) {
       await on(campus, { hash: "#t=6.2", context: { colorScheme } }, async (page) => {
-        await page.evaluate("aerostat.page.select({ kind: 'node', id: 'urku' }); document.querySelector('details').open = true");
+        await page.evaluate(
+          "aerostat.page.select({ kind: 'node', id: 'urku' }); document.querySelector('details').open = true",
+        );
         await page.selectOption("#f-node", "urku");
         assert.deepEqual(await barriers(page), [], colorScheme);
         await page.evaluate("aerostat.page.help()");
@@ -240,72 +289,82 @@ describe("without a mouse", () => {
     }
   });
 
-  test("the button turns the colours, and a screen reader hears the instant", () => on(campus, { context: { colorScheme: "dark" } }, async (page) => {
-    const ground = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
-    const dark = await ground();
-    await page.click("#theme");
-    assert.notEqual(await ground(), dark);
-    await page.evaluate("aerostat.seek(6.1e9)");
-    assert.match(await page.textContent("#live"), /^6\.1 seconds\. .*4 shortcuts/);
-  }));
+  test("the button turns the colours, and a screen reader hears the instant", () =>
+    on(campus, { context: { colorScheme: "dark" } }, async (page) => {
+      const ground = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
+      const dark = await ground();
+      await page.click("#theme");
+      assert.notEqual(await ground(), dark);
+      await page.evaluate("aerostat.seek(6.1e9)");
+      assert.match(await page.textContent("#live"), /^6\.1 seconds\. .*4 shortcuts/);
+    }));
 
-  test("nothing moves for users who ask for less motion", () => on(campus, { context: { reducedMotion: "reduce" } }, async (page) => {
-    const before = linesOf(campus).find((line) => line.is === "call" && line.what === "lane-data").t;
-    await page.evaluate(`aerostat.seek(${before - 1}); aerostat.page.clock.step(1)`);
-    assert.equal(await page.evaluate("aerostat.page.drawing.threads.strokes(performance.now()).moving"), false);
-    assert.equal(await page.evaluate("document.getAnimations().length"), 0);
-  }));
+  test("nothing moves for users who ask for less motion", () =>
+    on(campus, { context: { reducedMotion: "reduce" } }, async (page) => {
+      const before = linesOf(campus).find((line) => line.is === "call" && line.what === "lane-data").t;
+      await page.evaluate(`aerostat.seek(${before - 1}); aerostat.page.clock.step(1)`);
+      assert.equal(await page.evaluate("aerostat.page.drawing.threads.strokes(performance.now()).moving"), false);
+      assert.equal(await page.evaluate("document.getAnimations().length"), 0);
+    }));
 });
 
 describe("small, printed, exported", () => {
   test("360 pixels need no horizontal scroll, with and without the script", async () => {
     const context = { viewport: { width: 360, height: 740 } };
     await on(campus, { hash: "#t=6.2", context }, async (page) => assert.equal(await overflow(page), 0));
-    await on(campus, { context: { ...context, javaScriptEnabled: false } }, async (page) => assert.equal(await overflow(page), 0));
+    await on(campus, { context: { ...context, javaScriptEnabled: false } }, async (page) =>
+      assert.equal(await overflow(page), 0),
+    );
   });
 
-  test("paper has the drawing at the cursor, the story and the tables", () => on(campus, { hash: "#t=6.2", context: { colorScheme: "dark" } }, async (page) => {
-    await page.emulateMedia({ media: "print" });
-    await page.evaluate("dispatchEvent(new Event('beforeprint'))");
-    const text = await page.textContent("#print");
-    assert.match(text, /Network at 6\.200/);
-    assert.match(text, /joined ELAN a as LECID/);
-    assert.match(text, /Shortcuts.*10\.4\.0\.10/s);
-    assert.ok(await page.locator("#print svg").isVisible());
-    assert.ok(await page.locator("#ladder").isHidden());
-    assert.ok((await page.pdf()).length > 20_000);
-    await page.evaluate("dispatchEvent(new Event('afterprint'))");
-    assert.equal(await page.evaluate("document.documentElement.dataset.theme ?? ''"), "");
-  }));
+  test("paper has the drawing at the cursor, the story and the tables", () =>
+    on(campus, { hash: "#t=6.2", context: { colorScheme: "dark" } }, async (page) => {
+      await page.emulateMedia({ media: "print" });
+      await page.evaluate("dispatchEvent(new Event('beforeprint'))");
+      const text = await page.textContent("#print");
+      assert.match(text, /Network at 6\.200/);
+      assert.match(text, /joined ELAN a as LECID/);
+      assert.match(text, /Shortcuts.*10\.4\.0\.10/s);
+      assert.ok(await page.locator("#print svg").isVisible());
+      assert.ok(await page.locator("#ladder").isHidden());
+      assert.ok((await page.pdf()).length > 20_000);
+      await page.evaluate("dispatchEvent(new Event('afterprint'))");
+      assert.equal(await page.evaluate("document.documentElement.dataset.theme ?? ''"), "");
+    }));
 
-  test("the drawing is an SVG file of its own", () => on(campus, { hash: "#t=6.2" }, async (page) => {
-    const [download] = await Promise.all([page.waitForEvent("download"), page.click("#save")]);
-    assert.equal(download.suggestedFilename(), "campus-6.2s.svg");
-    const text = fs.readFileSync(await download.path(), "utf8");
-    assert.equal(text, await page.evaluate("aerostat.svg()"));
-    assert.doesNotMatch(text, /class=|style=|data-|var\(|https?:(?!\/\/www\.w3\.org\/2000\/svg)/);
-    for (const name of ["urku", "asn9000", "shortcut to 10.4.0.10"]) assert.ok(text.includes(name), name);
-    await on(write("campus-6.2s.svg", text), {}, async (drawing) => {
-      assert.equal(await drawing.evaluate("document.documentElement.localName"), "svg");
-      assert.ok(await drawing.evaluate("document.documentElement.getBBox().width") > 300);
-    });
-  }));
+  test("the drawing is an SVG file of its own", () =>
+    on(campus, { hash: "#t=6.2" }, async (page) => {
+      const [download] = await Promise.all([page.waitForEvent("download"), page.click("#save")]);
+      assert.equal(download.suggestedFilename(), "campus-6.2s.svg");
+      const text = fs.readFileSync(await download.path(), "utf8");
+      assert.equal(text, await page.evaluate("aerostat.svg()"));
+      assert.doesNotMatch(text, /class=|style=|data-|var\(|https?:(?!\/\/www\.w3\.org\/2000\/svg)/);
+      for (const name of ["urku", "asn9000", "shortcut to 10.4.0.10"]) assert.ok(text.includes(name), name);
+      await on(write("campus-6.2s.svg", text), {}, async (drawing) => {
+        assert.equal(await drawing.evaluate("document.documentElement.localName"), "svg");
+        assert.ok((await drawing.evaluate("document.documentElement.getBBox().width")) > 300);
+      });
+    }));
 });
 
 describe("faults", () => {
-  test("a broken trunk and a crashed machine are seen, and mended again", () => on(faults, {}, async (page) => {
-    const lines = linesOf(faults);
-    const begun = lines.filter((line) => line.is === "fault" && !line.gone && line.t > 0);
-    assert.deepEqual(begun.map((fault) => fault.name), ["trunk", "carl"]);
-    for (const fault of begun) {
-      await page.evaluate(`aerostat.seek(${fault.t})`);
-      const down = await page.evaluate("[...document.querySelectorAll('.cable.cut, .machine.down')].length");
-      assert.ok(down >= 1, fault.name);
-    }
-    await page.evaluate(`aerostat.seek(${lines.at(-1).t})`);
-    const left = Object.keys(statesAt(lines, lines.at(-1).t).fault ?? []).length;
-    assert.equal(await page.locator(".cable.cut, .machine.down").count(), left);
-  }));
+  test("a broken trunk and a crashed machine are seen, and mended again", () =>
+    on(faults, {}, async (page) => {
+      const lines = linesOf(faults);
+      const begun = lines.filter((line) => line.is === "fault" && !line.gone && line.t > 0);
+      assert.deepEqual(
+        begun.map((fault) => fault.name),
+        ["trunk", "carl"],
+      );
+      for (const fault of begun) {
+        await page.evaluate(`aerostat.seek(${fault.t})`);
+        const down = await page.evaluate("[...document.querySelectorAll('.cable.cut, .machine.down')].length");
+        assert.ok(down >= 1, fault.name);
+      }
+      await page.evaluate(`aerostat.seek(${lines.at(-1).t})`);
+      const left = Object.keys(statesAt(lines, lines.at(-1).t).fault ?? []).length;
+      assert.equal(await page.locator(".cable.cut, .machine.down").count(), left);
+    }));
 });
 
 describe("a hostile or broken world", () => {
@@ -315,7 +374,13 @@ describe("a hostile or broken world", () => {
     const hostile = (/** @type {any} */ value) => {
       if (typeof value === "string") return `${MARKUP}${value}\u001b[2J__proto__`;
       if (Array.isArray(value)) return value.map(hostile);
-      if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, inner]) => [/^[a-z]+$/.test(key) ? key : hostile(key), key === "is" ? inner : hostile(inner)]));
+      if (value && typeof value === "object")
+        return Object.fromEntries(
+          Object.entries(value).map(([key, inner]) => [
+            /^[a-z]+$/.test(key) ? key : hostile(key),
+            key === "is" ? inner : hostile(inner),
+          ]),
+        );
       return value;
     };
     // Names of fields stay: those of counters are names of links and flows.
@@ -323,7 +388,8 @@ describe("a hostile or broken world", () => {
       const told = hostile(line);
       for (const group of ["links", "flows", "queues", "paths"]) {
         const named = line[group] ?? {};
-        if (line[group]) told[group] = Object.fromEntries(Object.entries(named).map(([key, value]) => [hostile(key), value]));
+        if (line[group])
+          told[group] = Object.fromEntries(Object.entries(named).map(([key, value]) => [hostile(key), value]));
       }
       if (line.kind) told.kind = line.kind;
       if (line.state) told.state = line.state;
@@ -349,7 +415,10 @@ describe("a hostile or broken world", () => {
     const inside = write("cut-stream.html", before + stream.slice(0, stream.length * 0.6));
     await on(inside, {}, async (page) => {
       assert.equal(await alive(page), "alive");
-      assert.match(await page.textContent("#notice"), /^This file was cut in the middle: its record ends at \d+\.\d+ s\./);
+      assert.match(
+        await page.textContent("#notice"),
+        /^This file was cut in the middle: its record ends at \d+\.\d+ s\./,
+      );
       assert.ok(await page.locator("#notice").isVisible());
       assert.equal(await page.locator("#sheet .machine").count(), 10);
     });
@@ -364,13 +433,17 @@ describe("a hostile or broken world", () => {
 
   test("an old browser gets a sentence and what needs no script", async () => {
     const text = fs.readFileSync(campus, "utf8");
-    const { page, close } = await open(browser, write("old.html", text.replace('const SVG = ', "const %%% ")));
+    const { page, close } = await open(browser, write("old.html", text.replace("const SVG = ", "const %%% ")));
     assert.match(await page.textContent("#notice"), /^This browser is too old/);
     assert.ok(await page.locator("#static table").first().isVisible());
     await close();
-    await on(campus, { before: (/** @type {any} */ page) => page.addInitScript("CSS.supports = () => false") }, async (page) => {
-      assert.match(await page.textContent("#notice"), /^This browser is too old/);
-    });
+    await on(
+      campus,
+      { before: (/** @type {any} */ page) => page.addInitScript("CSS.supports = () => false") },
+      async (page) => {
+        assert.match(await page.textContent("#notice"), /^This browser is too old/);
+      },
+    );
   });
 
   test("lines that nobody knows are ignored, broken ones are counted", async () => {
@@ -383,19 +456,23 @@ describe("a hostile or broken world", () => {
     });
   });
 
-  test("without scripts the drawing, the story, the tables and the ladder are there", () => on(campus, { context: { javaScriptEnabled: false } }, async (page) => {
-    for (const part of ["#static svg", "#static .story", "#static table"]) assert.ok(await page.locator(part).first().isVisible(), part);
-    assert.ok(await page.locator("main.app").isHidden());
-    const text = await page.locator("#static").innerText();
-    for (const words of ["joined ELAN a as LECID", "urku-basso", "SETUP"]) assert.ok(text.includes(words), words);
-  }));
+  test("without scripts the drawing, the story, the tables and the ladder are there", () =>
+    on(campus, { context: { javaScriptEnabled: false } }, async (page) => {
+      for (const part of ["#static svg", "#static .story", "#static table"])
+        assert.ok(await page.locator(part).first().isVisible(), part);
+      assert.ok(await page.locator("main.app").isHidden());
+      const text = await page.locator("#static").innerText();
+      for (const words of ["joined ELAN a as LECID", "urku-basso", "SETUP"]) assert.ok(text.includes(words), words);
+    }));
 
   test("what was left out of a record is said", async () => {
     const lines = linesOf(campus);
     const end = { ...lines.at(-1), thinned: { message: 1234, story: 0, sample: 0 }, more: { nodes: 4400 } };
     await on(withStream("thinned.html", campus, [...lines.slice(0, -1), end]), {}, async (page) => {
-      assert.match(await page.textContent("#bounds"), /1\u202f234 × message\..*4\u202f400 machines of this lab are not drawn/);
+      assert.match(
+        await page.textContent("#bounds"),
+        /1\u202f234 × message\..*4\u202f400 machines of this lab are not drawn/,
+      );
     });
   });
 });
-

@@ -27,7 +27,17 @@ export function synthetic({ switches = 20, hosts = 480, calls = 2000, changes = 
   const until = seconds * 1e9;
   const each = hosts / switches;
   const lines = [
-    { is: "head", schema: "aerostat.events.v1", lab: "synthetic", description: `${switches + hosts} machines, ${calls} connections`, seed: 1, time: "virtual", version: "0", sample: 1e8, until },
+    {
+      is: "head",
+      schema: "aerostat.events.v1",
+      lab: "synthetic",
+      description: `${switches + hosts} machines, ${calls} connections`,
+      seed: 1,
+      time: "virtual",
+      version: "0",
+      sample: 1e8,
+      until,
+    },
   ];
   const boxes = [];
   const home = (/** @type {number} */ host) => Math.floor(host / each);
@@ -37,7 +47,15 @@ export function synthetic({ switches = 20, hosts = 480, calls = 2000, changes = 
   }
   for (let host = 0; host < hosts; host += 1) {
     const network = `n${home(host) % 8}`;
-    lines.push({ is: "node", name: `h${host}`, kind: "host", addresses: [[`10.${home(host)}.0.${host % each}`, network]], atm: null, behind: null, shown: true });
+    lines.push({
+      is: "node",
+      name: `h${host}`,
+      kind: "host",
+      addresses: [[`10.${home(host)}.0.${host % each}`, network]],
+      atm: null,
+      behind: null,
+      shown: true,
+    });
     const [, x, y] = boxes[home(host)];
     const place = host % each;
     const side = place < each / 2 ? -1 : 1;
@@ -58,7 +76,8 @@ export function synthetic({ switches = 20, hosts = 480, calls = 2000, changes = 
     if (index + 5 < switches) links.push(link(`s${index}`, `s${index + 5}`));
   }
   for (let host = 0; host < hosts; host += 1) links.push(link(`h${host}`, `s${home(host)}`));
-  for (let index = 0; index < 8; index += 1) lines.push({ is: "network", name: `n${index}`, clip: false, subnet: `10.${index}.0.0/16`, what: "frames of 1516" });
+  for (let index = 0; index < 8; index += 1)
+    lines.push({ is: "network", name: `n${index}`, clip: false, subnet: `10.${index}.0.0/16`, what: "frames of 1516" });
   lines.push({ is: "layout", boxes, width: 2040, height: 1300 });
   // The way along the grid of switches: first along the row, then along the column.
   const way = (/** @type {number} */ a, /** @type {number} */ b) => {
@@ -76,10 +95,30 @@ export function synthetic({ switches = 20, hosts = 480, calls = 2000, changes = 
     const to = b >= a ? b + 1 : b;
     const via = way(a, to);
     id += 1;
-    lines.push({ t, is: "call", id, from: `h${a}`, to: `h${to}`, what: "lane-data", state: "connected", vc: ["0.40", "0.41"], via, labels: via.map(() => "0.40") });
+    lines.push({
+      t,
+      is: "call",
+      id,
+      from: `h${a}`,
+      to: `h${to}`,
+      what: "lane-data",
+      state: "connected",
+      vc: ["0.40", "0.41"],
+      via,
+      labels: via.map(() => "0.40"),
+    });
     return id;
   };
-  for (let host = 0; host < hosts; host += 1) lines.push({ t: 0, is: "member", id: host + 1, node: `h${host}`, network: `n${home(host) % 8}`, state: "joined", lecid: host + 1 });
+  for (let host = 0; host < hosts; host += 1)
+    lines.push({
+      t: 0,
+      is: "member",
+      id: host + 1,
+      node: `h${host}`,
+      network: `n${home(host) % 8}`,
+      state: "joined",
+      lecid: host + 1,
+    });
   const present = Array.from({ length: calls }, () => call(0));
   const counts = { links: links.map(() => 0), calls: new Map() };
   for (let tick = 0; tick < seconds * 10; tick += 1) {
@@ -90,7 +129,16 @@ export function synthetic({ switches = 20, hosts = 480, calls = 2000, changes = 
       lines.push({ t, is: "call", id: present[at], gone: true });
       present[at] = call(t);
       const host = any(hosts);
-      lines.push({ t, is: "message", link: `h${host}-s${home(host)}`, from: `h${host}`, to: `s${home(host)}`, vc: "0.5", protocol: "q2931", text: `SETUP cr ${change}` });
+      lines.push({
+        t,
+        is: "message",
+        link: `h${host}-s${home(host)}`,
+        from: `h${host}`,
+        to: `s${home(host)}`,
+        vc: "0.5",
+        protocol: "q2931",
+        text: `SETUP cr ${change}`,
+      });
     }
     const sample = { t: begin + 1e8, is: "sample", links: {}, flows: {}, queues: {}, calls: {} };
     links.forEach((name, index) => {
