@@ -29,6 +29,9 @@ use std::path::Path;
 /// seconds.
 const EVENTS: u32 = 1024;
 
+/// Most events of a moment that still happen when the run is interrupted.
+const MOMENT: u32 = 10_000_000;
+
 /// A listener to a running lab.
 pub trait Watcher {
     /// A node reported an event.
@@ -105,11 +108,11 @@ impl Observer<LabEvent> for Seen<'_> {
         self.ledger.lost(place, unit, at);
     }
     fn interrupts(&mut self) -> bool {
-        // The rest of the moment at which the run ends happens without a break.
+        self.unasked = self.unasked.saturating_add(1);
+        // The rest of the moment at which the run ends happens without a break, unless it has no end.
         if self.stop {
-            return false;
+            return self.unasked > MOMENT;
         }
-        self.unasked += 1;
         if self.unasked >= EVENTS {
             self.unasked = 0;
             self.stop = self.watcher.interrupted();

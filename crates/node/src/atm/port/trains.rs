@@ -154,7 +154,10 @@ impl OutputPort {
         let mut best: Option<Instant> = None;
         let mut offer = |at: Instant| best = Some(best.map_or(at, |best| best.min(at)));
         let mut ahead = 0;
-        for ring in self.schedule.rings().filter(|ring| !ring.is_empty()) {
+        // Rings without a cell can have entries of queues that were closed, and nothing would ever take these away.
+        let rings = (self.schedule.count > 0).then(|| self.schedule.rings());
+        let rings = rings.into_iter().flatten();
+        for ring in rings.filter(|ring| !ring.is_empty()) {
             let turns: Vec<Place<'_>> = ring
                 .iter()
                 .take(LOOK)

@@ -98,6 +98,36 @@ fn closed_queues_leave_no_memory_behind() {
     }
 }
 
+/// Entries of closed queues are nothing that a line waits for: a port without cells has no next cell, and the next cell of
+/// one with cells is not in the past.
+#[test]
+fn closed_queues_give_a_line_nothing_to_look_for() {
+    let mut trains = Trains::default();
+    trains.add_line(0, Duration::ZERO, true, true);
+    let all = Discipline::ALL.into_iter();
+    for (discipline, closed) in all.flat_map(|one| (0..100).map(move |closed| (one, closed))) {
+        let mut port = OutputPort::new(CellRate::DS1, PortLimits::SWITCH);
+        port.set_discipline(discipline);
+        let ubr = TrafficParams::ubr(0);
+        let stays = open(&mut port, 31, ubr, false);
+        port.enqueue(stays, cell(31), Instant::ZERO);
+        for _ in 0..closed {
+            let queue = open(&mut port, 32, ubr, false);
+            port.enqueue(queue, cell(32), Instant::ZERO);
+            port.close(queue).unwrap();
+        }
+        let last = port.pop(Instant::ZERO, 1).unwrap();
+        let none = port.next_matter(&trains, 0);
+        assert_eq!(none, None, "{discipline:?}, {closed} closed queues");
+        port.enqueue(stays, cell(31), Instant::ZERO);
+        let next = port.next_matter(&trains, 0);
+        assert!(
+            next.is_none_or(|next| next > last.finish),
+            "{discipline:?}, {closed} closed queues: {next:?}"
+        );
+    }
+}
+
 /// A label that is in use and a port without a free queue are different errors, and the limit has its number.
 #[test]
 fn a_port_without_a_free_queue_tells_its_limit() {
