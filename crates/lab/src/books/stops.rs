@@ -17,6 +17,11 @@ pub(super) fn of(lab: &Lab, flow: &Flow, report: &FlowReport, until: Instant) ->
         FlowKind::Udp { rate, .. } | FlowKind::Ping { rate, .. } => 2.0 * rate.packets.mean_gap(),
         FlowKind::Tcp | FlowKind::Rr { .. } => 0.0,
     };
+    // A transfer that has arrived is over, whenever the run ends.
+    let arrived = report.sum(|path| path.received_octets);
+    if flow.octets.is_some_and(|octets| arrived >= octets) {
+        return None;
+    }
     let [source, destination] = report.off;
     let ends = [
         (source, report.last_offered),

@@ -642,12 +642,12 @@ impl Host {
         }
         if let (Some(segment), Some(to)) = (&mut self.segment, to) {
             let near = segment.is_near(OWN, to);
+            // A packet is sent before a port has no room for it: the accounts know no loss of what nobody has sent.
+            let sample = near.then(|| self.meter.sent(&frame, Path::Lane, now));
+            self.out.extend(sample.flatten().map(HostOutput::Sample));
             let vlan = (OWN, Tag::default());
             self.forward_to_ports(vlan, Came::Own, Path::Lane, &frame, now);
             if near {
-                if let Some(sample) = self.meter.sent(&frame, Path::Lane, now) {
-                    self.out.push_back(HostOutput::Sample(sample));
-                }
                 return;
             }
         }

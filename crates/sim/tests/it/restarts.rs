@@ -157,6 +157,15 @@ fn a_flow_that_stops_before_its_end_is_a_warning_with_its_reason() {
         );
         assert_eq!(complaint(kind, ""), None);
     }
+    // A transfer that has arrived is over, and one that has not has stopped.
+    let transfer = "kind: tcp, bytes: 1MiB";
+    for faults in ["", "{ at: 6500ms, crash: a }", "{ at: 6500ms, crash: b }"] {
+        assert_eq!(complaint(transfer, faults), None, "{faults}");
+    }
+    stopped(
+        complaint(transfer, "{ at: 1050ms, link_down: b-s }"),
+        "s before its end",
+    );
     for kind in ["kind: udp, rate: 100pps", "kind: ping, rate: 100pps"] {
         stopped(
             complaint(kind, "{ at: 6500ms, crash: a }"),

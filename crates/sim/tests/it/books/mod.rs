@@ -71,6 +71,57 @@ fn check(text: &str) -> Result<bool, String> {
     }
 }
 
+/// What a full port of an Ethernet segment discards has its place, whoever sends it: the bridging host itself, one of its
+/// stations, or a host of the ELAN, with every kind of traffic, and in both directions.
+#[test]
+fn packets_that_find_no_room_on_a_segment_have_their_place() {
+    let kinds = [
+        "kind: udp, rate: 1Mbps, size: 200",
+        "kind: ping, rate: 100pps",
+        "kind: tcp",
+        "kind: rr, size: 200",
+        "kind: voice",
+    ];
+    let ends = [
+        ("pc", "two"),
+        ("two", "pc"),
+        ("one", "two"),
+        ("far", "two"),
+        ("two", "far"),
+    ];
+    let mut full = 0;
+    for (from, to) in ends {
+        for kind in kinds {
+            let text = format!(
+                "switches: {{ s: {{}} }}
+lane: {{ on: s, elans: {{ a: {{ subnet: 10.1.0.0/24 }} }} }}
+hosts:
+  pc:
+    on: s
+    elan: a
+    ip: 10.1.0.10
+    bridge: {{ one: 10.1.0.91, two: 10.1.0.92 }}
+    ethernet: {{ rate: 10Mbps, ports: {{ e1: {{ stations: [one], queue: 4 }}, e2: {{ stations: [two], queue: 4 }} }} }}
+  far: {{ on: s, elan: a, ip: 10.1.0.20 }}
+traffic:
+  - {{ name: load, from: one, to: two, kind: udp, rate: 20Mbps, size: 24, start: 2s, duration: 300ms }}
+  - {{ name: flow, from: {from}, to: {to}, {kind}, start: 2s, duration: 1s }}
+until: 4s
+"
+            );
+            let lab = aerostat_lab::parse("segment", &text, &[]).expect(&text).lab;
+            let report = aerostat_sim::run::run(&lab, None, &mut ()).expect("a run");
+            for flow in &report.flows {
+                assert_eq!(flows::balance(flow), [""; 0], "{from} to {to}, {kind}");
+                let unexplained = flow.sum(|path| path.unexplained);
+                assert_eq!(unexplained, 0, "{}: {from} to {to}, {kind}", flow.name);
+            }
+            full += u32::from(report.flows[1].sum(|path| path.lost) > 0);
+        }
+    }
+    assert!(full > 5, "only {full} flows lost something");
+}
+
 /// The lab of a seed.
 fn lab_of(seed: u64) -> String {
     let mut octets = [0; 32];
