@@ -24,7 +24,7 @@ impl Lab {
         let calls = self.hosts().flat_map(|(_, _, host)| {
             let rate = self.link(host.attachment.link).rate;
             let programs = host.sockets.iter();
-            programs.filter_map(move |program| traffic::call_end(&program.role, rate))
+            programs.filter_map(move |program| traffic::call_end(program, rate))
         });
         let others = faults.chain(calls).map(|last| last + GRACE);
         let last = || flows.chain(others).max();

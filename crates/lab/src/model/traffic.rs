@@ -4,7 +4,7 @@ use super::{Arrivals, ElanId, LinkId, Load, NodeId, NodeKind};
 use aerostat_node::atm::CellRate;
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::host::ServiceKind;
-use aerostat_node::host::sockets::{Pace, Role};
+use aerostat_node::host::sockets::{Pace, Program, Role};
 use aerostat_node::ip::flow_stats::Schedule;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
@@ -223,21 +223,25 @@ impl Service {
 
 /// When the call of a socket program is released, counted from the start, if the call is set up at once and the link of
 /// its host, with this rate, is free. For a permanent connection: when the last PDU is sent.
-pub(super) fn call_end(role: &Role, link: CellRate) -> Option<Duration> {
-    let (send, tx, hold) = match role {
+pub(super) fn call_end(program: &Program, link: CellRate) -> Option<Duration> {
+    let (send, tx, hold) = match &program.role {
         Role::Call {
             send, qos, hold, ..
         } => (send, &qos.tx, *hold),
         Role::Permanent { send, qos, .. } if send.pdus > 0 => (send, &qos.tx, Duration::ZERO),
         Role::Listen { .. } | Role::Permanent { .. } => return None,
     };
+    // What a program has written leaves by the contract and the line, whatever the pace of the program.
+    let each = match program.tester {
+        true => 1,
+        false => cells_for(send.size.into()) as u64,
+    };
+    let cells = send.pdus.saturating_mul(each);
+    let contract = Shaper::new(tx).map(|shaper| shaper.mean_rate().time_of(cells));
+    let leaving = contract.unwrap_or_default().max(link.time_of(cells));
     let sending = match send.pace {
-        Pace::At(rate) => rate.after(send.pdus.saturating_sub(1)),
-        Pace::Line => {
-            let cells = send.pdus.saturating_mul(cells_for(send.size.into()) as u64);
-            let contract = Shaper::new(tx).map(|shaper| shaper.mean_rate().time_of(cells));
-            contract.unwrap_or_default().max(link.time_of(cells))
-        }
+        Pace::At(rate) => rate.after(send.pdus.saturating_sub(1)).max(leaving),
+        Pace::Line => leaving,
     };
     Some(send.start.since(Instant::ZERO) + sending + hold)
 }

@@ -179,6 +179,44 @@ fn a_transfer_that_the_adapter_takes_at_once_has_a_rate_and_a_cut_one_names_what
     }
 }
 
+/// A run without an end of its own lasts until the PDUs of programs have left by their contracts, whatever their pace, on
+/// calls and on permanent connections.
+#[test]
+fn a_run_ends_when_the_contracts_of_programs_have_let_everything_out() {
+    for pace in ["line", "100pps"] {
+        let program = format!("pdus: 100, size: 1000, rate: {pace}");
+        let ends = [
+            (
+                format!("call: b, qos: 'cbr,aal5:pcr=100', {program}"),
+                "listen: sink",
+                "",
+            ),
+            (
+                format!("vc: 0.100, {program}"),
+                "vc: 0.100, listen: sink",
+                "pvcs: [{ from: a, vc: 0.100, to: b, pcr: 100 }]\n",
+            ),
+        ];
+        for (sender, receiver, rest) in ends {
+            let text = format!(
+                "switches: {{ s: {{}} }}
+clip: {{ n: {{ subnet: 10.1.0.0/24, server: a }} }}
+hosts:
+  a: {{ on: s, elan: n, ip: 10.1.0.1, sockets: [{{ name: w, {sender} }}] }}
+  b: {{ on: s, elan: n, ip: 10.1.0.2, sockets: [{{ name: r, {receiver} }}] }}
+{rest}"
+            );
+            let (_, report) = losses::run(&text);
+            let books = &report.dialogues[0];
+            let (sent, arrived) = (books.sent, books.delivered);
+            assert_eq!((sent, arrived), (100, Some(100)), "{sender}: {books:?}");
+            // 100 PDUs of 21 cells at 100 cells a second, and two seconds.
+            let end = report.end.as_secs_f64();
+            assert!((23.0..25.5).contains(&end), "{sender}: {end}");
+        }
+    }
+}
+
 /// The receiver of a congested connection counts the marks that the switch has set.
 #[test]
 fn marks_of_congestion_are_counted_where_they_arrive() {
