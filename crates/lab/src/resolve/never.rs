@@ -12,12 +12,21 @@ use std::net::SocketAddr;
 pub(super) fn too_late(file: &LabFile, d: &mut Diagnostics) {
     // A user who ends a run early by an option knows that later events are left out.
     if let Some(until) = file.until.as_ref().filter(|until| until.at.source == 0) {
-        after_the_end(file, until, d);
+        match until.value.0 {
+            Duration::ZERO => {
+                d.warning(until.at, "the run ends before anything happens");
+            }
+            end => after_the_end(file, end, d),
+        }
     }
 }
 
 /// Looks for other such parts in a valid lab.
 pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    // Without 'until', a part that has no end of its own can begin after those that have one.
+    if file.until.is_none() {
+        after_the_end(file, lab.end(), d);
+    }
     no_shortcuts(file, lab, d);
     for (n, elan) in lab.elans.iter().enumerate() {
         no_way(file, lab, (ElanId(n), elan), d);
@@ -46,12 +55,7 @@ pub(crate) fn kernels(file: &LabFile) -> Vec<(Span, String)> {
     wanted.chain(keys).collect()
 }
 
-fn after_the_end(file: &LabFile, until: &At<Time>, d: &mut Diagnostics) {
-    let end = until.value.0;
-    if end == Duration::ZERO {
-        d.warning(until.at, "the run ends before anything happens");
-        return;
-    }
+fn after_the_end(file: &LabFile, end: Duration, d: &mut Diagnostics) {
     let mut late = |time: Option<&At<Time>>, what: &str| {
         if let Some(time) = time.filter(|time| time.value.0 >= end) {
             d.warning(time.at, format!("{what} when the run is over"));
@@ -315,6 +319,8 @@ mod tests {
 
     #[test]
     fn what_never_happens_is_told() {
+        let flow = |times: &str| format!("traffic: [{{ from: x, to: y, kind: tcp, {times} }}]\n");
+        let (short, unlimited) = (flow("start: 1s, duration: 2s"), flow("start: 40s"));
         let faults = "faults: [{ at: 5s, link_down: s1-s2 }, { at: 6s, link_up: s1-s2 }]\n";
         let program = SMALL.replace(
             "ip: 10.1.0.10",
@@ -351,6 +357,14 @@ mod tests {
             (
                 format!("{SMALL}mpoa: {{ start: 6s }}\nuntil: 6s\n"),
                 "MPOA starts when the run is over",
+            ),
+            (
+                format!("{SMALL}mpoa: {{ start: 20s }}\n{short}"),
+                "MPOA starts when the run is over",
+            ),
+            (
+                format!("{SMALL}{unlimited}"),
+                "this flow starts when the run is over",
             ),
             (
                 format!("{no_router}mpoa: true\n"),
