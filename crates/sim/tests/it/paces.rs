@@ -92,10 +92,10 @@ fn poisson_packets_come_at_the_rate_that_the_file_gives() {
 
 #[test]
 fn a_program_of_a_socket_keeps_its_rate_too() {
-    // At 700000 PDUs a second, the last of 7001 is due 10 ms after the first.
+    // At 200000 PDUs a second, the last of 2001 is due 10 ms after the first, and the line is fast enough for them.
     let text = pair("").replace(
         "10.1.0.10 }",
-        "10.1.0.10, sockets: [{ name: w, call: b, pdus: 7001, rate: 700000pps, size: 8 }] }",
+        "10.1.0.10, sockets: [{ name: w, call: b, pdus: 2001, rate: 200000pps, size: 8 }] }",
     );
     let text = text.replace(
         "10.1.0.20 }",
