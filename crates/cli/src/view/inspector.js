@@ -52,7 +52,7 @@ class Inspector {
     }
     for (const [title, items] of sheet.lists) {
       if (items.length === 0) continue;
-      parts.push(html("h4", {}, `${title} (${items.length})`));
+      parts.push(html("h4", {}, items.length > 1 ? `${title} (${items.length})` : title));
       parts.push(
         html(
           "ul",
@@ -133,6 +133,7 @@ class Inspector {
             one.call === undefined || one.call === null ? null : { kind: "call", id: String(one.call) },
           ]),
         ],
+        ["Messages", [["those that it sends or receives", { kind: "f-node", id: name }]]],
         ["Links", links.map((link) => [link.name, { kind: "link", id: link.name }])],
         ["Calls that end here", ends.map((call) => this.named(call))],
         ["Calls through it", calls.filter((call) => !ends.includes(call)).map((call) => this.named(call))],
@@ -233,6 +234,7 @@ class Inspector {
           shortcuts.map((one) => [`${one.from} to ${one.dest}: ${one.state}`, { kind: "node", id: one.from }]),
         ],
         ["Labels, link by link", hops],
+        ["Messages", [["those that it carries", { kind: "f-call", id }]]],
       ],
     };
   }

@@ -4,6 +4,8 @@
 const MOST_COLUMNS = 14;
 /** Least width of the list with such lines, pixels. */
 const WIDE = 560;
+/** Most calls in the list of the filter; the others are reached by the tables. */
+const MOST_CALLS_LISTED = 2000;
 /** Height of a row, pixels. */
 const ROW = 22;
 
@@ -55,12 +57,34 @@ class Ladder {
     for (const name of [...protocols].sort()) part("f-protocol").append(html("option", { value: name }, name));
     for (const name of this.columns.filter((name) => nodes.has(name)))
       part("f-node").append(html("option", { value: name }, name));
-    const calls = new Set(
-      this.recording.messages.map((message) => message.call).filter((call) => call !== undefined && call !== null),
-    );
-    for (const id of [...calls].sort((a, b) => Number(a) - Number(b)))
-      part("f-call").append(html("option", { value: String(id) }, `call ${id}`));
+    const calls = new Set(this.recording.messages.map((message) => message.call ?? null));
+    calls.delete(null);
+    /** Ends of all calls by id. @type {Map<string, string>} */
+    const ends = new Map();
+    for (const { kind, id, after: state } of this.recording.changes) {
+      if (kind === "call" && state) ends.set(String(id), `${state.from} → ${state.to ?? "?"}`);
+    }
+    const ids = [...calls].sort((a, b) => Number(a) - Number(b)).map(String);
+    for (const id of ids.slice(0, MOST_CALLS_LISTED)) {
+      part("f-call").append(html("option", { value: id }, `${id}: ${ends.get(id) ?? "?"}`));
+    }
     field("f-call").disabled = calls.size === 0;
+  }
+
+  /**
+   * Leaves the messages of one call or one machine only.
+   * @param {"f-call" | "f-node"} filter
+   * @param {string} value
+   */
+  only(filter, value) {
+    for (const id of ["f-protocol", "f-node", "f-call", "f-text"]) field(id).value = "";
+    const select = part(filter);
+    const listed = [...select.querySelectorAll("option")].some((option) => option.value === value);
+    if (!listed) select.append(html("option", { value }, value));
+    field(filter).value = value;
+    field(filter).disabled = false;
+    this.filter();
+    this.box.scrollIntoView({ block: "nearest" });
   }
 
   /** Chooses between lines and words by the room that there is. */

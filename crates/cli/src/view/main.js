@@ -286,6 +286,10 @@ class Page {
    * @param {Chosen | null} chosen
    */
   select(chosen) {
+    if (chosen?.kind === "f-call" || chosen?.kind === "f-node") {
+      this.ladder.only(chosen.kind, chosen.id);
+      return;
+    }
     this.chosen = chosen;
     this.drawing.mark(chosen);
     this.inspector.show(chosen);

@@ -84,7 +84,7 @@ class Shape {
     // The glyph stands in front of the kind. A host has no such line: its glyph is beside its name, a fault above it.
     const plain = machine.kind === "host";
     const beside = plain ? top + 5 : top + TEXT_LINE + 2.5;
-    this.kind = svg("text", { class: "kind", x: plain ? 0 : 8, y: plain ? top - 4 : top + 2 * TEXT_LINE - 2 });
+    this.kind = svg("text", { class: "kind", x: plain ? 0 : 6, y: plain ? top - 4 : top + 2 * TEXT_LINE - 2 });
     this.element = svg(
       "g",
       { class: `machine ${machine.kind}`, transform: `translate(${box.x} ${box.y})`, role: "button", tabindex: -1 },

@@ -3,7 +3,7 @@
 /** Most rows of a table in the page; the filter finds the others. */
 const MOST_ROWS = 200;
 
-/** What the user has chosen to see more of. @typedef {{kind: string, id: string}} Chosen */
+/** What the user has chosen to see more of: a thing, or the messages of a machine or call (`f-node`, `f-call`). @typedef {{kind: string, id: string}} Chosen */
 /** A cell: text, or a number for people, which stands at the right. @typedef {string | {n: string}} Field */
 /** A row: its cells, and what it is about. @typedef {{fields: Field[], about: Chosen | null}} Row */
 /** @typedef {{name: string, columns: string[], sampled: boolean, rows: (model: Model) => Row[]}} TableOf */

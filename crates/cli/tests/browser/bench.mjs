@@ -32,9 +32,9 @@ const intervals = times
   .map((time, index) => time - times[index])
   .sort((a, b) => a - b);
 const rate = (/** @type {number} */ share) => (1000 / intervals[Math.floor(share * (intervals.length - 1))]).toFixed(1);
-const version = execFileSync(process.env.CHROMIUM ?? "/usr/bin/chromium", ["--version", "--no-sandbox"], {
-  encoding: "utf8",
-}).trim();
+const program = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const asked = { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] };
+const version = execFileSync(program, ["--version", "--no-sandbox"], asked).trim();
 console.log(
   `500 machines, 2 000 connections, 500 changes a second; ${version}, drawn by the processor; ${os.cpus().length} processors, load ${os.loadavg()[0].toFixed(1)}`,
 );

@@ -1,6 +1,6 @@
 // What the tests of the recorded page share: pages that the program wrote, changed pages, and the browser.
 
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -13,6 +13,8 @@ const { chromium } = require("playwright-core");
 export const AXE = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 /** The program under test. */
 const AEROSTAT = process.env.AEROSTAT ?? "target/debug/aerostat";
+/** Exit code of a run that has warnings. */
+const WARNINGS = 3;
 /** Where pages and drawings go. */
 export const OUT = path.resolve(tools, "pages");
 fs.mkdirSync(OUT, { recursive: true });
@@ -36,7 +38,11 @@ export function write(name, text) {
  */
 export function record(name, lab, more = []) {
   const file = path.join(OUT, `${name}.html`);
-  execFileSync(AEROSTAT, ["run", lab, "--quiet", "--view", file, ...more], { stdio: ["ignore", "ignore", "inherit"] });
+  const { status, stderr } = spawnSync(AEROSTAT, ["run", lab, "--quiet", "--view", file, ...more], {
+    encoding: "utf8",
+  });
+  // A lab with faults ends with warnings.
+  if (status !== 0 && status !== WARNINGS) throw new Error(`${lab}: exit code ${status}: ${stderr}`);
   return file;
 }
 
