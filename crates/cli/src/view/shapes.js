@@ -84,7 +84,10 @@ class Shape {
     // The glyph stands in front of the kind. A host has no such line: its glyph is beside its name, a fault above it.
     const plain = machine.kind === "host";
     const beside = plain ? top + 5 : top + TEXT_LINE + 2.5;
-    this.kind = svg("text", { class: "kind", x: plain ? 0 : 6, y: plain ? top - 4 : top + 2 * TEXT_LINE - 2 });
+    // Half of the kind's width at 10 pixels, and how far it makes room for the glyph.
+    const half = kindName(machine.kind).length * 2.8;
+    const shift = plain ? 0 : Math.min(8, width / 2 - half - (machine.kind === "switch" ? 5 : 3));
+    this.kind = svg("text", { class: "kind", x: shift, y: plain ? top - 4 : top + 2 * TEXT_LINE - 2 });
     this.element = svg(
       "g",
       { class: `machine ${machine.kind}`, transform: `translate(${box.x} ${box.y})`, role: "button", tabindex: -1 },
@@ -95,11 +98,11 @@ class Shape {
         svg("rect", { class: "inner", x: left + 3, y: top + 3, width: width - 6, height: height - 6 }),
       );
     const name = svg("text", { class: "name", x: 0, y: top + TEXT_LINE }, machine.name);
-    const room = plain ? width / 2 - machine.name.length * 4.2 : kindName(machine.kind).length * 6;
+    const room = width / 2 - machine.name.length * 4.2;
     // Spaces divide the words for those who do not see their places.
     this.element.append(name, " ", this.kind);
     if (plain && room > 22) this.element.append(glyph(machine.kind, left + 7, beside));
-    if (!plain) this.element.append(glyph(machine.kind, Math.max(left + 5, -room / 2 - 9), beside));
+    if (!plain) this.element.append(glyph(machine.kind, Math.max(left + 4, shift - half - 14), beside));
     const lines = machine.addresses.length;
     machine.addresses.forEach(([address, network], index) => {
       const y = -top - (lines - index) * TEXT_LINE - 2;
