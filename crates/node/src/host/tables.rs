@@ -334,7 +334,8 @@ impl Host {
                 Service::Mpc(mpc) => rows.extend(why::mpoa_client(mpc, target, now)),
                 Service::Nhc(nhc) => {
                     if let IpAddr::V4(target) = target {
-                        rows.push(why::nhrp_client(&nhc.snapshot(), target, now));
+                        let attempts = self.attempts(Waits::Nhrp);
+                        rows.push(why::nhrp_client(&nhc.snapshot(), &attempts, target, now));
                     }
                 }
                 Service::Mps(mps) => rows.extend(why::mpoa_server(mps, target, now)),

@@ -2,13 +2,14 @@
 
 use super::Name;
 use super::words::Half;
+use crate::host::Attempts;
 use aerostat_proto::Instant;
 use aerostat_proto::mpoa::{mpc, mps};
 use aerostat_proto::nhrp::client::{EntryRow, EntryState, NhcSnapshot, Refusal};
 use aerostat_proto::nhrp::{Key, Reason};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::counted;
-use aerostat_wire::mpoa::op_name;
+use aerostat_wire::mpoa::{code_name, op_name};
 use aerostat_wire::nhrp::error;
 use aerostat_wire::prefix::{self, width};
 use std::net::{IpAddr, Ipv4Addr};
@@ -44,12 +45,24 @@ pub(crate) fn mpoa_client(
     target: IpAddr,
     now: Instant,
 ) -> impl Iterator<Item = Why> {
+    use mpc::WhyReason::{Asking, Unanswered};
+    // A refused request has no code: an Error Indication does not end the retries of an MPOA client.
+    let errors = mpc.counters().errors.iter();
+    let errors: String = errors
+        .map(|(code, times)| {
+            let (name, times) = (error_name(*code), counted(*times, "time", "times"));
+            format!("; servers have sent error {code} ({name}) {times}")
+        })
+        .collect();
     let all = mpc.why(target, now).into_iter();
     all.map(move |why| Why {
         destination: target,
         role: Half::Client,
         reason: why.reason.name().into(),
-        text: why.text,
+        text: match why.reason {
+            Asking | Unanswered => why.text + &errors,
+            _ => why.text,
+        },
         left_s: why.left_s,
         peer: why.mps,
     })
@@ -99,7 +112,10 @@ pub(crate) fn mpoa_server(mps: &mps::Mps, target: IpAddr, now: Instant) -> Vec<W
         }
     }
     for fault in nhrp.faults.iter().filter(|f| f.destination == Some(target)) {
-        let error = format_args!("error {} ({})", fault.code, error_name(fault.code)).to_string();
+        let with = match fault.with {
+            mps::RefusedWith::Error(code) => format!("error {code} ({})", error_name(code)),
+            mps::RefusedWith::Code(code) => format!("code {code} ({})", code_name(code)),
+        };
         let (what, ago) = (op_name(fault.op), now.since(fault.at).as_secs());
         let (reason, who) = if fault.here {
             ("refused", format!("{what} of the peer was refused here"))
@@ -107,7 +123,7 @@ pub(crate) fn mpoa_server(mps: &mps::Mps, target: IpAddr, now: Instant) -> Vec<W
             ("error", format!("{what} was refused by the peer"))
         };
         let told = format!(
-            "{who} with {error}, {}, last {ago} s ago",
+            "{who} with {with}, {}, last {ago} s ago",
             counted(fault.times, "time", "times")
         );
         row(reason, told, None, fault.peer);
@@ -122,7 +138,12 @@ pub(crate) fn mpoa_server(mps: &mps::Mps, target: IpAddr, now: Instant) -> Vec<W
 }
 
 /// Why an NHRP client sends packets for an address on a shortcut or not.
-pub(crate) fn nhrp_client(nhc: &NhcSnapshot, target: Ipv4Addr, now: Instant) -> Why {
+pub(crate) fn nhrp_client(
+    nhc: &NhcSnapshot,
+    attempts: &Attempts,
+    target: Ipv4Addr,
+    now: Instant,
+) -> Why {
     let serving =
         |row: &&EntryRow| prefix::within(target.into(), row.destination.into(), row.prefix_len);
     let own = nhc.entries.iter().find(|row| row.destination == target);
@@ -132,7 +153,11 @@ pub(crate) fn nhrp_client(nhc: &NhcSnapshot, target: Ipv4Addr, now: Instant) -> 
     };
     let entry = own.or_else(around);
     let (reason, text) = match entry.map(|entry| entry.state) {
-        None if nhc.registered.is_none() => ("unregistered", "not registered".to_owned()),
+        None if nhc.registered.is_none() => {
+            let why = attempts.text().map(|why| format!(": {why}"));
+            let text = format!("not registered{}", why.unwrap_or_default());
+            ("unregistered", text)
+        }
         None => ("unseen", "no packet for it lately".to_owned()),
         Some(EntryState::Asking) => ("asking", "the server was asked".to_owned()),
         Some(EntryState::Known) => ("opening", "the way is known, not open".to_owned()),

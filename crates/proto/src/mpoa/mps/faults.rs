@@ -1,10 +1,10 @@
-//! Packets that were recently refused with an Error Indication, here or by others: for people who ask why there is no
-//! shortcut.
+//! Packets that were recently refused, here or by others, with an Error Indication or with the code of a reply: for
+//! people who ask why there is no shortcut.
 
 use std::net::IpAddr;
 
 use aerostat_wire::AtmAddress;
-use aerostat_wire::nhrp::Packet;
+use aerostat_wire::nhrp::{Packet, op};
 
 use super::Server;
 use crate::Instant;
@@ -12,18 +12,18 @@ use crate::Instant;
 /// Largest number of stored rows.
 pub(super) const LIMIT: usize = 64;
 
-/// A packet that was refused with an Error Indication.
+/// A packet that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultRow {
     /// Time of the last refusal.
     pub at: Instant,
     /// The type of the packet.
     pub op: u8,
-    /// The destination that it was about.
+    /// The address that it was about: the destination, or the address to be registered.
     pub destination: Option<IpAddr>,
-    /// Error code.
-    pub code: u16,
-    /// If the packet was refused here: the peer that sent it. Else: the station that refused it, as the indication
+    /// Code and kind of the refusal.
+    pub with: RefusedWith,
+    /// If the packet was refused here: the station that sent it. Else: the station that refused it, as the indication
     /// says.
     pub peer: Option<AtmAddress>,
     /// True if the packet was refused here.
@@ -32,11 +32,20 @@ pub struct FaultRow {
     pub times: u64,
 }
 
+/// A refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedWith {
+    /// Error Indication with this code. Source: RFC 2332 §5.2.7.
+    Error(u16),
+    /// Negative reply with this code, of NHRP or MPOA.
+    Code(u8),
+}
+
 impl Server {
     /// Stores a refusal; a repeated refusal replaces the earlier row.
     pub(super) fn note_fault(
         &mut self,
-        (packet, code): (&Packet, u16),
+        (packet, with): (&Packet, RefusedWith),
         peer: Option<AtmAddress>,
         here: bool,
         now: Instant,
@@ -44,8 +53,11 @@ impl Server {
         let mut row = FaultRow {
             at: now,
             op: packet.op,
-            destination: packet.common().and_then(|common| common.destination.ip()),
-            code,
+            destination: packet.common().and_then(|common| match packet.op {
+                op::REGISTRATION_REQUEST | op::REGISTRATION_REPLY => common.source.ip(),
+                _ => common.destination.ip(),
+            }),
+            with,
             peer,
             here,
             times: 1,

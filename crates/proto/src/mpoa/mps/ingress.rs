@@ -9,6 +9,7 @@ use aerostat_wire::prefix::width;
 
 use super::Server;
 use super::clients::of_client;
+use super::faults::RefusedWith;
 use super::state::{Asked, CollectKey, Ingress, IngressKey, PurgeTarget, Purpose, count};
 use super::waiting::{Question, is_same};
 use crate::mpoa::params::MAX_MTU;
@@ -168,8 +169,14 @@ impl Server {
             return;
         };
         self.forget_learned(key.1, entry.mpc_data);
-        let others = self.waits_in.take_served(&key, &entry.request);
-        for request in core::iter::once(entry.request).chain(others) {
+        self.refuse_all(key, entry.request, refusal, now);
+    }
+
+    /// Refuses the request of an entry, and those that asked the same. A request that asks something else is the next
+    /// question.
+    fn refuse_all(&mut self, key: IngressKey, request: Packet, refusal: u8, now: Instant) {
+        let others = self.waits_in.take_served(&key, &request);
+        for request in core::iter::once(request).chain(others) {
             self.mpoa_refuse(key.0, &request, refusal, now);
         }
         self.next_in(key, now);
@@ -251,6 +258,7 @@ impl Server {
             request.extensions.clone(),
         );
         count(&mut self.counters.mpoa_replies_sent, refusal);
+        self.note_fault((request, RefusedWith::Code(refusal)), Some(mpc), true, now);
         let target = request.common().and_then(|c| c.destination.ip());
         self.trace(
             Trace::milestone(
@@ -267,15 +275,14 @@ impl Server {
         self.send(mpc, &reply, now);
     }
 
-    /// No answer within p6: forgets the request, and those that wait for it. The client retries by itself.
-    pub(super) fn give_up(&mut self, key: IngressKey) {
-        self.counters.give_ups += 1 + self.waits_in.end(&key).len() as u64;
-        if let Some(entry) = self.ingress.get_mut(&key) {
-            entry.asking = false;
-            if entry.resolved.is_none() {
-                self.ingress.remove(&key);
-            }
-        }
+    /// No answer within p6: the client is told so. A binding that the request was to refresh stays until its holding time
+    /// is over.
+    ///
+    /// The code is 0x88 (unspecified). Code 12 would say that no binding exists, which nobody has told (RFC 2332
+    /// §5.2.2), and codes 4, 5 and 13 give reasons that are not known either. MPOA 1.1 names the wait (MPS-p6) and leaves
+    /// the code open; a server that drops the request in silence leaves its client to its own retries.
+    pub(super) fn give_up(&mut self, key: IngressKey, now: Instant) {
+        self.counters.give_ups += 1;
         self.trace(
             Trace::detail(
                 "mps.resolution.given-up",
@@ -283,6 +290,15 @@ impl Server {
             )
             .with("mpc", key.0),
         );
+        let Some(entry) = self.ingress.get_mut(&key) else {
+            return;
+        };
+        entry.asking = false;
+        if entry.resolved.is_none() {
+            return self.unresolved(key, mpoa::code::OTHER, now);
+        }
+        let request = entry.request.clone();
+        self.refuse_all(key, request, mpoa::code::OTHER, now);
     }
 
     /// Purges the clients that have a binding for this prefix and that `only` selects.

@@ -42,7 +42,7 @@
 //! **Stations without MPOA** may register their addresses ([`MpsConfig::register`]; off by default): requests for these
 //! addresses are answered with the registered data.
 //!
-//! **Timers.** Requests: p4 doubling up to p5; resolutions are forgotten after p6. Keep-Alives every p1 to each client
+//! **Timers.** Requests: p4 doubling up to p5; resolutions are refused after p6. Keep-Alives every p1 to each client
 //! with state. Holding times p7. Questions to the router 10 s. Idle control connections 20 min. Calls that failed with
 //! a cause that may pass are repeated soon, later every p4, up to p5 (`conns.rs`).
 //!
@@ -93,7 +93,7 @@ use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap};
 
 pub use api::{Absent, Input, L2Answer, Output, RETURN, RouteResult};
 pub use conns::{ConnState, ConnUse, IDLE, MAX_SDU};
-pub use faults::FaultRow;
+pub use faults::{FaultRow, RefusedWith};
 pub use params::{Interface, Limits, MpsConfig, MpsParams, MpsRanges};
 pub use process::{Mpsd, SHOW};
 pub use seat::Mps;

@@ -8,6 +8,7 @@ use aerostat_wire::{AtmAddress, DecodeError};
 
 use super::Server;
 use super::conns::{ConnUse, MAX_SDU, Sent};
+use super::faults::RefusedWith;
 use super::resolve::requester;
 use super::state::{Asked, Collect, CollectKey, Ingress, PurgeTarget, Purpose, Reach, count};
 use crate::nhrp::{Expired, Fault, transit};
@@ -260,7 +261,7 @@ impl Server {
                 Some(Asked::Purge { packet, to, .. }) => self.transmit_purge(packet, to, now),
                 None => {}
             },
-            Expired::GivenUp(_, Asked::Resolution(key)) => self.give_up(key),
+            Expired::GivenUp(_, Asked::Resolution(key)) => self.give_up(key, now),
             Expired::GivenUp(_, Asked::Imposition { cache_id, .. }) => {
                 self.counters.impositions_unanswered += 1;
                 self.imposition_failed(cache_id, now);
@@ -307,7 +308,8 @@ impl Server {
             return;
         }
         let observer = indication.source_nbma.atm();
-        self.note_fault((&offending, indication.code), observer, false, now);
+        let with = RefusedWith::Error(indication.code);
+        self.note_fault((&offending, with), observer, false, now);
         let (error_code, id) = (
             indication.code,
             offending.common().map_or(0, |common| common.request_id),
@@ -388,7 +390,12 @@ impl Server {
             self.counters.unexpected += 1;
         }
         if let Some(indication) = indication {
-            self.note_fault((packet, fault.code), Some(peer), true, now);
+            self.note_fault(
+                (packet, RefusedWith::Error(fault.code)),
+                Some(peer),
+                true,
+                now,
+            );
             count(&mut self.counters.errors_sent, fault.code);
             // A looping packet came from a server. A station of this server gets the indication directly, since the
             // indication would not pass this server again.

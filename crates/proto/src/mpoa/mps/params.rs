@@ -76,7 +76,7 @@ impl MpsParams {
     pub(super) fn holding_s(&self) -> u16 {
         in_packet(self.holding)
     }
-    /// Retries of a resolution: p4, p5, forgotten after p6.
+    /// Retries of a resolution: p4, p5, refused after p6.
     pub(super) fn resolution_rule(&self) -> RetryRule {
         RetryRule {
             initial: self.initial_retry,

@@ -11,6 +11,7 @@ use aerostat_wire::AtmAddress;
 use aerostat_wire::nhrp::{Cie, Common, Packet, code, flag, op};
 use aerostat_wire::prefix::{is_host_on, width};
 
+use super::faults::RefusedWith;
 use super::resolve::{requester, wanted};
 use super::state::Reach;
 use super::{Interface, Server};
@@ -21,6 +22,12 @@ impl Server {
     /// NHRP Registration Request for this server.
     pub(super) fn registration(&mut self, peer: AtmAddress, request: &Packet, now: Instant) {
         if !self.config.register {
+            self.note_fault(
+                (request, RefusedWith::Code(code::PROHIBITED)),
+                Some(peer),
+                true,
+                now,
+            );
             let reply = transit::refuse_registration(request);
             return self.send(peer, &reply, now);
         }
@@ -36,6 +43,12 @@ impl Server {
             cie.code = self.register(peer, common, cie, now);
             if cie.code != code::OK {
                 cie.holding_s = 0;
+                self.note_fault(
+                    (request, RefusedWith::Code(cie.code)),
+                    Some(peer),
+                    true,
+                    now,
+                );
             }
         }
         let reply = transit::reply(

@@ -5,7 +5,8 @@
 
 use super::{
     ClientRow, ConnRow, ConnState, ConnUse, Counters, EgressRow, EgressState, FaultRow, IngressRow,
-    IngressState, MpsConfig, MpsSnapshot, NhrpRow, NhrpSnapshot, PendingRow, Server, faults,
+    IngressState, MpsConfig, MpsSnapshot, NhrpRow, NhrpSnapshot, PendingRow, RefusedWith, Server,
+    faults,
 };
 use crate::nhrp::Reason;
 use crate::split::codec::Field;
@@ -122,11 +123,12 @@ split_record!(PendingRow {
     sent,
     deadline,
 });
+split_choice!(RefusedWith { 1 Error(code); 2 Code(code); });
 split_record!(FaultRow {
     at,
     op,
     destination,
-    code,
+    with,
     peer,
     here,
     times,

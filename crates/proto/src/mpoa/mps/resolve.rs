@@ -7,6 +7,7 @@ use aerostat_wire::nhrp::{Cie, Extension, Packet, code, flag, op};
 use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr};
 
+use super::faults::RefusedWith;
 use super::state::{Asked, Purpose, Reach, RouterExit, Subject, count};
 use super::waiting::Question;
 use super::{Absent, Server, TAG_ROUTER};
@@ -257,6 +258,12 @@ impl Server {
     pub(super) fn refuse(&mut self, request: &Packet, refusal: u8, now: Instant) {
         let cie = transit::refusal(request, refusal);
         let extensions = self.reply_extensions(request);
+        // What was made here is told of as the request of its client.
+        let common = request.common();
+        if !common.is_some_and(|c| c.source.ip().is_some_and(|ip| self.station.is_own(ip))) {
+            let who = common.and_then(|common| common.source_nbma.atm());
+            self.note_fault((request, RefusedWith::Code(refusal)), who, true, now);
+        }
         self.nhrp_answer(request, (cie, flag::AUTHORITATIVE), extensions, now);
     }
 

@@ -205,7 +205,7 @@ crate::counters! {
         pub mpoa_requests_received: u64,
         /// MPOA Resolution Replies sent, by code.
         pub mpoa_replies_sent: BTreeMap<u8, u64>,
-        /// Resolutions forgotten without an answer (p6).
+        /// Questions over NHRP without an answer within p6; their clients were told so.
         pub give_ups: u64,
         /// Resolution Requests without an answer because the server could not tell at that time.
         pub untold: u64,

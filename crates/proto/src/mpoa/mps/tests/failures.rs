@@ -162,7 +162,7 @@ fn a_silent_client_is_asked_at_0_5_15_35_s_and_given_up() {
         asked,
         [(0, 0x3001), (5, 0x3001), (15, 0x3001), (35, 0x3001)]
     );
-    assert_eq!(reply_code(&world), None);
+    assert_eq!(reply_code(&world), Some(mpoa::code::OTHER));
     let (ingress, egress) = (world.snapshot(0).counters, world.snapshot(1).counters);
     assert_eq!((ingress.give_ups, ingress.nhrp_requests_sent), (1, 4));
     assert_eq!(egress.impositions_unanswered, 1);

@@ -1,7 +1,7 @@
 //! A server refuses only if it knows that there is no answer: a server that cannot tell just now does not answer, and
 //! is asked again.
 
-use aerostat_wire::mpoa::op as mop;
+use aerostat_wire::mpoa::{self, op as mop};
 use aerostat_wire::nhrp::code;
 
 use super::world::{TARGET, World, ip};
@@ -86,13 +86,15 @@ fn the_ingress_server_asks_at_once_when_its_own_way_comes_back() {
 }
 
 #[test]
-fn a_client_that_nobody_can_tell_anything_gives_up_by_itself_and_nothing_is_left() {
+fn a_client_that_nobody_can_tell_anything_is_told_so_after_p6_and_nothing_is_left() {
     let mut world = World::two_routers();
     set_route(&mut world, 1, RouteResult::Down);
     world.start();
     world.ask(0x11, TARGET);
-    world.run(RETURN + SECOND);
+    world.run(RETURN - SECOND);
     assert_eq!(reply_code(&world), None);
+    world.run(2 * SECOND);
+    assert_eq!(reply_code(&world), Some(mpoa::code::OTHER));
     // Requests at 0, 5, 15 and 35 s.
     let [ingress, egress] = [0, 1].map(|n| world.snapshot(n).counters);
     assert_eq!((ingress.give_ups, egress.untold), (1, 4));

@@ -108,6 +108,40 @@ fn a_refusal_is_for_all_that_ask() {
     }
 }
 
+/// Nobody answers the server: each request gets code 0x88 when p6 of its question is over, and not 12, which would say
+/// that no binding exists. This holds for an entry that is to be refreshed, too.
+#[test]
+fn requests_that_nobody_answers_are_refused_after_p6() {
+    let other = mpoa::code::OTHER;
+    for refresh in [false, true] {
+        for mut world in worlds() {
+            if refresh {
+                ask(&mut world, 7, None);
+                world.run(SECOND);
+                assert_eq!(answers(&world), [(7, code::OK, None)]);
+                world.mpcs[0].received.clear();
+            }
+            world.mpcs[1].mood = Mood::Silent;
+            for (id, wanted) in [(1, None), (2, Some(category::CBR)), (3, None)] {
+                ask(&mut world, id, wanted);
+            }
+            world.run(39 * SECOND);
+            assert_eq!(answers(&world), []);
+            world.run(2 * SECOND);
+            let told = |world: &World| -> Vec<(u32, u8)> {
+                answers(world).iter().map(|a| (a.0, a.1)).collect()
+            };
+            assert_eq!(told(&world), [(1, other), (3, other)]);
+            world.run(40 * SECOND);
+            assert_eq!(told(&world), [(1, other), (2, other), (3, other)]);
+            let counters = world.snapshot(0).counters;
+            assert_eq!(counters.give_ups, 2, "one for each question");
+            world.run(3000 * SECOND);
+            world.assert_idle(0);
+        }
+    }
+}
+
 /// Beyond the limit the answer is an error at once; what waits gets its answer.
 #[test]
 fn no_more_than_the_limit_wait() {
