@@ -11,7 +11,7 @@ section! {
         key: Option<NhrpKeyFile>,
         /// Keys for single neighbours by name, instead of `key`.
         keys: Option<Table<Name, NhrpKeyFile>>,
-        /// Obey neighbours that share no key, too; default: only if there is no key.
+        /// Obey neighbours to which the lab gives no key, too; default: only if there is no key.
         unsigned: Option<At<bool>>,
         /// Server: stations may register their addresses on its networks; default: if it is on a subnet with NHRP.
         register: Option<At<bool>>,

@@ -3,6 +3,10 @@
 //! A node's own block has precedence over the lab's, field by field. A node with a `key:` of its own uses it for all
 //! neighbours; an entry in `keys:` has precedence over any `key:`. Neighbours are a server, and the servers and clients
 //! on its ELANs and subnets: they alone call each other's control addresses.
+//!
+//! With `unsigned: true`, a `key:` is for the neighbours to which the lab gives one, too: those without one are obeyed
+//! without signatures, and get none. A neighbour that has a key must use it, also one that is named in `keys:`. So nobody
+//! gets around a key by leaving the signature out.
 
 use super::{Class, Names};
 use crate::diag::Diagnostics;
@@ -150,25 +154,75 @@ impl Stations {
     }
 }
 
+/// The blocks of the file by node: the node's own one first, then that of the lab.
+struct Blocks<'a> {
+    of: BTreeMap<usize, Vec<&'a NhrpFile>>,
+    places: &'a Places,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(file: &'a LabFile, stations: &Stations, places: &'a Places) -> Self {
+        let routers = file.routers.iter().flat_map(|table| &table.0);
+        let routers = routers.map(|(name, section)| (&name.value.0, &section.nhrp));
+        let hosts = file.hosts.0.iter();
+        let hosts = hosts.map(|(name, section)| (&name.value.0, &section.nhrp));
+        let mut of: BTreeMap<usize, Vec<&NhrpFile>> = BTreeMap::new();
+        for (name, block) in routers.chain(hosts) {
+            if let Some(node) = places.get(name) {
+                of.entry(*node).or_default().extend(block);
+            }
+        }
+        for station in &stations.all {
+            of.entry(station.node).or_default();
+        }
+        for blocks in of.values_mut() {
+            blocks.extend(&file.nhrp);
+        }
+        Self { of, places }
+    }
+
+    fn of(&self, node: usize) -> &[&'a NhrpFile] {
+        self.of.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// True if the node `own` names the node `other` in `keys:`.
+    fn names(&self, own: usize, other: usize) -> bool {
+        let tables = self.of(own).iter().flat_map(|block| &block.keys);
+        let mut names = tables.flat_map(|table| table.0.iter().map(|(name, _)| &name.value.0));
+        names.any(|name| self.places.get(name) == Some(&other))
+    }
+
+    /// True if the node `own` has a key for the node `other`.
+    fn has_key(&self, own: usize, other: usize) -> bool {
+        self.of(own).iter().any(|block| block.key.is_some()) || self.names(own, other)
+    }
+}
+
 /// The keys of the station `of`.
 fn keys(
     of: &Station,
-    blocks: &[&NhrpFile],
-    (stations, places, names): (&Stations, &Places, &Names),
+    blocks: &Blocks<'_>,
+    (stations, names): (&Stations, &Names),
     d: &mut Diagnostics,
 ) -> Keys {
     let mut table = BTreeMap::new();
-    let shared = blocks.iter().find_map(|block| block.key.as_ref());
+    let own = blocks.of(of.node);
+    let unsigned = own.iter().find_map(|block| block.unsigned.as_ref());
+    let unsigned = unsigned.map(At::get);
+    let shared = own.iter().find_map(|block| block.key.as_ref());
     let shared = shared.and_then(|file| key(file, d));
     let with = |other: &Station, key: &Key| {
         let (key, signs_as) = (key.clone(), other.signs_as);
         (other.address, Neighbour { key, signs_as })
     };
     if let Some(shared) = &shared {
-        table.extend(stations.neighbours(of).map(|other| with(other, shared)));
+        let signs =
+            |other: &&Station| unsigned != Some(true) || blocks.has_key(other.node, of.node);
+        let all = stations.neighbours(of).filter(signs);
+        table.extend(all.map(|other| with(other, shared)));
     }
     // The lab's keys come first, so that the station's own replace them.
-    let single = blocks.iter().rev().flat_map(|block| &block.keys);
+    let single = own.iter().rev().flat_map(|block| &block.keys);
     for (neighbour, file) in single.flat_map(|table| &table.0) {
         let text = At {
             value: neighbour.value.0.clone(),
@@ -182,7 +236,7 @@ fn keys(
         {
             continue;
         }
-        let others = stations.at(places.get(&text.value).copied());
+        let others = stations.at(blocks.places.get(&text.value).copied());
         if others.is_empty() {
             let what = format!("{} is no NHRP server or client", text.value);
             d.error(neighbour.at, what).rests_on(SERVERS);
@@ -193,13 +247,12 @@ fn keys(
             table.extend(others.map(|other| with(other, &key)));
         }
     }
-    let given = blocks.iter().find_map(|block| block.unsigned.as_ref());
     let keyless = table.is_empty() && shared.is_none();
     Keys {
         signs_as: of.signs_as,
         neighbours: table,
         shortcuts: shared,
-        unsigned: given.map_or(keyless, At::get),
+        unsigned: unsigned.unwrap_or(keyless),
     }
 }
 
@@ -214,7 +267,12 @@ fn keys_of<'a>(lab: &'a Lab, station: &Station) -> Option<&'a Keys> {
 }
 
 /// Warns of servers and their neighbours that have different keys: they refuse each other's messages.
-fn strangers(file: &LabFile, lab: &Lab, stations: &Stations, d: &mut Diagnostics) {
+fn strangers(
+    file: &LabFile,
+    lab: &Lab,
+    (stations, blocks): (&Stations, &Blocks<'_>),
+    d: &mut Diagnostics,
+) {
     let servers = stations.all.iter().filter(|one| one.role == Part::Server);
     for server in servers {
         let Some(own) = keys_of(lab, server) else {
@@ -233,11 +291,17 @@ fn strangers(file: &LabFile, lab: &Lab, stations: &Stations, d: &mut Diagnostics
         // Of two servers, the first one is told of.
         let told = |other: &&Station| other.role != Part::Server || other.node > server.node;
         let others = stations.neighbours(server).filter(told);
-        let strange = others.filter(|other| agree(other) == Some(false));
-        let names: BTreeSet<&str> = strange.map(|other| &*lab.nodes[other.node].name).collect();
-        if names.is_empty() {
+        let strange: Vec<&Station> = (others.filter(|other| agree(other) == Some(false))).collect();
+        if strange.is_empty() {
             continue;
         }
+        let names = strange.iter().map(|other| &*lab.nodes[other.node].name);
+        let names: BTreeSet<&str> = names.collect();
+        let would_obey = |own: &Station, other: &Station| {
+            !blocks.has_key(other.node, own.node) && !blocks.names(own.node, other.node)
+        };
+        let leniency_helps =
+            (strange.iter()).all(|other| would_obey(server, other) || would_obey(other, server));
         let name = &lab.nodes[server.node].name;
         let section = file.routers.iter().flat_map(|table| &table.0);
         let mut section = section.filter(|(known, _)| known.value.0 == *name);
@@ -258,8 +322,10 @@ fn strangers(file: &LabFile, lab: &Lab, stations: &Stations, d: &mut Diagnostics
             "{name} shares no key with {}{more}: they refuse each other's messages of NHRP and MPOA",
             some.join(", ")
         );
-        d.warning(at, text)
-            .hint("give both the same key, or let those with keys obey others: 'nhrp: { unsigned: true }'");
+        d.warning(at, text).hint(match leniency_helps {
+            true => "give both the same key, or let those with keys obey others: 'nhrp: { unsigned: true }'",
+            false => "give both the same key",
+        });
     }
 }
 
@@ -344,20 +410,12 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     let places = lab.nodes.iter().enumerate();
     let places: Places = places.map(|(at, node)| (node.name.clone(), at)).collect();
     clients(file, &places, lab, d);
-    let routers = file.routers.iter().flat_map(|table| &table.0);
-    let routers = routers.map(|(name, section)| (&name.value.0, &section.nhrp));
-    let hosts = file.hosts.0.iter();
-    let hosts = hosts.map(|(name, section)| (&name.value.0, &section.nhrp));
-    let own: BTreeMap<usize, &Option<NhrpFile>> = (routers.chain(hosts))
-        .filter_map(|(name, block)| Some((*places.get(name)?, block)))
-        .collect();
     let stations = Stations::of(lab);
+    let blocks = Blocks::new(file, &stations, &places);
     for station in &stations.all {
-        let own = own.get(&station.node).copied();
-        let blocks = [own.and_then(Option::as_ref), file.nhrp.as_ref()];
-        let blocks: Vec<&NhrpFile> = blocks.into_iter().flatten().collect();
-        let keys = keys(station, &blocks, (&stations, &places, names), d);
-        let register = blocks.iter().find_map(|block| block.register.as_ref());
+        let keys = keys(station, &blocks, (&stations, names), d);
+        let mut own = blocks.of(station.node).iter();
+        let register = own.find_map(|block| block.register.as_ref());
         let servers = match &lab.nodes[station.node].kind {
             NodeKind::Router(router) => beside(lab, router),
             _ => BTreeMap::new(),
@@ -383,7 +441,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             _ => {}
         }
     }
-    strangers(file, lab, &stations, d);
+    strangers(file, lab, (&stations, &blocks), d);
 }
 
 /// True for the server of a Classical IP subnet with NHRP.
@@ -513,8 +571,75 @@ hosts:
         );
         let lenient = "{ keys: { r1: { spi: 7, secret: other } }, unsigned: true }";
         assert_eq!(warnings(&host(lenient)), [says(but)]);
+        // Leniency lets those with a key for all obey a neighbour without one, and gets nobody around a key.
+        let unsigned = ", nhrp: { key: { spi: 7, secret: other }, unsigned: true }";
+        assert_eq!(warnings(&with("{ holding: 9s }", unsigned)), [""; 0]);
+        assert_eq!(
+            warnings(&with(&key("all"), unsigned)),
+            [says("r1 shares no key with r2, x")]
+        );
         let nobody = warnings(&with("{ unsigned: false }", ""));
         assert_eq!(nobody.first(), Some(&says("r1 shares no key with r2, x")));
+    }
+
+    /// By what r1 and x have: whether they agree, and whether the hint names `unsigned`, which must help then.
+    #[test]
+    fn leniency_is_advised_where_it_helps_and_nowhere_else() {
+        const KEYS: [&str; 7] = [
+            "",
+            "unsigned: false",
+            "key: { spi: 7, secret: one }",
+            "key: { spi: 7, secret: two }",
+            "keys: { r1: ONE, r2: ONE, x: ONE }",
+            "key: { spi: 7, secret: one }, unsigned: true",
+            "keys: { r1: ONE, r2: ONE, x: ONE }, unsigned: true",
+        ];
+        // Told of, and with the hint.
+        let told = |server: &str, client: &str| {
+            let [server, client] =
+                [server, client].map(|of| of.replace("ONE", "{ spi: 7, secret: one }"));
+            let text = PLAIN
+                .replace(
+                    "nhrp: { key: { spi: 1, secret: all }, holding: 10min }\n",
+                    "",
+                )
+                .replace(
+                    "10.7.0.1 } }",
+                    &format!("10.7.0.1 }}, nhrp: {{ {server} }} }}"),
+                )
+                .replace("holding: 60s, authoritative: false, prefix: 24", &client)
+                .replace(
+                    "10.8.0.1 } }",
+                    &format!("10.8.0.1 }}, nhrp: {{ {server} }} }}"),
+                );
+            let checked = crate::parse("t.atm.yml", &text, &[]).unwrap_or_else(|d| panic!("{d}"));
+            let with = checked.warnings.iter();
+            let mut with = with.filter(|one| one.message.contains("x: they refuse"));
+            with.next().map(|one| {
+                one.hint
+                    .as_deref()
+                    .is_some_and(|hint| hint.contains("unsigned"))
+            })
+        };
+        let lenient = |of: &str| match of.contains("unsigned") {
+            true => of.replace("false", "true"),
+            false => format!(
+                "{of}{} unsigned: true",
+                if of.is_empty() { "" } else { "," }
+            ),
+        };
+        let mut seen = BTreeMap::new();
+        for server in KEYS {
+            for client in KEYS {
+                let helps = told(&lenient(server), &lenient(client)).is_none();
+                let found = told(server, client);
+                *seen.entry(found).or_insert(0) += 1;
+                if let Some(advised) = found {
+                    assert_eq!(advised, helps, "{server:?} and {client:?}");
+                }
+            }
+        }
+        assert_eq!(seen.len(), 3, "{seen:?}");
     }
 
     #[test]

@@ -117,7 +117,8 @@ pub struct Keys {
     /// The key for the clients at the other ends of shortcuts. Clients that share no key cannot purge each other's
     /// entries there, unless [`Self::unsigned`] is set.
     pub shortcuts: Option<Key>,
-    /// True if messages of callers that share no key are obeyed. They must not be signed then.
+    /// True if messages of callers that share no key are obeyed, and unsigned purges on shortcuts. What such a caller has
+    /// signed is not.
     pub unsigned: bool,
 }
 
@@ -170,7 +171,10 @@ impl Keys {
     pub fn admit_on_shortcut(&self, peer: AtmAddress, packet: &mut Packet) -> Result<(), Fault> {
         let source = packet.common().and_then(|common| common.source_nbma.atm());
         let its_own = source.is_some_and(|source| source.same_end_system(&peer));
-        self.check(self.shortcuts.as_ref(), packet, |_| its_own)
+        let signed = packet.extension(ext::AUTHENTICATION).is_some();
+        let key = self.shortcuts.as_ref();
+        let key = key.filter(|_| signed || !self.unsigned);
+        self.check(key, packet, |_| its_own)
     }
 
     fn check(
@@ -331,6 +335,37 @@ mod tests {
             "Key { spi: 7, .. }",
             "no secret in traces"
         );
+    }
+
+    /// Leniency obeys what nobody has signed, and nothing that is signed wrongly; a neighbour with a key must sign.
+    #[test]
+    fn unsigned_messages_are_obeyed_from_those_without_a_key_alone() {
+        let (ours, other) = (key(7, "ours"), key(7, "other"));
+        let (neighbour, stranger) = (AtmAddress([1; 20]), AtmAddress([2; 20]));
+        let mut keys = Keys {
+            shortcuts: Some(ours.clone()),
+            ..Keys::default()
+        };
+        let (key, signs_as) = (ours.clone(), SENDER);
+        keys.neighbours
+            .insert(neighbour, Neighbour { key, signs_as });
+        let mut signed = [packet(), packet(), packet()];
+        ours.sign(&mut signed[1], SENDER);
+        other.sign(&mut signed[2], SENDER);
+        // By unsigned, our and another signature.
+        let at = |admit: &dyn Fn(&mut Packet) -> Result<(), Fault>| {
+            [0, 1, 2].map(|n: usize| admit(&mut signed[n].clone()).is_ok())
+        };
+        for lenient in [true, false] {
+            keys.unsigned = lenient;
+            let from = |caller| at(&|packet| keys.admit(caller, packet));
+            assert_eq!(from(neighbour), [false, true, false]);
+            assert_eq!(from(stranger), [lenient, false, false]);
+            // The packet names the data address of its sender, the LECS here.
+            let on = |peer| at(&|packet| keys.admit_on_shortcut(peer, packet));
+            assert_eq!(on(AtmAddress::LECS), [lenient, true, false]);
+            assert_eq!(on(stranger), [lenient, false, false]);
+        }
     }
 
     fn copy_of(packet: &Packet) -> Vec<u8> {
