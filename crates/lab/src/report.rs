@@ -185,26 +185,62 @@ pub struct Trouble {
     pub node: String,
     /// Condition that it waits for.
     pub waits: Waits,
+    /// Name of the network of the interface, if the node has several interfaces.
+    pub network: Option<String>,
     /// Its attempts.
     pub attempts: Attempts,
 }
 
-/// The parts of all nodes that wait for something that has never come.
+/// The parts of all nodes that wait for something that has never come, each with a reason: that of its last attempt, the
+/// step of its first one, or since when the node is off. `ever` is that of [`not_joined`].
 #[must_use]
-pub fn troubles(lab: &Lab, network: &impl Network) -> Vec<Trouble> {
-    let stations = lab.nodes().filter_map(|(id, node)| {
-        let host = network.station(id)?.host();
-        Some((node, host))
-    });
-    let all = stations.flat_map(|(node, host)| {
-        let waits = host.waits().into_iter();
-        waits.map(move |waits| Trouble {
-            node: node.name.clone(),
-            waits,
-            attempts: host.attempts(waits),
-        })
-    });
-    all.filter(|trouble| !trouble.attempts.ever).collect()
+pub fn troubles(lab: &Lab, network: &impl Network, ever: impl Fn(NodeId) -> bool) -> Vec<Trouble> {
+    let mut all = Vec::new();
+    for (id, node) in lab.nodes() {
+        let lecs = node.lecs();
+        let several = |waits: Waits| match waits {
+            Waits::Elan(n) | Waits::Clip(n) if lecs.len() > 1 => lecs.get(n),
+            _ => None,
+        };
+        let mut add = |waits: Waits, attempts: Attempts| {
+            all.push(Trouble {
+                node: node.name.clone(),
+                waits,
+                network: several(waits).map(|lec| lab.elan(lec.elan).name.clone()),
+                attempts,
+            });
+        };
+        if let Some(station) = network.station(id) {
+            let host = station.host();
+            for waits in host.waits() {
+                let mut attempts = host.attempts(waits);
+                if attempts.why.is_none() {
+                    attempts.why = host.stage(waits).map(str::to_owned);
+                }
+                if !attempts.ever {
+                    add(waits, attempts);
+                }
+            }
+        } else if let Some(since) = network.off_since(id).filter(|_| !ever(id)) {
+            let microseconds = since.since(Instant::ZERO).as_secs_f64() * 1e6;
+            let seconds = microseconds.round() / 1e6;
+            for (n, lec) in lecs.iter().enumerate() {
+                let waits = match lab.elan(lec.elan).clip {
+                    Some(_) => Waits::Clip(n),
+                    None => Waits::Elan(n),
+                };
+                let why = Some(format!("it has been switched off since {seconds} s"));
+                add(
+                    waits,
+                    Attempts {
+                        why,
+                        ..Attempts::default()
+                    },
+                );
+            }
+        }
+    }
+    all
 }
 
 /// Nodes with an interface that was never a member of its network; `ever` tells whether all interfaces of a node have

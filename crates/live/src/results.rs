@@ -15,12 +15,6 @@ pub fn report(
     elsewhere: bool,
 ) -> RunReport {
     let mut report = world.report(now, elsewhere);
-    // Without traffic, nothing depends on the hosts that have not joined, and the user has already been told what the
-    // lab waits for.
-    if builder.lab().traffic.is_empty() {
-        report.not_joined.clear();
-        report.troubles.clear();
-    }
     report.not_due = not_due(builder, now);
     report
 }

@@ -189,3 +189,51 @@ fn down_and_the_end_of_up_give_the_same_document_as_a_run() {
         file("run.json")
     );
 }
+
+/// A lab whose ATMARP and NHRP server is off from the start, and which has no traffic.
+const SERVERLESS: &str = "\
+switches: { w: {}, e: {} }
+links: [[w, e]]
+clip: { a: { subnet: 10.5.0.0/24, server: r1, nhrp: true } }
+routers: { r1: { on: w, elans: { a: 10.5.0.1 } } }
+hosts:
+  x: { on: w, elan: a, ip: 10.5.0.10 }
+  z: { on: e, elan: a, ip: 10.5.0.11 }
+faults: [{ at: 0s, crash: r1 }]
+";
+
+/// Hosts that never registered are a warning with its reason at both ends, also without traffic; and the story is in the
+/// order of its times, also where faults come before the first step of the network.
+#[test]
+fn hosts_that_never_joined_are_told_at_the_end_without_traffic_too() {
+    let runtime = Runtime::new("serverless");
+    let file = lab_file("serverless.atm.yml", SERVERLESS);
+    let mut up = runtime
+        .command(&["up", "--embedded", &file])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let why = "has not joined its network: no connection with the ATMARP server: cause 27";
+    wait_for("an attempt of z", || {
+        runtime
+            .run(&["inspect", "z", "clip", "-o", "json"])
+            .out
+            .contains("cause 27")
+    });
+    let down = runtime.run(&["down", "-q"]);
+    assert_eq!(down.code, 3, "{}", down.err);
+    let mut err = String::new();
+    up.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(wait_for_end(&mut up), 3, "{err}");
+    for text in [&down.err, &err] {
+        assert!(text.contains(&format!("warning: z {why}")), "{text}");
+    }
+    let times = err.lines().filter_map(|line| {
+        let time = line.split_whitespace().next()?;
+        time.parse::<f64>().ok().filter(|_| time.contains('.'))
+    });
+    let times: Vec<f64> = times.collect();
+    assert!(times.len() > 1 && times.is_sorted(), "{err}");
+    runtime.nothing_is_left();
+}

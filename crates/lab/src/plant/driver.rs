@@ -368,7 +368,7 @@ pub trait Driver: Sized {
             let plant = self.plant_mut();
             let slot = &mut plant.slots[node.0];
             slot.node = Some(machine);
-            slot.since = plant.now;
+            (slot.since, slot.off) = (plant.now, None);
             plant.keep_books_at(node);
             plant.frame_at(node);
             started.push(node);
@@ -407,7 +407,8 @@ pub trait Driver: Sized {
         self.drain(node);
         self.lose_all_of(node);
         let plant = self.plant_mut();
-        plant.slots[node.0].node = None;
+        let slot = &mut plant.slots[node.0];
+        (slot.node, slot.off) = (None, Some(plant.now));
         plant.set_deadline(node);
         let changed = self.refresh_links();
         self.tell_links(&changed);

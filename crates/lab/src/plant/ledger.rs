@@ -181,6 +181,7 @@ impl Ledger {
         let census = self.census(plant, now, elsewhere);
         let plant = &*plant;
         let starts = self.starts.began(lab);
+        let ever = |id| self.starts.members().ever_joined(id);
         let schedule = |FlowId(index): FlowId| {
             let began = starts.get(index).copied().flatten()?;
             let flow = lab.traffic.get(index)?;
@@ -197,10 +198,10 @@ impl Ledger {
             failed_programs: dialogues::failed(lab, plant, past),
             circuits: circuits::read(lab, plant),
             nodes: report::nodes(lab, plant),
-            troubles: report::troubles(lab, plant),
+            troubles: report::troubles(lab, plant, ever),
             refusals: report::refusals(lab, |id, what| report::inspect(plant, id, what)),
             began: starts.clone(),
-            not_joined: report::not_joined(lab, |id| self.starts.members().ever_joined(id)),
+            not_joined: report::not_joined(lab, ever),
             occupancy: Vec::new(),
             limits: self.limits(lab),
             not_due: Vec::new(),

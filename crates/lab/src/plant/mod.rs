@@ -88,6 +88,8 @@ struct Slot<N> {
     life: u32,
     /// When it was last switched on.
     since: Instant,
+    /// When it was switched off, while it is off.
+    off: Option<Instant>,
     /// Source of its deadlines.
     source: u32,
     /// By port: the line into which the port sends.
@@ -164,6 +166,7 @@ impl<N: Node, M> Plant<N, M> {
             switch,
             life: 0,
             since: self.now,
+            off: None,
             source,
             lines: vec![None; usize::from(ports)],
             waiting: BTreeSet::new(),
@@ -434,6 +437,9 @@ impl<M> Network for Plant<LabNode, M> {
     }
     fn on_since(&self, node: NodeId) -> Instant {
         self.since(node)
+    }
+    fn off_since(&self, node: NodeId) -> Option<Instant> {
+        self.slots.get(node.0)?.off
     }
     fn counters_of(&self, link: LinkId) -> [LinkCounters; 2] {
         self.counters(link)

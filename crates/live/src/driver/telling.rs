@@ -59,7 +59,7 @@ impl Driver<'_> {
         Some(recorder.finish().map_err(|error| error.to_string()))
     }
 
-    /// Tells an event, after those that wait.
+    /// Tells an event, after those that wait, and after those that the network still holds.
     pub(super) fn event(
         &mut self,
         node: NodeId,
@@ -67,6 +67,7 @@ impl Driver<'_> {
         now: Instant,
         tell: &mut dyn FnMut(Notice<'_>),
     ) {
+        self.drain(now);
         self.recount(tell);
         self.tell_trace(node, trace, now, tell);
     }

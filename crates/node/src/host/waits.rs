@@ -3,6 +3,7 @@
 use super::Host;
 use aerostat_proto::Trace;
 use aerostat_proto::ilmi::State;
+use aerostat_proto::lane::lec::LecState;
 use aerostat_wire::counted;
 
 /// A condition that a host still waits for before it can send to everybody.
@@ -87,12 +88,47 @@ impl Host {
             };
         }
         let seen = self.management_snapshot();
-        let silent = seen.filter(|seen| waits == Waits::Ilmi && seen.state == State::Establishing);
-        silent.map_or(own, |seen| Attempts {
-            failed: seen.counters.timeouts,
-            why: Some("ILMI: the switch does not answer".to_owned()),
+        let seen = seen.filter(|_| waits == Waits::Ilmi);
+        let silent = seen.and_then(|seen| match seen.state {
+            State::Establishing => Some((seen.counters.timeouts, "the switch does not answer")),
+            State::Stopped => Some((0, "the link to the switch is down")),
+            State::Configuring | State::Registering | State::Verifying => None,
+        });
+        silent.map_or(own, |(failed, why)| Attempts {
+            failed,
+            why: Some(format!("ILMI: {why}")),
             ever: false,
         })
+    }
+
+    /// The step at which a part is whose first attempt has neither failed nor succeeded, in words.
+    #[must_use]
+    pub fn stage(&self, waits: Waits) -> Option<&'static str> {
+        let client = |n: usize| self.interfaces.get(n).map(|itf| itf.client);
+        let silent = self.management_snapshot();
+        if silent.is_some_and(|seen| seen.state != State::Verifying) {
+            return Some("ILMI: the switch has not registered its addresses yet");
+        }
+        match waits {
+            Waits::Elan(n) => {
+                let lec = client(n)?.lec().and_then(|lec| self.machine(lec));
+                Some(
+                    match lec.map_or(LecState::Stopped, |lec| lec.snapshot().state) {
+                        LecState::Stopped => "its LANE client is not started",
+                        LecState::Initial => "its LANE client is about to try again",
+                        LecState::LecsConnect => "the LECS has not answered its call yet",
+                        LecState::Configure => "the LECS has not answered yet",
+                        LecState::Join => "the LES has not answered yet",
+                        LecState::InitialRegistration => "the LES has not registered it yet",
+                        LecState::BusConnect => "the BUS has not answered yet",
+                        LecState::Operational => return None,
+                    },
+                )
+            }
+            Waits::Clip(_) => Some("the ATMARP server has not answered yet"),
+            Waits::Nhrp => Some("the NHRP server has not answered yet"),
+            Waits::Ilmi => None,
+        }
     }
 
     /// Notes whether an attempt of a part has failed or succeeded, by the trace that tells it.

@@ -224,16 +224,25 @@ fn not_joined(report: &RunReport, lab: &Lab) -> Vec<String> {
     const USUAL: Duration = Duration::from_secs(10);
     let (nodes, end) = (&report.not_joined, report.end);
     let names = Names::new(lab);
-    let reason = |node: &str, nhrp: bool| {
-        let of =
-            |trouble: &&Trouble| trouble.node == *node && (trouble.waits == Waits::Nhrp) == nhrp;
-        let found = report.troubles.iter().find(of);
-        let text = found.and_then(|trouble| trouble.attempts.text())?;
-        Some(names.in_text(&text))
+    let of = |node: &str, nhrp: bool| {
+        let all = report.troubles.iter();
+        let all = all.filter(move |trouble| (trouble.waits == Waits::Nhrp) == nhrp);
+        let node = node.to_owned();
+        all.filter(move |trouble| trouble.node == node)
     };
-    let line = |node: &str, what: &str, nhrp: bool| match reason(node, nhrp) {
-        Some(why) => format!("{node} {what}: {why}"),
-        None => format!("{node} {what}"),
+    let why = |trouble: &Trouble| Some(names.in_text(&trouble.attempts.text()?));
+    let reason = |node: &str, nhrp: bool| of(node, nhrp).find_map(why);
+    let told = |node: &str, what: &str, nhrp: bool| {
+        let lines = of(node, nhrp).map(|trouble| {
+            let which = trouble.network.iter().map(|name| format!(" {name}"));
+            let why = why(trouble).into_iter().map(|why| format!(": {why}"));
+            format!("{node} {what}{}", which.chain(why).collect::<String>())
+        });
+        let mut lines: Vec<String> = lines.collect();
+        if lines.is_empty() {
+            lines.push(format!("{node} {what}"));
+        }
+        lines
     };
     let mut lines: Vec<String> = if nodes.len() > NAMED {
         let (count, some) = (nodes.len(), some_of(nodes));
@@ -244,13 +253,14 @@ fn not_joined(report: &RunReport, lab: &Lab) -> Vec<String> {
         )]
     } else {
         let each = nodes.iter();
-        each.map(|node| line(node, "has not joined its network", false))
+        each.flat_map(|node| told(node, "has not joined its network", false))
             .collect()
     };
     if let Some(last) = lines.last_mut()
         && end.since(Instant::ZERO) < USUAL
     {
-        let seconds = end.since(Instant::ZERO).as_secs_f64();
+        let microseconds = end.since(Instant::ZERO).as_secs_f64() * 1e6;
+        let seconds = microseconds.round() / 1e6;
         *last += &format!(
             " (until the end at {seconds} s; a first request that is lost is repeated after 5 s)"
         );
@@ -269,7 +279,7 @@ fn not_joined(report: &RunReport, lab: &Lab) -> Vec<String> {
             "{count} nodes have not registered with their NHRP servers: {some}{why}"
         ));
     } else {
-        lines.extend(clients.iter().map(|node| line(node, what, true)));
+        lines.extend(clients.iter().flat_map(|node| told(node, what, true)));
     }
     lines
 }
