@@ -43,9 +43,9 @@ fn main() -> ExitCode {
         .var(names::VARIABLE)
         .complete();
     let typed = words::lab_behind_the_verb(with_subcommand(std::env::args_os()));
-    match args::Cli::try_parse_from(typed) {
+    match args::Cli::try_parse_from(&typed) {
         Ok(cli) => exit::report(cmd::dispatch(cli)),
-        Err(error) => exit::parsed(&error),
+        Err(error) => exit::parsed(&words::with_whole_usage(error, &typed)),
     }
 }
 

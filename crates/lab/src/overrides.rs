@@ -8,15 +8,32 @@ use crate::tree::{self, Key, Tree, Value};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     option: &'static str,
+    /// `PATH=VALUE`.
     change: String,
+    /// Octets of `change` that the user did not type: the path that an option implies, and the sign.
+    implied: usize,
 }
 
 impl Override {
-    /// A change that stands in the option `--set` itself, or that another option, for example `--sweep`, implies.
-    /// Findings about the change name this option.
+    /// A change that stands in the option `--set`, or in another one, for example `--sweep`. Findings about the change
+    /// name this option.
     #[must_use]
     pub fn new(option: &'static str, change: String) -> Self {
-        Self { option, change }
+        Self {
+            option,
+            change,
+            implied: 0,
+        }
+    }
+
+    /// A change by an option that has the value alone, for example `--until 5s`. Findings show it as it was typed.
+    #[must_use]
+    pub fn of(option: &'static str, path: &str, value: &str) -> Self {
+        Self {
+            option,
+            change: format!("{path}={value}"),
+            implied: path.len() + 1,
+        }
     }
 
     /// `PATH=VALUE`.
@@ -42,8 +59,13 @@ impl From<&str> for Override {
 /// default name is allowed, too: `traffic.urku-sello`, `links.s1-s2`), or the index of a list entry, from 0. Missing
 /// mappings are created.
 pub(crate) fn apply(root: &mut Tree, change: &Override, d: &mut Diagnostics) {
-    let Override { option, change } = change;
-    let source = d.add_source(format!("{option} {change}"), change);
+    let Override {
+        option,
+        change,
+        implied,
+    } = change;
+    let typed = &change[*implied..];
+    let source = d.add_source(format!("{option} {typed}"), typed);
     let Some((path, value)) = change.split_once('=') else {
         let at = Span {
             source,
@@ -54,12 +76,17 @@ pub(crate) fn apply(root: &mut Tree, change: &Override, d: &mut Diagnostics) {
             .hint("for example: --set mpoa=false, or --set routers.c4700.forwarding=wire");
         return;
     };
-    let Some(value) = tree::parse(value, source, path.len() + 1, d) else {
+    let Some(value) = tree::parse(value, source, path.len() + 1 - implied, d) else {
         return;
     };
-    let Some(steps) = steps(path, source, d) else {
+    let Some(mut steps) = steps(path, source, d) else {
         return;
     };
+    if *implied > 0 {
+        let (start, end) = (0, typed.len());
+        let place = Span { source, start, end };
+        steps.iter_mut().for_each(|(_, at)| *at = place);
+    }
     let steps = of_end_system(root, steps);
     let mut at = root;
     // The list that contains the current node: its entries may have default names.
@@ -344,6 +371,26 @@ mod tests {
         crate::parse("t.atm.yml", &text, &options)
             .map(|checked| checked.lab)
             .map_err(|d| d.to_string())
+    }
+
+    /// Findings show the words of the user, and not the path that the option implies.
+    #[test]
+    fn an_option_with_a_value_alone_is_shown_as_it_was_typed() {
+        for (option, path, value) in [
+            ("--until", "until", "5"),
+            ("--seed", "seed", "x"),
+            ("--until", "until", "["),
+            ("--duration", "traffic.no.duration", "5s"),
+        ] {
+            let text = "switches: { s: {} }\nhosts: {}\ntraffic: []\n";
+            let change = crate::Override::of(option, path, value);
+            assert_eq!(change.change(), format!("{path}={value}"));
+            let found = crate::parse("t.atm.yml", text, &[change]);
+            let said = found.expect_err(value).to_string();
+            let head = format!("{option} {value}: error: ");
+            assert!(said.contains(&head), "{said}");
+            assert!(!said.contains(&format!("{path}=")), "{said}");
+        }
     }
 
     #[test]

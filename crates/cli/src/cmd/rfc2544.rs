@@ -136,10 +136,8 @@ fn name_of(args: &Rfc2544Args) -> Result<String, Failure> {
 fn overrides(args: &Rfc2544Args, name: &str) -> Vec<Override> {
     let mut overrides = args.lab.set.clone();
     let mut set = |option, key: &str, value: String| {
-        overrides.push(Override::new(
-            option,
-            format!("traffic.{name}.{key}={value}"),
-        ));
+        let path = format!("traffic.{name}.{key}");
+        overrides.push(Override::of(option, &path, &value));
     };
     let duration = format!("{}ns", args.duration.as_nanos());
     set("--duration", "duration", duration);

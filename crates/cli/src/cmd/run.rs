@@ -80,10 +80,10 @@ pub(super) fn refuse_outside(lab: &Lab) -> Result<(), Failure> {
 fn overrides(args: &RunArgs, more: &[Override], seed: Option<u64>) -> Vec<Override> {
     let mut overrides = args.set.clone();
     overrides.extend_from_slice(more);
-    let seed = seed.map(|seed| format!("seed={seed}"));
-    overrides.extend(seed.map(|seed| Override::new("--seed", seed)));
-    let until = args.until.as_ref().map(|until| format!("until={until}"));
-    overrides.extend(until.map(|until| Override::new("--until", until)));
+    let seed = seed.map(|seed| Override::of("--seed", "seed", &seed.to_string()));
+    let until = args.until.as_ref();
+    overrides.extend(seed);
+    overrides.extend(until.map(|until| Override::of("--until", "until", until)));
     overrides
 }
 

@@ -299,11 +299,7 @@ fn set_is_checked_like_the_file() {
     );
     let ran = run(&["run", lab, "--until", "soon"]);
     assert_eq!(ran.code, 2);
-    assert!(
-        ran.err.contains("--until until=soon: error:"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("--until soon: error:"), "{}", ran.err);
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn wrong_values_are_found_before_the_first_run_and_named() {
     );
     assert_eq!(refused.out, "");
     let refused = run(&["run", LAB, "--until", "soon"]);
-    assert!(refused.err.starts_with("--until until=soon: error: "));
+    assert!(refused.err.starts_with("--until soon: error: "));
     for (bad, says) in [
         (
             vec!["--seeds", "0-20000"],

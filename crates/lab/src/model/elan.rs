@@ -9,6 +9,7 @@ use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams};
+use std::fmt;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
@@ -99,6 +100,17 @@ pub struct ForeignServers {
     pub les: Option<AtmAddress>,
     /// Frame size that clients request; if unspecified, they take the size of the servers.
     pub max_frame: MaxFrameSize,
+}
+
+/// Its kind and name, for texts: `ELAN a`, `Classical IP subnet w`.
+impl fmt::Display for Elan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.clip {
+            Some(_) => "Classical IP subnet",
+            None => "ELAN",
+        };
+        write!(f, "{kind} {}", self.name)
+    }
 }
 
 impl Elan {

@@ -415,8 +415,8 @@ fn check_path(
             let finding = d.error(section.to.at, text).rests_on(ip::ROUTES);
             match elan {
                 Some(elan) if stuck == *a => {
-                    let elan = &lab.elan(elan).name;
-                    finding.hint(format!("no router on ELAN {elan} leads there: add one"));
+                    let elan = lab.elan(elan);
+                    finding.hint(format!("no router on {elan} leads there: add one"));
                 }
                 _ => {
                     finding.hint(format!("add a route to {stuck} under 'routes:'"));

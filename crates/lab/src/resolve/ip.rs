@@ -56,13 +56,13 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             match computed.get(&elan.subnet) {
                 Some(route) => routes.push(*route),
                 None => {
-                    let (router, elan_name, subnet) = (&name.value.0, &elan.name, elan.subnet);
+                    let (router, subnet) = (&name.value.0, elan.subnet);
                     d.warning(
                         name.at,
-                        format!("router {router} has no route to {subnet} (ELAN {elan_name})"),
+                        format!("router {router} has no route to {subnet} ({elan})"),
                     )
                     .hint(
-                        "put it on a common ELAN with a router that leads there, or add 'routes:'",
+                        "put it on a common network with a router that leads there, or add 'routes:'",
                     );
                 }
             }
@@ -189,14 +189,10 @@ fn gateway(
     let elan = lab.elan(lec.elan);
     let may_be_outside = lab.is_open(elan) && elan.subnet.contains(ip) && Some(ip) != lec.ip;
     if !routers.contains(&ip) && !may_be_outside {
-        let elan = &lab.elan(lec.elan).name;
         let known: Vec<String> = routers.iter().map(Ipv4Addr::to_string).collect();
-        d.error(
-            wanted.at,
-            format!("gateway {ip} is no router on ELAN {elan}"),
-        )
-        .suggest("", known.iter().map(String::as_str))
-        .rests_on(routers_on(lab, lec).iter().map(String::as_str));
+        d.error(wanted.at, format!("gateway {ip} is no router on {elan}"))
+            .suggest("", known.iter().map(String::as_str))
+            .rests_on(routers_on(lab, lec).iter().map(String::as_str));
     }
     Some((ip, usize::from(lec.index)))
 }

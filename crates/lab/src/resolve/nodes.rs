@@ -11,7 +11,7 @@ use crate::file::{
     Atm, HostFile, LabFile, LaneFile, LecFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile,
 };
 use crate::model::{
-    Attachment, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node,
+    Attachment, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node,
     NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch,
 };
 use crate::plan::{self, Kind};
@@ -675,7 +675,12 @@ impl Builder<'_> {
         let elans = &self.lab.elans;
         let found = elans.iter().position(|elan| elan.name == name.value);
         if found.is_none() {
-            d.error(name.at, format!("there is no ELAN '{}'", name.value))
+            let finding = d.error(name.at, format!("there is no ELAN '{}'", name.value));
+            if elans.is_empty() {
+                finding
+                    .hint("'lane:' makes ELANs, 'clip:' Classical IP subnets; the lab has neither");
+            }
+            finding
                 .suggest(&name.value, elans.iter().map(|elan| elan.name.as_str()))
                 .rests_on_name(&name.value)
                 .rests_on(["lane/elans/.", "clip/."]);
@@ -691,14 +696,15 @@ impl Builder<'_> {
         at: Span,
         d: &mut Diagnostics,
     ) -> Ipv4Addr {
-        let Elan { name, subnet, .. } = &self.lab.elans[elan.0];
+        let elan = &self.lab.elans[elan.0];
+        let subnet = &elan.subnet;
         if !subnet.contains(ip) {
             let finding = d.error(
                 at,
-                format!("{ip} is outside {subnet}, the subnet of ELAN {name}"),
+                format!("{ip} is outside {subnet}, the subnet of {elan}"),
             );
             if let Some(other) = self.lab.elans.iter().find(|e| e.subnet.contains(ip)) {
-                finding.hint(format!("{ip} belongs to ELAN {}", other.name));
+                finding.hint(format!("{ip} belongs to {other}"));
             }
         } else if ip == subnet.network || ip == subnet.broadcast() {
             let what = if ip == subnet.network {
