@@ -285,8 +285,8 @@ fn of_tree(root: &tree::Tree, name: &str, d: &mut Diagnostics) -> Result<Option<
     }
     let lab = resolve::resolve(&file, lab_name(name), d);
     Ok(lab.map(|lab| Found {
+        virtual_time: resolve::in_virtual_time(&file, &lab),
         lab,
-        virtual_time: resolve::kernels(&file),
         obstacles: resolve::obstacles(&file),
         group: file
             .sockets

@@ -42,7 +42,7 @@ mod vlans;
 pub(crate) use ip::{Owners, Step, owners, trace};
 pub(crate) use limits::fits;
 pub(crate) use machine::{Obstacle, obstacles};
-pub(crate) use never::kernels;
+pub(crate) use never::in_virtual_time;
 pub(crate) use permanent::label;
 
 use crate::diag::{Diagnostics, Severity, Span};

@@ -16,17 +16,17 @@ pub(super) fn too_late(file: &LabFile, d: &mut Diagnostics) {
             Duration::ZERO => {
                 d.warning(until.at, "the run ends before anything happens");
             }
-            end => after_the_end(file, end, d),
+            end => {
+                for (at, text) in after_the_end(file, end) {
+                    d.warning(at, text);
+                }
+            }
         }
     }
 }
 
 /// Looks for other such parts in a valid lab.
 pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
-    // Without 'until', a part that has no end of its own can begin after those that have one.
-    if file.until.is_none() {
-        after_the_end(file, lab.end(), d);
-    }
     no_shortcuts(file, lab, d);
     for (n, elan) in lab.elans.iter().enumerate() {
         no_way(file, lab, (ElanId(n), elan), d);
@@ -37,8 +37,17 @@ pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     one_port(file, d);
 }
 
-/// Places of `kernel: true`: a run in virtual time has no kernels.
-pub(crate) fn kernels(file: &LabFile) -> Vec<(Span, String)> {
+/// What a run in virtual time leaves out: kernels, and without 'until' what begins after all that has an end of its own.
+pub(crate) fn in_virtual_time(file: &LabFile, lab: &Lab) -> Vec<(Span, String)> {
+    let late = match file.until {
+        Some(_) => Vec::new(),
+        None => after_the_end(file, lab.end()),
+    };
+    [kernels(file), late].concat()
+}
+
+/// Places of `kernel: true`.
+fn kernels(file: &LabFile) -> Vec<(Span, String)> {
     let routers = file.routers.iter().flat_map(|table| &table.0);
     let routers = routers.map(|(name, router)| (name, &router.kernel));
     let hosts = file.hosts.0.iter().map(|(name, host)| (name, &host.kernel));
@@ -55,10 +64,11 @@ pub(crate) fn kernels(file: &LabFile) -> Vec<(Span, String)> {
     wanted.chain(keys).collect()
 }
 
-fn after_the_end(file: &LabFile, end: Duration, d: &mut Diagnostics) {
+fn after_the_end(file: &LabFile, end: Duration) -> Vec<(Span, String)> {
+    let mut all = Vec::new();
     let mut late = |time: Option<&At<Time>>, what: &str| {
         if let Some(time) = time.filter(|time| time.value.0 >= end) {
-            d.warning(time.at, format!("{what} when the run is over"));
+            all.push((time.at, format!("{what} when the run is over")));
         }
     };
     for flow in file.traffic.iter().flatten() {
@@ -79,6 +89,7 @@ fn after_the_end(file: &LabFile, end: Duration, d: &mut Diagnostics) {
             late(params.start.as_ref(), "MPOA starts");
         }
     }
+    all
 }
 
 /// Warns of MPOA clients without a server.
@@ -313,6 +324,7 @@ mod tests {
     fn warnings(text: &str, set: &[&str]) -> Vec<String> {
         let set: Vec<crate::Override> = set.iter().map(|&one| one.into()).collect();
         let checked = crate::parse("t.atm.yml", text, &set).unwrap_or_else(|d| panic!("{d}"));
+        let checked = checked.in_virtual_time();
         let texts = checked.warnings.iter().map(|one| one.message.clone());
         texts.collect()
     }
