@@ -55,19 +55,13 @@ fn row(group: Option<String>, rates: &[f64]) -> Fairness {
     }
 }
 
-/// Payload that a flow delivered on all its paths, over the sum of the times of the paths; 0 for a flow without a time.
+/// Payload that a flow delivered on all its paths, over its time; 0 for a flow without a time.
 fn throughput(report: &FlowReport) -> f64 {
-    if report.paths.iter().all(|path| path.duration.is_zero()) {
-        return 0.0;
-    }
-    let seconds: f64 = report
-        .paths
-        .iter()
-        .map(|path| path.busy.as_secs_f64())
-        .sum();
+    let durations = report.paths.iter().map(|path| path.duration.as_secs_f64());
+    let seconds: f64 = durations.sum();
     let bits = report.sum(|path| path.received_octets) as f64 * 8.0;
     if seconds > 0.0 {
-        bits / seconds / 1e6
+        bits / (seconds + report.tail.as_secs_f64()) / 1e6
     } else {
         0.0
     }

@@ -16,9 +16,10 @@
 //! - *duration*: from the start of the [`Schedule`], or the change to this path, to the change to another path, or the
 //!   end of the schedule; the sum of all such periods. So N packets at a rate have the time of N intervals. A flow
 //!   without a schedule has the time from the first to the last offered packet;
-//! - *throughput*: octets of payload received over the duration, to which the last period adds the time after it to the
-//!   last received packet. A single packet without a schedule has a duration of zero, and therefore no throughput.
-//!   For TCP only octets count that the receiver did not have before (goodput);
+//! - *throughput*: octets of payload received over the duration, to which each period adds the time after it to the last
+//!   packet of the path that was received before the next period. So a throughput exceeds the rate of a line by a packet
+//!   a period at most. A single packet without a schedule has a duration of zero, and therefore no throughput. For TCP
+//!   only octets count that the receiver did not have before (goodput);
 //! - *out of sequence*: packets received after a packet of the same flow that was sent later;
 //! - *delay*: time from leaving one stack to reaching the other;
 //! - *delay variation*: the absolute difference of the delays of two packets of the path that were received one after
@@ -96,7 +97,7 @@ pub struct PathReport {
     /// Time of the schedule, or from the first to the last packet offered, while the flow used this path; the sum of all
     /// periods.
     pub duration: Duration,
-    /// As `duration`, but to the last packet received, if that is later.
+    /// As `duration`, but each period to the last packet of the path received before the next one, if that is later.
     pub busy: Duration,
     /// `received_octets` over `busy`, 10⁶ bit/s; 0 if `duration` is zero.
     pub throughput_mbps: f64,
@@ -166,6 +167,10 @@ pub struct FlowReport {
     /// When the sender and the receiver were last switched off, and the place of what they lost. Before something was
     /// offered, or received, again, the earliest time counts.
     pub off: [Option<(Instant, Place)>; 2],
+    /// Time from the end of the last duration to the last packet received. With the durations of all paths it is the time
+    /// of the flow, of which the busy times of two paths may have the same part: packets of one path arrive while the
+    /// sender uses the other.
+    pub tail: Duration,
     /// Received packets that are not known to have been sent, or that were received before.
     pub unmatched: u64,
     /// Each path that was used, `routed` first; if the flow never sent, one path with zeros.

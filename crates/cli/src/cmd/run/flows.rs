@@ -384,6 +384,7 @@ fn object(lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) -> Valu
         "to": to,
         "phase": lab.phase(flow.flow.0, path.path),
         "duration_s": path.duration.as_secs_f64(),
+        "tail_s": flow.tail.as_secs_f64(),
         "throughput_mbps": throughput(path),
         "offered": path.offered,
         "refused": path.refused_packets(),

@@ -80,7 +80,13 @@ pub(super) struct Figures {
     received_packets: u64,
     received_octets: u64,
     ip_octets: [u64; 2],
+    /// Time of the periods of this path that have ended.
     active: Duration,
+    /// Time between these periods, each up to the last packet of the path that was received in between.
+    late: Duration,
+    /// End of the time in `active` and `late`; `None` before the end of the first period.
+    counted: Option<Instant>,
+    last_received: Option<Instant>,
     pub(super) lost_by: BTreeMap<Place, u64>,
     pub(super) unexplained: u64,
     out_of_sequence: u64,
@@ -131,7 +137,9 @@ impl Flow {
         match self.phase {
             Some((path, _)) if path == sample.path => {}
             Some((path, since)) => {
-                self.paths.entry(path).or_default().active += sample.at - since;
+                let figures = self.paths.entry(path).or_default();
+                figures.active += sample.at - since;
+                figures.counted = figures.counted.max(Some(sample.at));
                 self.phase = Some((sample.path, sample.at));
             }
             None => {
@@ -345,8 +353,10 @@ impl Flow {
         };
         let late = self.newest_received.is_some_and(|newest| index < newest);
         self.newest_received = self.newest_received.max(Some(index));
+        let over = self.phase.is_some_and(|(path, _)| path != sent.path());
         let figures = self.paths.entry(sent.path()).or_default();
         figures.note_sent(&sent);
+        figures.note_arrival(sample.at, over);
         figures.received_packets += 1;
         figures.echoes += u64::from(matches!(sample.key, PacketKey::Echo { .. }));
         figures.received_octets += new_octets;
@@ -440,6 +450,7 @@ impl Flow {
         FlowReport {
             flow,
             name: self.name.clone(),
+            tail: self.tail(schedule),
             first: self.first,
             last: self.last,
             last_offered: self.last_offered,
@@ -451,8 +462,19 @@ impl Flow {
         }
     }
 
-    /// Duration and busy time of a path, whose periods before the last one took `active` in all.
-    fn times(&self, (path, schedule): (Path, Option<Schedule>), active: Duration) -> [Duration; 2] {
+    /// Time from the end of the schedule, or of the offers, to the last packet received.
+    fn tail(&self, schedule: Option<Schedule>) -> Duration {
+        let end = self.last_offered.max(schedule.map(|schedule| schedule.to));
+        let late = self.last_received.zip(end);
+        late.map_or(Duration::ZERO, |(received, end)| received.since(end))
+    }
+
+    /// Duration and busy time of a path.
+    fn times(
+        &self,
+        (path, schedule): (Path, Option<Schedule>),
+        figures: &Figures,
+    ) -> [Duration; 2] {
         // The first period begins with the schedule, before the first packet.
         let first = self.first_path.unwrap_or(Path::Lane) == path;
         let early = schedule.zip(self.first).filter(|_| first);
@@ -460,10 +482,13 @@ impl Flow {
         let unsent = self.first.map(|first| (Path::Lane, first));
         let last = self.phase.or(unsent).filter(|(last, _)| *last == path);
         let end = schedule.map(|schedule| schedule.to);
-        [self.last_offered, self.last].map(|at| {
-            let last = last.zip(at.max(end));
-            active + early + last.map_or(Duration::ZERO, |((_, since), at)| at.since(since))
-        })
+        let end = self.last_offered.max(end);
+        let [duration, busy] = [end, end.max(figures.last_received)].map(|end| {
+            let last = last.zip(end);
+            last.map_or(Duration::ZERO, |((_, since), end)| end.since(since))
+        });
+        let before = figures.active + early;
+        [before + duration, before + figures.late + busy]
     }
 
     /// The figures of a path. The arrays hold the number of packets and of answers that are under way.
@@ -473,7 +498,7 @@ impl Flow {
         figures: Figures,
         [in_flight, answers]: [u64; 2],
     ) -> PathReport {
-        let [duration, busy] = self.times((path, schedule), figures.active);
+        let [duration, busy] = self.times((path, schedule), &figures);
         let lost = figures.lost_by.values().sum::<u64>() + figures.unexplained;
         let seconds = busy.as_secs_f64();
         let throughput_mbps = if seconds > 0.0 && !duration.is_zero() {
@@ -513,6 +538,15 @@ impl Flow {
 }
 
 impl Figures {
+    /// A packet of this path was received; the present period is that of another path if this one is `over`.
+    fn note_arrival(&mut self, at: Instant, over: bool) {
+        self.last_received = self.last_received.max(Some(at));
+        if let Some(counted) = self.counted.filter(|counted| over && *counted < at) {
+            self.late += at - counted;
+            self.counted = Some(at);
+        }
+    }
+
     /// Counts the packet for this path.
     fn note_sent(&mut self, sent: &Sent) {
         self.sent_packets += 1;

@@ -156,6 +156,38 @@ fn n_packets_at_a_rate_take_n_intervals_and_what_arrives_later_adds_to_them() {
     assert_eq!(times.collect::<Vec<_>>(), [3, 5], "together, the schedule");
 }
 
+#[test]
+fn packets_of_a_phase_that_arrive_after_it_are_in_its_time_and_no_rate_exceeds_that_of_the_line() {
+    // One packet a millisecond, and a line that takes 4 ms for each: 1000 octets, 2 Mbit/s. The path changes every 10 ms,
+    // while packets of the periods before still wait.
+    let mut stats = collector();
+    let path = |n: u64| [Path::Lane, Path::Shortcut][(n / 10 % 2) as usize];
+    let sent = (0..40).map(|n| (n * 1000, Side::Sent, n));
+    let received = (0..40).map(|n| ((n + 1) * 4000, Side::Received, n));
+    let mut all: Vec<_> = sent.chain(received).collect();
+    all.sort_by_key(|(at, ..)| *at);
+    for (at, side, n) in all {
+        stats.record(&sample(side, path(n), at, n));
+    }
+    let schedule = Schedule {
+        from: Instant::ZERO,
+        to: Instant::from_millis(40),
+    };
+    let report = stats.report_with(Instant::from_secs(1), None, |_| Some(schedule));
+    let [lane, shortcut] = &report[0].paths[..] else {
+        panic!("{report:?}");
+    };
+    // From 0 to the packet at 16 ms, and from 20 to 120 ms; from 10 to 20 ms, and from 30 to 160 ms.
+    let ms = Duration::from_millis;
+    assert_eq!([lane.duration, lane.busy], [ms(20), ms(116)]);
+    assert_eq!([shortcut.duration, shortcut.busy], [ms(20), ms(140)]);
+    assert_eq!(report[0].tail, ms(120), "with both durations 160 ms");
+    for path in [lane, shortcut] {
+        assert_eq!(path.received_packets, 20);
+        assert!(path.throughput_mbps <= 2.0, "{path:?}");
+    }
+}
+
 /// More packets than a ring of 16 bits has places.
 const MANY: u64 = 200_000;
 

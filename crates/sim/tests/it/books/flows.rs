@@ -17,7 +17,11 @@ use aerostat_node::atm::DropReason;
 use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::books::{Cause, Place, Spot};
 use aerostat_node::ip::flow_stats::FlowReport;
+use aerostat_wire::cell::PAYLOAD_LEN;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Octets of the longest packet.
+const LONGEST: u64 = 9180;
 
 /// The mistakes in the accounts, in words.
 pub(super) fn mistakes(lab: &Lab, report: &RunReport, seen: &[Sightings]) -> Vec<String> {
@@ -30,6 +34,7 @@ pub(super) fn mistakes(lab: &Lab, report: &RunReport, seen: &[Sightings]) -> Vec
         found.extend(check.ends());
         found.extend(check.places());
         found.extend(check.under_way(cells));
+        found.extend(check.rates());
         let name = &flow.name;
         let wrong = !found.is_empty();
         all.extend(found.into_iter().map(|what| format!("{name}: {what}")));
@@ -329,6 +334,35 @@ impl<'a> Check<'a> {
             .collect()
     }
 
+    /// What a path has received came over the lines of both ends in its time. A period begins while a packet of an earlier
+    /// one may be on the line.
+    fn rates(&self) -> Vec<String> {
+        let ends = [self.from, self.to];
+        let lines = ends.map(|node| {
+            let mut links = self.lab.links.iter();
+            links.find(|link| link.ends.iter().any(|end| end.node == node))
+        });
+        let mut wrong = Vec::new();
+        for (path, link) in self
+            .flow
+            .paths
+            .iter()
+            .flat_map(|path| lines.iter().flatten().map(move |link| (path, link)))
+        {
+            let room = link.rate.cells_in(path.busy) * PAYLOAD_LEN as u64 + 2 * LONGEST;
+            let octets = path.received_octets;
+            if octets > room {
+                wrong.push(format!(
+                    "{}: {octets} octets in {:?} are above the rate of {}",
+                    path.path.as_str(),
+                    path.busy,
+                    link.name
+                ));
+            }
+        }
+        wrong
+    }
+
     /// Only packets that wait somewhere can be under way.
     fn under_way(&self, cells: u64) -> Option<String> {
         let unseen = self.sent.saturating_sub(self.left.len() as u64);
@@ -340,7 +374,9 @@ impl<'a> Check<'a> {
         for (id, _) in stations.filter(|(id, _)| *id != self.to) {
             held.extend(self.vanished_in(id.0).difference(&self.came));
         }
-        let possible = cells + unseen + held.len() as u64;
+        // A receiver that takes its time for packets has them before they are delivered.
+        let there = (self.came.len() as u64).saturating_sub(self.delivered);
+        let possible = cells + unseen + held.len() as u64 + there;
         (self.in_flight > possible).then(|| {
             format!(
                 "{} under way, but only {possible} can be somewhere",

@@ -247,21 +247,25 @@ fn totals(rows: &[Value]) -> Vec<Value> {
     ]
 }
 
-/// The throughput of each flow over all its phases, Mbit/s: octets by the sum of the times in which they came.
+/// The throughput of each flow over all its phases, Mbit/s: octets by the sum of their times and the time after them in
+/// which some came.
 fn rates(rows: &[Value]) -> BTreeMap<&str, f64> {
-    let mut flows: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    let mut flows: BTreeMap<&str, [f64; 3]> = BTreeMap::new();
     for row in rows {
-        let number = |column: &str| row.get(column).and_then(Value::as_f64);
+        let number = |column: &str| row.get(column).and_then(Value::as_f64).unwrap_or(0.0);
         let name = row.get("name").and_then(Value::as_str).unwrap_or_default();
-        let bits = number("delivered_octets").unwrap_or(0.0) * 8.0;
-        let time = match number("throughput_mbps") {
-            Some(rate) if rate > 0.0 => bits / rate / 1e6,
-            _ => number("duration_s").unwrap_or(0.0),
-        };
-        let flow = flows.entry(name).or_default();
-        *flow = (flow.0 + bits, flow.1 + time);
+        let [bits, time, tail] = flows.entry(name).or_default();
+        *bits += number("delivered_octets") * 8.0;
+        *time += number("duration_s");
+        *tail = number("tail_s");
     }
-    let rate = |(bits, time): (f64, f64)| if time > 0.0 { bits / time / 1e6 } else { 0.0 };
+    let rate = |[bits, time, tail]: [f64; 3]| {
+        if time > 0.0 {
+            bits / (time + tail) / 1e6
+        } else {
+            0.0
+        }
+    };
     flows
         .into_iter()
         .map(|(name, flow)| (name, rate(flow)))
@@ -282,9 +286,10 @@ mod tests {
                 "delay_us": { "mean": mean, "max": 2.0 * mean },
             })
         };
-        // 1 MB in 1 s and 3 MB in 1 s are 16 Mbit/s; the other flow has 8 Mbit/s.
+        // 1 MB in 1 s and 3 MB in 1 s are 16 Mbit/s; the other flow has 8 Mbit/s. The first phase of `a` is that of packets
+        // which came during the second one, too.
         let rows = [
-            row("a", 1_000_000, 8.0, 10, 100.0),
+            row("a", 1_000_000, 5.0, 10, 100.0),
             row("a", 3_000_000, 24.0, 30, 200.0),
             row("b", 1_000_000, 8.0, 10, 50.0),
         ];
