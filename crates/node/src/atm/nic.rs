@@ -535,7 +535,10 @@ impl Nic {
                 return NicEvent::Cells { run };
             }
         };
-        match receiver.push(run) {
+        let outcome = receiver.push(run);
+        let failed = receiver.take_failed();
+        log(&mut self.discards, NicDiscard::Reassembly, failed);
+        match outcome {
             None => NicEvent::Nothing,
             Some(Ok(sdu)) => {
                 self.counters.pdus_out += 1;
@@ -543,8 +546,6 @@ impl Nic {
             }
             Some(Err(error)) => {
                 self.pdus_bad += 1;
-                let failed = receiver.take_failed();
-                log(&mut self.discards, NicDiscard::Reassembly, failed);
                 NicEvent::Lost { vc, error }
             }
         }

@@ -42,7 +42,10 @@ pub struct RunReassembler {
     /// Cells of such an SDU.
     max_cells: usize,
     skipping: bool,
-    /// The PDUs whose cells were in the last failed PDU, until they are taken.
+    /// While the cells behind a PDU that was too long are skipped: the last PDU of which one was, or of which the failed
+    /// PDU had the last cell.
+    skipped: Option<Pdu>,
+    /// The PDUs that failed with the last cells, until they are taken.
     failed: Vec<Pdu>,
     /// Counters.
     pub counters: ReassemblyCounters,
@@ -65,6 +68,7 @@ impl RunReassembler {
             max_sdu,
             max_cells: cells_for(max_sdu),
             skipping: false,
+            skipped: None,
             failed: Vec::new(),
             counters: ReassemblyCounters::default(),
         }
@@ -78,9 +82,11 @@ impl RunReassembler {
     pub fn reset(&mut self) {
         self.next_pdu();
         self.skipping = false;
+        self.skipped = None;
     }
 
-    /// After a failure: the PDUs of which the failed PDU had cells.
+    /// After each push: the PDUs that cannot be received any more, because cells of them were in a PDU that failed, or
+    /// were skipped behind it.
     pub fn take_failed(&mut self) -> Vec<Pdu> {
         std::mem::take(&mut self.failed)
     }
@@ -121,8 +127,9 @@ impl RunReassembler {
         }
         self.counters.cells += u64::from(run.count);
         let ends = run.ends_pdu();
+        self.failed.clear();
         if self.skipping {
-            self.skipping = !ends;
+            self.skip(&run);
             return None;
         }
         // The cells in front of the one that is too many belong to the PDU that fails.
@@ -135,12 +142,29 @@ impl RunReassembler {
         }
         self.cells += usize::from(run.count);
         if self.cells > self.max_cells {
-            self.skipping = !ends;
-            return Some(self.fail(PduError::TooLong));
+            let failure = self.fail(PduError::TooLong);
+            self.skipped = self.failed.last().cloned();
+            self.skip(&run);
+            return Some(failure);
         }
         let congested = run.congested;
         self.keep(run);
         ends.then(|| self.complete(congested))
+    }
+
+    /// Skips cells up to the end of a PDU. It may be another one than that which was too long, if the last cell of that one
+    /// was lost.
+    fn skip(&mut self, run: &CellRun) {
+        self.skipping = !run.ends_pdu();
+        let last = self.skipped.take();
+        let Some(pdu) = run.pdu() else {
+            self.skipped = last.filter(|_| self.skipping);
+            return;
+        };
+        if !last.is_some_and(|last| last.is_same(pdu)) {
+            self.failed.push(pdu.clone());
+        }
+        self.skipped = self.skipping.then(|| pdu.clone());
     }
 
     fn keep(&mut self, run: CellRun) {
@@ -206,8 +230,13 @@ impl RunReassembler {
                 } else {
                     self.room = octets.len().min(MOST_ROOM) as u16;
                 }
+                // A PDU that lost its first cells has arrived if those of an equal PDU stand in their place.
+                let last = self.runs.last().and_then(CellRun::pdu);
                 match aal5::strip_pdu(&mut octets) {
-                    Ok(uu) => Pdu::with(octets, uu, clp),
+                    Ok(uu) => match last.filter(|last| last.uu() == uu && last.sdu() == octets) {
+                        Some(last) => last.clone(),
+                        None => Pdu::with(octets, uu, clp),
+                    },
                     Err(error) => return self.fail(error),
                 }
             }
@@ -286,6 +315,55 @@ mod tests {
     }
 
     proptest! {
+        /// A PDU is received, or lost a cell, or failed with others, or waits for its last cell: none is gone without a
+        /// trace. Its mark tells which one it was.
+        #[test]
+        fn no_pdu_is_gone_without_a_trace(
+            sizes in proptest::collection::vec(1_usize..4, 1..30),
+            lost in proptest::collection::vec(0_u8..5, 90),
+            together in any::<bool>(),
+            max_sdu in 40_u16..200,
+        ) {
+            let socket = crate::atm::SocketId { node: 0, life: 0, number: 0 };
+            let mut receiver = RunReassembler::new(max_sdu);
+            let mut lost = lost.into_iter();
+            let (mut known, mut received) = (std::collections::BTreeSet::new(), 0);
+            let last = sizes.len() as u64 - 1;
+            for (number, size) in sizes.into_iter().enumerate() {
+                // All have equal octets, as those of a program have.
+                let mark = crate::atm::Mark { socket, pdu: number as u64 };
+                let pdu = Pdu::marked(vec![7; size * PAYLOAD_LEN - 8], Some(mark));
+                let mut rest = Some(CellRun::whole(pdu, Vc::new(0, 99)));
+                while let Some(mut run) = rest.take() {
+                    let count = if together { run.count } else { 1 };
+                    let front = run.split_off_front(count);
+                    let run = match front {
+                        Some(front) => {
+                            rest = Some(run);
+                            front
+                        }
+                        None => run,
+                    };
+                    if lost.next() == Some(0) {
+                        known.insert(mark.pdu);
+                        continue;
+                    }
+                    let outcome = receiver.push(run);
+                    let failed = receiver.take_failed();
+                    known.extend(failed.iter().filter_map(Pdu::mark).map(|mark| mark.pdu));
+                    if let Some(Ok(sdu)) = outcome {
+                        let mark = sdu.pdu.mark();
+                        prop_assert!(mark.is_some(), "a PDU without a mark");
+                        known.extend(mark.map(|mark| mark.pdu));
+                        received += 1;
+                    }
+                }
+            }
+            prop_assert_eq!(receiver.counters.sdus, received);
+            let missing: Vec<u64> = (0..=last).filter(|pdu| !known.contains(pdu)).collect();
+            prop_assert!(missing.is_empty(), "gone: {:?}", missing);
+        }
+
         /// With any cells lost or damaged, the results are the same SDUs and the same errors as those of the octet
         /// receiver, be they cells of PDUs or cells with their own octets.
         #[test]

@@ -40,6 +40,34 @@ struct Overload {
     /// The run ends while packets are under way.
     cut_short: bool,
     seed: u32,
+    pdus: Pdus,
+}
+
+/// The PDUs of programs.
+#[derive(Clone, Copy, Debug)]
+struct Pdus {
+    /// Cells of each.
+    cells: u32,
+    /// True if a full queue discards single cells of them.
+    torn: bool,
+}
+
+impl Pdus {
+    /// Of one cell.
+    const SHORT: Self = Self {
+        cells: 1,
+        torn: false,
+    };
+
+    fn any() -> impl Strategy<Value = Self> {
+        let cells = select(vec![1, 2, 3, 8]);
+        (cells, any::<bool>()).prop_map(|(cells, torn)| Self { cells, torn })
+    }
+
+    /// Octets of each.
+    const fn size(self) -> u32 {
+        48 * self.cells - 8
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +113,13 @@ impl Overload {
             any::<bool>(),
             any::<u32>(),
         );
-        (line, load).prop_map(
-            |((trunk, delays, buffer, epd, loss), (flows, rate, ms, cut, cut_short, seed))| Self {
+        (line, load, Pdus::any()).prop_map(
+            |(
+                (trunk, delays, buffer, epd, loss),
+                (flows, rate, ms, cut, cut_short, seed),
+                pdus,
+            )| Self {
+                pdus,
                 trunk,
                 delays,
                 buffer,
@@ -118,17 +151,20 @@ impl Overload {
             let all = all.filter(|(_, flow)| matches!(flow, Flow::Program));
             all.map(|(n, _)| text(n)).collect::<Vec<_>>().join(", ")
         };
+        let size = self.pdus.size();
         let writers = programs(&|n| {
-            let pdus = each * *ms as usize / 1000;
+            let each = (each / self.pdus.cells as usize).max(1);
+            let pdus = (each * *ms as usize / 1000).max(1);
             format!(
-                "{{ name: w{n}, vc: 0.{}, size: 40, pdus: {pdus}, rate: {each}pps, start: {START}ms }}",
+                "{{ name: w{n}, vc: 0.{}, size: {size}, pdus: {pdus}, rate: {each}pps, start: {START}ms }}",
                 200 + n
             )
         });
+        let frames = !self.pdus.torn;
         let readers = programs(&|n| format!("{{ name: r{n}, vc: 0.{}, listen: sink }}", 300 + n));
         let pvcs = programs(&|n| {
             format!(
-                "{{ from: x, vc: 0.{}, to: y, to_vc: 0.{} }}",
+                "{{ from: x, vc: 0.{}, to: y, to_vc: 0.{}, frame_discard: {frames} }}",
                 200 + n,
                 300 + n
             )
@@ -314,6 +350,7 @@ fn more_packets_on_a_line_than_16_bits_count_are_all_delivered() {
             cut: None,
             cut_short: false,
             seed: 1,
+            pdus: Pdus::SHORT,
         };
         let report = run(&lab_of("window", &random.file(), &[]), None);
         for flow in &report.flows {
@@ -337,6 +374,31 @@ fn more_packets_on_a_line_than_16_bits_count_are_all_delivered() {
     }
 }
 
+/// A queue that discards single cells lets long PDUs run into each other without their last cells, until the receiver skips
+/// cells of one that has lost nothing.
+#[test]
+fn a_pdu_that_is_skipped_behind_torn_ones_has_a_place() {
+    let text = "switches: { s1: {}, s2: {} }
+links: [[s1, s2, { rate: ds1, queues: { buffer: 900, vc_buffer: 900, epd: 900, vc_epd: 900 } }]]
+clip: { w: { subnet: 10.20.0.0/24, mux: true } }
+hosts:
+  x: { on: s1, elan: w, ip: 10.20.0.1, sockets: [{ vc: 0.200, size: 34000, pdus: 80, rate: 3pps, start: 2s }] }
+  y: { on: s2, elan: w, ip: 10.20.0.2, sockets: [{ vc: 0.300, listen: sink }] }
+pvcs:
+  - { from: x, vc: 0.100, to: y, mux: true }
+  - { from: x, vc: 0.200, to: y, to_vc: 0.300, qos: 'ubr,aal5:sdu=34000', frame_discard: false }
+traffic:
+  - { from: x, to: y, kind: udp, size: 24, rate: 1500pps, poisson: true, start: 2s, duration: 26s }
+until: 30s
+";
+    let report = run(&lab_of("torn", text, &[]), None);
+    let [row] = &report.dialogues[..] else {
+        panic!("{report:?}");
+    };
+    assert_eq!(flows::of_programs(row), None);
+    assert!(row.lost_by.contains_key("y: reassembly"), "{row:?}");
+}
+
 /// All packets that wait before a link are lost at one instant when it is cut.
 #[test]
 fn more_packets_than_16_bits_count_are_lost_at_the_instant_of_a_cut_and_all_have_a_place() {
@@ -352,6 +414,7 @@ fn more_packets_than_16_bits_count_are_lost_at_the_instant_of_a_cut_and_all_have
         cut: Some((600, None)),
         cut_short: false,
         seed: 1,
+        pdus: Pdus::SHORT,
     };
     let report = run(&lab_of("cut", &random.file(), &[]), None);
     let mut lost = 0;
