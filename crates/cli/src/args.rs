@@ -39,8 +39,8 @@ Data goes to standard output, talk to standard error; NO_COLOR is respected.
 In a locale without UTF-8 (LC_ALL, LC_CTYPE, LANG), what people read is ASCII.
 
 Examples:
-  aerostat run labs/campus.atm.yml
-  aerostat validate labs/campus.atm.yml
+  aerostat run campus
+  aerostat validate campus
   aerostat doctor";
 
 /// A complete ATM internetwork in user space: LANE, MPOA, signalling, switches, hosts.
@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Atptest(AtptestArgs),
     /// Tables and figures of five papers, beside what they print
     Reproduce(ReproduceArgs),
+    /// List the labs that are part of the program, or copy one
+    Labs(LabsArgs),
     /// Start a lab in real time, with Linux hosts in network namespaces
     Up(UpArgs),
     /// Make this machine itself a host of an ATM network
@@ -145,11 +147,27 @@ pub(crate) enum Command {
     Graph(GraphArgs),
 }
 
-/// A lab file with changes.
+impl Command {
+    /// The lab that the command reads, if it reads exactly one. `graph` may mean a running lab instead.
+    pub(crate) const fn lab_mut(&mut self) -> Option<&mut PathBuf> {
+        match self {
+            Self::Run(RunArgs { schema: true, .. }) => None,
+            Self::Run(args) => Some(&mut args.lab),
+            Self::Sweep(args) => Some(&mut args.lab),
+            Self::Rfc2544(args) => Some(&mut args.lab.lab),
+            Self::Up(args) => Some(&mut args.lab.lab),
+            Self::Host(args) => Some(&mut args.lab.lab),
+            _ => None,
+        }
+    }
+}
+
+/// A lab with changes.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
-    /// Lab file (NAME.atm.yml), - for standard input
-    #[arg(add = names::files())]
+    /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out, the
+    /// only lab file of the directory
+    #[arg(default_value = ".", hide_default_value = true, add = names::files())]
     pub(crate) lab: PathBuf,
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]
@@ -185,6 +203,32 @@ pub(crate) struct OutputArgs {
     pub(crate) wide: bool,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+All commands that take a lab find these labs by name, in any directory. A file
+NAME or NAME.atm.yml in the current directory comes first. A copy can be
+changed; --set changes single values without one.
+
+Examples:
+  aerostat labs
+  aerostat labs -o json
+  aerostat labs --copy campus
+  aerostat labs --copy host/worker /etc/aerostat
+  aerostat labs --copy two-subnets mine.atm.yml --force")]
+pub(crate) struct LabsArgs {
+    /// Write this lab into a file
+    #[arg(long, value_name = "NAME", add = names::shipped_labs())]
+    pub(crate) copy: Option<String>,
+    /// With --copy: the file, - for standard output, or a directory; by default the current one
+    #[arg(value_name = "DIR|FILE", requires = "copy")]
+    pub(crate) to: Option<PathBuf>,
+    /// With --copy: replace a file that is there
+    #[arg(long, requires = "copy")]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
 impl OutputArgs {
     pub(crate) const fn form(&self) -> Form {
         Form::new(self.output, self.wide)
@@ -201,22 +245,23 @@ run and shows the results so far; the exit code is 3 then. Links under
 or in the directory of --pcap.
 
 Examples:
-  aerostat run labs/campus.atm.yml
-  aerostat run labs/campus.atm.yml --set mpoa=false --until 20s
-  aerostat run labs/campus.atm.yml --table vcs
-  aerostat run labs/campus.atm.yml --wide
-  aerostat run labs/campus.atm.yml -q -o csv --out results
-  aerostat run labs/campus.atm.yml --seed 7 -o json
-  aerostat run labs/campus.atm.yml --seeds 1-8 --table flows -o csv
-  aerostat run labs/campus.atm.yml --sweep mpoa=true,false --seeds 1-3 -o json
-  aerostat run labs/two-hosts.atm.yml --pcap captures --quiet
-  aerostat run labs/campus.atm.yml --plot drawings
-  aerostat run labs/two-hosts.atm.yml --trace --until 1s
-  aerostat run - < labs/two-hosts.atm.yml")]
+  aerostat run campus
+  aerostat run campus --set mpoa=false --until 20s
+  aerostat run campus --table vcs
+  aerostat run campus --wide
+  aerostat run campus -q -o csv --out results
+  aerostat run campus --seed 7 -o json
+  aerostat run campus --seeds 1-8 --table flows -o csv
+  aerostat run campus --sweep mpoa=true,false --seeds 1-3 -o json
+  aerostat run two-hosts --pcap captures --quiet
+  aerostat run campus --plot drawings
+  aerostat run two-hosts --trace --until 1s
+  aerostat run - < mine.atm.yml")]
 pub(crate) struct RunArgs {
-    /// Lab file (NAME.atm.yml), - for standard input
-    #[arg(required_unless_present = "schema", add = names::files())]
-    pub(crate) lab: Option<PathBuf>,
+    /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out, the
+    /// only lab file of the directory
+    #[arg(default_value = ".", hide_default_value = true, add = names::files())]
+    pub(crate) lab: PathBuf,
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<Override>,
@@ -271,10 +316,10 @@ json, jsonl or csv 'ready' goes to standard error. Links under 'capture:' in the
 lab file are recorded in LAB.pcapng in the current directory.
 
 Examples:
-  aerostat up labs/two-subnets.atm.yml
-  aerostat up -d labs/two-subnets.atm.yml
-  aerostat up --embedded labs/campus.atm.yml --set mpoa=false
-  aerostat up --split labs/two-subnets.atm.yml")]
+  aerostat up two-subnets
+  aerostat up -d two-subnets
+  aerostat up --embedded campus --set mpoa=false
+  aerostat up --split two-subnets")]
 pub(crate) struct UpArgs {
     #[command(flatten)]
     pub(crate) lab: LabArgs,
@@ -309,7 +354,7 @@ the host in LAB/atm/HOST.sock beside those of running labs. Ctrl-C, SIGTERM and
 sets NOTIFY_SOCKET hears when the interfaces are there, and what the host does.
 
 Examples:
-  aerostat host labs/host/worker.atm.yml
+  aerostat host host/worker
   aerostat host /etc/aerostat/worker.atm.yml \\
       --set links.0.1.udp.peer=198.51.100.9:10001")]
 pub(crate) struct HostArgs {
@@ -542,13 +587,13 @@ Every mistake is shown with its line; the exit code is 2 for errors and 3 for
 warnings alone.
 
 Examples:
-  aerostat validate labs/campus.atm.yml
-  aerostat validate labs/campus.atm.yml labs/one-elan.atm.yml
-  aerostat validate labs/campus.atm.yml --set routers.c4700.forwarding=wire
-  aerostat validate labs/campus.atm.yml -o json
+  aerostat validate campus
+  aerostat validate campus one-elan
+  aerostat validate campus --set routers.c4700.forwarding=wire
+  aerostat validate campus -o json
   aerostat validate --schema")]
 pub(crate) struct ValidateArgs {
-    /// Lab files (NAME.atm.yml), - for standard input
+    /// Lab files (NAME.atm.yml), names of labs of the program, - for standard input
     #[arg(value_name = "LAB", required_unless_present = "schema", add = names::files())]
     pub(crate) labs: Vec<PathBuf>,
     /// Change a value of the file before the check
@@ -667,14 +712,15 @@ networks in colours. Of a running lab it shows what is down and cut, too, and
 which connections and shortcuts there are at the moment.
 
 Examples:
-  aerostat graph labs/campus.atm.yml
-  aerostat graph labs/campus.atm.yml -o svg > campus.svg
-  aerostat graph labs/campus.atm.yml -o mermaid
-  aerostat graph labs/campus.atm.yml -o dot | dot -Tpdf -o campus.pdf
+  aerostat graph campus
+  aerostat graph campus -o svg > campus.svg
+  aerostat graph campus -o mermaid
+  aerostat graph campus -o dot | dot -Tpdf -o campus.pdf
   aerostat graph campus -o svg > now.svg")]
 pub(crate) struct GraphArgs {
-    /// Lab file (NAME.atm.yml), - for standard input; or the name of a running lab; can be left out if one is running
-    #[arg(value_name = "LAB", conflicts_with = "lab", add = names::files(), add = names::labs())]
+    /// Lab file (NAME.atm.yml), - for standard input; or the name of a running lab, or of a lab of the program; can be left
+    /// out if one is running
+    #[arg(value_name = "LAB", conflicts_with = "lab", add = names::files_and_labs())]
     pub(crate) file: Option<PathBuf>,
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]

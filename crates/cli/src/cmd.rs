@@ -12,6 +12,7 @@ mod fault;
 mod graph;
 mod host;
 mod inspect;
+mod labs;
 mod linux_atm;
 mod ls;
 mod man;
@@ -29,16 +30,21 @@ mod validate;
 
 use crate::args::{Cli, Command};
 use crate::exit::Outcome;
+use crate::labs::find::find;
 use aerostat_live::daemons::Role;
 
 /// Runs the subcommand.
-pub(crate) fn dispatch(cli: Cli) -> Outcome {
+pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
+    if let Some(lab) = cli.command.lab_mut() {
+        *lab = find(lab)?;
+    }
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Sweep(args) => run::sweep::run(&args),
         Command::Rfc2544(args) => rfc2544::run(&args),
         Command::Atptest(args) => atptest::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Labs(args) => labs::run(&args),
         Command::Up(args) => up::run(&args),
         Command::Host(args) => host::run(&args),
         Command::Down(args) => down::run(&args),

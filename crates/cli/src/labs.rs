@@ -1,4 +1,6 @@
-//! Reading the lab file of a subcommand.
+//! Reading the lab of a subcommand: a file, or a lab that is part of the program.
+
+pub(crate) mod find;
 
 use crate::args::LabArgs;
 use crate::exit::{Exit, Failure, say};
@@ -44,13 +46,28 @@ fn told(path: &Path, read: Result<Checked, ReadError>) -> Result<Checked, Failur
 /// Longest lab on standard input, octets.
 const MAX_INPUT: u64 = 4 << 20;
 
-/// Reads and checks a lab file; `-` is standard input, whose lab is called `stdin` unless the file gives a name.
+/// Reads and checks a lab that [`find::find`] has found; `-` is standard input, whose lab is called `stdin` unless the
+/// file gives a name.
 pub(crate) fn load(path: &Path, overrides: &[Override]) -> Result<Checked, ReadError> {
-    if path != Path::new("-") {
-        return aerostat_lab::read(path, overrides);
+    if path == Path::new("-") {
+        return parse(&standard_input().map_err(ReadError::Io)?, overrides);
     }
-    let text = standard_input().map_err(ReadError::Io)?;
-    parse(&text, overrides)
+    match find::shipped(path) {
+        // Files that a change names are looked for in the current directory.
+        Some((name, text)) => {
+            let file = format!("{}.atm.yml", name.rsplit('/').next().unwrap_or(name));
+            aerostat_lab::parse(&file, text, overrides).map_err(ReadError::Bad)
+        }
+        None => aerostat_lab::read(path, overrides),
+    }
+}
+
+/// The text of a lab that [`find::find`] has found, except on standard input.
+pub(crate) fn text(path: &Path) -> Result<String, Failure> {
+    match find::shipped(path) {
+        Some((_, text)) => Ok(text.to_owned()),
+        None => std::fs::read_to_string(path).map_err(|error| unreadable(path, &error)),
+    }
 }
 
 /// The text of a lab on standard input.
@@ -74,7 +91,7 @@ pub(crate) fn parse(text: &str, overrides: &[Override]) -> Result<Checked, ReadE
 pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let failure = Failure::usage(format!("{}: {error}", path.display()));
     if error.kind() == std::io::ErrorKind::NotFound {
-        return failure.hint("a lab file is called NAME.atm.yml; see the folder 'labs'");
+        return failure.hint(find::NAMES);
     }
     failure
 }

@@ -5,7 +5,8 @@
 //! cmd/X.rs   subcommand X
 //! exit.rs    exit codes and failures         output.rs  tables, JSON, CSV
 //! linux_text.rs  the texts of linux-atm's tools
-//! client.rs  talking to a running lab        labs.rs    reading a lab file
+//! client.rs  talking to a running lab        labs.rs    finding and reading labs
+//! shipped.rs the labs that are part of the program
 //! words.rs   options that may stand before the verb      names.rs   what the shell completes
 //! preload.rs the library for programs with ATM sockets of Linux
 //! ```
@@ -24,6 +25,7 @@ mod output;
 mod plot;
 mod preload;
 mod progress;
+mod shipped;
 mod words;
 
 use clap::{CommandFactory as _, Parser as _};

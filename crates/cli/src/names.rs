@@ -1,4 +1,4 @@
-//! Completion in the shell: names of running labs, their nodes and links, and words of the program.
+//! Completion in the shell: names of labs, their nodes and links, and words of the program.
 //!
 //! The user waits for completion and sees no errors: a lab that does not answer at once contributes no names.
 
@@ -10,9 +10,10 @@ use aerostat_live::control::{Answer, Client, Request};
 use aerostat_live::runtime_dir;
 use clap::CommandFactory as _;
 use clap_complete::engine::{
-    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter,
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
 };
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::time::Duration;
 
 /// How long a lab may take to answer.
@@ -23,13 +24,38 @@ type Candidates = Vec<CompletionCandidate>;
 /// Environment variable by which a completion script calls the program.
 pub(crate) const VARIABLE: &str = "AEROSTAT_COMPLETE";
 
-/// Lab files.
+/// Lab files, and labs of the program.
 pub(crate) fn files() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| files_like(current, shipped()))
+}
+
+/// Lab files, labs of the program, and running labs.
+pub(crate) fn files_and_labs() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let running = runtime_dir::running().into_iter();
+        files_like(current, shipped().chain(running.map(|lab| lab.name)))
+    })
+}
+
+/// Labs of the program.
+pub(crate) fn shipped_labs() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| candidates(shipped()))
+}
+
+fn shipped() -> impl Iterator<Item = String> {
+    crate::shipped::labs().map(|lab| lab.0.to_owned())
+}
+
+/// Lab files, and those of the names that begin with what is typed.
+fn files_like(current: &OsStr, names: impl Iterator<Item = String>) -> Candidates {
     let ends = |path: &std::path::Path| {
         let name = path.to_string_lossy();
         name.ends_with(".yml") || name.ends_with(".yaml")
     };
-    ArgValueCompleter::new(PathCompleter::file().stdio().filter(ends))
+    let files = PathCompleter::file().stdio().filter(ends).complete(current);
+    let typed = current.to_string_lossy();
+    let names = names.filter(|name| name.starts_with(&*typed));
+    files.into_iter().chain(candidates(names)).collect()
 }
 
 /// Running labs.

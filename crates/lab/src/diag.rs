@@ -386,7 +386,8 @@ impl std::error::Error for Diagnostics {}
 
 /// The known word nearest to `wrong`, if it is near enough to be a typing error. Edits are to insert, delete or replace a
 /// character, and to swap neighbours; case does not count.
-pub(crate) fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     let limit = (wrong.chars().count() / 3).max(1);
     let wrong = wrong.to_lowercase();
     known

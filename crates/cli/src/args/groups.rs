@@ -11,6 +11,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "First steps",
         &[
             "run",
+            "labs",
             "sweep",
             "rfc2544",
             "atptest",

@@ -17,11 +17,11 @@ Exit code 0: done; 3: Ctrl-C, no throughput was found for some size, or warnings
 of the lab; 2: wrong usage.
 
 Examples:
-  aerostat rfc2544 labs/rfc2544.atm.yml
-  aerostat rfc2544 labs/rfc2544.atm.yml --traffic switch --frames 64,512,1518
-  aerostat rfc2544 labs/rfc2544.atm.yml --test throughput --duration 10s \\
+  aerostat rfc2544 rfc2544
+  aerostat rfc2544 rfc2544 --traffic switch --frames 64,512,1518
+  aerostat rfc2544 rfc2544 --test throughput --duration 10s \\
       --resolution 0.01
-  aerostat rfc2544 labs/rfc2544.atm.yml --set routers.r.forwarding=50000pps \\
+  aerostat rfc2544 rfc2544 --set routers.r.forwarding=50000pps \\
       -o json")]
 pub(crate) struct Rfc2544Args {
     #[command(flatten)]

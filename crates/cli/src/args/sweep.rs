@@ -20,18 +20,19 @@ point that the lab does not allow, before any run; 3: runs failed or have
 warnings, or Ctrl-C.
 
 Examples:
-  aerostat sweep labs/two-subnets.atm.yml --seeds 1-20 \\
+  aerostat sweep two-subnets --seeds 1-20 \\
       --set links.s1-s2.delay=5us,1ms,5ms
-  aerostat sweep labs/one-elan.atm.yml --seeds 1-20 --mean -o csv \\
+  aerostat sweep one-elan --seeds 1-20 --mean -o csv \\
       --set links.s1-s2.loss=0,1e-5,1e-4
-  aerostat sweep labs/one-elan.atm.yml --points points.csv --out results.parquet
-  aerostat sweep labs/campus.atm.yml --set mpoa=true,false --seeds 1-8 \\
+  aerostat sweep one-elan --points points.csv --out results.parquet
+  aerostat sweep campus --set mpoa=true,false --seeds 1-8 \\
       --per run --out campus
-  aerostat sweep labs/one-elan.atm.yml --plot delay.svg \\
+  aerostat sweep one-elan --plot delay.svg \\
       --set links.s1-s2.delay=5us,1ms,5ms")]
 pub(crate) struct SweepArgs {
-    /// Lab file (NAME.atm.yml), - for standard input
-    #[arg(add = names::files())]
+    /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out, the
+    /// only lab file of the directory
+    #[arg(default_value = ".", hide_default_value = true, add = names::files())]
     pub(crate) lab: PathBuf,
     /// Values of a key of the file; several --set give all combinations; commas in brackets or quotation marks do not count
     #[arg(long, value_name = "PATH=VALUE,VALUE...")]

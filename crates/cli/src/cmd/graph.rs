@@ -16,14 +16,14 @@ mod text;
 
 use crate::args::{Drawing, GraphArgs, LabArgs, RunningLab};
 use crate::client;
-use crate::exit::{Exit, Failure, Outcome};
-use crate::labs;
+use crate::exit::{Exit, Failure, Outcome, say};
+use crate::labs::{self, find};
 use aerostat_lab::picture::Picture;
 use aerostat_live::charset;
 use aerostat_live::control::Request;
 use aerostat_live::runtime_dir;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Draws it.
 pub(crate) fn run(args: &GraphArgs) -> Outcome {
@@ -46,16 +46,15 @@ fn picture(args: &GraphArgs) -> Result<(Picture, Exit), Failure> {
     let mut which = RunningLab {
         lab: args.which.lab.clone(),
     };
-    if let Some(file) = &args.file {
-        if is_file(file) {
-            let args = LabArgs {
-                lab: file.clone(),
-                set: args.set.clone(),
-            };
-            let checked = labs::read(&args)?;
-            return Ok((Picture::of(&checked.lab), labs::done(&checked)));
+    if let Some(word) = &args.file {
+        match lab_file(word)? {
+            Some(lab) => {
+                let set = args.set.clone();
+                let checked = labs::read(&LabArgs { lab, set })?;
+                return Ok((Picture::of(&checked.lab), labs::done(&checked)));
+            }
+            None => which.lab = Some(word.to_string_lossy().into_owned()),
         }
-        which.lab = Some(running(file)?);
     }
     if !args.set.is_empty() {
         return Err(Failure::usage("--set is for a lab file")
@@ -66,27 +65,24 @@ fn picture(args: &GraphArgs) -> Result<(Picture, Exit), Failure> {
     Ok((super::inspect::understood(answer)?, Exit::Ok))
 }
 
-/// True if the argument means a lab file: the file exists, or it was written as a path.
-fn is_file(name: &Path) -> bool {
-    name == Path::new("-") || (name.exists() && !name.is_dir())
-}
-
-/// The running lab with this name. An argument that is a path means a file.
-fn running(name: &Path) -> Result<String, Failure> {
-    let text = name.to_string_lossy();
-    let is_path = text.contains('/') || text.ends_with(".yml") || text.ends_with(".yaml");
-    let runs = |lab: &runtime_dir::LabState| lab.name == *text;
-    if !is_path && runtime_dir::running().iter().any(runs) {
-        return Ok(text.into_owned());
+/// The lab to read that `word` names; `None` if it is the name of a running lab, which comes before a lab of the program
+/// with the same name.
+fn lab_file(word: &Path) -> Result<Option<PathBuf>, Failure> {
+    if let Some(file) = find::file(word) {
+        return Ok(Some(file));
     }
-    let failure = |text: String| {
-        Failure::usage(text).hint("a lab file is called NAME.atm.yml; see the folder 'labs'")
-    };
-    Err(if is_path {
-        failure(format!("{text}: there is no such file"))
-    } else {
-        failure(format!(
-            "there is no file '{text}', and no lab '{text}' is running"
-        ))
-    })
+    let text = word.to_string_lossy();
+    if runtime_dir::running().iter().any(|lab| lab.name == *text) {
+        if find::shipped(word).is_some() {
+            say(format_args!(
+                "note: '{text}' is the running lab, and not the lab of the program"
+            ));
+        }
+        return Ok(None);
+    }
+    if find::shipped(word).is_none() && !word.is_dir() {
+        let also = format!(", no lab '{text}' is running");
+        return Err(find::unknown(word, &also));
+    }
+    find::find(word).map(Some)
 }

@@ -34,10 +34,11 @@ use std::time::{Duration, Instant};
 
 /// Reads the lab and runs it, or prints the schema of results.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    let Some(path) = &args.lab else {
+    if args.schema {
         write::print_schema()?;
         return Ok(Exit::Ok);
-    };
+    }
+    let path = &args.lab;
     write::check(&args.results)?;
     // The directory of one of several runs is named after its values, which may have dots.
     if let (Some(path), false) = (&args.plot, args.one_of_several) {

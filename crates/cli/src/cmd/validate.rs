@@ -2,7 +2,7 @@
 
 use crate::args::ValidateArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
-use crate::labs;
+use crate::labs::{self, find::find};
 use crate::output::{self, Form, Format, Rows};
 use aerostat_lab::diag::Severity;
 use aerostat_lab::{Diagnostics, Lab, ReadError};
@@ -18,16 +18,23 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     }
     let people = args.output == Format::Table;
     let (mut tables, mut warnings, mut bad) = (Vec::new(), 0, Vec::new());
-    for path in &args.labs {
-        let (findings, lab) = match labs::load(path, &args.set) {
+    for given in &args.labs {
+        let path = match find(given) {
+            Ok(path) => path,
+            // The other files are still checked.
+            Err(failure) => {
+                bad.push(failure);
+                continue;
+            }
+        };
+        let (findings, lab) = match labs::load(&path, &args.set) {
             Ok(checked) => {
                 let checked = checked.on_machine(aerostat_live::has_group);
                 (checked.warnings, Some(checked.lab))
             }
             Err(ReadError::Bad(findings)) => (findings, None),
-            // The other files are still checked.
             Err(ReadError::Io(error)) => {
-                bad.push(labs::unreadable(path, &error));
+                bad.push(labs::unreadable(&path, &error));
                 continue;
             }
         };
@@ -40,7 +47,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         tables.push(table(&findings));
         match lab {
             Some(_) => warnings += findings.count(Severity::Warning),
-            None => bad.push(Failure::usage(labs::summary(path, &findings))),
+            None => bad.push(Failure::usage(labs::summary(&path, &findings))),
         }
     }
     if !people {

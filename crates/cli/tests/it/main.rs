@@ -14,6 +14,7 @@ mod running;
 mod schema;
 mod several;
 mod shaping;
+mod shipped;
 mod sweep;
 mod wireshark;
 mod words;
@@ -53,6 +54,7 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
     }
     for sub in [
         "run",
+        "labs",
         "up",
         "host",
         "down",

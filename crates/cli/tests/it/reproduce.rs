@@ -18,7 +18,7 @@ fn rows(output: &Output) -> Vec<Value> {
 
 /// The results of a whole run, as they are in the repository: a line of `reproduce all -q -o csv` for each row.
 fn kept() -> Vec<csv::StringRecord> {
-    let text = include_str!("../../papers/results.csv");
+    let text = include_str!("../../labs/papers/results.csv");
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let columns = ["entry", "row", "model", "low", "high", "seeds"];
     let header = reader.headers().expect("a header").clone();
@@ -152,7 +152,7 @@ fn other_seeds_have_the_same_misses_of_the_thesis() {
 
 /// All printed numbers of the repository, each multiplied by its own factor.
 fn noise() -> String {
-    let printed = include_str!("../../papers/printed.yml");
+    let printed = include_str!("../../labs/papers/printed.yml");
     let mut noisy = String::new();
     for (number, line) in printed.lines().enumerate() {
         let Some((before, rest)) = line.split_once("value: ") else {
@@ -228,7 +228,7 @@ fn other_seeds_have_no_other_misses() {
 fn all_rows_have_the_kept_results() {
     let output = reproduce(&["all", "-q", "-o", "csv"]);
     let found = String::from_utf8(output.stdout).unwrap();
-    let kept = include_str!("../../papers/results.csv");
+    let kept = include_str!("../../labs/papers/results.csv");
     let differ = found.lines().zip(kept.lines()).filter(|(a, b)| a != b);
     let differ: Vec<_> = differ.take(20).collect();
     assert!(found == kept, "(found, kept): {differ:#?}");
@@ -262,7 +262,7 @@ fn moved(calibration: &str, printed: f64, rows: &[&str]) -> Vec<f64> {
     let (from, to) = (dir.join("printed.yml"), dir.join("parameters.yml"));
     let (entry, row) = calibration.split_once(": ").expect("an entry and a row");
     // Rules need the number of a row that is compared with the paper.
-    let known = include_str!("../../papers/printed.yml");
+    let known = include_str!("../../labs/papers/printed.yml");
     let heading = format!("{entry}:\n");
     let (before, section) = known
         .split_once(&heading)

@@ -69,6 +69,9 @@ fn the_shell_completes_names_of_the_running_lab_and_words_of_the_program() {
         (&["capture", "urku"], &["urku-s1"]),
         (&["run", "--table", "short"], &["shortcuts"]),
         (&["run", "labs/two-h"], &["labs/two-hosts.atm.yml"]),
+        (&["run", "two-"], &["two-hosts", "two-subnets"]),
+        (&["labs", "--copy", "host/"], &["host/worker"]),
+        (&["graph", "two-sub"], &["two-subnets"]),
         (&["man", "valid"], &["validate"]),
         (&["inspect", "--lab", "tw"], &["two-subnets"]),
     ] {

@@ -1,6 +1,6 @@
 //! The catalogue: which runs of which labs give the rows of a paper's table, and what the paper prints.
 //!
-//! All files are in `papers` of this crate. An entry (`sara-1.yml`) has rows; a row changes keys of a lab, takes a value
+//! All files are in `labs/papers`. An entry (`sara-1.yml`) has rows; a row changes keys of a lab, takes a value
 //! from the results and says what must hold. `printed.yml` has the numbers of the papers, `parameters.yml` the fitted
 //! ones. Runs are made from entries and parameters only: no number of `printed.yml` can reach a model.
 
@@ -9,28 +9,18 @@ use super::drawings::Plot;
 use super::drawings::trace::Trace;
 use super::live::Live;
 use crate::exit::Failure;
+use crate::shipped::{self, File, files};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// A file of the catalogue: its name, and its text.
-macro_rules! files {
-    ($extension:literal: $($name:literal)*) => {
-        &[$(($name, include_str!(concat!("../../../papers/", $name, $extension)))),*]
-    };
-}
-
-const ENTRIES: &[(&str, &str)] = files!(".yml":
+const ENTRIES: &[File] = files!("papers/" ".yml":
     "thesis-5.1" "thesis-5.2" "thesis-5.3" "thesis-5.4" "thesis-5.5" "thesis-5.6" "thesis-5.7" "thesis-figures" "thesis-6"
     "thesis-controls" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "cambridge-figure2" "cambridge-data" "sara-1" "sara-2" "sara-3" "sara-4" "atp-1" "atp-2"
     "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "controls-papers" "beyond-atp" "beyond-queues" "beyond-tcp" "beyond-mpoa");
-const LABS: &[(&str, &str)] = files!(".atm.yml":
-    "slow-hosts" "thesis-network" "thesis-jitter" "thesis-qos" "wan-detour"
-    "detken-trunk" "detken-router" "clip-nt" "managers" "busy-managers" "data-path" "sara" "sara-indy" "native-atm"
-    "atp-hosts" "tcp-clip" "two-loads" "fast-router");
-const PRINTED: &str = include_str!("../../../papers/printed.yml");
-const PARAMETERS: &str = include_str!("../../../papers/parameters.yml");
+const PRINTED: &str = include_str!("../../../labs/papers/printed.yml");
+const PARAMETERS: &str = include_str!("../../../labs/papers/parameters.yml");
 
 /// A table or figure of a paper.
 #[derive(Clone, Debug, Deserialize)]
@@ -352,7 +342,8 @@ impl Entry {
 
 /// All entries, in the order of the papers.
 pub(super) fn entries() -> Result<Vec<Entry>, Failure> {
-    let read = |(name, text): &(&str, &str)| {
+    let read = |(name, text): &File| {
+        let name = name.rsplit('/').next().unwrap_or(name);
         let mut entry: Entry = yaml(&format!("{name}.yml"), text)?;
         entry.name = name.replacen('-', "/", 1);
         axes::expand(&mut entry)?;
@@ -364,14 +355,15 @@ pub(super) fn entries() -> Result<Vec<Entry>, Failure> {
 /// What was claimed of the rows of entries before their first run: rules in words.
 #[cfg(test)]
 pub(super) fn claims() -> Result<BTreeMap<String, BTreeMap<String, String>>, Failure> {
-    yaml("claims.yml", include_str!("../../../papers/claims.yml"))
+    yaml(
+        "claims.yml",
+        include_str!("../../../labs/papers/claims.yml"),
+    )
 }
 
 /// The text of a lab of the catalogue.
 pub(super) fn lab(name: &str) -> Result<&'static str, Failure> {
-    let found = LABS.iter().find(|lab| lab.0 == name);
-    found
-        .map(|lab| lab.1)
+    shipped::lab(&format!("papers/{name}"))
         .ok_or_else(|| Failure::failed(format!("the catalogue has no lab '{name}'")))
 }
 

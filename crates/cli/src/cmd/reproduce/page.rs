@@ -18,7 +18,7 @@ use std::path::Path;
 use style::CSS;
 
 /// The document that gives the reasons of misses.
-const DOCUMENT: &str = include_str!("../../../papers/reproduce.md");
+const DOCUMENT: &str = include_str!("../../../labs/papers/reproduce.md");
 
 /// Writes the report into a directory.
 pub(super) fn write(

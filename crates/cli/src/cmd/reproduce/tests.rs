@@ -23,7 +23,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/papers/results.csv");
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/labs/papers/results.csv");
 const PAGES: [&str; 2] = ["papers.md", "reproduce.md"];
 const BEGIN: &str = "<!-- results: ";
 const END: &str = "<!-- end of results -->";

@@ -173,7 +173,7 @@ impl Input {
     pub(super) fn text(&self, path: &Path) -> Result<String, Failure> {
         match &self.0 {
             Some(text) => Ok(text.clone()),
-            None => std::fs::read_to_string(path).map_err(|error| labs::unreadable(path, &error)),
+            None => labs::text(path),
         }
     }
 

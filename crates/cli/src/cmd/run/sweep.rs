@@ -142,7 +142,7 @@ impl Place {
 /// The options of the runs: each of them leaves one table as JSON.
 fn options_of_runs(args: &SweepArgs, table: &str) -> RunArgs {
     RunArgs {
-        lab: None,
+        lab: args.lab.clone(),
         set: Vec::new(),
         seed: None,
         seeds: None,
