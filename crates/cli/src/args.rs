@@ -2,6 +2,7 @@
 
 mod atptest;
 mod daemons;
+mod follow;
 mod groups;
 mod manage;
 mod measure;
@@ -12,6 +13,7 @@ mod sweep;
 
 pub(crate) use atptest::*;
 pub(crate) use daemons::*;
+pub(crate) use follow::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
 pub(crate) use reproduce::*;
@@ -67,6 +69,8 @@ pub(crate) enum Command {
     Atptest(AtptestArgs),
     /// Tables and figures of five papers, beside what they print
     Reproduce(ReproduceArgs),
+    /// Follow one packet of a lab: where it was at each nanosecond
+    Follow(FollowArgs),
     /// List the labs that are part of the program, or copy one
     Labs(LabsArgs),
     /// Start a lab in real time, with Linux hosts in network namespaces
@@ -154,6 +158,7 @@ impl Command {
             Self::Run(RunArgs { schema: true, .. }) => None,
             Self::Run(args) => Some(&mut args.lab),
             Self::Sweep(args) => Some(&mut args.lab),
+            Self::Follow(args) => args.lab.as_mut(),
             Self::Rfc2544(args) => Some(&mut args.lab.lab),
             Self::Up(args) => Some(&mut args.lab.lab),
             Self::Host(args) => Some(&mut args.lab.lab),

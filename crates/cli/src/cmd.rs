@@ -9,6 +9,7 @@ mod down;
 mod events;
 mod exec;
 mod fault;
+mod follow;
 mod graph;
 mod host;
 mod inspect;
@@ -44,6 +45,7 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::Rfc2544(args) => rfc2544::run(&args),
         Command::Atptest(args) => atptest::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Follow(args) => follow::run(&args),
         Command::Labs(args) => labs::run(&args),
         Command::Up(args) => up::run(&args),
         Command::Host(args) => host::run(&args),

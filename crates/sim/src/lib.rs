@@ -7,6 +7,7 @@
 //! | any nodes and links: every cell, every deadline | [`world`], [`link`], [`observer`] |
 //! | what both drivers share: nodes, power, faults, the order of events | [`aerostat_lab::plant`] |
 //! | what passes a link end, as pcapng | [`capture`] |
+//! | the way of one packet, with all its times | [`follow`] |
 //! | connections end to end, queues, policers and links at the end | [`circuits`] |
 //!
 //! # The loop
@@ -40,6 +41,7 @@
 pub mod atptest;
 pub mod benchmark;
 pub mod capture;
+pub mod follow;
 pub mod lab_world;
 pub mod link;
 pub mod observer;

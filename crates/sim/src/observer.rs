@@ -1,6 +1,6 @@
 //! What observers of a world see.
 
-use aerostat_lab::plant::{LinkEnd, NodeId};
+use aerostat_lab::plant::{LineId, LinkEnd, NodeId};
 use aerostat_node::atm::{CellRun, DataUnit, DropReason, Pdu};
 use aerostat_node::ip::books::Place;
 use aerostat_proto::{Instant, Trace};
@@ -38,10 +38,14 @@ impl Packet<'_> {
 /// A cell that passed a link end with tapped cells, in the world's own time.
 #[derive(Clone, Copy, Debug)]
 pub struct PassedCell<'a> {
+    /// The line on which it is.
+    pub line: LineId,
     /// The link end.
     pub end: LinkEnd,
     /// When its first bit left the port; at the receiving end, when its last bit arrived.
     pub at: Instant,
+    /// When its last bit left the port; at the receiving end, when its last bit arrived.
+    pub finish: Instant,
     /// Direction, as seen from the node at this end.
     pub direction: Direction,
     /// The cell.

@@ -1,6 +1,9 @@
 //! A lab from its first event to its last, as in `aerostat run`.
 
+mod following;
+
 use crate::capture::Capture;
+use crate::follow::{Followed, PacketId, Recorder, Sought};
 use crate::lab_world;
 use crate::observer::{Observer, Packet, PassedCell};
 use crate::world::{Observed, World};
@@ -88,6 +91,12 @@ struct Seen<'a> {
     captures: Vec<Capture<BufWriter<File>>>,
     /// Names for the texts of messages, if the watcher wants messages.
     names: Option<Names>,
+    /// Packets that are followed, if there are any.
+    recorder: Option<Box<Recorder>>,
+    /// The ways of packets that have ended.
+    followed: Vec<Followed>,
+    /// A packet that is sought, and what is known of it.
+    sought: Option<(PacketId, Sought)>,
     /// First error of a capture file; the run continues without captures then.
     error: Option<io::Error>,
 }
@@ -99,12 +108,18 @@ impl Observer<LabEvent> for Seen<'_> {
         self.watcher.event(&Event::new(now, name, &trace));
     }
     fn event(&mut self, node: NodeId, event: LabEvent, now: Instant) {
+        let Some(event) = self.follow(node, event, now) else {
+            return;
+        };
         // The other events are for a kernel, a process or a peer outside, which do not exist in virtual time.
         if let Some(LabEvent::Finished(app, result)) = self.ledger.take(node, event, now) {
             self.ledger.finished(self.lab, app, result);
         }
     }
     fn lost(&mut self, place: Place, unit: DataUnit<'_>, at: Instant) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.lost(place, unit, at);
+        }
         self.ledger.lost(place, unit, at);
     }
     fn interrupts(&mut self) -> bool {
@@ -117,13 +132,20 @@ impl Observer<LabEvent> for Seen<'_> {
             self.unasked = 0;
             self.stop = self.watcher.interrupted();
         }
-        self.stop || self.ledger.starts.has_news()
+        let recorder = self.recorder.as_ref();
+        self.stop |= recorder.is_some_and(|recorder| recorder.is_done());
+        self.stop
+            || self.ledger.starts.has_news()
+            || recorder.is_some_and(|recorder| recorder.wants_a_look())
     }
     fn packet(&mut self, packet: &Packet<'_>) {
         self.message(packet);
         self.record(|capture| capture.packet(packet));
     }
     fn cell(&mut self, cell: &PassedCell<'_>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.cell(cell);
+        }
         self.record(|capture| capture.cell(cell));
     }
 }
@@ -178,6 +200,9 @@ impl<'a> LabRun<'a> {
             stop: false,
             captures: Vec::new(),
             names,
+            recorder: None,
+            sought: None,
+            followed: Vec::new(),
             error: None,
         };
         let mut run = Self {
@@ -331,6 +356,7 @@ impl<'a> LabRun<'a> {
                 self.seen.watcher.recorded(octets);
             }
             self.sweep();
+            self.settle_followed();
             self.seen.watcher.progress(self.world.now(), until);
             self.seen.stop |= self.seen.watcher.interrupted();
         }
@@ -362,11 +388,15 @@ impl<'a> LabRun<'a> {
     fn run_to(&mut self, until: Instant) {
         loop {
             self.world.run_until(until, &mut self.seen);
+            let looked = self.look();
             if self.seen.stop {
                 // What belongs to this moment still happens, so that all parts have come equally far.
                 return self.world.run_until(self.world.now(), &mut self.seen);
             }
             if !self.seen.ledger.starts.has_news() {
+                if looked {
+                    continue;
+                }
                 return;
             }
             let lab = self.lab;

@@ -323,8 +323,10 @@ impl<N: Node, O: Observer<N::Event>> Driver for Observed<'_, N, O> {
         }
         if wire.cells {
             self.observer.cell(&PassedCell {
+                line,
                 end,
                 at: start,
+                finish: departure.finish,
                 direction: Direction::Sent,
                 run,
             });
@@ -340,8 +342,10 @@ impl<N: Node, O: Observer<N::Event>> Driver for Observed<'_, N, O> {
         let wire = self.world.plant.medium_mut(line);
         if wire.cells {
             self.observer.cell(&PassedCell {
+                line,
                 end,
                 at: now,
+                finish: now,
                 direction: Direction::Received,
                 run,
             });

@@ -12,6 +12,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &[
             "run",
             "labs",
+            "follow",
             "sweep",
             "rfc2544",
             "atptest",

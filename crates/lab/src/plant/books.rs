@@ -22,8 +22,14 @@ impl<N: Node, M> Plant<N, M> {
     /// Starts the accounts of a new node.
     pub(super) fn keep_books_at(&mut self, node: NodeId) {
         let books = self.books;
-        if let Some(machine) = self.node_mut(node).filter(|_| books) {
-            machine.keep_books();
+        let steps = self.steps;
+        if let Some(machine) = self.node_mut(node) {
+            if books {
+                machine.keep_books();
+            }
+            if steps {
+                machine.show_steps();
+            }
         }
         for port in 0..self.ports(node) {
             let end = LinkEnd { node, port };
@@ -31,6 +37,16 @@ impl<N: Node, M> Plant<N, M> {
             let logs = books || self.line_from(end).is_some_and(wanted);
             if let Some(output) = self.output(end).filter(|_| logs) {
                 output.log_drops();
+            }
+        }
+    }
+
+    /// Makes all nodes report the steps of data units, also those that start later.
+    pub fn show_steps(&mut self) {
+        self.steps = true;
+        for node in self.nodes() {
+            if let Some(machine) = self.node_mut(node) {
+                machine.show_steps();
             }
         }
     }

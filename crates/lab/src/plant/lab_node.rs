@@ -9,7 +9,7 @@ use aerostat_node::atm::{
 };
 use aerostat_node::host::socket_layer::{SocketLayer, ToPrograms};
 use aerostat_node::host::{
-    DaemonMessage, HostCommand, HostInput, KernelTrain, Station, StationEvent,
+    DaemonMessage, HostCommand, HostInput, KernelTrain, Station, StationEvent, Step,
 };
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::{AppId, AppResult};
@@ -75,6 +75,8 @@ pub enum LabEvent {
     Outside(CellRun),
     /// For programs of the machine. In virtual time there are no such programs.
     Program(ToPrograms),
+    /// A data unit has come one step further inside an end system: see [`Node::show_steps`].
+    Step(Step),
 }
 
 /// An end system.
@@ -281,6 +283,7 @@ impl StationNode {
             StationEvent::Socket(event) => LabEvent::Socket(event),
             StationEvent::Joined { itf, joined } => LabEvent::Joined { itf, joined },
             StationEvent::Reaches { address, reached } => LabEvent::Reaches { address, reached },
+            StationEvent::Step(step) => LabEvent::Step(step),
             StationEvent::Trace(trace) => return Some(NodeOutput::Trace(trace)),
         }))
     }
@@ -447,6 +450,12 @@ impl Node for LabNode {
             Self::Station(node) => node.station.keep_books(),
             Self::Switch(switch) => switch.fabric_mut().log_discards(),
             Self::Outside(_) => {}
+        }
+    }
+
+    fn show_steps(&mut self) {
+        if let Self::Station(node) = self {
+            node.station.show_steps();
         }
     }
 

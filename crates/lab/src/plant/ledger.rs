@@ -65,7 +65,9 @@ impl Ledger {
     /// Takes an event of a node if it is about traffic; returns any other event.
     pub fn take(&mut self, node: NodeId, event: LabEvent, now: Instant) -> Option<LabEvent> {
         match event {
-            LabEvent::Sample(sample) => self.stats.record(&sample),
+            LabEvent::Sample(sample) => {
+                self.stats.record(&sample);
+            }
             LabEvent::Lost(cause, head) => {
                 let spot = Spot::Node(node.0);
                 self.lost(Place { spot, cause }, head.view(), now);

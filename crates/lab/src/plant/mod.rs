@@ -125,6 +125,8 @@ pub struct Plant<N: Node, M> {
     touched: Vec<u16>,
     /// True to report losses.
     books: bool,
+    /// True if nodes report the steps of data units.
+    steps: bool,
     /// PDUs that lost cells on lines and are not reported yet: their senders report them as sent first.
     harmed: Vec<(Place, Pdu, Instant)>,
     /// True if cells that only pass through switches move as trains; see [`trains`].
@@ -149,6 +151,7 @@ impl<N: Node, M> Plant<N, M> {
             every_departure: false,
             touched: Vec::new(),
             books: false,
+            steps: false,
             harmed: Vec::new(),
             by_train: false,
             trains: Trains::default(),

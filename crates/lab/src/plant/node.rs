@@ -64,6 +64,8 @@ pub trait Node {
     }
     /// Starts to record the packets that the node loses.
     fn keep_books(&mut self) {}
+    /// Starts to report the steps of data units inside the node.
+    fn show_steps(&mut self) {}
     /// The next PDU that lost cells in its fabric, and its input port.
     fn poll_discard(&mut self) -> Option<(u16, DroppedPdu)> {
         None

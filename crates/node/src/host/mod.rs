@@ -47,6 +47,7 @@ mod service;
 pub mod socket_layer;
 pub mod sockets;
 mod station;
+mod steps;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -64,6 +65,7 @@ pub use ip::Ip;
 pub use segment::{Cable, EthernetPort, PortVlans, Segment, SegmentHost, WAITING};
 pub use service::{Serves, Service, ServiceKind, Typed};
 pub use station::{Station, StationEvent};
+pub use steps::Step;
 pub use tables::VcUser;
 pub use trains::KernelTrain;
 pub use waits::{Attempts, Waits};

@@ -3,6 +3,7 @@
 use super::cpu::{Cpu, Job};
 use super::intake::Intake;
 use super::socket_layer::ToPrograms;
+use super::steps::Step;
 use super::writers::Writers;
 use super::{CpuConfig, Host, HostInput, HostOutput, IntakeConfig, KernelTrain, Sample};
 use crate::atm::{
@@ -65,6 +66,8 @@ pub enum StationEvent {
     },
     /// A trace event.
     Trace(Trace),
+    /// A data unit has come one step further.
+    Step(Step),
 }
 
 /// A host and its adapter.
@@ -83,6 +86,8 @@ pub struct Station {
     /// Labels whose program had its PDU through the CPU and then found no room in the adapter.
     processed: BTreeSet<Vc>,
     books: bool,
+    /// True to report [`Step`]s.
+    steps: bool,
 }
 
 impl Station {
@@ -99,6 +104,7 @@ impl Station {
             cpu: None,
             processed: BTreeSet::new(),
             books: false,
+            steps: false,
         }
     }
     /// The same station with a CPU that costs time, switched on at `now`.
@@ -214,6 +220,10 @@ impl Station {
 
     /// The adapter has passed a PDU to the host.
     fn take_in(&mut self, vc: Vc, pdu: &Pdu, now: Instant) {
+        self.step(|| Step::TakenIn {
+            vc,
+            pdu: pdu.clone(),
+        });
         match self.cpu {
             Some(_) => self.process(Job::Receive(vc, pdu.clone()), now),
             None => self.deliver(vc, pdu, now),
@@ -222,6 +232,10 @@ impl Station {
 
     /// Passes a PDU to the user of its connection.
     fn deliver(&mut self, vc: Vc, pdu: &Pdu, now: Instant) {
+        self.step(|| Step::Delivered {
+            vc,
+            pdu: pdu.clone(),
+        });
         let sdu = DataUnit::from(pdu);
         self.host.handle_input(HostInput::Sdu { vc, sdu }, now);
     }
@@ -309,6 +323,17 @@ impl Station {
         self.nic.log_discards();
     }
 
+    /// Reports the steps of data units from now on.
+    pub const fn show_steps(&mut self) {
+        self.steps = true;
+    }
+
+    fn step(&mut self, step: impl FnOnce() -> Step) {
+        if self.steps {
+            self.events.push_back(StationEvent::Step(step()));
+        }
+    }
+
     fn lost<'a>(&mut self, cause: Cause, unit: impl Into<DataUnit<'a>>) {
         if self.books {
             let head = unit.into().first(HEAD);
@@ -374,7 +399,10 @@ impl Station {
             let event = match output {
                 HostOutput::Send { vc, sdu } => {
                     match self.costs(vc) {
-                        true => self.process(Job::Send(vc, sdu), now),
+                        true => {
+                            self.step(|| Step::ToCpu(DataUnit::from(&sdu[..]).first(HEAD)));
+                            self.process(Job::Send(vc, sdu), now);
+                        }
                         false => self.send(vc, Pdu::of(sdu), now),
                     }
                     continue;
@@ -453,6 +481,10 @@ impl Station {
     }
 
     fn send(&mut self, vc: Vc, pdu: Pdu, now: Instant) {
+        self.step(|| Step::Queued {
+            vc,
+            pdu: pdu.clone(),
+        });
         if self.nic.send(vc, pdu.clone(), now).is_none() {
             self.late += 1;
             let why = Cause::Service(Discard::Closed);

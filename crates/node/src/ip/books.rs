@@ -9,6 +9,7 @@ use super::meter::{FlowId, FlowSpec, PacketKey, Protocol};
 use super::router;
 use super::source_ports::SourcePorts;
 use crate::atm::{DropReason, Mark, SocketId};
+use aerostat_proto::Instant;
 use aerostat_proto::discard::Discard;
 use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::vlan::TAG_LEN;
@@ -134,6 +135,15 @@ pub struct Place {
     pub spot: Spot,
     /// Why.
     pub cause: Cause,
+}
+
+impl Place {
+    /// Its rank among the places at which copies of one packet were discarded, at `at`: the least is the place of the
+    /// loss. A member of an ELAN that ignores a flooded frame counts only if there is no other place.
+    #[must_use]
+    pub fn rank(self, at: Instant) -> (bool, Instant) {
+        (self.cause == Cause::Service(Discard::NotForUs), at)
+    }
 }
 
 /// An event of a program with an ATM socket.

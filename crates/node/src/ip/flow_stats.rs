@@ -208,19 +208,22 @@ impl FlowStats {
         }
     }
 
-    /// Takes one sample. The samples of a packet come in the order of time.
-    pub fn record(&mut self, sample: &Sample) {
+    /// Takes one sample. The samples of a packet come in the order of time. Returns the number of the packet in the order
+    /// of sending, from 0; `None` for a packet that was refused or is not known.
+    pub fn record(&mut self, sample: &Sample) -> Option<u64> {
         if let (Side::Sent, PacketKey::Echo { .. }) = (sample.side, sample.key) {
             self.loose[0] += 1;
         }
-        if let Some(flow) = self.flows.get_mut(sample.flow.0) {
-            match sample.side {
-                Side::Offered => flow.offered(sample),
-                Side::Refused(refusal) => flow.refused(sample, refusal),
-                Side::Sent => flow.sent(sample),
-                Side::Received => flow.received(sample),
-                Side::Answered => flow.answered(sample),
+        let flow = self.flows.get_mut(sample.flow.0)?;
+        match sample.side {
+            Side::Offered => Some(flow.offered(sample)),
+            Side::Refused(refusal) => {
+                flow.refused(sample, refusal);
+                None
             }
+            Side::Sent => Some(flow.sent(sample)),
+            Side::Received => flow.received(sample),
+            Side::Answered => flow.answered(sample),
         }
     }
 

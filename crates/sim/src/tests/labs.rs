@@ -33,7 +33,8 @@ impl Observer<LabEvent> for Log {
             | LabEvent::Train { .. }
             | LabEvent::Daemon(..)
             | LabEvent::Outside(_)
-            | LabEvent::Program(_) => {}
+            | LabEvent::Program(_)
+            | LabEvent::Step(_) => {}
         }
     }
 }

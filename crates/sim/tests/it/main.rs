@@ -15,6 +15,7 @@ mod cuts;
 mod direct;
 mod exact;
 mod faults;
+mod follow;
 mod gateways;
 mod hostile;
 mod interrupted;

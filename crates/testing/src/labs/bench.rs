@@ -64,6 +64,7 @@ impl Observer<LabEvent> for Log {
             | LabEvent::Train { .. }
             | LabEvent::Daemon(..)
             | LabEvent::Program(_)
+            | LabEvent::Step(_)
             | LabEvent::Outside(_) => {}
         }
     }

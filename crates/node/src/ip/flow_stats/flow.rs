@@ -3,11 +3,10 @@
 use super::series::{Arrival, Series};
 use super::stream::Streams;
 use super::{FlowReport, IN_FLIGHT, PathReport, Schedule};
-use crate::ip::books::{Cause, Place, Refusal};
+use crate::ip::books::{Place, Refusal};
 use crate::ip::emodel::Quality;
 use crate::ip::meter::{FlowId, FlowSpec, PacketKey, Path, Sample};
 use crate::ip::stats::Distribution;
-use aerostat_proto::discard::Discard;
 use aerostat_proto::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -127,13 +126,13 @@ impl Flow {
     }
 
     /// The stack accepted a packet; its path is not known yet.
-    pub(super) fn offered(&mut self, sample: &Sample) {
+    pub(super) fn offered(&mut self, sample: &Sample) -> u64 {
         self.note_offer(sample.at);
-        self.remember(sample, None);
+        self.remember(sample, None)
     }
 
     /// A packet leaves its host.
-    pub(super) fn sent(&mut self, sample: &Sample) {
+    pub(super) fn sent(&mut self, sample: &Sample) -> u64 {
         match self.phase {
             Some((path, _)) if path == sample.path => {}
             Some((path, since)) => {
@@ -179,6 +178,7 @@ impl Flow {
             };
             self.asked.insert((sample.key, index), asked);
         }
+        index
     }
 
     /// The packets with this key, oldest first.
@@ -239,13 +239,10 @@ impl Flow {
         let Some(index) = first.or_else(|| self.of_key(key).next_back()) else {
             return false;
         };
-        // A member of an ELAN that ignores a flooded frame counts as the place of a loss only if there is no other
-        // place.
-        let rank = |place: Place, at| (place.cause == Cause::Service(Discard::NotForUs), at);
         if let Some(sent) = self.outstanding.get_mut(&index)
             && sent
                 .lost
-                .is_none_or(|(before, first)| rank(place, at) < rank(before, first))
+                .is_none_or(|(before, first)| place.rank(at) < before.rank(first))
         {
             sent.lost = Some((place, at));
         }
@@ -335,7 +332,7 @@ impl Flow {
             .chain(asked.map(|((key, _), _)| *key))
     }
 
-    pub(super) fn received(&mut self, sample: &Sample) {
+    pub(super) fn received(&mut self, sample: &Sample) -> Option<u64> {
         self.last = self.last.max(Some(sample.at));
         self.last_received = self.last_received.max(Some(sample.at));
         let new_octets = match sample.key {
@@ -349,7 +346,7 @@ impl Flow {
         };
         let Some((index, sent)) = self.arrived(sample.key) else {
             self.unmatched += 1;
-            return;
+            return None;
         };
         let late = self.newest_received.is_some_and(|newest| index < newest);
         self.newest_received = self.newest_received.max(Some(index));
@@ -376,6 +373,7 @@ impl Flow {
         if let Some(before) = figures.last_delay.replace(delay) {
             figures.variation.record(delay.abs_diff(before));
         }
+        Some(index)
     }
 
     /// Packets and echo requests that are remembered one by one.
@@ -383,7 +381,7 @@ impl Flow {
         self.outstanding.len() + self.asked.len()
     }
 
-    pub(super) fn answered(&mut self, sample: &Sample) {
+    pub(super) fn answered(&mut self, sample: &Sample) -> Option<u64> {
         let mut asked = self.asked.range((sample.key, 0)..=(sample.key, u64::MAX));
         let oldest = asked.next().map(|(at, _)| *at);
         if let Some(asked) = oldest.and_then(|at| self.asked.remove(&at)) {
@@ -398,6 +396,7 @@ impl Flow {
             let figures = self.paths.entry(asked.path).or_default();
             figures.round_trip.record(sample.at - asked.at);
         }
+        oldest.map(|(_, index)| index)
     }
 
     /// The figures as of `now`. `held` tells whether a packet is still in the network, if that is known.
