@@ -260,7 +260,7 @@ Examples:
   aerostat run campus --sweep mpoa=true,false --seeds 1-3 -o json
   aerostat run two-hosts --pcap captures --quiet
   aerostat run campus --plot drawings
-  aerostat run two-hosts --trace --until 1s
+  aerostat run two-hosts --trace --until 1s -q | grep SETUP
   aerostat run - < mine.atm.yml")]
 pub(crate) struct RunArgs {
     /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out, the
@@ -299,7 +299,8 @@ pub(crate) struct RunArgs {
     /// Print the JSON Schema of the results
     #[arg(long, conflicts_with_all = ["lab", "set"])]
     pub(crate) schema: bool,
-    /// Show the messages of all protocols on all links too, as a ladder between the lines of the story
+    /// Show the messages of all protocols on all links, as a ladder between the lines of the story, instead of the tables
+    /// for people; with -o json, jsonl or csv, --table or --wide the ladder goes to standard error
     #[arg(long, conflicts_with_all = ["seeds", "sweep"])]
     pub(crate) trace: bool,
     /// Tell no story

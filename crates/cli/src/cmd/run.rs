@@ -20,7 +20,9 @@ use crate::labs;
 use crate::progress;
 use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::{self, Message};
-use aerostat_lab::{Checked, Lab, Override};
+use aerostat_lab::report::RunReport;
+use aerostat_lab::{Checked, Lab, Override, printable};
+use aerostat_live::charset;
 use aerostat_live::detach::end_with_parent;
 use aerostat_proto::Instant as Moment;
 use aerostat_sim::run::{Recording, Watcher};
@@ -29,7 +31,7 @@ use document::{Document, Time};
 use indicatif::ProgressBar;
 use recorded::Recorded;
 use serde_json::Value;
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 /// Reads the lab and runs it, or prints the schema of results.
@@ -116,16 +118,13 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     if let Some(text) = teller.recorded.whole(args.quiet) {
         exit::say(text);
     }
-    let mut document = if write::for_people(&args.results) {
-        Document::for_people(&report)
-    } else {
-        let changes = overrides(args, &[], args.seed);
-        Document::new(checked, &changes, Time::Virtual, &report)
-    };
+    if let Some(error) = teller.unwritten.take() {
+        return Err(error.into());
+    }
     let interrupted = teller.interrupted();
-    document.interrupted(interrupted);
-    let short = write::short(&report, lab, &document);
-    write::write(&args.results, document, &short)?;
+    if !is_ladder(args) {
+        show_results(checked, args, &report, interrupted)?;
+    }
     plots::draw(args, lab, &report)?;
     if interrupted {
         let (now, end) = (report.end.as_secs_f64(), teller.end);
@@ -145,15 +144,38 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     })
 }
 
+/// True if standard output is for the ladder: no form of results is asked for.
+const fn is_ladder(args: &RunArgs) -> bool {
+    args.trace && write::for_people(&args.results) && !args.results.output.wide
+}
+
+/// Writes the results in the requested form.
+fn show_results(
+    checked: &Checked,
+    args: &RunArgs,
+    report: &RunReport,
+    interrupted: bool,
+) -> Result<(), Failure> {
+    let mut document = if write::for_people(&args.results) {
+        Document::for_people(report)
+    } else {
+        let changes = overrides(args, &[], args.seed);
+        Document::new(checked, &changes, Time::Virtual, report)
+    };
+    document.interrupted(interrupted);
+    let short = write::short(report, &checked.lab, &document);
+    write::write(&args.results, document, &short)
+}
+
 /// File of the recording of the links of `capture:`.
 pub(crate) const IN_CURRENT: &str = "links under 'capture:' are recorded in the current directory: start the command \
                                      where you may write, or leave the key out: --set 'capture=[]'";
 
 /// The failure of a run whose captures cannot be written.
-fn unwritten(error: &std::io::Error, args: &RunArgs) -> Failure {
+fn unwritten(error: &io::Error, args: &RunArgs) -> Failure {
     let failure = Failure::failed(format!("captures cannot be written: {error}"));
     match error.kind() {
-        std::io::ErrorKind::StorageFull => failure.hint("what is there is incomplete"),
+        io::ErrorKind::StorageFull => failure.hint("what is there is incomplete"),
         _ if args.pcap.is_none() => failure.hint(IN_CURRENT),
         _ => failure.hint("--pcap takes a directory; it is made if it does not exist"),
     }
@@ -186,12 +208,16 @@ struct Teller {
     /// With a ladder: lines with their times. A message is known when its last cell has left, so lines are not in
     /// order.
     waiting: Vec<(f64, String)>,
+    /// True if the ladder goes to standard output.
+    to_output: bool,
+    /// Why the ladder cannot be written there any more; this ends the run.
+    unwritten: Option<io::Error>,
     recorded: Recorded,
 }
 
 impl Teller {
-    fn new(args: &RunArgs, lab: &Lab) -> std::io::Result<Self> {
-        let terminal = std::io::stderr().is_terminal();
+    fn new(args: &RunArgs, lab: &Lab) -> io::Result<Self> {
+        let terminal = io::stderr().is_terminal();
         Ok(Self {
             telling: Telling::unless(args.quiet),
             interrupt: Interrupt::catch()?,
@@ -202,6 +228,8 @@ impl Teller {
             lines: (args.progress && !terminal).then(Instant::now),
             ladder: args.trace.then(|| ladder::width(lab)),
             waiting: Vec::new(),
+            to_output: is_ladder(args),
+            unwritten: None,
             recorded: Recorded::default(),
         })
     }
@@ -213,7 +241,13 @@ impl Teller {
         if due > 0 {
             self.bar.suspend(|| {
                 for (_, line) in self.waiting.drain(..due) {
-                    exit::say(line);
+                    if self.to_output {
+                        let line = printable::lines(&line);
+                        let written = writeln!(charset::stdout(), "{line}");
+                        self.unwritten = self.unwritten.take().or(written.err());
+                    } else {
+                        exit::say(line);
+                    }
                 }
             });
         }
@@ -234,7 +268,7 @@ impl Watcher for Teller {
         }
     }
     fn interrupted(&self) -> bool {
-        self.interrupt.has_come()
+        self.interrupt.has_come() || self.unwritten.is_some()
     }
     fn wants_messages(&self) -> bool {
         self.ladder.is_some()

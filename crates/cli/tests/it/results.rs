@@ -102,18 +102,13 @@ fn a_run_shows_its_messages() {
     // The run ends before the traffic starts.
     assert_eq!(ran.code, 3, "{}", ran.err);
     // A warning that the traffic starts too late comes first.
-    let lines: Vec<&str> = ran
-        .err
-        .lines()
-        .skip_while(|line| !line.contains(" · ") && !line.contains("──►"))
-        .take_while(|line| !line.starts_with("warning: traffic"))
-        .collect();
-    assert!(lines.len() > 50, "{}", ran.err);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines.len() > 50, "{}", ran.out);
     let times: Vec<f64> = lines
         .iter()
         .map(|line| line.split_whitespace().next().unwrap().parse().unwrap())
         .collect();
-    assert!(times.is_sorted(), "{}", ran.err);
+    assert!(times.is_sorted(), "{}", ran.out);
     let mut rest = lines.iter();
     for step in [
         "urku ──► s1     0.5     BGN sq ",
@@ -129,14 +124,26 @@ fn a_run_shows_its_messages() {
         assert!(
             rest.any(|line| line.contains(step)),
             "no '{step}' in its place:\n{}",
-            ran.err
+            ran.out
         );
     }
     let joins = lines
         .iter()
         .filter(|line| line.contains("urku ──► s1 ") && line.contains(" LE_JOIN_REQUEST "));
     assert_eq!(joins.count(), 1);
-    let quiet = run(&["run", "labs/two-hosts.atm.yml", "--until", "1s"]);
-    assert_eq!(ran.out, quiet.out, "looking changes nothing");
-    assert!(!quiet.err.contains("──►"));
+    // Where results are asked for, they have standard output.
+    let args = ["run", "two-hosts", "--until", "1s", "-o", "json"];
+    let with = run(&[&args[..], &["--trace"]].concat());
+    let without = run(&args);
+    assert_eq!(with.out, without.out, "looking changes nothing");
+    let told = |text: &str| text.lines().filter(|line| line.contains("──►")).count();
+    assert_eq!(told(&with.err), told(&ran.out));
+    assert_eq!((told(&ran.err), told(&without.err)), (0, 0));
+    // The messages alone.
+    let quiet = run(&["run", "two-hosts", "--trace", "-q", "--until", "1s"]);
+    assert!(
+        quiet.out.lines().all(|line| line.contains("──►")),
+        "{}",
+        quiet.out
+    );
 }

@@ -20,8 +20,8 @@ pub(crate) fn check(args: &ResultArgs) -> Result<(), Failure> {
 }
 
 /// True if [`write()`] shows only the tables for people.
-pub(crate) fn for_people(args: &ResultArgs) -> bool {
-    args.output.output == Format::Table && args.table.is_none() && args.out.is_none()
+pub(crate) const fn for_people(args: &ResultArgs) -> bool {
+    matches!(args.output.output, Format::Table) && args.table.is_none() && args.out.is_none()
 }
 
 /// The requested table.
