@@ -122,6 +122,8 @@ if wanted tests; then
         AEROSTAT_SEED=$((from + n)) attempt "seed-$((from + n))" \
             cargo test -q --release -p aerostat-sim --test it one_seed || break
     done
+    # A thousand packets of each of four whole labs.
+    AEROSTAT_SEED=$from attempt follow cargo test -q --release -p aerostat-sim --test it follow:: -- --ignored
 fi
 if wanted papers; then
     # All entries of `aerostat reproduce` with noise in the place of the printed numbers; other seeds.

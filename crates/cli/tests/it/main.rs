@@ -4,6 +4,7 @@ mod atp;
 mod books;
 mod contracts;
 mod drawings;
+mod follow;
 mod limits;
 mod locale;
 mod queues;
@@ -54,6 +55,7 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
     }
     for sub in [
         "run",
+        "follow",
         "labs",
         "up",
         "host",
