@@ -76,6 +76,7 @@
 
 pub mod atm;
 pub mod atp;
+pub mod changes;
 pub mod clip;
 pub mod counters;
 pub mod deadlines;
@@ -101,6 +102,7 @@ pub mod uni;
 mod vcc;
 
 pub use atm::{AtmEvent, AtmRequest, AtmUser, Cause, ConnId, PartyId, Sdu, Several, UserOutput};
+pub use changes::Changes;
 pub use deadlines::Deadlines;
 pub use machine::{Machine, Refused};
 pub use retry::Backoff;

@@ -24,7 +24,7 @@ use super::port::{Admission, DroppedPdu, OutputPort, PortLimits, QueueConfig, Qu
 use super::rate::CellRate;
 use super::table::VcTable;
 use super::timing::Timing;
-use aerostat_proto::{Duration, Instant};
+use aerostat_proto::{Changes, Duration, Instant};
 use aerostat_wire::cell::Pti;
 use aerostat_wire::oam::{Loopback, LoopbackAction, LoopbackPoint, Oam, OamFlow};
 use aerostat_wire::{TrafficParams, Vc};
@@ -207,6 +207,8 @@ pub struct Fabric {
     location: [u8; 16],
     /// Log of PDUs that lost cells before any queue; `None` if it is not kept.
     discards: Option<VecDeque<(u16, DroppedPdu)>>,
+    /// Incoming labels whose connections may have changed, for display.
+    changes: Changes<PortVc>,
 }
 
 impl Fabric {
@@ -223,6 +225,7 @@ impl Fabric {
             connections: Slab::new(),
             location,
             discards: None,
+            changes: Changes::All,
         }
     }
 
@@ -372,6 +375,7 @@ impl Fabric {
     /// # Errors
     /// See [`FabricError`]; the fabric is unchanged after an error.
     pub fn apply(&mut self, op: FabricOp) -> Result<(), FabricError> {
+        self.note(&op);
         match op {
             FabricOp::Connect {
                 from,

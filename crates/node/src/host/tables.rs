@@ -366,7 +366,11 @@ impl Host {
     }
 
     fn call_rows(&self) -> impl Iterator<Item = host::Call> {
-        self.signalling.calls().map(|call| host::Call {
+        self.signalling.calls().map(|call| self.call_row(&call))
+    }
+
+    pub(super) fn call_row(&self, call: &CallInfo) -> host::Call {
+        host::Call {
             user: (call.owner).and_then(|(user, _)| self.user_name(user.0.into())),
             phase: call.phase,
             vc: call.vc,
@@ -376,7 +380,7 @@ impl Host {
             blli: call.blli.map(|blli| format!("{blli:?}")),
             bhli: call.bhli.map(|bhli| format!("{bhli:?}")),
             parties: call.parties,
-        })
+        }
     }
 
     fn interface_rows(&self) -> impl Iterator<Item = host::Interface> {

@@ -150,6 +150,13 @@ pub(crate) fn server(seen: &mps::NhrpSnapshot, now: Instant) -> Vec<Table> {
     ]
 }
 
+/// The destinations of a client, each with its row.
+pub(crate) fn ways(seen: &client::NhcSnapshot, now: Instant) -> Vec<(Ipv4Addr, Way)> {
+    let rows = seen.entries.iter();
+    rows.map(|row| (row.destination, Way::of(row, now)))
+        .collect()
+}
+
 /// The tables of a client without MPOA.
 pub(crate) fn client(seen: &client::NhcSnapshot, attempts: Attempts, now: Instant) -> Vec<Table> {
     let client = Client {

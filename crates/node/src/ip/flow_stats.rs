@@ -186,6 +186,23 @@ impl FlowReport {
     }
 }
 
+/// The counters of one flow over all paths at one time: see [`PathReport`], which has the same by path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets received.
+    pub received_packets: u64,
+    /// Packets lost.
+    pub lost: u64,
+    /// Octets of payload sent.
+    pub sent_octets: u64,
+    /// Octets of payload received that the receiver did not have yet.
+    pub received_octets: u64,
+    /// Sum of the delays of the received packets, ns.
+    pub delay_ns: u64,
+}
+
 /// Collects the samples and the losses of a run.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStats {
@@ -345,6 +362,15 @@ impl FlowStats {
                 flow.report((id, schedule(id)), now, held)
             })
             .collect()
+    }
+
+    /// The counters of all flows, with a census of the network.
+    #[must_use]
+    pub fn totals(&self, census: &Census) -> Vec<Totals> {
+        let flows = self.flows.iter().enumerate();
+        let totals = flows
+            .map(|(index, flow)| flow.totals(|key| census.packets.contains(&(FlowId(index), key))));
+        totals.collect()
     }
 
     /// The figures as of `now`, without a census and without schedules.

@@ -76,6 +76,16 @@ impl Distribution {
         bucket.above_edge += u128::from(ns - lower_edge(number));
     }
 
+    /// Exact sum of the values, ns.
+    #[must_use]
+    pub fn sum_ns(&self) -> u128 {
+        let buckets = self.buckets.iter();
+        let sums = buckets.map(|(number, bucket)| {
+            u128::from(lower_edge(*number)) * u128::from(bucket.count) + bucket.above_edge
+        });
+        sums.sum()
+    }
+
     /// Values recorded.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -6,10 +6,11 @@ use super::{CallInfo, Output, Phase, Signalling, UserId};
 use crate::atm::{DataUnit, DataUnitBuf};
 use aerostat_proto::split::Early;
 use aerostat_proto::uni::CallId;
-use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, PartyId, Refused, Trace};
+use aerostat_proto::{AtmEvent, Cause, Changes, ConnId, Instant, PartyId, Refused, Trace};
 use aerostat_wire::q2931::UserData;
 use aerostat_wire::{AalType, AtmAddress, Qos, Sap, Vc};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 /// State of one leaf, at its root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +97,39 @@ impl Conn {
             parties: self.parties.len(),
             multipoint: self.multipoint,
         }
+    }
+}
+
+/// Connections by call, and those of them that may have changed.
+#[derive(Debug, Default)]
+pub(super) struct Conns {
+    all: BTreeMap<CallId, Conn>,
+    changes: Changes<CallId>,
+}
+
+impl Deref for Conns {
+    type Target = BTreeMap<CallId, Conn>;
+    fn deref(&self) -> &Self::Target {
+        &self.all
+    }
+}
+
+impl Conns {
+    pub(super) fn get_mut(&mut self, call: &CallId) -> Option<&mut Conn> {
+        let conn = self.all.get_mut(call)?;
+        self.changes.note(*call);
+        Some(conn)
+    }
+    pub(super) fn insert(&mut self, call: CallId, conn: Conn) {
+        self.all.insert(call, conn);
+        self.changes.note(call);
+    }
+    pub(super) fn remove(&mut self, call: &CallId) -> Option<Conn> {
+        self.changes.note(*call);
+        self.all.remove(call)
+    }
+    pub(super) fn take_changes(&mut self) -> Changes<CallId> {
+        self.changes.take()
     }
 }
 

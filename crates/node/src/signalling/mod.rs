@@ -67,7 +67,7 @@ pub use seat::{DaemonCounters, DaemonEvent};
 pub use sigd::{FIRST_CALL_VCI, Sigd};
 pub use user_data::{Beside, FACILITY_REJECTED};
 
-use connections::Conn;
+use connections::{Conn, Conns};
 use listeners::Listeners;
 use seat::Presence;
 
@@ -76,7 +76,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use aerostat_proto::sigd::{LinkInfo, ToSigd};
 use aerostat_proto::split::{Seat, ToDaemon};
 use aerostat_proto::uni::{self, CallId};
-use aerostat_proto::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Refused, Trace};
+use aerostat_proto::{
+    AtmEvent, AtmRequest, Changes, ConnId, Duration, Instant, Machine, Refused, Trace,
+};
 use aerostat_wire::q2931::UserData;
 use aerostat_wire::{AalType, AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
 
@@ -357,7 +359,7 @@ pub struct Signalling {
     heard: Option<(CallId, UserData)>,
     listeners: Listeners,
     /// All connections, also those that are being released.
-    conns: BTreeMap<CallId, Conn>,
+    conns: Conns,
     /// Connections that have a user, by the user's own id.
     ids: BTreeMap<(UserId, ConnId), CallId>,
     /// Connections with an open VC, by its label.
@@ -406,7 +408,7 @@ impl Signalling {
             said: None,
             heard: None,
             listeners: Listeners::default(),
-            conns: BTreeMap::new(),
+            conns: Conns::default(),
             ids: BTreeMap::new(),
             labels: BTreeMap::new(),
             waiting: VecDeque::new(),
@@ -462,6 +464,19 @@ impl Signalling {
     /// All calls, for display.
     pub fn calls(&self) -> impl Iterator<Item = CallInfo> + '_ {
         self.conns.values().map(Conn::info)
+    }
+    /// Ids of all calls.
+    pub fn call_ids(&self) -> impl Iterator<Item = CallId> + '_ {
+        self.conns.keys().copied()
+    }
+    /// A call, for display; `None` if there is no such call.
+    #[must_use]
+    pub fn call(&self, id: CallId) -> Option<CallInfo> {
+        self.conns.get(&id).map(Conn::info)
+    }
+    /// Calls that may have changed since the last call of this method.
+    pub fn take_changes(&mut self) -> Changes<CallId> {
+        self.conns.take_changes()
     }
     /// Listeners, for display: address, description, user, largest SDU in octets.
     pub fn listeners(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {

@@ -447,6 +447,12 @@ impl Clip {
         self.ready && (self.server.registered || !self.is_client())
     }
 
+    /// True while packets can be sent, as [`Snapshot::ready`] says.
+    #[must_use]
+    pub const fn can_send(&self) -> bool {
+        self.ready
+    }
+
     /// The ATM address that the server has for this member's IP address, if it is another one: another member has the IP
     /// address, or what the server knows beforehand is wrong. The member does not get ready meanwhile.
     #[must_use]

@@ -1,7 +1,9 @@
-//! Connections whose cells need no look by the fabric: they go from a line to one queue.
+//! Connections whose cells need no look by the fabric: they go from a line to one queue. The leaves of any connection.
 
-use super::{Fabric, PortVc};
+use super::{Fabric, FabricOp, PortVc};
 use crate::atm::port::QueueId;
+use aerostat_proto::Changes;
+use aerostat_wire::Vc;
 
 /// The way of the cells of a connection to one leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,5 +41,46 @@ impl Fabric {
             connection.cells_in += cells;
             connection.cells_out += cells;
         }
+    }
+
+    /// The outgoing labels of a connection; none for an incoming label that no connection has, or that ends at the
+    /// control plane.
+    #[must_use]
+    pub fn leaves(&self, at: PortVc) -> Vec<PortVc> {
+        let connection = self.find(at).and_then(|index| self.connections.get(index));
+        let Some(connection) = connection else {
+            return Vec::new();
+        };
+        // A path keeps the VCIs.
+        let vci = |to: PortVc| match connection.whole_path {
+            true => PortVc::new(to.port, Vc::new(to.vc.vpi, at.vc.vci)),
+            false => to,
+        };
+        connection.leaves().map(|leaf| vci(leaf.to)).collect()
+    }
+
+    /// Incoming labels whose connections may have changed since the last call of this method.
+    pub fn take_changes(&mut self) -> Changes<PortVc> {
+        self.changes.take()
+    }
+
+    /// Notes which connections an operation changes.
+    pub(super) fn note(&mut self, op: &FabricOp) {
+        match *op {
+            FabricOp::ConnectPath { .. } => self.changes.note_all(),
+            FabricOp::Connect { from, .. }
+            | FabricOp::AddLeaf { from, .. }
+            | FabricOp::DropLeaf { from, .. }
+            | FabricOp::Disconnect { from } => match self.find(from) {
+                // Every label of a path changes with it.
+                Some(index) if self.is_path(index) => self.changes.note_all(),
+                _ => self.changes.note(from),
+            },
+        }
+    }
+
+    fn is_path(&self, index: usize) -> bool {
+        let connection = self.connections.get(index);
+        connection.is_some_and(|connection| connection.whole_path)
     }
 }

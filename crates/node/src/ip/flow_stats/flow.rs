@@ -2,7 +2,7 @@
 
 use super::series::{Arrival, Series};
 use super::stream::Streams;
-use super::{FlowReport, IN_FLIGHT, PathReport, Schedule};
+use super::{FlowReport, IN_FLIGHT, PathReport, Schedule, Totals};
 use crate::ip::books::{Place, Refusal};
 use crate::ip::emodel::Quality;
 use crate::ip::meter::{FlowId, FlowSpec, PacketKey, Path, Sample};
@@ -459,6 +459,28 @@ impl Flow {
             paths: paths.collect(),
             series: self.series.clone(),
         }
+    }
+
+    /// The counters over all paths; `held` tells whether a packet is still in the network.
+    pub(super) fn totals(&self, held: impl Fn(PacketKey) -> bool) -> Totals {
+        let mut totals = Totals::default();
+        for figures in self.paths.values() {
+            let lost = figures.lost_by.values().sum::<u64>() + figures.unexplained;
+            let delays = u64::try_from(figures.delay.sum_ns()).unwrap_or(u64::MAX);
+            totals.sent_packets += figures.sent_packets;
+            totals.sent_octets += figures.sent_octets;
+            totals.received_packets += figures.received_packets;
+            totals.received_octets += figures.received_octets;
+            totals.lost += lost;
+            totals.delay_ns = totals.delay_ns.saturating_add(delays);
+        }
+        for sent in self.outstanding.values() {
+            totals.sent_packets += 1;
+            totals.sent_octets += u64::from(sent.payload);
+            let waits = sent.path.is_none() || held(sent.key);
+            totals.lost += u64::from(sent.lost.is_some() || !waits);
+        }
+        totals
     }
 
     /// Time from the end of the schedule, or of the offers, to the last packet received.

@@ -176,6 +176,9 @@ impl Control {
     pub(super) const fn state(&self) -> LecState {
         self.state.name()
     }
+    pub(super) fn lecid(&self) -> u16 {
+        self.state.lecid()
+    }
     pub(super) const fn next(&self) -> Option<Instant> {
         self.deadline
     }

@@ -82,6 +82,10 @@ impl LecDaemon {
     pub(super) fn state(&self) -> Option<LecState> {
         self.client.as_ref().map(|client| client.control.state())
     }
+    pub(super) fn lecid(&self) -> u16 {
+        let client = self.client.as_ref();
+        client.map_or(0, |client| client.control.lecid())
+    }
     /// The state for display.
     pub(super) fn view(&self) -> Option<View> {
         let control = &self.client.as_ref()?.control;

@@ -32,6 +32,10 @@ impl Mirror {
         let standing = self.standing.as_ref();
         standing.map_or(LecState::Stopped, |standing| standing.state)
     }
+    pub(super) fn lecid(&self) -> u16 {
+        let standing = self.standing.as_ref();
+        standing.map_or(0, |standing| standing.lecid)
+    }
     pub(super) fn knows(&self, mac: &MacAddr) -> bool {
         self.entries.contains_key(mac)
     }

@@ -296,6 +296,14 @@ impl Lec {
             None => self.control.mirror.state(),
         }
     }
+    /// The number that the LES has given to the client; 0 before it has joined.
+    #[must_use]
+    pub fn lecid(&self) -> u16 {
+        match self.control.seat.daemon() {
+            Some(daemon) => daemon.lecid(),
+            None => self.control.mirror.lecid(),
+        }
+    }
     /// Own MAC address.
     #[must_use]
     pub fn mac(&self) -> MacAddr {

@@ -4,7 +4,7 @@
 //! answer and each connection would make the work grow with the square of the flows.
 
 use super::ingress::{Entry, Key};
-use crate::{Deadlines, Instant};
+use crate::{Changes, Deadlines, Instant};
 use aerostat_wire::AtmAddress;
 use core::ops::Deref;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +50,8 @@ pub(super) struct Entries {
     servers: Tally,
     deadlines: Deadlines<Key>,
     left: Left,
+    /// Entries whose state or connection may have changed, for display.
+    changes: Changes<Key>,
 }
 
 impl Deref for Entries {
@@ -63,6 +65,7 @@ impl Entries {
     pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut Entry> {
         let entry = self.map.get_mut(key)?;
         self.touched.insert(*key);
+        self.changes.note(*key);
         Some(entry)
     }
     /// The entry, for counting: neither its state nor its binding may change, and its deadline may only become later.
@@ -71,18 +74,21 @@ impl Entries {
     }
     pub(super) fn touch(&mut self, key: Key) {
         self.touched.insert(key);
+        self.changes.note(key);
     }
     pub(super) fn insert(&mut self, key: Key, entry: Entry) {
         self.map.insert(key, entry);
         self.touched.insert(key);
+        self.changes.note(key);
     }
     /// Removes the entries for which `keep` is false.
     pub(super) fn retain(&mut self, keep: impl Fn(&Key, &Entry) -> bool) {
-        let touched = &mut self.touched;
+        let (touched, changes) = (&mut self.touched, &mut self.changes);
         self.map.retain(|key, entry| {
             let stays = keep(key, entry);
             if !stays {
                 touched.insert(*key);
+                changes.note(*key);
             }
             stays
         });
@@ -90,6 +96,15 @@ impl Entries {
     pub(super) fn remove(&mut self, key: &Key) {
         self.map.remove(key);
         self.touched.insert(*key);
+        self.changes.note(*key);
+    }
+    /// Records that the connection of an entry is shown with another label, or that the entry shows another connection.
+    pub(super) fn shows_other(&mut self, key: Key) {
+        self.changes.note(key);
+    }
+    /// Entries whose state or connection may have changed since the last call.
+    pub(super) fn take_changes(&mut self) -> Changes<Key> {
+        self.changes.take()
     }
     pub(super) fn keys_now(&self) -> Vec<Key> {
         self.map.keys().copied().collect()

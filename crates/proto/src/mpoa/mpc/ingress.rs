@@ -320,9 +320,13 @@ impl Ingress {
         }
         match &mut entry.binding {
             Some(binding) => {
-                let back = back(binding.egress);
+                let (back, shown) = (back(binding.egress), binding.shown());
                 let packets = &mut entry.packets;
-                forward(key, (binding, back), packets, (len, count), now, bus)
+                let path = forward(key, (binding, back), packets, (len, count), now, bus);
+                if binding.shown() != shown {
+                    self.entries.shows_other(key);
+                }
+                path
             }
             None => Path::Lane,
         }

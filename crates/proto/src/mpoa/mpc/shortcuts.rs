@@ -234,6 +234,9 @@ impl DataPlane {
         let (peer, qos, opened, flow) = (new.peer, new.qos, new.opened, new.flow);
         if let Some(known) = self.shortcuts.get_mut(&conn) {
             known.vc = vc;
+            for key in self.ingress.entries.of(peer) {
+                self.ingress.entries.shows_other(key);
+            }
         } else {
             self.shortcuts.insert(conn, Shortcut { vc, ..new });
             if let Some(flow) = flow {

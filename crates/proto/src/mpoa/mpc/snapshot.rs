@@ -4,9 +4,10 @@
 use super::Mpc;
 use super::api::MpcCounters;
 use super::egress::EgressState;
-use super::ingress::{Binding, IngressState};
+use super::ingress::{Binding, Entry, IngressState};
+use crate::mpoa::messages::FlowName;
 use crate::split::SeatCounters;
-use crate::{Cause, Instant};
+use crate::{Cause, Changes, Instant};
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 use aerostat_wire::qos_text::micros_text;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
@@ -196,31 +197,53 @@ impl Mpc {
     fn ingress_rows(&self, now: Instant) -> Vec<IngressRow> {
         let entries = self.data.ingress.entries.iter();
         entries
-            .map(|((mps, destination, filter), entry)| {
-                let binding = entry.binding.as_ref();
-                let shortcut = binding
-                    .and_then(Binding::shown)
-                    .map(|c| self.data.shortcuts.get(&c));
-                let left = entry.ends().map(|at| at.since(now).as_secs());
-                IngressRow {
-                    destination: *destination,
-                    state: entry.state,
-                    mps: *mps,
-                    egress: binding.map(|b| b.egress),
-                    tag: binding.and_then(|b| b.tag),
-                    holding_s: left.filter(|_| entry.state != IngressState::Cached),
-                    left_s: left.unwrap_or(0),
-                    packets: entry.packets,
-                    vc: shortcut.flatten().and_then(|s| s.vc),
-                    last_code: entry.last_code,
-                    last_cause: entry.last_cause,
-                    requests: entry.retry.map_or(0, |retry| retry.sent()),
-                    filter: *filter,
-                    qos: self.data.qos.qos(*filter),
-                    fallback: binding.is_some_and(|b| b.conn.is_none() && b.spare.is_some()),
-                }
-            })
+            .map(|(key, entry)| self.ingress_row(key, entry, now))
             .collect()
+    }
+
+    fn ingress_row(
+        &self,
+        (mps, destination, filter): &FlowName,
+        entry: &Entry,
+        now: Instant,
+    ) -> IngressRow {
+        let binding = entry.binding.as_ref();
+        let shortcut = binding
+            .and_then(Binding::shown)
+            .map(|c| self.data.shortcuts.get(&c));
+        let left = entry.ends().map(|at| at.since(now).as_secs());
+        IngressRow {
+            destination: *destination,
+            state: entry.state,
+            mps: *mps,
+            egress: binding.map(|b| b.egress),
+            tag: binding.and_then(|b| b.tag),
+            holding_s: left.filter(|_| entry.state != IngressState::Cached),
+            left_s: left.unwrap_or(0),
+            packets: entry.packets,
+            vc: shortcut.flatten().and_then(|s| s.vc),
+            last_code: entry.last_code,
+            last_cause: entry.last_cause,
+            requests: entry.retry.map_or(0, |retry| retry.sent()),
+            filter: *filter,
+            qos: self.data.qos.qos(*filter),
+            fallback: binding.is_some_and(|b| b.conn.is_none() && b.spare.is_some()),
+        }
+    }
+
+    /// Names of the entries of the ingress cache.
+    pub fn flows(&self) -> impl Iterator<Item = FlowName> + '_ {
+        self.data.ingress.entries.keys().copied()
+    }
+    /// An entry of the ingress cache at `now`; `None` if there is no such entry.
+    #[must_use]
+    pub fn flow(&self, name: &FlowName, now: Instant) -> Option<IngressRow> {
+        let entry = self.data.ingress.entries.get(name)?;
+        Some(self.ingress_row(name, entry, now))
+    }
+    /// Entries of the ingress cache whose state or connection may have changed since the last call of this method.
+    pub fn take_changes(&mut self) -> Changes<FlowName> {
+        self.data.ingress.entries.take_changes()
     }
 
     fn egress_rows(&self, now: Instant) -> Vec<EgressRow> {
