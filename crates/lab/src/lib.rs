@@ -68,6 +68,7 @@ mod resolve;
 pub mod routing;
 pub mod settings;
 pub mod starts;
+pub mod stream;
 mod trace;
 #[doc(hidden)]
 pub mod tree;
@@ -102,6 +103,8 @@ pub struct Checked {
     group: Option<diag::Span>,
     /// Digest of the input: see [`digest`].
     pub digest: String,
+    /// Text of the file, without overrides.
+    pub text: String,
 }
 
 impl Checked {
@@ -243,6 +246,7 @@ pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Checked, 
             obstacles: found.obstacles,
             group: found.group,
             digest: digest(text, overrides),
+            text: text.to_owned(),
         }),
         _ => Err(d),
     }

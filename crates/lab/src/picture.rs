@@ -3,7 +3,9 @@
 //! [`Picture::of`] makes it from a [`Lab`]. A running lab adds which parts are up, and the present connections. All
 //! drawings are made from this type alone. It can be serialized, because a running lab sends it as an answer.
 
-use crate::model::{Lab, Link, NodeKind};
+use crate::model::{Lab, Link, LinkId, NodeKind};
+use crate::plant::{LabNode, Plant};
+use crate::stream::Present;
 use crate::units;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,6 +52,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Its name for programs.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Switch => "switch",
+            Self::LaneServer => "lane_server",
+            Self::Router => "router",
+            Self::Host => "host",
+            Self::Outside => "outside",
+            Self::Station => "station",
+        }
+    }
     /// Its name for people.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -222,6 +236,49 @@ impl Picture {
             calls: Vec::new(),
             shortcuts: Vec::new(),
         }
+    }
+
+    /// A lab that runs: which parts are down, connected calls and shortcuts with a connection.
+    #[must_use]
+    pub fn running<M>(lab: &Lab, plant: &Plant<LabNode, M>) -> Self {
+        let mut picture = Self::of(lab);
+        picture.running = true;
+        for (number, cable) in picture.cables.iter_mut().enumerate() {
+            cable.down = plant.is_cut(LinkId(number));
+        }
+        for (id, _) in lab.nodes() {
+            picture.machines[id.0].down = plant.node(id).is_none();
+        }
+        let mut present = Present::new(lab);
+        present.read(plant);
+        let number = |name: &String| lab.find(name).map(|id| id.0);
+        let ends =
+            |from: &String, to: &Option<String>| Some([number(from)?, number(to.as_ref()?)?]);
+        let mut calls: BTreeMap<([usize; 2], &str), usize> = BTreeMap::new();
+        let connected = present
+            .connections()
+            .filter(|call| call.is_connected_call());
+        for call in connected {
+            if let Some(ends) = ends(&call.from, &call.to) {
+                *calls.entry((ends, &call.what)).or_default() += 1;
+            }
+        }
+        let calls = calls.into_iter().map(|((ends, what), count)| Calls {
+            ends,
+            what: what.to_owned(),
+            count,
+        });
+        picture.calls = calls.collect();
+        let shortcuts = present.shortcuts().filter_map(|shortcut| {
+            // A shortcut that has a connection and whose other end is in the lab.
+            Some(Shortcut {
+                ends: ends(&shortcut.from, &shortcut.to)?,
+                to: shortcut.dest.clone(),
+                vc: shortcut.vc.clone()?,
+            })
+        });
+        picture.shortcuts = shortcuts.collect();
+        picture
     }
 
     /// Numbers of the machines that belong to a network, including stations.

@@ -48,6 +48,8 @@ pub struct RunReport {
     pub limits: Vec<String>,
     /// Messages of daemons that their seats have refused, in words: see [`refusals`].
     pub refusals: Vec<String>,
+    /// The events of the run, if they were recorded.
+    pub events: Option<crate::stream::Stream>,
     /// Flows that cannot have results: in real time those whose start time has not come, and those of kernel hosts,
     /// whose traffic no program makes.
     pub not_due: Vec<usize>,

@@ -18,6 +18,7 @@ use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::plant::ledger::Ledger;
 use aerostat_lab::plant::{Driver as _, LabEvent, LabNode, LinkId, NodeId, Operation};
 use aerostat_lab::report::RunReport;
+use aerostat_lab::stream::{self, Recorder};
 use aerostat_node::atm::DataUnit;
 use aerostat_node::host::HostCommand;
 use aerostat_node::ip::books::Place;
@@ -89,14 +90,19 @@ struct Seen<'a> {
     /// The run is to end.
     stop: bool,
     captures: Vec<Capture<BufWriter<File>>>,
-    /// Names for the texts of messages, if the watcher wants messages.
+    /// Names for the texts of messages, if anybody wants messages.
     names: Option<Names>,
+<<<<<<< HEAD
     /// Packets that are followed, if there are any.
     recorder: Option<Box<Recorder>>,
     /// The ways of packets that have ended.
     followed: Vec<Followed>,
     /// A packet that is sought, and what is known of it.
     sought: Option<(PacketId, Sought)>,
+=======
+    /// The stream of events, if it is recorded.
+    stream: Option<Recorder<'a>>,
+>>>>>>> eb31ee2c (Stream: what a picture of a run needs, in time and exact at every instant)
     /// First error of a capture file; the run continues without captures then.
     error: Option<io::Error>,
 }
@@ -105,6 +111,9 @@ impl Observer<LabEvent> for Seen<'_> {
     fn trace(&mut self, node: NodeId, trace: Trace, now: Instant) {
         let name = &self.lab.nodes[node.0].name;
         self.ledger.met.hear(name, &trace);
+        if let Some(stream) = &mut self.stream {
+            stream.story(now, name, &trace);
+        }
         self.watcher.event(&Event::new(now, name, &trace));
     }
     fn event(&mut self, node: NodeId, event: LabEvent, now: Instant) {
@@ -113,7 +122,11 @@ impl Observer<LabEvent> for Seen<'_> {
         };
         // The other events are for a kernel, a process or a peer outside, which do not exist in virtual time.
         if let Some(LabEvent::Finished(app, result)) = self.ledger.take(node, event, now) {
-            self.ledger.finished(self.lab, app, result);
+            let sends = app.0.is_multiple_of(2);
+            let flow = self.ledger.finished(self.lab, app, result);
+            if let (Some(stream), Some(flow), true) = (&mut self.stream, flow, sends) {
+                stream.traffic(now, flow, "ended");
+            }
         }
     }
     fn lost(&mut self, place: Place, unit: DataUnit<'_>, at: Instant) {
@@ -162,7 +175,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Passes a message to the watcher where it is sent, if the watcher wants messages.
+    /// Passes a message on where it is sent, if anybody wants messages.
     fn message(&mut self, packet: &Packet<'_>) {
         let (vc, sdu) = (packet.vc, packet.pdu.sdu());
         let Some(names) = &self.names else { return };
@@ -174,9 +187,22 @@ impl Seen<'_> {
             Some((LinkId(link), side))
         });
         let Some(place) = place else { return };
+        let (told, kept) = (self.watcher.wants_messages(), self.stream.as_ref());
+        if !told && kept.is_some_and(|stream| !stream.wants_message()) {
+            self.stream
+                .as_mut()
+                .into_iter()
+                .for_each(Recorder::miss_message);
+            return;
+        }
         let mut message = Message::new(self.lab, names, place, packet.at, (vc, sdu));
         message.dropped = packet.dropped.map(|reason| reason.text().to_owned());
-        self.watcher.message(&message);
+        if told {
+            self.watcher.message(&message);
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.message(packet.at, (place.0, vc), &message);
+        }
     }
 }
 
@@ -200,9 +226,13 @@ impl<'a> LabRun<'a> {
             stop: false,
             captures: Vec::new(),
             names,
+<<<<<<< HEAD
             recorder: None,
             sought: None,
             followed: Vec::new(),
+=======
+            stream: None,
+>>>>>>> eb31ee2c (Stream: what a picture of a run needs, in time and exact at every instant)
             error: None,
         };
         let mut run = Self {
@@ -218,6 +248,14 @@ impl<'a> LabRun<'a> {
             run.tap();
         }
         run
+    }
+
+    /// Records the stream of events from now on; the results will have it. Call this before [`Self::start`].
+    pub fn record_events(&mut self, options: stream::Options) {
+        self.seen.stream = Some(Recorder::new(self.lab, options));
+        self.seen.names.get_or_insert_with(|| Names::new(self.lab));
+        self.world.plant_mut().watch(true);
+        self.tap();
     }
 
     /// Records every link end: one pcapng file per node, one interface per link end. With `cells` it records single
@@ -372,16 +410,44 @@ impl<'a> LabRun<'a> {
         }
     }
 
-    /// Runs to `until`, and takes the samples of buffers that are due by then, after everything of their moment.
+    /// Runs to `until`, and takes the samples that are due by then, after everything of their moment.
     fn step(&mut self, until: Instant) {
-        while let Some(at) = self.sampler.next_at().filter(|at| *at <= until) {
+        loop {
+            let stream = self.seen.stream.as_ref().map(Recorder::next_sample);
+            // Faults of a moment come before its sample.
+            let fault = self.faults.next_at();
+            let stream = stream.filter(|at| fault != Some(*at));
+            let next = self.sampler.next_at().into_iter().chain(stream).min();
+            let Some(at) = next.filter(|at| *at <= until) else {
+                return self.run_to(until);
+            };
             self.run_to(at);
             if self.seen.stop || self.world.exhausted() {
                 return;
             }
+            if stream.is_some_and(|due| due <= at) {
+                self.sample();
+            }
             self.sampler.take(self.world.plant());
         }
-        self.run_to(until);
+    }
+
+    /// Takes a sample of counters and levels for the stream of events.
+    fn sample(&mut self) {
+        self.observed().settle_books();
+        let now = self.world.now();
+        let plant = self.world.plant_mut();
+        if let Some(stream) = &mut self.seen.stream {
+            let totals = self.seen.ledger.totals(plant, now, false);
+            stream.sample(plant, &totals);
+        }
+    }
+
+    /// Tells the stream of events what has changed in this moment.
+    fn tell_changes(&mut self) {
+        if let Some(stream) = &mut self.seen.stream {
+            stream.changes(self.world.plant_mut());
+        }
     }
 
     /// Runs to `until`. Traffic that waits for its hosts starts at the moment when they have joined.
@@ -393,14 +459,21 @@ impl<'a> LabRun<'a> {
                 // What belongs to this moment still happens, so that all parts have come equally far.
                 return self.world.run_until(self.world.now(), &mut self.seen);
             }
+<<<<<<< HEAD
             if !self.seen.ledger.starts.has_news() {
                 if looked {
                     continue;
                 }
+=======
+            if self.seen.ledger.starts.has_news() {
+                let lab = self.lab;
+                self.observed().start_ready(lab);
+            } else if self.world.plant().has_changed() {
+                self.tell_changes();
+            } else {
+>>>>>>> eb31ee2c (Stream: what a picture of a run needs, in time and exact at every instant)
                 return;
             }
-            let lab = self.lab;
-            self.observed().start_ready(lab);
         }
     }
 
@@ -437,9 +510,21 @@ impl<'a> LabRun<'a> {
         }
         self.observed().settle_books();
         let (lab, end) = (self.lab, self.world.now());
+        if self.seen.stream.is_some() {
+            self.sample();
+        }
         let ledger = &self.seen.ledger;
         let mut report = ledger.report(lab, self.world.plant_mut(), end, false);
         self.sampler.report(&mut report);
+        report.events = self.seen.stream.take().map(|mut stream| {
+            for (flow, began) in report.began.iter().enumerate() {
+                let began = began.filter(|began| *began <= end);
+                began
+                    .into_iter()
+                    .for_each(|at| stream.traffic(at, flow, "started"));
+            }
+            stream.finish(end)
+        });
         (report, captured)
     }
 }
@@ -473,6 +558,8 @@ pub struct Recording<'a> {
     pub links: Option<&'a Path>,
     /// True for single cells, false for whole PDUs.
     pub cells: bool,
+    /// The stream of events, for the results.
+    pub events: Option<&'a stream::Options>,
 }
 
 /// Runs a lab from start to end; `captures` is a directory for one pcapng file per node.
@@ -484,6 +571,7 @@ pub fn run(lab: &Lab, captures: Option<&Path>, watcher: &mut dyn Watcher) -> io:
         nodes: captures,
         links: None,
         cells: false,
+        events: None,
     };
     let (report, captured) = run_and_record(lab, recording, watcher)?;
     captured.map(|()| report)
@@ -508,6 +596,9 @@ pub fn run_and_record(
             let text = format!("the recording of 'capture:', {error}");
             io::Error::new(error.kind(), text)
         })?;
+    }
+    if let Some(options) = recording.events {
+        running.record_events(options.clone());
     }
     running.start();
     running.run_to_end();

@@ -183,10 +183,11 @@ impl<N: Node> World<N> {
     }
 
     /// Runs all events up to and including `until`, which is the time afterwards. The time is earlier if the observer
-    /// interrupts.
+    /// interrupts, or if the plant is watched and something has changed ([`Plant::take_changed`]): then everything of
+    /// the time has happened.
     pub fn run_until(&mut self, until: Instant, observer: &mut impl Observer<N::Event>) {
         while let Some((at, source)) = self.plant.next_event().filter(|next| next.0 <= until) {
-            if self.exhausted() {
+            if self.exhausted() || at > self.now() && self.plant.has_changed() {
                 return;
             }
             self.plant.advance_to(at);
@@ -200,6 +201,9 @@ impl<N: Node> World<N> {
             if observer.interrupts() {
                 return;
             }
+        }
+        if until > self.now() && self.plant.has_changed() {
+            return;
         }
         self.plant.advance_to(until);
         self.plant.end_instant();

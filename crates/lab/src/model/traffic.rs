@@ -57,6 +57,19 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// Its kind in the words of the lab file.
+    #[must_use]
+    pub const fn kind_name(&self) -> &'static str {
+        match self.kind {
+            _ if self.load.is_some() => "load",
+            _ if self.voice => "voice",
+            FlowKind::Tcp => "tcp",
+            FlowKind::Udp { .. } => "udp",
+            FlowKind::Ping { .. } => "ping",
+            FlowKind::Rr { .. } => "rr",
+        }
+    }
+
     /// When the flow may send, if it began at this time in a run that ends at `end`. `None` for a transfer of a number of
     /// octets, which takes the time that it takes.
     #[must_use]

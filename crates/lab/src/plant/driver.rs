@@ -90,6 +90,7 @@ pub trait Driver: Sized {
         let now = self.plant().now;
         if let Some(machine) = self.plant_mut().node_mut(node) {
             act(machine, now);
+            self.plant_mut().note_node(node);
             self.serve(node);
         }
         self.unbind_trains(node);
@@ -148,6 +149,7 @@ pub trait Driver: Sized {
         let plant = self.plant_mut();
         if let Some(machine) = &mut plant.slots[node.0].node {
             machine.managed(node, &plant.management, plant.now);
+            self.plant_mut().note_node(node);
             self.serve(node);
         }
         self.unbind_trains(node);
@@ -409,6 +411,7 @@ pub trait Driver: Sized {
         let plant = self.plant_mut();
         let slot = &mut plant.slots[node.0];
         (slot.node, slot.off) = (None, Some(plant.now));
+        plant.note_node(node);
         plant.set_deadline(node);
         let changed = self.refresh_links();
         self.tell_links(&changed);
@@ -417,7 +420,11 @@ pub trait Driver: Sized {
     /// Cuts or restores a link.
     fn set_cut(&mut self, link: LinkId, cut: bool) {
         self.advance_all();
-        self.plant_mut().links[link.0].cut = cut;
+        let plant = self.plant_mut();
+        plant.links[link.0].cut = cut;
+        if let Some(changed) = &mut plant.changed {
+            changed.links.insert(link);
+        }
         let changed = self.refresh_links();
         self.tell_links(&changed);
     }

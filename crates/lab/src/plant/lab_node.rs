@@ -158,6 +158,13 @@ impl LabNode {
             Self::Switch(_) | Self::Outside(_) => None,
         }
     }
+    /// The station, to take what has changed; `None` for another node.
+    pub fn as_station_mut(&mut self) -> Option<&mut Station> {
+        match self {
+            Self::Station(node) => Some(&mut node.station),
+            Self::Switch(_) | Self::Outside(_) => None,
+        }
+    }
     /// The switch; `None` for another node.
     #[must_use]
     pub fn as_switch(&self) -> Option<&Switch> {

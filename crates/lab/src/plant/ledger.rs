@@ -12,7 +12,7 @@ use aerostat_node::atm::DataUnit;
 use aerostat_node::host::sockets::ENDED;
 use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_node::ip::books::{Cause, Place, SocketEvent, Spot};
-use aerostat_node::ip::flow_stats::{Census, FlowStats};
+use aerostat_node::ip::flow_stats::{Census, FlowStats, Totals};
 use aerostat_node::ip::meter::FlowId;
 use aerostat_proto::Instant;
 use aerostat_wire::counted;
@@ -168,6 +168,18 @@ impl Ledger {
         census
     }
 
+    /// The counters of all flows now. Call this after [`Driver::settle_books`](super::Driver::settle_books). `elsewhere`
+    /// as for [`Self::report`].
+    pub fn totals<M>(
+        &self,
+        plant: &mut Plant<LabNode, M>,
+        now: Instant,
+        elsewhere: bool,
+    ) -> Vec<Totals> {
+        let census = self.census(plant, now, elsewhere);
+        self.stats.totals(&census)
+    }
+
     /// All results so far. Call this after [`Driver::settle_books`](super::Driver::settle_books). Packets in other
     /// processes, or outside the lab, cannot be seen. If there are such places (`elsewhere`), packets sent less than
     /// [`IN_FLIGHT`](aerostat_node::ip::flow_stats::IN_FLIGHT) ago count as under way.
@@ -207,6 +219,7 @@ impl Ledger {
             occupancy: Vec::new(),
             limits: self.limits(lab),
             not_due: Vec::new(),
+            events: None,
             programs: self.finished.clone(),
         }
     }

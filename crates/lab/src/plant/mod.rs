@@ -134,6 +134,25 @@ pub struct Plant<N: Node, M> {
     trains: Trains,
     /// The event that happens now: what arrives before it has arrived.
     key: Key,
+    /// Nodes and links whose state may have changed; `None` if nobody asks.
+    changed: Option<Changed>,
+}
+
+/// Nodes and links whose state may have changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Nodes that had an input or a deadline, or were switched on or off.
+    pub nodes: BTreeSet<NodeId>,
+    /// Links that were cut or mended.
+    pub links: BTreeSet<LinkId>,
+}
+
+impl Changed {
+    /// True if nothing has changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.links.is_empty()
+    }
 }
 
 impl<N: Node, M> Plant<N, M> {
@@ -156,6 +175,7 @@ impl<N: Node, M> Plant<N, M> {
             by_train: false,
             trains: Trains::default(),
             key: (now.as_nanos(), u32::MAX),
+            changed: None,
         }
     }
 
@@ -252,6 +272,31 @@ impl<N: Node, M> Plant<N, M> {
     /// ([`OutputPort::allow_late`]), so this changes no result.
     pub const fn every_departure(&mut self, on: bool) {
         self.every_departure = on;
+    }
+
+    /// Notes which nodes and links may change from now on, or no longer does so.
+    pub fn watch(&mut self, on: bool) {
+        self.changed = on.then(Changed::default);
+    }
+    /// True if a node or a link may have changed since the last [`Self::take_changed`].
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        let changed = self.changed.as_ref();
+        changed.is_some_and(|changed| !changed.is_empty())
+    }
+    /// Nodes and links that may have changed since the last call. Only what passes a node's control plane counts: cells
+    /// that a switch forwards change nothing but counters.
+    pub fn take_changed(&mut self) -> Changed {
+        self.changed
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+    #[inline]
+    fn note_node(&mut self, node: NodeId) {
+        if let Some(changed) = &mut self.changed {
+            changed.nodes.insert(node);
+        }
     }
 
     /// The state of the network's management.

@@ -29,7 +29,7 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
         ticks,
         load,
         group,
-        voice,
+        voice: _,
         series,
         start,
         waits,
@@ -37,21 +37,21 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
         expect,
     } = flow;
     let ticks = ticks.map(|Ticks { tick, spacing }| [tick, spacing].map(seconds));
-    let (kind, size, rate, poisson) = match *kind {
-        FlowKind::Tcp => ("tcp", None, None, None),
+    let (size, rate, poisson) = match *kind {
+        FlowKind::Tcp => (None, None, None),
         FlowKind::Udp {
             size,
             rate: r,
             poisson,
-        } => ("udp", Some(size), Some(rate(r)), Some(poisson)),
-        FlowKind::Ping { size, rate: r } => ("ping", Some(size), Some(rate(r)), None),
-        FlowKind::Rr { size } => ("rr", Some(size), None, None),
+        } => (Some(size), Some(rate(r)), Some(poisson)),
+        FlowKind::Ping { size, rate: r } => (Some(size), Some(rate(r)), None),
+        FlowKind::Rr { size } => (Some(size), None, None),
     };
     let mut all = json!({
         "from": from,
         "to": to,
         "destination": text(destination),
-        "kind": if *voice { "voice" } else { kind },
+        "kind": flow.kind_name(),
         "size_octets": size,
         "rate": rate,
         "poisson": poisson,
@@ -71,7 +71,6 @@ pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
     }
     // Flows without these keys have the settings that they have always had.
     if let Some(load) = load {
-        all["kind"] = "load".into();
         all["load"] = of_load(lab, load);
     }
     if *series {

@@ -73,6 +73,7 @@ fn in_virtual_time(lab: &Lab) -> Vec<u16> {
         nodes: None,
         links: Some(&path),
         cells: true,
+        events: None,
     };
     run_and_record(lab, recording, &mut ()).unwrap().1.unwrap();
     let file = std::fs::read(&path).unwrap();
@@ -86,6 +87,7 @@ fn in_real_time(lab: &Lab) -> Vec<u16> {
     let form = Form {
         both_ends: false,
         cells: true,
+        events: None,
     };
     let link = (0..lab.links.len()).map(LinkId);
     let trunk: Vec<LinkId> = link.filter(|id| lab.link(*id).name == "trunk").collect();

@@ -83,6 +83,7 @@ fn recorded(name: &str, text: &str) -> (Lab, RunReport, Seen) {
     let recording = Recording {
         nodes: None,
         links: Some(&path),
+        events: None,
         cells: false,
     };
     let (report, captured) = run_and_record(&lab, recording, &mut ()).unwrap();

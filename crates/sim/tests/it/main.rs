@@ -45,6 +45,7 @@ mod slow_hosts;
 mod slow_nodes;
 mod sockets;
 mod starts;
+mod stream;
 mod tcp;
 mod testers;
 mod theory;

@@ -1,0 +1,218 @@
+//! The recorder of a run, and the stream that it leaves.
+
+use super::head::{self, About};
+use super::keep::{Bounds, Keep, line_text};
+use super::lines::{End, Line, Message, More, Story, Traffic};
+use super::present::Present;
+use super::samples::Levels;
+use crate::event::Names;
+use crate::ladder;
+use crate::model::{Lab, LinkId};
+use crate::picture::Picture;
+use crate::plant::{LabNode, Plant};
+use aerostat_node::ip::flow_stats::Totals;
+use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_wire::Vc;
+
+/// Time between samples without a wish.
+pub const SAMPLE: Duration = Duration::from_millis(100);
+
+/// Wishes for a stream.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Time between samples, not zero.
+    pub sample: Duration,
+    /// Limits.
+    pub bounds: Bounds,
+    /// Facts for the first line.
+    pub about: About,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sample: SAMPLE,
+            bounds: Bounds::default(),
+            about: About::default(),
+        }
+    }
+}
+
+/// Records the stream of a run in virtual time.
+pub struct Recorder<'a> {
+    lab: &'a Lab,
+    names: Names,
+    about: About,
+    keep: Keep,
+    present: Present<'a>,
+    levels: Levels,
+    next_sample: Instant,
+    untold: u64,
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder that has seen nothing.
+    #[must_use]
+    pub fn new(lab: &'a Lab, options: Options) -> Self {
+        Self {
+            lab,
+            names: Names::new(lab),
+            about: options.about,
+            keep: Keep::new(options.bounds, options.sample),
+            present: Present::new(lab),
+            levels: Levels::default(),
+            next_sample: Instant::ZERO,
+            untold: 0,
+        }
+    }
+
+    /// A node reports a step.
+    pub fn story(&mut self, at: Instant, node: &str, trace: &Trace) {
+        let t = at.as_nanos();
+        let story = Line::Story(Story {
+            t,
+            node: node.to_owned(),
+            event: trace.name.to_owned(),
+            text: self.names.in_text(&trace.text),
+            milestone: trace.milestone,
+        });
+        self.keep.take(t, &story);
+    }
+
+    /// True if the text of a message is wanted; otherwise [`Self::miss_message`] counts it.
+    #[must_use]
+    pub const fn wants_message(&self) -> bool {
+        self.keep.takes_messages()
+    }
+    /// Counts a message that the stream has no room for.
+    pub const fn miss_message(&mut self) {
+        self.keep.miss_message();
+    }
+
+    /// A message on a link.
+    pub fn message(&mut self, at: Instant, (link, vc): (LinkId, Vc), message: &ladder::Message) {
+        let t = at.as_nanos();
+        let conn = self.present.ways.on(link, vc);
+        let call = conn.and_then(|conn| Some(self.present.calls.get(&conn)?.0));
+        let ladder::Message {
+            link,
+            from,
+            to,
+            vc,
+            protocol,
+            text,
+            dropped,
+            ..
+        } = message.clone();
+        let message = Line::Message(Message {
+            t,
+            link,
+            from,
+            to,
+            vc,
+            protocol,
+            text,
+            dropped,
+            call,
+        });
+        self.keep.take(t, &message);
+    }
+
+    /// Tells what has changed in this instant, of which everything has happened.
+    pub fn changes<M>(&mut self, plant: &mut Plant<LabNode, M>) {
+        let changed = plant.take_changed();
+        let t = plant.now().as_nanos();
+        for line in self.present.changes(plant, changed) {
+            self.keep.take(t, &line);
+        }
+    }
+
+    /// When the next sample is due.
+    #[must_use]
+    pub const fn next_sample(&self) -> Instant {
+        self.next_sample
+    }
+
+    /// Takes a sample. Everything up to now has happened.
+    pub fn sample<M>(&mut self, plant: &mut Plant<LabNode, M>, totals: &[Totals]) {
+        self.changes(plant);
+        let t = plant.now().as_nanos();
+        for line in self.present.read(plant) {
+            self.untold += 1;
+            self.keep.take(t, &line);
+        }
+        if let Some(sample) = self.levels.take(plant, &self.present, totals) {
+            self.keep.sample(sample);
+        }
+        let every = self.keep.every;
+        let next = (t / every).saturating_add(1).saturating_mul(every);
+        self.next_sample = Instant::from_nanos(next);
+    }
+
+    /// A flow has started or ended at this time.
+    pub fn traffic(&mut self, at: Instant, flow: usize, state: &str) {
+        let Some(flow) = self.lab.traffic.get(flow) else {
+            return;
+        };
+        let t = at.as_nanos();
+        let line = Line::Traffic(Traffic {
+            t,
+            flow: flow.name.clone(),
+            state: state.to_owned(),
+        });
+        self.keep.take(t, &line);
+    }
+
+    /// The stream, at the end of the run.
+    #[must_use]
+    pub fn finish(self, end: Instant) -> Stream {
+        let picture = Picture::of(self.lab);
+        let t = end.as_nanos();
+        let (kept, thinned) = self.keep.counts();
+        let hidden = head::shown(&picture)
+            .iter()
+            .filter(|shown| !**shown)
+            .count();
+        let end = Line::End(End {
+            t,
+            kept,
+            thinned,
+            messages_until: self.keep.messages_until(),
+            untold: self.untold,
+            more: More {
+                nodes: hidden as u64,
+            },
+        });
+        let head = head::head(self.lab, &self.about, (self.keep.every, Some(t)));
+        let parts = head::parts_of(self.lab, &picture);
+        Stream {
+            head: std::iter::once(&head)
+                .chain(&parts)
+                .map(line_text)
+                .collect(),
+            lines: self.keep.finish(),
+            end: line_text(&end),
+        }
+    }
+}
+
+/// The stream of a run that has ended: lines of JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream {
+    head: Vec<String>,
+    lines: Vec<String>,
+    end: String,
+}
+
+impl Stream {
+    /// Adds a line to those about what the lab consists of.
+    pub fn add_part(&mut self, line: &Line) {
+        self.head.push(line_text(line));
+    }
+
+    /// All lines, without line ends.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        let all = self.head.iter().chain(&self.lines);
+        all.chain([&self.end]).map(String::as_str)
+    }
+}
