@@ -2,6 +2,7 @@
 
 mod atptest;
 mod daemons;
+mod events;
 mod follow;
 mod groups;
 mod manage;
@@ -13,6 +14,7 @@ mod sweep;
 
 pub(crate) use atptest::*;
 pub(crate) use daemons::*;
+pub(crate) use events::*;
 pub(crate) use follow::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
@@ -26,6 +28,7 @@ use crate::output::{Form, Format};
 use aerostat_lab::Override;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -261,6 +264,8 @@ Examples:
   aerostat run two-hosts --pcap captures --quiet
   aerostat run campus --plot drawings
   aerostat run two-hosts --trace --until 1s -q | grep SETUP
+  aerostat run campus --view campus.html
+  aerostat run campus --events campus.jsonl --sample 50ms
   aerostat run - < mine.atm.yml")]
 pub(crate) struct RunArgs {
     /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out, the
@@ -294,6 +299,15 @@ pub(crate) struct RunArgs {
     /// Record single cells instead of whole PDUs
     #[arg(long)]
     pub(crate) cells: bool,
+    /// Write everything that a picture of the run needs, in time: JSON lines (docs/events.md); - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Write the run as a page for a browser, with all it needs: the network in time, messages, plots, tables
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) view: Option<PathBuf>,
+    /// Time between two samples of counters and levels in --events and --view, 100ms by default
+    #[arg(long, value_name = "TIME", value_parser = sample)]
+    pub(crate) sample: Option<Duration>,
     #[command(flatten)]
     pub(crate) results: ResultArgs,
     /// Print the JSON Schema of the results
@@ -566,22 +580,6 @@ pub(crate) struct TraceArgs {
     /// Show what has happened so far and return: the last 20000 messages of protocols (8 MiB; of SSCOP polls and ILMI
     /// the last 4096), not what users sent
     #[arg(long, conflicts_with = "data")]
-    pub(crate) no_follow: bool,
-    #[command(flatten)]
-    pub(crate) which: RunningLab,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  aerostat events
-  aerostat events --follow --lab campus")]
-pub(crate) struct EventsArgs {
-    /// Go on until interrupted
-    #[arg(short, long)]
-    pub(crate) follow: bool,
-    /// Show what has happened so far and return: so it is without --follow, too
-    #[arg(long, conflicts_with = "follow")]
     pub(crate) no_follow: bool,
     #[command(flatten)]
     pub(crate) which: RunningLab,

@@ -26,6 +26,7 @@ mod plot;
 mod preload;
 mod progress;
 mod shipped;
+mod view;
 mod words;
 
 use clap::{CommandFactory as _, Parser as _};

@@ -9,6 +9,7 @@ use crate::kernel::tcp;
 use crate::ladder::Wanted;
 use crate::names;
 use crate::outside;
+use crate::pictures;
 use crate::programs;
 use crate::pvc;
 use crate::qos;
@@ -20,7 +21,7 @@ use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId, NodeKind};
 use aerostat_lab::plant::LabNode;
 use aerostat_node::host::Station;
 use aerostat_node::inspect::{Name, Table};
-use aerostat_proto::Instant;
+use aerostat_proto::{Duration, Instant};
 use rustix::fd::AsFd as _;
 use serde_json::json;
 use std::net::IpAddr;
@@ -76,7 +77,7 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         // The loop itself handles these requests.
         Request::Move { .. } | Request::Stop => Reply::Answer(Answer::error("not now", "")),
         Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
-        Request::Graph => Reply::Answer(graph::picture(driver, now)),
+        Request::Graph => Reply::Answer(graph::picture(driver)),
         Request::Hosts => Reply::Answer(programs::hosts(driver)),
         Request::ProgramStart { node, program } => {
             Reply::Answer(programs::start(driver, node, program, now).unwrap_or_else(|e| e))
@@ -101,6 +102,10 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         Request::Trace {
             links, data, story, ..
         } => trace(driver, links, *data, *story).unwrap_or_else(Reply::Answer),
+        Request::Stream { follow, stats_ns } => {
+            let stats = stats_ns.map(Duration::from_nanos);
+            pictures::tell(driver, *follow, stats, now)
+        }
         Request::Events { follow } => {
             let forgotten = driver.story.forgotten();
             let steps = driver.story.tell(*follow);

@@ -150,6 +150,15 @@ pub enum Request {
         #[serde(default)]
         past: bool,
     },
+    /// The parts and the present state of the lab as lines of [`aerostat_lab::stream`], and what changes from now on if
+    /// `follow` is set.
+    Stream {
+        /// True to continue until the client closes the connection.
+        follow: bool,
+        /// Time between samples of counters and levels, ns; `None` for no samples.
+        #[serde(default)]
+        stats_ns: Option<u64>,
+    },
     /// The events so far, one JSON line each, and later ones if `follow` is set.
     Events {
         /// True to continue until the client closes the connection.

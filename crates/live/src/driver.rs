@@ -29,6 +29,7 @@ use crate::kernel::tcp::Followed;
 use crate::namespace::NetNs;
 use crate::next_hops::NextHopFiles;
 use crate::outside;
+use crate::pictures::Pictures;
 use crate::programs::Commanded;
 use crate::recorder::Recorder;
 use crate::results;
@@ -167,6 +168,8 @@ pub(crate) struct Driver<'a> {
     /// Processes that the lab depends on.
     pub(crate) keepers: Keepers,
     pub(crate) story: Story,
+    /// Clients that follow the state.
+    pub(crate) pictures: Pictures<'a>,
     /// Events of the network that are not told yet.
     untold: VecDeque<(NodeId, Instant, Trace)>,
     /// The names of the nodes.
@@ -274,6 +277,7 @@ impl<'a> Driver<'a> {
             signals,
             keepers,
             story: Story::new(Names::new(lab)),
+            pictures: Pictures::default(),
             untold: VecDeque::new(),
             commanded: Commanded::default(),
             nodes: lab
@@ -300,6 +304,11 @@ impl<'a> Driver<'a> {
         let captures = &mut self.world.captures;
         self.recorder = Some(Recorder::start(self.lab, file, captures, self.epoch_ns)?);
         Ok(())
+    }
+
+    /// True if packets may be in other processes, or outside the lab.
+    pub(crate) fn elsewhere(&self) -> bool {
+        self.daemons.is_some() || !self.outside.is_empty()
     }
 
     /// Runs until stopped.
@@ -340,6 +349,7 @@ impl<'a> Driver<'a> {
             tell(Notice::Served);
             reading |= self.recount_some(tell);
             self.recording_grows(tell);
+            self.tell_pictures(now);
             reading |= self.answer(now, tell);
             self.others(now, tell);
             self.keepers(now, tell);
@@ -427,6 +437,7 @@ impl<'a> Driver<'a> {
             self.sockets.poll_timeout(),
             routes,
             self.next_hops.poll_timeout(),
+            self.pictures.poll_timeout(),
         ]
         .into_iter()
         .flatten()
@@ -732,7 +743,7 @@ impl<'a> Driver<'a> {
         self.world.settle_books();
         self.drain(now);
         self.recount(tell);
-        let elsewhere = self.daemons.is_some() || !self.outside.is_empty();
+        let elsewhere = self.elsewhere();
         let mut report = results::report(&mut self.world, self.builder, now, elsewhere);
         self.stations.in_results(self.lab, &mut report);
         report

@@ -28,6 +28,7 @@ mod next_hops;
 pub mod notify;
 pub mod outside;
 mod past;
+mod pictures;
 pub mod programs;
 mod pvc;
 mod qos;

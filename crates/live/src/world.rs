@@ -54,7 +54,7 @@ use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason, Sdus};
 use aerostat_node::host::socket_layer::{self, ToPrograms};
 use aerostat_node::host::{DaemonMessage, HostCommand, HostInput, KernelTrain, Station};
 use aerostat_node::ip::books::Place;
-use aerostat_node::ip::flow_stats::FlowStats;
+use aerostat_node::ip::flow_stats::{FlowStats, Totals};
 use aerostat_node::ip::offload::SuperFrame;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::{PortNo, Switch};
@@ -529,6 +529,12 @@ impl World {
     /// Makes all nodes report their pending losses.
     pub fn settle_books(&mut self) {
         Driver::settle_books(self);
+    }
+
+    /// The counters of all flows as of `now`; see [`Ledger::totals`].
+    pub(crate) fn totals(&mut self, now: Instant, elsewhere: bool) -> Vec<Totals> {
+        self.settle_books();
+        self.ledger.totals(&mut self.plant, now, elsewhere)
     }
 
     /// All results as of `now`; see [`Ledger::report`].

@@ -11,8 +11,11 @@ mod colours;
 mod dot;
 mod layout;
 mod mermaid;
+mod positions;
 mod svg;
 mod text;
+
+pub(crate) use positions::positions;
 
 use crate::args::{Drawing, GraphArgs, LabArgs, RunningLab};
 use crate::client;
@@ -39,6 +42,11 @@ pub(crate) fn run(args: &GraphArgs) -> Outcome {
     };
     std::io::stdout().lock().write_all(drawing.as_bytes())?;
     Ok(exit)
+}
+
+/// The drawing of a network as an element of an HTML page; `None` if the network is too large for a drawing.
+pub(crate) fn inline(picture: &Picture) -> Option<String> {
+    svg::inline(picture)
 }
 
 /// The picture of a file, or else of the running lab with this name.

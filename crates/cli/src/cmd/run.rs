@@ -8,6 +8,7 @@ pub(crate) mod many;
 mod network;
 mod plots;
 mod recorded;
+mod stream;
 pub(crate) mod sweep;
 pub(crate) mod write;
 
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
     let path = &args.lab;
     write::check(&args.results)?;
+    stream::check(args, many::asked(args))?;
     // The directory of one of several runs is named after its values, which may have dots.
     if let (Some(path), false) = (&args.plot, args.one_of_several) {
         plots::check(path, many::asked(args))?;
@@ -106,13 +108,15 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         let what = if count == 1 { "link" } else { "links" };
         exit::say(format_args!("recording {count} {what} into {path}"));
     }
+    let events = stream::options(args, checked);
     let recording = Recording {
         nodes: args.pcap.as_deref(),
         links: Some(&links),
         cells: args.cells,
+        events: events.as_ref(),
     };
     let recorded = aerostat_sim::run::run_and_record(lab, recording, &mut teller);
-    let (report, captured) = recorded.map_err(|error| unwritten(&error, args))?;
+    let (mut report, captured) = recorded.map_err(|error| unwritten(&error, args))?;
     teller.say_until(f64::INFINITY);
     teller.bar.finish_and_clear();
     if let Some(text) = teller.recorded.whole(args.quiet) {
@@ -126,6 +130,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         show_results(checked, args, &report, interrupted)?;
     }
     plots::draw(args, lab, &report)?;
+    stream::write(args, lab, report.events.take(), &short)?;
     if interrupted {
         let (now, end) = (report.end.as_secs_f64(), teller.end);
         exit::say(format_args!(

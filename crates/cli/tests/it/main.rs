@@ -16,6 +16,7 @@ mod schema;
 mod several;
 mod shaping;
 mod shipped;
+mod stream;
 mod sweep;
 mod wireshark;
 mod words;

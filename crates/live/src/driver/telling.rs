@@ -90,6 +90,13 @@ impl Driver<'_> {
             self.world.captures.event(&step.event(names));
         }
         tell(Notice::Event(&step, names));
+        self.pictures.story(|| aerostat_lab::stream::Story {
+            t: step.at().as_nanos(),
+            node: step.node().to_owned(),
+            event: step.trace().name.to_owned(),
+            text: names.in_text(&step.trace().text),
+            milestone: step.trace().milestone,
+        });
         self.story.add(step);
     }
 }

@@ -43,8 +43,7 @@ pub(super) fn draw(picture: &Picture) -> Result<String, Failure> {
         return Err(Failure::failed(text).hint("-o dot and Graphviz' sfdp draw large networks"));
     }
     let (lines, kinds) = lines(picture);
-    let sizes: Vec<_> = picture.machines.iter().map(|m| size(picture, m)).collect();
-    let layout = layout::place(picture, &sizes, &lines);
+    let layout = layout_of(picture, &lines);
     let mut canvas = Canvas::default();
     for (number, path) in layout.paths.iter().enumerate() {
         canvas.path(
@@ -70,6 +69,26 @@ pub(super) fn draw(picture: &Picture) -> Result<String, Failure> {
     }
     canvas.legend(picture);
     Ok(canvas.finish(&picture.lab))
+}
+
+/// The drawing as an element of an HTML page: its style concerns nothing else there. `None` if it would be too large.
+pub(super) fn inline(picture: &Picture) -> Option<String> {
+    let drawing = draw(picture).ok()?;
+    let rules = STYLE.lines().map(|rule| format!(".graph {rule}\n"));
+    let rules: String = rules.collect();
+    let drawing = drawing.replacen(STYLE, &rules, 1);
+    Some(drawing.replacen("<svg ", "<svg class=\"graph\" ", 1))
+}
+
+/// The layout of a network that is not too large, and its lines.
+pub(super) fn place(picture: &Picture) -> (Layout, Vec<Line>) {
+    let (lines, _) = lines(picture);
+    (layout_of(picture, &lines), lines)
+}
+
+fn layout_of(picture: &Picture, lines: &[Line]) -> Layout {
+    let sizes: Vec<_> = picture.machines.iter().map(|m| size(picture, m)).collect();
+    layout::place(picture, &sizes, lines)
 }
 
 /// Links, and Ethernet segments, each with its style.
@@ -103,7 +122,7 @@ fn under(machine: &Machine) -> Option<String> {
     }
 }
 
-fn size(picture: &Picture, machine: &Machine) -> (f64, f64) {
+pub(super) fn size(picture: &Picture, machine: &Machine) -> (f64, f64) {
     let addresses = text::addresses(picture, machine);
     let longest = addresses.iter().map(|text| text.chars().count()).max();
     let width = longest.map_or(0.0, |longest| longest as f64 * CHARACTER + MARK);

@@ -152,6 +152,9 @@ fn options_of_runs(args: &SweepArgs, table: &str) -> RunArgs {
         pcap: None,
         plot: None,
         cells: false,
+        events: None,
+        view: None,
+        sample: None,
         results: ResultArgs {
             output: OutputArgs {
                 output: Format::Json,

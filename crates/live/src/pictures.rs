@@ -1,0 +1,162 @@
+//! The state of a running lab for those who draw it: the lines of [`aerostat_lab::stream`], first all that is there, then
+//! what changes.
+//!
+//! **Cost.** Nobody looks at anything while nobody follows.
+//!
+//! **Bounds.** A client that does not read in time is left: a reader that misses a line of state would show a wrong state
+//! from then on. At most [`MOST`] clients follow at a time.
+
+use crate::control::{Answer, Reply, STREAM_DEPTH};
+use crate::driver::Driver;
+use aerostat_lab::plant::Driver as _;
+use aerostat_lab::stream::{About, Levels, Line, Present, Story, line_text, parts};
+use aerostat_proto::{Duration, Instant};
+use serde_json::json;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+/// Limit of clients that follow.
+const MOST: usize = 16;
+/// Least time between two samples.
+const LEAST: Duration = Duration::from_millis(10);
+
+/// Clients, and what has been told.
+#[derive(Default)]
+pub(crate) struct Pictures<'a> {
+    present: Option<Present<'a>>,
+    followers: Vec<Follower>,
+}
+
+struct Follower {
+    lines: SyncSender<Vec<u8>>,
+    stats: Option<Stats>,
+}
+
+/// Samples for a client.
+struct Stats {
+    every: Duration,
+    next: Instant,
+    levels: Levels,
+}
+
+/// Lines as octets.
+fn text<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<u8> {
+    let lines = lines.into_iter().map(|line| line_text(line) + "\n");
+    lines.collect::<String>().into_bytes()
+}
+
+impl Pictures<'_> {
+    /// When the next sample is due.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let stats = self.followers.iter().filter_map(|one| one.stats.as_ref());
+        stats.map(|stats| stats.next).min()
+    }
+
+    /// Passes a step of the story on.
+    pub(crate) fn story(&mut self, story: impl FnOnce() -> Story) {
+        if !self.followers.is_empty() {
+            let line = text([&Line::Story(story())]);
+            self.send(&line);
+        }
+    }
+
+    fn send(&mut self, lines: &[u8]) {
+        self.followers
+            .retain(|one| one.lines.try_send(lines.to_vec()).is_ok());
+    }
+}
+
+/// Answers a client: what the lab consists of, its present state, and later changes if `follow` is set, with samples
+/// each `stats`.
+pub(crate) fn tell(
+    driver: &mut Driver<'_>,
+    follow: bool,
+    stats: Option<Duration>,
+    now: Instant,
+) -> Reply {
+    if driver.pictures.followers.len() >= MOST {
+        let text = format!("{MOST} clients follow this lab, which is the limit");
+        return Reply::Answer(Answer::error(text, "end one of them"));
+    }
+    driver.tell_pictures(now);
+    let lab = driver.lab;
+    let about = About {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        real_time: true,
+        ..About::default()
+    };
+    let every = stats.map_or(Duration::ZERO, |every| every.max(LEAST));
+    let mut lines = text(&parts(lab, &about, every));
+    let plant = driver.world.plant_mut();
+    let present = driver.pictures.present.get_or_insert_with(|| {
+        plant.watch(true);
+        let mut present = Present::new(lab);
+        present.read(plant);
+        present
+    });
+    let state: Vec<Line> = present.lines(plant.now()).collect();
+    lines.extend(text(&state));
+    let (sender, receiver) = sync_channel(STREAM_DEPTH);
+    // The channel is new and has room.
+    let _ = sender.try_send(lines);
+    let stats = stats.map(|every| Stats {
+        every: every.max(LEAST),
+        next: now,
+        levels: Levels::default(),
+    });
+    driver.pictures.followers.push(Follower {
+        lines: sender,
+        stats,
+    });
+    driver.tell_pictures(now);
+    if !follow {
+        driver.pictures.followers.pop();
+        driver.forget_pictures();
+    }
+    Reply::Stream(Answer::Ok(json!({})), receiver)
+}
+
+impl Driver<'_> {
+    /// Tells clients what has changed since the last turn, and the samples that are due.
+    pub(crate) fn tell_pictures(&mut self, now: Instant) {
+        let Some(present) = &mut self.pictures.present else {
+            return;
+        };
+        let plant = self.world.plant_mut();
+        if plant.has_changed() {
+            let changed = plant.take_changed();
+            let lines = present.changes(plant, changed);
+            if !lines.is_empty() {
+                self.pictures.send(&text(&lines));
+            }
+        }
+        if self.pictures.poll_timeout().is_some_and(|at| at <= now) {
+            self.tell_samples(now);
+        }
+        self.forget_pictures();
+    }
+
+    fn tell_samples(&mut self, now: Instant) {
+        let totals = self.world.totals(now, self.elsewhere());
+        let plant = self.world.plant_mut();
+        let Some(present) = &self.pictures.present else {
+            return;
+        };
+        self.pictures.followers.retain_mut(|one| {
+            let Some(stats) = one.stats.as_mut().filter(|stats| stats.next <= now) else {
+                return true;
+            };
+            stats.next = now + stats.every;
+            match stats.levels.take(plant, present, &totals) {
+                Some(sample) => one.lines.try_send(text([&Line::Sample(sample)])).is_ok(),
+                None => true,
+            }
+        });
+    }
+
+    /// Nothing is noted while nobody follows.
+    fn forget_pictures(&mut self) {
+        if self.pictures.followers.is_empty() && self.pictures.present.take().is_some() {
+            self.world.plant_mut().watch(false);
+        }
+    }
+}
