@@ -18,7 +18,7 @@ use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::plant::ledger::Ledger;
 use aerostat_lab::plant::{Driver as _, LabEvent, LabNode, LinkId, NodeId, Operation};
 use aerostat_lab::report::RunReport;
-use aerostat_lab::stream::{self, Recorder};
+use aerostat_lab::stream;
 use aerostat_node::atm::DataUnit;
 use aerostat_node::host::HostCommand;
 use aerostat_node::ip::books::Place;
@@ -92,17 +92,14 @@ struct Seen<'a> {
     captures: Vec<Capture<BufWriter<File>>>,
     /// Names for the texts of messages, if anybody wants messages.
     names: Option<Names>,
-<<<<<<< HEAD
     /// Packets that are followed, if there are any.
     recorder: Option<Box<Recorder>>,
     /// The ways of packets that have ended.
     followed: Vec<Followed>,
     /// A packet that is sought, and what is known of it.
     sought: Option<(PacketId, Sought)>,
-=======
     /// The stream of events, if it is recorded.
-    stream: Option<Recorder<'a>>,
->>>>>>> eb31ee2c (Stream: what a picture of a run needs, in time and exact at every instant)
+    stream: Option<stream::Recorder<'a>>,
     /// First error of a capture file; the run continues without captures then.
     error: Option<io::Error>,
 }
@@ -192,7 +189,7 @@ impl Seen<'_> {
             self.stream
                 .as_mut()
                 .into_iter()
-                .for_each(Recorder::miss_message);
+                .for_each(stream::Recorder::miss_message);
             return;
         }
         let mut message = Message::new(self.lab, names, place, packet.at, (vc, sdu));
@@ -226,13 +223,10 @@ impl<'a> LabRun<'a> {
             stop: false,
             captures: Vec::new(),
             names,
-<<<<<<< HEAD
             recorder: None,
             sought: None,
             followed: Vec::new(),
-=======
             stream: None,
->>>>>>> eb31ee2c (Stream: what a picture of a run needs, in time and exact at every instant)
             error: None,
         };
         let mut run = Self {
@@ -252,7 +246,7 @@ impl<'a> LabRun<'a> {
 
     /// Records the stream of events from now on; the results will have it. Call this before [`Self::start`].
     pub fn record_events(&mut self, options: stream::Options) {
-        self.seen.stream = Some(Recorder::new(self.lab, options));
+        self.seen.stream = Some(stream::Recorder::new(self.lab, options));
         self.seen.names.get_or_insert_with(|| Names::new(self.lab));
         self.world.plant_mut().watch(true);
         self.tap();
@@ -413,7 +407,7 @@ impl<'a> LabRun<'a> {
     /// Runs to `until`, and takes the samples that are due by then, after everything of their moment.
     fn step(&mut self, until: Instant) {
         loop {
-            let stream = self.seen.stream.as_ref().map(Recorder::next_sample);
+            let stream = self.seen.stream.as_ref().map(stream::Recorder::next_sample);
             // Faults of a moment come before its sample.
             let fault = self.faults.next_at();
             let stream = stream.filter(|at| fault != Some(*at));
@@ -459,19 +453,12 @@ impl<'a> LabRun<'a> {
                 // What belongs to this moment still happens, so that all parts have come equally far.
                 return self.world.run_until(self.world.now(), &mut self.seen);
             }
-<<<<<<< HEAD
-            if !self.seen.ledger.starts.has_news() {
-                if looked {
-                    continue;
-                }
-=======
             if self.seen.ledger.starts.has_news() {
                 let lab = self.lab;
                 self.observed().start_ready(lab);
             } else if self.world.plant().has_changed() {
                 self.tell_changes();
-            } else {
->>>>>>> eb31ee2c (Stream: what a picture of a run needs, in time and exact at every instant)
+            } else if !looked {
                 return;
             }
         }

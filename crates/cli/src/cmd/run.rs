@@ -126,8 +126,10 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         return Err(error.into());
     }
     let interrupted = teller.interrupted();
+    let results = document(checked, args, &report, interrupted);
+    let short = write::short(&report, lab, &results);
     if !is_ladder(args) {
-        show_results(checked, args, &report, interrupted)?;
+        write::write(&args.results, results, &short)?;
     }
     plots::draw(args, lab, &report)?;
     stream::write(args, lab, report.events.take(), &short)?;
@@ -154,13 +156,8 @@ const fn is_ladder(args: &RunArgs) -> bool {
     args.trace && write::for_people(&args.results) && !args.results.output.wide
 }
 
-/// Writes the results in the requested form.
-fn show_results(
-    checked: &Checked,
-    args: &RunArgs,
-    report: &RunReport,
-    interrupted: bool,
-) -> Result<(), Failure> {
+/// The results in the requested form.
+fn document(checked: &Checked, args: &RunArgs, report: &RunReport, interrupted: bool) -> Document {
     let mut document = if write::for_people(&args.results) {
         Document::for_people(report)
     } else {
@@ -168,8 +165,7 @@ fn show_results(
         Document::new(checked, &changes, Time::Virtual, report)
     };
     document.interrupted(interrupted);
-    let short = write::short(report, &checked.lab, &document);
-    write::write(&args.results, document, &short)
+    document
 }
 
 /// File of the recording of the links of `capture:`.

@@ -87,7 +87,6 @@ fn in_real_time(lab: &Lab) -> Vec<u16> {
     let form = Form {
         both_ends: false,
         cells: true,
-        events: None,
     };
     let link = (0..lab.links.len()).map(LinkId);
     let trunk: Vec<LinkId> = link.filter(|id| lab.link(*id).name == "trunk").collect();
