@@ -15,7 +15,7 @@ use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::offload::SuperFrame;
 use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::split::Role;
-use aerostat_proto::{Instant, Trace};
+use aerostat_proto::{Instant, Sdu, Trace};
 use aerostat_wire::aal0::UserCell;
 use aerostat_wire::cell::Cell;
 use aerostat_wire::{AtmAddress, Vc};
@@ -399,10 +399,7 @@ impl Station {
             let event = match output {
                 HostOutput::Send { vc, sdu } => {
                     match self.costs(vc) {
-                        true => {
-                            self.step(|| Step::ToCpu(DataUnit::from(&sdu[..]).first(HEAD)));
-                            self.process(Job::Send(vc, sdu), now);
-                        }
+                        true => self.send_by_cpu(vc, sdu, now),
                         false => self.send(vc, Pdu::of(sdu), now),
                     }
                     continue;
@@ -455,6 +452,12 @@ impl Station {
             };
             self.events.push_back(event);
         }
+    }
+
+    /// The host's CPU is to take its time for an SDU.
+    fn send_by_cpu(&mut self, vc: Vc, sdu: Sdu, now: Instant) {
+        self.step(|| Step::ToCpu(DataUnit::from(&sdu[..]).first(HEAD)));
+        self.process(Job::Send(vc, sdu), now);
     }
 
     /// True if packets cost time here.

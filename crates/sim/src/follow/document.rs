@@ -290,6 +290,15 @@ impl Words<'_> {
         }
     }
 
+    fn propagation(&self, line: LineId) -> WhatRow {
+        let link = self.lab.links.get(line.link().0);
+        let to = link.map(|link| link.ends[1 - line.side()].node);
+        WhatRow::Propagation {
+            link: self.link(line),
+            to: to.map_or_else(String::new, |to| self.node(to)),
+        }
+    }
+
     fn what(&self, what: &What) -> WhatRow {
         match what {
             What::Stack => WhatRow::Stack,
@@ -323,14 +332,7 @@ impl Words<'_> {
                 link: self.link(*line),
                 vc: vc.to_string(),
             },
-            What::Propagation { line } => {
-                let link = self.lab.links.get(line.link().0);
-                let to = link.map(|link| link.ends[1 - line.side()].node);
-                WhatRow::Propagation {
-                    link: self.link(*line),
-                    to: to.map_or_else(String::new, |to| self.node(to)),
-                }
-            }
+            What::Propagation { line } => self.propagation(*line),
             What::Switch {
                 came,
                 goes,

@@ -312,7 +312,7 @@ fn compare(name: &str, lab: &Lab, seed: u64) {
             if let (Some((switches, label)), "connected", false) = (
                 ways.get(&key),
                 &*text(&call, "state"),
-                call.get("multipoint").is_some(),
+                call.contains_key("multipoint"),
             ) {
                 let told = call.get("vc").and_then(|vc| vc[1].as_str());
                 assert_eq!(

@@ -110,9 +110,9 @@ impl World {
         for output in settle(&mut self.hosts[host], self.now) {
             if let StackOutput::Frame { bytes: frame, .. } = output {
                 let sample = self.meters[host].sent(&frame, Path::Lane, self.now);
-                sample
-                    .iter()
-                    .for_each(|sample| drop(self.stats.record(sample)));
+                sample.iter().for_each(|sample| {
+                    self.stats.record(sample);
+                });
                 self.fly(true, host, frame);
             }
         }
@@ -167,9 +167,9 @@ impl World {
             self.drain_router();
         } else {
             let sample = self.meters[side].received(frame, Path::Lane, self.now);
-            sample
-                .iter()
-                .for_each(|sample| drop(self.stats.record(sample)));
+            sample.iter().for_each(|sample| {
+                self.stats.record(sample);
+            });
             self.hosts[side]
                 .handle_input(StackInput::of_first(frame), self.now)
                 .expect("taken");
