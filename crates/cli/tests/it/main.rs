@@ -396,7 +396,7 @@ fn graph_says_what_is_neither_a_file_nor_a_running_lab() {
     assert!(ran.err.contains("there is no such file"), "{}", ran.err);
     let ran = run(&["graph", "nothing"]);
     assert_eq!(ran.code, 2);
-    let said = "there is no file 'nothing', and no lab 'nothing' is running";
+    let said = "there is no file 'nothing', no lab 'nothing' is running, and the program has no lab of this name";
     assert!(ran.err.contains(said), "{}", ran.err);
     assert_eq!(run(&["graph"]).code, 4);
 }

@@ -207,7 +207,8 @@ fn a_member_with_a_wrong_key_is_reached_by_the_routers() {
         .all_by(&flows, Path::Lane)
         .unwrap_or_else(|why| bench.fail(&why));
     assert!(counter(&bench, "r2", "errors_sent[11]") > 0);
-    assert_eq!(why(&bench, "y", [10, 5, 0, 10]), ["not registered"]);
+    let refused = "not registered: the registration was refused with error 11; 1 attempt";
+    assert_eq!(why(&bench, "y", [10, 5, 0, 10]), [refused]);
     assert_eq!(why(&bench, "x", [10, 6, 0, 10]), ["refused with code 12"]);
     assert_eq!(rows(&bench, "x", "client")[0][1], "10.5.0.1");
 }

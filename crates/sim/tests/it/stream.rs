@@ -404,7 +404,7 @@ fn the_state_is_exact_with_losses_crashes_restarts_and_cut_links() {
         compare(name, &lab(name, 9), seed);
     }
     let changes = [
-        "faults=[{at: 6500ms, link-down: ls1010-asx200}, {at: 6900ms, link-up: ls1010-asx200}, \
+        "faults=[{at: 6500ms, link_down: ls1010-asx200}, {at: 6900ms, link_up: ls1010-asx200}, \
          {at: 7s, crash: asx1000}, {at: 7300ms, restart: asx1000}, {at: 7400ms, restart: basso}, \
          {at: 7500ms, crash: lane/bus}, {at: 7700ms, restart: lane/bus}, {at: 7800ms, crash: urku/mpc}, \
          {at: 7900ms, restart: urku/mpc}, {at: 8s, crash: sello}]",
