@@ -5,7 +5,7 @@
 //! | `-` | that on standard input |
 //! | a file | this file |
 //! | `NAME`, and the current directory has `NAME.atm.yml` | that file |
-//! | the name of a lab of the program | this lab ([`shipped`]) |
+//! | the name of a lab of the program | this lab ([`mod@shipped`]) |
 //! | a directory | its only lab file |
 //!
 //! A file comes before a lab of the program with the same name, and standard error says so.
