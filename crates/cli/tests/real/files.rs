@@ -19,10 +19,12 @@ traffic: [{ from: x, to: y, kind: udp, rate: 100pps, start: 1s, duration: 200ms 
 ";
 
 /// Options that name files, by command, and whether they write files: a case below has each of those.
-const OPTIONS: [(&str, &str, bool); 18] = [
+const OPTIONS: [(&str, &str, bool); 20] = [
     ("run", "--pcap", true),
     ("run", "--plot", true),
     ("run", "--out", true),
+    ("run", "--events", true),
+    ("run", "--view", true),
     ("sweep", "--points", false),
     ("sweep", "--out", true),
     ("sweep", "--plot", true),
@@ -46,7 +48,7 @@ const CASES: [&str; 10] = [
     "run LAB -q",
     "run LAB -q --pcap p --plot d --out o -o csv",
     "run LAB -q --seeds 1-2 --set capture=[] --out o -o json",
-    "run LAB -q --plot x.svg",
+    "run LAB -q --plot x.svg --events e.jsonl --view v.html",
     "sweep LAB -q --set traffic.x-y.rate=100pps,200pps --set capture=[] --out o.csv --plot x.svg",
     "sweep LAB -q --set traffic.x-y.rate=100pps,200pps --set capture=[] --out o --plot d",
     "man --dir m",
