@@ -60,7 +60,7 @@ pub trait Network {
     fn cells_on(&self, link: LinkId) -> [BTreeMap<Vc, u64>; 2];
     /// When a node was last switched on; its counters start then.
     fn on_since(&self, node: NodeId) -> Instant;
-    /// When a node was switched off; `None` if it is on, or never was.
+    /// Time at which a node was switched off; `None` if it is on, or never was.
     fn off_since(&self, node: NodeId) -> Option<Instant>;
     /// Counters of a link: from its first end to its second, and back.
     fn counters_of(&self, link: LinkId) -> [LinkCounters; 2];

@@ -45,7 +45,7 @@ fn text<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<u8> {
 }
 
 impl Pictures<'_> {
-    /// When the next sample is due.
+    /// Time at which the next sample is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let stats = self.followers.iter().filter_map(|one| one.stats.as_ref());
         stats.map(|stats| stats.next).min()

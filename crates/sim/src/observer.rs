@@ -44,7 +44,7 @@ pub struct PassedCell<'a> {
     pub end: LinkEnd,
     /// When its first bit left the port; at the receiving end, when its last bit arrived.
     pub at: Instant,
-    /// When its last bit left the port; at the receiving end, when its last bit arrived.
+    /// Time at which its last bit left the port; at the receiving end, at which its last bit arrived.
     pub finish: Instant,
     /// Direction, as seen from the node at this end.
     pub direction: Direction,

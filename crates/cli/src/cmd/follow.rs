@@ -238,7 +238,7 @@ fn words(stage: &StageRow, next: Option<&StageRow>) -> String {
     }
 }
 
-/// What the last cell waits for at a port.
+/// Connections that the last cell waits for at a port.
 fn waiting(what: &WhatRow) -> String {
     let WhatRow::Queue {
         link,

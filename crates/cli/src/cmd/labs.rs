@@ -68,7 +68,7 @@ fn copy(name: &str, args: &LabsArgs) -> Outcome {
     }
     let file = place(name, to);
     let shown = file.display();
-    // What is no regular file, such as a pipe, is written to.
+    // A file that is no regular one, such as a pipe, is written to.
     if !args.force && std::fs::symlink_metadata(&file).is_ok_and(|found| !is_device(&found)) {
         return Err(Failure::failed(format!("{shown} is there already"))
             .hint("--force replaces it; or name another file or directory"));

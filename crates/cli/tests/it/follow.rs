@@ -30,7 +30,7 @@ fn the_parts_of_a_ping_over_two_routers_are_its_delay() {
     let routers = stages.iter().filter(|stage| stage["what"] == "router");
     let routers: Vec<&Value> = routers.map(|stage| &stage["node"]).collect();
     assert_eq!(routers, ["r1", "r2"]);
-    // What the published schema says.
+    // Rules of the published schema.
     let schema = std::fs::read_to_string(root().join("docs/follow.schema.json")).unwrap();
     assert_eq!(run(&["follow", "--schema"]).out, schema);
     let schema: Value = serde_json::from_str(&schema).unwrap();

@@ -131,7 +131,7 @@ fn a_run_shows_its_messages() {
         .iter()
         .filter(|line| line.contains("urku ──► s1 ") && line.contains(" LE_JOIN_REQUEST "));
     assert_eq!(joins.count(), 1);
-    // Where results are asked for, they have standard output.
+    // Results that are asked for have standard output.
     let args = ["run", "two-hosts", "--until", "1s", "-o", "json"];
     let with = run(&[&args[..], &["--trace"]].concat());
     let without = run(&args);

@@ -244,7 +244,7 @@ pub(super) fn call_end(program: &Program, link: CellRate) -> Option<Duration> {
         Role::Permanent { send, qos, .. } if send.pdus > 0 => (send, &qos.tx, Duration::ZERO),
         Role::Listen { .. } | Role::Permanent { .. } => return None,
     };
-    // What a program has written leaves by the contract and the line, whatever the pace of the program.
+    // Cells of a program leave by its contract and the line, whatever the pace of the program.
     let each = match program.tester {
         true => 1,
         false => cells_for(send.size.into()) as u64,

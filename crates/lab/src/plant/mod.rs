@@ -88,7 +88,7 @@ struct Slot<N> {
     life: u32,
     /// When it was last switched on.
     since: Instant,
-    /// When it was switched off, while it is off.
+    /// Time at which it was switched off, while it is off.
     off: Option<Instant>,
     /// Source of its deadlines.
     source: u32,

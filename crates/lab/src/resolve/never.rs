@@ -37,7 +37,7 @@ pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     one_port(file, d);
 }
 
-/// What a run in virtual time leaves out: kernels, and without 'until' what begins after all that has an end of its own.
+/// Parts that a run in virtual time leaves out: kernels, and without 'until' traffic that begins after all with an end.
 pub(crate) fn in_virtual_time(file: &LabFile, lab: &Lab) -> Vec<(Span, String)> {
     let late = match file.until {
         Some(_) => Vec::new(),

@@ -582,7 +582,7 @@ hosts:
         assert_eq!(nobody.first(), Some(&says("r1 shares no key with r2, x")));
     }
 
-    /// By what r1 and x have: whether they agree, and whether the hint names `unsigned`, which must help then.
+    /// Pairs of settings at r1 and x: whether they agree, and whether the hint names `unsigned`, which must help then.
     #[test]
     fn leniency_is_advised_where_it_helps_and_nowhere_else() {
         const KEYS: [&str; 7] = [

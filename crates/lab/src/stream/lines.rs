@@ -216,16 +216,16 @@ pub struct Traffic {
 pub struct Sample {
     /// Time, ns: everything up to it has happened.
     pub t: u64,
-    /// By link: cells sent by its first end, cells sent by its second end, cells lost on the link.
+    /// Cells by link: sent by its first end, sent by its second end, lost on the link.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, [u64; 3]>,
-    /// By flow: packets sent, received and lost, octets sent and received, sum of the delays of received packets in ns.
+    /// Counters by flow: packets sent, received and lost, octets sent and received, sum of the delays of packets in ns.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub flows: BTreeMap<String, [u64; 6]>,
-    /// By port (`NODE:PORT`): cells that wait in its queues.
+    /// Cells that wait in the queues of a port, by port (`NODE:PORT`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, u64>,
-    /// By id of a call: cells sent by the adapters of the caller and of the called end system.
+    /// Cells by id of a call: those sent by the adapters of the caller and of the called end system.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<u64, [u64; 2]>,
 }

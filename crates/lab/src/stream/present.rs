@@ -69,7 +69,7 @@ pub struct Present<'a> {
     carried: BTreeSet<(NodeId, Vc, Name)>,
     labels: BTreeMap<(NodeId, Name), Vc>,
     faults: Told<Fault, FaultState>,
-    /// When each node was switched on.
+    /// Time at which each node was switched on.
     since: Vec<Option<Instant>>,
     began: bool,
 }

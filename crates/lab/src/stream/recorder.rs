@@ -127,7 +127,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// When the next sample is due.
+    /// Time at which the next sample is due.
     #[must_use]
     pub const fn next_sample(&self) -> Instant {
         self.next_sample

@@ -1,4 +1,4 @@
-//! What a stream has told so far: each state with its number.
+//! States that a stream has told so far, each with its number.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

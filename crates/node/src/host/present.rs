@@ -34,7 +34,7 @@ pub struct Membership {
     pub kind: ServiceKind,
     /// True for a member.
     pub joined: bool,
-    /// How far joining is, in the words of the LEC MIB; `registered` or `registering` for Classical IP and NHRP.
+    /// State of joining in the words of the LEC MIB; `registered` or `registering` for Classical IP and NHRP.
     pub state: Name,
     /// Number that the LES has given to a LANE client; 0 without one.
     pub lecid: u16,

@@ -352,7 +352,7 @@ mod tests {
         let mut signed = [packet(), packet(), packet()];
         ours.sign(&mut signed[1], SENDER);
         other.sign(&mut signed[2], SENDER);
-        // By unsigned, our and another signature.
+        // Messages without a signature, with ours and with another one.
         let at = |admit: &dyn Fn(&mut Packet) -> Result<(), Fault>| {
             [0, 1, 2].map(|n: usize| admit(&mut signed[n].clone()).is_ok())
         };

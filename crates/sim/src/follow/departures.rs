@@ -52,7 +52,7 @@ impl Departures {
         });
     }
 
-    /// What the line carried from `since` to `until`, when a cell of the PDU began to leave.
+    /// Cells that the line carried from `since` to `until`, when a cell of the PDU began to leave.
     pub(super) fn between(&self, since: Instant, until: Instant, pdu: usize) -> Wait {
         let mut wait = Wait {
             complete: self.complete_from <= since,

@@ -31,15 +31,15 @@ pub struct Document {
     /// Path by which it left: `routed`, `shortcut`, or `direct` inside one subnet; missing if it never left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// When its program made it, nanoseconds since the start of the run; missing for segments of TCP.
+    /// Time at which its program made it, nanoseconds since the start of the run; missing for segments of TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered_ns: Option<u64>,
-    /// When it left the stack of the sender, nanoseconds.
+    /// Time at which it left the stack of the sender, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_ns: Option<u64>,
-    /// What became of it.
+    /// Fate of the packet.
     pub fate: FateWord,
-    /// When it reached the stack of the receiver, or was lost, nanoseconds.
+    /// Time at which it reached the stack of the receiver, or was lost, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_ns: Option<u64>,
     /// Its delay as the meters of the flow measure it, nanoseconds: the sum of the stages that are `counted`. Missing if
@@ -55,11 +55,11 @@ pub struct Document {
     /// True if another packet with the same headers was under way, as after a restart of the sender: the stages may be
     /// those of the other one.
     pub ambiguous: bool,
-    /// Where it was, in the order of time.
+    /// Stages of its way, in the order of time.
     pub stages: Vec<StageRow>,
 }
 
-/// What became of a packet.
+/// Fates of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FateWord {
@@ -82,12 +82,12 @@ pub struct StageRow {
     pub takes_ns: u64,
     /// True if its time is a part of the delay.
     pub counted: bool,
-    /// What happens.
+    /// Kind of the stage.
     #[serde(flatten)]
     pub what: WhatRow,
 }
 
-/// What happens in a stage.
+/// Kinds of stages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum WhatRow {
@@ -97,7 +97,7 @@ pub enum WhatRow {
     Leaves {
         /// `routed`, `shortcut` or `direct`.
         path: String,
-        /// What the sender knows about the destination.
+        /// State of the destination at the sender, in words.
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },

@@ -44,15 +44,15 @@ pub type PacketId = (FlowId, u64);
 pub struct Followed {
     /// The packet.
     pub packet: PacketId,
-    /// When its program made it; `None` if the first that is known of it is that it leaves the stack, as for TCP.
+    /// Time at which its program made it; `None` if it is first seen when it leaves the stack, as for TCP.
     pub offered: Option<Instant>,
-    /// When it left the stack of its host, and its node; `None` if it did not.
+    /// Time at which it left the stack of its host, and its node; `None` if it did not.
     pub sent: Option<(Instant, NodeId)>,
     /// The path by which it left.
     pub path: Option<Path>,
-    /// What became of it.
+    /// Fate of the packet.
     pub fate: Fate,
-    /// Where it was, in the order of time.
+    /// Stages of its way, in the order of time.
     pub stages: Vec<Stage>,
     /// True if another packet with the same octets in its headers was under way at the same time, as after a restart of
     /// its sender: the stages may be those of the other one.
@@ -84,12 +84,12 @@ impl Followed {
     }
 }
 
-/// What became of a packet.
+/// Fates of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It reached the stack of its receiver.
     Delivered {
-        /// When.
+        /// Time of its arrival.
         at: Instant,
         /// The node.
         node: NodeId,
@@ -98,7 +98,7 @@ pub enum Fate {
     Lost {
         /// The place that the books have.
         place: Place,
-        /// When its first cell, or the packet, was lost.
+        /// Time at which its first cell, or the packet, was lost.
         at: Instant,
     },
     /// It was still under way when the run ended.
@@ -114,7 +114,7 @@ pub struct Stage {
     pub from: Instant,
     /// Its end.
     pub to: Instant,
-    /// What happens.
+    /// Kind of the stage.
     pub what: What,
 }
 
@@ -126,7 +126,7 @@ impl Stage {
     }
 }
 
-/// What happens in a stage.
+/// Kinds of stages.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// It waits in the stack of the sender, for ARP or for its turn. This is before the delay begins.
@@ -135,7 +135,7 @@ pub enum What {
     Leaves {
         /// The path.
         path: Path,
-        /// What the sender knows about the destination, in words.
+        /// State of the destination at the sender, in words.
         why: Option<String>,
     },
     /// The sender waits for an address or a connection, or its bridge has it.
@@ -161,9 +161,9 @@ pub enum What {
         vc: Vc,
         /// The cells of its PDU.
         cells: u16,
-        /// Who uses the connection, in words, at the first port of a connection.
+        /// User of the connection, in words, at the first port of a connection.
         user: Option<String>,
-        /// What it waited for.
+        /// Cells that it waited for.
         wait: Wait,
     },
     /// Its last cell is being sent.
@@ -203,7 +203,7 @@ pub enum What {
     },
 }
 
-/// What a policer did with the last cell of a PDU.
+/// Verdicts of a policer on the last cell of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It conforms to the contract.
@@ -212,7 +212,7 @@ pub enum Verdict {
     Tagged,
 }
 
-/// What a cell waited for at a port.
+/// Cells that a cell waited for at a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
     /// Cells of the same PDU, which leave before it.
@@ -286,10 +286,10 @@ pub fn packets(
     (followed, run.finish_both().0)
 }
 
-/// What is known of a packet that is sought.
+/// Knowledge of a packet that is sought.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sought {
-    /// When it was made, or left its stack.
+    /// Time at which it was made, or left its stack.
     pub(crate) at: Option<Instant>,
     /// Packets of its flow so far.
     pub(crate) packets: u64,

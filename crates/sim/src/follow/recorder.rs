@@ -1,4 +1,4 @@
-//! What an observer notes of packets that are followed.
+//! Notes of an observer about packets that are followed.
 
 use super::departures::Departures;
 use super::{PacketId, Wait};
@@ -36,7 +36,7 @@ pub(crate) struct Recorder {
     only: bool,
 }
 
-/// What the owner of the world is asked to look at after an event.
+/// Parts that the owner of the world is asked to look at after an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Look {
     /// The path of a packet that leaves its stack here.
@@ -47,7 +47,7 @@ pub(crate) enum Look {
     Way,
 }
 
-/// What is known of one packet.
+/// Knowledge of one packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Trail {
     pub(super) packet: PacketId,
@@ -60,7 +60,7 @@ pub(crate) struct Trail {
     /// The place of its loss, if it does not arrive after all.
     pub(super) lost: Option<(Place, Instant)>,
     pub(super) legs: Vec<Leg>,
-    /// When the CPU of a node got it to send it.
+    /// Time at which the CPU of a node got it to send it.
     to_cpu: Vec<(NodeId, Instant)>,
     pub(super) ambiguous: bool,
     /// Censuses since its loss that have found no copy.
@@ -76,9 +76,9 @@ pub(super) struct Leg {
     pub(super) to_cpu: Option<Instant>,
     pub(super) queued: Instant,
     pub(super) hops: Vec<Hop>,
-    /// Where and when the receive path of an adapter was through with it.
+    /// Node and time at which the receive path of an adapter was through with it.
     pub(super) taken_in: Vec<(NodeId, Instant)>,
-    /// Where and when a host got it.
+    /// Node and time at which a host got it.
     pub(super) delivered: Vec<(NodeId, Instant)>,
 }
 
@@ -264,7 +264,7 @@ impl Recorder {
     }
 
     /// Ends packets that are lost and of which nothing is in the network any more: `see_all` shows all that is there.
-    /// What is lost may be reported a little later than it happens, so two censuses must agree.
+    /// A loss may be reported a little later than it happens, so two censuses must agree.
     pub(crate) fn settle(&mut self, see_all: impl FnOnce(&mut dyn FnMut(DataUnit<'_>))) {
         if self.trails.values().all(|trail| trail.lost.is_none()) {
             return;

@@ -66,7 +66,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What happens in the stack of the sender.
+    /// Stages in the stack of the sender.
     fn before(&self, trail: &Trail, stages: &mut Vec<Stage>) {
         let left = trail.sent.or(trail.lost.map(|(_, at)| (at, NodeId(0))));
         if let (Some((offered, node)), Some((left, _))) = (trail.offered, left)
@@ -190,7 +190,7 @@ struct Walk<'a, 'm> {
     maker: &'a Maker<'m>,
     /// The end of the last stage.
     now: Instant,
-    /// Where the packet is.
+    /// Place of the packet.
     node: NodeId,
     stages: &'a mut Vec<Stage>,
 }
@@ -214,7 +214,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// What the node is doing with the packet between two PDUs.
+    /// Work of the node on the packet between two PDUs.
     fn role(&self, trail: &Trail) -> What {
         let is_sender = trail.sent.is_some_and(|sent| sent.1 == self.node);
         match self.maker.kind(self.node) {

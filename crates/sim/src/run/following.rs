@@ -68,7 +68,7 @@ impl LabRun<'_> {
     pub(crate) fn seek(&mut self, packet: PacketId) {
         self.seen.sought = Some((packet, Sought::default()));
     }
-    /// What is known of the packet that is sought.
+    /// Knowledge of the packet that is sought.
     pub(crate) fn sought(&self) -> Sought {
         self.seen.sought.map_or(Sought::default(), |found| found.1)
     }
@@ -165,7 +165,7 @@ impl LabRun<'_> {
         self.world.node(node)?.as_station()
     }
 
-    /// Who uses a label of an end system: `lec0 to basso`.
+    /// User of a label of an end system: `lec0 to basso`.
     fn user(&self, node: NodeId, vc: Vc) -> Option<String> {
         let users = self.station(node)?.vc_users();
         let user = users.get(&vc)?;
@@ -180,7 +180,7 @@ impl LabRun<'_> {
         })
     }
 
-    /// What the MPOA client of the sender knows about the destination of a packet.
+    /// State of the destination of a packet at the MPOA client of the sender.
     fn why(&self, packet: PacketId, node: NodeId) -> Option<String> {
         let flow = self.lab.traffic.get(packet.0.0)?;
         let destination = IpAddr::from(flow.destination);

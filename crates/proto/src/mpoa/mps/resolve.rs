@@ -258,7 +258,7 @@ impl Server {
     pub(super) fn refuse(&mut self, request: &Packet, refusal: u8, now: Instant) {
         let cie = transit::refusal(request, refusal);
         let extensions = self.reply_extensions(request);
-        // What was made here is told of as the request of its client.
+        // A request that was made here is told of as that of its client.
         let common = request.common();
         if !common.is_some_and(|c| c.source.ip().is_some_and(|ip| self.station.is_own(ip))) {
             let who = common.and_then(|common| common.source_nbma.atm());

@@ -53,7 +53,7 @@ struct Pdus {
 }
 
 impl Pdus {
-    /// Of one cell.
+    /// PDUs of one cell.
     const SHORT: Self = Self {
         cells: 1,
         torn: false,
