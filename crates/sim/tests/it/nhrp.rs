@@ -402,3 +402,32 @@ hosts:
         );
     }
 }
+
+/// Two NHRP servers on one subnet: the client of the one asks about a destination behind the other. Its own server
+/// brings the question and the answer.
+#[test]
+fn a_client_of_one_server_hears_from_another_on_its_subnet() {
+    const TEXT: &str = "
+switches: { s1: {} }
+clip:
+  w: { subnet: 10.3.0.0/24, nhrp: true, server: r2 }
+  v: { subnet: 10.4.0.0/24, nhrp: true, server: r2 }
+routers:
+  r1: { on: s1, elans: { w: 10.3.0.1 } }
+  r2: { on: s1, elans: { w: 10.3.0.2, v: 10.4.0.1 } }
+hosts:
+  w1: { on: s1, elan: w, ip: 10.3.0.10 }
+  v1: { on: s1, elan: v, ip: 10.4.0.10 }
+traffic: [{ name: p, from: w1, to: v1, kind: udp, rate: 20pps, start: 2s }]
+";
+    let mut bench = Bench::new(lab_of("two-servers", TEXT, &[]), 1);
+    let flow = bench.flow("p");
+    bench.until("direct", 10.0, |bench| {
+        bench.all_by(&[flow], Path::Shortcut)
+    });
+    // The client registered with r1, and r2 answered.
+    let registered = |row: &Vec<String>| row[0] == "10.3.0.10/32" && row[1] == "registered";
+    assert!(rows(&bench, "r1", "cache").iter().any(registered));
+    assert!(!rows(&bench, "r2", "cache").iter().any(registered));
+    assert_eq!(counter(&bench, "r2", "undeliverable"), 0);
+}

@@ -175,7 +175,7 @@ impl Server {
             Purpose::Forward(packet) => {
                 let to = match reach {
                     Reach::Neighbour { mps: Some(mps), .. } => Some(*mps),
-                    _ => self.station_of(&packet, reach),
+                    _ => self.station_of(&packet, reach, now),
                 };
                 match to {
                     Some(to) => self.send(to, &packet, now),

@@ -82,6 +82,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod waiting;
+mod ways;
 
 use aerostat_wire::counted;
 use std::collections::{BTreeMap, VecDeque};
@@ -113,6 +114,7 @@ use state::{
     Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach, RouterExit,
 };
 use waiting::Waiting;
+use ways::Ways;
 
 /// Tag of shortcuts that end at this router: all of them are treated alike.
 const TAG_ROUTER: u32 = 1;
@@ -142,6 +144,7 @@ struct Server {
     counters: Counters,
     /// The end system that each registration came from, by registered address.
     stations: BTreeMap<IpAddr, AtmAddress>,
+    ways_back: Ways,
     /// Requests that were forwarded from here.
     passing: Passing,
     /// Requests of clients that wait, by client (control address) and destination.
@@ -193,6 +196,7 @@ impl Server {
             next_cache_id: config.first_cache_id,
             counters: Counters::default(),
             stations: BTreeMap::new(),
+            ways_back: Ways::default(),
             passing: Passing::new(limits.kept),
             waits_in: Waiting::default(),
             waits_out: Waiting::default(),
@@ -257,6 +261,7 @@ impl Server {
         self.clients.clear();
         self.devices.clear();
         self.stations.clear();
+        self.ways_back.clear();
         self.passing.clear();
         self.waits_in.clear();
         self.waits_out.clear();

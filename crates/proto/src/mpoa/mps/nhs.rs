@@ -91,6 +91,7 @@ impl Server {
             .with("from", peer)
             .with("target", target),
         );
+        self.note_way_back(&packet, peer, now);
         if !self.answer_from_cache(&packet, now) {
             let from = peer;
             self.find(target, Purpose::Resolve { packet, from }, now);

@@ -197,7 +197,7 @@ parameters! {
         /// As many packets as one client can have asked for: a packet that is dropped here is sent again only 5 s
         /// later.
         queue: usize = 8192, ANY;
-        /// Devices learned from TLVs, and flows remembered for triggers.
+        /// Devices learned from TLVs, flows remembered for triggers, and requesters for which another server spoke.
         devices: usize = 16384, ANY;
     }
 }

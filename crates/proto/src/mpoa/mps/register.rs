@@ -167,18 +167,32 @@ impl Server {
     }
 
     /// The receiver of a packet for a station on a network of this router: the end system from which the station
-    /// registered; or the requester, as the reply itself says. Source: RFC 2332 §2 and §3.
-    pub(super) fn station_of(&self, packet: &Packet, reach: &Reach) -> Option<AtmAddress> {
+    /// registered; the server that spoke for the station; or the requester, as the reply itself says. Source: RFC 2332
+    /// §2 and §3.
+    pub(super) fn station_of(
+        &self,
+        packet: &Packet,
+        reach: &Reach,
+        now: Instant,
+    ) -> Option<AtmAddress> {
         let to = transit::heading(packet)?;
         if let Some(station) = self.stations.get(&to) {
             return Some(*station);
         }
-        let (Reach::Silent { itf, hop, .. }, Some(common)) = (reach, packet.common()) else {
+        let (Reach::Silent { itf, hop, .. } | Reach::Neighbour { itf, hop, .. }) = reach else {
             return None;
         };
-        let plain = self.config.interface(*itf).is_some_and(|known| !known.lane);
-        let its_own = common.source.ip() == Some(*hop) && *hop == to;
-        common.source_nbma.atm().filter(|_| plain && its_own)
+        if *hop != to || self.config.interface(*itf).is_none_or(|known| known.lane) {
+            return None;
+        }
+        if let Some(server) = self.ways_back.to(to, now) {
+            return Some(server);
+        }
+        let common = packet.common().filter(|c| c.source.ip() == Some(to))?;
+        common
+            .source_nbma
+            .atm()
+            .filter(|_| matches!(reach, Reach::Silent { .. }))
     }
 
     /// Answers a Resolution Request for a registered station. False if no station has the address.
