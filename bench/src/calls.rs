@@ -75,7 +75,7 @@ impl Host {
     }
     /// Asks for something as the user of this host.
     pub fn ask(&mut self, request: AtmRequest, now: Instant) {
-        self.feed(Input::Request(USER, request), now);
+        self.feed(Input::request(USER, request), now);
     }
     fn drain(&mut self, now: Instant) {
         while let Some(output) = self.signalling.poll_output() {
@@ -93,10 +93,10 @@ impl Host {
                 Output::CloseVc { vc } => {
                     self.nic.close(vc);
                 }
-                Output::Event(_, AtmEvent::Incoming { conn, .. }) => {
+                Output::Event(_, AtmEvent::Incoming { conn, .. }, _) => {
                     self.ask(AtmRequest::Accept { conn, terms: None }, now);
                 }
-                Output::Event(_, event) => {
+                Output::Event(_, event, _) => {
                     let told = match event {
                         AtmEvent::Up => Told::Up,
                         AtmEvent::Connected { conn, .. } => Told::Connected(conn),
@@ -108,7 +108,6 @@ impl Host {
                 Output::Received { .. }
                 | Output::Undelivered(_)
                 | Output::Joined { .. }
-                | Output::Beside { .. }
                 | Output::Manage(_)
                 | Output::Trace(_)
                 | Output::Daemon(_) => {}

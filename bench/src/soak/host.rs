@@ -71,7 +71,7 @@ impl Host {
         let _ = self.signalling.handle_input(input, self.clock.now());
     }
     pub(super) fn ask(&mut self, request: AtmRequest) {
-        self.feed(Input::Request(USER, request));
+        self.feed(Input::request(USER, request));
     }
     pub(super) fn release(&mut self, conn: ConnId) {
         let cause = Cause::NORMAL;
@@ -105,7 +105,7 @@ impl Host {
         while let Some(output) = self.signalling.poll_output() {
             match output {
                 Output::Send { vc, sdu } => self.line.send(vc, sdu),
-                Output::Event(_, event) => events.extend(match event {
+                Output::Event(_, event, _) => events.extend(match event {
                     AtmEvent::Up => Some(Event::Up),
                     AtmEvent::Incoming { conn, .. } => Some(Event::Offered(conn)),
                     AtmEvent::Connected { conn, .. } => Some(Event::Connected(conn)),
@@ -118,7 +118,6 @@ impl Host {
                 | Output::Received { .. }
                 | Output::Undelivered(_)
                 | Output::Joined { .. }
-                | Output::Beside { .. }
                 | Output::Manage(_)
                 | Output::Trace(_)
                 | Output::Daemon(_) => {}

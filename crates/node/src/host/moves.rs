@@ -1,7 +1,6 @@
 //! The routing of outputs: from the machine that made an output to the machine that it concerns.
 
 use super::service::Output;
-use super::socket_layer;
 use super::writes::WriterSlot;
 use super::{
     Client, FromAdapter, Host, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed, Waits,
@@ -134,7 +133,7 @@ impl Host {
         match request {
             AtmRequest::Send { conn, sdu } => self.send(slot, conn, sdu.into(), now),
             request => {
-                self.tell_signalling(signalling::Input::Request(user_of(slot), request), now);
+                self.tell_signalling(signalling::Input::request(user_of(slot), request), now);
             }
         }
     }
@@ -506,7 +505,7 @@ impl Host {
                 Out::CloseVc { vc } => self.out.push_back(HostOutput::CloseVc { vc }),
                 Out::Trace(trace) => self.trace(trace),
                 Out::Daemon(message) => self.tell_process(Role::Sigd, 0, message),
-                Out::Event(user, event) => self.event(user.0.into(), event, now),
+                Out::Event(user, event, heard) => self.told(user, event, heard, now),
                 Out::Received { user, conn, sdu } => {
                     self.heard(sdu.view(), user, conn);
                     let event = AtmEvent::Received {
@@ -520,16 +519,8 @@ impl Host {
                     conn,
                     peer,
                     qos,
-                } => self.tell_inside(user, (conn, peer), qos, now),
-                Out::Beside {
-                    user,
-                    conn,
-                    carried,
-                    aal,
-                } => {
-                    let beside = socket_layer::Input::Beside { conn, carried, aal };
-                    self.tell_layer(user, beside, now);
-                }
+                    heard,
+                } => self.tell_inside(user, (conn, peer), (qos, heard), now),
                 Out::Manage(errand) => self.out.push_back(HostOutput::Manage(errand)),
                 Out::Undelivered(sdu) => self.lost_by_service(Discard::Closed, sdu.view()),
             }

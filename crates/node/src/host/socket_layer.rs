@@ -68,7 +68,8 @@ mod tests;
 
 use super::writes::FromAdapter;
 use crate::atm::Sdus;
-use crate::signalling::Beside;
+use crate::signalling::{Along, Heard};
+use aerostat_proto::atm::{AtmUser, UserOutput};
 use aerostat_proto::socket::{
     Answer, Errno, Failure, Interface, Offer, Request, SocketRef, UserData,
 };
@@ -116,17 +117,8 @@ pub type Session = u32;
 pub enum Input<'a> {
     /// The service starts.
     Start,
-    /// From the ATM service.
-    Atm(AtmEvent<&'a [u8]>),
-    /// What goes along with the event that comes next for this connection.
-    Beside {
-        /// The connection.
-        conn: ConnId,
-        /// What the other end says; empty if it says nothing, `None` if messages about this call carry no user data.
-        carried: Option<UserData>,
-        /// The AAL.
-        aal: AalType,
-    },
+    /// From the ATM service, with what the other end says.
+    Atm(AtmEvent<&'a [u8]>, Heard),
     /// A call inside the host can be used: `conn` and `peer` are its ends. Each end gets this once.
     Joined {
         /// This end.
@@ -135,6 +127,8 @@ pub enum Input<'a> {
         peer: ConnId,
         /// The contract, seen from this end.
         qos: Qos,
+        /// What the other end says.
+        heard: Heard,
     },
     /// The descriptor of a socket has taken PDUs that were written inside the host ([`ToPrograms::Deliver`]).
     Taken {
@@ -214,12 +208,10 @@ pub enum Input<'a> {
 /// Outputs of [`SocketLayer`].
 #[derive(Debug)]
 pub enum Output {
-    /// To the ATM service.
-    Atm(AtmRequest),
+    /// To the ATM service, with user data and AAL.
+    Atm(AtmRequest, Along),
     /// PDUs for the adapter, on this connection.
     Write(ConnId, Sdus),
-    /// What goes along with the next request about this connection.
-    Beside(ConnId, Beside),
     /// Requests [`FromAdapter::Room`] when no cell of this label waits in the adapter any more.
     Flush(Vc),
     /// Asks for the ATM address of an IP address: [`Input::Resolved`].
@@ -351,8 +343,6 @@ pub struct SocketLayer {
     /// Calls and leaves that wait for an ATM address, by IP address.
     questions: BTreeMap<Ipv4Addr, Vec<Waiter>>,
     counters: Counters,
-    /// What goes along with the next event: user data if they are carried, the AAL.
-    heard: Option<(ConnId, Option<UserData>, AalType)>,
     /// Addresses that programs have added, with selector 0.
     added: BTreeSet<AtmAddress>,
     /// The counts of the interface when programs set them to 0.
@@ -378,7 +368,6 @@ impl SocketLayer {
             next_offer: 1,
             questions: BTreeMap::new(),
             counters: Counters::default(),
-            heard: None,
             added: BTreeSet::new(),
             zeroed: Interface::default(),
             out: VecDeque::new(),
@@ -439,28 +428,13 @@ impl SocketLayer {
     }
 
     fn request(&mut self, request: AtmRequest) {
-        self.out.push_back(Output::Atm(request));
+        self.request_saying(request, UserData::default());
     }
-    /// The next request about this connection says this to the other end.
-    fn say(&mut self, conn: ConnId, data: UserData) {
-        self.send_along(
-            conn,
-            Beside {
-                data,
-                aal: AalType::Aal5,
-            },
-        );
-    }
-    /// The same with the AAL of a call.
-    fn send_along(&mut self, conn: ConnId, beside: Beside) {
-        if beside != Beside::default() {
-            self.out.push_back(Output::Beside(conn, beside));
-        }
-    }
-    /// What the other end says in the event that comes now.
-    fn take_heard(&mut self, conn: ConnId) -> Option<(Option<UserData>, AalType)> {
-        let (of, carried, aal) = self.heard.take()?;
-        (of == conn).then_some((carried, aal))
+    /// The request says this to the other end.
+    fn request_saying(&mut self, request: AtmRequest, data: UserData) {
+        let aal = AalType::Aal5;
+        self.out
+            .push_back(Output::Atm(request, Along { data, aal }));
     }
     fn tell(&mut self, what: ToPrograms) {
         self.out.push_back(Output::Program(what));
@@ -523,8 +497,32 @@ impl SocketLayer {
         self.remember(at);
     }
 
-    fn released(&mut self, conn: ConnId, cause: Cause) {
-        let heard = self.take_heard(conn).and_then(|(carried, _)| carried);
+    fn told(&mut self, event: AtmEvent<&[u8]>, heard: Heard, now: Instant) {
+        match event {
+            AtmEvent::Incoming {
+                conn,
+                calling,
+                called,
+                sap,
+                qos,
+                multipoint,
+            } => {
+                self.offered(conn, (calling, called), (sap, qos), multipoint, heard, now);
+            }
+            AtmEvent::Connected { conn, vc, qos } => self.connected(conn, Some(vc), qos, heard),
+            AtmEvent::Released { conn, cause } => self.released(conn, cause, heard),
+            AtmEvent::Received { conn, sdu } => self.received(conn, sdu.to_vec().into()),
+            // A call that is made while signalling is down waits in signalling.
+            AtmEvent::Up | AtmEvent::Down => {}
+            AtmEvent::PartyAdded { conn, party } => self.party_added(conn, party, heard),
+            AtmEvent::PartyGone { conn, party, cause } => {
+                self.party_gone(conn, party, cause, heard);
+            }
+        }
+    }
+
+    fn released(&mut self, conn: ConnId, cause: Cause, heard: Heard) {
+        let heard = heard.carried.filter(|data| !data.is_empty());
         if let Some(at) = self.conns.get(&conn).copied() {
             if let (Some(socket), Some(heard)) = (self.get_mut(at), heard) {
                 socket.heard = heard;
@@ -535,8 +533,7 @@ impl SocketLayer {
     }
 
     /// The connection of a socket can be used: with a label, or inside the host.
-    fn connected(&mut self, conn: ConnId, vc: Option<Vc>, agreed: Qos) {
-        let heard = self.take_heard(conn);
+    fn connected(&mut self, conn: ConnId, vc: Option<Vc>, agreed: Qos, heard: Heard) {
         let Some(at) = self.conns.get(&conn).copied() else {
             return;
         };
@@ -550,11 +547,9 @@ impl SocketLayer {
         if let Some(root) = &mut socket.root {
             root.begin();
         }
-        if let Some((heard, _)) = heard {
-            socket.carries = heard.is_some();
-            if !accepted {
-                socket.heard = heard.unwrap_or_default();
-            }
+        socket.carries = heard.carried.is_some();
+        if !accepted {
+            socket.heard = heard.carried.unwrap_or_default();
         }
         let (asked, qos, label) = (socket.asked.take(), socket.qos, socket.label());
         let user_data = socket.heard.clone();
@@ -618,8 +613,7 @@ impl SocketLayer {
         let said =
             socket.and_then(|socket| Some((socket.conn?, std::mem::take(&mut socket.farewell))));
         if let Some((conn, data)) = said {
-            self.say(conn, data);
-            self.request(AtmRequest::Release { conn, cause });
+            self.request_saying(AtmRequest::Release { conn, cause }, data);
         }
         self.over(at, cause, true);
     }
@@ -685,30 +679,14 @@ impl Machine for SocketLayer {
         match input {
             // A service that was restarted has no addresses of programs any more.
             Input::Start => self.out.push_back(Output::Addresses(Vec::new())),
-            Input::Atm(AtmEvent::Incoming {
-                conn,
-                calling,
-                called,
-                sap,
-                qos,
-                multipoint,
-            }) => self.offered(conn, (calling, called), (sap, qos), multipoint, now),
-            Input::Atm(AtmEvent::Connected { conn, vc, qos }) => {
-                self.connected(conn, Some(vc), qos);
-            }
-            Input::Atm(AtmEvent::Released { conn, cause }) => self.released(conn, cause),
-            Input::Atm(AtmEvent::Received { conn, sdu }) => {
-                self.received(conn, sdu.to_vec().into())
-            }
+            Input::Atm(event, heard) => self.told(event, heard, now),
             Input::Received { conn, sdus } => self.received(conn, sdus),
-            // A call that is made while signalling is down waits in signalling.
-            Input::Atm(AtmEvent::Up | AtmEvent::Down) => {}
-            Input::Atm(AtmEvent::PartyAdded { conn, party }) => self.party_added(conn, party),
-            Input::Atm(AtmEvent::PartyGone { conn, party, cause }) => {
-                self.party_gone(conn, party, cause);
-            }
-            Input::Beside { conn, carried, aal } => self.heard = Some((conn, carried, aal)),
-            Input::Joined { conn, peer, qos } => self.joined(conn, peer, qos),
+            Input::Joined {
+                conn,
+                peer,
+                qos,
+                heard,
+            } => self.joined(conn, peer, qos, heard),
             Input::Taken {
                 socket,
                 pdus,
@@ -761,7 +739,17 @@ impl Machine for SocketLayer {
     }
 }
 
-aerostat_proto::atm_user!(SocketLayer {});
+impl AtmUser for SocketLayer {
+    type Other = Output;
+
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
+        let done = self.handle_input(Input::Atm(event, Heard::default()), now);
+        debug_assert!(done.is_ok(), "events are never refused");
+    }
+    fn sort(output: Output) -> UserOutput<Output> {
+        UserOutput::Other(output)
+    }
+}
 
 fn hex(address: AtmAddress) -> String {
     format!("{address:x}")

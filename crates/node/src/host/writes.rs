@@ -9,7 +9,7 @@ use super::{Host, HostOutput, Part, Typed, moves};
 use super::{socket_layer, sockets};
 use crate::atm::{DataUnit, Mark, Shaping, Written};
 use crate::ip::books::SocketEvent;
-use crate::signalling::{self, UserId};
+use crate::signalling::{self, Heard, UserId};
 use aerostat_proto::{AtmEvent, ConnId, Instant};
 use aerostat_wire::{AalType, Qos, Vc};
 
@@ -168,12 +168,34 @@ impl Host {
         &mut self,
         user: UserId,
         (conn, peer): (ConnId, ConnId),
-        qos: Qos,
+        (qos, heard): (Qos, Heard),
         now: Instant,
     ) {
         match self.sockets.filter(|at| user == moves::user_of(at.slot())) {
             Some(sockets) => self.tell(sockets, sockets::Input::Joined(conn), now),
-            None => self.tell_layer(user, socket_layer::Input::Joined { conn, peer, qos }, now),
+            None => {
+                let joined = socket_layer::Input::Joined {
+                    conn,
+                    peer,
+                    qos,
+                    heard,
+                };
+                self.tell_layer(user, joined, now);
+            }
+        }
+    }
+
+    /// Passes an event of signalling to its user: to the socket service with what comes along.
+    pub(super) fn told(
+        &mut self,
+        user: UserId,
+        event: AtmEvent<&[u8]>,
+        heard: Heard,
+        now: Instant,
+    ) {
+        match self.layer.filter(|at| user == moves::user_of(at.slot())) {
+            Some(layer) => self.tell(layer, socket_layer::Input::Atm(event, heard), now),
+            None => self.event(user.0.into(), event, now),
         }
     }
 
@@ -232,17 +254,16 @@ impl Host {
 
     pub(super) fn layer_output(&mut self, slot: usize, output: socket_layer::Output, now: Instant) {
         match output {
-            socket_layer::Output::Atm(request) => self.request(slot, request, now),
+            socket_layer::Output::Atm(request, along) => {
+                let request = signalling::Input::Request(moves::user_of(slot), request, along);
+                self.tell_signalling(request, now);
+            }
             socket_layer::Output::Write(conn, sdus) => {
                 // What was asked of signalling before leaves before.
                 if self.touched.contains(&Part::Signalling) {
                     self.drain_signalling(now);
                 }
                 self.write(slot, WriterSlot::Layer, conn, sdus, now);
-            }
-            socket_layer::Output::Beside(conn, beside) => {
-                let said = signalling::Input::Beside(moves::user_of(slot), conn, beside);
-                self.tell_signalling(said, now);
             }
             socket_layer::Output::Resolve { ip } => self.resolve(ip, now),
             socket_layer::Output::Addresses(added) => self.register_added(&added, now),

@@ -2,6 +2,7 @@
 
 use super::local::Local;
 use super::sigd::FIRST_PARTY;
+use super::user_data::End;
 use super::{CallInfo, Output, Phase, Signalling, UserId};
 use crate::atm::{DataUnit, DataUnitBuf};
 use aerostat_proto::split::Early;
@@ -210,7 +211,7 @@ impl Signalling {
         }
     }
     /// The connection can carry data from now on.
-    pub(super) fn usable(&mut self, call: CallId, vc: Vc) {
+    pub(super) fn usable(&mut self, call: CallId, vc: Vc, data: UserData) {
         self.open(call, vc);
         let Some(known) = self.conns.get_mut(&call) else {
             return;
@@ -232,9 +233,8 @@ impl Signalling {
         let (early, qos) = (known.early.take(), known.qos);
         let text = format!("{what} open");
         self.trace(Trace::detail("signalling.open", text).with("vc", vc));
-        let data = self.take_heard(call);
-        self.show(call, data);
-        self.event(user, AtmEvent::Connected { conn, vc, qos });
+        let heard = self.heard(call, data);
+        self.tell_user(user, AtmEvent::Connected { conn, vc, qos }, heard);
         for sdu in early {
             self.outputs.push_back(Output::Received { user, conn, sdu });
         }
@@ -255,33 +255,33 @@ impl Signalling {
     }
 
     /// The connection is over for its user, who is told; the network still has its label.
-    pub(super) fn clearing(&mut self, call: CallId, cause: Cause) {
+    pub(super) fn clearing(&mut self, call: CallId, end: impl Into<End>) {
+        let End { cause, data } = end.into();
         self.close(call);
-        let data = self.take_heard(call);
-        if !data.is_empty() {
-            self.show(call, data);
-        }
+        let heard = self.heard(call, data);
         let Some(known) = self.conns.get_mut(&call) else {
             return;
         };
         known.phase = Phase::Releasing;
         if let Some((user, conn)) = known.owner.take() {
             self.take_from((user, conn));
-            self.event(user, AtmEvent::Released { conn, cause });
+            self.tell_user(user, AtmEvent::Released { conn, cause }, heard);
         }
     }
     /// The connection has ended and its label is free. Its user is told, if it has one.
-    pub(super) fn gone(&mut self, call: CallId, cause: Cause) {
+    pub(super) fn gone(&mut self, call: CallId, end: impl Into<End>) {
         let peer = self.peer(call);
-        self.clearing(call, cause);
+        let end = end.into();
+        let cause = end.cause;
+        self.clearing(call, end);
         self.conns.remove(&call);
-        self.end_peer(peer, cause, UserData::default());
+        self.end_peer(peer, cause.into());
     }
     /// The network has confirmed the release of a call.
-    pub(super) fn confirmed(&mut self, call: CallId, cause: Cause, now: Instant) {
+    pub(super) fn confirmed(&mut self, call: CallId, end: End, now: Instant) {
         let asked = self.conns.get(&call);
         let asked = asked.and_then(|known| Some((known.released?, known.vc?)));
-        self.gone(call, cause);
+        self.gone(call, end);
         if let Some((since, vc)) = asked {
             let micros = now.since(since).as_micros();
             let text = format!("release of connection {vc} confirmed after {micros} us");
@@ -297,15 +297,15 @@ impl Signalling {
         }
     }
     /// The daemon says that a leaf has ended.
-    pub(super) fn party_gone(&mut self, call: CallId, party: PartyId, cause: Cause) {
+    pub(super) fn party_gone(&mut self, call: CallId, party: PartyId, end: End) {
         let Some(known) = self.conns.get_mut(&call) else {
             return;
         };
         match (known.parties.remove(&party), known.owner) {
             (Some(Party::Adding | Party::Active), Some((user, conn))) => {
-                let data = self.take_heard(call);
-                self.show(call, data);
-                self.event(user, AtmEvent::PartyGone { conn, party, cause });
+                let End { cause, data } = end;
+                let heard = self.heard(call, data);
+                self.tell_user(user, AtmEvent::PartyGone { conn, party, cause }, heard);
             }
             // The user has dropped the leaf itself.
             (Some(_), _) => {}

@@ -10,6 +10,7 @@
 //! the other ([`Signalling::inside`]). A point-to-multipoint call goes through the network, whose switches copy.
 
 use super::connections::{Conn, may_send};
+use super::user_data::End;
 use super::{Output, Phase, Signalling, UserId};
 use aerostat_proto::sigd::ToSigd;
 use aerostat_proto::uni::CallId;
@@ -184,7 +185,7 @@ impl Signalling {
             made.local = Some(Local::Peer(callee));
         }
         self.counters.incoming += 1;
-        self.show(callee, said);
+        let heard = self.heard(callee, said);
         let event = AtmEvent::Incoming {
             conn,
             calling,
@@ -193,7 +194,7 @@ impl Signalling {
             qos,
             multipoint: false,
         };
-        self.event(user, event);
+        self.tell_user(user, event, heard);
     }
 
     /// The other end of a local call.
@@ -221,14 +222,19 @@ impl Signalling {
             };
             (known.phase, known.qos) = (Phase::Connected, qos);
             if let (Some((user, conn)), Some((_, peer))) = (known.owner, peer) {
-                if call == caller {
-                    self.show(call, core::mem::take(&mut said));
-                }
+                // The caller hears what the called side says with its answer.
+                let data = if call == caller {
+                    core::mem::take(&mut said)
+                } else {
+                    UserData::default()
+                };
+                let heard = self.heard(call, data);
                 self.outputs.push_back(Output::Joined {
                     user,
                     conn,
                     peer,
                     qos,
+                    heard,
                 });
             }
         }
@@ -239,14 +245,13 @@ impl Signalling {
     }
 
     /// One end of a local call has ended: so does the other.
-    pub(super) fn end_peer(&mut self, peer: Option<CallId>, cause: Cause, said: UserData) {
+    pub(super) fn end_peer(&mut self, peer: Option<CallId>, end: End) {
         if let Some(peer) = peer {
-            self.hears(peer, said);
             if let Some(conn) = self.conns.get_mut(&peer) {
                 // Its own peer has gone already.
                 conn.local = Some(Local::Asked);
             }
-            self.gone(peer, cause);
+            self.gone(peer, end);
             self.trace(Trace::detail(
                 "signalling.close",
                 "connection inside the host closed",
@@ -264,7 +269,8 @@ impl Signalling {
         let Some(gone) = self.conns.remove(&call) else {
             return;
         };
-        self.end_peer(peer, cause, gone.said);
+        let data = gone.said;
+        self.end_peer(peer, End { cause, data });
         if let Some(since) = gone.released {
             let micros = now.since(since).as_micros();
             let text = format!("release of a connection inside the host done after {micros} us");

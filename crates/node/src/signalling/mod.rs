@@ -65,7 +65,7 @@ mod user_data;
 pub use local::Errand;
 pub use seat::{DaemonCounters, DaemonEvent};
 pub use sigd::{FIRST_CALL_VCI, Sigd};
-pub use user_data::{Beside, FACILITY_REJECTED};
+pub use user_data::{Along, FACILITY_REJECTED, Heard};
 
 use connections::{Conn, Conns};
 use listeners::Listeners;
@@ -79,8 +79,7 @@ use aerostat_proto::uni::{self, CallId};
 use aerostat_proto::{
     AtmEvent, AtmRequest, Changes, ConnId, Duration, Instant, Machine, Refused, Trace,
 };
-use aerostat_wire::q2931::UserData;
-use aerostat_wire::{AalType, AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
+use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
 
 use crate::atm::DataUnitBuf;
 use crate::inspect::{Table, counters};
@@ -173,11 +172,17 @@ pub enum Input<'a> {
     /// A user is gone: its listeners and calls end.
     DropUser(UserId),
     /// A request of a user.
-    Request(UserId, AtmRequest),
-    /// What goes along with a user's next request about this connection (connect, accept or release).
-    Beside(UserId, ConnId, Beside),
+    Request(UserId, AtmRequest, Along),
     /// From a daemon in a process of its own.
     Daemon(DaemonEvent),
+}
+
+impl Input<'_> {
+    /// A request without user data, for AAL5.
+    #[must_use]
+    pub fn request(user: UserId, request: AtmRequest) -> Self {
+        Self::Request(user, request, Along::default())
+    }
 }
 
 /// What comes out of [`Signalling`].
@@ -212,7 +217,7 @@ pub enum Output {
         vc: Vc,
     },
     /// An event for a user. Never `Received`: see [`Signalling::receiver`].
-    Event(UserId, AtmEvent<&'static [u8]>),
+    Event(UserId, AtmEvent<&'static [u8]>, Heard),
     /// A call of a user to its own listener can be used: `conn` and `peer` are its ends, and each end gets this. No label
     /// belongs to it.
     Joined {
@@ -224,17 +229,8 @@ pub enum Output {
         peer: ConnId,
         /// The contract, seen from `conn`.
         qos: Qos,
-    },
-    /// What goes along with the event that comes next for this connection. Only for users with calls inside the host.
-    Beside {
-        /// The user.
-        user: UserId,
-        /// The connection.
-        conn: ConnId,
-        /// What the other end says; empty if it says nothing, `None` if messages about this call carry no user data.
-        carried: Option<UserData>,
-        /// The AAL of the connection.
-        aal: AalType,
+        /// What the other end says.
+        heard: Heard,
     },
     /// An SDU for a user that was held until its connection was up ([`Signalling::hold`]).
     Received {
@@ -353,10 +349,6 @@ pub struct Signalling {
     single_cells: BTreeSet<UserId>,
     /// True if the manager takes time for calls inside the host.
     paced: bool,
-    /// User data of the next request.
-    said: Option<(UserId, ConnId, Beside)>,
-    /// User data of the daemon's next message.
-    heard: Option<(CallId, UserData)>,
     listeners: Listeners,
     /// All connections, also those that are being released.
     conns: Conns,
@@ -405,8 +397,6 @@ impl Signalling {
             local: BTreeSet::new(),
             single_cells: BTreeSet::new(),
             paced: false,
-            said: None,
-            heard: None,
             listeners: Listeners::default(),
             conns: Conns::default(),
             ids: BTreeMap::new(),
@@ -496,11 +486,16 @@ impl Signalling {
     }
 
     fn event(&mut self, user: UserId, event: AtmEvent<&'static [u8]>) {
-        self.outputs.push_back(Output::Event(user, event));
+        self.tell_user(user, event, Heard::default());
+    }
+    /// The same, with what comes along.
+    fn tell_user(&mut self, user: UserId, event: AtmEvent<&'static [u8]>, heard: Heard) {
+        self.outputs.push_back(Output::Event(user, event, heard));
     }
     fn broadcast(&mut self, event: &AtmEvent<&'static [u8]>) {
         for user in self.users.keys() {
-            self.outputs.push_back(Output::Event(*user, *event));
+            self.outputs
+                .push_back(Output::Event(*user, *event, Heard::default()));
         }
     }
     fn trace(&mut self, trace: Trace) {
@@ -572,11 +567,7 @@ impl Machine for Signalling {
                 Ok(())
             }
             Input::DropUser(user) => self.drop_user(user, now),
-            Input::Beside(user, conn, beside) => {
-                self.says(user, conn, beside);
-                Ok(())
-            }
-            Input::Request(user, request) => self.request(user, request, now),
+            Input::Request(user, request, along) => self.request(user, request, along, now),
             Input::Daemon(event) => self.daemon_event(event, now),
         };
         self.counters.refused += u64::from(done.is_err());

@@ -4,12 +4,13 @@ use super::connections::{Conn, Party, may_send};
 use super::local::{Errand, Local};
 use super::seat::{ABSENT, NO_DAEMON};
 use super::sigd::FIRST_PARTY;
-use super::user_data::FACILITY_REJECTED;
+use super::user_data::{Along, End, FACILITY_REJECTED};
 use super::{Output, Phase, Signalling, UserId};
 use aerostat_proto::atm::answered;
 use aerostat_proto::sigd::{Setup, ToSigd};
 use aerostat_proto::uni::CallId;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Instant, PartyId, Refused, Trace};
+use aerostat_wire::q2931::UserData;
 use aerostat_wire::{AtmAddress, Qos, Sap, TrafficParams, Vc};
 
 const UNKNOWN: Refused = Refused("unknown connection");
@@ -49,7 +50,7 @@ impl Signalling {
         for conn in conns.collect::<Vec<_>>() {
             // The other end of a local call has ended with the first one.
             if self.ids.contains_key(&(user, conn)) {
-                self.release(user, conn, Cause::NORMAL, now)?;
+                self.release(user, conn, Cause::NORMAL.into(), now)?;
             }
         }
         Ok(())
@@ -59,6 +60,7 @@ impl Signalling {
         &mut self,
         user: UserId,
         request: AtmRequest,
+        Along { data, aal }: Along,
         now: Instant,
     ) -> Result<(), Refused> {
         if !self.users.contains_key(&user) {
@@ -85,11 +87,11 @@ impl Signalling {
                 let mut made = Conn {
                     calling: Some(calling),
                     multipoint,
+                    said: data,
+                    aal,
                     ..Conn::new((user, conn), Phase::Waiting, called, (sap, qos))
                 };
                 made.local = self.is_local(user, &made).then_some(Local::Asked);
-                let beside = self.take_said(user, conn);
-                (made.said, made.aal) = (beside.data, beside.aal);
                 self.connect(user, conn, made, now)
             }
             AtmRequest::OpenPermanent { conn, vc, qos } => self.open_permanent(user, conn, vc, qos),
@@ -97,10 +99,12 @@ impl Signalling {
                 conn,
                 party,
                 called,
-            } => self.add_party(user, conn, party, called, now),
+            } => self.add_party((user, conn), party, (called, data), now),
             AtmRequest::DropParty { conn, party } => self.drop_party(user, conn, party, now),
-            AtmRequest::Accept { conn, terms } => self.accept(user, conn, terms, now),
-            AtmRequest::Release { conn, cause } => self.release(user, conn, cause, now),
+            AtmRequest::Accept { conn, terms } => self.accept(user, conn, (terms, data), now),
+            AtmRequest::Release { conn, cause } => {
+                self.release(user, conn, End { cause, data }, now)
+            }
             AtmRequest::Send { conn, sdu } => {
                 let vc = self.label_of(user, conn, &sdu)?;
                 self.outputs.push_back(Output::Send { vc, sdu });
@@ -190,7 +194,7 @@ impl Signalling {
             )
         };
         self.insert(call, made);
-        self.usable(call, vc);
+        self.usable(call, vc, UserData::default());
         Ok(())
     }
 
@@ -230,22 +234,19 @@ impl Signalling {
             qos: conn.qos,
             multipoint: conn.multipoint,
             aal: conn.aal,
+            data: conn.said.clone(),
         };
-        let data = conn.said.clone();
-        self.tell_data(call, data, now);
         self.tell(ToSigd::Setup(setup), now);
     }
 
     fn add_party(
         &mut self,
-        user: UserId,
-        conn: ConnId,
+        (user, conn): (UserId, ConnId),
         party: PartyId,
-        called: AtmAddress,
+        (called, data): (AtmAddress, UserData),
         now: Instant,
     ) -> Result<(), Refused> {
         let limit = self.config.limits.parties_per_call;
-        let said = self.take_said(user, conn).data;
         let carries = self.carries(false);
         let (call, known) = self.conn(user, conn)?;
         let root = known.outgoing && known.multipoint;
@@ -260,7 +261,7 @@ impl Signalling {
             self.event(user, AtmEvent::PartyGone { conn, party, cause });
             return Err(Refused("too many parties"));
         }
-        if !said.is_empty() && !carries {
+        if !data.is_empty() && !carries {
             let cause = FACILITY_REJECTED;
             self.event(user, AtmEvent::PartyGone { conn, party, cause });
             return Err(Refused("the link carries no user data"));
@@ -270,8 +271,8 @@ impl Signalling {
             call,
             party,
             called,
+            data,
         };
-        self.tell_data(call, said, now);
         self.tell(add, now);
         Ok(())
     }
@@ -299,10 +300,9 @@ impl Signalling {
         &mut self,
         user: UserId,
         conn: ConnId,
-        terms: Option<Qos>,
+        (terms, data): (Option<Qos>, UserData),
         now: Instant,
     ) -> Result<(), Refused> {
-        let data = self.take_said(user, conn).data;
         let (call, _) = self.conn(user, conn)?;
         self.may_answer(call, &data)?;
         let (call, known) = self.conn(user, conn)?;
@@ -327,8 +327,13 @@ impl Signalling {
         if let Some(vc) = vc {
             self.open(call, vc);
         }
-        self.tell_data(call, data, now);
-        self.tell(ToSigd::Accept { call, blli, terms }, now);
+        let accept = ToSigd::Accept {
+            call,
+            blli,
+            terms,
+            data,
+        };
+        self.tell(accept, now);
         Ok(())
     }
 
@@ -336,10 +341,9 @@ impl Signalling {
         &mut self,
         user: UserId,
         conn: ConnId,
-        cause: Cause,
+        End { cause, data }: End,
         now: Instant,
     ) -> Result<(), Refused> {
-        let data = self.take_said(user, conn).data;
         let (call, known) = self.conn(user, conn)?;
         known.owner = None;
         let (waiting, permanent) = (known.phase == Phase::Waiting, known.permanent);
@@ -359,9 +363,12 @@ impl Signalling {
             }
             self.manage(Errand::Release(call, cause), now);
         } else {
-            let carried = self.carries(false);
-            self.tell_data(call, if carried { data } else { Default::default() }, now);
-            self.tell(ToSigd::Release { call, cause }, now);
+            let data = if self.carries(false) {
+                data
+            } else {
+                UserData::default()
+            };
+            self.tell(ToSigd::Release { call, cause, data }, now);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The seat of the signalling daemon beside the host half: the daemon's starts and ends, and its messages.
 
 use super::connections::{Conn, Party};
-use super::user_data::AAL_UNSUPPORTED;
+use super::user_data::{AAL_UNSUPPORTED, End};
 use super::{Output, Phase, Signalling};
 use crate::interface;
 use aerostat_proto::sigd::{FromSigd, LinkInfo, Offer, SDU_MAX, SIGNALLING, Start, ToSigd};
@@ -9,6 +9,7 @@ use aerostat_proto::split::{FromDaemon, ProcessEvent};
 use aerostat_proto::uni::{self, CallId};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, Instant, PartyId, Refused, Trace, sscop};
 use aerostat_wire::counted;
+use aerostat_wire::q2931::UserData;
 use aerostat_wire::{AalType, Qos, Sap, TrafficParams, Vc};
 
 /// Cause of connections that end with the daemon, and of calls without a daemon.
@@ -238,30 +239,39 @@ impl Signalling {
             }
             FromSigd::Offered(offer) => self.offered(offer, now),
             FromSigd::Join { call } => self.join(call),
-            FromSigd::UserData { call, data } => return self.hears(call, data),
-            FromSigd::Connected { call, vc, qos } => {
+            FromSigd::Connected {
+                call,
+                vc,
+                qos,
+                data,
+            } => {
                 if self.concerns(call) {
-                    self.connected(call, vc, &qos, now);
+                    self.connected(call, (vc, data), &qos, now);
                 }
             }
-            FromSigd::Clearing { call, cause } => {
+            FromSigd::Clearing { call, cause, data } => {
                 if self.concerns(call) {
-                    self.clearing(call, cause);
+                    self.clearing(call, End { cause, data });
                 }
             }
-            FromSigd::Released { call, cause } => match self.conns.get(&call) {
+            FromSigd::Released { call, cause, data } => match self.conns.get(&call) {
                 Some(conn) if conn.permanent => self.seat.refuse(),
-                Some(_) => self.confirmed(call, cause, now),
+                Some(_) => self.confirmed(call, End { cause, data }, now),
                 None => self.seat.stale(),
             },
-            FromSigd::PartyAdded { call, party } => {
+            FromSigd::PartyAdded { call, party, data } => {
                 if self.concerns(call) {
-                    self.party_added(call, party);
+                    self.party_added(call, party, data);
                 }
             }
-            FromSigd::PartyGone { call, party, cause } => {
+            FromSigd::PartyGone {
+                call,
+                party,
+                cause,
+                data,
+            } => {
                 if self.concerns(call) {
-                    self.party_gone(call, party, cause);
+                    self.party_gone(call, party, End { cause, data });
                 }
             }
             FromSigd::Status(link) => self.link = link,
@@ -278,8 +288,6 @@ impl Signalling {
                 self.start_daemon(now);
             }
         }
-        // It was about this message only.
-        self.heard = None;
     }
 
     /// True if a message concerns a call of a user.
@@ -305,6 +313,7 @@ impl Signalling {
             multipoint,
             aal,
             vc,
+            data,
         } = offer;
         if call.0 < CallId::INCOMING || self.conns.contains_key(&call) {
             self.seat.refuse();
@@ -353,8 +362,7 @@ impl Signalling {
             ..Conn::new((user, conn), Phase::Offered, called, (own, qos))
         };
         self.insert(call, made);
-        let data = self.take_heard(call);
-        self.show(call, data);
+        let heard = self.heard(call, data);
         let event = AtmEvent::Incoming {
             conn,
             calling,
@@ -363,10 +371,10 @@ impl Signalling {
             qos,
             multipoint,
         };
-        self.event(user, event);
+        self.tell_user(user, event, heard);
     }
 
-    fn connected(&mut self, call: CallId, vc: Vc, given: &Qos, now: Instant) {
+    fn connected(&mut self, call: CallId, (vc, data): (Vc, UserData), given: &Qos, now: Instant) {
         let Some(conn) = self.conns.get(&call) else {
             return;
         };
@@ -380,7 +388,7 @@ impl Signalling {
                 if let Some(conn) = self.conns.get_mut(&call) {
                     conn.qos = qos;
                 }
-                self.usable(call, vc);
+                self.usable(call, vc, data);
             }
             None => {
                 self.seat.refuse();
@@ -395,19 +403,19 @@ impl Signalling {
     pub(super) fn unusable(&mut self, call: CallId, now: Instant) {
         let cause = Cause::VC_UNAVAILABLE;
         self.clearing(call, cause);
-        self.tell(ToSigd::Release { call, cause }, now);
+        let data = UserData::default();
+        self.tell(ToSigd::Release { call, cause, data }, now);
     }
 
-    fn party_added(&mut self, call: CallId, party: PartyId) {
+    fn party_added(&mut self, call: CallId, party: PartyId, data: UserData) {
         let Some(known) = self.conns.get_mut(&call) else {
             return;
         };
         match (known.parties.get_mut(&party), known.owner) {
             (Some(state @ Party::Adding), Some((user, conn))) => {
                 *state = Party::Active;
-                let data = self.take_heard(call);
-                self.show(call, data);
-                self.event(user, AtmEvent::PartyAdded { conn, party });
+                let heard = self.heard(call, data);
+                self.tell_user(user, AtmEvent::PartyAdded { conn, party }, heard);
             }
             (Some(Party::Active), _) => self.seat.refuse(),
             // The user has dropped the leaf meanwhile, or the leaf is unknown.

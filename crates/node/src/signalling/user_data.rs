@@ -3,10 +3,9 @@
 //!
 //! Only an interface of UNI 4.0 carries user data, and so does a call inside the host.
 
-use super::{Output, Signalling, UserId};
-use aerostat_proto::sigd::ToSigd;
+use super::{Signalling, UserId};
 use aerostat_proto::uni::{self, CallId};
-use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, Refused};
+use aerostat_proto::{AtmEvent, Cause, ConnId, Refused};
 use aerostat_wire::AalType;
 use aerostat_wire::q2931::UserData;
 
@@ -16,29 +15,38 @@ pub const FACILITY_REJECTED: Cause = Cause(29);
 /// AAL parameters cannot be supported. Source: Q.2610; the number of UNI 3.1 and later.
 pub(super) const AAL_UNSUPPORTED: Cause = Cause(78);
 
-/// What goes along with a request to the ATM service, beyond what every user has.
+/// User data and AAL of a request to the ATM service, beyond what every user has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Beside {
-    /// What the user says to the other end.
+pub struct Along {
+    /// User data for the other end, with `Connect`, `AddParty`, `Accept` and `Release`.
     pub data: UserData,
     /// With [`aerostat_proto::AtmRequest::Connect`]: the AAL.
     pub aal: AalType,
 }
 
+/// User data and AAL of an event. Only users with calls inside the host get other values than the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// User data of the other end; empty if it says nothing, `None` if messages about this call carry no user data.
+    pub carried: Option<UserData>,
+    /// The AAL of the connection.
+    pub aal: AalType,
+}
+
+/// End of a call or leaf, with the user data of the message that brought it.
+pub(super) struct End {
+    pub(super) cause: Cause,
+    pub(super) data: UserData,
+}
+
+impl From<Cause> for End {
+    fn from(cause: Cause) -> Self {
+        let data = UserData::default();
+        Self { cause, data }
+    }
+}
+
 impl Signalling {
-    /// What goes along with this user's next request about this connection.
-    pub(super) fn says(&mut self, user: UserId, conn: ConnId, beside: Beside) {
-        self.said = Some((user, conn, beside));
-    }
-
-    /// What goes along with this request.
-    pub(super) fn take_said(&mut self, user: UserId, conn: ConnId) -> Beside {
-        match self.said.take() {
-            Some((from, at, beside)) if (from, at) == (user, conn) => beside,
-            _ => Beside::default(),
-        }
-    }
-
     /// True if messages about such a call carry user data.
     pub(super) fn carries(&self, local: bool) -> bool {
         local || self.version == uni::Version::Uni40
@@ -56,42 +64,14 @@ impl Signalling {
         refused
     }
 
-    /// Tells the daemon what the next message about a call says.
-    pub(super) fn tell_data(&mut self, call: CallId, data: UserData, now: Instant) {
-        if !data.is_empty() {
-            self.tell(ToSigd::UserData { call, data }, now);
-        }
-    }
-
-    /// The other end of a call says this in the message that comes next.
-    pub(super) fn hears(&mut self, call: CallId, data: UserData) {
-        self.heard = Some((call, data));
-    }
-
-    /// What the other end of this call has said.
-    pub(super) fn take_heard(&mut self, call: CallId) -> UserData {
-        match self.heard.take() {
-            Some((from, data)) if from == call => data,
-            _ => UserData::default(),
-        }
-    }
-
-    /// Tells the user of a call what the event that comes next says, and whether it can say something itself. Users
-    /// that do not ask for calls inside the host have no user data.
-    pub(super) fn show(&mut self, call: CallId, data: UserData) {
-        let Some(known) = self.conns.get(&call) else {
-            return;
-        };
-        if let Some((user, conn)) = known.owner.filter(|(user, _)| self.local.contains(user)) {
-            let carried = self.carries(known.local.is_some()).then_some(data);
-            let aal = known.aal;
-            self.outputs.push_back(Output::Beside {
-                user,
-                conn,
-                carried,
-                aal,
-            });
-        }
+    /// What comes along with an event about a call, in which the other end says `data`.
+    pub(super) fn heard(&self, call: CallId, data: UserData) -> Heard {
+        let known = self.conns.get(&call);
+        let known = known.filter(|known| known.owner.is_some_and(|(u, _)| self.local.contains(&u)));
+        known.map_or_else(Heard::default, |known| Heard {
+            carried: self.carries(known.local.is_some()).then_some(data),
+            aal: known.aal,
+        })
     }
 
     /// An answer with user data, on a link that carries none: the offer waits on.

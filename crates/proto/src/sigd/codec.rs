@@ -47,7 +47,8 @@ split_record!(Setup {
     sap,
     qos,
     multipoint,
-    aal
+    aal,
+    data
 });
 split_record!(Offer {
     call,
@@ -58,7 +59,8 @@ split_record!(Offer {
     qos,
     multipoint,
     aal,
-    vc
+    vc,
+    data
 });
 split_record!(LinkInfo {
     state,
@@ -82,27 +84,25 @@ split_choice!(ToSigd {
     1 Start(start);
     2 Version(version);
     3 Setup(setup);
-    4 Accept { call, blli, terms };
+    4 Accept { call, blli, terms, data };
     5 Refuse { call, cause };
-    6 Release { call, cause };
-    7 AddParty { call, party, called };
+    6 Release { call, cause, data };
+    7 AddParty { call, party, called, data };
     8 DropParty { call, party };
     9 Join { call };
-    10 UserData { call, data };
 });
 
 split_choice!(FromSigd {
     1 Begun { life };
     2 Link { up };
     3 Offered(offer);
-    4 Connected { call, vc, qos };
-    5 Clearing { call, cause };
-    6 Released { call, cause };
-    7 PartyAdded { call, party };
-    8 PartyGone { call, party, cause };
+    4 Connected { call, vc, qos, data };
+    5 Clearing { call, cause, data };
+    6 Released { call, cause, data };
+    7 PartyAdded { call, party, data };
+    8 PartyGone { call, party, cause, data };
     9 Status(link);
     10 Ending;
     11 Again;
     12 Join { call };
-    13 UserData { call, data };
 });

@@ -61,7 +61,7 @@ pub struct Start {
 }
 
 /// A call to be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// Its id, below [`CallId::INCOMING`].
     pub call: CallId,
@@ -77,6 +77,8 @@ pub struct Setup {
     pub multipoint: bool,
     /// The AAL; single cells are a user-defined AAL in the SETUP.
     pub aal: AalType,
+    /// User data of the SETUP. Only an interface of UNI 4.0 carries user data.
+    pub data: UserData,
 }
 
 /// A call received.
@@ -100,6 +102,8 @@ pub struct Offer {
     pub aal: AalType,
     /// The label, if the SETUP gives it (the network's does).
     pub vc: Option<Vc>,
+    /// User data of the SETUP.
+    pub data: UserData,
 }
 
 /// To the daemon.
@@ -109,14 +113,6 @@ pub enum ToSigd {
     Start(Box<Start>),
     /// The version that both ends speak.
     Version(Version),
-    /// What the next message about this call says to the other end: user data of SETUP, CONNECT or RELEASE. Only an
-    /// interface of UNI 4.0 carries them.
-    UserData {
-        /// The call.
-        call: CallId,
-        /// At most 128 octets.
-        data: UserData,
-    },
     /// Make a call. [`FromSigd::Connected`] or [`FromSigd::Released`] is the answer.
     Setup(Setup),
     /// A call to a listener of this host: may it be made? No message of the network belongs to it. [`FromSigd::Join`] or
@@ -134,6 +130,8 @@ pub enum ToSigd {
         /// The contract of the answer, seen from this host, which the offer allows ([`crate::atm::answered`]); `None`:
         /// as offered.
         terms: Option<Qos>,
+        /// User data of the CONNECT.
+        data: UserData,
     },
     /// Refuse a call. No further message concerns it.
     Refuse {
@@ -148,6 +146,8 @@ pub enum ToSigd {
         call: CallId,
         /// The cause.
         cause: Cause,
+        /// User data of the RELEASE.
+        data: UserData,
     },
     /// Add a leaf. The answer is [`FromSigd::PartyAdded`] or [`FromSigd::PartyGone`].
     AddParty {
@@ -157,6 +157,8 @@ pub enum ToSigd {
         party: PartyId,
         /// Its address.
         called: AtmAddress,
+        /// User data of the ADD PARTY.
+        data: UserData,
     },
     /// Drop a leaf. [`FromSigd::PartyGone`] follows, or [`FromSigd::Released`] if it was the last leaf.
     DropParty {
@@ -213,13 +215,6 @@ pub enum FromSigd {
         /// True if signalling is up.
         up: bool,
     },
-    /// What the other end says in the next message about this call.
-    UserData {
-        /// The call.
-        call: CallId,
-        /// At most 128 octets.
-        data: UserData,
-    },
     /// A call is offered: [`ToSigd::Accept`], [`ToSigd::Refuse`] or [`ToSigd::Release`] is the answer.
     Offered(Offer),
     /// The call that [`ToSigd::Join`] asks about may be made.
@@ -235,6 +230,8 @@ pub enum FromSigd {
         vc: Vc,
         /// Agreed traffic, seen from this host.
         qos: Qos,
+        /// User data of the CONNECT.
+        data: UserData,
     },
     /// A call carries no more data: this interface has begun to release it. `Released` follows.
     Clearing {
@@ -242,6 +239,8 @@ pub enum FromSigd {
         call: CallId,
         /// The cause.
         cause: Cause,
+        /// User data of the message that clears the call.
+        data: UserData,
     },
     /// A call has ended, and its label is free.
     Released {
@@ -249,6 +248,8 @@ pub enum FromSigd {
         call: CallId,
         /// The cause.
         cause: Cause,
+        /// User data of the message that clears the call.
+        data: UserData,
     },
     /// A leaf was added.
     PartyAdded {
@@ -256,6 +257,8 @@ pub enum FromSigd {
         call: CallId,
         /// The leaf.
         party: PartyId,
+        /// User data of the ADD PARTY ACKNOWLEDGE.
+        data: UserData,
     },
     /// A leaf could not be added, has left or was dropped.
     PartyGone {
@@ -265,6 +268,8 @@ pub enum FromSigd {
         party: PartyId,
         /// The cause.
         cause: Cause,
+        /// User data of the message that drops the leaf.
+        data: UserData,
     },
     /// The link, for display in another process.
     Status(LinkInfo),

@@ -428,7 +428,7 @@ impl Net {
     }
     /// Gives a request of the user of host `i` to its signalling.
     pub fn ask(&mut self, i: usize, request: AtmRequest) -> Result<(), Refused> {
-        self.tell(i, signalling::Input::Request(USER, request))
+        self.tell(i, signalling::Input::request(USER, request))
     }
     /// Host `i` listens for calls with LLC encapsulation.
     pub fn listen(&mut self, i: usize) {
@@ -513,7 +513,7 @@ impl Net {
                     assert!(self.hosts[i].open.remove(&vc), "{vc} was not open");
                     self.hosts[i].receivers.remove(&vc);
                 }
-                signalling::Output::Event(_, event) => {
+                signalling::Output::Event(_, event, _) => {
                     let offered = match &event {
                         AtmEvent::Incoming { conn, .. } => Some(*conn),
                         _ => None,
@@ -528,9 +528,7 @@ impl Net {
                     self.hosts[i].data.push((conn, sdu.octets));
                 }
                 // No user of this net has calls inside its host.
-                signalling::Output::Joined { .. }
-                | signalling::Output::Beside { .. }
-                | signalling::Output::Manage(_) => {}
+                signalling::Output::Joined { .. } | signalling::Output::Manage(_) => {}
                 signalling::Output::Undelivered(sdu) => self.hosts[i].unheard.push(sdu.octets),
                 signalling::Output::Trace(_) => {}
                 signalling::Output::Daemon(message) => {

@@ -6,6 +6,7 @@
 
 use super::{SocketLayer, SocketRef, State, ToPrograms, Writing};
 use crate::atm::Sdus;
+use crate::signalling::Heard;
 use aerostat_proto::ConnId;
 use aerostat_wire::Qos;
 
@@ -31,7 +32,7 @@ impl End {
 
 impl SocketLayer {
     /// A call inside the host can be used.
-    pub(super) fn joined(&mut self, conn: ConnId, peer: ConnId, agreed: Qos) {
+    pub(super) fn joined(&mut self, conn: ConnId, peer: ConnId, agreed: Qos, heard: Heard) {
         let ends = self.conns.get(&conn).zip(self.conns.get(&peer));
         let Some((&at, &peer)) = ends else {
             return;
@@ -39,7 +40,7 @@ impl SocketLayer {
         if let Some(socket) = self.get_mut(at) {
             let ahead = (0, 0);
             socket.local_end = Some(End { peer, ahead });
-            self.connected(conn, None, agreed);
+            self.connected(conn, None, agreed, heard);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::requests::{full, no_offer, says_nothing};
 use super::{ACCEPT, Asked, OFFER, Socket, SocketLayer, SocketRef, State, Timed, ToPrograms, hex};
+use crate::signalling::Heard;
 use aerostat_proto::socket::{Failure, Offer, UserData};
 use aerostat_proto::{AtmRequest, Cause, ConnId, Instant};
 use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap};
@@ -27,10 +28,10 @@ impl SocketLayer {
         (caller, called): (Option<AtmAddress>, AtmAddress),
         (sap, qos): (Sap, Qos),
         multipoint: bool,
+        Heard { carried, aal }: Heard,
         now: Instant,
     ) {
         let offer = self.next_offer;
-        let (carried, aal) = self.take_heard(conn).unwrap_or_default();
         let qos = ConnectionQos { aal, qos };
         let listener = self.listeners.get(&(called, sap)).copied();
         let socket = listener.and_then(|at| Some((at, self.get_mut(at)?)));
@@ -128,8 +129,7 @@ impl SocketLayer {
         };
         self.conns.insert(conn, at);
         self.deadlines.set(Timed::Socket(at), Some(now + ACCEPT));
-        self.say(conn, said);
-        self.request(AtmRequest::Accept { conn, terms });
+        self.request_saying(AtmRequest::Accept { conn, terms }, said);
         Ok(())
     }
 
@@ -144,8 +144,7 @@ impl SocketLayer {
         let taken = self.take_offer(listener, offer);
         if let Some((conn, _)) = &taken {
             let conn = *conn;
-            self.say(conn, said);
-            self.request(AtmRequest::Release { conn, cause });
+            self.request_saying(AtmRequest::Release { conn, cause }, said);
         }
         taken.is_some()
     }

@@ -3,6 +3,7 @@
 use super::requests::{Result, failure};
 use super::resolve::{Destination, Unresolved, Waiter};
 use super::{Asked, Errno, LEAVES, Session, SocketLayer, SocketRef, State, ToPrograms, ended};
+use crate::signalling::Heard;
 use aerostat_proto::socket::{ADDRESSES, Answer, Failure, Left, Party, UserData};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::{AtmRequest, Cause, ConnId, Instant, PartyId};
@@ -141,12 +142,12 @@ impl SocketLayer {
         };
         leaf.called = Destination::Atm(called);
         let said = core::mem::take(&mut leaf.said);
-        self.say(conn, said);
-        self.request(AtmRequest::AddParty {
+        let add = AtmRequest::AddParty {
             conn,
             party,
             called,
-        });
+        };
+        self.request_saying(add, said);
     }
 
     /// The ATM address of a leaf has been found, or there is none.
@@ -221,8 +222,8 @@ impl SocketLayer {
     }
 
     /// A leaf was added.
-    pub(super) fn party_added(&mut self, conn: ConnId, party: PartyId) {
-        let user_data = self.heard_of_leaf(conn);
+    pub(super) fn party_added(&mut self, conn: ConnId, party: PartyId, heard: Heard) {
+        let user_data = self.heard_of_leaf(conn, heard);
         let leaf = self
             .root_of(conn)
             .and_then(|(_, root)| root.leaves.get_mut(&party));
@@ -236,10 +237,9 @@ impl SocketLayer {
         }
     }
 
-    /// What a leaf says in the event that comes now.
-    fn heard_of_leaf(&mut self, conn: ConnId) -> UserData {
-        let heard = self.take_heard(conn).and_then(|(carried, _)| carried);
-        let heard = heard.unwrap_or_default();
+    /// User data of a leaf, which the socket of the root keeps.
+    fn heard_of_leaf(&mut self, conn: ConnId, heard: Heard) -> UserData {
+        let heard = heard.carried.unwrap_or_default();
         let at = self.conns.get(&conn).copied();
         if let Some(root) = at.and_then(|at| self.get_mut(at))
             && !heard.is_empty()
@@ -250,8 +250,8 @@ impl SocketLayer {
     }
 
     /// A leaf could not be added, or has left.
-    pub(super) fn party_gone(&mut self, conn: ConnId, party: PartyId, cause: Cause) {
-        let user_data = self.heard_of_leaf(conn);
+    pub(super) fn party_gone(&mut self, conn: ConnId, party: PartyId, cause: Cause, heard: Heard) {
+        let user_data = self.heard_of_leaf(conn, heard);
         let Some((at, root)) = self.root_of(conn) else {
             return;
         };

@@ -3,10 +3,10 @@
 use super::parties::Root;
 use super::resolve::{Destination, Waiter, Wanted};
 use super::{
-    Asked, Errno, Failure, OFFERS, SESSIONS, SOCKETS, Socket, SocketLayer, SocketRef, State, Timed,
-    ToPrograms, hex,
+    Asked, Errno, Failure, OFFERS, Output, SESSIONS, SOCKETS, Socket, SocketLayer, SocketRef,
+    State, Timed, ToPrograms, hex,
 };
-use crate::signalling::{Beside, FACILITY_REJECTED};
+use crate::signalling::{Along, FACILITY_REJECTED};
 use aerostat_proto::atm::answered;
 use aerostat_proto::socket::{Answer, Request, UserData, VERSION};
 use aerostat_proto::{AtmRequest, Cause, Duration, Instant};
@@ -469,15 +469,16 @@ impl SocketLayer {
         let (sap, ConnectionQos { aal, qos }) = (socket.sap, socket.qos);
         self.conns.insert(conn, at);
         let data = wanted.user_data;
-        self.send_along(conn, Beside { data, aal });
-        self.request(AtmRequest::Connect {
+        let connect = AtmRequest::Connect {
             conn,
             calling,
             called,
             sap,
             qos,
             multipoint: wanted.root.is_some(),
-        });
+        };
+        self.out
+            .push_back(Output::Atm(connect, Along { data, aal }));
     }
 
     /// Signalling bounds the connections of each of its users.

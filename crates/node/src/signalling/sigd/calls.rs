@@ -5,7 +5,7 @@ use super::Sigd;
 use aerostat_proto::sigd::{FromSigd, Offer, Setup};
 use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Reason, Request, SetupInfo, Side};
 use aerostat_proto::{Cause, Instant, PartyId};
-use aerostat_wire::q2931::{Aal, Element, Ie, UserData, convert, id, ie};
+use aerostat_wire::q2931::{Aal, Ie, UserData, convert, id, ie};
 use aerostat_wire::{AalType, AtmAddress, Blli, Qos, Vc};
 
 /// Service or option not available, unspecified. Source: Q.850.
@@ -49,6 +49,7 @@ impl Sigd {
             qos,
             multipoint,
             aal,
+            data,
         } = setup;
         let mut info = SetupInfo::new(called, Some(calling), sap, qos);
         info.multipoint = multipoint;
@@ -58,7 +59,7 @@ impl Sigd {
             clearing: false,
             given: None,
         };
-        info.elements.extend(self.take_said(call).element());
+        info.elements.extend(data.element());
         if aal == AalType::Aal0 {
             info.elements.push(Ie::Aal(Aal::cells()).encode());
         }
@@ -71,7 +72,7 @@ impl Sigd {
             party: multipoint.then_some(FIRST_PARTY),
         };
         if self.request(request, now).is_err() {
-            self.ended(call, Cause::RESOURCES);
+            self.ended(call, Cause::RESOURCES.into());
         }
     }
 
@@ -79,7 +80,11 @@ impl Sigd {
     pub(super) fn join(&mut self, call: CallId) {
         let cause = Cause::TEMPORARY;
         self.say(match self.ends() {
-            true => FromSigd::Released { call, cause },
+            true => FromSigd::Released {
+                call,
+                cause,
+                data: UserData::default(),
+            },
             false => FromSigd::Join { call },
         });
     }
@@ -109,7 +114,7 @@ impl Sigd {
         &mut self,
         call: CallId,
         blli: Option<Blli>,
-        terms: Option<Qos>,
+        (terms, data): (Option<Qos>, &UserData),
         now: Instant,
     ) {
         if !self.lives(call) {
@@ -119,7 +124,7 @@ impl Sigd {
             blli,
             ..ConnectInfo::default()
         };
-        info.elements.extend(self.take_said(call).element());
+        info.elements.extend(data.element());
         let known = self.calls.get_mut(&call);
         let vc = known.and_then(|known| {
             if let Some(terms) = terms {
@@ -131,7 +136,7 @@ impl Sigd {
             .request(Request::Accept { call, info, vc }, now)
             .is_err()
         {
-            self.ended(call, Cause::TEMPORARY);
+            self.ended(call, Cause::TEMPORARY.into());
         }
     }
 
@@ -143,16 +148,16 @@ impl Sigd {
         }
     }
 
-    pub(super) fn release(&mut self, call: CallId, cause: Cause, now: Instant) {
+    pub(super) fn release(&mut self, call: CallId, cause: Cause, data: &UserData, now: Instant) {
         let mut reason = Reason::from(cause);
-        reason.elements.extend(self.take_said(call).element());
+        reason.elements.extend(data.element());
         let request = Request::Release {
             call,
             cause: reason,
         };
         if self.lives(call) && self.request(request, now).is_err() {
             // The interface does not know the call, so no confirmation will come.
-            self.ended(call, cause);
+            self.ended(call, cause.into());
         }
     }
 
@@ -160,10 +165,9 @@ impl Sigd {
         &mut self,
         call: CallId,
         party: PartyId,
-        called: AtmAddress,
+        (called, data): (AtmAddress, &UserData),
         now: Instant,
     ) {
-        let said = self.take_said(call);
         let Some(known) = self.calls.get(&call) else {
             return;
         };
@@ -173,11 +177,10 @@ impl Sigd {
         };
         // What was said to the first leaf was for that leaf.
         info.elements.retain(|element| element.id != id::USER_USER);
-        info.elements.extend(said.element());
+        info.elements.extend(data.element());
         let request = Request::AddParty { call, party, info };
         if self.request(request, now).is_err() {
-            let cause = Cause::TEMPORARY;
-            self.say(FromSigd::PartyGone { call, party, cause });
+            self.party_gone(call, party, Cause::TEMPORARY.into());
         }
     }
 
@@ -187,39 +190,39 @@ impl Sigd {
         let _ = self.request(Request::DropParty { call, party, cause }, now);
     }
 
-    /// What the next message about this call says.
-    fn take_said(&mut self, call: CallId) -> UserData {
-        match self.said.take() {
-            Some((of, data)) if of == call => data,
-            _ => UserData::default(),
-        }
-    }
-
-    /// Passes on what the other end says in a message.
-    fn hear(&mut self, call: CallId, elements: &[Element]) {
-        let data = UserData::of(elements);
-        if !data.is_empty() {
-            self.say(FromSigd::UserData { call, data });
-        }
-    }
-
     /// True for a call whose end the interface has not announced. The end may have crossed a request of the host half.
     fn lives(&self, call: CallId) -> bool {
         self.calls.get(&call).is_some_and(|call| !call.clearing)
     }
 
     /// The call has ended and its label is free.
-    fn ended(&mut self, call: CallId, cause: Cause) {
+    fn ended(&mut self, call: CallId, reason: Reason) {
         if self.calls.remove(&call).is_some() {
-            self.say(FromSigd::Released { call, cause });
+            let (cause, data) = told(&reason);
+            self.say(FromSigd::Released { call, cause, data });
         }
     }
 
+    fn party_gone(&mut self, call: CallId, party: PartyId, reason: Reason) {
+        let (cause, data) = told(&reason);
+        self.say(FromSigd::PartyGone {
+            call,
+            party,
+            cause,
+            data,
+        });
+    }
+
     /// The call can carry data from now on.
-    fn usable(&mut self, id: CallId, vc: Vc) {
+    fn usable(&mut self, id: CallId, vc: Vc, data: UserData) {
         if let Some(call) = self.calls.get(&id) {
             let (call, qos) = (id, call.qos());
-            self.say(FromSigd::Connected { call, vc, qos });
+            self.say(FromSigd::Connected {
+                call,
+                vc,
+                qos,
+                data,
+            });
         }
     }
 
@@ -234,7 +237,7 @@ impl Sigd {
         }
         let bllis = offered_bllis(&info);
         info.qos = info.qos_with_minimum();
-        self.hear(id, &info.elements);
+        let data = UserData::of(&info.elements);
         let aal = offered_aal(&mut info);
         info.elements = Vec::new();
         let given = vc.is_none().then(|| self.new_label()).flatten();
@@ -255,6 +258,7 @@ impl Sigd {
             multipoint: call.info.multipoint,
             aal,
             vc,
+            data,
         }));
         self.calls.insert(id, call);
     }
@@ -265,7 +269,6 @@ impl Sigd {
             Indication::Down => self.say(FromSigd::Link { up: false }),
             Indication::Setup { call, info, vc, .. } => self.offered(call, info, vc, now),
             Indication::Connected { call, info, vc } => {
-                self.hear(call, &info.elements);
                 if let Some(call) = self.calls.get_mut(&call) {
                     settle(&mut call.info, &info);
                     if let Some((forward, backward)) = info.max_sdu {
@@ -273,23 +276,17 @@ impl Sigd {
                         lower(&mut call.info.qos.rx.max_sdu, backward);
                     }
                 }
-                self.usable(call, vc);
+                self.usable(call, vc, UserData::of(&info.elements));
             }
-            Indication::Active { call, vc } => self.usable(call, vc),
+            Indication::Active { call, vc } => self.usable(call, vc, UserData::default()),
             Indication::Clearing { call, cause } => {
                 if let Some(known) = self.calls.get_mut(&call) {
                     known.clearing = true;
-                    self.hear(call, &cause.elements);
-                    let cause = cause.cause;
-                    self.say(FromSigd::Clearing { call, cause });
+                    let (cause, data) = told(&cause);
+                    self.say(FromSigd::Clearing { call, cause, data });
                 }
             }
-            Indication::Released { call, cause } => {
-                if self.calls.contains_key(&call) {
-                    self.hear(call, &cause.elements);
-                }
-                self.ended(call, cause.cause);
-            }
+            Indication::Released { call, cause } => self.ended(call, cause),
             Indication::AddParty { call, party, .. } => {
                 let cause = NOT_AVAILABLE.into();
                 let request = Request::RejectParty { call, party, cause };
@@ -297,14 +294,12 @@ impl Sigd {
                 let _ = self.request(request, now);
             }
             Indication::PartyAdded { call, party, info } => {
-                self.hear(call, &info.elements);
-                self.say(FromSigd::PartyAdded { call, party });
+                let data = UserData::of(&info.elements);
+                self.say(FromSigd::PartyAdded { call, party, data });
             }
             Indication::PartyRejected { call, party, cause }
             | Indication::PartyDropped { call, party, cause } => {
-                self.hear(call, &cause.elements);
-                let cause = cause.cause;
-                self.say(FromSigd::PartyGone { call, party, cause });
+                self.party_gone(call, party, cause);
             }
             Indication::Restarted { what } => {
                 // The calls of these channels have ended: `Released` came before.
@@ -317,6 +312,11 @@ impl Sigd {
             | Indication::Notify { .. } => {}
         }
     }
+}
+
+/// The cause of a clearing, and the user data of its message.
+fn told(reason: &Reason) -> (Cause, UserData) {
+    (reason.cause, UserData::of(&reason.elements))
 }
 
 /// The AAL of an offer; SDUs of single cells have their size.
@@ -423,7 +423,7 @@ mod tests {
         let mut said = Vec::new();
         for input in [
             Input::AddUser(UserId(1)),
-            Input::Request(
+            Input::request(
                 UserId(1),
                 AtmRequest::Listen {
                     address,
@@ -440,15 +440,20 @@ mod tests {
             signalling.handle_input(input, now).unwrap();
             said = settle(&mut signalling, now);
         }
-        let [Output::Event(UserId(1), AtmEvent::Incoming { conn, sap, .. })] = said[..] else {
+        let [Output::Event(UserId(1), AtmEvent::Incoming { conn, sap, .. }, _)] = said[..] else {
             panic!("{said:?}");
         };
         assert_eq!(sap, Sap::LLC);
-        let accept = Input::Request(UserId(1), AtmRequest::Accept { conn, terms: None });
+        let accept = Input::request(UserId(1), AtmRequest::Accept { conn, terms: None });
         signalling.handle_input(accept, now).unwrap();
         let blli = Some(Blli::LLC);
         let terms = None;
-        let accepted = Output::Daemon(ToDaemon::Message(ToSigd::Accept { call, blli, terms }));
+        let accepted = Output::Daemon(ToDaemon::Message(ToSigd::Accept {
+            call,
+            blli,
+            terms,
+            data: Default::default(),
+        }));
         assert_eq!(settle(&mut signalling, now), [accepted]);
     }
 }

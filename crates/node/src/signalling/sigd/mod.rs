@@ -31,8 +31,6 @@ pub struct Sigd {
     next_vci: u16,
     /// The link information that was reported last.
     reported: LinkInfo,
-    /// User data of the next request.
-    pub(super) said: Option<(CallId, UserData)>,
     /// The daemon was told to end: it waits for answers until this time.
     exit_at: Option<Instant>,
     exited: bool,
@@ -47,7 +45,6 @@ impl Default for Sigd {
             calls: BTreeMap::new(),
             next_vci: FIRST_CALL_VCI,
             reported: LinkInfo::default(),
-            said: None,
             exit_at: None,
             exited: false,
             out: VecDeque::new(),
@@ -109,7 +106,7 @@ impl Sigd {
         self.exit_at = Some(now + FAREWELL);
         self.say(FromSigd::Ending);
         for call in self.calls.keys().copied().collect::<Vec<_>>() {
-            self.release(call, Cause::NORMAL, now);
+            self.release(call, Cause::NORMAL, &UserData::default(), now);
         }
     }
 
@@ -151,15 +148,20 @@ impl Daemon for Sigd {
             ToSigd::Version(version) => self.feed(interface::Input::Version(version), now),
             ToSigd::Setup(setup) => self.set_up(setup, now),
             ToSigd::Join { call } => self.join(call),
-            ToSigd::UserData { call, data } => self.said = Some((call, data)),
-            ToSigd::Accept { call, blli, terms } => self.accept(call, blli, terms, now),
+            ToSigd::Accept {
+                call,
+                blli,
+                terms,
+                data,
+            } => self.accept(call, blli, (terms, &data), now),
             ToSigd::Refuse { call, cause } => self.refuse(call, cause, now),
-            ToSigd::Release { call, cause } => self.release(call, cause, now),
+            ToSigd::Release { call, cause, data } => self.release(call, cause, &data, now),
             ToSigd::AddParty {
                 call,
                 party,
                 called,
-            } => self.add_party(call, party, called, now),
+                data,
+            } => self.add_party(call, party, (called, &data), now),
             ToSigd::DropParty { call, party } => self.drop_party(call, party, now),
         }
         self.drain(now);

@@ -2,7 +2,7 @@
 
 use aerostat_node::inspect::Value;
 use aerostat_node::signalling::{
-    Config, DaemonCounters, Input, Limits, Output, Phase, Sigd, Signalling, UserId,
+    Config, DaemonCounters, Heard, Input, Limits, Output, Phase, Sigd, Signalling, UserId,
 };
 use aerostat_proto::machine::settle;
 use aerostat_proto::sigd::{FromSigd, Offer, SDU_MAX, SIGNALLING, ToSigd};
@@ -13,6 +13,7 @@ use aerostat_proto::sscop::Mode;
 use aerostat_proto::uni::{CallId, Version};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId};
 use aerostat_testing::switch::{Net, USER};
+use aerostat_wire::q2931::UserData;
 use aerostat_wire::{AtmAddress, Blli, Qos, Sap, Vc};
 use proptest::prelude::*;
 
@@ -46,6 +47,7 @@ fn offer(call: u32) -> Offer {
         multipoint: false,
         aal: Default::default(),
         vc: None,
+        data: UserData::default(),
     }
 }
 
@@ -208,7 +210,7 @@ fn before_the_first_daemon_calls_wait() {
         multipoint: false,
     };
     let ask =
-        |manager: &mut Signalling| manager.handle_input(Input::Request(USER, connect.clone()), at);
+        |manager: &mut Signalling| manager.handle_input(Input::request(USER, connect.clone()), at);
     ask(&mut manager).unwrap();
     assert_eq!(settle(&mut manager, at), []);
     let end = Instant::from_secs(9);
@@ -217,7 +219,10 @@ fn before_the_first_daemon_calls_wait() {
         conn: ConnId(1),
         cause: Cause::NETWORK_OUT_OF_ORDER,
     };
-    assert_eq!(settle(&mut manager, end), [Output::Event(USER, released)]);
+    assert_eq!(
+        settle(&mut manager, end),
+        [Output::Event(USER, released, Heard::default())]
+    );
     // A daemon whose link comes up in time gets the call.
     ask(&mut manager).unwrap();
     let said = |manager: &mut Signalling, event| {
@@ -233,7 +238,7 @@ fn before_the_first_daemon_calls_wait() {
     assert!(matches!(
         said(&mut manager, message(FromSigd::Link { up: true }))[..],
         [
-            Output::Event(USER, AtmEvent::Up),
+            Output::Event(USER, AtmEvent::Up, _),
             Output::Daemon(ToDaemon::Message(ToSigd::Setup(_)))
         ]
     ));
@@ -330,7 +335,14 @@ fn answers_to_a_farewell_are_not_stale() {
     net.run_s(1);
     net.lie(0, FromSigd::Ending);
     let (call, cause) = (CallId(0), Cause::NORMAL);
-    net.lie(0, FromSigd::Released { call, cause });
+    net.lie(
+        0,
+        FromSigd::Released {
+            call,
+            cause,
+            data: UserData::default(),
+        },
+    );
     net.lie(0, FromSigd::Link { up: false });
     assert_eq!(counted(&net, 0).stale, 0);
     // Nothing else is expected of a daemon that ends.
@@ -455,17 +467,25 @@ fn lies_are_refused_and_hurt_nobody_else() {
         FromSigd::Released {
             call: permanent,
             cause,
+            data: UserData::default(),
         },
         FromSigd::Clearing {
             call: permanent,
             cause,
+            data: UserData::default(),
         },
         FromSigd::Connected {
             call: permanent,
             vc,
             qos,
+            data: UserData::default(),
         },
-        FromSigd::Connected { call, vc, qos },
+        FromSigd::Connected {
+            call,
+            vc,
+            qos,
+            data: UserData::default(),
+        },
         FromSigd::Offered(offer(1)),
     ];
     for lie in lies {
@@ -483,11 +503,13 @@ fn lies_are_refused_and_hurt_nobody_else() {
         FromSigd::PartyAdded {
             call: permanent,
             party,
+            data: UserData::default(),
         },
         FromSigd::PartyGone {
             call: permanent,
             party,
             cause,
+            data: UserData::default(),
         },
     ] {
         net.lie(0, lie);
@@ -496,12 +518,42 @@ fn lies_are_refused_and_hurt_nobody_else() {
     // About an unknown call or an unknown leaf, and to an address without a listener.
     let stale = counted(&net, 0).stale;
     for call in [call, CallId(77)] {
-        net.lie(0, FromSigd::PartyAdded { call, party });
-        net.lie(0, FromSigd::PartyGone { call, party, cause });
+        net.lie(
+            0,
+            FromSigd::PartyAdded {
+                call,
+                party,
+                data: UserData::default(),
+            },
+        );
+        net.lie(
+            0,
+            FromSigd::PartyGone {
+                call,
+                party,
+                cause,
+                data: UserData::default(),
+            },
+        );
     }
     let call = CallId(77);
-    net.lie(0, FromSigd::Released { call, cause });
-    net.lie(0, FromSigd::Connected { call, vc, qos });
+    net.lie(
+        0,
+        FromSigd::Released {
+            call,
+            cause,
+            data: UserData::default(),
+        },
+    );
+    net.lie(
+        0,
+        FromSigd::Connected {
+            call,
+            vc,
+            qos,
+            data: UserData::default(),
+        },
+    );
     assert_eq!(counted(&net, 0).stale, stale + 6);
     net.lie(0, FromSigd::Offered(offer(CallId::INCOMING + 900)));
     assert_eq!(net.hosts[0].signalling.calls().collect::<Vec<_>>(), before);
@@ -511,7 +563,15 @@ fn lies_are_refused_and_hurt_nobody_else() {
     let mut connected = |conn: u32, vc, qos| {
         net.call(0, 1, conn);
         let call = CallId(conn);
-        net.lie(0, FromSigd::Connected { call, vc, qos });
+        net.lie(
+            0,
+            FromSigd::Connected {
+                call,
+                vc,
+                qos,
+                data: UserData::default(),
+            },
+        );
         assert_eq!(
             net.hosts[0].released(ConnId(conn)),
             Some(Cause::VC_UNAVAILABLE)
@@ -527,7 +587,14 @@ fn lies_are_refused_and_hurt_nobody_else() {
     net.run_s(1);
     let (call, party) = (CallId(4), PartyId(0));
     let events = net.hosts[0].events.len();
-    net.lie(0, FromSigd::PartyAdded { call, party });
+    net.lie(
+        0,
+        FromSigd::PartyAdded {
+            call,
+            party,
+            data: UserData::default(),
+        },
+    );
     assert_eq!(counted(&net, 0).refused, refused + 1);
     assert_eq!(net.hosts[0].events.len(), events);
     // `inspect call` shows this, and the call to an address without a listener.
@@ -585,7 +652,7 @@ fn a_flood_of_offers_ends_at_the_limit() {
     let message = |message| Input::Daemon(ProcessEvent::Said(FromDaemon::Message(message)));
     for input in [
         Input::AddUser(USER),
-        Input::Request(USER, listen),
+        Input::request(USER, listen),
         Input::Daemon(ProcessEvent::Came),
         message(FromSigd::Begun { life: 1 }),
     ] {
@@ -598,7 +665,7 @@ fn a_flood_of_offers_ends_at_the_limit() {
         let said = settle(&mut manager, now);
         let offered = matches!(
             said[..],
-            [Output::Event(UserId(1), AtmEvent::Incoming { .. })]
+            [Output::Event(UserId(1), AtmEvent::Incoming { .. }, _)]
         );
         assert_eq!(offered, n < 5, "{said:?}");
     }

@@ -7,7 +7,7 @@ use aerostat_proto::uni::Version;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, PartyId};
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap};
 
-use aerostat_node::signalling::{Config, Input, Limits, Output, Signalling, UserId};
+use aerostat_node::signalling::{Config, Heard, Input, Limits, Output, Signalling, UserId};
 use aerostat_testing::switch::{Net, USER};
 
 fn connect(conn: u32) -> AtmRequest {
@@ -58,7 +58,7 @@ fn waiting_has_an_end() {
     let at = Instant::from_secs(1);
     for conn in [1, 2] {
         manager
-            .handle_input(Input::Request(UserId(1), connect(conn)), at)
+            .handle_input(Input::request(UserId(1), connect(conn)), at)
             .unwrap();
     }
     let release = AtmRequest::Release {
@@ -66,7 +66,7 @@ fn waiting_has_an_end() {
         cause: Cause::NORMAL,
     };
     manager
-        .handle_input(Input::Request(UserId(1), release), at)
+        .handle_input(Input::request(UserId(1), release), at)
         .unwrap();
     assert_eq!(settle(&mut manager, at), []);
     let end = Instant::from_secs(9);
@@ -77,7 +77,7 @@ fn waiting_has_an_end() {
     };
     assert_eq!(
         settle(&mut manager, end),
-        [Output::Event(UserId(1), released)]
+        [Output::Event(UserId(1), released, Heard::default())]
     );
     assert_eq!(manager.calls().count(), 0);
     assert_eq!(manager.counters().no_link, 1);
@@ -104,23 +104,23 @@ fn refusals_are_counted() {
     let called = AtmAddress::LECS;
     let steps = [
         (Input::AddUser(UserId(3)), false),
-        (Input::Request(UserId(3), connect(1)), false),
-        (Input::Request(one, listen(0)), true),
-        (Input::Request(one, listen(1)), false),
-        (Input::Request(two, listen(0)), false),
-        (Input::Request(one, connect(1)), true),
-        (Input::Request(one, connect(2)), false),
-        (Input::Request(two, connect(ConnId::INCOMING)), false),
+        (Input::request(UserId(3), connect(1)), false),
+        (Input::request(one, listen(0)), true),
+        (Input::request(one, listen(1)), false),
+        (Input::request(two, listen(0)), false),
+        (Input::request(one, connect(1)), true),
+        (Input::request(one, connect(2)), false),
+        (Input::request(two, connect(ConnId::INCOMING)), false),
         (
-            Input::Request(two, AtmRequest::Accept { conn, terms: None }),
+            Input::request(two, AtmRequest::Accept { conn, terms: None }),
             false,
         ),
         (
-            Input::Request(one, AtmRequest::Send { conn, sdu: vec![1] }),
+            Input::request(one, AtmRequest::Send { conn, sdu: vec![1] }),
             false,
         ),
         (
-            Input::Request(
+            Input::request(
                 one,
                 AtmRequest::AddParty {
                     conn,
@@ -131,12 +131,12 @@ fn refusals_are_counted() {
             false,
         ),
         (
-            Input::Request(one, AtmRequest::DropParty { conn, party }),
+            Input::request(one, AtmRequest::DropParty { conn, party }),
             false,
         ),
         (Input::DropUser(UserId(3)), false),
         (Input::DropUser(one), true),
-        (Input::Request(two, listen(0)), true),
+        (Input::request(two, listen(0)), true),
     ];
     let mut refused = 0;
     for (i, (input, allowed)) in steps.into_iter().enumerate() {
@@ -145,7 +145,7 @@ fn refusals_are_counted() {
         if i == 6 {
             // The user must not wait for this call for ever.
             let (conn, cause) = (ConnId(2), Cause::RESOURCES);
-            let released = Output::Event(one, AtmEvent::Released { conn, cause });
+            let released = Output::Event(one, AtmEvent::Released { conn, cause }, Heard::default());
             assert!(settle(&mut manager, now).contains(&released));
         }
         refused += u64::from(!allowed);
