@@ -4,6 +4,8 @@
 const MOST_LABELS = 48;
 /** Width of what a full link carries, pixels; its conduit is a little wider. */
 const CONDUIT = 9;
+/** Cells of one direction, after which a link without traffic is one that is idle: a second of 50 kbit/s. */
+const BUSY = 118;
 /** Distance from a line at which the pointer still finds it, pixels of the screen. */
 const REACH = 7;
 
@@ -58,6 +60,8 @@ class Drawing {
     });
     /** @type {number | null} */
     this.sampled = -1;
+    /** Names of the links that are cut. @type {Set<string>} */
+    this.cut = new Set();
   }
 
   /**
@@ -201,6 +205,7 @@ class Drawing {
     }
     /** Faults of machines by their names. @type {Map<string, string>} */
     const faults = new Map();
+    /** @type {Set<string>} */
     const cut = new Set();
     for (const { what, name, service } of this.model.all("fault").values()) {
       if (what === "link") cut.add(name);
@@ -221,28 +226,36 @@ class Drawing {
       shape.tell(faults.get(name) ?? "", states);
     }
     for (const [name, cable] of this.cables) cable.group.classList.toggle("cut", cut.has(name));
+    this.cut = cut;
+    this.updateRates();
   }
 
   /** Shows what links carried in the last sampled interval. */
   updateRates() {
     for (const cable of this.cables.values()) {
-      const rates = this.model.counters(`links/${cable.line.name}`)?.rates ?? [0, 0];
+      // The sampled interval lies in front of the cut.
+      const cut = this.cut.has(cable.line.name);
+      const rates = (cut ? null : this.model.counters(`links/${cable.line.name}`)?.rates) ?? [0, 0];
       const share = Math.max(rates[0] ?? 0, rates[1] ?? 0) / (cable.line.rate || 1);
       cable.share = share;
-      if (cable.rate) setText(cable.rate, this.carried(cable.line, rates));
+      if (cable.rate) setText(cable.rate, cut ? "cut" : this.carried(cable.line, rates));
     }
   }
 
   /**
-   * What a link carries, in words: both directions in Mbit/s of cells.
+   * What a link carries, in words: both directions in Mbit/s of cells, that to the right or downwards first. A link that
+   * has carried nothing yet shows what it is.
    * @param {LinkLine} line
    * @param {number[]} rates
    */
   carried(line, rates) {
     const [there, back] = rates.map((cells) => cells * CELL * 8);
-    if (!(there >= 5e4) && !(back >= 5e4)) return line.what;
-    const [left, right] = this.arrows(line);
-    return `${left} ${mega(there ?? 0)}  ${right} ${mega(back ?? 0)} Mbit/s`;
+    const used = this.model.counters(`links/${line.name}`)?.values ?? [];
+    if (!(there >= 5e4) && !(back >= 5e4) && !(Math.max(...used.slice(0, 2), 0) >= BUSY)) return line.what;
+    const [first, second] = this.arrows(line);
+    const told = [`${first} ${mega(there ?? 0)}`, `${second} ${mega(back ?? 0)}`];
+    if (first === "←" || first === "↑") told.reverse();
+    return `${told.join("  ")} Mbit/s`;
   }
 
   /**

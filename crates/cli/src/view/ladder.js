@@ -6,6 +6,8 @@ const MOST_COLUMNS = 14;
 const WIDE = 560;
 /** Most calls in the list of the filter; the others are reached by the tables. */
 const MOST_CALLS_LISTED = 2000;
+/** The filter that leaves out the polls and acknowledgements of SSCOP. */
+const QUIET = "-sscop";
 /** Height of a row, pixels. */
 const ROW = 22;
 
@@ -33,6 +35,10 @@ class Ladder {
       (index) => pick(this.rungs[this.passed[index]]),
     );
     this.fill();
+    /** The colours of the families of protocols that the record has. */
+    this.keys = [...new Set(recording.messages.map((message) => familyOf(message.protocol)))]
+      .sort()
+      .map((family) => html("span", { class: `key p-${family}` }, FAMILY_NAMES.get(family) ?? family));
     for (const id of ["f-protocol", "f-node", "f-call", "f-story", "details"])
       field(id).addEventListener("change", () => this.filter());
     field("f-text").addEventListener("input", () => this.filter());
@@ -54,6 +60,11 @@ class Ladder {
   fill() {
     const protocols = new Set(this.recording.messages.map((message) => message.protocol));
     const nodes = new Set(this.recording.messages.flatMap((message) => [message.from, message.to]));
+    if (protocols.has("sscop") && protocols.size > 1) {
+      // Polls of the links under signalling fill quiet times, and tell a beginner nothing.
+      part("f-protocol").append(html("option", { value: QUIET }, "all but sscop"));
+      field("f-protocol").value = QUIET;
+    }
     for (const name of [...protocols].sort()) part("f-protocol").append(html("option", { value: name }, name));
     for (const name of this.columns.filter((name) => nodes.has(name)))
       part("f-node").append(html("option", { value: name }, name));
@@ -103,7 +114,7 @@ class Ladder {
     heads.replaceChildren(
       html("span", {}, "s"),
       html("div", { class: "lanes" }, ...this.columns.map((name) => html("span", {}, name))),
-      html("span", {}, "VC"),
+      html("span", { title: "VPI and VCI on this link" }, "VPI.VCI"),
       html("span", {}, "message"),
     );
     this.list.redraw();
@@ -119,13 +130,9 @@ class Ladder {
       if (node && !about.includes(node)) return false;
       if (line)
         return (
-          story &&
-          (line.milestone || details) &&
-          !protocol &&
-          !call &&
-          (!words || `${line.node} ${line.text}`.toLowerCase().includes(words))
+          story && (line.milestone || details) && (!words || `${line.node} ${line.text}`.toLowerCase().includes(words))
         );
-      if (protocol && message.protocol !== protocol) return false;
+      if (protocol && (protocol === QUIET ? message.protocol === "sscop" : message.protocol !== protocol)) return false;
       if (call && String(message.call) !== call) return false;
       return (
         !words ||
@@ -139,10 +146,8 @@ class Ladder {
     this.times = Float64Array.from(this.passed, (index) => (this.rungs[index].message ?? this.rungs[index].story).t);
     const messages = this.passed.filter((index) => this.rungs[index].message).length;
     const all = this.recording.messages.length;
-    setText(
-      part("ladder-count"),
-      messages === all ? counted(all, "message") : `${grouped(messages)} of ${counted(all, "message")}`,
-    );
+    const count = messages === all ? counted(all, "message") : `${grouped(messages)} of ${counted(all, "message")}`;
+    part("ladder-count").replaceChildren(count, ...this.keys);
     this.list.setCount(this.passed.length);
     this.update(this.t ?? 0);
   }

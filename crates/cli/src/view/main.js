@@ -41,9 +41,9 @@ class Page {
     this.fillLegend(recording);
     this.listen();
     listenToKeys(this);
-    const wanted = this.hashed();
+    const wanted = location.hash;
     this.show(this.everything(), false);
-    if (wanted !== null) this.clock.seek(wanted);
+    this.goToHash(wanted);
     this.showControls();
   }
 
@@ -153,6 +153,8 @@ class Page {
       play: () => this.clock.toggle(),
       next: () => this.clock.step(1),
       previous: () => this.clock.step(-1),
+      "told-next": () => this.clock.step(1, this.lineTimes),
+      "told-before": () => this.clock.step(-1, this.lineTimes),
       theme: () => this.turnTheme(),
       save: () => this.save(),
       paper: () => print(),
@@ -179,16 +181,38 @@ class Page {
       this.drawing.threads.show(/** @type {Shown} */ (field("shown").value)),
     );
     const instant = field("instant");
-    instant.addEventListener("change", () => {
-      const t = Number(instant.value.replace(/[\s\u2009]/g, "").replace(",", "."));
-      if (Number.isFinite(t)) this.clock.seek(t * 1e9);
-      else instant.value = exactSeconds(this.clock.t);
+    instant.addEventListener("change", () => this.goTo(instantOf(instant.value), instant.value));
+    instant.addEventListener("blur", () => (instant.value = exactSeconds(this.clock.t)));
+    instant.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") instant.blur();
     });
     const slider = part("slider");
     slider.addEventListener("keydown", (event) => this.sliderKey(event));
     addEventListener("hashchange", () => this.goToHash());
     listenToPrint(this);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
+  }
+
+  /**
+   * Goes to an instant that the user has written; says why if it is none.
+   * @param {number | null} t
+   * @param {string} text
+   */
+  goTo(t, text) {
+    this.clock.pause();
+    if (t !== null) this.clock.seek(t);
+    else this.say(`“${text}” is no instant: write seconds, such as 6.02, or 500ms`);
+    const end = this.clock.model.recording.until ?? 0;
+    if (t !== null && t > end) this.say(`the run ends at ${seconds(end)} s`);
+  }
+
+  /**
+   * Says something beside the instant, until the cursor moves.
+   * @param {string} text
+   */
+  say(text) {
+    setText(part("happens"), text);
+    setText(part("live"), text);
   }
 
   /** @param {KeyboardEvent} event */
@@ -248,9 +272,26 @@ class Page {
       ["fault", "fault"],
     ]);
     const state = counts.map(([kind, noun]) => counted(clock.model.all(kind).size, noun)).join(" · ");
-    setText(part("state"), state);
-    if (!clock.playing) this.announce(t, state);
+    setText(part("state"), [state, this.sampled()].filter(Boolean).join(" · "));
+    if (clock.playing) this.narrate(t);
+    else this.announce(t, state);
     if (!clock.playing || performance.now() - this.written > RARE) this.writeHash();
+  }
+
+  /** The interval whose rates the drawing shows: the sampled one in front of the cursor. */
+  sampled() {
+    const { samples } = this.clock.model.recording;
+    const index = after(samples, this.clock.t) - 1;
+    return index > 0 ? `rates of ${seconds(samples[index - 1])} to ${seconds(samples[index])} s` : "";
+  }
+
+  /**
+   * Shows the last line of the story while the record plays.
+   * @param {number} t
+   */
+  narrate(t) {
+    const line = this.lines[after(this.lineTimes ?? [], t) - 1];
+    setText(part("happens"), line ? `${line.node} ${line.text}` : "");
   }
 
   /**
@@ -367,16 +408,15 @@ class Page {
     /** @type {HTMLDialogElement} */ (part("help")).showModal();
   }
 
-  /** The instant of the address, `#t=6.02`, in nanoseconds; null if it has none. */
-  hashed() {
-    const found = /^#t=(\d+(?:\.\d*)?)$/.exec(location.hash);
-    return found ? Math.round(Number(found[1]) * 1e9) : null;
-  }
-
-  /** Goes to the instant of the address. */
-  goToHash() {
-    const t = this.hashed();
-    if (t !== null && t !== this.clock.t) this.clock.seek(t);
+  /**
+   * Goes to the instant of the address, `#t=6.02`.
+   * @param {string} [hash]
+   */
+  goToHash(hash = location.hash) {
+    const [name, text] = hash.split("=", 2);
+    if (name !== "#t" || text === undefined) return;
+    const t = instantOf(decodeURIComponent(text));
+    if (t === null || Math.round(t) !== this.clock.t) this.goTo(t, text);
   }
 
   /** Writes the instant into the address, so that a copy of it leads here. */

@@ -22,7 +22,8 @@ function growth(recording, key, value) {
   return recording.samples.map((t) => {
     const now = series?.at(t);
     const total = now ? value(now) : 0;
-    const rate = ((total - last) * 1e9) / Math.max(t - time, 1);
+    // What the sample at the beginning counts was there before: there is no interval in front of it.
+    const rate = t > time ? ((total - last) * 1e9) / (t - time) : 0;
     [last, time] = [total, t];
     return rate;
   });
@@ -84,6 +85,10 @@ function plotsOf(recording) {
     name,
     values: growth(recording, `flows/${name}`, (values) => (values[4] ?? 0) * 8),
   }));
+  const lost = flows.map((name) => ({
+    name,
+    values: growth(recording, `flows/${name}`, (values) => values[2] ?? 0),
+  }));
   const delay = flows.map((name) => ({ name, values: meanDelays(recording, name) }));
   const queues = named("queues").map((name) => ({
     name,
@@ -97,6 +102,7 @@ function plotsOf(recording) {
   const all = [
     plotOf("Throughput", "Mbit/s", throughput, millions),
     plotOf("Delay", "ms", delay, millions),
+    plotOf("Losses", "packets/s", lost, short),
     plotOf("Queues", "cells", queues, short),
     plotOf("Load of links", "%", load, short),
   ];

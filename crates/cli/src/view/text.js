@@ -97,6 +97,26 @@ function exactSeconds(t) {
   return `${whole}.${part.slice(0, 3)}\u2009${part.slice(3, 6)}\u2009${part.slice(6)}`;
 }
 
+/** Units of time and their nanoseconds. */
+const UNITS = new Map([
+  ["", 1e9],
+  ["s", 1e9],
+  ["ms", 1e6],
+  ["us", 1e3],
+  ["µs", 1e3],
+  ["ns", 1],
+]);
+
+/**
+ * The instant that a person wrote, nanoseconds: `6.02`, `6,02 s`, `1e-3`, `500ms`; null if it is none.
+ * @param {string} text
+ */
+function instantOf(text) {
+  const found = /^(\d+(?:[.,]\d*)?(?:e[+-]?\d+)?)([mnuµ]?s)?$/i.exec(text.replace(/[\s\u2009\u202f]/g, ""));
+  if (!found) return null;
+  return Number(found[1].replace(",", ".")) * (UNITS.get((found[2] ?? "").toLowerCase()) ?? 1e9);
+}
+
 /**
  * A duration in its natural unit: `5 µs`.
  * @param {number} t nanoseconds
@@ -215,6 +235,12 @@ const FAMILIES = new Map([
   ["lane", "lane"],
   ["nhrp", "mpoa"],
   ["mpoa", "mpoa"],
+]);
+
+/** Names of families with several protocols. */
+const FAMILY_NAMES = new Map([
+  ["mpoa", "mpoa, nhrp"],
+  ["data", "others"],
 ]);
 
 /**

@@ -251,7 +251,7 @@ class Threads {
     const [shortcut, selected] = [this.shortcuts.has(call.id), this.selected === call.id];
     const least = shortcut ? 3.5 : carriesData(call) ? 1.2 : 0.8;
     const width = least + (share > 0 ? 5 * Math.sqrt(share) : 0) + (selected ? 1.5 : 0) + young * 5;
-    const quiet = call.state === "releasing" ? 0.35 : share > 0 || shortcut || selected ? 1 : 0.75;
+    const quiet = call.state === "releasing" ? 0.35 : share > 0 || shortcut || selected ? 1 : 0.3;
     const name = shortcut ? "--shortcut" : selected ? "--accent" : colour;
     return {
       text,
@@ -280,6 +280,18 @@ class Threads {
     return found;
   }
 
+  /**
+   * The words for the shortcuts of a call: its ends, and the destinations that are not at them.
+   * @param {State[]} shortcuts
+   */
+  static words(shortcuts) {
+    const [{ from, to }] = shortcuts;
+    const both = shortcuts.some((one) => one.from === to && one.to === from);
+    const ends = `shortcut ${from} ${both ? "⇄" : "→"} ${to ?? "?"}`;
+    const places = new Set(shortcuts.map((one) => one.dest)).size;
+    return places > (both ? 2 : 1) ? `${ends}, ${counted(places, "destination")}` : ends;
+  }
+
   /** Writes the labels of shortcuts where they hide no machine and no other label. */
   label() {
     /** @type {Box[]} */
@@ -289,7 +301,7 @@ class Threads {
       const call = this.model.get("call", id);
       const ways = (call?.via ?? []).map((/** @type {string} */ name) => this.geometry.ways.get(name)).filter(Boolean);
       if (ways.length === 0) continue;
-      const text = `shortcut to ${[...new Set(shortcuts.map((one) => one.dest))].join(", ")}`;
+      const text = Threads.words(shortcuts);
       const size = { width: text.length * 6.2 + 14, height: 18 };
       const boxes = ways.map((/** @type {Point[]} */ way) => this.places.place(way, size, 12, taken));
       const free = boxes.find((/** @type {Box} */ box) => !this.places.hidden(box, [], taken)) ?? boxes[0];
