@@ -25,7 +25,11 @@ crate::split::testing::message_properties!(To, From);
 fn one_form_for_ever() {
     let call = CallId(0x8000_0007);
     let cause = Cause::TEMPORARY;
-    let message = frame(FromSigd::Released { call, cause });
+    let message = frame(FromSigd::Released {
+        call,
+        cause,
+        data: Default::default(),
+    });
     let expected = [0, 0, 0, 2, 0, 6, 0x80, 0, 0, 7, 41];
     assert_eq!(message.encode(), expected);
 }
