@@ -152,6 +152,16 @@ impl Signalling {
         }
     }
 
+    /// The daemon says whether the link is up: calls that waited for it are made.
+    fn link_told(&mut self, up: bool, now: Instant) {
+        self.link_is(up);
+        if up {
+            for (_, call) in core::mem::take(&mut self.waiting) {
+                self.set_up(call, now);
+            }
+        }
+    }
+
     /// Every switched connection ends. The number of those that had a user.
     fn close_switched(&mut self) -> usize {
         self.link_is(false);
@@ -229,15 +239,8 @@ impl Signalling {
         match message {
             // Handled by the caller.
             FromSigd::Begun { .. } => {}
-            FromSigd::Link { up } => {
-                self.link_is(up);
-                if up {
-                    for (_, call) in core::mem::take(&mut self.waiting) {
-                        self.set_up(call, now);
-                    }
-                }
-            }
-            FromSigd::Offered(offer) => self.offered(offer, now),
+            FromSigd::Link { up } => self.link_told(up, now),
+            FromSigd::Offered(offer) => self.offered(*offer, now),
             FromSigd::Join { call } => self.join(call),
             FromSigd::Connected {
                 call,

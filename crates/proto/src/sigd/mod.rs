@@ -216,7 +216,7 @@ pub enum FromSigd {
         up: bool,
     },
     /// A call is offered: [`ToSigd::Accept`], [`ToSigd::Refuse`] or [`ToSigd::Release`] is the answer.
-    Offered(Offer),
+    Offered(Box<Offer>),
     /// The call that [`ToSigd::Join`] asks about may be made.
     Join {
         /// The call.

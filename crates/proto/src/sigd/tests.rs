@@ -20,7 +20,7 @@ const fn frame(message: FromSigd) -> From {
 
 crate::split::testing::message_properties!(To, From);
 
-/// A release, octet by octet.
+/// A release without user data, octet by octet.
 #[test]
 fn one_form_for_ever() {
     let call = CallId(0x8000_0007);
@@ -30,7 +30,7 @@ fn one_form_for_ever() {
         cause,
         data: Default::default(),
     });
-    let expected = [0, 0, 0, 2, 0, 6, 0x80, 0, 0, 7, 41];
+    let expected = [0, 0, 0, 2, 0, 6, 0x80, 0, 0, 7, 41, 0];
     assert_eq!(message.encode(), expected);
 }
 

@@ -248,7 +248,7 @@ impl Sigd {
             clearing: false,
             given,
         };
-        self.say(FromSigd::Offered(Offer {
+        self.say(FromSigd::Offered(Box::new(Offer {
             call: id,
             calling: call.info.calling,
             called: call.info.called,
@@ -259,7 +259,7 @@ impl Sigd {
             aal,
             vc,
             data,
-        }));
+        })));
         self.calls.insert(id, call);
     }
 

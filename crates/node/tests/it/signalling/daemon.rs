@@ -36,8 +36,8 @@ fn two() -> Net {
 }
 
 /// A call to an address at which nobody listens in the nets of these tests.
-fn offer(call: u32) -> Offer {
-    Offer {
+fn offer(call: u32) -> Box<Offer> {
+    Box::new(Offer {
         call: CallId(call),
         calling: None,
         called: AtmAddress::LECS,
@@ -48,7 +48,7 @@ fn offer(call: u32) -> Offer {
         aal: Default::default(),
         vc: None,
         data: UserData::default(),
-    }
+    })
 }
 
 /// What host `host` counted about its daemon.
