@@ -14,7 +14,7 @@
 //! | Ethernet behind LAN Emulation | [`vlan`] |
 //! | a transport protocol for native ATM | [`atp`] |
 //! | NHRP and MPOA | [`nhrp`], [`mpoa`] |
-//! | IP, as far as shortcuts need it | [`ipv4`], [`fragments`], [`ipv6`], [`prefix`] |
+//! | IP, as far as shortcuts need it; TCP | [`ipv4`], [`fragments`], [`ipv6`], [`prefix`]; [`tcp`] |
 //! | pseudowires | [`mpls`], [`pseudowire`], [`l2tp`] |
 //! | for people | [`summary`]: an SDU in one line; [`pcapng`]: captures; [`qos_text`], [`sap_text`]: the texts of linux-atm |
 //!
@@ -85,6 +85,7 @@ pub mod sap;
 pub mod sap_text;
 pub mod sscop;
 pub mod summary;
+pub mod tcp;
 pub mod test_cell;
 pub mod vc;
 pub mod vlan;
