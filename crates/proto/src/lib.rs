@@ -7,7 +7,7 @@
 //! | calls at the user-network interface | [`uni`] (Q.2931, Q.2971), [`ilmi`] for addresses |
 //! | the ATM service | [`atm`]: what users of connections ask for and are told |
 //! | users of the ATM service | [`lane`] (LEC, LES, BUS, LECS), [`clip`], [`nhrp`], [`mpoa`] (client and server) |
-//! | a transport protocol on such connections | [`atp`] |
+//! | transport protocols | [`atp`] on such connections, [`tcp`] over IP |
 //! | parts of them in processes of their own | [`split`], [`sigd`] |
 //! | programs of the machine | [`socket`]: the messages of the socket service |
 //! | tools of all machines | [`machine`], [`parameters`](mod@parameters), [`time`], [`timers`], [`deadlines`], [`trace`], [`discard`] |
@@ -95,6 +95,7 @@ pub mod sigd;
 pub mod socket;
 pub mod split;
 pub mod sscop;
+pub mod tcp;
 pub mod time;
 pub mod timers;
 pub mod trace;

@@ -4,3 +4,4 @@ mod clip;
 mod keys;
 mod lane;
 mod pair;
+mod tcp;

@@ -1,0 +1,703 @@
+//! What the sending half does with acknowledgements and timers: losses are found and repaired, the window is reduced,
+//! and a reduction without a loss is taken back.
+//!
+//! **States.** Open; recovery (a loss was found by acknowledgements, until all is acknowledged that was outstanding
+//! then); loss (a timer has expired, until the same).
+//!
+//! | | found by | window | ends |
+//! |---|---|---|---|
+//! | Tahoe | third duplicate ACK | one segment, all is sent again | as after a timer |
+//! | Reno | the same | half, and a segment for each further duplicate | first new ACK |
+//! | NewReno | the same | the same; a partial ACK repairs the next hole | all acknowledged |
+//! | SACK | three segments above have arrived | `pipe` of RFC 6675 below the half | all acknowledged |
+//! | RACK | a later transmission has arrived, and time | the same | all acknowledged |
+//!
+//! **Standards.** RFC 5681 §3.2, 6582, 6675 (rules 1 and 2 of `NextSeg`), 8985, 6937 (with the bound SSRB), 5682
+//! (both forms), 3522 and 4015 (undo by time stamps), 3708 (undo by duplicate blocks), 6298 §5.
+//!
+//! **Not implemented.** Rules 3 and 4 of `NextSeg` (rescue retransmission), the longer windows for reordering of RFC 8985
+//! step 4 (the multiple of a quarter of the round trip stays one).
+//!
+//! **Deviations.** The half is that of the window or of the flight, whichever is less: octets of limited transmit do not
+//! count. The blocks that a peer has named are kept after a timer, as in Linux; RFC 6675 §5.1 would forget them. A peer
+//! that takes them back has its segments sent again after the second timer in a row.
+
+use super::Counters;
+use super::growth::Step;
+use super::params::Recovery;
+use super::scoreboard::Acked;
+use super::send::{SendTimer, Sender};
+use crate::{Duration, Instant};
+
+/// Duplicate ACKs, or segments above a hole, that tell of a loss. Source: RFC 5681 §3.2.
+const DUPLICATES: u32 = 3;
+
+/// State of the repair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// No loss is known.
+    #[default]
+    Open,
+    /// A loss was found by acknowledgements.
+    Recovery,
+    /// A timer has expired.
+    Loss,
+}
+
+/// Proportional rate reduction. Source: RFC 6937 §3.
+#[derive(Clone, Copy, Debug, Default)]
+struct Prr {
+    delivered: u64,
+    out: u64,
+    flight: u64,
+}
+
+/// The steps of RFC 5682.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Frto {
+    #[default]
+    Off,
+    /// The first segment was sent again: step 2.
+    First,
+    /// New data is sent in place of repairs; so many octets may go: step 3.
+    Second(u64),
+}
+
+/// What a reduction has changed, in case that nothing was lost.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    window: u64,
+    threshold: u64,
+    /// Clock of time stamps at the first repetition.
+    stamp: Option<u32>,
+    /// Octets that were sent again and have not been reported as duplicates.
+    repeated: u64,
+}
+
+/// The segment that was sent last of those that have arrived. Source: RFC 8985 §5.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rack {
+    at: Option<(Instant, u64)>,
+    round_trip: Duration,
+    reordered: bool,
+}
+
+/// State of loss recovery.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Repair {
+    pub(super) phase: Phase,
+    /// What was outstanding when the state began ends here.
+    recover: u64,
+    /// A reduction for a congestion mark holds until this is acknowledged.
+    marked: u64,
+    pub(super) dup_acks: u32,
+    /// The next repair is sent whatever the window says.
+    pub(super) forced: bool,
+    /// A partial ACK has been seen in this recovery.
+    partial: bool,
+    prr: Prr,
+    frto: Frto,
+    undo: Option<Undo>,
+    rack: Rack,
+    /// A probe of the tail is due.
+    pub(super) tail_due: bool,
+    /// The probe that is under way: it ends here, and was sent before.
+    pub(super) tail: Option<(u64, bool)>,
+    /// The initial window, octets.
+    pub(super) initial_window: u64,
+}
+
+impl Repair {
+    pub(super) const fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open)
+    }
+    /// New data goes before repairs: step 2b of RFC 5682.
+    pub(super) const fn holds_repairs(&self) -> bool {
+        matches!(self.frto, Frto::Second(_))
+    }
+    pub(super) const fn may_send_new(&self, length: u64) -> bool {
+        match self.frto {
+            Frto::Second(left) => left >= length,
+            Frto::Off | Frto::First => true,
+        }
+    }
+    pub(super) const fn sent_new(&mut self, length: u64) {
+        self.prr.out += length;
+        if let Frto::Second(left) = &mut self.frto {
+            *left = left.saturating_sub(length);
+        }
+    }
+    pub(super) fn repeated(&mut self, length: u64, stamp: u32) {
+        self.prr.out += length;
+        if let Some(undo) = &mut self.undo {
+            undo.stamp.get_or_insert(stamp);
+            undo.repeated += length;
+        }
+    }
+}
+
+/// An acceptable acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ack<'a> {
+    /// Offset.
+    pub(super) una: u64,
+    /// Blocks, offsets, in the order of the segment.
+    pub(super) blocks: &'a [(u64, u64)],
+    /// The echoed time stamp.
+    pub(super) echo: Option<u32>,
+    /// The segment has no data, and its window is that of the last one: it may be a duplicate.
+    pub(super) bare: bool,
+    /// The peer echoes a congestion mark.
+    pub(super) marked: bool,
+}
+
+impl Sender {
+    /// Takes an acknowledgement with `una` between the known one and `next`; true if it acknowledges something new.
+    pub(super) fn acknowledge(
+        &mut self,
+        ack: &Ack<'_>,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> bool {
+        let flight = self.board.pipe();
+        let mut acked = Acked::default();
+        let duplicate_block = self.take_blocks(ack, &mut acked, counters);
+        self.board
+            .acknowledge(ack.una, self.repair.recover, &mut acked);
+        let advanced = ack.una > self.una;
+        let duplicate = !advanced && ack.bare && !self.board.is_empty();
+        counters.duplicate_acks += u64::from(duplicate);
+        self.una = self.una.max(ack.una);
+        let sample = self.measure(ack, &acked, advanced, now);
+        if acked.delivered > 0 {
+            self.note_delivery(&acked, now);
+        }
+        if advanced {
+            self.expired = 0;
+        }
+        self.end_tail(ack.una, duplicate_block, counters);
+        if !self.undo(ack, &acked, advanced, duplicate_block, counters) {
+            let step = Step {
+                octets: acked.octets,
+                una: self.una,
+                next: self.next,
+                sample,
+                smoothed: self.estimator.smoothed().unwrap_or_default(),
+                least: self.estimator.least(),
+                mss: self.mss,
+            };
+            match self.repair.phase {
+                Phase::Open => self.open(&step, flight, duplicate, now, counters),
+                Phase::Recovery => self.in_recovery(&acked, duplicate, now, counters),
+                Phase::Loss => self.in_loss(&acked, &step, duplicate, now, counters),
+            }
+        }
+        if ack.marked {
+            self.congestion_mark(counters);
+        }
+        if advanced {
+            self.drop_acked();
+            self.restart_timer(now);
+        }
+        advanced
+    }
+
+    /// Applies the blocks; true if the first one reports a duplicate. Source: RFC 2018, RFC 2883 §4.
+    fn take_blocks(&mut self, ack: &Ack<'_>, acked: &mut Acked, counters: &mut Counters) -> bool {
+        let mut blocks = ack.blocks;
+        let mut duplicate = false;
+        if let Some((left, right)) = blocks.first().copied()
+            && (right <= ack.una
+                || blocks
+                    .get(1)
+                    .is_some_and(|second| second.0 <= left && right <= second.1))
+        {
+            duplicate = true;
+            counters.duplicate_blocks += 1;
+            blocks = blocks.get(1..).unwrap_or_default();
+        }
+        let mut sorted = [(0, 0); 4];
+        let count = blocks.len().min(sorted.len());
+        sorted[..count].copy_from_slice(&blocks[..count]);
+        sorted[..count].sort_unstable();
+        for (left, right) in &sorted[..count] {
+            // A block beyond what was sent is a lie, one below the number is old news.
+            if left < right && *right <= self.next && *right > ack.una && self.sack {
+                self.board
+                    .sack((*left).max(ack.una), *right, self.repair.recover, acked);
+            } else {
+                counters.blocks_ignored += 1;
+            }
+        }
+        duplicate
+    }
+
+    /// Measures the round trip, if this acknowledgement shows one.
+    fn measure(
+        &mut self,
+        ack: &Ack<'_>,
+        acked: &Acked,
+        advanced: bool,
+        now: Instant,
+    ) -> Option<Duration> {
+        if let Some((end, at)) = self.timed
+            && ack.una >= end
+        {
+            self.timed = None;
+            self.estimator.measure(at, now);
+            return Some(now.since(at));
+        }
+        let (true, false) = (advanced || acked.sacked > 0, self.one_measurement) else {
+            return None;
+        };
+        if let (Some(first), false) = (acked.first, acked.repeated) {
+            self.estimator.measure(first, now);
+            return acked.newest.map(|newest| now.since(newest.0));
+        }
+        let sample = ack.echo.filter(|_| advanced && self.stamped)?;
+        let sample = self.stamps.since(sample, now)?;
+        self.estimator.measure(now.before(sample), now);
+        None
+    }
+
+    /// Notes what has arrived for the order of transmissions. Source: RFC 8985 §6.2 steps 1 to 3.
+    fn note_delivery(&mut self, acked: &Acked, now: Instant) {
+        let rack = &mut self.repair.rack;
+        rack.reordered |= acked.reordered;
+        let Some((at, end, again)) = acked.newest else {
+            return;
+        };
+        let round_trip = now.since(at);
+        let ambiguous = again > 0
+            && self
+                .estimator
+                .least()
+                .is_some_and(|least| round_trip < least);
+        if !ambiguous && rack.at.is_none_or(|known| known < (at, end)) {
+            rack.at = Some((at, end));
+            rack.round_trip = round_trip;
+        }
+    }
+
+    /// The probe of the tail was acknowledged: one that repaired a loss is a sign of congestion. Source: RFC 8985 §7.4.
+    fn end_tail(&mut self, una: u64, duplicate_block: bool, counters: &mut Counters) {
+        let Some((end, again)) = self.repair.tail else {
+            return;
+        };
+        if una < end {
+            return;
+        }
+        self.repair.tail = None;
+        if again && !duplicate_block && self.repair.is_open() {
+            counters.fast_recoveries += 1;
+            let threshold = self.cwnd.reduced(self.cwnd.octets, self.mss);
+            (self.cwnd.threshold, self.cwnd.octets) = (threshold, threshold);
+        }
+    }
+
+    /// Takes a reduction back, if nothing was lost.
+    fn undo(
+        &mut self,
+        ack: &Ack<'_>,
+        acked: &Acked,
+        advanced: bool,
+        duplicate_block: bool,
+        counters: &mut Counters,
+    ) -> bool {
+        let Some(undo) = &mut self.repair.undo else {
+            return false;
+        };
+        if duplicate_block {
+            undo.repeated = undo.repeated.saturating_sub(self.mss);
+        }
+        let undo = *undo;
+        let all_duplicates = duplicate_block && undo.repeated == 0 && undo.stamp.is_some();
+        let older = match (undo.stamp, ack.echo) {
+            (Some(stamp), Some(echo)) if advanced && self.stamped => {
+                stamp.wrapping_sub(echo).wrapping_sub(1) < 1 << 31
+            }
+            _ => false,
+        };
+        let by_undo = self.congestion.undo && (older || all_duplicates);
+        let by_frto = self.repair.phase == Phase::Loss && self.is_spurious(acked, advanced);
+        if !by_undo && !by_frto {
+            return false;
+        }
+        counters.undone += 1;
+        self.cwnd.octets = self.cwnd.octets.max(undo.window);
+        self.cwnd.threshold = self.cwnd.threshold.max(undo.threshold);
+        self.board.unmark_all();
+        self.estimator.reset_back_off();
+        self.leave();
+        true
+    }
+
+    /// Step 3 of RFC 5682: data that was sent once and was outstanding at the timer has arrived.
+    const fn is_spurious(&self, acked: &Acked, advanced: bool) -> bool {
+        match self.repair.frto {
+            Frto::Off => false,
+            Frto::First => self.sack && acked.original && !acked.repeated,
+            Frto::Second(_) => (self.sack && acked.original) || (!self.sack && advanced),
+        }
+    }
+
+    fn leave(&mut self) {
+        let repair = &mut self.repair;
+        repair.phase = Phase::Open;
+        repair.dup_acks = 0;
+        repair.frto = Frto::Off;
+        repair.undo = None;
+        repair.partial = false;
+        repair.forced = false;
+    }
+
+    fn open(
+        &mut self,
+        step: &Step,
+        flight: u64,
+        duplicate: bool,
+        now: Instant,
+        counters: &mut Counters,
+    ) {
+        if step.octets > 0 {
+            self.repair.dup_acks = 0;
+            let limited = match self.cwnd.in_slow_start() {
+                true => self.cwnd.octets < 2 * flight,
+                false => flight + self.mss > self.cwnd.octets,
+            };
+            if limited || !self.congestion.grows_when_limited {
+                self.cwnd.grow(step, now);
+            }
+        } else if duplicate {
+            self.repair.dup_acks += 1;
+        }
+        if self.is_lost(duplicate, now) {
+            self.begin_recovery(counters);
+        }
+    }
+
+    /// Whether this acknowledgement tells of a loss.
+    fn is_lost(&mut self, duplicate: bool, now: Instant) -> bool {
+        match (self.congestion.recovery, self.sack) {
+            (Recovery::Rack, true) => self.find_by_time(now),
+            (Recovery::Sack, true) => self.board.mark_below_sacked(DUPLICATES as usize),
+            (Recovery::Tahoe | Recovery::Reno, _) => {
+                duplicate && self.repair.dup_acks == DUPLICATES
+            }
+            // RFC 6582 §3.2 step 1: the duplicates of a repair are no new loss.
+            (Recovery::NewReno | Recovery::Sack | Recovery::Rack, _) => {
+                duplicate
+                    && self.repair.dup_acks == DUPLICATES
+                    && (self.una > self.repair.recover || self.repair.recover == 0)
+            }
+        }
+    }
+
+    /// Marks what is late; true if something was. Source: RFC 8985 §6.2 steps 4 and 5.
+    fn find_by_time(&mut self, now: Instant) -> bool {
+        let rack = self.repair.rack;
+        let Some(newest) = rack.at else {
+            return false;
+        };
+        let enough = self.board.sacked_segments() >= DUPLICATES || !self.repair.is_open();
+        let window = match rack.reordered {
+            false if enough => Duration::ZERO,
+            _ => {
+                let least = self.estimator.least().unwrap_or_default();
+                (least / 4).min(self.estimator.smoothed().unwrap_or_default())
+            }
+        };
+        let late = rack.round_trip + window;
+        let (waits, found) = self
+            .board
+            .mark_by_time(|sent| (sent.at, sent.end) < newest && sent.at + late <= now);
+        match waits.filter(|sent| (sent.at, sent.end) < newest) {
+            Some(sent) => {
+                let after = (sent.at + late).since(now);
+                self.timers.start(SendTimer::Reorder, now, after);
+            }
+            None => self.timers.stop(SendTimer::Reorder),
+        }
+        found
+    }
+
+    fn begin_recovery(&mut self, counters: &mut Counters) {
+        counters.fast_recoveries += 1;
+        self.timers.stop(SendTimer::Tail);
+        let from = self.board.outstanding().min(self.cwnd.octets);
+        let (window, threshold) = (self.cwnd.octets, self.cwnd.threshold);
+        self.repair.undo = Some(Undo {
+            window,
+            threshold,
+            stamp: None,
+            repeated: 0,
+        });
+        self.cwnd.threshold = self.cwnd.reduced(from, self.mss);
+        self.repair.recover = self.next;
+        self.repair.partial = false;
+        self.repair.forced = true;
+        self.repair.phase = Phase::Recovery;
+        match (self.congestion.recovery, self.sack) {
+            (Recovery::Tahoe, _) => {
+                self.cwnd.octets = self.mss;
+                self.board.mark_all(true);
+                self.repair.phase = Phase::Loss;
+            }
+            (Recovery::Sack | Recovery::Rack, true) => {
+                self.repair.prr = Prr {
+                    delivered: 0,
+                    out: 0,
+                    flight: self.board.outstanding(),
+                };
+                if !self.congestion.prr {
+                    self.cwnd.octets = self.cwnd.threshold;
+                }
+            }
+            _ => {
+                self.board.mark_first();
+                self.cwnd.octets = self.cwnd.threshold + u64::from(DUPLICATES) * self.mss;
+            }
+        }
+        self.reduce_proportionally(&Acked::default());
+    }
+
+    fn in_recovery(
+        &mut self,
+        acked: &Acked,
+        duplicate: bool,
+        now: Instant,
+        counters: &mut Counters,
+    ) {
+        let blocks =
+            self.sack && matches!(self.congestion.recovery, Recovery::Sack | Recovery::Rack);
+        let ends = acked.octets > 0
+            && (self.una >= self.repair.recover || self.congestion.recovery == Recovery::Reno);
+        if ends {
+            let flight = self.board.pipe().max(self.mss) + self.mss;
+            self.cwnd.octets = match (blocks, self.congestion.recovery) {
+                (false, Recovery::NewReno | Recovery::Sack | Recovery::Rack) => {
+                    self.cwnd.threshold.min(flight)
+                }
+                _ => self.cwnd.threshold,
+            };
+            self.leave();
+            if !blocks {
+                // What is still outstanding, as Reno has it, is not lost any more.
+                self.board.unmark_all();
+            } else if self.board.lost() > 0 {
+                self.begin_recovery(counters);
+            }
+            return;
+        }
+        if blocks {
+            if self.congestion.recovery == Recovery::Rack {
+                self.find_by_time(now);
+            } else {
+                self.board.mark_below_sacked(DUPLICATES as usize);
+                // A partial ACK: the first segment is a hole, whatever is above it.
+                if acked.octets > 0 && self.board.sacked() > 0 {
+                    self.mark_first_hole();
+                }
+            }
+            return self.reduce_proportionally(acked);
+        }
+        if acked.octets > 0 {
+            // A partial ACK, RFC 6582 §3.2 step 3.
+            counters.partial_acks += 1;
+            let back = if acked.octets >= self.mss {
+                self.mss
+            } else {
+                0
+            };
+            self.cwnd.octets = self.cwnd.octets.saturating_sub(acked.octets) + back;
+            self.board.mark_first();
+            self.repair.forced = true;
+        } else if duplicate {
+            self.cwnd.octets += self.mss;
+        }
+    }
+
+    /// The first segment is a hole that nothing has repaired yet.
+    fn mark_first_hole(&mut self) {
+        if self
+            .board
+            .first()
+            .is_some_and(|first| !first.lost && !first.sacked)
+        {
+            self.board.mark_first();
+        }
+    }
+
+    /// The window in recovery, by what has arrived. Source: RFC 6937 §3.
+    fn reduce_proportionally(&mut self, acked: &Acked) {
+        let uses = matches!(self.congestion.recovery, Recovery::Sack | Recovery::Rack);
+        if !self.congestion.prr || !self.sack || !uses {
+            return;
+        }
+        let (pipe, threshold, mss) = (self.board.pipe(), self.cwnd.threshold, self.mss);
+        let prr = &mut self.repair.prr;
+        prr.delivered += acked.delivered;
+        let count = if pipe > threshold {
+            let goal = u128::from(prr.delivered) * u128::from(threshold);
+            let goal = goal.div_ceil(u128::from(prr.flight.max(1)));
+            u64::try_from(goal)
+                .unwrap_or(u64::MAX)
+                .saturating_sub(prr.out)
+        } else {
+            let limit = prr.delivered.saturating_sub(prr.out).max(acked.delivered) + mss;
+            (threshold - pipe).min(limit)
+        };
+        self.cwnd.octets = pipe + count;
+    }
+
+    fn in_loss(
+        &mut self,
+        acked: &Acked,
+        step: &Step,
+        duplicate: bool,
+        now: Instant,
+        counters: &mut Counters,
+    ) {
+        if self.una >= self.repair.recover && acked.octets > 0 {
+            self.leave();
+            self.cwnd.grow(step, now);
+            if self.board.lost() > 0 {
+                self.begin_recovery(counters);
+            }
+            return;
+        }
+        match self.repair.frto {
+            Frto::First if acked.octets > 0 && self.unsent() > 0 => {
+                counters.frto_steps += 1;
+                self.repair.frto = Frto::Second(2 * self.mss);
+                self.cwnd.octets = self.board.pipe() + 2 * self.mss;
+                return;
+            }
+            Frto::Second(_) if duplicate || acked.sacked > 0 || acked.octets > 0 => {
+                self.repair.frto = Frto::Off;
+                self.cwnd.octets = self.board.pipe().max(self.mss) + self.mss;
+                self.repair.forced = true;
+            }
+            Frto::First if duplicate || acked.octets > 0 => self.repair.frto = Frto::Off,
+            Frto::Off | Frto::First | Frto::Second(_) => {}
+        }
+        if self.sack && self.congestion.recovery == Recovery::Rack {
+            self.find_by_time(now);
+        }
+        if acked.octets > 0 {
+            self.cwnd.grow(step, now);
+        }
+    }
+
+    /// A congestion mark: the window is reduced once in a round trip. Source: RFC 3168 §6.1.2.
+    fn congestion_mark(&mut self, counters: &mut Counters) {
+        // Only what is sent after the reduction carries the news of it.
+        if self.una <= self.repair.marked || !self.repair.is_open() {
+            return;
+        }
+        counters.mark_reductions += 1;
+        self.repair.marked = self.next;
+        self.tell_reduced = true;
+        let from = self.board.outstanding().min(self.cwnd.octets).max(self.mss);
+        let threshold = self.cwnd.reduced(from, self.mss);
+        (self.cwnd.threshold, self.cwnd.octets) = (threshold, threshold);
+    }
+
+    /// The timer after something new was acknowledged. Source: RFC 6298 §5, RFC 6582 §3.2 (the impatient variant).
+    fn restart_timer(&mut self, now: Instant) {
+        self.timers.stop(SendTimer::Persist);
+        self.timers.stop(SendTimer::Tail);
+        if self.board.is_empty() {
+            self.timers.stop(SendTimer::Retransmit);
+            self.timers.stop(SendTimer::Reorder);
+            return;
+        }
+        let later = self.repair.phase == Phase::Recovery && self.repair.partial && !self.sack;
+        self.repair.partial |= self.repair.phase == Phase::Recovery;
+        if !later {
+            self.start_retransmit(now);
+        }
+    }
+
+    /// The retransmission timer has expired; `false` if it has expired too often. Source: RFC 6298 §5.4 to 5.6, RFC 5681
+    /// §3.1.
+    pub(super) fn retransmit_timer(&mut self, now: Instant, counters: &mut Counters) -> bool {
+        if self.board.is_empty() {
+            return true;
+        }
+        self.expired += 1;
+        if self.expired > self.retries {
+            return false;
+        }
+        counters.timeouts += 1;
+        let again = self.repair.phase == Phase::Loss;
+        if !again {
+            if self.repair.is_open() {
+                let from = self.board.outstanding().min(self.cwnd.octets);
+                let (window, threshold) = (self.cwnd.octets, self.cwnd.threshold);
+                self.repair.undo = Some(Undo {
+                    window,
+                    threshold,
+                    stamp: None,
+                    repeated: 0,
+                });
+                self.cwnd.threshold = self.cwnd.reduced(from, self.mss);
+            }
+            self.repair.frto = match self.congestion.frto && self.expired == 1 {
+                true => Frto::First,
+                false => Frto::Off,
+            };
+        } else {
+            self.repair.frto = Frto::Off;
+        }
+        self.repair.phase = Phase::Loss;
+        self.repair.recover = self.next;
+        self.repair.dup_acks = 0;
+        self.repair.forced = true;
+        self.repair.tail = None;
+        self.repair.tail_due = false;
+        if !self.cwnd.is_off() {
+            self.cwnd.octets = self.mss;
+        }
+        self.timed = None;
+        self.board.mark_all(!self.sack || self.expired > 1);
+        self.timers.stop(SendTimer::Tail);
+        self.timers.stop(SendTimer::Reorder);
+        self.estimator.double();
+        self.start_retransmit(now);
+        true
+    }
+
+    /// The timer of the window has expired; `false` if nobody has answered for too long.
+    pub(super) fn persist_timer(&mut self, now: Instant) -> bool {
+        let waits = self.unsent() > 0 || (self.closing && !self.fin_acked());
+        if !waits {
+            return true;
+        }
+        self.expired += 1;
+        if self.expired > self.retries {
+            return false;
+        }
+        self.probe = true;
+        self.estimator.double();
+        self.start_persist(now);
+        true
+    }
+    /// The timer of the tail has expired.
+    pub(super) fn tail_timer(&mut self, now: Instant) {
+        if self.repair.is_open() && !self.board.is_empty() {
+            self.repair.tail_due = true;
+            self.start_retransmit(now);
+            self.timers.stop(SendTimer::Tail);
+        }
+    }
+    /// The timer of changed order has expired.
+    pub(super) fn reorder_timer(&mut self, now: Instant, counters: &mut Counters) {
+        let found = self.find_by_time(now);
+        match (found, self.repair.phase) {
+            (true, Phase::Open) => self.begin_recovery(counters),
+            (true, Phase::Recovery) => self.reduce_proportionally(&Acked::default()),
+            _ => {}
+        }
+    }
+}
