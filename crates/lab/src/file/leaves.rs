@@ -1,6 +1,6 @@
 //! Single values of a lab file, and how they are written.
 
-use crate::field::{FromText, scalar};
+use crate::field::{FromText, Leaf, scalar};
 use crate::ipv6::Ip6Net;
 use crate::model::{Congestion, Expect, GivenRate, KERNELS, Side};
 use crate::units::{self, IpNet};
@@ -22,6 +22,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 scalar!(
     /// A time with its unit.
+    #[derive(PartialOrd)]
     Time(Duration) = "1s", units::duration,
     { "type": ["string", "number"], "description": "a time with its unit", "examples": ["6s", "5us", "1.5ms"] }
 );
@@ -42,6 +43,7 @@ scalar!(
 );
 scalar!(
     /// A number of octets.
+    #[derive(PartialOrd)]
     Octets(usize), units::octets,
     { "type": ["string", "integer"], "description": "a number of octets", "examples": [1000, "64KiB"] }
 );
@@ -402,6 +404,13 @@ fn congestions() -> Vec<&'static str> {
 /// A name that is fit for a host and a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name(pub(crate) String);
+
+impl Leaf for Name {
+    type Plain = String;
+    fn plain(&self) -> String {
+        self.0.clone()
+    }
+}
 
 impl FromText for Name {
     fn key_doubt(text: &str) -> Option<(String, &'static str)> {

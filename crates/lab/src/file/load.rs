@@ -36,16 +36,33 @@ scalar!(
 );
 scalar!(
     /// When frames are sent.
-    ArrivalsText(Process) = "periodic", |text: &str| match text {
-        "periodic" => Ok(Process::Periodic),
-        "ticks" => Ok(Process::Ticks),
-        "poisson" => Ok(Process::Poisson),
-        "onoff" => Ok(Process::OnOff),
-        "trace" => Ok(Process::Trace),
-        _ => Err("expected periodic, ticks, poisson, onoff or trace".to_owned()),
-    },
-    { "enum": ["periodic", "ticks", "poisson", "onoff", "trace"] }
+    ArrivalsText(Process) = "periodic", |text: &str| Process::ALL
+        .into_iter()
+        .find(|one| one.name() == text)
+        .ok_or_else(|| "expected periodic, ticks, poisson, onoff or trace".to_owned()),
+    { "enum": Process::ALL.map(Process::name) }
 );
+
+impl Process {
+    const ALL: [Self; 5] = [
+        Self::Periodic,
+        Self::Ticks,
+        Self::Poisson,
+        Self::OnOff,
+        Self::Trace,
+    ];
+
+    /// Its name in a lab file.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Periodic => "periodic",
+            Self::Ticks => "ticks",
+            Self::Poisson => "poisson",
+            Self::OnOff => "onoff",
+            Self::Trace => "trace",
+        }
+    }
+}
 
 /// The layer at which a load is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
