@@ -6,9 +6,9 @@ use crate::field::{At, Optional as _};
 use crate::file::{FaultFile, Kind, LabFile, OccupancyFile, TrafficFile};
 use crate::model::{
     ElanId, Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, LinkId, Node, NodeId, NodeKind,
-    SendRate, Service,
+    Occupancy, SendRate, Service,
 };
-use crate::occupancy::{MOST, Occupancy};
+use crate::occupancy::MOST;
 use crate::trace::Traces;
 use aerostat_node::ip::apps;
 use aerostat_node::ip::emodel;
