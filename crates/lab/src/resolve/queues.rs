@@ -133,7 +133,7 @@ fn sections<'a>(
 const fn thresholds(
     params: &QueueParams,
     sizes: [u32; 4],
-) -> [(&'static str, u32, &'static str, u32); 8] {
+) -> [(&'static str, Option<u32>, &'static str, u32); 8] {
     let [buffer, vc, guaranteed, guaranteed_vc] = sizes;
     [
         ("epd", params.epd, "buffer", buffer),
@@ -177,7 +177,7 @@ pub(super) fn check(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
             let places = [own(port.link), of_switch.queues.as_ref()];
             for (key, value, buffer, size) in thresholds(&queues.params, queues.buffers(lab)) {
                 let at = |key: &str| places.iter().flatten().find_map(|one| one.given.at(key));
-                if value > size
+                if let Some(value) = value.filter(|value| *value > size)
                     && let Some(at) = at(key).or_else(|| at(buffer))
                     && told.insert((at, key))
                 {
@@ -304,12 +304,10 @@ fn thresholds_fit(
     let sizes = ports
         .iter()
         .map(|port| port.buffers(lab)[if guaranteed { 3 } else { 1 }]);
-    let size = match queue.buffer {
-        0 => sizes.min().unwrap_or(u32::MAX),
-        own => own,
-    };
+    let own = queue.buffer.filter(|own| *own > 0);
+    let size = own.or(sizes.min()).unwrap_or(u32::MAX);
     for (key, value) in [("epd", queue.epd), ("clp", queue.clp), ("efci", queue.efci)] {
-        if value > size
+        if let Some(value) = value.filter(|value| *value > size)
             && let Some(at) = section.given.at(key)
         {
             d.error(at, above(key, value, "buffer", size))
