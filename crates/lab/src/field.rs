@@ -160,6 +160,32 @@ impl Own {
         let [least, most] = self.range.as_ref()?;
         Some(format!("{least} to {most}"))
     }
+    /// Row of the page of lab files: name, meaning, range and default; `text` is the description in the schema. `None`
+    /// for a key without default and range.
+    #[cfg(test)]
+    pub(crate) fn row(&self, text: &str) -> Option<[String; 4]> {
+        if self.default.is_none() && self.range.is_none() {
+            return None;
+        }
+        let (range, default) = (self.range_text(), self.default.as_ref());
+        let told = default.map(|default| format!("; default {default}"));
+        let meaning = text.replacen(&told.unwrap_or_default(), "", 1);
+        let in_text = range.as_ref().map(|range| format!(", {range}"));
+        let meaning = meaning.replacen(&in_text.unwrap_or_default(), "", 1);
+        let meaning = meaning.replace('\n', " ").trim_end_matches('.').to_owned();
+        let default = default.cloned().unwrap_or_default();
+        Some([
+            format!("`{}`", self.name),
+            meaning,
+            range.unwrap_or_default(),
+            default,
+        ])
+    }
+    /// Name of the key.
+    #[cfg(test)]
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
     /// Completes the schema of the key with its range and default.
     fn describe(&self, section: &mut Schema) {
         let section = section.ensure_object();
@@ -179,16 +205,15 @@ impl Own {
         // Range and default belong to the first sentence, which may name the range itself.
         let end = text.find(". ").or(text.find(".\n")).unwrap_or(text.len());
         let (first, rest) = text.split_at(end);
-        let mut first = first.trim_end_matches('.').to_owned();
+        let first = first.trim_end_matches('.');
+        let (meaning, told) = first.split_at(first.find("; default").unwrap_or(first.len()));
         let range = self.range_text().filter(|range| !text.contains(range));
-        first.extend(range.map(|range| format!(", {range}")));
-        first.extend(
-            self.default
-                .as_ref()
-                .map(|default| format!("; default {default}")),
-        );
+        let range = range.map(|range| format!(", {range}")).unwrap_or_default();
+        let default = self.default.as_ref();
+        let default = default.map(|default| format!("; default {default}"));
+        let default = default.unwrap_or_else(|| told.to_owned());
         let rest = if rest.is_empty() { "." } else { rest };
-        property["description"] = format!("{first}{rest}").into();
+        property["description"] = format!("{meaning}{range}{default}{rest}").into();
         if property["format"] == "uint64"
             && let Some([least, most]) = &self.range
             && let (Ok(least), Ok(most)) = (least.parse::<u64>(), most.parse::<u64>())
@@ -659,7 +684,7 @@ macro_rules! section {
         }
         impl $name {
             /// Defaults and ranges of its keys.
-            fn own() -> Vec<crate::field::Own> {
+            pub(crate) fn own() -> Vec<crate::field::Own> {
                 vec![$( section!(@own $field $(= $default)? $(, $range)?), )*]
             }
             /// Parameters of protocols in the section.

@@ -130,7 +130,7 @@ section! {
         rate: LinkRate = "oc3";
         /// It is an Ethernet whose frames carry cells, instead of `rate`.
         ethernet: Option<FramesFile>;
-        /// Propagation delay; a kilometre of fibre takes 5us.
+        /// Propagation delay. A kilometre of fibre takes 5us.
         delay: Time = "5us";
         /// Probability that a cell is lost.
         loss: Probability = 0;
@@ -219,7 +219,7 @@ section! {
         interface: At<String>;
         /// MAC address of the peer, the only one that is heard.
         peer: At<Mac>;
-        /// At most so many cells in a frame; 28 fit an MTU of 1500.
+        /// At most so many cells in a frame. 28 fit an MTU of 1500.
         cells: u64 = 28, 1..=Packing::MAX_CELLS;
         /// How long a cell waits for others.
         wait: Time = "100us", "0s"..="10ms";

@@ -32,7 +32,7 @@ section! {
     FramesFile {
         /// Rate, 10Mbps, 100Mbps or 1Gbps.
         rate: EthernetRate = "10Mbps";
-        /// At most so many cells in a frame; 28 fit an MTU of 1500.
+        /// At most so many cells in a frame. 28 fit an MTU of 1500.
         cells: u64 = 28, 1..=cell_frame::MAX_CELLS;
     }
 }

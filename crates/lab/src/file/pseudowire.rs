@@ -53,7 +53,7 @@ section! {
         vc: Option<At<Label>>;
         /// It carries this VPI only (VPC mode); default: the whole link (port mode).
         vp: u64, 0..=255;
-        /// At most so many cells in a packet; 28 fit an MTU of 1500.
+        /// At most so many cells in a packet. 28 fit an MTU of 1500.
         cells: u64 = 28, 1..=Packing::MAX_CELLS;
         /// How long a cell waits for others.
         wait: Time = "100us", "0s"..="10ms";
@@ -97,7 +97,7 @@ section! {
         vc: Option<At<Label>>;
         /// The session carries this VPI only (VPC mode); default: the whole link (port mode).
         vp: u64, 0..=255;
-        /// At most so many cells in a packet; 27 fit an MTU of 1500.
+        /// At most so many cells in a packet. 27 fit an MTU of 1500.
         cells: u64 = 27, 1..=Packing::MAX_CELLS;
         /// How long a cell waits for others.
         wait: Time = "100us", "0s"..="10ms";

@@ -6,7 +6,8 @@ use aerostat_node::atm::Discipline;
 use aerostat_wire::ServiceCategory;
 
 section! {
-    /// Queues of the ports of a switch, or of those at a link. What a link says counts before what its switch says.
+    /// Queues of the ports of a switch, or of those at a link. What a link says counts before what its switch says; a 0
+    /// there is the default.
     QueuesFile (keys::queues()) {
         /// Order of service within a class: round-robin (default), weighted, or per-class.
         scheduler: Option<At<SchedulerText>>;
