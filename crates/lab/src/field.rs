@@ -2,16 +2,16 @@
 //!
 //! A reader reports every mistake in its part of the tree, and returns `None` if there was a mistake.
 
+mod own;
+
+pub(crate) use own::{Key, Leaf, Optional, Own, complete};
+
 use crate::diag::{Diagnostics, Span, nearest};
-use crate::parameter::Keys;
 use crate::printable::{self, start};
 use crate::tree::{self, Tree, Value};
 use crate::yaml_11;
-use core::fmt::Display;
-use core::ops::RangeInclusive;
-use schemars::transform::Transform as _;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use std::borrow::Cow;
 
 /// Limit of characters of a wrong value that its message repeats.
@@ -72,155 +72,6 @@ impl<T> At<T> {
         T: Leaf,
     {
         self.value.plain()
-    }
-}
-
-/// A value of a lab file whose notation is a type of its own.
-pub(crate) trait Leaf {
-    /// The value without its notation.
-    type Plain;
-    /// The value without its notation.
-    fn plain(&self) -> Self::Plain;
-}
-
-/// A key that may be left out and has no default of its own.
-pub(crate) trait Optional<T: Leaf> {
-    /// The value, if the file gives one.
-    fn plain(&self) -> Option<T::Plain>;
-    /// The place of the value, if the file gives one.
-    fn place(&self) -> Option<Span>;
-}
-
-impl<T: Leaf> Optional<T> for Option<At<T>> {
-    fn plain(&self) -> Option<T::Plain> {
-        self.as_ref().map(At::get)
-    }
-    fn place(&self) -> Option<Span> {
-        self.as_ref().map(|given| given.at)
-    }
-}
-
-/// A key with a default: the value that counts.
-#[derive(Clone, Debug)]
-pub(crate) struct Key<T> {
-    /// The value of the file, or else the default.
-    pub(crate) value: T,
-    /// The place of the value; `None` if the file gives none.
-    pub(crate) at: Option<Span>,
-}
-
-impl<T: Leaf> Key<T> {
-    /// The value without its notation.
-    pub(crate) fn get(&self) -> T::Plain {
-        self.value.plain()
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for Key<T> {
-    fn inline_schema() -> bool {
-        Option::<T>::inline_schema()
-    }
-    fn schema_name() -> Cow<'static, str> {
-        Option::<T>::schema_name()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Option::<T>::json_schema(generator)
-    }
-}
-
-/// Default and range of a key, in the notation of lab files.
-#[derive(Clone, Debug)]
-pub(crate) struct Own {
-    name: &'static str,
-    default: Option<String>,
-    range: Option<[String; 2]>,
-}
-
-impl Own {
-    /// A key without default and range.
-    pub(crate) const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            default: None,
-            range: None,
-        }
-    }
-    /// The same key with a default.
-    pub(crate) fn or(mut self, default: impl Display) -> Self {
-        self.default = Some(default.to_string());
-        self
-    }
-    /// The same key with a smallest and a largest value.
-    pub(crate) fn within<V: Display>(mut self, range: RangeInclusive<V>) -> Self {
-        self.range = Some([range.start().to_string(), range.end().to_string()]);
-        self
-    }
-    /// `1 to 1000`
-    fn range_text(&self) -> Option<String> {
-        let [least, most] = self.range.as_ref()?;
-        Some(format!("{least} to {most}"))
-    }
-    /// Row of the page of lab files: name, meaning, range and default; `text` is the description in the schema. `None`
-    /// for a key without default and range.
-    #[cfg(test)]
-    pub(crate) fn row(&self, text: &str) -> Option<[String; 4]> {
-        if self.default.is_none() && self.range.is_none() {
-            return None;
-        }
-        let (range, default) = (self.range_text(), self.default.as_ref());
-        let told = default.map(|default| format!("; default {default}"));
-        let meaning = text.replacen(&told.unwrap_or_default(), "", 1);
-        let in_text = range.as_ref().map(|range| format!(", {range}"));
-        let meaning = meaning.replacen(&in_text.unwrap_or_default(), "", 1);
-        let meaning = meaning.replace('\n', " ").trim_end_matches('.').to_owned();
-        let default = default.cloned().unwrap_or_default();
-        Some([
-            format!("`{}`", self.name),
-            meaning,
-            range.unwrap_or_default(),
-            default,
-        ])
-    }
-    /// Name of the key.
-    #[cfg(test)]
-    pub(crate) const fn name(&self) -> &'static str {
-        self.name
-    }
-    /// Completes the schema of the key with its range and default.
-    fn describe(&self, section: &mut Schema) {
-        let section = section.ensure_object();
-        if self.default.is_none() && self.range.is_none() {
-            return;
-        }
-        if let Some(required) = section.get_mut("required").and_then(Json::as_array_mut) {
-            required.retain(|name| name != self.name);
-        }
-        let Some(property) = section
-            .get_mut("properties")
-            .and_then(|all| all.get_mut(self.name))
-        else {
-            return;
-        };
-        let text = property["description"].as_str().unwrap_or_default();
-        // Range and default belong to the first sentence, which may name the range itself.
-        let end = text.find(". ").or(text.find(".\n")).unwrap_or(text.len());
-        let (first, rest) = text.split_at(end);
-        let first = first.trim_end_matches('.');
-        let (meaning, told) = first.split_at(first.find("; default").unwrap_or(first.len()));
-        let range = self.range_text().filter(|range| !text.contains(range));
-        let range = range.map(|range| format!(", {range}")).unwrap_or_default();
-        let default = self.default.as_ref();
-        let default = default.map(|default| format!("; default {default}"));
-        let default = default.unwrap_or_else(|| told.to_owned());
-        let rest = if rest.is_empty() { "." } else { rest };
-        property["description"] = format!("{meaning}{range}{default}{rest}").into();
-        if property["format"] == "uint64"
-            && let Some([least, most]) = &self.range
-            && let (Ok(least), Ok(most)) = (least.parse::<u64>(), most.parse::<u64>())
-        {
-            property["minimum"] = least.into();
-            property["maximum"] = most.into();
-        }
     }
 }
 
@@ -291,18 +142,6 @@ impl<T: JsonSchema> JsonSchema for At<T> {
         T::json_schema(generator)
     }
 }
-
-macro_rules! plain {
-    ($($type:ty)+) => {$(
-        impl Leaf for $type {
-            type Plain = Self;
-            fn plain(&self) -> Self {
-                self.clone()
-            }
-        }
-    )+};
-}
-plain! { bool u64 String }
 
 impl FromText for bool {
     fn from_text(text: &str) -> Result<Self, String> {
@@ -621,12 +460,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Completes the schema of a section with what its fields do not say.
-pub(crate) fn complete(own: &[Own], mut keys: Keys, schema: &mut Schema) {
-    own.iter().for_each(|key| key.describe(schema));
-    keys.transform(schema);
-}
-
 /// Defines a section of the file: a struct, its reader and its JSON Schema. A key has one of four forms; defaults and
 /// ranges have the notation of lab files.
 ///
@@ -766,6 +599,37 @@ macro_rules! scalar {
     };
 }
 pub(crate) use scalar;
+
+/// Defines a scalar that is one of some words: its wrapper, parser and JSON Schema as [`scalar!`] does, and `word`, which
+/// gives the word for a value. Each value of its type has one word. The value after `=` is as for [`scalar!`].
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident($type:ty) $(= $sample:literal)? { $( $word:literal = $value:path ),+ $(,)? }) => {
+        crate::field::scalar!($(#[$meta])* $name($type) $(= $sample)?, |text: &str| match text {
+            $( $word => Ok($value), )+
+            _ => Err(crate::field::expected(&[$($word),+])),
+        }, { "enum": [$($word),+] });
+        impl $name {
+            /// The word for a value.
+            #[allow(dead_code, reason = "not every word is told again")]
+            pub(crate) const fn word(value: &$type) -> &'static str {
+                match value {
+                    $( $value => $word, )+
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// `expected sink, echo or read`
+pub(crate) fn expected(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => {
+            format!("expected {} or {last}", first.join(", "))
+        }
+        words => format!("expected {}", words.concat()),
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -22,7 +22,7 @@ pub(crate) use limits::LimitsFile;
 pub(crate) use load::*;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
-pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel};
+pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel, SublayerText};
 pub(crate) use queues::{ConnectionQueueFile, PathId, QueuesFile, TunnelFile};
 pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile, UniTimersFile};
 pub(crate) use timing::{AdapterFile, ClockFile, CostsFile, CpuFile, ManagerFile};

@@ -15,18 +15,25 @@ mod tests;
 mod timers;
 mod traffic;
 
+use crate::file;
 use crate::ipv6::Ip6Net;
 use crate::model::{ElanId, Expect, Lab, Limits, Link, LinkId, NodeId, Occupancy, Pvc, Queues};
 use crate::units::IpNet;
 use aerostat_node::atm::{CellRate, Discipline, Framing, PathConfig, Policing, RateQueue};
+use aerostat_node::host::sockets::Answer;
+use aerostat_node::server::Order;
 use aerostat_node::switch::ConnectionQueue;
+use aerostat_proto::atp::Profile;
+use aerostat_proto::clip::Per;
+use aerostat_proto::lane::lecs::Criterion;
 use aerostat_proto::parameters::{self, Parameter, Parameters};
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::l2tp::Sublayer;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
 use serde_json::{Map, Value, json};
-use std::fmt::{Debug, Display};
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// A value as results publish it.
@@ -139,6 +146,25 @@ macro_rules! as_parameters {
 }
 as_parameters! { aerostat_proto::lane::Quotas }
 
+macro_rules! as_words {
+    ($($type:ty = $words:ident;)+) => {$(
+        impl Published for $type {
+            fn published(&self, _: &Lab) -> Value {
+                file::$words::word(self).into()
+            }
+        }
+    )+};
+}
+as_words! {
+    Expect = ExpectText;
+    Criterion = CriterionText;
+    Per = PerText;
+    Order = CpuService;
+    Sublayer = SublayerText;
+    Answer = Listen;
+    Profile = AtpProfile;
+}
+
 impl<T: Published> Published for Option<T> {
     const UNIT: &'static str = T::UNIT;
     fn published(&self, lab: &Lab) -> Value {
@@ -195,15 +221,6 @@ impl Published for LinkId {
 impl Published for ElanId {
     fn published(&self, lab: &Lab) -> Value {
         lab.elan(*self).name.as_str().into()
-    }
-}
-
-impl Published for Expect {
-    fn published(&self, _: &Lab) -> Value {
-        match self {
-            Self::Loss => "loss".into(),
-            Self::Nothing => "nothing".into(),
-        }
     }
 }
 
@@ -335,11 +352,6 @@ fn named(entries: impl Iterator<Item = (String, Value)>) -> Map<String, Value> {
 
 fn text(value: impl Display) -> String {
     value.to_string()
-}
-
-/// The text of a value that has no `Display`, in small letters.
-fn word(value: impl Debug) -> String {
-    format!("{value:?}").to_lowercase()
 }
 
 /// The parameters of a protocol by name, with the unit as part of the name.

@@ -2,7 +2,7 @@
 
 use super::leaves::{Label, Mac, Time};
 use crate::diag::Diagnostics;
-use crate::field::{At, FromTree, scalar, section};
+use crate::field::{At, FromTree, scalar, section, words};
 use crate::model::Packing;
 use crate::tree::{Tree, Value};
 use aerostat_wire::l2tp::{Cookie, Sublayer};
@@ -21,15 +21,9 @@ scalar!(
     CookieText(Cookie); digits, cookie,
     { "type": ["string", "integer"], "description": "4 or 8 octets: 8 or 16 hex digits", "examples": ["0123456789abcdef"] }
 );
-scalar!(
+words!(
     /// The sublayer of an L2TPv3 session.
-    SublayerText(Sublayer), |text: &str| match text {
-        "none" => Ok(Sublayer::None),
-        "default" => Ok(Sublayer::Default),
-        "atm" => Ok(Sublayer::Atm),
-        _ => Err("expected none, default or atm".to_owned()),
-    },
-    { "enum": ["none", "default", "atm"] }
+    SublayerText(Sublayer) { "none" = Sublayer::None, "default" = Sublayer::Default, "atm" = Sublayer::Atm }
 );
 scalar!(
     /// An end of an L2TPv3 session: an IP address, or one with a UDP port.

@@ -3,7 +3,7 @@
 use super::limits::MAX_FLOWS;
 use super::{capacity, events, ports};
 use crate::diag::{Diagnostics, Span};
-use crate::file::{FrameSizes, Kind, Process, TrafficFile};
+use crate::file::{ArrivalsText, FrameSizes, Kind, Process, TrafficFile};
 use crate::model::{
     Arrivals, Flow, FlowKind, GivenRate, Lab, Load, NodeId, SendRate, Share, least_frame,
     most_frame, payload_of,
@@ -66,8 +66,11 @@ fn fits(section: &TrafficFile, process: Process, d: &mut Diagnostics) -> bool {
         };
         if of != process {
             well = false;
-            d.error(at, format!("'{key}' is for arrivals: {}", of.name()))
-                .rests_in(section.place, ["arrivals"]);
+            d.error(
+                at,
+                format!("'{key}' is for arrivals: {}", ArrivalsText::word(&of)),
+            )
+            .rests_in(section.place, ["arrivals"]);
         }
     }
     let needed: &[&str] = match process {

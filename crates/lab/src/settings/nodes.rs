@@ -1,6 +1,6 @@
 //! Nodes and what runs on them.
 
-use super::{Published, map_of, merge, named, paths_of, published, text, word};
+use super::{Published, map_of, merge, named, paths_of, published, text};
 use crate::model::{
     Attachment, Cable, Clock, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host,
     IntakeConfig, IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind,
@@ -11,8 +11,7 @@ use aerostat_node::atm::{NicConfig, RateQueue, Shaping};
 use aerostat_node::host::Encapsulation;
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending, Transfer};
 use aerostat_node::manager::{ManagerConfig, Sharing};
-use aerostat_node::server::{Cost, Order};
-use aerostat_proto::lane::lecs::Criterion;
+use aerostat_node::server::Cost;
 use aerostat_proto::nhrp::auth::Keys;
 use aerostat_wire::{AtmAddress, MacAddr};
 use serde_json::{Map, Value, json};
@@ -97,7 +96,7 @@ published! { own, lab;
     } + { "signed": !neighbours.is_empty() }
     Transfer {
         octets, message as "message_octets", params; beside, series = series.then_some(true); given
-    } + { "profile": word(params.profile) }
+    } + { "profile": params.profile.published(lab) }
     Sending {
         start, pdus, size as "size_octets", pace as "gap_s" = match pace {
             Pace::At(rate) => rate.after(1).published(lab),
@@ -114,19 +113,6 @@ published! { own, lab;
             None => "auto",
         },
         prefixes as "routes" = prefixes.iter().map(|octets| AtmAddress::leading(octets)).collect::<Vec<_>>(), lane
-    }
-}
-
-impl Published for Criterion {
-    fn published(&self, _: &Lab) -> Value {
-        let name = match self {
-            Self::Name => "name",
-            Self::Address => "address",
-            Self::Mac => "mac",
-            Self::LanType => "type",
-            Self::FrameSize => "size",
-        };
-        name.into()
     }
 }
 
@@ -217,15 +203,6 @@ impl Published for Cost {
     }
 }
 
-impl Published for Order {
-    fn published(&self, _: &Lab) -> Value {
-        match self {
-            Self::Class => "interrupt-first".into(),
-            Self::Arrival => "fair".into(),
-        }
-    }
-}
-
 impl Published for IntakeConfig {
     fn published(&self, _: &Lab) -> Value {
         let Self { rate, buffer } = self;
@@ -271,7 +248,9 @@ impl Published for Role {
                 answer,
                 max_sdu,
                 calls,
-            } => json!({ "listen": word(answer), "max_sdu_octets": max_sdu, "calls": calls }),
+            } => {
+                json!({ "listen": answer.published(lab), "max_sdu_octets": max_sdu, "calls": calls })
+            }
             Self::Call {
                 to,
                 qos,
@@ -293,7 +272,7 @@ impl Published for Role {
             } => json!({
                 "vc": text(vc),
                 "qos": text(qos),
-                "listen": answer.map(word),
+                "listen": answer.published(lab),
                 "send": send.published(lab),
             }),
         }

@@ -2,7 +2,6 @@
 
 use super::{Published, published};
 use crate::model::{CellWire, Gathering, L2tp, L2tpEnds, Labels, Mpls, Scope, SduWire};
-use aerostat_wire::l2tp::Sublayer;
 use serde_json::{Value, json};
 
 // Cookies are shown by their lengths only: they keep strangers out.
@@ -16,16 +15,6 @@ published! { own, lab;
         ends; merged, session, peer_session, cookie as "cookie_octets" = cookie.octets().len(),
         peer_cookie as "peer_cookie_octets" = peer_cookie.octets().len(), sublayer, sequence, scope,
         gathering as "packing"
-    }
-}
-
-impl Published for Sublayer {
-    fn published(&self, _: &crate::model::Lab) -> Value {
-        match self {
-            Self::None => "none".into(),
-            Self::Default => "default".into(),
-            Self::Atm => "atm".into(),
-        }
     }
 }
 

@@ -37,15 +37,6 @@ impl Published for MapFile {
     }
 }
 
-impl Published for Per {
-    fn published(&self, _: &Lab) -> Value {
-        match self {
-            Self::Destination => "destination".into(),
-            Self::Session => "session".into(),
-        }
-    }
-}
-
 impl Published for Elan {
     fn published(&self, lab: &Lab) -> Value {
         let Self {
