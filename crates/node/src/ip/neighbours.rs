@@ -52,7 +52,7 @@ aerostat_proto::parameters! {
         /// Limit of neighbours of one interface, known, requested or failed.
         neighbours: usize = 1024;
         /// Limit of questions of the MPOA server that wait for one neighbour.
-        questions: usize = 64;
+        questions: usize = 64, 1..=10_000;
     }
 }
 
