@@ -119,6 +119,8 @@ section! {
         queues: Option<QueuesFile>;
         /// What messages of signalling cost it; default: nothing.
         manager: Option<ManagerFile>;
+        /// Calls and parties that wait for signalling of a link; default: 8192, and more where the lab needs more.
+        held: u64, 1..=1_000_000;
     }
 }
 section! {

@@ -182,6 +182,8 @@ pub struct Switch {
     pub queues: Queues,
     /// What messages of signalling cost it; `None`: nothing.
     pub manager: Option<ManagerConfig>,
+    /// Limit of calls and parties that wait for signalling of a link; `None`: what the lab needs.
+    pub held: Option<usize>,
 }
 
 /// One port of a switch.

@@ -83,6 +83,7 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
                 police: switch.police.plain().unwrap_or_default(),
                 queues: queues::of(switch.queues.as_ref()),
                 manager: cpu::switch_manager(switch.manager.as_ref(), d),
+                held: switch.held.plain().map(|most| most as usize),
             }),
         });
     }

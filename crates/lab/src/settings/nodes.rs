@@ -44,7 +44,7 @@ pub(super) fn of(lab: &Lab, id: NodeId, node: &Node) -> Value {
 published! { own, lab;
     Attachment { switch as "on", port; hidden, link; hidden, address }
     Switch {
-        prefix = AtmAddress::leading(prefix), ports = ports.len(), police, queues; given, manager; given
+        prefix = AtmAddress::leading(prefix), ports = ports.len(), police, queues; given, manager; given, held; given
     } + { "kind": "switch" }
     LaneServer {
         attachment; hidden, rank, policies, default, lecs, ilmi, uni, quota

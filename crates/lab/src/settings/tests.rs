@@ -243,6 +243,7 @@ HostFile.link || hosts.x.link.rate=ds3
 HostFile.tcp || hosts.x.tcp.congestion=reno
 HostFile.cpu || hosts.x.cpu={send: 80us}
 HostFile.manager || hosts.y.manager={message: 1ms}
+SwitchFile.held || switches.s1.held=7
 SwitchFile.manager || switches.s1.manager={message: 1ms}
 ManagerFile.message || switches.s1.manager={message: 2ms}
 ManagerFile.hand_over || hosts.y.manager={hand_over: 1ms}
