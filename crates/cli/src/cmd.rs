@@ -20,6 +20,7 @@ mod man;
 mod measure;
 mod mount;
 mod move_station;
+mod pool;
 mod pvc;
 mod qos;
 pub(crate) mod reproduce;

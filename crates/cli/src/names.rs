@@ -4,10 +4,10 @@
 
 use crate::args::Cli;
 use crate::cmd::run::table_names;
-use aerostat_lab::kinds::INSPECT;
 use aerostat_lab::picture::{Kind, Picture};
 use aerostat_live::control::{Answer, Client, Request};
 use aerostat_live::runtime_dir;
+use aerostat_node::inspect::StateKind;
 use clap::CommandFactory as _;
 use clap_complete::engine::{
     ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
@@ -117,7 +117,7 @@ pub(crate) fn victims() -> ArgValueCandidates {
 /// Nodes, and kinds of state.
 pub(crate) fn nodes_and_kinds() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let kinds = INSPECT.iter().map(|kind| (*kind).to_owned());
+        let kinds = StateKind::named().map(|kind| kind.to_string());
         let is_node = |kind| kind != Kind::Station;
         candidates(machines(is_node).into_iter().chain(kinds))
     })

@@ -2,7 +2,9 @@
 
 use crate::exit::Failure;
 use aerostat_lab::printable;
+use aerostat_lab::results::FlatTable;
 use aerostat_live::charset;
+use aerostat_node::inspect::{self, Importance, Row, TableInfo};
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use serde::{Deserialize, Serialize};
@@ -84,6 +86,9 @@ pub(crate) struct Rows {
     pub(crate) name: String,
     /// Column names.
     pub(crate) columns: Vec<String>,
+    /// Places of the columns where there is no room for all; columns without one are [`Importance::Plain`].
+    #[serde(default)]
+    pub(crate) importance: Vec<Importance>,
     /// One value per column.
     pub(crate) rows: Vec<Vec<Value>>,
 }
@@ -95,6 +100,35 @@ impl Rows {
             ..Self::default()
         }
     }
+    /// The table of these rows, under its name.
+    pub(crate) fn of<R: Row>(rows: impl IntoIterator<Item = R>) -> Self {
+        Self::table(&inspect::Table::of(rows))
+    }
+    /// A table under its name.
+    pub(crate) fn table(table: &inspect::Table) -> Self {
+        let mut rows = Self::flat(&FlatTable::of_lab(table));
+        table.info.name.clone_into(&mut rows.title);
+        rows
+    }
+    /// A table with the columns of CSV, without a title.
+    pub(crate) fn flat(table: &FlatTable<'_>) -> Self {
+        let columns = table.columns();
+        Self {
+            rows: table.rows(&columns).collect(),
+            importance: columns.iter().map(|column| column.importance).collect(),
+            columns: columns.into_iter().map(|column| column.name).collect(),
+            ..Self::default()
+        }
+    }
+    /// The same with the importance of columns that the description of the table has.
+    pub(crate) fn described(mut self, info: &TableInfo) -> Self {
+        let of = |name: &String| info.columns.iter().find(|column| column.name == *name);
+        let columns = self.columns.iter().map(of);
+        self.importance = columns
+            .map(|column| column.map_or_else(Importance::default, |column| column.importance))
+            .collect();
+        self
+    }
     /// Its name on the command line.
     pub(crate) fn name(&self) -> &str {
         match self.name.as_str() {
@@ -104,15 +138,6 @@ impl Rows {
     }
     pub(crate) fn push(&mut self, row: Vec<Value>) {
         self.rows.push(row);
-    }
-    /// Removes a column that has no information in this table.
-    pub(crate) fn drop_column(&mut self, name: &str) {
-        if let Some(at) = self.columns.iter().position(|column| column == name) {
-            self.columns.remove(at);
-            for row in &mut self.rows {
-                row.remove(at);
-            }
-        }
     }
     /// One object per row; the node and the title come first if there are any.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Value> + '_ {

@@ -1,37 +1,16 @@
 //! The kinds of state that `aerostat inspect` shows. A node with such a name gets a warning.
 
 use crate::diag::{Diagnostics, Span, nearest};
+use aerostat_node::inspect::StateKind;
+use aerostat_node::inspect::words::Word as _;
 
-/// The kinds of state that `aerostat inspect` shows.
-pub const INSPECT: [&str; 23] = [
-    "vc",
-    "call",
-    "lec",
-    "les",
-    "bus",
-    "mpc",
-    "mps",
-    "nhrp",
-    "port",
-    "queue",
-    "route",
-    "ilmi",
-    "clip",
-    "saal",
-    "sockets",
-    "qos",
-    "processes",
-    "bridge",
-    "cpu",
-    "tcp",
-    "arp",
-    "pvc",
-    "lab",
-];
+fn is_kind(name: &str) -> bool {
+    StateKind::named().any(|kind| kind.word() == name)
+}
 
 /// Warns of nodes that have the name of a kind of state.
 pub(crate) fn warn<'a>(names: impl Iterator<Item = (&'a str, Span)>, d: &mut Diagnostics) {
-    for (name, at) in names.filter(|(name, _)| INSPECT.contains(name)) {
+    for (name, at) in names.filter(|(name, _)| is_kind(name)) {
         d.warning(
             at,
             format!(
@@ -45,7 +24,8 @@ pub(crate) fn warn<'a>(names: impl Iterator<Item = (&'a str, Span)>, d: &mut Dia
 /// The kind of state that somebody may have meant by a word that is nearly its name.
 #[must_use]
 pub fn meant(word: &str) -> Option<&'static str> {
-    nearest(word, &INSPECT)
+    let names: Vec<&str> = StateKind::named().map(StateKind::word).collect();
+    nearest(word, &names)
 }
 
 #[cfg(test)]

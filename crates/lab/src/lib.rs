@@ -10,7 +10,7 @@
 //! | mistakes and warnings, with their place in the text | [`diag`] |
 //! | from a lab to machines, and the machines as a network, for both drivers | [`build`], [`routing`], [`starts`], [`plant`] |
 //! | the story, message by message and step by step | [`event`], [`ladder`] |
-//! | results | [`report`], [`circuits`], [`dialogues`], [`books`], [`fairness`], [`occupancy`] |
+//! | results | [`report`], [`results`], [`circuits`], [`dialogues`], [`books`], [`fairness`], [`occupancy`] |
 //! | how files are written | [`files`] |
 //!
 //! [`read`] (or [`parse`] for text in memory) gives a [`Checked`] lab or the [`Diagnostics`] that say what is
@@ -47,6 +47,7 @@ pub mod event;
 pub mod fairness;
 mod field;
 mod file;
+#[cfg(unix)]
 pub mod files;
 mod gather;
 pub mod growth;
@@ -65,6 +66,7 @@ pub mod plant;
 pub mod printable;
 pub mod report;
 mod resolve;
+pub mod results;
 pub mod routing;
 pub mod settings;
 pub mod starts;
@@ -330,34 +332,6 @@ pub fn schema() -> serde_json::Value {
     defs.for_each(|(_, section)| plain_texts(section));
     plain_texts(&mut schema);
     schema
-}
-
-/// [`schema`] as a text with a line for each key, so that a new key is one line in a comparison.
-#[must_use]
-pub fn schema_text() -> String {
-    let mut text = String::new();
-    write_schema(&schema(), "", &mut text);
-    text
-}
-
-fn write_schema(schema: &serde_json::Value, indent: &str, into: &mut String) {
-    let parts = schema.as_object().filter(|parts| {
-        let own = ["properties", "$defs"]
-            .iter()
-            .any(|key| parts.contains_key(*key));
-        own || parts.values().all(serde_json::Value::is_object) && !parts.is_empty()
-    });
-    let Some(parts) = parts else {
-        *into += &schema.to_string();
-        return;
-    };
-    let deeper = format!("{indent}  ");
-    for (number, (key, part)) in parts.iter().enumerate() {
-        *into += if number == 0 { "{\n" } else { ",\n" };
-        *into += &format!("{deeper}{}: ", serde_json::Value::from(key.as_str()));
-        write_schema(part, &deeper, into);
-    }
-    *into += &format!("\n{indent}}}");
 }
 
 /// A table that is missing is an empty one.

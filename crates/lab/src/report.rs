@@ -7,7 +7,7 @@ use crate::model::{Lab, NodeId, NodeKind, Queues};
 use crate::occupancy::Sample;
 use aerostat_node::host::{Attempts, Waits};
 use aerostat_node::inspect::counters::Counter;
-use aerostat_node::inspect::{Row, Table};
+use aerostat_node::inspect::{Row, StateKind, Table};
 use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::FlowReport;
 use aerostat_proto::{Instant, Trace};
@@ -56,21 +56,35 @@ pub struct RunReport {
 }
 
 /// A node's name, and its tables by kind.
-pub type NodeState = (String, Vec<(&'static str, Vec<Table>)>);
+pub type NodeState = (String, Vec<(StateKind, Vec<Table>)>);
 
 /// Kinds of state that the report shows of each node.
-pub const SHOWN: [&str; 16] = [
-    "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "qos", "mps", "clip", "nhrp",
-    "sockets", "bridge", "cpu", "queue",
+pub const SHOWN: [StateKind; 16] = [
+    StateKind::Port,
+    StateKind::Call,
+    StateKind::Saal,
+    StateKind::Pvc,
+    StateKind::Lec,
+    StateKind::Les,
+    StateKind::Bus,
+    StateKind::Mpc,
+    StateKind::Qos,
+    StateKind::Mps,
+    StateKind::Clip,
+    StateKind::Nhrp,
+    StateKind::Sockets,
+    StateKind::Bridge,
+    StateKind::Cpu,
+    StateKind::Queue,
 ];
 
 /// True if a kind of state belongs to the results of a node. Queues do at switches whose queues or paths the lab file
 /// sets, since every switch has queues, and many of them.
-fn belongs(lab: &Lab, id: NodeId, what: &str) -> bool {
+fn belongs(lab: &Lab, id: NodeId, what: StateKind) -> bool {
     let NodeKind::Switch(switch) = &lab.node(id).kind else {
         return true;
     };
-    what != "queue"
+    what != StateKind::Queue
         || switch.ports.iter().any(|port| {
             let link = lab.link(port.link);
             Queues::at(switch, link) != Queues::default() || !link.tunnels.is_empty()
@@ -128,7 +142,7 @@ impl Met {
 
 /// The tables of one kind of a node; `None` if the node is off, or has no such state.
 #[must_use]
-pub fn inspect(network: &impl Network, id: NodeId, what: &str) -> Option<Vec<Table>> {
+pub fn inspect(network: &impl Network, id: NodeId, what: StateKind) -> Option<Vec<Table>> {
     let now = network.time();
     match network.switch(id) {
         Some(switch) => switch.inspect(what, now),
@@ -139,25 +153,36 @@ pub fn inspect(network: &impl Network, id: NodeId, what: &str) -> Option<Vec<Tab
 /// Current state of every node.
 #[must_use]
 pub fn nodes(lab: &Lab, network: &impl Network) -> Vec<NodeState> {
-    let tables = |id: NodeId, what: &str| inspect(network, id, what);
+    let tables = |id: NodeId, what: StateKind| inspect(network, id, what);
     let nodes = lab.nodes().map(|(id, node)| {
         let known = SHOWN
             .iter()
-            .filter(|what| belongs(lab, id, what))
-            .filter_map(|what| Some((*what, tables(id, what)?)));
+            .filter(|what| belongs(lab, id, **what))
+            .filter_map(|what| Some((*what, tables(id, *what)?)));
         (node.name.clone(), known.collect())
     });
     nodes.collect()
 }
 
 /// Kinds of state with the counters of seats.
-const SEATS: [&str; 7] = ["call", "ilmi", "lec", "les", "bus", "mpc", "mps"];
+const SEATS: [StateKind; 7] = [
+    StateKind::Call,
+    StateKind::Ilmi,
+    StateKind::Lec,
+    StateKind::Les,
+    StateKind::Bus,
+    StateKind::Mpc,
+    StateKind::Mps,
+];
 
 /// Messages that a daemon must not send, in words, with their node and number. The daemons of a lab are this program's
 /// own, so each of them is a defect of this program: what the daemon wanted has not happened, and nobody else tells it.
 /// `inspect` gives the tables of one kind of a node.
 #[must_use]
-pub fn refusals(lab: &Lab, inspect: impl Fn(NodeId, &str) -> Option<Vec<Table>>) -> Vec<String> {
+pub fn refusals(
+    lab: &Lab,
+    inspect: impl Fn(NodeId, StateKind) -> Option<Vec<Table>>,
+) -> Vec<String> {
     let mut all = Vec::new();
     for (id, node) in lab.nodes() {
         for what in SEATS {

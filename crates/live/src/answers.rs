@@ -20,7 +20,8 @@ use aerostat_lab::ladder;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId, NodeKind};
 use aerostat_lab::plant::LabNode;
 use aerostat_node::host::Station;
-use aerostat_node::inspect::{Name, Table};
+use aerostat_node::inspect::words::Word as _;
+use aerostat_node::inspect::{Name, StateKind, Table};
 use aerostat_proto::{Duration, Instant};
 use rustix::fd::AsFd as _;
 use serde_json::json;
@@ -31,14 +32,14 @@ use std::sync::mpsc::SyncSender;
 pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -> Reply {
     match request {
         Request::Status => Reply::Answer(status(driver, now)),
-        Request::Inspect { node, what } => {
-            Reply::Answer(inspect(driver, node.as_deref(), what, now).unwrap_or_else(|error| error))
-        }
+        Request::Inspect { node, what } => Reply::Answer(
+            inspect(driver, node.as_deref(), *what, now).unwrap_or_else(|error| error),
+        ),
         Request::Why { node, address } => {
             Reply::Answer(why(driver, node.as_deref(), *address, now).unwrap_or_else(|error| error))
         }
         Request::Proc { node, what } => Reply::Answer(
-            proc_text(driver, node.as_deref(), what, now).unwrap_or_else(|error| error),
+            proc_text(driver, node.as_deref(), *what, now).unwrap_or_else(|error| error),
         ),
         Request::PvcAdd {
             node,
@@ -331,7 +332,7 @@ fn already(driver: &Driver<'_>, what: FaultKind) -> Option<Answer> {
 fn inspect(
     driver: &Driver<'_>,
     node: Option<&str>,
-    what: &str,
+    what: StateKind,
     now: Instant,
 ) -> Result<Answer, Answer> {
     let only = node.map(|name| {
@@ -339,7 +340,10 @@ fn inspect(
             let hint = match kinds::meant(name) {
                 Some(kind) => format!("did you mean '{kind}'?"),
                 None => {
-                    let kinds = kinds::INSPECT.join(", ");
+                    let kinds = StateKind::named()
+                        .map(StateKind::word)
+                        .collect::<Vec<_>>()
+                        .join(", ");
                     format!("{}; kinds of state: {kinds}", nodes_of(driver))
                 }
             };
@@ -348,7 +352,7 @@ fn inspect(
         })
     });
     let only = only.transpose()?;
-    if what == "lab" {
+    if what == StateKind::Lab {
         let tables = vec![whole_lab(driver, now), confinement(driver)];
         return Ok(Answer::Ok(tables.into()));
     }
@@ -361,7 +365,7 @@ fn inspect(
         if node.is_none() && only.is_some() {
             return Err(Answer::error(format!("{name} is down"), ""));
         }
-        if what == "tcp" {
+        if what == StateKind::Tcp {
             if let NodeKind::Host(host) = &driver.lab.node(id).kind
                 && !host.tcp.given.is_empty()
             {
@@ -371,7 +375,7 @@ fn inspect(
             }
             continue;
         }
-        if what == "processes" {
+        if what == StateKind::Processes {
             let daemons = driver.daemons.as_ref();
             let table = daemons.and_then(|daemons| daemons.table(id, now));
             known |= table.is_some();
@@ -381,18 +385,20 @@ fn inspect(
         let tables = match node {
             Some(LabNode::Outside(_)) => {
                 let mut links = driver.outside.iter();
-                let link = links.find(|link| link.node == id && what == "port");
+                let link = links.find(|link| link.node == id && what == StateKind::Port);
                 link.map(outside::Link::tables)
             }
             Some(node) => (node.inspect(what, now)).map(|tables| match what {
-                "bridge" => driver.stations.listed(id, tables),
+                StateKind::Bridge => driver.stations.listed(id, tables),
                 _ => tables,
             }),
             None => None,
         };
         // Every host has the socket service: of all hosts, those with sockets are of interest.
         let tables = tables.filter(|tables| {
-            only.is_some() || what != "sockets" || tables.iter().any(|table| !table.rows.is_empty())
+            only.is_some()
+                || what != StateKind::Sockets
+                || tables.iter().any(|table| !table.rows.is_empty())
         });
         known |= tables.is_some();
         all.extend(
@@ -405,15 +411,15 @@ fn inspect(
     if !known && let Some(noun) = tool_noun(what) {
         return Err(nobody_has(driver, node, (what, noun), now));
     }
-    found(known, all, node, what)
+    found(known, all, node, what.word())
 }
 
 /// The subject of a linux-atm tool in words; `None` for other state.
-fn tool_noun(what: &str) -> Option<&'static str> {
+fn tool_noun(what: StateKind) -> Option<&'static str> {
     match what {
-        "atmarp" => Some("Classical IP"),
-        "atmaddr" => Some("local ATM addresses"),
-        "atmdiag" => Some("ATM adapter"),
+        StateKind::Atmarp => Some("Classical IP"),
+        StateKind::Atmaddr => Some("local ATM addresses"),
+        StateKind::Atmdiag => Some("ATM adapter"),
         _ => None,
     }
 }
@@ -422,7 +428,7 @@ fn tool_noun(what: &str) -> Option<&'static str> {
 fn nobody_has(
     driver: &Driver<'_>,
     node: Option<&str>,
-    (what, noun): (&str, &str),
+    (what, noun): (StateKind, &str),
     now: Instant,
 ) -> Answer {
     let Some(node) = node else {
@@ -494,7 +500,7 @@ fn why(
 fn proc_text(
     driver: &Driver<'_>,
     node: Option<&str>,
-    what: &str,
+    what: StateKind,
     now: Instant,
 ) -> Result<Answer, Answer> {
     let texts = stations(driver, node)?.filter_map(|(name, station)| {
@@ -502,7 +508,7 @@ fn proc_text(
         Some(json!({ "node": name, "text": text }))
     });
     let all: Vec<_> = texts.collect();
-    found(!all.is_empty(), all, node, what)
+    found(!all.is_empty(), all, node, what.word())
 }
 
 fn in_json(node: &str, table: &Table) -> serde_json::Value {

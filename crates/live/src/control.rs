@@ -13,6 +13,7 @@ pub use server::{Connections, Counters, listen, serve};
 
 use crate::programs::Program;
 use crate::story::Steps;
+use aerostat_node::inspect::StateKind;
 use rustix::fd::OwnedFd;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -35,8 +36,8 @@ pub enum Request {
     Inspect {
         /// Node name; `None` for all nodes that have such state.
         node: Option<String>,
-        /// `vc`, `call`, `lec`, `les`, `bus`, `mpc`, `mps`, `nhrp`, `port`, `qos`, `route`.
-        what: String,
+        /// Kind of state.
+        what: StateKind,
     },
     /// Asks why a shortcut exists or is missing.
     Why {
@@ -50,7 +51,7 @@ pub enum Request {
         /// Node name; `None` for all nodes that have such state.
         node: Option<String>,
         /// `lec`, `mpc`.
-        what: String,
+        what: StateKind,
     },
     /// Sets up a permanent connection through one switch. The answer is its table, as `Inspect` of `pvc` gives it.
     PvcAdd {

@@ -138,7 +138,8 @@ impl Files {
         Err(Errno::EIO)
     }
     fn texts(&self, node: Option<&str>, what: &str) -> Result<Vec<Text>, Errno> {
-        let (node, what) = (node.map(str::to_owned), what.to_owned());
+        let what = what.parse().map_err(|_| Errno::EINVAL)?;
+        let node = node.map(str::to_owned);
         let value = self.ask(&Request::Proc { node, what })?;
         serde_json::from_value(value).map_err(|_| Errno::EIO)
     }

@@ -6,7 +6,7 @@ use crate::control::Answer;
 use crate::driver::Driver;
 use aerostat_lab::model::NodeId;
 use aerostat_node::host::{HostCommand, Station};
-use aerostat_node::inspect::Table;
+use aerostat_node::inspect::{StateKind, Table};
 use aerostat_proto::Instant;
 use aerostat_proto::mpoa::mpc::MpcLimits;
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
@@ -65,7 +65,7 @@ fn entries(station: &Station, at: (NodeId, &str)) -> Result<Vec<QosEntry>, Answe
 }
 
 fn table(driver: &Driver<'_>, at: (NodeId, &str), now: Instant) -> Result<Table, Answer> {
-    let tables = station(driver, at)?.inspect("qos", now);
+    let tables = station(driver, at)?.inspect(StateKind::Qos, now);
     let first = tables.and_then(|all| all.into_iter().next());
     first.ok_or_else(|| no_client(at))
 }

@@ -20,7 +20,7 @@ use crate::namespace::{NetNs, ip};
 use crate::threads::spawn_named;
 use aerostat_lab::model::{Lab, NodeId, NodeKind, SegmentHost};
 use aerostat_lab::report::RunReport;
-use aerostat_node::inspect::{Table, host as rows};
+use aerostat_node::inspect::{StateKind, Table, host as rows};
 use aerostat_proto::Trace;
 use aerostat_wire::MacAddr;
 use serde_json::json;
@@ -132,7 +132,10 @@ impl Stations {
     pub(crate) fn in_results(&self, lab: &Lab, report: &mut RunReport) {
         for (name, states) in &mut report.nodes {
             let Some(host) = lab.find(name) else { continue };
-            for (_, tables) in states.iter_mut().filter(|(what, _)| *what == "bridge") {
+            for (_, tables) in states
+                .iter_mut()
+                .filter(|(what, _)| *what == StateKind::Bridge)
+            {
                 *tables = self.listed(host, mem::take(tables));
             }
         }

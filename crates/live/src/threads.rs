@@ -42,26 +42,3 @@ fn in_words(error: io::Error) -> io::Error {
     let text = format!("no thread can be made ('ulimit -u' shows the limit of this user): {error}");
     io::Error::new(error.kind(), text)
 }
-
-/// Starts up to `count` threads that do the same, and lets the calling thread do it if not even one can be made.
-///
-/// Returns the error if there are fewer threads than asked for.
-pub fn crew<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    count: usize,
-    work: impl Fn() + Send + Clone + 'scope,
-) -> Option<io::Error> {
-    for made in 0..count {
-        if let Err(error) = spawn_in(scope, work.clone()) {
-            if made == 0 {
-                work();
-            }
-            let text = format!(
-                "{} instead of {count} run at the same time: {error}",
-                made.max(1)
-            );
-            return Some(io::Error::new(error.kind(), text));
-        }
-    }
-    None
-}

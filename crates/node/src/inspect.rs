@@ -10,6 +10,7 @@
 use aerostat_proto::counters::CounterRow;
 use core::fmt;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 pub mod clip;
 pub mod counters;
@@ -26,11 +27,15 @@ pub mod switch;
 pub mod why;
 pub mod words;
 
-pub use rows::{Cell, Column, Kind, Name, Network, Row, TableInfo, Tag, Unreadable, named};
+pub use rows::{
+    Cell, Column, Counts, Flag, FlatColumn, Importance, Kind, Name, Network, Rare, Row, TableInfo,
+    Tag, Unreadable, named,
+};
 #[doc(hidden)]
-pub use rows::{of_object, read};
+pub use rows::{in_order, members, of_object, read};
 #[doc(hidden)]
 pub use serde;
+pub use words::StateKind;
 
 /// All tables of nodes. Several rows may have a table in common: hosts and switches have ports.
 pub fn tables() -> impl Iterator<Item = &'static TableInfo> {
@@ -52,15 +57,41 @@ pub fn tables() -> impl Iterator<Item = &'static TableInfo> {
 }
 
 /// One value of a table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// Text, also addresses and states.
     Text(String),
     /// A count, or an amount in the unit that the column's name gives.
     Number(u64),
+    /// Any number.
+    Float(f64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// Values by name: counts, or the columns of a group.
+    Object(BTreeMap<Name, Self>),
     /// No value.
     None,
+}
+
+impl Value {
+    /// The number that this is; `None` for all other values.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number as f64),
+            Self::Float(number) => Some(*number),
+            _ => None,
+        }
+    }
+    /// The value of this name in an object.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Object(members) => members.get(name),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Value {
@@ -68,6 +99,16 @@ impl fmt::Display for Value {
         match self {
             Self::Text(text) => f.write_str(text),
             Self::Number(number) => write!(f, "{number}"),
+            Self::Float(number) => write!(f, "{number:?}"),
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Object(members) => {
+                f.write_str("{")?;
+                for (number, (name, value)) in members.iter().enumerate() {
+                    let comma = if number > 0 { "," } else { "" };
+                    write!(f, "{comma}{name:?}:{value}")?;
+                }
+                f.write_str("}")
+            }
             Self::None => f.write_str("-"),
         }
     }
@@ -105,8 +146,10 @@ impl<T: Into<Self>> From<Option<T>> for Value {
 }
 
 /// Rows under named columns: rows of any kind in one form.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Table {
+    /// Its name, and the meaning of its columns.
+    pub info: &'static TableInfo,
     /// The kind of the rows: `ingress`, `counters`, …
     pub title: &'static str,
     /// Column names, stable, lower case with underscores; units as suffix.
@@ -119,22 +162,42 @@ impl Table {
     /// The table of these rows.
     #[must_use]
     pub fn of<R: Row>(rows: impl IntoIterator<Item = R>) -> Self {
-        Self::titled(R::TABLE.title(), rows)
+        Self::named(R::INFO, rows)
     }
-    /// A table of these rows with another title.
-    fn titled<R: Row>(title: &'static str, rows: impl IntoIterator<Item = R>) -> Self {
+    /// A table of these rows with another name.
+    fn named<R: Row>(info: &'static TableInfo, rows: impl IntoIterator<Item = R>) -> Self {
+        Self::read(info, rows.into_iter().map(|row| row.cells()).collect())
+    }
+    /// A table of these rows, which have a value for each column.
+    #[must_use]
+    pub fn read(info: &'static TableInfo, rows: Vec<Vec<Value>>) -> Self {
         Self {
-            title,
-            columns: R::NAMES,
-            rows: rows.into_iter().map(|row| row.cells()).collect(),
+            info,
+            title: info.title(),
+            columns: info.names,
+            rows,
         }
     }
     /// A table of counters; counters at zero are left out.
     #[must_use]
-    pub fn counters(table: &TableInfo, counters: impl IntoIterator<Item = CounterRow>) -> Self {
+    pub fn counters(
+        table: &'static TableInfo,
+        counters: impl IntoIterator<Item = CounterRow>,
+    ) -> Self {
         let counters = counters.into_iter().filter(|(_, value)| *value > 0);
         let rows = counters.map(|(counter, value)| counters::Counter { counter, value });
-        Self::titled(table.title(), rows)
+        Self::named(table, rows)
+    }
+    /// The value of a row in a column of [`TableInfo::flat`]; [`Value::None`] if the table has no such column.
+    #[must_use]
+    pub fn cell<'a>(&self, row: &'a [Value], (name, inner): (&str, Option<&str>)) -> &'a Value {
+        let at = self.columns.iter().position(|column| *column == name);
+        let cell = at.and_then(|at| row.get(at));
+        let cell = match inner {
+            Some(inner) => cell.and_then(|cell| cell.member(inner)),
+            None => cell,
+        };
+        cell.unwrap_or(&Value::None)
     }
     /// The rows as structures; empty if this is another table.
     ///

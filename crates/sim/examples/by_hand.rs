@@ -7,6 +7,7 @@
 
 use aerostat_node::atm::CellRate;
 use aerostat_node::host::{Host, HostCommand, Ip, Station};
+use aerostat_node::inspect::StateKind;
 use aerostat_node::interface;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
 use aerostat_node::ip::stack::{Stack, StackConfig, TcpOptions};
@@ -153,7 +154,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The state of a node, as `aerostat inspect anna lec` shows it.
     let client = world.node(anna);
-    let tables = client.and_then(|node| node.inspect("lec", Instant::from_secs(3)));
+    let tables = client.and_then(|node| node.inspect(StateKind::Lec, Instant::from_secs(3)));
     for table in tables.unwrap_or_default() {
         if table.title == "le_arp" {
             println!("{}", table.columns.join(" | "));

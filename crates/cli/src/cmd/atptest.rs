@@ -4,15 +4,16 @@
 mod live;
 
 use crate::args::{AtptestArgs, AtptestProfile, AtptestTest};
-use crate::cmd::run::rounded;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Rows};
+use aerostat_lab::results::rounded;
+use aerostat_node::inspect::{Flag, Name};
+use aerostat_node::rows;
 use aerostat_proto::Duration;
 use aerostat_proto::atp::{Amount, Counters, Profile};
 use aerostat_sim::atptest::{self, Measured, Transfer};
 use aerostat_wire::counted;
-use serde_json::Value;
 
 /// Name and version of the document.
 const SCHEMA: &str = "aerostat.atptest.v1";
@@ -152,7 +153,7 @@ fn in_virtual_time(task: &Task, interrupt: &Interrupt) -> Result<Option<Found>, 
 fn run_by(args: &AtptestArgs, way: &Way) -> Outcome {
     let tasks = tasks(args);
     let interrupt = Interrupt::catch()?;
-    let mut rows = table();
+    let mut rows = Vec::new();
     let (mut wrong, mut done) = (0, 0);
     let virtual_time = args.between.is_empty() && args.connect.is_none();
     for task in &tasks {
@@ -180,7 +181,7 @@ fn run_by(args: &AtptestArgs, way: &Way) -> Outcome {
         }
         rows.push(task.row(&found, virtual_time));
     }
-    output::write(args.output.form(), SCHEMA, &[rows])?;
+    output::write(args.output.form(), SCHEMA, &[Rows::of(rows)])?;
     let missing = tasks.len() - done;
     if missing > 0 {
         exit::say(format_args!(
@@ -239,29 +240,42 @@ fn told(why: &atptest::Failure) -> Failure {
     }
 }
 
-fn table() -> Rows {
-    let mut rows = Rows::new(&[
-        "test",
-        "profile",
-        "octets",
-        "loss",
-        "mbps",
-        "latency_us",
-        "report_min",
-        "report_max",
-        "correct",
-        "packets",
-        "repeated",
-        "naks",
-        "timeouts",
-        "mtu",
-    ]);
-    rows.title = "atptest".into();
-    rows
+rows! {
+    /// One row for each transfer.
+    struct TransferRow: "atptest" {
+        /// Name of the test.
+        test: Name,
+        /// Rules of ATP.
+        profile: Name,
+        /// Octets of the transfer.
+        octets: u64,
+        /// Cell loss ratio of the link, in virtual time.
+        loss: Option<f64>,
+        /// Rate of the transfer.
+        mbps: Option<f64>,
+        /// Time until the octets were back.
+        latency_us: Option<f64>,
+        /// Lowest value that the report prints for it.
+        report_min: Option<f64>,
+        /// Highest value that the report prints.
+        report_max: Option<f64>,
+        /// True if all octets arrived as they were sent.
+        correct: Flag,
+        /// Packets sent for the first time.
+        packets: u64,
+        /// Packets sent again.
+        repeated: u64,
+        /// NAKs sent.
+        naks: u64,
+        /// Expired retransmission timers.
+        timeouts: u64,
+        /// Octets of a packet.
+        mtu: usize,
+    }
 }
 
 impl Task {
-    fn row(&self, found: &Found, virtual_time: bool) -> Vec<Value> {
+    fn row(&self, found: &Found, virtual_time: bool) -> TransferRow {
         let Transfer {
             octets, mtu, loss, ..
         } = self.transfer;
@@ -274,23 +288,23 @@ impl Task {
         let Found { near, far, .. } = found;
         let mbps = found.received.mbps().filter(|_| !latency);
         let micros = found.turn.as_secs_f64() * 1e6;
-        let value = |value: Option<f64>| value.map_or(Value::Null, |value| rounded(value, 3));
+        let value = |value: Option<f64>| value.map(|value| rounded(value, 3));
         let back = if latency { far.packets_sent } else { 0 };
-        vec![
-            self.test.name().into(),
-            self.profile.name().into(),
-            octets.into(),
-            virtual_time.then_some(loss).into(),
-            value(mbps),
-            value(latency.then_some(micros)),
-            printed.map_or(Value::Null, |(_, low, _)| rounded(*low, 6)),
-            printed.map_or(Value::Null, |(.., high)| rounded(*high, 6)),
-            found.correct.into(),
-            (near.packets_sent + back).into(),
-            (near.packets_repeated + far.packets_repeated).into(),
-            (near.naks_sent + far.naks_sent).into(),
-            (near.timeouts + far.timeouts).into(),
-            mtu.into(),
-        ]
+        TransferRow {
+            test: self.test.name().into(),
+            profile: self.profile.name().into(),
+            octets,
+            loss: virtual_time.then_some(loss),
+            mbps: value(mbps),
+            latency_us: value(latency.then_some(micros)),
+            report_min: printed.map(|(_, low, _)| rounded(*low, 6)),
+            report_max: printed.map(|(.., high)| rounded(*high, 6)),
+            correct: Flag(found.correct),
+            packets: near.packets_sent + back,
+            repeated: near.packets_repeated + far.packets_repeated,
+            naks: near.naks_sent + far.naks_sent,
+            timeouts: near.timeouts + far.timeouts,
+            mtu,
+        }
     }
 }

@@ -5,10 +5,11 @@ use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, Form, Format, Rows};
 use aerostat_lab::event::Names;
-use aerostat_lab::kinds::INSPECT;
 use aerostat_lab::picture::Picture;
 use aerostat_live::charset;
 use aerostat_live::control::{Client, Request};
+use aerostat_node::inspect::words::Word as _;
+use aerostat_node::inspect::{self, StateKind};
 use serde_json::Value;
 use std::io::{IsTerminal as _, Write as _};
 use std::net::IpAddr;
@@ -69,7 +70,7 @@ struct Wanted {
     /// Nodes by name; `None` means all.
     nodes: Vec<Option<String>>,
     /// Kinds of state; if empty, all kinds that the nodes have.
-    kinds: Vec<String>,
+    kinds: Vec<StateKind>,
     why: Option<IpAddr>,
 }
 
@@ -77,31 +78,33 @@ impl Wanted {
     /// Separates the arguments: kinds of state come after the nodes.
     fn new(args: &InspectArgs) -> Result<Self, Failure> {
         let words = &args.nodes_and_kinds;
-        let is_kind = |word: &String| INSPECT.contains(&word.as_str());
+        let named = |word: &String| StateKind::named().find(|kind| kind.to_string() == *word);
         let nodes = words
             .iter()
-            .rposition(|word| !is_kind(word))
+            .rposition(|word| named(word).is_none())
             .map_or(0, |last| last + 1);
         let (nodes, kinds) = words.split_at(nodes);
-        let one_kind = match kinds {
-            [kind] => Some(kind.as_str()),
+        let kinds: Vec<StateKind> = kinds.iter().filter_map(named).collect();
+        let one_kind = match kinds[..] {
+            [kind] => Some(kind),
             _ => None,
         };
-        if args.why.is_some() && (one_kind != Some("nhrp") || args.output.of_tables().is_none()) {
+        if args.why.is_some()
+            && (one_kind != Some(StateKind::Nhrp) || args.output.of_tables().is_none())
+        {
             return Err(Failure::usage("--why is for the tables of nhrp"));
         }
-        if args.output.of_tables().is_none() && !matches!(one_kind, Some("mpc" | "lec")) {
-            let what = match kinds {
-                [] => "all state",
-                [kind, ..] => kind,
-            };
+        if args.output.of_tables().is_none()
+            && !matches!(one_kind, Some(StateKind::Mpc | StateKind::Lec))
+        {
+            let what = kinds.first().map_or("all state", |kind| kind.word());
             return Err(Failure::usage(format!("Linux has no file for '{what}'"))
                 .hint("-o proc is for lec and mpc: /proc/net/atm/lec and mpc"));
         }
         let nodes: Vec<_> = nodes.iter().cloned().map(Some).collect();
         Ok(Self {
             nodes: if nodes.is_empty() { vec![None] } else { nodes },
-            kinds: kinds.to_vec(),
+            kinds,
             why: args.why,
         })
     }
@@ -115,10 +118,12 @@ impl Wanted {
     }
 
     fn proc_requests(&self) -> impl Iterator<Item = Request> + '_ {
-        let what = self.kinds.concat();
-        self.nodes.iter().map(move |node| Request::Proc {
-            node: node.clone(),
-            what: what.clone(),
+        let each = self.nodes.iter();
+        each.flat_map(|node| {
+            self.kinds.iter().map(|what| Request::Proc {
+                node: node.clone(),
+                what: *what,
+            })
         })
     }
 
@@ -133,9 +138,9 @@ impl Wanted {
                 tables.extend(everything(client, node.as_ref())?);
             } else {
                 for kind in &self.kinds {
-                    let of_kind = of_kind(client, node.as_ref(), kind)?;
+                    let of_kind = of_kind(client, node.as_ref(), *kind)?;
                     let several = self.kinds.len() > 1;
-                    tables.extend(of_kind.into_iter().map(|rows| named(rows, kind, several)));
+                    tables.extend(of_kind.into_iter().map(|rows| named(rows, *kind, several)));
                 }
             }
         }
@@ -143,29 +148,40 @@ impl Wanted {
     }
 }
 
-fn of_kind(client: &mut Client, node: Option<&String>, kind: &str) -> Result<Vec<Rows>, Failure> {
-    let (node, what) = (node.cloned(), kind.to_owned());
+fn of_kind(
+    client: &mut Client,
+    node: Option<&String>,
+    kind: StateKind,
+) -> Result<Vec<Rows>, Failure> {
+    let (node, what) = (node.cloned(), kind);
     let answer = client::ask(client, &Request::Inspect { node, what })?;
-    let mut tables: Vec<Rows> = understood(answer)?;
-    for rows in &mut tables {
-        rows.name = match rows.title.as_str() {
-            "" => kind.to_owned(),
-            title => format!("{kind}.{title}").replace(' ', "_"),
+    let tables: Vec<Rows> = understood(answer)?;
+    let tables = tables.into_iter().map(|mut rows| {
+        let name = match rows.title.as_str() {
+            "" => kind.to_string(),
+            title => format!("{kind}.{title}"),
         };
-    }
-    Ok(tables)
+        // Hosts and switches may have other columns in a table of the same name.
+        let known = inspect::tables().find(|info| info.name == name && info.names == rows.columns);
+        rows.name = name.replace(' ', "_");
+        match known {
+            Some(info) => rows.described(info),
+            None => rows,
+        }
+    });
+    Ok(tables.collect())
 }
 
 /// All tables of a node. A node without tables is an error.
 fn everything(client: &mut Client, node: Option<&String>) -> Result<Vec<Rows>, Failure> {
     let (mut tables, mut first) = (Vec::new(), None);
-    for kind in INSPECT.into_iter().filter(|kind| *kind != "lab") {
+    for kind in StateKind::named().filter(|kind| *kind != StateKind::Lab) {
         match of_kind(client, node, kind) {
             Ok(found) => {
                 // Every host has the socket service, whether programs use it or not.
                 let told = found
                     .into_iter()
-                    .filter(|rows| kind != "sockets" || !rows.rows.is_empty());
+                    .filter(|rows| kind != StateKind::Sockets || !rows.rows.is_empty());
                 tables.extend(told.map(|rows| named(rows, kind, true)));
             }
             // A node without such state is not an error here.
@@ -179,10 +195,10 @@ fn everything(client: &mut Client, node: Option<&String>) -> Result<Vec<Rows>, F
 }
 
 /// Puts the kind in front of the title, if there are tables of several kinds.
-fn named(mut rows: Rows, kind: &str, several: bool) -> Rows {
-    if several && rows.title != kind {
+fn named(mut rows: Rows, kind: StateKind, several: bool) -> Rows {
+    if several && rows.title != kind.word() {
         rows.title = match rows.title.as_str() {
-            "" => kind.to_owned(),
+            "" => kind.to_string(),
             title => format!("{kind} {title}"),
         };
     }

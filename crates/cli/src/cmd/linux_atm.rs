@@ -8,30 +8,31 @@ use crate::linux_text;
 use crate::output::{self, Form, Format, Rows};
 use aerostat_live::charset;
 use aerostat_live::control::Request;
+use aerostat_node::inspect::StateKind;
 use std::io::Write as _;
 
 /// The ATMARP table, as `atmarpd` writes it for `atmarp -a`.
 pub(crate) fn atmarp(args: &AtmarpArgs) -> Outcome {
     debug_assert!(args.all, "clap requires it");
-    show("atmarp", &args.tool, linux_text::atmarp)
+    show(StateKind::Atmarp, &args.tool, linux_text::atmarp)
 }
 
 /// The addresses of the ATM interface.
 pub(crate) fn atmaddr(args: &AtmaddrArgs) -> Outcome {
     // Addresses are always numeric, with or without -n.
     let _ = args.numeric;
-    show("atmaddr", &args.tool, linux_text::atmaddr)
+    show(StateKind::Atmaddr, &args.tool, linux_text::atmaddr)
 }
 
 /// PDUs by AAL.
 pub(crate) fn atmdiag(args: &AtmdiagArgs) -> Outcome {
-    show("atmdiag", &args.tool, linux_text::atmdiag)
+    show(StateKind::Atmdiag, &args.tool, linux_text::atmdiag)
 }
 
 /// Text for the tables of one node.
 type Text = fn(&[Rows]) -> Result<String, Failure>;
 
-fn show(what: &str, args: &ToolArgs, text: Text) -> Outcome {
+fn show(what: StateKind, args: &ToolArgs, text: Text) -> Outcome {
     let format = match args.output {
         ToolFormat::Text => None,
         ToolFormat::Json => Some(Format::Json),
@@ -42,7 +43,7 @@ fn show(what: &str, args: &ToolArgs, text: Text) -> Outcome {
     let mut client = client::connect(&args.which)?;
     let request = Request::Inspect {
         node: args.node.clone(),
-        what: what.to_owned(),
+        what,
     };
     let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
     let Some(format) = format else {

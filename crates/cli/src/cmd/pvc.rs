@@ -6,6 +6,7 @@ use crate::client;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::output::{self, Rows};
 use aerostat_live::control::Request;
+use aerostat_node::inspect::StateKind;
 use aerostat_wire::Qos;
 use aerostat_wire::qos_text::repeated;
 
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &PvcArgs) -> Outcome {
             (&del.which, &del.output, Request::PvcDel { node, end })
         }
         PvcCommand::Show(show) => {
-            let (node, what) = (show.switch.clone(), "pvc".to_owned());
+            let (node, what) = (show.switch.clone(), StateKind::Pvc);
             (&show.which, &show.output, Request::Inspect { node, what })
         }
     };

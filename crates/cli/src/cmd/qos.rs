@@ -6,6 +6,7 @@ use crate::client;
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, Rows};
 use aerostat_live::control::Request;
+use aerostat_node::inspect::StateKind;
 
 /// Sets, removes or lists entries; afterwards the entries of the host are shown in one form.
 pub(crate) fn run(args: &QosArgs) -> Outcome {
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &QosArgs) -> Outcome {
             (&del.which, &del.output, Request::QosDel { node, filter })
         }
         QosCommand::Show(show) => {
-            let (node, what) = (show.node.clone(), "qos".to_owned());
+            let (node, what) = (show.node.clone(), StateKind::Qos);
             (&show.which, &show.output, Request::Inspect { node, what })
         }
     };

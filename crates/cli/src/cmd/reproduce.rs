@@ -13,20 +13,54 @@ mod summary;
 
 use crate::args::ReproduceArgs;
 use crate::cmd::run::many::{processors, seeds};
-use crate::cmd::run::rounded;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Format, Rows};
 use crate::progress;
+use aerostat_lab::results::rounded;
+use aerostat_node::inspect::Rare;
+use aerostat_node::rows;
 use aerostat_wire::counted;
 use catalogue::{Entry, Parameters, Row};
 use model::Work;
+pub(crate) use score::ScoreLine;
 use score::{Score, median, scores};
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use summary::{Made, Summary};
+
+rows! {
+    /// One row for each entry.
+    struct EntryLine: "entries" {
+        /// Its name.
+        entry: String,
+        /// Number of its rows.
+        rows: usize,
+        /// Kind of the entry: a table or a figure.
+        what: String,
+        /// Title in the paper.
+        title: String,
+        /// Lab of its rows.
+        lab: String,
+    }
+
+    /// One row for each parameter.
+    struct ParameterLine: "parameters" {
+        /// Its name.
+        parameter: String,
+        /// Its value.
+        value: f64,
+        /// Unit of the value.
+        unit: String,
+        /// Value before the fit.
+        before: Rare<f64>,
+        /// Source of the value.
+        from: String,
+        /// Its meaning.
+        what: String,
+    }
+}
 
 /// Name and version of the document.
 const SCHEMA: &str = "aerostat.reproduce.v1";
@@ -172,18 +206,14 @@ fn chosen(args: &ReproduceArgs, all: &[Entry]) -> Result<Vec<Entry>, Failure> {
 }
 
 fn list(args: &ReproduceArgs, all: &[Entry]) -> Outcome {
-    let mut rows = Rows::new(&["entry", "rows", "what", "title", "lab"]);
-    rows.title = "entries".into();
-    for entry in all {
-        rows.push(vec![
-            entry.name.clone().into(),
-            entry.rows.len().into(),
-            entry.what.clone().into(),
-            entry.title.clone().into(),
-            format!("labs/papers/{}.atm.yml", entry.lab).into(),
-        ]);
-    }
-    output::write(args.output.form(), SCHEMA, &[rows])?;
+    let lines = all.iter().map(|entry| EntryLine {
+        entry: entry.name.clone(),
+        rows: entry.rows.len(),
+        what: entry.what.clone(),
+        title: entry.title.clone(),
+        lab: format!("labs/papers/{}.atm.yml", entry.lab),
+    });
+    output::write(args.output.form(), SCHEMA, &[Rows::of(lines)])?;
     Ok(Exit::Ok)
 }
 
@@ -261,31 +291,18 @@ impl<'a> Results<'a> {
     }
 }
 
-/// Columns of the rows, `live` with those of real time.
-pub(crate) fn columns(live: bool) -> Vec<&'static str> {
-    let mut columns = vec![
-        "entry", "row", "model", "unit", "paper", "error_%", "tier", "rule", "result", "low",
-        "high", "seeds", "says", "where", "tcp",
-    ];
-    if live {
-        columns.extend(live::COLUMNS);
-    }
-    columns
-}
-
 /// Writes the rows of the chosen entries, the parameters that they use, and the summary.
 fn report(args: &ReproduceArgs, results: &Results<'_>) -> Outcome {
     let live = results.live.as_ref();
-    let mut rows = Rows::new(&columns(live.is_some()));
-    rows.title = "rows".into();
+    let mut lines = Vec::new();
     for score in &results.scores {
-        let mut cells = score.cells();
-        cells.push(stacks(score.entry)?.into());
-        cells.extend(live.iter().flat_map(|_| score.live_cells()));
-        rows.push(cells);
+        let (live, tcp) = (score.live.as_ref(), stacks(score.entry)?);
+        lines.push(ScoreLine::of(score, live, tcp));
     }
-    if results.entries.iter().all(|entry| entry.tcp.is_none()) {
-        rows.drop_column("tcp");
+    let mut rows = Rows::of(lines);
+    if live.is_none() {
+        // Without the columns of real time there is room: the columns on the right are left out.
+        rows.importance.clear();
     }
     let mut tables = vec![
         rows,
@@ -325,27 +342,20 @@ fn warn_of_misses(scored: &[&Score<'_>]) {
 }
 
 fn parameter_rows(parameters: &Parameters, before: Option<&Parameters>) -> Rows {
-    let mut rows = Rows::new(&["parameter", "value", "unit", "before", "from", "what"]);
-    rows.title = "parameters".into();
-    for (name, parameter) in parameters {
-        let from = match &parameter.row {
-            Some(row) => format!("{}, {row}", parameter.from),
-            None => parameter.from.clone(),
-        };
+    Rows::of(parameters.iter().map(|(name, parameter)| {
         let old = before.and_then(|before| before.get(name));
-        rows.push(vec![
-            name.clone().into(),
-            rounded(parameter.value, 4),
-            parameter.unit.clone().into(),
-            old.map_or(Value::Null, |old| rounded(old.value, 4)),
-            from.into(),
-            parameter.what.clone().into(),
-        ]);
-    }
-    if before.is_none() {
-        rows.drop_column("before");
-    }
-    rows
+        ParameterLine {
+            parameter: name.clone(),
+            value: rounded(parameter.value, 4),
+            unit: parameter.unit.clone(),
+            before: Rare(old.map(|old| rounded(old.value, 4))),
+            from: match &parameter.row {
+                Some(row) => format!("{}, {row}", parameter.from),
+                None => parameter.from.clone(),
+            },
+            what: parameter.what.clone(),
+        }
+    }))
 }
 
 /// The parameters after a fit.

@@ -1,21 +1,21 @@
 //! `aerostat rfc2544`: what the path of a load carries, by the size of frames.
 
 use crate::args::{Rfc2544Args, Rfc2544Test};
-use crate::cmd::run::{refuse_outside, rounded};
+use crate::cmd::pool::Pool;
+use crate::cmd::run::many::processors;
+use crate::cmd::run::refuse_outside;
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
 use crate::output::{self, Format, Rows};
 use aerostat_lab::model::Share;
+use aerostat_lab::results::rounded;
 use aerostat_lab::{Lab, Override};
-use aerostat_live::threads::crew;
+use aerostat_node::inspect::Flag;
+use aerostat_node::rows;
 use aerostat_sim::benchmark::{self, Bench, Burst, Trial};
 use aerostat_wire::counted;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 /// Name and version of the document.
 const SCHEMA: &str = "aerostat.rfc2544.v1";
@@ -26,6 +26,56 @@ const TESTS: [Rfc2544Test; 3] = [
     Rfc2544Test::Loss,
     Rfc2544Test::Burst,
 ];
+
+rows! {
+    /// One row for each size of frames: throughput, latency at it, and the longest burst.
+    struct SizeRow: "rfc2544" {
+        /// Octets of a frame.
+        frame_octets: usize,
+        /// Cells or octets of the line for each frame.
+        units_per_frame: usize,
+        /// Frames per second that the line carries.
+        line_fps: f64,
+        /// Throughput as a share of that; 0 if frames were lost at every load.
+        throughput_percent: Option<f64>,
+        /// Throughput, frames per second.
+        throughput_fps: Option<f64>,
+        /// Throughput, Mbit/s.
+        throughput_mbps: Option<f64>,
+        /// Smallest latency at the throughput.
+        latency_min_us: Option<f64>,
+        /// Mean latency.
+        latency_mean_us: Option<f64>,
+        /// 99th percentile of the latency.
+        latency_p99_us: Option<f64>,
+        /// Largest latency.
+        latency_max_us: Option<f64>,
+        /// Frames of the longest burst without a loss.
+        burst_frames: Option<u64>,
+        /// True if longer bursts were not tried.
+        burst_at_limit: Option<Flag>,
+    }
+
+    /// One row for each load of a test of losses.
+    struct LoadRow: "rfc2544_loss" for (trial: &Trial) {
+        /// Octets of a frame.
+        frame_octets: usize = trial.frame,
+        /// Load as a share of the line.
+        load_percent: f64 = rounded(trial.share.per_cent(), 4),
+        /// Frames sent.
+        offered: u64 = trial.offered,
+        /// Frames received.
+        delivered: u64 = trial.delivered,
+        /// Frames lost.
+        lost: u64 = trial.lost(),
+        /// Frames lost as a share of those sent.
+        loss_percent: f64 = rounded(trial.loss_per_cent(), 4),
+        /// Mean delay.
+        delay_mean_us: Option<f64> = (trial.delivered > 0).then(|| rounded(trial.delay.mean_us, 3)),
+        /// Places of losses, in words.
+        lost_by: Option<String> = places(trial),
+    }
+}
 
 /// What a test of one size has found.
 enum Found {
@@ -60,10 +110,7 @@ pub(crate) fn run(args: &Rfc2544Args) -> Outcome {
     let tasks: Vec<(usize, Rfc2544Test)> = tests
         .flat_map(|test| flows.iter().map(|flow| (*flow, *test)))
         .collect();
-    let jobs = args.jobs.map_or_else(
-        || thread::available_parallelism().map_or(1, usize::from),
-        usize::from,
-    );
+    let jobs = args.jobs.map_or_else(processors, usize::from);
     let interrupt = Interrupt::catch()?;
     let done = all(args, lab, &tasks, jobs, &interrupt);
     let (mut found, mut failed) = (Vec::new(), None);
@@ -175,8 +222,7 @@ fn all(
     jobs: usize,
     interrupt: &Interrupt,
 ) -> Vec<Done> {
-    let (next, trials) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let done: Mutex<Vec<Done>> = Mutex::new(tasks.iter().map(|_| None).collect());
+    let trials = AtomicUsize::new(0);
     let watch = |trial: Option<&Trial>| {
         if let Some(trial) = trial.filter(|_| !args.quiet) {
             let number = trials.fetch_add(1, Ordering::Relaxed) + 1;
@@ -190,33 +236,29 @@ fn all(
         }
         interrupt.has_come()
     };
-    let work = || {
-        while !interrupt.has_come()
-            && let number = next.fetch_add(1, Ordering::Relaxed)
-            && let Some((flow, test)) = tasks.get(number)
-        {
-            let bench = Bench {
-                lab,
-                flow: *flow,
-                duration: args.duration,
-                steps: args.resolution,
-            };
-            let result = match test {
-                Rfc2544Test::Throughput => bench.throughput(&watch).map(Found::Throughput),
-                Rfc2544Test::Loss => bench.loss_rates(&watch).map(Found::Loss),
-                Rfc2544Test::Burst => bench.back_to_back(&watch).map(Found::Burst),
-            };
-            let mut all = done
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            all[number] = Some(result);
+    let pool = Pool::new(tasks.len(), jobs).ordered(false);
+    let work = |number: usize| {
+        let (flow, test) = &tasks[number];
+        let bench = Bench {
+            lab,
+            flow: *flow,
+            duration: args.duration,
+            steps: args.resolution,
+        };
+        match test {
+            Rfc2544Test::Throughput => bench.throughput(&watch).map(Found::Throughput),
+            Rfc2544Test::Loss => bench.loss_rates(&watch).map(Found::Loss),
+            Rfc2544Test::Burst => bench.back_to_back(&watch).map(Found::Burst),
         }
     };
-    if let Some(error) = thread::scope(|scope| crew(scope, jobs.min(tasks.len()), &work)) {
-        exit::say(format_args!("note: {error}"));
-    }
-    done.into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    let look = || {
+        if interrupt.has_come() {
+            pool.stop();
+        }
+    };
+    let mut done: Vec<Done> = tasks.iter().map(|_| None).collect();
+    pool.all(&work, &look, |number, found| done[number] = Some(found));
+    done
 }
 
 /// The results as tables: a row for each size, and a row for each step of the frame loss rate.
@@ -226,32 +268,7 @@ fn tables(
     flows: &[usize],
     found: &[(usize, Found)],
 ) -> Result<Vec<Rows>, Failure> {
-    let mut sizes = Rows::new(&[
-        "frame_octets",
-        "units_per_frame",
-        "line_fps",
-        "throughput_percent",
-        "throughput_fps",
-        "throughput_mbps",
-        "latency_min_us",
-        "latency_mean_us",
-        "latency_p99_us",
-        "latency_max_us",
-        "burst_frames",
-        "burst_at_limit",
-    ]);
-    sizes.title = "rfc2544".into();
-    let mut losses = Rows::new(&[
-        "frame_octets",
-        "load_percent",
-        "offered",
-        "delivered",
-        "lost",
-        "loss_percent",
-        "delay_mean_us",
-        "lost_by",
-    ]);
-    losses.title = "rfc2544_loss".into();
+    let (mut sizes, mut losses) = (Vec::new(), Vec::new());
     for flow in flows {
         let Some(load) = lab.traffic.get(*flow).and_then(|flow| flow.load.as_ref()) else {
             continue;
@@ -265,61 +282,56 @@ fn tables(
         let fps = |share: Share| -> Result<f64, Failure> {
             Ok(1e9 / bench.rate(share).map_err(told)?.mean_gap())
         };
-        let mut row = vec![Value::Null; sizes.columns.len()];
-        row[0] = load.frame.into();
-        row[1] = load.of.units(load.frame).into();
-        row[2] = rounded(fps(Share::ALL)?, 3);
+        let mut row = SizeRow {
+            frame_octets: load.frame,
+            units_per_frame: load.of.units(load.frame),
+            line_fps: rounded(fps(Share::ALL)?, 3),
+            throughput_percent: None,
+            throughput_fps: None,
+            throughput_mbps: None,
+            latency_min_us: None,
+            latency_mean_us: None,
+            latency_p99_us: None,
+            latency_max_us: None,
+            burst_frames: None,
+            burst_at_limit: None,
+        };
         for (_, found) in found.iter().filter(|(of, _)| of == flow) {
             match found {
-                Found::Throughput(None) => row[3] = 0.into(),
+                Found::Throughput(None) => row.throughput_percent = Some(0.0),
                 Found::Throughput(Some(trial)) => {
                     let rate = fps(trial.share)?;
-                    row[3] = rounded(trial.share.per_cent(), 4);
-                    row[4] = rounded(rate, 3);
-                    row[5] = rounded(rate * load.frame as f64 * 8.0 / 1e6, 3);
+                    row.throughput_percent = Some(rounded(trial.share.per_cent(), 4));
+                    row.throughput_fps = Some(rounded(rate, 3));
+                    row.throughput_mbps = Some(rounded(rate * load.frame as f64 * 8.0 / 1e6, 3));
                     let delay = &trial.delay;
-                    let times = [delay.min_us, delay.mean_us, delay.p99_us, delay.max_us];
-                    for (place, us) in (6..).zip(times) {
-                        row[place] = rounded(us, 3);
-                    }
+                    row.latency_min_us = Some(rounded(delay.min_us, 3));
+                    row.latency_mean_us = Some(rounded(delay.mean_us, 3));
+                    row.latency_p99_us = Some(rounded(delay.p99_us, 3));
+                    row.latency_max_us = Some(rounded(delay.max_us, 3));
                 }
                 Found::Burst(burst) => {
-                    row[10] = burst.frames.into();
-                    row[11] = burst.at_limit.into();
+                    row.burst_frames = Some(burst.frames);
+                    row.burst_at_limit = Some(Flag(burst.at_limit));
                 }
-                Found::Loss(trials) => losses.rows.extend(trials.iter().map(loss_row)),
+                Found::Loss(trials) => losses.extend(trials.iter().map(LoadRow::of)),
             }
         }
         sizes.push(row);
     }
-    let tables = [sizes, losses].into_iter().zip(kinds(args));
+    let tables = [Rows::of(sizes), Rows::of(losses)]
+        .into_iter()
+        .zip(kinds(args));
     Ok(tables
         .filter_map(|(table, wanted)| wanted.then_some(table))
         .collect())
 }
 
-fn loss_row(trial: &Trial) -> Vec<Value> {
-    let places: &BTreeMap<String, u64> = &trial.lost_by;
+/// Places of losses, in words.
+fn places(trial: &Trial) -> Option<String> {
+    let places = trial.lost_by.iter();
     let places: Vec<String> = places
-        .iter()
         .map(|(place, count)| format!("{place} {count}"))
         .collect();
-    vec![
-        trial.frame.into(),
-        rounded(trial.share.per_cent(), 4),
-        trial.offered.into(),
-        trial.delivered.into(),
-        trial.lost().into(),
-        rounded(trial.loss_per_cent(), 4),
-        if trial.delivered > 0 {
-            rounded(trial.delay.mean_us, 3)
-        } else {
-            Value::Null
-        },
-        if places.is_empty() {
-            Value::Null
-        } else {
-            json!(places.join(", "))
-        },
-    ]
+    (!places.is_empty()).then(|| places.join(", "))
 }

@@ -1,18 +1,14 @@
 //! `aerostat run`: a lab in virtual time.
 
-mod columns;
-pub(crate) mod document;
 pub(crate) mod files;
-pub(crate) mod flows;
 pub(crate) mod many;
-mod network;
+pub(crate) mod people;
 mod plots;
 mod recorded;
 mod stream;
 pub(crate) mod sweep;
+pub(crate) mod warnings;
 pub(crate) mod write;
-
-pub(crate) use document::SCHEMA;
 
 use crate::args::RunArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
@@ -22,16 +18,15 @@ use crate::progress;
 use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::{self, Message};
 use aerostat_lab::report::RunReport;
+use aerostat_lab::results::{self, Document, Time};
 use aerostat_lab::{Checked, Lab, Override, printable};
 use aerostat_live::charset;
 use aerostat_live::detach::end_with_parent;
+use aerostat_node::inspect;
 use aerostat_proto::Instant as Moment;
 use aerostat_sim::run::{Recording, Watcher};
-use columns::TableInfo;
-use document::{Document, Time};
 use indicatif::ProgressBar;
 use recorded::Recorded;
-use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
@@ -127,7 +122,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     }
     let interrupted = teller.interrupted();
     let results = document(checked, args, &report, interrupted);
-    let short = write::short(&report, lab, &results);
+    let short = people::short(&report, lab, &results);
     if !is_ladder(args) {
         write::write(&args.results, results, &short)?;
     }
@@ -139,7 +134,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
             "warning: interrupted at {now:.3} s of {end:.3} s; these are the results so far"
         ));
     }
-    let warnings = flows::warnings(&report, lab, Time::Virtual);
+    let warnings = warnings::warnings(&report, lab, Time::Virtual);
     for warning in &warnings {
         exit::say(format_args!("warning: {warning}"));
     }
@@ -321,33 +316,11 @@ fn how_far(now: f64, end: f64, took: Duration) -> String {
     }
 }
 
-/// A number with this many decimals: enough to distinguish runs, few enough to read.
-pub(crate) fn rounded(value: f64, decimals: i32) -> Value {
-    let scale = 10_f64.powi(decimals);
-    ((value * scale).round() / scale).into()
-}
-
 /// Names of the tables of results, for `--table`.
 pub(crate) fn table_names() -> Vec<String> {
-    columns::tables().map(TableInfo::flat_name).collect()
-}
-
-/// The columns of all tables for people: names of tables with names of columns.
-#[cfg(test)]
-pub(crate) fn shapes() -> Vec<(String, Vec<String>)> {
-    let flat = |info: &TableInfo| {
-        let columns = info.flat_columns();
-        (
-            info.flat_name(),
-            columns.iter().map(|path| path.join("_")).collect(),
-        )
-    };
-    let mut all: Vec<_> = columns::tables().map(flat).collect();
-    let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../../labs/two-hosts.atm.yml");
-    let checked = labs::load(lab.as_ref(), &[]).ok();
-    let people = checked.map(|checked| flows::rows(&[], &checked.lab).columns);
-    all.push(("flows for people".to_owned(), people.unwrap_or_default()));
-    all
+    results::tables()
+        .map(inspect::TableInfo::flat_name)
+        .collect()
 }
 
 #[cfg(test)]

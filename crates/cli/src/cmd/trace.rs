@@ -8,6 +8,7 @@ use aerostat_lab::event::Telling;
 use aerostat_lab::ladder::{self, Message};
 use aerostat_live::charset;
 use aerostat_live::control::Request;
+use aerostat_node::inspect::StateKind;
 use aerostat_wire::counted;
 use serde_json::Value;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -18,7 +19,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         // The lab refuses a name that no node has, as for inspect.
         let known = Request::Inspect {
             node: args.node.clone(),
-            what: "lab".to_owned(),
+            what: StateKind::Lab,
         };
         client::ask(&mut client::connect(&args.which)?, &known)?;
     }

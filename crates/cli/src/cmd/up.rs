@@ -1,13 +1,13 @@
 //! `aerostat up`: a lab in real time.
 
-use super::run::document::{Document, Time};
-use super::run::{flows, write};
+use super::run::{people, warnings, write};
 use crate::args::{ResultArgs, UpArgs};
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
 use crate::output::{Format, Rows};
 use aerostat_lab::event::Telling;
 use aerostat_lab::growth::size;
+use aerostat_lab::results::{Document, Time};
 use aerostat_lab::{Checked, Lab, Override};
 use aerostat_live::detach::{self, Detached};
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
@@ -161,7 +161,7 @@ pub(crate) fn tell(notice: &Notice<'_>, telling: Telling, form: Format) {
 /// The results of a lab whose file was changed by `set`.
 pub(crate) fn results(report: &Report, checked: &Checked, set: &[Override]) -> Results {
     let document = Document::new(checked, set, Time::Real, &report.run);
-    let mut short = write::short(&report.run, &checked.lab, &document);
+    let mut short = people::short(&report.run, &checked.lab, &document);
     // A lab that was stopped before its traffic began has nothing to say of it.
     for table in short.iter_mut().filter(|table| table.title == "flows") {
         if let Some(offered) = table.columns.iter().position(|name| name == "offered") {
@@ -220,7 +220,7 @@ impl Results {
 
 /// Reasons for warnings at the end.
 fn warnings(report: &Report, lab: &Lab) -> Vec<String> {
-    let mut all = flows::warnings(&report.run, lab, Time::Real);
+    let mut all = warnings::warnings(&report.run, lab, Time::Real);
     all.extend(warnings_of_end(report));
     all
 }

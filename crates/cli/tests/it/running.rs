@@ -2,6 +2,7 @@
 
 use crate::command;
 use aerostat_live::control::{Answer, Reply, Request, listen, serve};
+use aerostat_node::inspect::StateKind;
 use serde_json::json;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -60,7 +61,7 @@ fn end(directory: &Path, lock: File) {
 
 fn reply(request: &Request) -> Reply {
     match request {
-        Request::Inspect { node, what } if what == "lec" => {
+        Request::Inspect { node, what } if *what == StateKind::Lec => {
             let node = node.as_deref().unwrap_or("urku");
             Reply::Answer(Answer::Ok(json!([{
                 "node": node, "title": "lec0", "columns": ["elan", "lecid"], "rows": [["a", 3]]
@@ -68,10 +69,12 @@ fn reply(request: &Request) -> Reply {
         }
         Request::Graph => Reply::Answer(Answer::error("it draws nothing", "")),
         // The request by which a client finds out whether the lab has a node of that name.
-        Request::Inspect { node, what } if what == "lab" => Reply::Answer(match node.as_deref() {
-            Some("nobody") => Answer::error("there is no node 'nobody'", "nodes: urku, sello"),
-            _ => Answer::Ok(json!([])),
-        }),
+        Request::Inspect { node, what } if *what == StateKind::Lab => {
+            Reply::Answer(match node.as_deref() {
+                Some("nobody") => Answer::error("there is no node 'nobody'", "nodes: urku, sello"),
+                _ => Answer::Ok(json!([])),
+            })
+        }
         Request::Inspect { what, .. } => {
             Reply::Answer(Answer::error(format!("no node has a {what}"), "try lec"))
         }

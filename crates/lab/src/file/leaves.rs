@@ -1,13 +1,12 @@
 //! Single values of a lab file, and how they are written.
 
-use crate::field::{FromText, Leaf, scalar, words};
+use crate::field::{FromText, scalar};
 use crate::ipv6::Ip6Net;
 use crate::model::{Congestion, Expect, GivenRate, KERNELS, Side};
 use crate::units::{self, IpNet};
 use crate::yaml_11;
 use aerostat_node::atm::{CellRate, Policing};
 use aerostat_node::host::sockets::Answer;
-use aerostat_node::server::Order;
 use aerostat_proto::Duration;
 use aerostat_proto::atp::Profile;
 use aerostat_proto::clip::Per;
@@ -23,7 +22,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 scalar!(
     /// A time with its unit.
-    #[derive(PartialOrd)]
     Time(Duration) = "1s", units::duration,
     { "type": ["string", "number"], "description": "a time with its unit", "examples": ["6s", "5us", "1.5ms"] }
 );
@@ -44,7 +42,6 @@ scalar!(
 );
 scalar!(
     /// A number of octets.
-    #[derive(PartialOrd)]
     Octets(usize), units::octets,
     { "type": ["string", "integer"], "description": "a number of octets", "examples": [1000, "64KiB"] }
 );
@@ -126,9 +123,14 @@ scalar!(
     },
     { "type": "integer", "minimum": -20, "maximum": 19, "description": "nice value: less is more urgent", "examples": [0, -6] }
 );
-words!(
+scalar!(
     /// Which packets a CPU takes first.
-    CpuService(Order) { "interrupt-first" = Order::Class, "fair" = Order::Arrival }
+    CpuService(aerostat_node::server::Order), |text: &str| match text {
+        "interrupt-first" => Ok(aerostat_node::server::Order::Class),
+        "fair" => Ok(aerostat_node::server::Order::Arrival),
+        _ => Err("expected interrupt-first or fair".to_owned()),
+    },
+    { "enum": ["interrupt-first", "fair"] }
 );
 scalar!(
     /// Rate of an Ethernet, bit/s.
@@ -165,16 +167,28 @@ scalar!(
     },
     { "enum": congestions() }
 );
-words!(
+scalar!(
     /// Kind of traffic.
-    TrafficKind(Kind) = "udp" {
-        "tcp" = Kind::Tcp, "udp" = Kind::Udp, "ping" = Kind::Ping, "rr" = Kind::Rr, "voice" = Kind::Voice, "load" = Kind::Load
-    }
+    TrafficKind(Kind) = "udp", |text: &str| match text {
+        "tcp" => Ok(Kind::Tcp),
+        "udp" => Ok(Kind::Udp),
+        "ping" => Ok(Kind::Ping),
+        "rr" => Ok(Kind::Rr),
+        "voice" => Ok(Kind::Voice),
+        "load" => Ok(Kind::Load),
+        _ => Err("expected tcp, udp, ping, rr, voice or load".to_owned()),
+    },
+    { "enum": ["tcp", "udp", "ping", "rr", "voice", "load"] }
 );
 
-words!(
+scalar!(
     /// The failure that a flow is there to show.
-    ExpectText(Expect) { "loss" = Expect::Loss, "nothing" = Expect::Nothing }
+    ExpectText(Expect), |text: &str| match text {
+        "loss" => Ok(Expect::Loss),
+        "nothing" => Ok(Expect::Nothing),
+        _ => Err("expected loss or nothing".to_owned()),
+    },
+    { "enum": ["loss", "nothing"] }
 );
 scalar!(
     /// Where a LECS outside the lab is; `None` is the well-known address.
@@ -193,12 +207,17 @@ scalar!(
     },
     { "enum": [1, 2, "1", "2"] }
 );
-words!(
+scalar!(
     /// What ties a LANE client to an ELAN.
-    CriterionText(Criterion) {
-        "name" = Criterion::Name, "address" = Criterion::Address, "mac" = Criterion::Mac,
-        "type" = Criterion::LanType, "size" = Criterion::FrameSize
-    }
+    CriterionText(Criterion), |text: &str| match text {
+        "name" => Ok(Criterion::Name),
+        "address" => Ok(Criterion::Address),
+        "mac" => Ok(Criterion::Mac),
+        "type" => Ok(Criterion::LanType),
+        "size" => Ok(Criterion::FrameSize),
+        _ => Err("expected name, address, mac, type or size".to_owned()),
+    },
+    { "enum": ["name", "address", "mac", "type", "size"] }
 );
 scalar!(
     /// A label.
@@ -277,13 +296,24 @@ impl CallPrefix {
     }
 }
 
-words!(
+scalar!(
     /// What a listener does.
-    Listen(Answer) { "sink" = Answer::Sink, "echo" = Answer::Echo, "read" = Answer::Read }
+    Listen(Answer), |text: &str| match text {
+        "sink" => Ok(Answer::Sink),
+        "echo" => Ok(Answer::Echo),
+        "read" => Ok(Answer::Read),
+        _ => Err("expected sink, echo or read".to_owned()),
+    },
+    { "enum": ["sink", "echo", "read"] }
 );
-words!(
+scalar!(
     /// Rules of ATP.
-    AtpProfile(Profile) { "report" = Profile::Report, "adaptive" = Profile::Adaptive }
+    AtpProfile(Profile), |text: &str| match text {
+        "report" => Ok(Profile::Report),
+        "adaptive" => Ok(Profile::Adaptive),
+        _ => Err("expected report or adaptive".to_owned()),
+    },
+    { "enum": ["report", "adaptive"] }
 );
 scalar!(
     /// Selector of a socket's address.
@@ -314,9 +344,14 @@ scalar!(
     { "type": "string", "description": "as in linux-atm's qos(7)", "examples": ["ubr,aal5:sdu=9180", "cbr,aal5:pcr=1000,sdu=4096"] }
 );
 
-words!(
+scalar!(
     /// What has a connection of its own.
-    PerText(Per) { "destination" = Per::Destination, "session" = Per::Session }
+    PerText(Per), |text: &str| match text {
+        "destination" => Ok(Per::Destination),
+        "session" => Ok(Per::Session),
+        _ => Err("expected destination or session".to_owned()),
+    },
+    { "enum": ["destination", "session"] }
 );
 scalar!(
     /// A protocol, if one is given, and its ports.
@@ -367,13 +402,6 @@ fn congestions() -> Vec<&'static str> {
 /// A name that is fit for a host and a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name(pub(crate) String);
-
-impl Leaf for Name {
-    type Plain = String;
-    fn plain(&self) -> String {
-        self.0.clone()
-    }
-}
 
 impl FromText for Name {
     fn key_doubt(text: &str) -> Option<(String, &'static str)> {

@@ -11,7 +11,7 @@ use aerostat_node::host::socket_layer::{SocketLayer, ToPrograms};
 use aerostat_node::host::{
     DaemonMessage, HostCommand, HostInput, KernelTrain, Station, StationEvent, Step,
 };
-use aerostat_node::inspect::Table;
+use aerostat_node::inspect::{StateKind, Table};
 use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_node::ip::books::{Cause, SocketEvent};
 use aerostat_node::ip::meter::Sample;
@@ -182,7 +182,7 @@ impl LabNode {
     }
     /// State of kind `what`; `None` if this node has no such state.
     #[must_use]
-    pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
+    pub fn inspect(&self, what: StateKind, now: Instant) -> Option<Vec<Table>> {
         match self {
             Self::Station(node) => node.station.inspect(what, now),
             Self::Switch(switch) => switch.inspect(what, now),

@@ -168,7 +168,10 @@ impl<'a> Net<'a> {
         for (_, name, node) in self.world.nodes() {
             let node = node.unwrap();
             for what in ["vc", "port", "lec", "mpc", "qos", "atmarp", "atmdiag"] {
-                for table in node.inspect(what, self.now).unwrap_or_default() {
+                for table in node
+                    .inspect(what.parse().expect("a kind"), self.now)
+                    .unwrap_or_default()
+                {
                     all.push(format!("{name} {what} {table:?}"));
                 }
             }

@@ -100,7 +100,7 @@ impl Host {
     #[must_use]
     pub fn flow(&self, name: &FlowName, now: Instant) -> Option<mpoa::MpcIngress> {
         self.services().find_map(|service| match service {
-            Service::Mpc(mpc) => Some(mpoa::MpcIngress::from(&mpc.flow(name, now)?)),
+            Service::Mpc(mpc) => Some(mpoa::MpcIngress::of(&mpc.flow(name, now)?)),
             _ => None,
         })
     }

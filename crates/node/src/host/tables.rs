@@ -3,7 +3,7 @@
 use super::{Encapsulation, Host, Ip, Service, ServiceKind, Station, Waits};
 use crate::atm::PathKey;
 use crate::inspect::words::{Aal, Direction, Reach};
-use crate::inspect::{self, Table, counters, host, linux, saal as links, switch, why};
+use crate::inspect::{self, StateKind, Table, counters, host, linux, saal as links, switch, why};
 use crate::ip::apps::AppResult;
 use crate::ip::neighbours::NeighbourCounters;
 use crate::signalling::CallInfo;
@@ -19,22 +19,22 @@ use std::net::IpAddr;
 impl Station {
     /// The tables of kind `what`; `None` if this node has no such state.
     #[must_use]
-    pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
+    pub fn inspect(&self, what: StateKind, now: Instant) -> Option<Vec<Table>> {
         match what {
-            "vc" => Some(vec![Table::of(self.vc_rows())]),
-            "port" => {
+            StateKind::Vc => Some(vec![Table::of(self.vc_rows())]),
+            StateKind::Port => {
                 let interfaces = Table::of(self.host().interface_rows());
                 let intake = self.intake().map(|intake| Table::of([intake.row(now)]));
                 let port = Table::of([self.port_row()]);
                 Some([port, interfaces].into_iter().chain(intake).collect())
             }
-            "cpu" => {
+            StateKind::Cpu => {
                 let cpu = self.cpu().map(|cpu| cpu.tables(now));
                 let tables = cpu.into_iter().flatten().chain(self.host().measured());
                 Some(tables.collect()).filter(|tables: &Vec<_>| !tables.is_empty())
             }
-            "queue" => self.queue_tables(),
-            "atmdiag" => Some(vec![Table::of(self.diag_rows())]),
+            StateKind::Queue => self.queue_tables(),
+            StateKind::Atmdiag => Some(vec![Table::of(self.diag_rows())]),
             _ => self.host().inspect(what, now),
         }
     }
@@ -233,13 +233,13 @@ impl Host {
     /// State as the text of the file under Linux' `/proc` that shows it: `mpc` as `/proc/net/atm/mpc`, `lec` as
     /// `/proc/net/atm/lec`. `None` if this host has no such state, or Linux has no such file.
     #[must_use]
-    pub fn proc_text(&self, what: &str, now: Instant) -> Option<String> {
-        if what == "lec" {
+    pub fn proc_text(&self, what: StateKind, now: Instant) -> Option<String> {
+        if what == StateKind::Lec {
             return self.lec_proc_text();
         }
         let mut services = self.slots.iter().filter_map(|slot| slot.service.as_ref());
         services.find_map(|service| match (what, service) {
-            ("mpc", Service::Mpc(mpc)) => Some(mpc.snapshot(now).proc_text()),
+            (StateKind::Mpc, Service::Mpc(mpc)) => Some(mpc.snapshot(now).proc_text()),
             _ => None,
         })
     }
@@ -256,23 +256,25 @@ impl Host {
 
     /// The tables of kind `what`; `None` if this host has no such state.
     #[must_use]
-    pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
+    pub fn inspect(&self, what: StateKind, now: Instant) -> Option<Vec<Table>> {
         let mut tables = Vec::new();
         match what {
-            "call" => {
+            StateKind::Call => {
                 tables.push(Table::of(self.call_rows()));
                 tables.push(self.signalling.counter_table());
             }
-            "saal" => tables.extend(self.saal_tables()),
-            "route" => tables.extend(self.next_hops().map(Table::of)),
-            "arp" => tables.extend(self.arp_tables(now)),
-            "bridge" => {
+            StateKind::Saal => tables.extend(self.saal_tables()),
+            StateKind::Route => tables.extend(self.next_hops().map(Table::of)),
+            StateKind::Arp => tables.extend(self.arp_tables(now)),
+            StateKind::Bridge => {
                 tables.extend((self.segment.iter()).flat_map(|segment| segment.tables(now)))
             }
-            "ilmi" => tables.extend(self.ilmi_tables()),
-            "atmarp" => tables.extend(self.atmarp_tables(now)),
+            StateKind::Ilmi => tables.extend(self.ilmi_tables()),
+            StateKind::Atmarp => tables.extend(self.atmarp_tables(now)),
             // A LANE server or router without addresses has no table; a host that waits for ILMI has an empty one.
-            "atmaddr" if !self.slots.is_empty() => tables.push(Table::of(self.local_addresses())),
+            StateKind::Atmaddr if !self.slots.is_empty() => {
+                tables.push(Table::of(self.local_addresses()))
+            }
             _ => {}
         }
         for (slot, state) in self.slots.iter().enumerate() {
@@ -280,42 +282,54 @@ impl Host {
                 continue;
             };
             match (what, service) {
-                ("lec", Service::Lec(m)) => {
+                (StateKind::Lec, Service::Lec(m)) => {
                     let itf = self.interface_of(slot);
                     let attempts = itf.map(|itf| self.attempts(Waits::Elan(itf)));
                     let attempts = attempts.unwrap_or_default();
                     tables.extend(inspect::lane::client(itf, &m.snapshot(), attempts));
                 }
-                ("les" | "bus", Service::LaneServer(m)) => match (what, m.snapshot()) {
-                    ("les", Some(ServerSnapshot::Les(les))) => {
-                        tables.extend(inspect::lane::les(&les, m.seat_counters()));
+                (StateKind::Les | StateKind::Bus, Service::LaneServer(m)) => {
+                    match (what, m.snapshot()) {
+                        (StateKind::Les, Some(ServerSnapshot::Les(les))) => {
+                            tables.extend(inspect::lane::les(&les, m.seat_counters()));
+                        }
+                        (StateKind::Bus, Some(ServerSnapshot::Bus(bus))) => {
+                            tables.extend(inspect::lane::bus(&bus, m.seat_counters()));
+                        }
+                        // A LECS has no table of its own: only what its seat has refused.
+                        (StateKind::Les, None) => {
+                            tables.extend(inspect::lane::lecs(m.seat_counters()))
+                        }
+                        _ => {}
                     }
-                    ("bus", Some(ServerSnapshot::Bus(bus))) => {
-                        tables.extend(inspect::lane::bus(&bus, m.seat_counters()));
-                    }
-                    // A LECS has no table of its own: only what its seat has refused.
-                    ("les", None) => tables.extend(inspect::lane::lecs(m.seat_counters())),
-                    _ => {}
-                },
-                ("mpc", Service::Mpc(m)) => tables.extend(inspect::mpoa::client(&m.snapshot(now))),
-                ("qos", Service::Mpc(m)) => tables.push(inspect::mpoa::qos(&m.snapshot(now))),
-                ("mps", Service::Mps(m)) => {
+                }
+                (StateKind::Mpc, Service::Mpc(m)) => {
+                    tables.extend(inspect::mpoa::client(&m.snapshot(now)))
+                }
+                (StateKind::Qos, Service::Mpc(m)) => {
+                    tables.push(inspect::mpoa::qos(&m.snapshot(now)))
+                }
+                (StateKind::Mps, Service::Mps(m)) => {
                     let seat = m.seat_counters();
                     tables.extend(inspect::mpoa::server(&m.snapshot(), seat, now));
                 }
-                ("clip", Service::Clip(m)) => {
+                (StateKind::Clip, Service::Clip(m)) => {
                     let itf = self.interface_of(slot);
                     let attempts = itf.map(|itf| self.attempts(Waits::Clip(itf)));
                     let attempts = attempts.unwrap_or_default();
                     tables.extend(inspect::clip::tables(itf, &m.snapshot(now), attempts));
                 }
-                ("sockets", Service::SocketLayer(m)) => tables.extend(inspect::sockets::open(m)),
-                ("sockets", Service::Sockets(m)) => tables.extend(inspect::sockets::tables(m)),
-                ("nhrp", Service::Nhc(m)) => {
+                (StateKind::Sockets, Service::SocketLayer(m)) => {
+                    tables.extend(inspect::sockets::open(m))
+                }
+                (StateKind::Sockets, Service::Sockets(m)) => {
+                    tables.extend(inspect::sockets::tables(m))
+                }
+                (StateKind::Nhrp, Service::Nhc(m)) => {
                     let attempts = self.attempts(Waits::Nhrp);
                     tables.extend(inspect::nhrp::client(&m.snapshot(), attempts, now));
                 }
-                ("nhrp", Service::Mps(m)) => {
+                (StateKind::Nhrp, Service::Mps(m)) => {
                     tables.extend(inspect::nhrp::server(&m.nhrp_snapshot(), now));
                 }
                 _ => {}

@@ -232,7 +232,9 @@ fn the_tables_of_servers_show_what_their_processes_may_not_do() {
         for _ in 0..2 {
             say(&mut host, &too_large);
         }
-        let tables = host.inspect(what, NOW).expect("it has a server");
+        let tables = host
+            .inspect(what.parse().expect("a kind"), NOW)
+            .expect("it has a server");
         let rows = tables.iter().flat_map(|table| &table.rows).map(|row| {
             let cells: Vec<String> = row.iter().map(ToString::to_string).collect();
             cells.join(" ")

@@ -11,129 +11,81 @@ crate::rows! {
     pub const TABLES;
 
     /// One row for each Classical IP interface.
-    pub struct Interface: "clip.interface" {
+    pub struct Interface: "clip.interface" for (itf: Option<usize>, seen: &Snapshot, attempts: Attempts) {
         /// Its name.
-        pub interface: Option<String>,
+        pub interface: Option<String> = itf.map(|itf| format!("atm{itf}")),
         /// IP address.
-        pub ip: Ipv4Addr,
+        pub ip: Ipv4Addr = seen.ip,
         /// ATM address.
-        pub address: AtmAddress,
+        pub address: AtmAddress = seen.address,
         /// Largest IP packet, octets.
-        pub mtu: u16,
+        pub mtu: u16 = seen.mtu,
         /// `destination` or `session`: what has a connection of its own.
-        pub per: Name,
+        pub per: Name = match seen.per { Per::Destination => "destination", Per::Session => "session", } .into(),
         /// Sessions with connections that it opened.
-        pub sessions: usize,
+        pub sessions: usize = seen.sessions.0,
         /// Sessions with connections that others opened.
-        pub sessions_of_others: usize,
+        pub sessions_of_others: usize = seen.sessions.1,
         /// `yes` if it is the ATMARP server.
-        pub server: bool,
+        pub server: bool = seen.serves,
         /// `yes` if it is registered.
-        pub ready: bool,
+        pub ready: bool = seen.ready,
         /// ATM address that the ATMARP server has for this IP address, if it is another one: another member has the IP
         /// address, or a next hop that the server knows beforehand is wrong.
-        pub owner: Option<AtmAddress>,
+        pub owner: Option<AtmAddress> = seen.owner,
         /// Attempts to register that have failed since it was last registered.
-        pub failed: u64,
+        pub failed: u64 = attempts.failed,
         /// Reason why the last attempt failed.
-        pub why: Option<String>,
+        pub why: Option<String> = attempts.why,
     }
 
     /// One row for each ATMARP entry; those of a server are the registrations.
-    pub struct Entry: "clip.atmarp" {
+    pub struct Entry: "clip.atmarp" for (seen: &EntryRow) {
         /// IP address; the prefix of a default next hop.
-        pub ip: String,
+        pub ip: String =
+            match seen.prefix_len { 32 => seen.ip.to_string(), length => format!("{}/{length}", seen.ip), },
         /// ATM address.
-        pub address: Option<AtmAddress>,
+        pub address: Option<AtmAddress> = seen.atm,
         /// State of the entry.
-        pub state: Name,
+        pub state: Name = seen.state.into(),
         /// Seconds until it ages.
-        pub expires_s: Option<u64>,
+        pub expires_s: Option<u64> = seen.expires_s,
         /// VPI.VCI of the connection to it.
-        pub vc: Option<Vc>,
+        pub vc: Option<Vc> = seen.vc,
         /// Packets that wait for it.
-        pub waiting: usize,
+        pub waiting: usize = seen.waiting,
     }
 
     /// One row for each connection of a Classical IP interface.
-    pub struct Connection: "clip.connections" {
+    pub struct Connection: "clip.connections" for (seen: &ConnRow) {
         /// VPI.VCI.
-        pub vc: Option<Vc>,
+        pub vc: Option<Vc> = seen.vc,
         /// What the connection is for.
-        pub role: Name,
+        pub role: Name = seen.role.into(),
         /// ATM address at the other end.
-        pub peer: Option<AtmAddress>,
+        pub peer: Option<AtmAddress> = seen.peer,
         /// LLC/SNAP or VC multiplexing.
-        pub encapsulation: Name,
+        pub encapsulation: Name = seen.encapsulation.into(),
         /// The contract, as in qos(7).
-        pub qos: Qos,
+        pub qos: Qos = seen.qos,
         /// Largest packet that may be sent on it.
-        pub mtu_octets: u16,
+        pub mtu_octets: u16 = seen.mtu,
         /// The session that it carries, from this end.
-        pub session: Option<String>,
+        pub session: Option<String> = seen.session.map(|session| session.to_string()),
         /// Packets sent.
-        pub packets_sent: u64,
+        pub packets_sent: u64 = seen.packets.0,
         /// Packets received.
-        pub packets_received: u64,
-    }
-}
-
-impl From<&EntryRow> for Entry {
-    fn from(seen: &EntryRow) -> Self {
-        Self {
-            ip: match seen.prefix_len {
-                32 => seen.ip.to_string(),
-                length => format!("{}/{length}", seen.ip),
-            },
-            address: seen.atm,
-            state: seen.state.into(),
-            expires_s: seen.expires_s,
-            vc: seen.vc,
-            waiting: seen.waiting,
-        }
-    }
-}
-
-impl From<&ConnRow> for Connection {
-    fn from(seen: &ConnRow) -> Self {
-        Self {
-            vc: seen.vc,
-            role: seen.role.into(),
-            peer: seen.peer,
-            encapsulation: seen.encapsulation.into(),
-            qos: seen.qos,
-            mtu_octets: seen.mtu,
-            session: seen.session.map(|session| session.to_string()),
-            packets_sent: seen.packets.0,
-            packets_received: seen.packets.1,
-        }
+        pub packets_received: u64 = seen.packets.1,
     }
 }
 
 /// The tables of the member on interface `itf`.
 pub(crate) fn tables(itf: Option<usize>, seen: &Snapshot, attempts: Attempts) -> Vec<Table> {
-    let member = Interface {
-        interface: itf.map(|itf| format!("atm{itf}")),
-        ip: seen.ip,
-        address: seen.address,
-        mtu: seen.mtu,
-        per: match seen.per {
-            Per::Destination => "destination",
-            Per::Session => "session",
-        }
-        .into(),
-        sessions: seen.sessions.0,
-        sessions_of_others: seen.sessions.1,
-        server: seen.serves,
-        ready: seen.ready,
-        owner: seen.owner,
-        failed: attempts.failed,
-        why: attempts.why,
-    };
+    let member = Interface::of(itf, seen, attempts);
     vec![
         Table::of([member]),
-        Table::of(seen.entries.iter().map(Entry::from)),
-        Table::of(seen.conns.iter().map(Connection::from)),
+        Table::of(seen.entries.iter().map(Entry::of)),
+        Table::of(seen.conns.iter().map(Connection::of)),
         Table::counters(&counters::CLIP, seen.counters.rows()),
     ]
 }

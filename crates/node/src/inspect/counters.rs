@@ -1,7 +1,7 @@
 //! Tables of counters. Their rows come from the `rows()` of each set of counters, which `counters!` makes, so a new
 //! counter needs no line here.
 
-use super::{Column, TableInfo};
+use super::TableInfo;
 use aerostat_proto::counters::CounterRow;
 use aerostat_proto::split::SeatCounters;
 
@@ -26,15 +26,14 @@ macro_rules! counter_tables {
             pub const $table: TableInfo = TableInfo {
                 name: $name,
                 doc: concat!($($what),+),
-                columns: COLUMNS,
+                columns: FORM[0].columns,
+                names: FORM[0].names,
             };
         )+
         /// Tables of counters.
         pub const TABLES: &[TableInfo] = &[$($table),+];
     };
 }
-
-const COLUMNS: &[Column] = FORM[0].columns;
 
 counter_tables! {
     /// One row for each counter of the neighbours of all interfaces.

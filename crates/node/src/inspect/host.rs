@@ -33,11 +33,11 @@ crate::rows! {
         /// Its name.
         pub interface: String,
         /// Its MAC address.
-        pub mac: Option<MacAddr>,
+        pub mac: Option<MacAddr> as Detail(1),
         /// `yes` if its client has joined.
-        pub up: bool,
+        pub up: bool as Detail(2),
         /// Largest IP packet.
-        pub mtu_octets: u16,
+        pub mtu_octets: u16 as Detail(0),
         /// Frames sent by the LAN or the subnet.
         pub lane_out_frames: u64,
         /// Frames sent by shortcuts.
@@ -119,21 +119,21 @@ crate::rows! {
     }
 
     /// One row for each neighbour of an embedded host or router.
-    pub struct Neighbour: "arp.neighbours" {
+    pub struct Neighbour: "arp.neighbours" for (interface: &str, seen: &NeighbourView, now: Instant) {
         /// Interface of the node, or the name of a host on its segment.
-        pub interface: String,
+        pub interface: String = interface.to_owned(),
         /// IP address.
-        pub address: Ipv4Addr,
+        pub address: Ipv4Addr = seen.address,
         /// MAC address.
-        pub mac: Option<MacAddr>,
+        pub mac: Option<MacAddr> = seen.mac.map(MacAddr),
         /// State of the entry.
-        pub state: Name,
+        pub state: Name = seen.state.as_str().into(),
         /// Packets that wait for the answer.
-        pub queued: usize,
+        pub queued: usize = seen.queued,
         /// Packets for it that were dropped.
-        pub dropped: u64,
+        pub dropped: u64 = seen.dropped,
         /// Seconds since a packet from it confirmed the entry.
-        pub heard_s: Option<u64>,
+        pub heard_s: Option<u64> = seen.heard.map(|heard| now.since(heard).as_secs()),
     }
 
     /// One row for each neighbour that a router has resolved.
@@ -304,19 +304,4 @@ crate::rows! {
 #[must_use]
 pub fn interface(number: usize) -> String {
     format!("lec{number}")
-}
-
-impl Neighbour {
-    /// A neighbour on `interface`.
-    pub(crate) fn of(interface: &str, seen: &NeighbourView, now: Instant) -> Self {
-        Self {
-            interface: interface.to_owned(),
-            address: seen.address,
-            mac: seen.mac.map(MacAddr),
-            state: seen.state.as_str().into(),
-            queued: seen.queued,
-            dropped: seen.dropped,
-            heard_s: seen.heard.map(|heard| now.since(heard).as_secs()),
-        }
-    }
 }

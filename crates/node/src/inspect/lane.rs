@@ -11,59 +11,59 @@ crate::rows! {
     pub const TABLES;
 
     /// One row for each LANE client.
-    pub struct Client: "lec.client" {
+    pub struct Client: "lec.client" for (itf: Option<usize>, seen: &lec::LecSnapshot, attempts: Attempts) {
         /// Its interface.
-        pub interface: Option<String>,
+        pub interface: Option<String> = itf.map(|itf| format!("lec{itf}")),
         /// How far joining is.
-        pub state: Name,
+        pub state: Name = named(seen.state),
         /// ELAN.
-        pub elan: String,
+        pub elan: String = seen.elan.to_string(),
         /// Number that the LES gave it.
-        pub lecid: u16,
+        pub lecid: u16 as Detail(4) = seen.lecid,
         /// Number of the ELAN.
-        pub elan_id: u32,
+        pub elan_id: u32 as Detail(0) = seen.elan_id,
         /// Version of LANE.
-        pub version: u8,
+        pub version: u8 as Detail(1) = if seen.v2 { 2 } else { 1 },
         /// MAC address.
-        pub mac: MacAddr,
+        pub mac: MacAddr as Detail(5) = seen.mac,
         /// ATM address.
-        pub address: AtmAddress,
+        pub address: AtmAddress as Detail(6) = seen.address,
         /// Address of its LES.
-        pub les: AtmAddress,
+        pub les: AtmAddress as Detail(3) = seen.les,
         /// Address of its BUS.
-        pub bus: AtmAddress,
+        pub bus: AtmAddress as Detail(2) = seen.bus,
         /// Attempts to join that have failed since it was last a member.
-        pub failed: u64,
+        pub failed: u64 = attempts.failed,
         /// Reason why the last attempt failed.
-        pub why: Option<String>,
+        pub why: Option<String> = attempts.why,
     }
 
     /// One row for each entry of a LANE client's LE_ARP cache.
-    pub struct LeArp: "lec.le_arp" {
+    pub struct LeArp: "lec.le_arp" for (seen: &lec::LecArpRow) {
         /// MAC address.
-        pub mac: MacAddr,
+        pub mac: MacAddr = seen.mac,
         /// ATM address.
-        pub address: Option<AtmAddress>,
+        pub address: Option<AtmAddress> = seen.atm,
         /// State of the entry.
-        pub status: Name,
+        pub status: Name = named(seen.status),
         /// `yes` if a bridge stands before it.
-        pub remote: bool,
+        pub remote: bool = seen.remote,
         /// VPI.VCI of the data direct connection.
-        pub vc: Option<Vc>,
+        pub vc: Option<Vc> = seen.vc,
     }
 
     /// One row for each connection of a LANE client.
-    pub struct Connection: "lec.connections" {
+    pub struct Connection: "lec.connections" for (seen: &lec::LecConnRow) {
         /// What the connection is for.
-        pub role: Name,
+        pub role: Name = seen.role.into(),
         /// ATM address at the other end.
-        pub peer: AtmAddress,
+        pub peer: AtmAddress = seen.peer,
         /// `in` or `out`.
-        pub direction: Direction,
+        pub direction: Direction = Direction::of(seen.outgoing),
         /// VPI.VCI.
-        pub vc: Option<Vc>,
+        pub vc: Option<Vc> = seen.vc,
         /// The contract of what the client sends, as in qos(7), if it is not best effort.
-        pub contract: Option<TrafficParams>,
+        pub contract: Option<TrafficParams> = seen.traffic,
     }
 
     /// One row for each group that a LANE client has selected; only clients that select groups have the table.
@@ -75,13 +75,13 @@ crate::rows! {
     }
 
     /// One row for each LAN emulation server.
-    pub struct Server: "les.server" {
+    pub struct Server: "les.server" for (seen: &les::LesSnapshot) {
         /// ELAN.
-        pub elan: String,
+        pub elan: String = seen.elan.to_string(),
         /// ATM address.
-        pub address: AtmAddress,
+        pub address: AtmAddress = seen.address,
         /// Address of its BUS.
-        pub bus: AtmAddress,
+        pub bus: AtmAddress = seen.bus,
     }
 
     /// One row for each client of a LES.
@@ -105,19 +105,19 @@ crate::rows! {
     }
 
     /// One row for each client of a BUS.
-    pub struct BusClient: "bus.clients" {
+    pub struct BusClient: "bus.clients" for (seen: &bus::BusSnapshot, row: &bus::BusRow) {
         /// ELAN.
-        pub elan: String,
+        pub elan: String = seen.elan.to_string(),
         /// Its number.
-        pub lecid: u16,
+        pub lecid: u16 = row.lecid,
         /// ATM address.
-        pub address: AtmAddress,
+        pub address: AtmAddress = row.address,
         /// How frames reach it.
-        pub forward: bool,
+        pub forward: bool = row.forward,
         /// VPI.VCI of its multicast send connection.
-        pub vc: Option<Vc>,
+        pub vc: Option<Vc> = row.vc,
         /// Frames of it that were beyond its quota.
-        pub dropped: u64,
+        pub dropped: u64 = row.dropped,
     }
 
     /// One row for each group that clients of a BUS have selected; a BUS without such clients has no such table.
@@ -126,30 +126,6 @@ crate::rows! {
         pub group: MacAddr,
         /// Clients that want it.
         pub clients: usize,
-    }
-}
-
-impl From<&lec::LecArpRow> for LeArp {
-    fn from(seen: &lec::LecArpRow) -> Self {
-        Self {
-            mac: seen.mac,
-            address: seen.atm,
-            status: named(seen.status),
-            remote: seen.remote,
-            vc: seen.vc,
-        }
-    }
-}
-
-impl From<&lec::LecConnRow> for Connection {
-    fn from(seen: &lec::LecConnRow) -> Self {
-        Self {
-            role: seen.role.into(),
-            peer: seen.peer,
-            direction: Direction::of(seen.outgoing),
-            vc: seen.vc,
-            contract: seen.traffic,
-        }
     }
 }
 
@@ -179,24 +155,11 @@ pub(crate) fn client(
     seen: &lec::LecSnapshot,
     attempts: Attempts,
 ) -> Vec<Table> {
-    let client = Client {
-        interface: itf.map(|itf| format!("lec{itf}")),
-        state: named(seen.state),
-        elan: seen.elan.to_string(),
-        lecid: seen.lecid,
-        elan_id: seen.elan_id,
-        version: if seen.v2 { 2 } else { 1 },
-        mac: seen.mac,
-        address: seen.address,
-        les: seen.les,
-        bus: seen.bus,
-        failed: attempts.failed,
-        why: attempts.why,
-    };
+    let client = Client::of(itf, seen, attempts);
     let mut tables = vec![
         Table::of([client]),
-        Table::of(seen.cache.iter().map(LeArp::from)),
-        Table::of(seen.connections.iter().map(Connection::from)),
+        Table::of(seen.cache.iter().map(LeArp::of)),
+        Table::of(seen.connections.iter().map(Connection::of)),
     ];
     tables.extend(seen.groups.as_ref().map(|groups| {
         let group = |&(group, registered): &(MacAddr, bool)| Group { group, registered };
@@ -210,11 +173,7 @@ pub(crate) fn client(
 
 /// The tables of a LES.
 pub(crate) fn les(seen: &les::LesSnapshot, seat: SeatCounters) -> Vec<Table> {
-    let server = Server {
-        elan: seen.elan.to_string(),
-        address: seen.address,
-        bus: seen.bus,
-    };
+    let server = Server::of(seen);
     let counts = counters::with_seat(seen.counters.rows(), seat);
     vec![
         Table::of([server]),
@@ -232,14 +191,7 @@ pub(crate) fn lecs(seat: SeatCounters) -> Option<Table> {
 
 /// The tables of a BUS.
 pub(crate) fn bus(seen: &bus::BusSnapshot, seat: SeatCounters) -> Vec<Table> {
-    let client = |row: &bus::BusRow| BusClient {
-        elan: seen.elan.to_string(),
-        lecid: row.lecid,
-        address: row.address,
-        forward: row.forward,
-        vc: row.vc,
-        dropped: row.dropped,
-    };
+    let client = |row: &bus::BusRow| BusClient::of(seen, row);
     let mut tables = vec![Table::of(seen.clients.iter().map(client))];
     let group = |&(group, clients): &(MacAddr, usize)| BusGroup { group, clients };
     let groups = Table::of(seen.groups.iter().map(group));

@@ -14,76 +14,76 @@ crate::rows! {
     pub const TABLES;
 
     /// One row for each entry of an MPOA client's ingress cache; `shortcuts` has them for all nodes.
-    pub struct MpcIngress: "mpc.ingress" {
+    pub struct MpcIngress: "mpc.ingress" for (seen: &mpc::IngressRow) {
         /// IP address.
-        pub destination: IpAddr,
+        pub destination: IpAddr = seen.destination,
         /// `not asked` while the packets are too few for a request, `resolving`, `resolved`, `refreshing`, or `hold down`
         /// after a request that failed.
-        pub state: Name,
+        pub state: Name = seen.state.name().into(),
         /// Seconds for which the answer of the server, or the hold-down, still holds.
-        pub holding_s: Option<u64>,
+        pub holding_s: Option<u64> = seen.holding_s,
         /// Packets counted for it.
-        pub packets: u64,
+        pub packets: u64 = seen.packets,
         /// VPI of the shortcut.
-        pub vpi: Option<u16>,
+        pub vpi: Option<u16> = seen.vc.map(|vc| vc.vpi),
         /// VCI of the shortcut.
-        pub vci: Option<u16>,
+        pub vci: Option<u16> = seen.vc.map(|vc| vc.vci),
         /// ATM address of the egress.
-        pub egress: Option<AtmAddress>,
+        pub egress: Option<AtmAddress> = seen.egress,
         /// Tag that the egress asked for.
-        pub tag: Option<Tag>,
+        pub tag: Option<Tag> as Detail(4) = seen.tag.map(Tag),
         /// Control address of the MPOA server.
-        pub mps: AtmAddress,
+        pub mps: AtmAddress as Detail(5) = seen.mps,
         /// Code of the last answer that was no success.
-        pub last_code: u8,
+        pub last_code: u8 as Detail(7) = seen.last_code,
         /// Cause of the last call that failed, or of a release that was not normal.
-        pub last_cause: Option<u8>,
+        pub last_cause: Option<u8> as Detail(6) = seen.last_cause.map(|cause| cause.0),
         /// Protocol of a flow with QoS of its own.
-        pub protocol: Option<Name>,
+        pub protocol: Option<Name> as Detail(3) = seen.filter.map(|filter| filter.protocol_name().into()),
         /// Its destination port.
-        pub port: Option<u16>,
+        pub port: Option<u16> as Detail(2) = seen.filter.map(|filter| filter.destination_port),
         /// Its contract.
-        pub traffic: Name,
+        pub traffic: Name as Detail(1) = seen.qos.map_or(Name::Borrowed("ubr"), |qos| named(qos.tx)),
         /// `yes` if the network had no bandwidth for it.
-        pub fallback: bool,
+        pub fallback: bool as Detail(0) = seen.fallback,
     }
 
     /// One row for each entry of an MPOA client's egress cache.
-    pub struct MpcEgress: "mpc.egress" {
+    pub struct MpcEgress: "mpc.egress" for (seen: &mpc::EgressRow) {
         /// Address of the sender.
-        pub ingress_mpc: AtmAddress,
+        pub ingress_mpc: AtmAddress as Detail(3) = seen.ingress,
         /// Number of the entry.
-        pub cache_id: u32,
+        pub cache_id: u32 = seen.cache_id,
         /// State of the entry.
-        pub state: Name,
+        pub state: Name = seen.state.linux_name().into(),
         /// Seconds for which it still holds.
-        pub holding_s: u64,
+        pub holding_s: u64 = seen.holding_s,
         /// Packets received by it.
-        pub packets: u64,
+        pub packets: u64 = seen.packets,
         /// IP address of the last sender.
-        pub latest_source: Option<IpAddr>,
+        pub latest_source: Option<IpAddr> as Detail(2) = seen.latest_source,
         /// VPI.
-        pub vpi: Option<u16>,
+        pub vpi: Option<u16> = seen.vc.map(|vc| vc.vpi),
         /// VCI.
-        pub vci: Option<u16>,
+        pub vci: Option<u16> = seen.vc.map(|vc| vc.vci),
         /// Destination that it is for.
-        pub destination: Network,
+        pub destination: Network = Network(seen.destination, seen.prefix),
         /// Tag of its packets.
-        pub tag: Option<Tag>,
+        pub tag: Option<Tag> as Detail(0) = seen.tag.map(Tag),
         /// Interface to which packets go.
-        pub interface: String,
+        pub interface: String as Detail(1) = interface(seen.itf),
     }
 
     /// One row for each MPOA server that a client knows.
-    pub struct MpcServer: "mpc.servers" {
+    pub struct MpcServer: "mpc.servers" for (seen: &mpc::MpsRow) {
         /// On which interface.
-        pub interface: String,
+        pub interface: String = interface(seen.itf),
         /// MAC address of the router.
-        pub mac: MacAddr,
+        pub mac: MacAddr = seen.mac,
         /// Control address.
-        pub control: AtmAddress,
+        pub control: AtmAddress = seen.control,
         /// Seconds for which the last keep-alive vouches.
-        pub keep_alive_s: Option<u64>,
+        pub keep_alive_s: Option<u64> = seen.keep_alive_s,
     }
 
     /// One row for each QoS entry of an MPOA client, in the order in which packets are matched.
@@ -111,153 +111,59 @@ crate::rows! {
     }
 
     /// One row for each resolution that an MPOA server has made for a client.
-    pub struct MpsIngress: "mps.ingress" {
+    pub struct MpsIngress: "mps.ingress" for (seen: &mps::IngressRow, now: Instant) {
         /// IP address or network.
-        pub destination: Network,
+        pub destination: Network = Network(seen.destination, seen.prefix_len),
         /// State of the entry.
-        pub state: mps::IngressState,
+        pub state: mps::IngressState = seen.state,
         /// Who asked.
-        pub source: IpAddr,
+        pub source: IpAddr = seen.source,
         /// Control address of the client.
-        pub client: AtmAddress,
+        pub client: AtmAddress = seen.mpc_control,
         /// Address found.
-        pub resolved: Option<AtmAddress>,
+        pub resolved: Option<AtmAddress> = seen.resolved,
         /// Seconds for which it still holds.
-        pub holding_s: Option<u64>,
+        pub holding_s: Option<u64> = seen.until.map(|until| until.since(now).as_secs()),
         /// Number of the client's request.
-        pub mpoa_id: u32,
+        pub mpoa_id: u32 = seen.mpoa_id,
         /// Number of the NHRP request.
-        pub nhrp_id: u32,
+        pub nhrp_id: u32 = seen.nhrp_id,
     }
 
     /// One row for each imposition of an MPOA server upon an egress client.
-    pub struct MpsEgress: "mps.egress" {
+    pub struct MpsEgress: "mps.egress" for (seen: &mps::EgressRow, now: Instant) {
         /// Number of the entry.
-        pub cache_id: u32,
+        pub cache_id: u32 = seen.cache_id,
         /// IP address or network.
-        pub destination: Network,
+        pub destination: Network = Network(seen.destination, seen.prefix_len),
         /// State of the entry.
-        pub state: mps::EgressState,
+        pub state: mps::EgressState = seen.state,
         /// Seconds for which it still holds.
-        pub holding_s: Option<u64>,
+        pub holding_s: Option<u64> = seen.until.map(|until| until.since(now).as_secs()),
         /// Control address of the egress client.
-        pub client: AtmAddress,
+        pub client: AtmAddress = seen.mpc_control,
         /// Data address of the ingress client.
-        pub ingress_mpc: AtmAddress,
+        pub ingress_mpc: AtmAddress = seen.ingress_data,
         /// ELAN of the destination.
-        pub elan_id: u32,
+        pub elan_id: u32 as Detail(0) = seen.elan_id,
         /// Tag of its packets.
-        pub tag: Option<Tag>,
+        pub tag: Option<Tag> = seen.tag.map(Tag),
         /// IP address of the next hop.
-        pub next_hop: IpAddr,
+        pub next_hop: IpAddr = seen.next_hop,
     }
 
     /// One row for each control connection of an MPOA server.
-    pub struct MpsConnection: "mps.connections" {
+    pub struct MpsConnection: "mps.connections" for (seen: &mps::ConnRow) {
         /// ATM address at the other end.
-        pub peer: AtmAddress,
+        pub peer: AtmAddress = seen.peer,
         /// What it is for.
-        pub carries: mps::ConnUse,
+        pub carries: mps::ConnUse = seen.carries,
         /// Its state.
-        pub state: mps::ConnState,
+        pub state: mps::ConnState = seen.state,
         /// VPI.VCI.
-        pub vc: Option<Vc>,
+        pub vc: Option<Vc> = seen.vc,
         /// PDUs received.
-        pub pdus_received: u64,
-    }
-}
-
-impl From<&mpc::IngressRow> for MpcIngress {
-    fn from(seen: &mpc::IngressRow) -> Self {
-        Self {
-            destination: seen.destination,
-            state: seen.state.name().into(),
-            holding_s: seen.holding_s,
-            packets: seen.packets,
-            vpi: seen.vc.map(|vc| vc.vpi),
-            vci: seen.vc.map(|vc| vc.vci),
-            egress: seen.egress,
-            tag: seen.tag.map(Tag),
-            mps: seen.mps,
-            last_code: seen.last_code,
-            last_cause: seen.last_cause.map(|cause| cause.0),
-            protocol: seen.filter.map(|filter| filter.protocol_name().into()),
-            port: seen.filter.map(|filter| filter.destination_port),
-            traffic: seen.qos.map_or(Name::Borrowed("ubr"), |qos| named(qos.tx)),
-            fallback: seen.fallback,
-        }
-    }
-}
-
-impl From<&mpc::EgressRow> for MpcEgress {
-    fn from(seen: &mpc::EgressRow) -> Self {
-        Self {
-            ingress_mpc: seen.ingress,
-            cache_id: seen.cache_id,
-            state: seen.state.linux_name().into(),
-            holding_s: seen.holding_s,
-            packets: seen.packets,
-            latest_source: seen.latest_source,
-            vpi: seen.vc.map(|vc| vc.vpi),
-            vci: seen.vc.map(|vc| vc.vci),
-            destination: Network(seen.destination, seen.prefix),
-            tag: seen.tag.map(Tag),
-            interface: interface(seen.itf),
-        }
-    }
-}
-
-impl From<&mpc::MpsRow> for MpcServer {
-    fn from(seen: &mpc::MpsRow) -> Self {
-        Self {
-            interface: interface(seen.itf),
-            mac: seen.mac,
-            control: seen.control,
-            keep_alive_s: seen.keep_alive_s,
-        }
-    }
-}
-
-impl MpsIngress {
-    fn of(seen: &mps::IngressRow, now: Instant) -> Self {
-        Self {
-            destination: Network(seen.destination, seen.prefix_len),
-            state: seen.state,
-            source: seen.source,
-            client: seen.mpc_control,
-            resolved: seen.resolved,
-            holding_s: seen.until.map(|until| until.since(now).as_secs()),
-            mpoa_id: seen.mpoa_id,
-            nhrp_id: seen.nhrp_id,
-        }
-    }
-}
-
-impl MpsEgress {
-    fn of(seen: &mps::EgressRow, now: Instant) -> Self {
-        Self {
-            cache_id: seen.cache_id,
-            destination: Network(seen.destination, seen.prefix_len),
-            state: seen.state,
-            holding_s: seen.until.map(|until| until.since(now).as_secs()),
-            client: seen.mpc_control,
-            ingress_mpc: seen.ingress_data,
-            elan_id: seen.elan_id,
-            tag: seen.tag.map(Tag),
-            next_hop: seen.next_hop,
-        }
-    }
-}
-
-impl From<&mps::ConnRow> for MpsConnection {
-    fn from(seen: &mps::ConnRow) -> Self {
-        Self {
-            peer: seen.peer,
-            carries: seen.carries,
-            state: seen.state,
-            vc: seen.vc,
-            pdus_received: seen.received,
-        }
+        pub pdus_received: u64 = seen.received,
     }
 }
 
@@ -265,9 +171,9 @@ impl From<&mps::ConnRow> for MpsConnection {
 pub(crate) fn client(seen: &mpc::MpcSnapshot) -> Vec<Table> {
     let counts = counters::with_seat(seen.counters.rows(), seen.seat);
     vec![
-        Table::of(seen.ingress.iter().map(MpcIngress::from)),
-        Table::of(seen.egress.iter().map(MpcEgress::from)),
-        Table::of(seen.mps.iter().map(MpcServer::from)),
+        Table::of(seen.ingress.iter().map(MpcIngress::of)),
+        Table::of(seen.egress.iter().map(MpcEgress::of)),
+        Table::of(seen.mps.iter().map(MpcServer::of)),
         Table::counters(&counters::MPC, counts),
     ]
 }
@@ -298,7 +204,7 @@ pub(crate) fn server(seen: &mps::MpsSnapshot, seat: SeatCounters, now: Instant) 
     vec![
         Table::of(seen.ingress.iter().map(|row| MpsIngress::of(row, now))),
         Table::of(seen.egress.iter().map(|row| MpsEgress::of(row, now))),
-        Table::of(seen.connections.iter().map(MpsConnection::from)),
+        Table::of(seen.connections.iter().map(MpsConnection::of)),
         Table::counters(&counters::MPS, counts),
     ]
 }

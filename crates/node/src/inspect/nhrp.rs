@@ -13,53 +13,53 @@ crate::rows! {
     pub const TABLES;
 
     /// One row for each entry of an NHRP server's cache.
-    pub struct CacheEntry: "nhrp.cache" {
+    pub struct CacheEntry: "nhrp.cache" for (seen: &mps::NhrpRow, now: Instant) {
         /// IP address or network.
-        pub destination: Network,
+        pub destination: Network = Network(seen.destination, seen.prefix_len),
         /// Why the server has it.
-        pub reason: Name,
+        pub reason: Name = seen.reason.name().into(),
         /// `yes` if registered here.
-        pub authoritative: bool,
+        pub authoritative: bool as Detail(0) = seen.authoritative,
         /// ATM address.
-        pub nbma: AtmAddress,
+        pub nbma: AtmAddress = seen.nbma,
         /// IP address of the next hop.
-        pub next_hop: Option<IpAddr>,
+        pub next_hop: Option<IpAddr> as Detail(7) = seen.next_hop,
         /// Largest packet there.
-        pub mtu_octets: u16,
+        pub mtu_octets: u16 as Detail(3) = seen.mtu,
         /// Seconds for which it still holds.
-        pub holding_s: u64,
+        pub holding_s: u64 = seen.until.since(now).as_secs(),
         /// Stations that were told.
-        pub requesters: usize,
+        pub requesters: usize as Detail(4) = seen.requesters.len() + seen.more,
     }
 
     /// One row for each request that an NHRP server waits for.
-    pub struct Pending: "nhrp.pending" {
+    pub struct Pending: "nhrp.pending" for (seen: &mps::PendingRow, now: Instant) {
         /// Number of the request.
-        pub id: u32,
+        pub id: u32 = seen.id,
         /// What it asks.
-        pub kind: Name,
+        pub kind: Name = seen.kind.into(),
         /// IP address.
-        pub destination: Option<IpAddr>,
+        pub destination: Option<IpAddr> = seen.destination,
         /// How often it was sent.
-        pub sent: u32,
+        pub sent: u32 = seen.sent,
         /// Seconds until it is given up.
-        pub deadline_s: u64,
+        pub deadline_s: u64 = seen.deadline.since(now).as_secs(),
     }
 
     /// One row for each NHRP client.
-    pub struct Client: "nhrp.client" {
+    pub struct Client: "nhrp.client" for (seen: &client::NhcSnapshot, attempts: Attempts, now: Instant) {
         /// IP address.
-        pub ip: Ipv4Addr,
+        pub ip: Ipv4Addr = seen.ip,
         /// IP address of its server.
-        pub server: Ipv4Addr,
+        pub server: Ipv4Addr = seen.server.0,
         /// ATM address of its server.
-        pub server_atm: AtmAddress,
+        pub server_atm: AtmAddress = seen.server.1,
         /// Seconds for which its registration still holds.
-        pub registered_s: Option<u64>,
+        pub registered_s: Option<u64> = seen.registered.map(|until| until.since(now).as_secs()),
         /// Attempts to register that have failed since it was last registered.
-        pub failed: u64,
+        pub failed: u64 = attempts.failed,
         /// Reason why the last attempt failed.
-        pub why: Option<String>,
+        pub why: Option<String> = attempts.why,
     }
 
     /// One row for each destination that an NHRP client knows; `shortcuts` has them for all nodes.
@@ -71,50 +71,23 @@ crate::rows! {
         /// ATM address of the next hop.
         pub atm: Option<AtmAddress>,
         /// Largest packet there.
-        pub mtu_octets: u16,
+        pub mtu_octets: u16 as Detail(3),
         /// Seconds for which it still holds.
         pub left_s: Option<u64>,
         /// Server that answered.
-        pub responder: Option<Ipv4Addr>,
+        pub responder: Option<Ipv4Addr> as Detail(6),
         /// Servers on the way of the request.
-        pub servers: usize,
+        pub servers: usize as Detail(5),
         /// VPI.VCI of the connection.
         pub vc: Option<Vc>,
         /// Packets sent.
         pub packets: u64,
         /// `yes` if the answer is authoritative, not cached.
-        pub authoritative: Option<bool>,
+        pub authoritative: Option<bool> as Detail(0),
         /// Code of the last negative answer.
-        pub last_code: Option<u16>,
+        pub last_code: Option<u16> as Detail(1),
         /// Cause of the last call that failed, or of a release that was not normal.
-        pub last_cause: Option<u8>,
-    }
-}
-
-impl CacheEntry {
-    fn of(seen: &mps::NhrpRow, now: Instant) -> Self {
-        Self {
-            destination: Network(seen.destination, seen.prefix_len),
-            reason: seen.reason.name().into(),
-            authoritative: seen.authoritative,
-            nbma: seen.nbma,
-            next_hop: seen.next_hop,
-            mtu_octets: seen.mtu,
-            holding_s: seen.until.since(now).as_secs(),
-            requesters: seen.requesters.len() + seen.more,
-        }
-    }
-}
-
-impl Pending {
-    fn of(seen: &mps::PendingRow, now: Instant) -> Self {
-        Self {
-            id: seen.id,
-            kind: seen.kind.into(),
-            destination: seen.destination,
-            sent: seen.sent,
-            deadline_s: seen.deadline.since(now).as_secs(),
-        }
+        pub last_cause: Option<u8> as Detail(2),
     }
 }
 
@@ -159,14 +132,7 @@ pub(crate) fn ways(seen: &client::NhcSnapshot, now: Instant) -> Vec<(Ipv4Addr, W
 
 /// The tables of a client without MPOA.
 pub(crate) fn client(seen: &client::NhcSnapshot, attempts: Attempts, now: Instant) -> Vec<Table> {
-    let client = Client {
-        ip: seen.ip,
-        server: seen.server.0,
-        server_atm: seen.server.1,
-        registered_s: seen.registered.map(|until| until.since(now).as_secs()),
-        failed: attempts.failed,
-        why: attempts.why,
-    };
+    let client = Client::of(seen, attempts, now);
     vec![
         Table::of([client]),
         Table::of(seen.entries.iter().map(|row| Way::of(row, now))),

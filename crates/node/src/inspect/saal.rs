@@ -8,15 +8,15 @@ crate::rows! {
     pub const TABLES;
 
     /// One row for each SSCOP error code that occurred on a signalling link.
-    pub struct ErrorCode: "saal.error codes" {
+    pub struct ErrorCode: "saal.error codes" for (port: &str, code: char, count: u64) {
         /// The port.
-        pub port: String,
+        pub port: String = port.to_owned(),
         /// The code, Q.2110 Annex A.
-        pub code: String,
+        pub code: String = code.to_string(),
         /// What it says.
-        pub meaning: String,
+        pub meaning: String = saal::code_meaning(code).to_owned(),
         /// How often.
-        pub count: u64,
+        pub count: u64 = count,
     }
 
     /// One row for each signalling link.
@@ -37,17 +37,5 @@ crate::rows! {
         pub retransmitted: u64,
         /// Errors that SSCOP reported.
         pub errors: u64,
-    }
-}
-
-impl ErrorCode {
-    /// An error code that occurred.
-    pub(crate) fn of(port: &str, code: char, count: u64) -> Self {
-        Self {
-            port: port.to_owned(),
-            code: code.to_string(),
-            meaning: saal::code_meaning(code).to_owned(),
-            count,
-        }
     }
 }

@@ -4,6 +4,7 @@ use super::words::{Does, Releaser};
 use super::{Name, Table, counters};
 use crate::host::socket_layer::{LOCAL, Socket, SocketLayer};
 use crate::host::sockets::{Answer, Program, Record, Role, Sockets, Sum};
+use aerostat_proto::Duration;
 use aerostat_wire::AtmAddress;
 use std::net::Ipv4Addr;
 
@@ -26,46 +27,46 @@ crate::rows! {
     }
 
     /// One row for each call of a program, and for each permanent connection that it uses.
-    pub struct CallRow: "sockets.calls" {
+    pub struct CallRow: "sockets.calls" for (seen: &Record, programs: &[Program]) {
         /// The program.
-        pub name: Option<String>,
+        pub name: Option<String> = programs.get(seen.program).map(|p| p.name.clone()),
         /// ATM address at the other end.
-        pub peer: Option<AtmAddress>,
+        pub peer: Option<AtmAddress> as Detail(4) = seen.peer,
         /// State of the call.
-        pub state: Name,
+        pub state: Name = seen.state.name().into(),
         /// VPI.VCI; `local` for a call that does not leave the host.
-        pub vc: Option<String>,
+        pub vc: Option<String> = label(seen),
         /// Time from SETUP to CONNECT at the caller.
-        pub setup_us: Option<u64>,
+        pub setup_us: Option<u64> = seen.setup.map(micros),
         /// PDUs that the program began to write, or had to send back.
-        pub offered_pdus: u64,
+        pub offered_pdus: u64 = seen.offered,
         /// Of these, PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with
         /// the call.
-        pub refused_pdus: u64,
+        pub refused_pdus: u64 = seen.refused,
         /// Of these, PDUs that wait in the program for room in the adapter: offered = sent + refused + waiting.
-        pub waiting_pdus: u64,
+        pub waiting_pdus: u64 = seen.waiting(),
         /// PDUs of its own that were written after the time that its rate gives them.
-        pub late_pdus: u64,
+        pub late_pdus: u64 = seen.late,
         /// PDUs that the adapter has taken.
-        pub sent_pdus: u64,
+        pub sent_pdus: u64 = seen.sent.pdus,
         /// Octets of these.
-        pub sent_octets: u64,
+        pub sent_octets: u64 as Detail(2) = seen.sent.octets,
         /// CRC-32 of the octets sent, as gzip's.
-        pub sent_crc32: Option<String>,
+        pub sent_crc32: Option<String> as Detail(0) = crc(seen.sent),
         /// Of the PDUs sent, those that the adapter dropped: the call ended, or the link went down, before they left.
-        pub unsent_pdus: u64,
+        pub unsent_pdus: u64 = seen.unsent,
         /// PDUs received.
-        pub received_pdus: u64,
+        pub received_pdus: u64 = seen.received.pdus,
         /// Octets of these.
-        pub received_octets: u64,
+        pub received_octets: u64 as Detail(3) = seen.received.octets,
         /// CRC-32 of the octets received.
-        pub received_crc32: Option<String>,
+        pub received_crc32: Option<String> as Detail(1) = crc(seen.received),
         /// PDUs that came with cells missing or damaged.
-        pub damaged_pdus: u64,
+        pub damaged_pdus: u64 = seen.damaged,
         /// Cause of the release, Q.2610.
-        pub cause: Option<u8>,
+        pub cause: Option<u8> = seen.cause.map(|cause| cause.0),
         /// Who released the call.
-        pub released_by: Option<Releaser>,
+        pub released_by: Option<Releaser> = seen.cause.map(|_| if seen.by_us { Releaser::Us } else { Releaser::Peer }),
     }
 
     /// One row for each ATM socket of a program of the machine.
@@ -209,39 +210,18 @@ impl From<&Program> for ProgramRow {
     }
 }
 
-impl CallRow {
-    fn of(seen: &Record, programs: &[Program]) -> Self {
-        let crc = |sum: Sum| (sum.pdus > 0).then(|| format!("{:08x}", sum.crc32));
-        let us = |time: aerostat_proto::Duration| u64::try_from(time.as_micros());
-        let releaser = if seen.by_us {
-            Releaser::Us
-        } else {
-            Releaser::Peer
-        };
-        Self {
-            name: programs.get(seen.program).map(|p| p.name.clone()),
-            peer: seen.peer,
-            state: seen.state.name().into(),
-            vc: match seen.is_inside() {
-                true => Some(LOCAL.to_owned()),
-                false => seen.vc.map(|vc| vc.to_string()),
-            },
-            setup_us: seen.setup.map(|time| us(time).unwrap_or(u64::MAX)),
-            offered_pdus: seen.offered,
-            refused_pdus: seen.refused,
-            waiting_pdus: seen.waiting(),
-            late_pdus: seen.late,
-            sent_pdus: seen.sent.pdus,
-            sent_octets: seen.sent.octets,
-            sent_crc32: crc(seen.sent),
-            unsent_pdus: seen.unsent,
-            received_pdus: seen.received.pdus,
-            received_octets: seen.received.octets,
-            received_crc32: crc(seen.received),
-            damaged_pdus: seen.damaged,
-            cause: seen.cause.map(|cause| cause.0),
-            released_by: seen.cause.map(|_| releaser),
-        }
+fn crc(sum: Sum) -> Option<String> {
+    (sum.pdus > 0).then(|| format!("{:08x}", sum.crc32))
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn label(seen: &Record) -> Option<String> {
+    match seen.is_inside() {
+        true => Some(LOCAL.to_owned()),
+        false => seen.vc.map(|vc| vc.to_string()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rows of a switch: `inspect vc`, `call`, `port`, `route` and `pvc`. `switch/tables.rs` makes them.
 
 use super::words::{Permanence, WayState};
+use crate::atm::{DropReason, Limits, QueueView};
 use crate::interface::Phase;
 use crate::switch::PortKind;
 use aerostat_wire::{AtmAddress, Qos, Vc};
@@ -75,51 +76,51 @@ crate::rows! {
     }
 
     /// One row for each queue of the ports of a switch.
-    pub struct Queue: "queue.queues" {
+    pub struct Queue: "queue.queues" for (at: (u16, &str), view: &QueueView) {
         /// The port.
-        pub port: u16,
+        pub port: u16 = at.0,
         /// Neighbour at the port.
-        pub name: String,
+        pub name: String = at.1.to_owned(),
         /// VPI.VCI on the outgoing link.
-        pub vc: Vc,
+        pub vc: Vc = view.vc,
         /// Service class; `control` for signalling and ILMI, which are served before best effort.
-        pub class: String,
+        pub class: String = view.class.to_owned(),
         /// Weight at a port that serves by weight.
-        pub weight: Option<u16>,
+        pub weight: Option<u16> = view.weight,
         /// Cells per second that such a port gives it at least.
-        pub least_cps: Option<u32>,
+        pub least_cps: Option<u32> = Some(view.least).filter(|rate| *rate > 0),
         /// Shaped path that it is in.
-        pub tunnel: Option<u16>,
+        pub tunnel: Option<u16> = view.path,
         /// `yes` if it is shaped to its contract.
-        pub shaped: bool,
+        pub shaped: bool = view.shaped,
         /// Cells that wait.
-        pub waiting: u32,
+        pub waiting: u32 = view.waiting,
         /// Largest number of cells that waited at a time.
-        pub peak: u32,
+        pub peak: u32 = view.peak,
         /// Cells that it holds at most.
-        pub limit: u32,
+        pub limit: u32 = view.limits.max,
         /// Cells from which new frames are discarded; empty if it does not discard frames.
-        pub epd: Option<u32>,
+        pub epd: Option<u32> = view.frame_discard.then_some(view.limits.early),
         /// Cells from which cells with CLP 1 are discarded.
-        pub clp: u32,
+        pub clp: u32 = view.limits.low_priority,
         /// Cells from which user cells are marked; empty if they never are.
-        pub efci: Option<u32>,
+        pub efci: Option<u32> = reached(view.limits.mark),
         /// Cells that came.
-        pub cells_in: u64,
+        pub cells_in: u64 = view.counters.cells_in,
         /// Cells that left.
-        pub cells_out: u64,
+        pub cells_out: u64 = view.counters.cells_out,
         /// Cells that were marked here.
-        pub marked: u64,
+        pub marked: u64 = view.marked,
         /// Cells for which the queue, or the buffer of the port, had no room.
-        pub overflow: u64,
+        pub overflow: u64 = view.counters.dropped.of(DropReason::Overflow),
         /// Cells of frames that were discarded whole.
-        pub early: u64,
+        pub early: u64 = view.counters.dropped.of(DropReason::EarlyDiscard),
         /// Further cells of frames that had lost a cell.
-        pub partial: u64,
+        pub partial: u64 = view.counters.dropped.of(DropReason::PartialDiscard),
         /// Cells with CLP 1 that were discarded above the threshold.
-        pub low_priority: u64,
+        pub low_priority: u64 = view.counters.dropped.of(DropReason::LowPriority),
         /// Cells that waited when the link failed, or came while it was down.
-        pub link_down: u64,
+        pub link_down: u64 = view.counters.dropped.of(DropReason::LinkDown),
     }
 
     /// One row for each of the two buffers that the queues of a port share.
@@ -223,11 +224,11 @@ crate::rows! {
         /// Port and label of the other.
         pub b: String,
         /// `channel` or `path`.
-        pub kind: Permanence,
+        pub kind: Permanence as Detail(1),
         /// The contract, as in qos(7).
-        pub qos: Qos,
+        pub qos: Qos as Detail(2),
         /// `yes` if the switch holds the cells of an end, or of both, to it.
-        pub policed: bool,
+        pub policed: bool as Detail(0),
         /// Cells that came from end a.
         pub cells_a: u64,
         /// Cells that came from end b.
@@ -245,9 +246,9 @@ crate::rows! {
         /// Leading octets of the addresses.
         pub prefix: String,
         /// Number of these octets.
-        pub length_octets: usize,
+        pub length_octets: usize as Detail(0),
         /// Port over which calls leave.
-        pub port: u16,
+        pub port: u16 as Detail(1),
         /// Neighbour at the port.
         pub name: String,
         /// 1 for the best ways, 2 for the next best.
@@ -257,4 +258,9 @@ crate::rows! {
         /// What calls make of the way now.
         pub state: WayState,
     }
+}
+
+/// A threshold, unless no level reaches it.
+pub(crate) fn reached(threshold: u32) -> Option<u32> {
+    (threshold != Limits::NEVER).then_some(threshold)
 }

@@ -10,6 +10,7 @@ use crate::switch::PortKind;
 use aerostat_proto::mpoa::mps;
 use aerostat_proto::{saal, sscop, uni};
 use core::fmt;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A state with a spelling.
 pub trait Word: Copy + Sized + 'static {
@@ -63,6 +64,63 @@ macro_rules! word_types {
 }
 
 word_types! {
+    /// Kind of state that `aerostat inspect` shows.
+    StateKind {
+        /// Connections.
+        Vc = "vc",
+        /// Calls.
+        Call = "call",
+        /// LANE clients.
+        Lec = "lec",
+        /// LANE Emulation Servers.
+        Les = "les",
+        /// Broadcast and Unknown Servers.
+        Bus = "bus",
+        /// MPOA clients.
+        Mpc = "mpc",
+        /// MPOA servers.
+        Mps = "mps",
+        /// NHRP clients and servers.
+        Nhrp = "nhrp",
+        /// Ports and interfaces.
+        Port = "port",
+        /// Queues of output ports.
+        Queue = "queue",
+        /// Routes of calls, and next hops.
+        Route = "route",
+        /// ILMI.
+        Ilmi = "ilmi",
+        /// Classical IP.
+        Clip = "clip",
+        /// Signalling links.
+        Saal = "saal",
+        /// Programs with ATM sockets.
+        Sockets = "sockets",
+        /// Entries of flows with QoS of their own.
+        Qos = "qos",
+        /// Processes of daemons.
+        Processes = "processes",
+        /// Bridges and segments.
+        Bridge = "bridge",
+        /// Processors.
+        Cpu = "cpu",
+        /// Settings of TCP.
+        Tcp = "tcp",
+        /// Neighbours.
+        Arp = "arp",
+        /// Permanent connections.
+        Pvc = "pvc",
+        /// The whole lab, which is no state of a node.
+        Lab = "lab",
+        /// State that `atmarp` shows.
+        Atmarp = "atmarp",
+        /// State that `atmaddr` shows.
+        Atmaddr = "atmaddr",
+        /// State that `atmdiag` shows.
+        Atmdiag = "atmdiag",
+        /// Reasons for shortcuts.
+        Why = "why",
+    }
     /// Who called.
     Direction {
         /// The call came in.
@@ -248,5 +306,50 @@ impl Reach {
         } else {
             Self::PointToPoint
         }
+    }
+}
+
+/// A word that is no kind of state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoKind;
+
+impl fmt::Display for NoKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no such kind of state")
+    }
+}
+impl std::error::Error for NoKind {}
+
+impl core::str::FromStr for StateKind {
+    type Err = NoKind;
+    fn from_str(word: &str) -> Result<Self, NoKind> {
+        let mut all = Self::ALL.iter();
+        all.find(|kind| kind.word() == word).copied().ok_or(NoKind)
+    }
+}
+
+impl StateKind {
+    /// The kinds that users name: all but those of the tools of Linux, and reasons.
+    pub fn named() -> impl Iterator<Item = Self> {
+        let all = Self::ALL.iter().copied();
+        all.filter(|kind| {
+            !matches!(
+                kind,
+                Self::Atmarp | Self::Atmaddr | Self::Atmdiag | Self::Why
+            )
+        })
+    }
+}
+
+impl Serialize for StateKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for StateKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        word.parse().map_err(de::Error::custom)
     }
 }

@@ -1,47 +1,9 @@
 //! `inspect SWITCH queue`: queues, buffers and shaped paths. The rows are in [`inspect::switch`](crate::inspect::switch).
 
 use super::{PortNo, RouteSelect, Switch};
-use crate::atm::{DropReason, Limits, OutputPort, PathKey, PathView, QueueView};
+use crate::atm::{OutputPort, PathKey, PathView};
+use crate::inspect::switch::reached;
 use crate::inspect::{Table, switch as rows};
-
-/// A threshold, unless no level reaches it.
-fn reached(threshold: u32) -> Option<u32> {
-    (threshold != Limits::NEVER).then_some(threshold)
-}
-
-fn queue((port, name): (u16, &str), view: &QueueView) -> rows::Queue {
-    let Limits {
-        max,
-        early,
-        low_priority,
-        mark,
-    } = view.limits;
-    let dropped = |reason| view.counters.dropped.of(reason);
-    rows::Queue {
-        port,
-        name: name.to_owned(),
-        vc: view.vc,
-        class: view.class.to_owned(),
-        weight: view.weight,
-        least_cps: Some(view.least).filter(|rate| *rate > 0),
-        tunnel: view.path,
-        shaped: view.shaped,
-        waiting: view.waiting,
-        peak: view.peak,
-        limit: max,
-        epd: view.frame_discard.then_some(early),
-        clp: low_priority,
-        efci: reached(mark),
-        cells_in: view.counters.cells_in,
-        cells_out: view.counters.cells_out,
-        marked: view.marked,
-        overflow: dropped(DropReason::Overflow),
-        early: dropped(DropReason::EarlyDiscard),
-        partial: dropped(DropReason::PartialDiscard),
-        low_priority: dropped(DropReason::LowPriority),
-        link_down: dropped(DropReason::LinkDown),
-    }
-}
 
 fn buffers<'a>(
     (port, name): (u16, &'a str),
@@ -72,8 +34,8 @@ impl<R: RouteSelect> Switch<R> {
                 Some(((port, name), self.fabric().output(port)?))
             })
         };
-        let queues =
-            ports().flat_map(|(at, output)| output.views().map(move |view| queue(at, &view)));
+        let queues = ports()
+            .flat_map(|(at, output)| output.views().map(move |view| rows::Queue::of(at, &view)));
         let buffers = ports().flat_map(|(at, output)| buffers(at, output));
         let tunnels = ports().flat_map(|((port, name), output)| {
             output

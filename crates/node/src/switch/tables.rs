@@ -4,7 +4,7 @@ use super::{PortInfo, PortNo, RouteSelect, StaticRoutes, Switch};
 use crate::atm::fabric::ConnectionView;
 use crate::atm::{OutputPort, UpcReason};
 use crate::inspect::words::Permanence;
-use crate::inspect::{Table, switch as rows};
+use crate::inspect::{StateKind, Table, switch as rows};
 use aerostat_proto::Instant;
 use aerostat_wire::{AtmAddress, Vc};
 use core::fmt;
@@ -13,26 +13,26 @@ use std::collections::BTreeMap;
 impl Switch<StaticRoutes> {
     /// The tables of kind `what`; `None` if a switch has no such state.
     #[must_use]
-    pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
+    pub fn inspect(&self, what: StateKind, now: Instant) -> Option<Vec<Table>> {
         Some(match what {
-            "vc" => vec![Table::of(self.connection_rows())],
-            "call" => vec![
+            StateKind::Vc => vec![Table::of(self.connection_rows())],
+            StateKind::Call => vec![
                 Table::of(self.call_rows()),
                 Table::of(self.cause_rows()),
                 Table::of(self.counter_rows()),
             ],
-            "port" => vec![Table::of(self.port_rows())],
-            "queue" => self.queue_tables(),
-            "route" => vec![Table::of(self.route_rows())],
-            "saal" => {
+            StateKind::Port => vec![Table::of(self.port_rows())],
+            StateKind::Queue => self.queue_tables(),
+            StateKind::Route => vec![Table::of(self.route_rows())],
+            StateKind::Saal => {
                 let ends = || (self.ports.iter()).map(|port| (&port.interface, &port.config.name));
                 let links = ends().map(|(interface, name)| interface.link_row(name));
                 let codes = ends().flat_map(|(interface, name)| interface.error_rows(name));
                 vec![Table::of(links), Table::of(codes)]
             }
-            "pvc" => vec![self.permanent_table(None)],
-            "ilmi" => self.ilmi_tables(),
-            "cpu" => return self.manager_tables(now),
+            StateKind::Pvc => vec![self.permanent_table(None)],
+            StateKind::Ilmi => self.ilmi_tables(),
+            StateKind::Cpu => return self.manager_tables(now),
             _ => return None,
         })
     }

@@ -140,7 +140,7 @@ impl Clip {
         let Some(entry) = self.entries.get_mut(&next_hop) else {
             return;
         };
-        if entry.queue.len() >= self.config.params.queue {
+        if entry.queue.len() >= self.config.limits.queue {
             self.counters.queue_full += 1;
             self.discards.note(Discard::QueueFull, &packet);
             return;

@@ -6,8 +6,8 @@ use aerostat_lab::event::Names;
 use aerostat_lab::plant::{LabEvent, LabNode, NodeId};
 use aerostat_node::atm::PortVc;
 use aerostat_node::host::Station;
-use aerostat_node::inspect::Row as _;
 use aerostat_node::inspect::mpoa::MpcIngress;
+use aerostat_node::inspect::{Row as _, StateKind};
 use aerostat_node::ip::books::{Place, Spot};
 use aerostat_node::ip::meter::Side;
 use aerostat_proto::Instant;
@@ -184,7 +184,11 @@ impl LabRun<'_> {
     fn why(&self, packet: PacketId, node: NodeId) -> Option<String> {
         let flow = self.lab.traffic.get(packet.0.0)?;
         let destination = IpAddr::from(flow.destination);
-        let Some(tables) = self.world.node(node)?.inspect("mpc", self.world.now()) else {
+        let Some(tables) = self
+            .world
+            .node(node)?
+            .inspect(StateKind::Mpc, self.world.now())
+        else {
             return Some("the host has no MPOA client".to_owned());
         };
         let ingress = tables

@@ -35,7 +35,9 @@ pub(crate) fn rows(
 ) -> Vec<BTreeMap<&'static str, String>> {
     let id = bench.lab.find(node).expect("a node of the lab");
     let node = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
-    let tables = node.inspect(what, bench.now()).expect("such state");
+    let tables = node
+        .inspect(what.parse().expect("a kind of state"), bench.now())
+        .expect("such state");
     let table = tables.into_iter().find(|table| table.title == title);
     let table = table.expect("such a table");
     let named = |row: &Vec<_>| {

@@ -34,10 +34,10 @@ traffic:
 fn column(bench: &Bench, node: &str, (what, title, column): (&str, &str, &str)) -> Vec<String> {
     let (id, now) = (bench.node(node), bench.now());
     let tables = match bench.station(id) {
-        Some(station) => station.inspect(what, now),
+        Some(station) => station.inspect(what.parse().expect("a kind of state"), now),
         None => bench
             .switch(id)
-            .and_then(|switch| switch.inspect(what, now)),
+            .and_then(|switch| switch.inspect(what.parse().expect("a kind of state"), now)),
     };
     let tables = tables.unwrap_or_default();
     // A host has such a table for each of its interfaces.
@@ -47,9 +47,8 @@ fn column(bench: &Bench, node: &str, (what, title, column): (&str, &str, &str)) 
         let at = table.columns.iter().position(|name| *name == column);
         let at = at.unwrap();
         table.rows.iter().map(move |row| match &row[at] {
-            Value::Text(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
             Value::None => String::new(),
+            other => other.to_string(),
         })
     });
     texts.collect()

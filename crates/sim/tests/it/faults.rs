@@ -7,6 +7,7 @@
 use crate::bench::{Bench, lab_of};
 use crate::check;
 use aerostat_node::host::{HostCommand, ServiceKind};
+use aerostat_node::inspect::StateKind;
 use aerostat_node::ip::meter::Path;
 use aerostat_node::ip::router::StaticRoute;
 use aerostat_proto::Duration;
@@ -315,7 +316,10 @@ fn told(bench: &Bench, node: &str, name: &str) -> usize {
 /// Bindings imposed by the MPOA server of a router.
 fn imposed(bench: &Bench, name: &str) -> usize {
     let station = bench.station(bench.node(name)).expect("a router");
-    let tables = station.inspect("mps", bench.now()).into_iter().flatten();
+    let tables = station
+        .inspect(StateKind::Mps, bench.now())
+        .into_iter()
+        .flatten();
     let egress = tables.filter(|table| table.title.contains("egress"));
     egress.map(|table| table.rows.len()).sum()
 }

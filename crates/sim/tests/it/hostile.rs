@@ -106,7 +106,9 @@ fn rows(
 
 fn tables(bench: &Bench, node: &str, what: &str) -> Vec<Table> {
     let station = bench.station(bench.node(node)).expect("on");
-    station.inspect(what, bench.now()).expect("such tables")
+    station
+        .inspect(what.parse().expect("a kind of state"), bench.now())
+        .expect("such tables")
 }
 
 /// The sum of all counters with this name at a node.

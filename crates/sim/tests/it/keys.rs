@@ -3,6 +3,7 @@
 use crate::bench::{Bench, repository_lab};
 use crate::bridges::rows;
 use aerostat_node::host::ServiceKind;
+use aerostat_node::inspect::StateKind;
 use aerostat_node::ip::meter::Side;
 use aerostat_proto::Duration;
 
@@ -69,7 +70,7 @@ fn a_server_that_does_not_announce_itself_is_known_if_the_file_names_it() {
         bench.run(Duration::from_secs(3));
         let id = bench.lab.find("urku").expect("a host");
         let node = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
-        let tables = node.inspect("mpc", bench.now()).expect("a client");
+        let tables = node.inspect(StateKind::Mpc, bench.now()).expect("a client");
         let text = format!("{tables:?}");
         assert_eq!(text.matches("02:00:00:00:00:07").count(), count, "{text}");
     }

@@ -3,6 +3,7 @@
 use crate::bench::{Bench, lab_of};
 use crate::faults::stop_lane;
 use aerostat_node::host::ServiceKind;
+use aerostat_node::inspect::StateKind;
 use aerostat_proto::Duration;
 
 /// Two hosts on one ELAN, each with a flow to the other; servers on a third switch.
@@ -31,7 +32,9 @@ fn lab(servers: &str, elan: &str, x: &str, y: &str, size: u16) -> Bench {
 /// A column of the first row of a table of `node`.
 fn value(bench: &Bench, node: &str, what: &str, table: &str, column: &str) -> String {
     let station = bench.station(bench.node(node)).expect("a station");
-    let tables = station.inspect(what, bench.now()).expect("a service");
+    let tables = station
+        .inspect(what.parse().expect("a kind of state"), bench.now())
+        .expect("a service");
     let table = tables.iter().find(|known| known.title == table);
     let table = table.expect("a table");
     let at = table.columns.iter().position(|known| *known == column);
@@ -45,7 +48,7 @@ fn client(bench: &Bench, node: &str, column: &str) -> String {
 /// A counter of the data plane of the node's LEC.
 fn counter(bench: &Bench, node: &str, name: &str) -> u64 {
     let station = bench.station(bench.node(node)).expect("a station");
-    let tables = station.inspect("lec", bench.now()).expect("a LEC");
+    let tables = station.inspect(StateKind::Lec, bench.now()).expect("a LEC");
     let table = tables.iter().find(|table| table.title == "data counters");
     let mut rows = table.expect("counters").rows.iter();
     let row = rows.find(|row| row[0].to_string() == name);
@@ -156,7 +159,7 @@ fn group_frames_go_to_members_and_those_who_did_not_choose() {
 fn llc_multiplexed_frames_travel_between_those_that_multiplex() {
     let calls = |bench: &Bench| -> Vec<String> {
         let station = bench.station(bench.node("x")).expect("a station");
-        let tables = station.inspect("lec", bench.now()).expect("a LEC");
+        let tables = station.inspect(StateKind::Lec, bench.now()).expect("a LEC");
         let table = tables.iter().find(|table| table.title == "connections");
         let rows = table.expect("connections").rows.iter();
         let roles = rows.map(|row| row[0].to_string());
@@ -279,7 +282,7 @@ fn servers_that_stand_by_take_over() {
 /// A counter of the BUS of the first ELAN.
 fn of_bus(bench: &Bench, name: &str) -> u64 {
     let station = bench.station(bench.node("lane")).expect("a station");
-    let tables = station.inspect("bus", bench.now()).expect("a BUS");
+    let tables = station.inspect(StateKind::Bus, bench.now()).expect("a BUS");
     let table = tables.iter().find(|table| table.title == "counters");
     let mut rows = table.expect("counters").rows.iter();
     let row = rows.find(|row| row[0].to_string() == name);
@@ -331,7 +334,7 @@ traffic:
 /// The contract of a client's connection with this role.
 fn contract(bench: &Bench, node: &str, role: &str) -> String {
     let station = bench.station(bench.node(node)).expect("a station");
-    let tables = station.inspect("lec", bench.now()).expect("a LEC");
+    let tables = station.inspect(StateKind::Lec, bench.now()).expect("a LEC");
     let table = tables.iter().find(|known| known.title == "connections");
     let mut rows = table.expect("connections").rows.iter();
     let row = rows.find(|row| row[0].to_string() == role);
@@ -377,7 +380,7 @@ fn a_contract_that_the_network_refuses_costs_one_more_call() {
     passes(&mut bench, "both flows", 10.0);
     assert_eq!(contract(&bench, "x", "data direct"), "-");
     let station = bench.station(bench.node("x")).expect("a station");
-    let tables = station.inspect("lec", bench.now()).expect("a LEC");
+    let tables = station.inspect(StateKind::Lec, bench.now()).expect("a LEC");
     let table = tables
         .iter()
         .find(|table| table.title == "control counters");

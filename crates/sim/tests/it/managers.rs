@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, lab_of, repository_lab};
 use crate::sockets::calls;
+use aerostat_node::inspect::StateKind;
 use aerostat_proto::Duration;
 
 /// Nodes of the lab with a manager.
@@ -156,7 +157,9 @@ fn crowd(manager: &str, rest: &str) -> Bench {
 fn lost(bench: &Bench) -> u64 {
     let id = bench.lab.find("s").expect("a switch");
     let tables = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
-    let tables = tables.inspect("cpu", bench.now()).expect("a manager");
+    let tables = tables
+        .inspect(StateKind::Cpu, bench.now())
+        .expect("a manager");
     let load = tables
         .iter()
         .find(|table| table.title == "load")

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, lab_of};
 use crate::faults::{SMALL, all, far, shortcuts};
 use aerostat_node::host::ServiceKind;
-use aerostat_node::inspect::Value;
+use aerostat_node::inspect::{StateKind, Value};
 use aerostat_node::ip::meter::Path;
 use aerostat_proto::Duration;
 use aerostat_proto::mpoa::mps;
@@ -17,7 +17,7 @@ fn world(set: &[&str]) -> Bench {
 /// A counter of the MPOA server, or NHRP client, of `node`; 0 if it is absent.
 fn counter(bench: &Bench, node: &str, name: &str) -> u64 {
     let station = bench.station(bench.node(node)).unwrap();
-    let tables = ["mps", "nhrp"].map(|what| station.inspect(what, bench.now()));
+    let tables = [StateKind::Mps, StateKind::Nhrp].map(|what| station.inspect(what, bench.now()));
     let rows = tables.iter().flatten().flatten();
     let rows = rows.flat_map(|table| &table.rows);
     let found = rows.filter(|row| row[0] == Value::Text(name.to_owned()));
@@ -140,15 +140,14 @@ fn plain(set: &[&str]) -> (Bench, [usize; 2]) {
 /// The rows of a table of `inspect nhrp` as texts.
 fn rows(bench: &Bench, node: &str, title: &str) -> Vec<Vec<String>> {
     let station = bench.station(bench.node(node)).unwrap();
-    let tables = station.inspect("nhrp", bench.now()).unwrap();
+    let tables = station.inspect(StateKind::Nhrp, bench.now()).unwrap();
     let table = tables
         .into_iter()
         .find(|table| table.title == title)
         .unwrap();
     let text = |value: &Value| match value {
-        Value::Text(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
         Value::None => String::new(),
+        other => other.to_string(),
     };
     let rows = table.rows.iter();
     rows.map(|row| row.iter().map(text).collect()).collect()

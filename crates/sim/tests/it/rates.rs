@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, lab_of};
 use aerostat_lab::model::{Lab, NodeKind};
+use aerostat_node::inspect::StateKind;
 use aerostat_sim::run::run;
 use std::path::Path;
 
@@ -63,7 +64,7 @@ fn interfaces_of_classical_ip_show_their_own_mtu() {
         .filter(|(_, node)| matches!(node.kind, NodeKind::Host(_)))
     {
         let node = bench.world.node(aerostat_sim::NodeId(id.0)).unwrap();
-        let tables = node.inspect("port", bench.now()).unwrap();
+        let tables = node.inspect(StateKind::Port, bench.now()).unwrap();
         let interfaces = tables
             .iter()
             .find(|table| table.title == "interfaces")

@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, lab_of, repository_lab};
 use crate::faults::{SMALL, all, consistent, far};
+use aerostat_node::inspect::StateKind;
 use aerostat_node::ip::meter::Path;
 
 const BY_ILMI: [&str; 3] = [
@@ -22,7 +23,7 @@ fn traffic(bench: &mut Bench, what: &str, within: f64) {
 /// Number of addresses registered at the switches.
 fn registered(bench: &Bench) -> usize {
     let switches = bench.switches();
-    let tables = switches.filter_map(|(_, switch)| switch.inspect("ilmi", bench.now()));
+    let tables = switches.filter_map(|(_, switch)| switch.inspect(StateKind::Ilmi, bench.now()));
     tables.map(|tables| tables[1].rows.len()).sum()
 }
 

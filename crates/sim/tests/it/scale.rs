@@ -1,6 +1,7 @@
 //! The largest number of ELANs, and of clients of one ELAN, in a lab.
 
 use crate::bench::{Bench, lab_of};
+use aerostat_node::inspect::StateKind;
 use aerostat_proto::Duration;
 
 /// `elans` ELANs with two hosts each on two switches, and in each ELAN a ping from one host to the other.
@@ -31,7 +32,7 @@ fn sixty_four_elans_are_served_and_all_their_members_reach_each_other() {
     bench.until("traffic", 20.0, |bench| bench.all_pass(&flows));
     let id = bench.lab.find("lane").unwrap();
     let node = bench.world.node(aerostat_sim::NodeId(id.0)).unwrap();
-    let tables = node.inspect("les", bench.now()).unwrap();
+    let tables = node.inspect(StateKind::Les, bench.now()).unwrap();
     assert!(!tables.is_empty());
 }
 

@@ -3,6 +3,7 @@
 use crate::losses::{books, only_at, run};
 use aerostat_lab::model::Lab;
 use aerostat_lab::report::RunReport;
+use aerostat_node::inspect::StateKind;
 use aerostat_node::inspect::host::ReceivePath;
 use aerostat_proto::Instant;
 use std::collections::BTreeMap;
@@ -21,7 +22,10 @@ fn pair(a: &str, b: &str, traffic: &str) -> String {
 /// The row of a host in a table of `cpu`, by column.
 fn cpu(report: &RunReport, host: &str, title: &str) -> Vec<BTreeMap<&'static str, String>> {
     let (_, kinds) = report.nodes.iter().find(|(name, _)| name == host).unwrap();
-    let (_, tables) = kinds.iter().find(|(kind, _)| *kind == "cpu").unwrap();
+    let (_, tables) = kinds
+        .iter()
+        .find(|(kind, _)| *kind == StateKind::Cpu)
+        .unwrap();
     let table = tables.iter().find(|table| table.title == title).unwrap();
     let row = |row: &Vec<_>| {
         let cells = table.columns.iter().zip(row);
@@ -271,7 +275,7 @@ fn a_host_without_a_cpu_has_no_such_table() {
     ));
     let kinds = |host: &str| {
         let (_, kinds) = report.nodes.iter().find(|(name, _)| name == host).unwrap();
-        kinds.iter().any(|(kind, _)| *kind == "cpu")
+        kinds.iter().any(|(kind, _)| *kind == StateKind::Cpu)
     };
     assert_eq!([kinds("a"), kinds("b")], [false, true]);
 }
@@ -298,7 +302,10 @@ fn an_adapter_loses_what_comes_faster_than_its_buffers_are_free() {
             flow.received_packets
         );
         let (_, kinds) = report.nodes.iter().find(|(name, _)| name == "b").unwrap();
-        let (_, tables) = kinds.iter().find(|(kind, _)| *kind == "port").unwrap();
+        let (_, tables) = kinds
+            .iter()
+            .find(|(kind, _)| *kind == StateKind::Port)
+            .unwrap();
         let rows: Vec<ReceivePath> = tables
             .iter()
             .flat_map(|table| table.rows().unwrap())

@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, lab_of, repository_lab};
 use crate::losses;
+use aerostat_node::inspect::StateKind;
 use aerostat_proto::Duration;
 use std::collections::BTreeMap;
 
@@ -12,7 +13,9 @@ pub(crate) fn calls(
 ) -> BTreeMap<String, Vec<BTreeMap<&'static str, String>>> {
     let id = bench.lab.find(host).expect("a host of the lab");
     let node = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
-    let tables = node.inspect("sockets", bench.now()).expect("sockets");
+    let tables = node
+        .inspect(StateKind::Sockets, bench.now())
+        .expect("sockets");
     let table = tables.iter().find(|table| table.title == "calls");
     let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for row in &table.expect("a table of calls").rows {
@@ -53,7 +56,7 @@ fn calls_of_the_lab() {
     let node = bench.world.node(aerostat_sim::NodeId(
         bench.lab.find("sello").expect("a host").0,
     ));
-    let tables = node.and_then(|node| node.inspect("call", bench.now()));
+    let tables = node.and_then(|node| node.inspect(StateKind::Call, bench.now()));
     let tables = tables.expect("calls of an end system");
     let counters = tables.iter().find(|table| table.title == "counters");
     let rows = &counters.expect("a table of counters").rows;
@@ -234,7 +237,9 @@ until: 2s
     let sum = |node: &str, kind: &str, table: &str, column: &str| -> u64 {
         let id = bench.lab.find(node).expect("a node of the lab");
         let node = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
-        let tables = node.inspect(kind, bench.now()).expect("a kind of state");
+        let tables = node
+            .inspect(kind.parse().expect("a kind"), bench.now())
+            .expect("a kind of state");
         let mut all = tables.iter().filter(|found| found.title == table);
         let found = all.next().expect("a table");
         let at = found.columns.iter().position(|name| *name == column);

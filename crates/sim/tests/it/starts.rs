@@ -4,6 +4,7 @@
 use crate::bench::lab_of;
 use aerostat_lab::event::Event;
 use aerostat_lab::report::RunReport;
+use aerostat_node::inspect::StateKind;
 use aerostat_node::inspect::Value as Cell;
 use aerostat_proto::{Duration, Instant};
 use aerostat_sim::run::{LabRun, Watcher};
@@ -94,7 +95,7 @@ fn run(text: &str) -> (RunReport, Vec<Event>) {
 /// Frames to groups that the BUSs copied: only ARP requests, since no other frames of this test go to all.
 fn arp_requests(report: &RunReport) -> u64 {
     let nodes = report.nodes.iter().flat_map(|(_, states)| states);
-    let tables = nodes.filter(|(what, _)| *what == "bus");
+    let tables = nodes.filter(|(what, _)| *what == StateKind::Bus);
     let rows = tables
         .flat_map(|(_, tables)| tables)
         .flat_map(|table| &table.rows);

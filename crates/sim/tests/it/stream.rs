@@ -9,7 +9,7 @@ use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeKind};
 use aerostat_lab::plant::{LabNode, Plant};
 use aerostat_lab::report;
 use aerostat_lab::stream::{Bounds, Options, Stream};
-use aerostat_node::inspect::{Table, Value as Cell};
+use aerostat_node::inspect::{StateKind, Table, Value as Cell};
 use aerostat_proto::Instant;
 use aerostat_sim::run::LabRun;
 use rand_pcg::rand_core::Rng as _;
@@ -182,7 +182,7 @@ fn inspected<M>(lab: &Lab, plant: &Plant<LabNode, M>) -> State {
             continue;
         }
         let tables = |what| report::inspect(plant, id, what).unwrap_or_default();
-        for row in rows(&tables("call"), "calls") {
+        for row in rows(&tables(StateKind::Call), "calls") {
             if cell(&row, "direction") == "out" && !cell(&row, "called").is_empty() {
                 let parts = ["phase", "vc", "user", "parties"].map(|column| cell(&row, column));
                 let [phase, vc, user, parties] = parts;
@@ -193,14 +193,14 @@ fn inspected<M>(lab: &Lab, plant: &Plant<LabNode, M>) -> State {
                 ));
             }
         }
-        for row in rows(&tables("lec"), "client") {
+        for row in rows(&tables(StateKind::Lec), "client") {
             let joined = cell(&row, "state") == "operational";
             members.insert(format!("{name} lane {joined} {}", cell(&row, "lecid")));
         }
-        for row in rows(&tables("clip"), "interface") {
+        for row in rows(&tables(StateKind::Clip), "interface") {
             members.insert(format!("{name} clip {} 0", cell(&row, "ready") == "yes"));
         }
-        let nhrp = tables("nhrp");
+        let nhrp = tables(StateKind::Nhrp);
         for row in rows(&nhrp, "client") {
             members.insert(format!(
                 "{name} nhrp {} 0",
@@ -208,7 +208,7 @@ fn inspected<M>(lab: &Lab, plant: &Plant<LabNode, M>) -> State {
             ));
         }
         let ends = |address: String| names.get(&system(&address)).copied().unwrap_or_default();
-        for row in rows(&tables("mpc"), "ingress") {
+        for row in rows(&tables(StateKind::Mpc), "ingress") {
             let vc = match cell(&row, "vci") {
                 vci if vci.is_empty() => vci,
                 vci => format!("{}.{vci}", cell(&row, "vpi")),

@@ -1,6 +1,7 @@
 //! Hosts with several versions of the UNI in one lab, and requests that only the newest supports.
 
 use crate::bench::{Bench, lab_of};
+use aerostat_node::inspect::StateKind;
 use aerostat_node::ip::apps::AppResult;
 use aerostat_proto::Duration;
 use aerostat_proto::uni::Version;
@@ -54,7 +55,7 @@ fn hosts_of_three_versions_in_one_elan() {
         "the flexible one; the rigid one failed"
     );
     let tables = node("h40")
-        .inspect("sockets", bench.now())
+        .inspect(StateKind::Sockets, bench.now())
         .expect("sockets");
     let text = format!("{tables:?}");
     assert!(text.contains("37"), "cell rate not available: {text}");

@@ -4,6 +4,7 @@ use aerostat_lab::Override;
 use aerostat_lab::build::{Builder, Flavour, programs};
 use aerostat_lab::model::Lab;
 use aerostat_node::host::{HostCommand, ServiceKind, Station};
+use aerostat_node::inspect::StateKind;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppResult};
 use aerostat_node::ip::meter::{Path, Sample, Side};
 use aerostat_node::switch::Switch;
@@ -221,7 +222,12 @@ impl Bench {
             let Some(station) = self.station(NodeId(id.0)) else {
                 continue;
             };
-            for what in ["mpc", "mps", "lec", "call"] {
+            for what in [
+                StateKind::Mpc,
+                StateKind::Mps,
+                StateKind::Lec,
+                StateKind::Call,
+            ] {
                 for table in station.inspect(what, self.now()).into_iter().flatten() {
                     if table.rows.is_empty() {
                         continue;

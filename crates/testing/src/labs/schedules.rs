@@ -8,7 +8,7 @@ use super::bench::{Bench, lab_of};
 use super::check;
 use aerostat_lab::model::{Lab, NodeKind};
 use aerostat_node::host::{HostCommand, ServiceKind};
-use aerostat_node::inspect::Table;
+use aerostat_node::inspect::{StateKind, Table};
 use aerostat_node::ip::meter::Path;
 use aerostat_node::ip::random;
 use aerostat_node::ip::router::StaticRoute;
@@ -389,8 +389,8 @@ fn coherent(bench: &Bench) -> Result<(), String> {
         });
         found.filter(|(_, tables)| tables.len() > 1)
     };
-    let clients: Vec<_> = tables("mpc").collect();
-    let servers: Vec<_> = tables("mps").collect();
+    let clients: Vec<_> = tables(StateKind::Mpc).collect();
+    let servers: Vec<_> = tables(StateKind::Mps).collect();
     let data = |name: &str| {
         let id = bench.lab.find(name)?;
         match &bench.lab.node(id).kind {

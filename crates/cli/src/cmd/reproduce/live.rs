@@ -7,17 +7,16 @@ mod session;
 
 use super::Score;
 use super::catalogue::{self, Entry, Parameters, Row};
-use super::model::{Values, Work};
-use crate::cmd::run::rounded;
+use super::model::{Ran, Values, Work};
 use crate::exit::{Exit, Failure};
 use crate::output::Rows;
 use aerostat_lab::{Checked, Override};
 use aerostat_live::namespace;
 use aerostat_live::streams::{Counters, first_in_line};
+use aerostat_node::rows;
 use indicatif::ProgressBar;
 use network::Network;
 use serde::Deserialize;
-use serde_json::Value;
 use session::{OneRun, PAUSE, Session, longest, streams_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -49,11 +48,11 @@ pub(super) struct Found {
     /// Its value in each run.
     pub(super) values: Values,
     /// What the kernels counted in all runs.
-    counters: Counters,
+    pub(super) counters: Counters,
     /// Events of the network that were more than 20 ms late, in all runs.
-    late: u64,
+    pub(super) late: u64,
     /// Mean time that the process of the lab waited for a processor, µs: the largest of all runs.
-    wait: Option<f64>,
+    pub(super) wait: Option<f64>,
 }
 
 impl Found {
@@ -72,15 +71,6 @@ impl Found {
         self.late += run.late;
         let waits = [self.wait, run.wait].into_iter().flatten();
         self.wait = waits.reduce(f64::max);
-    }
-    /// The cells of the columns of [`COLUMNS`], without the first, the values and the result.
-    pub(super) fn counted(&self) -> [Value; 4] {
-        [
-            self.counters.retransmitted.into(),
-            self.counters.timeouts.into(),
-            self.late.into(),
-            self.wait.map_or(Value::Null, |wait| rounded(wait, 1)),
-        ]
     }
 }
 
@@ -173,7 +163,7 @@ pub(super) fn measure(
             let run = session.run(&mut || !work.interrupt.has_come())?;
             for at in members {
                 let (entry, row) = rows[*at];
-                let value = entry.take(row)?.of(&run.results)?;
+                let value = entry.take(row)?.of(Some(&run.results))?;
                 measured.rows[*at].get_or_insert_default().add(value, &run);
             }
         }
@@ -219,26 +209,33 @@ fn read(lab: &str, changes: &[(String, String)]) -> Result<(Checked, Vec<Overrid
     Ok((checked, changes))
 }
 
-/// Columns of rows that ran between kernels.
-pub(super) const COLUMNS: [&str; 10] = [
-    "live",
-    "live_low",
-    "live_high",
-    "live_runs",
-    "live_error_%",
-    "live_result",
-    "live_retransmitted",
-    "live_timeouts",
-    "live_late",
-    "live_wait_us",
-];
+rows! {
+    /// One row for each setting of kernels, and for each remark about them.
+    struct SettingRow: "live" {
+        /// Name of the setting.
+        what: String,
+        /// Its value.
+        value: String,
+        /// Hosts that have it.
+        hosts: String,
+        /// Entry whose rows ran there.
+        entry: String,
+    }
+}
 
 impl Measured {
     /// The settings of all kernels, and what they lack, as a table.
     pub(super) fn table(&self, scored: &[Score<'_>]) -> Rows {
-        let mut rows = Rows::new(&["what", "value", "hosts", "entry"]);
-        rows.title = "live".into();
-        let mut push = |cells: [&str; 4]| rows.push(cells.map(Value::from).into());
+        let mut rows = Vec::new();
+        let mut push = |cells: [&str; 4]| {
+            let [what, value, hosts, entry] = cells.map(str::to_owned);
+            rows.push(SettingRow {
+                what,
+                value,
+                hosts,
+                entry,
+            });
+        };
         let priority = match self.first {
             true => "nice -20: lab and streams before other programs",
             false => "usual",
@@ -258,7 +255,7 @@ impl Measured {
                 push([what, value, &hosts.join(", "), &entry.name]);
             }
         }
-        rows
+        Rows::of(rows)
     }
 }
 
@@ -307,7 +304,7 @@ mod tests {
         let mut found = Found::default();
         assert!(!found.lagged());
         let run = |late, wait| OneRun {
-            results: Value::Null,
+            results: Ran::default(),
             counters: Counters {
                 retransmitted: 2,
                 timeouts: 1,
@@ -320,8 +317,9 @@ mod tests {
         found.add(2.0, &run(0, Some(3.0)));
         assert!(!found.lagged());
         assert_eq!(found.values, [1.0, 3.0, 2.0]);
-        let counted: [Value; 4] = [6.into(), 3.into(), 0.into(), 4.0.into()];
-        assert_eq!(found.counted(), counted);
+        let counters = found.counters;
+        assert_eq!((counters.retransmitted, counters.timeouts), (6, 3));
+        assert_eq!((found.late, found.wait), (0, Some(4.0)));
         found.add(1.0, &run(0, Some(MOST_WAIT + 1.0)));
         assert!(found.lagged());
         let mut late = Found::default();

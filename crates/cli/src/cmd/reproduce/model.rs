@@ -2,18 +2,16 @@
 
 use super::catalogue::{self, Entry, OfAll, Parameters, Row, Take};
 use super::drawings::trace::Tables;
-use crate::cmd::run::document::{Document, Time};
+use crate::cmd::pool::Pool;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use aerostat_lab::event::Event;
+use aerostat_lab::results::{Document, Time};
 use aerostat_lab::{Checked, Override};
-use aerostat_live::threads::crew;
+use aerostat_node::inspect::{Table, Value};
+use aerostat_node::rows;
 use aerostat_sim::run::{Watcher, run};
-use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 /// One run: the lab, the changes of it, the seed. Rows that need the same run share it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,9 +78,7 @@ impl Work<'_> {
         let results = self.results(&wanted)?;
         let of = |run: &Run| {
             let at = wanted.binary_search_by(|(known, _)| (*known).cmp(run));
-            at.ok()
-                .and_then(|at| results.get(at))
-                .unwrap_or(&Value::Null)
+            at.ok().and_then(|at| results.get(at))
         };
         let value = |plans: &Vec<Plan>| plans.iter().map(|plan| plan.value(of)).collect();
         let mut values = plans
@@ -95,9 +91,10 @@ impl Work<'_> {
             let is_drawn = entry.traces.iter().any(|trace| trace.is_of(&row.row));
             // The first run stands for the others: a drawing of all of them is no longer legible.
             if let Some(plan) = plans.first().filter(|_| is_drawn) {
-                let found = plan.take.rows(plan.runs.first().map_or(&Value::Null, of));
                 let key = (entry.name.clone(), row.row.clone());
-                tables.insert(key, found.cloned().collect());
+                let ran = plan.runs.first().and_then(of);
+                let table = ran.and_then(|ran| ran.table(&plan.take));
+                tables.extend(table.map(|table| (key, plan.take.filtered(table))));
             }
         }
         Ok((values, tables))
@@ -146,36 +143,25 @@ impl Work<'_> {
     }
 
     /// The wanted tables of all runs, in their order.
-    fn results(&self, wanted: &[(&Run, BTreeSet<&str>)]) -> Result<Vec<Value>, Failure> {
-        let next = AtomicUsize::new(0);
-        let done = AtomicUsize::new(0);
-        let results = Mutex::new(vec![Value::Null; wanted.len()]);
-        let failed: Mutex<Option<Failure>> = Mutex::new(None);
-        let work = || {
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some((run, tables)) = wanted.get(at) else {
-                    return;
-                };
-                match run.results(tables, self.interrupt) {
-                    Ok(found) => lock(&results)[at] = found,
-                    Err(failure) => {
-                        next.store(wanted.len(), Ordering::Relaxed);
-                        lock(&failed).get_or_insert(failure);
-                        return;
-                    }
-                }
-                (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, wanted.len());
-            }
+    fn results(&self, wanted: &[(&Run, BTreeSet<&str>)]) -> Result<Vec<Ran>, Failure> {
+        let pool = Pool::new(wanted.len(), self.jobs);
+        let mut results = Ok(Vec::with_capacity(wanted.len()));
+        let work = |at: usize| {
+            let (run, tables) = &wanted[at];
+            run.results(tables, self.interrupt)
         };
-        thread::scope(|scope| {
-            // Those threads that can be made help this one.
-            let _ = crew(scope, self.jobs.min(wanted.len()), work);
+        pool.all(&work, &|| (), |_, found| match (&mut results, found) {
+            (Ok(results), Ok(found)) => {
+                results.push(found);
+                (self.progress)(results.len(), wanted.len());
+            }
+            (Ok(_), Err(failure)) => {
+                results = Err(failure);
+                pool.stop();
+            }
+            (Err(_), _) => {}
         });
-        match failed.into_inner().unwrap_or_else(|all| all.into_inner()) {
-            Some(failure) => Err(failure),
-            None => Ok(results.into_inner().unwrap_or_else(|all| all.into_inner())),
-        }
+        results
     }
 }
 
@@ -201,28 +187,71 @@ fn combine(rows: &[(&Entry, &Row)], values: &mut [Values]) {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|held| held.into_inner())
-}
-
 /// Events that rows may take beside the milestones.
 const DETAILS: [&str; 1] = ["signalling.released"];
 
+rows! {
+    /// One row for each event of a run.
+    struct EventRow: "events" {
+        /// Name of the event.
+        event: String,
+        /// The node.
+        node: String,
+        /// Time of the event, s.
+        time: f64,
+        /// Values for programs; a row of a paper takes them as columns.
+        fields: BTreeMap<String, String>,
+    }
+}
+
+/// What rows may take of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ran {
+    tables: Vec<Table>,
+}
+
+impl From<Vec<Table>> for Ran {
+    fn from(tables: Vec<Table>) -> Self {
+        Self { tables }
+    }
+}
+
+impl Ran {
+    /// The table from which a value is taken; `None` if the run has none.
+    fn table(&self, take: &Take) -> Option<&Table> {
+        self.tables
+            .iter()
+            .find(|table| table.info.name == take.table)
+    }
+}
+
+/// The value of a row in a column, such as `delay_us.max`; or of an event, whose fields are columns, too.
+fn value<'a>(table: &Table, row: &'a [Value], column: &str) -> &'a Value {
+    let path = match column.split_once('.') {
+        Some((group, column)) => (group, Some(column)),
+        None => (column, None),
+    };
+    match table.cell(row, path) {
+        Value::None => table.cell(row, ("fields", Some(column))),
+        found => found,
+    }
+}
+
 /// Collects the milestones of a run, and ends it early.
 struct Listener<'a> {
-    events: Vec<Value>,
+    events: Vec<EventRow>,
     interrupt: &'a Interrupt,
 }
 
 impl Watcher for Listener<'_> {
     fn event(&mut self, event: &Event) {
         if event.milestone || DETAILS.contains(&&*event.event) {
-            let mut row = json!({ "event": event.event, "node": event.node, "time": event.time });
-            if let Value::Object(row) = &mut row {
-                let fields = event.fields.iter();
-                row.extend(fields.map(|(name, value)| (name.clone(), value.clone().into())));
-            }
-            self.events.push(row);
+            self.events.push(EventRow {
+                event: event.event.clone(),
+                node: event.node.clone(),
+                time: event.time,
+                fields: event.fields.clone(),
+            });
         }
     }
     fn interrupted(&self) -> bool {
@@ -232,7 +261,7 @@ impl Watcher for Listener<'_> {
 
 impl Run {
     /// The tables of this run that are wanted.
-    fn results(&self, tables: &BTreeSet<&str>, interrupt: &Interrupt) -> Result<Value, Failure> {
+    fn results(&self, tables: &BTreeSet<&str>, interrupt: &Interrupt) -> Result<Ran, Failure> {
         let changes = self.changes.iter();
         let changes = changes.map(|(path, value)| format!("{path}={value}"));
         let changes = changes.chain([format!("seed={}", self.seed)]);
@@ -248,23 +277,18 @@ impl Run {
         if interrupt.has_come() {
             return Err(Failure::new(Exit::Warnings, "interrupted"));
         }
-        let document = Document::new(&checked, &changes, Time::Virtual, &report).json();
-        let Value::Object(document) = document else {
-            return Ok(Value::Null);
-        };
-        let kept = document.into_iter();
-        let mut kept: Map<String, Value> =
-            kept.filter(|(name, _)| tables.contains(&**name)).collect();
-        kept.insert("events".into(), Value::Array(listener.events));
-        Ok(Value::Object(kept))
+        let document = Document::new(&checked, &changes, Time::Virtual, &report);
+        let mut kept = document.into_tables();
+        kept.retain(|table| tables.contains(table.info.name));
+        kept.push(Table::of(listener.events));
+        Ok(Ran { tables: kept })
     }
 }
 
 impl Plan {
-    fn value<'a>(&self, of: impl Fn(&Run) -> &'a Value) -> Result<f64, Failure> {
+    fn value<'a>(&self, of: impl Fn(&Run) -> Option<&'a Ran>) -> Result<f64, Failure> {
         if self.steps.is_empty() {
-            let run = self.runs.first();
-            return self.taken(run.map_or(&Value::Null, of));
+            return self.taken(self.runs.first().and_then(of));
         }
         let mut best = 0.0;
         for (run, at) in self.runs.iter().zip(&self.steps) {
@@ -277,8 +301,8 @@ impl Plan {
     }
 
     /// The value in the results of a run.
-    fn taken(&self, results: &Value) -> Result<f64, Failure> {
-        let value = self.take.of(results)?;
+    fn taken(&self, ran: Option<&Ran>) -> Result<f64, Failure> {
+        let value = self.take.of(ran)?;
         Ok(match &self.take.later {
             None => value,
             Some(_) => 1.0 / (1.0 / value + self.later),
@@ -287,39 +311,61 @@ impl Plan {
 }
 
 impl Take {
-    /// The rows in the results of a run from which the value is taken.
-    fn rows<'a>(&self, results: &'a Value) -> impl DoubleEndedIterator<Item = &'a Value> {
-        let rows = results.get(&self.table).and_then(Value::as_array);
-        let fits = |row: &&Value| {
-            let mut wanted = self.wanted.iter();
-            wanted.all(|(column, value)| match row.get(column) {
-                Some(Value::String(text)) => text == value,
-                Some(other) => other.to_string().as_str() == value.as_str(),
-                None => false,
-            })
-        };
-        rows.into_iter().flatten().filter(fits)
+    /// True for a row from which the value is taken.
+    fn fits(&self, table: &Table, row: &[Value]) -> bool {
+        let mut wanted = self.wanted.iter();
+        wanted.all(|(column, text)| match value(table, row, column) {
+            Value::Text(found) => found == text,
+            Value::None => false,
+            other => other.to_string() == *text,
+        })
+    }
+
+    /// The table with those rows alone.
+    fn filtered(&self, table: &Table) -> Table {
+        let mut table = table.clone();
+        let all = std::mem::take(&mut table.rows).into_iter();
+        table.rows = all.filter(|row| self.fits(&table, row)).collect();
+        table
     }
 
     /// The value in the results of a run, without what a program takes beside the transfer.
-    pub(super) fn of(&self, results: &Value) -> Result<f64, Failure> {
-        let in_time = |row: &&Value| {
-            let time = row.get("time_s").and_then(Value::as_f64);
+    pub(super) fn of(&self, ran: Option<&Ran>) -> Result<f64, Failure> {
+        let Some(table) = ran.and_then(|ran| ran.table(self)) else {
+            return match self.of_all {
+                Some(of_all) => Ok(of_all.of(&[]) * self.scale),
+                None => Err(self.missing(&self.column)),
+            };
+        };
+        let mut fitting = table.rows.iter().filter(|row| self.fits(table, row));
+        let in_time = |row: &&Vec<Value>| {
+            let time = value(table, row, "time_s").number();
             time.zip(self.until)
                 .is_some_and(|(time, most)| time <= most)
         };
-        let mut fitting = self.rows(results);
+        let found = |row: Option<&Vec<Value>>| {
+            let row = row.ok_or_else(|| self.missing(&self.column))?;
+            self.value(table, row)
+        };
         let value = match self.of_all {
-            None if self.until.is_some() => self.value(fitting.rfind(in_time))?,
-            None => self.value(fitting.next())?,
+            None if self.until.is_some() => found(fitting.rfind(in_time))?,
+            None => found(fitting.next())?,
             Some(OfAll::Count) => fitting.count() as f64,
             Some(of_all) => {
-                let values = fitting.map(|row| self.value(Some(row)));
+                let values = fitting.map(|row| found(Some(row)));
                 of_all.of(&values.collect::<Result<Vec<f64>, _>>()?)
             }
         };
         Ok(value * self.scale)
     }
+
+    fn missing(&self, column: &str) -> Failure {
+        let (table, wanted) = (&self.table, &self.wanted);
+        Failure::failed(format!(
+            "no column {column} of table {table} where {wanted:?}"
+        ))
+    }
+
     /// The number that a text is, or that it has behind the words of `after`.
     fn number(&self, text: &str) -> Option<f64> {
         let Some(after) = &self.after else {
@@ -330,19 +376,13 @@ impl Take {
         rest[..end.unwrap_or(rest.len())].parse().ok()
     }
     /// The value in a row of the table.
-    fn value(&self, row: Option<&Value>) -> Result<f64, Failure> {
+    fn value(&self, table: &Table, row: &[Value]) -> Result<f64, Failure> {
         let number = |column: &str| {
-            let value = row.and_then(|row| column.split('.').try_fold(row, |at, key| at.get(key)));
-            let value = value.and_then(|value| match value {
-                Value::String(text) => self.number(text),
-                other => other.as_f64(),
-            });
-            value.ok_or_else(|| {
-                let (table, wanted) = (&self.table, &self.wanted);
-                Failure::failed(format!(
-                    "no column {column} of table {table} where {wanted:?}"
-                ))
-            })
+            let found = match value(table, row, column) {
+                Value::Text(text) => self.number(text),
+                other => other.number(),
+            };
+            found.ok_or_else(|| self.missing(column))
         };
         let less = self.less.as_deref().map_or(Ok(0.0), number)?;
         Ok(number(&self.column)? - less)

@@ -2,13 +2,84 @@
 
 use super::catalogue::{AllPrinted, Entry, Row};
 use super::model::Values;
+use super::summary::TIERS;
 use super::{live, rules};
-use crate::cmd::run::rounded;
 use crate::exit::Failure;
-use serde_json::Value;
+use aerostat_lab::results::rounded;
+use aerostat_node::inspect::{Name, Rare};
+use aerostat_node::rows;
+
+/// A value with four decimals. Small numbers, such as Mb/s of tiny packets, have four digits, too.
+fn number(value: f64) -> f64 {
+    rounded(value, if value.abs() < 0.1 { 7 } else { 4 })
+}
+
+fn four(value: f64) -> f64 {
+    rounded(value, 4)
+}
+
+fn two(value: f64) -> f64 {
+    rounded(value, 2)
+}
+
+rows! {
+    /// One row for each row of an entry. The columns that begin with `live` are those of real time.
+    pub(crate) struct ScoreLine: "rows" for (score: &Score<'_>, live: Option<&Live<'_>>, tcp: Option<String>) {
+        /// Name of the entry.
+        entry: String = score.entry.name.clone(),
+        /// Name of the row.
+        row: String = score.row.row.clone(),
+        /// Median of the model.
+        model: f64 = number(median(&score.values)),
+        /// Unit of the values.
+        unit: String as Detail(15) = score.unit().to_owned(),
+        /// Printed value.
+        paper: Option<f64> = score.paper.map(number),
+        /// Distance from the printed value, per cent.
+        error ("error_%"): Option<f64> as Detail(17) = score.error.map(two),
+        /// Tier of the row.
+        tier: Name as Detail(14) = score.tier().into(),
+        /// Rule of the row.
+        rule: String as Detail(8) = score.rule.clone(),
+        /// Whether the rule holds.
+        result: Name = score.result.into(),
+        /// Smallest value of all seeds.
+        low: Option<f64> as Detail(9) = score.values.first().copied().map(number),
+        /// Largest value of all seeds.
+        high: Option<f64> as Detail(10) = score.values.last().copied().map(number),
+        /// Number of seeds.
+        seeds: usize as Detail(6) = score.values.len(),
+        /// Words of the paper.
+        says: Option<String> as Detail(5) = score.says.clone(),
+        /// Place in the paper.
+        place ("where"): String as Detail(4) = score.place.clone(),
+        /// TCP of the lab, and that of the paper.
+        tcp: Rare<String> as Detail(3) = Rare(tcp),
+        /// Median of the runs.
+        live: Rare<f64> = Rare(live.map(|live| four(median(&live.values)))),
+        /// Smallest value of the runs.
+        live_low: Rare<f64> as Detail(12) = Rare(live.and_then(|live| live.values.first().copied().map(four))),
+        /// Largest value of the runs.
+        live_high: Rare<f64> as Detail(13) = Rare(live.and_then(|live| live.values.last().copied().map(four))),
+        /// Number of runs.
+        live_runs: Rare<usize> as Detail(7) = Rare(live.map(|live| live.values.len())),
+        /// Distance from the printed value, per cent.
+        live_error ("live_error_%"): Rare<f64> as Detail(16) = Rare(live.and_then(|live| live.error).map(two)),
+        /// Whether the rule would hold.
+        live_result: Rare<Name> = Rare(live.map(|live| live.result.into())),
+        /// Segments sent again.
+        live_retransmitted: Rare<u64> as Detail(2) = Rare(live.map(|live| live.found.counters.retransmitted)),
+        /// Expirations of retransmission timers.
+        live_timeouts: Rare<u64> as Detail(11) = Rare(live.map(|live| live.found.counters.timeouts)),
+        /// Events of the network that were late.
+        live_late: Rare<u64> as Detail(0) = Rare(live.map(|live| live.found.late)),
+        /// Longest mean time of waiting for a processor.
+        live_wait_us: Rare<f64> as Detail(1) = Rare(live.and_then(|live| live.found.wait).map(|wait| rounded(wait, 1))),
+    }
+}
 
 /// What a row shows.
-pub(super) struct Score<'a> {
+pub(crate) struct Score<'a> {
     pub(super) entry: &'a Entry,
     pub(super) row: &'a Row,
     /// The values of all seeds, in order of size.
@@ -27,7 +98,7 @@ pub(super) struct Score<'a> {
 }
 
 /// A row between Linux kernels in real time.
-pub(super) struct Live<'a> {
+pub(crate) struct Live<'a> {
     pub(super) found: &'a live::Found,
     /// The values of all runs, in order of size.
     pub(super) values: Values,
@@ -170,49 +241,13 @@ pub(super) fn median(values: &[f64]) -> f64 {
 }
 
 impl Score<'_> {
-    /// The cells of [`live::COLUMNS`].
-    pub(super) fn live_cells(&self) -> Vec<Value> {
-        let Some(live) = &self.live else {
-            return vec![Value::Null; live::COLUMNS.len()];
-        };
-        let number = |value: Option<f64>| value.map_or(Value::Null, |value| rounded(value, 4));
-        let mut cells = vec![
-            number(Some(median(&live.values))),
-            number(live.values.first().copied()),
-            number(live.values.last().copied()),
-            live.values.len().into(),
-            live.error.map_or(Value::Null, |error| rounded(error, 2)),
-            live.result.into(),
-        ];
-        cells.extend(live.found.counted());
-        cells
+    /// The name of its tier.
+    fn tier(&self) -> &'static str {
+        let mut tiers = TIERS.iter();
+        let tier = tiers.find(|(tier, ..)| *tier == self.row.tier);
+        tier.map_or("", |(_, name, _)| name)
     }
     pub(super) fn unit(&self) -> &str {
         self.row.unit.as_ref().unwrap_or(&self.entry.unit)
-    }
-    /// Its cells in the table of rows, but for the TCP.
-    pub(super) fn cells(&self) -> Vec<Value> {
-        // Small numbers, such as Mb/s of tiny packets, have four digits, too.
-        let decimals = |value: f64| if value.abs() < 0.1 { 7 } else { 4 };
-        let number = |value: Option<&f64>| {
-            value.map_or(Value::Null, |value| rounded(*value, decimals(*value)))
-        };
-        let text = |text: &str| Value::from(text.to_owned());
-        vec![
-            text(&self.entry.name),
-            text(&self.row.row),
-            number(Some(&median(&self.values))),
-            text(self.unit()),
-            number(self.paper.as_ref()),
-            self.error.map_or(Value::Null, |error| rounded(error, 2)),
-            serde_json::to_value(self.row.tier).unwrap_or_default(),
-            text(&self.rule),
-            text(self.result),
-            number(self.values.first()),
-            number(self.values.last()),
-            self.values.len().into(),
-            self.says.clone().map_or(Value::Null, Value::from),
-            text(&self.place),
-        ]
     }
 }

@@ -2,10 +2,10 @@
 
 use super::Score;
 use super::catalogue::{Parameters, Tier};
-use crate::cmd::run::rounded;
 use crate::output::Rows;
+use aerostat_lab::results::rounded;
+use aerostat_node::rows;
 use aerostat_wire::counted;
-use serde_json::Value;
 
 /// Tiers with their names, and what they claim.
 pub(super) const TIERS: [(Tier, &str, &str); 5] = [
@@ -110,9 +110,59 @@ impl Group {
         self.ok + self.miss
     }
 
+    fn rounded_share(&self, count: usize) -> Option<f64> {
+        self.share(count).map(|share| rounded(share, 1))
+    }
+
     /// `count` as a share of the predictions, per cent.
     pub(super) fn share(&self, count: usize) -> Option<f64> {
         (self.predictions > 0).then(|| count as f64 / self.predictions as f64 * 100.0)
+    }
+}
+
+rows! {
+    /// One row for each tier and paper, and for all rows together.
+    struct GroupLine: "summary" for (name: String, group: &Group) {
+        /// The tier or paper.
+        of: String = name,
+        /// All of its rows.
+        rows: usize = group.rows,
+        /// Rows with a rule.
+        scored: usize = group.scored(),
+        /// Rows whose rule holds.
+        ok: usize = group.ok,
+        /// Rows whose rule does not hold.
+        miss: usize = group.miss,
+        /// Rows from which parameters were fitted.
+        calibrations: usize = group.calibrations,
+        /// Rows without a rule.
+        shown: usize = group.shown,
+        /// Predictions beside a printed number.
+        predictions: usize = group.predictions,
+        /// Predictions within 5 % of it.
+        within_5: usize = group.within_5,
+        /// These as a share of the predictions.
+        share_5 ("within_5_%"): Option<f64> = group.rounded_share(group.within_5),
+        /// Predictions within 20 % of it.
+        within_20: usize = group.within_20,
+        /// These as a share of the predictions.
+        share_20 ("within_20_%"): Option<f64> = group.rounded_share(group.within_20),
+        /// Parameters fitted from rows of the paper.
+        parameters: Option<usize> = group.parameters,
+    }
+
+    /// One row about the runs.
+    struct MadeLine: "made" for (made: &Made) {
+        /// Version of the program.
+        version: String = env!("CARGO_PKG_VERSION").to_owned(),
+        /// Seeds in words.
+        seeds: String = made.seeds().to_owned(),
+        /// Runs of labs.
+        runs: usize = made.runs,
+        /// Runs at the same time.
+        jobs: usize = made.jobs,
+        /// Time of the whole.
+        took_s: f64 = rounded(made.seconds, 1),
     }
 }
 
@@ -184,45 +234,12 @@ impl Summary {
 
     /// Rows for tables: tiers, papers, all.
     pub(super) fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&[
-            "of",
-            "rows",
-            "scored",
-            "ok",
-            "miss",
-            "calibrations",
-            "shown",
-            "predictions",
-            "within_5",
-            "within_5_%",
-            "within_20",
-            "within_20_%",
-            "parameters",
-        ]);
-        rows.title = "summary".into();
         let tiers = self.tiers.iter().filter(|group| group.name != "all");
         let tiers = tiers.map(|group| (format!("tier {}", group.name), group));
         let papers = self.papers.iter().map(|group| (group.name.clone(), group));
         let all = self.all().map(|group| ("all".to_owned(), group));
-        for (name, group) in tiers.chain(papers).chain(all) {
-            let share = |count| group.share(count).map_or(Value::Null, |s| rounded(s, 1));
-            rows.push(vec![
-                name.into(),
-                group.rows.into(),
-                group.scored().into(),
-                group.ok.into(),
-                group.miss.into(),
-                group.calibrations.into(),
-                group.shown.into(),
-                group.predictions.into(),
-                group.within_5.into(),
-                share(group.within_5),
-                group.within_20.into(),
-                share(group.within_20),
-                group.parameters.into(),
-            ]);
-        }
-        rows
+        let groups = tiers.chain(papers).chain(all);
+        Rows::of(groups.map(|(name, group)| GroupLine::of(name, group)))
     }
 
     /// The summary in a few words.
@@ -266,16 +283,7 @@ pub(super) fn paper(entry: &str) -> &str {
 
 /// How the runs were made, as a table.
 pub(super) fn made_rows(made: &Made) -> Rows {
-    let mut rows = Rows::new(&["version", "seeds", "runs", "jobs", "took_s"]);
-    rows.title = "made".into();
-    rows.push(vec![
-        env!("CARGO_PKG_VERSION").into(),
-        made.seeds().into(),
-        made.runs.into(),
-        made.jobs.into(),
-        rounded(made.seconds, 1),
-    ]);
-    rows
+    Rows::of([MadeLine::of(made)])
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Files of results, which appear completely or not at all.
 
-use super::columns::{self, TableInfo};
 use aerostat_lab::files::{Named, NewFile};
+use aerostat_lab::results;
+use aerostat_node::inspect::TableInfo;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
@@ -45,7 +46,7 @@ impl<'a> Whole<'a> {
             new.keep()?;
             written.push(name);
         }
-        let tables = columns::tables().map(TableInfo::flat_name);
+        let tables = results::tables().map(TableInfo::flat_name);
         let tables = tables.flat_map(|name| [format!("{name}.csv"), format!("{name}.jsonl")]);
         let ours = tables.chain(["run.json".into(), "results.json".into()]);
         for name in ours.filter(|name| used && !written.contains(name)) {

@@ -16,6 +16,7 @@ mod out;
 pub(super) mod variants;
 
 use crate::args::RunArgs;
+use crate::cmd::pool::Pool;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
@@ -31,8 +32,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use variants::Variant;
@@ -43,9 +43,6 @@ pub(super) const AHEAD: usize = 4;
 
 /// Octets of the longest name of a directory. Source: `limits.h` of Linux, `NAME_MAX`.
 const LONGEST_NAME: usize = 255;
-
-/// How often a look is taken at Ctrl-C.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// True if these options ask for several runs.
 pub(super) fn asked(args: &RunArgs) -> bool {
@@ -193,51 +190,33 @@ pub(super) fn check(
     path: &Path,
     input: &Input,
     variants: &[Variant],
-    checked: &(dyn Fn(u64) + Sync),
+    checked: &dyn Fn(u64),
 ) -> Result<Vec<Arc<str>>, Failure> {
     let differs = |at: &usize| *at == 0 || variants[*at].settings != variants[*at - 1].settings;
     let firsts: Vec<usize> = (0..variants.len()).filter(differs).collect();
-    let share = firsts.len().div_ceil(processors()).max(1);
-    let all_of = |part: &[usize]| {
-        let mut found = Vec::with_capacity(part.len());
-        for at in part {
-            found.push(check_one(args, path, input, &variants[*at]));
-            let settings = &variants[*at].settings;
-            let same = variants[*at..].iter();
-            let same = same.take_while(|variant| variant.settings == *settings);
-            checked(same.count() as u64);
-            // Only the first mistake is told.
-            if found.last().is_some_and(Result::is_err) {
-                break;
-            }
-        }
-        found
+    let same = |at: usize| {
+        let same = variants[at..].iter();
+        same.take_while(|variant| variant.settings == variants[at].settings)
+            .count()
     };
-    let found = thread::scope(|scope| {
-        let parts = firsts.chunks(share);
-        // This thread checks what no other one can be made for.
-        let parts: Vec<_> = parts
-            .map(|part| spawn_in(scope, || all_of(part)).map_err(|_| part))
-            .collect();
-        let done = parts.into_iter().map(|part| match part {
-            Ok(thread) => thread.join(),
-            Err(part) => Ok(all_of(part)),
-        });
-        done.collect::<Result<Vec<_>, _>>()
-    });
-    let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let mut keys: Vec<Arc<str>> = Vec::with_capacity(variants.len());
-    for one in found.into_iter().flatten() {
-        let found: Arc<str> = one.map_err(Mistake::tell)?.into();
-        keys.push(found);
-        while variants
-            .get(keys.len())
-            .is_some_and(|_| !differs(&keys.len()))
-        {
-            keys.extend(keys.last().cloned());
+    let jobs = processors();
+    let pool = Pool::new(firsts.len(), jobs).ahead(jobs.saturating_mul(AHEAD));
+    let mut keys = Ok(Vec::with_capacity(variants.len()));
+    let work = |at: usize| check_one(args, path, input, &variants[firsts[at]]);
+    pool.all(&work, &|| (), |at, found| match (&mut keys, found) {
+        (Ok(keys), Ok(found)) => {
+            let count = same(firsts[at]);
+            checked(count as u64);
+            keys.extend(std::iter::repeat_n(Arc::from(found), count));
         }
-    }
-    Ok(keys)
+        (Ok(_), Err(mistake)) => {
+            // Only the first mistake is told.
+            keys = Err(mistake);
+            pool.stop();
+        }
+        (Err(_), _) => {}
+    });
+    keys.map_err(Mistake::tell)
 }
 
 /// Why a combination is refused: findings in the lab, which are told with it, and the failure.
@@ -292,29 +271,8 @@ pub(super) struct Plan<'a> {
     ordered: bool,
     /// Most lines of the runs on standard error.
     lines: usize,
-    state: Mutex<State>,
-    /// Another run has been written, or no further run is to start.
-    written: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    /// The run that starts next.
-    next: usize,
-    /// Runs that have been written.
-    written: usize,
-    /// No further run is to start.
-    stop: bool,
     /// Process groups by run.
-    running: BTreeMap<usize, u32>,
-}
-
-/// A run that has ended.
-struct Ended {
-    /// Its place among the runs to do.
-    at: usize,
-    took: Duration,
-    output: io::Result<Output>,
+    running: Mutex<BTreeMap<usize, u32>>,
 }
 
 /// What a run has left.
@@ -356,8 +314,7 @@ impl<'a> Plan<'a> {
             ahead: usize::MAX,
             ordered: true,
             lines: usize::MAX,
-            state: Mutex::default(),
-            written: Condvar::new(),
+            running: Mutex::default(),
         })
     }
 
@@ -385,105 +342,60 @@ impl<'a> Plan<'a> {
 
     /// Runs everything with this many processes at a time.
     pub(super) fn all(&self, jobs: usize, interrupt: &Interrupt, take: &mut Taker<'_>) -> Ran {
-        let (sender, ended) = mpsc::channel();
-        thread::scope(|scope| {
-            let jobs = jobs.min(self.todo.len());
-            let crew = (0..jobs).try_for_each(|made| {
-                let sender = sender.clone();
-                let thread = spawn_in(scope, move || self.work(&sender));
-                thread.map(drop).map_err(|error| (made, error))
-            });
-            drop(sender);
-            let mut done = Ok(());
-            match crew {
-                Ok(()) => {}
-                Err((0, error)) => done = Err(Failure::failed(error.to_string())),
-                Err((made, error)) => exit::say(format_args!(
-                    "note: {made} of {jobs} runs at the same time: {error}"
-                )),
+        let pool = Pool::new(self.todo.len(), jobs);
+        let pool = pool.ahead(self.ahead).ordered(self.ordered);
+        let count = Mutex::new(0);
+        let work = |at: usize| {
+            let began = Instant::now();
+            let child = self.start(&pool, at);
+            let output = child.and_then(|child| self.finish(at, child));
+            self.tell(at, began.elapsed(), &count);
+            output
+        };
+        let look = || {
+            if interrupt.has_come() {
+                self.end_all(&pool);
             }
-            let mut waiting = BTreeMap::new();
-            let (mut count, mut next) = (0, 0);
-            let mut said = Said::new(self.lines);
-            let mut worst = Exit::Ok;
-            loop {
-                if interrupt.has_come() {
-                    self.end_all();
-                }
-                let ended: Ended = match ended.recv_timeout(LOOK) {
-                    Ok(ended) => ended,
-                    Err(RecvTimeoutError::Timeout) => continue,
-                    Err(RecvTimeoutError::Disconnected) => break,
-                };
-                count += 1;
-                self.tell(&ended, count);
-                let at = if self.ordered { ended.at } else { next };
-                waiting.insert(at, ended);
-                while let Some(ended) = waiting.remove(&next) {
-                    let number = self.todo[ended.at];
-                    let variant = &self.variants[number];
-                    let exit = judge(variant, &ended.output, self.state().stop, &mut said);
-                    worst = worse(worst, exit);
-                    done = done.and_then(|()| take(number, exit, ended.output.ok()));
-                    next += 1;
-                    self.wrote(next);
-                }
-                if done.is_err() {
-                    self.end_all();
-                }
+        };
+        let (mut said, mut worst, mut done) = (Said::new(self.lines), Exit::Ok, Ok(()));
+        let begun = pool.all(&work, &look, |at, output| {
+            let number = self.todo[at];
+            let exit = judge(
+                &self.variants[number],
+                &output,
+                pool.is_stopped(),
+                &mut said,
+            );
+            worst = worse(worst, exit);
+            if done.is_ok() {
+                done = take(number, exit, output.ok());
             }
-            said.rest();
-            let begun = next;
-            Ran { worst, begun, done }
-        })
+            if done.is_err() {
+                self.end_all(&pool);
+            }
+        });
+        said.rest();
+        Ran { worst, begun, done }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lets further runs start.
-    fn wrote(&self, written: usize) {
-        self.state().written = written;
-        self.written.notify_all();
+    fn running(&self) -> MutexGuard<'_, BTreeMap<usize, u32>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Interrupts all runs; no further run starts.
-    fn end_all(&self) {
-        let mut state = self.state();
-        if !std::mem::replace(&mut state.stop, true) {
-            for group in state.running.values() {
+    fn end_all(&self, pool: &Pool) {
+        let running = self.running();
+        if pool.stop() {
+            for group in running.values() {
                 // The run may have ended in this moment.
                 let _ = interrupt_group(*group);
             }
         }
-        self.written.notify_all();
     }
 
-    /// Starts one run after the other, as long as there are any.
-    fn work(&self, ended: &Sender<Ended>) {
-        while let Some((at, child)) = self.start() {
-            let began = Instant::now();
-            let output = child.and_then(|child| self.finish(at, child));
-            let took = began.elapsed();
-            let told = ended.send(Ended { at, took, output });
-            if told.is_err() {
-                return;
-            }
-        }
-    }
-
-    /// Starts the next run, as soon as it may; `None` if there is no further run.
-    fn start(&self) -> Option<(usize, io::Result<std::process::Child>)> {
-        let mut state = self.state();
-        while !state.stop && state.next >= state.written.saturating_add(self.ahead) {
-            let waited = self.written.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-        let at = state.next;
-        let number = self.todo.get(at).filter(|_| !state.stop)?;
-        let variant = &self.variants[*number];
-        state.next += 1;
+    /// Starts a run. One that was about to start when all were interrupted is interrupted, too.
+    fn start(&self, pool: &Pool, at: usize) -> io::Result<std::process::Child> {
+        let variant = &self.variants[self.todo[at]];
         let input = match &self.input.0 {
             Some(_) => Stdio::piped(),
             None => Stdio::null(),
@@ -495,11 +407,13 @@ impl<'a> Plan<'a> {
             .stdin(input)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let child = command.spawn();
-        if let Ok(child) = &child {
-            state.running.insert(at, child.id());
+        let mut running = self.running();
+        let child = command.spawn()?;
+        running.insert(at, child.id());
+        if pool.is_stopped() {
+            let _ = interrupt_group(child.id());
         }
-        Some((at, child))
+        Ok(child)
     }
 
     /// Waits for the end of a run.
@@ -521,7 +435,7 @@ impl<'a> Plan<'a> {
             rest.map(drop)
         });
         // It has closed its output and is about to end. Its number is free for other processes once it is waited for.
-        self.state().running.remove(&at);
+        self.running().remove(&at);
         if let Err(error) = read {
             child.wait()?;
             return Err(error);
@@ -533,12 +447,13 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Says that a run has ended.
-    fn tell(&self, ended: &Ended, count: usize) {
+    /// Says that a run has ended; `count` is the number of those before.
+    fn tell(&self, at: usize, took: Duration, count: &Mutex<usize>) {
+        let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
         if !self.args.quiet {
-            let variant = &self.variants[self.todo[ended.at]];
-            let all = self.todo.len();
-            let took = ended.took.as_secs_f64();
+            let variant = &self.variants[self.todo[at]];
+            let (all, took) = (self.todo.len(), took.as_secs_f64());
             exit::say(format_args!(
                 "run {variant} has ended after {took:.1} s ({count} of {all})"
             ));

@@ -24,11 +24,11 @@ mod table;
 
 use super::many::{AHEAD, Input, Output, Plan, check, processors, variants::Variant};
 use crate::args::{OutputArgs, ResultArgs, RunArgs, SweepArgs, SweepForm};
-use crate::cmd::run::columns;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Format;
 use crate::progress;
+use aerostat_lab::results;
 use aerostat_wire::counted;
 use indicatif::ProgressBar;
 use plots::Plots;
@@ -49,7 +49,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) fn run(args: &SweepArgs) -> Outcome {
     let place = Place::of(args)?;
     let table = args.table.as_deref().unwrap_or("flows");
-    let info = columns::find(table).ok_or_else(|| {
+    let info = results::find(table).ok_or_else(|| {
         Failure::usage(format!("results have no table '{table}'"))
             .hint(format!("tables are {}", super::table_names().join(", ")))
     })?;
@@ -219,7 +219,7 @@ impl Sweep<'_> {
             bar.inc(1);
             match self.record(number, exit, output)? {
                 Some(record) => {
-                    let rows = self.rows(number, &record, &mut plots);
+                    let rows = self.rows(number, &record, &mut plots)?;
                     sink.add(number, self.variants, rows)
                 }
                 None => {
@@ -242,13 +242,18 @@ impl Sweep<'_> {
     }
 
     /// The rows of a run, which are drawn, too.
-    fn rows(&self, number: usize, record: &Record, plots: &mut Option<Plots>) -> Vec<Vec<Value>> {
+    fn rows(
+        &self,
+        number: usize,
+        record: &Record,
+        plots: &mut Option<Plots>,
+    ) -> Result<Vec<Vec<Value>>, Failure> {
         let variant = &self.variants[number];
-        let rows = self.shape.rows(variant, record);
+        let rows = self.shape.rows(variant, record)?;
         if let Some(plots) = plots {
             plots.add(variant, &rows);
         }
-        rows
+        Ok(rows)
     }
 
     fn plots(&self) -> Result<Option<Plots>, Failure> {
@@ -319,7 +324,7 @@ impl Sweep<'_> {
                 let Some(place) = place else { continue };
                 let record = store.read(*place)?;
                 warn |= record.exit != 0;
-                let rows = self.rows(number, &record, &mut plots);
+                let rows = self.rows(number, &record, &mut plots)?;
                 sink.add(number, self.variants, rows)?;
             }
             Ok(())

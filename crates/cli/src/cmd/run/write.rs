@@ -1,16 +1,12 @@
 //! The results in the requested form, to standard output or into a directory.
 
-use super::columns::{self, TableInfo};
-use super::document::{Document, PROGRAMS, SCHEMA, SHORTCUTS};
 use super::files::Whole;
-use super::flows;
-use super::rounded;
 use crate::args::ResultArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, Rows};
-use aerostat_lab::Lab;
-use aerostat_lab::report::RunReport;
-use serde_json::{Map, Value, json};
+use aerostat_lab::results::{self, Document, FlatTable, FlowRow, SCHEMA, schema};
+use aerostat_node::inspect::{Row as _, TableInfo};
+use serde_json::{Map, Value};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -33,7 +29,7 @@ fn wanted(args: &ResultArgs) -> Result<Option<&'static TableInfo>, Failure> {
     let Some(wanted) = &args.table else {
         return Ok(None);
     };
-    let info = columns::find(wanted).ok_or_else(|| {
+    let info = results::find(wanted).ok_or_else(|| {
         Failure::usage(format!("results have no table '{wanted}'"))
             .hint(format!("tables are {}", super::table_names().join(", ")))
     })?;
@@ -72,38 +68,34 @@ fn put(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Fail
         }
         (Format::Table, Some(info)) => {
             drop(out);
-            let rows = flat_rows(info, &rows_of(&document, info));
+            let rows = Rows::flat(&document.flat_table(info));
             return output::write(args.output.form(), SCHEMA, &[rows]);
         }
         (Format::Json, None) => writeln!(out, "{:#}", document.json())?,
         (Format::Json, Some(info)) => {
-            let rows = rows_of(&document, info);
-            let mut all = document.head;
-            all.insert(info.flat_name(), rows.into());
+            let mut all = document.head().clone();
+            let table = document.flat_table(info);
+            all.insert(
+                info.flat_name(),
+                table.objects().map(Value::Object).collect(),
+            );
             writeln!(out, "{:#}", Value::Object(all))?;
         }
         (Format::Jsonl, Some(info)) => {
-            jsonl(&mut out, &info.flat_name(), &rows_of(&document, info))?;
+            jsonl(&mut out, &document.flat_table(info))?;
         }
         (Format::Jsonl, None) => {
-            for (name, rows) in document.flat() {
-                jsonl(&mut out, &name, &rows)?;
+            for table in document.flat() {
+                jsonl(&mut out, &table)?;
             }
         }
         (Format::Csv, only) => {
-            let info = only.unwrap_or(columns::flows());
-            csv(&mut out, info, &rows_of(&document, info))?;
+            let info = only.unwrap_or(FlowRow::INFO);
+            csv(&mut out, &document.flat_table(info))?;
         }
     }
     out.flush()?;
     Ok(())
-}
-
-/// The rows of a table; no rows if this lab has no such table.
-fn rows_of(document: &Document, info: &TableInfo) -> Vec<Value> {
-    let name = info.flat_name();
-    let found = document.flat().into_iter().find(|table| table.0 == name);
-    found.map(|table| table.1).unwrap_or_default()
 }
 
 fn into_directory(directory: &Path, format: Format, document: Document) -> io::Result<()> {
@@ -116,192 +108,37 @@ fn into_directory(directory: &Path, format: Format, document: Document) -> io::R
         files.add("results.json", |out| writeln!(out, "{:#}", document.json()))?;
         return files.keep();
     }
-    for (name, rows) in document.flat() {
-        let Some(info) = columns::find(&name) else {
-            continue;
-        };
+    for table in document.flat() {
+        let name = table.info.flat_name();
         if format == Format::Csv {
-            files.add(&format!("{name}.csv"), |out| csv(out, info, &rows))?;
+            files.add(&format!("{name}.csv"), |out| csv(out, &table))?;
         } else {
-            files.add(&format!("{name}.jsonl"), |out| jsonl(out, &name, &rows))?;
+            files.add(&format!("{name}.jsonl"), |out| jsonl(out, &table))?;
         }
     }
     files.add("run.json", |out| {
-        writeln!(out, "{:#}", Value::Object(document.head))
+        writeln!(out, "{:#}", Value::Object(document.head().clone()))
     })?;
     files.keep()
 }
 
-fn jsonl(out: &mut impl Write, name: &str, rows: &[Value]) -> io::Result<()> {
-    for row in rows {
+fn jsonl(out: &mut impl Write, table: &FlatTable<'_>) -> io::Result<()> {
+    let name = table.info.flat_name();
+    for row in table.objects() {
         let mut object = Map::new();
-        object.insert("table".into(), name.into());
-        object.extend(row.as_object().cloned().unwrap_or_default());
+        object.insert("table".into(), name.clone().into());
+        object.extend(row);
         writeln!(out, "{}", Value::Object(object))?;
     }
     Ok(())
 }
 
 /// One table with a line of column names.
-fn csv(out: &mut impl Write, info: &TableInfo, rows: &[Value]) -> io::Result<()> {
-    let rows = flat_rows(info, rows);
-    output::write_csv_table(out, &rows)
-}
-
-/// Objects as rows; an inner object, such as `delay_us`, becomes columns of its own, such as `delay_us_mean`.
-fn flat_rows(info: &TableInfo, rows: &[Value]) -> Rows {
-    let mut columns = info.flat_columns();
-    let lacked = |name: &str| rows.iter().all(|row| row.get(name).is_none());
-    for rare in info.columns.iter().filter(|column| column.rare) {
-        columns.retain(|path| path[..] != [rare.name] || !lacked(rare.name));
-    }
-    let mut flat = Rows {
-        columns: columns.iter().map(|path| path.join("_")).collect(),
-        ..Rows::default()
-    };
-    for row in rows {
-        flat.push(columns.iter().map(|path| value_at(row, path)).collect());
-    }
-    flat
-}
-
-pub(super) fn value_at(row: &Value, path: &[&str]) -> Value {
-    let mut value = row;
-    for step in path {
-        value = value.get(step).unwrap_or(&Value::Null);
-    }
-    match value {
-        // Counts by name stay in one cell, because names may contain any separator.
-        Value::Object(counts) if counts.is_empty() => "".into(),
-        Value::Object(_) => value.to_string().into(),
-        _ => value.clone(),
-    }
-}
-
-/// Tables about the programs of a lab.
-const OF_PROGRAMS: [&str; 2] = [PROGRAMS, columns::ATP];
-
-/// The tables for people.
-pub(crate) fn short(report: &RunReport, lab: &Lab, document: &Document) -> Vec<Rows> {
-    let programs = OF_PROGRAMS.iter().filter_map(|name| {
-        let (_, objects) = document.tables.iter().find(|table| table.0 == *name)?;
-        let mut rows = flat_rows(columns::find(name)?, objects);
-        rows.title = (*name).into();
-        Some(rows)
-    });
-    let mut tables = vec![flows::rows(&report.flows, lab), shortcut_rows(document)];
-    tables.extend(programs);
-    tables.extend(flows::fairness_rows(&report.flows, lab));
-    tables.extend(super::network::occupancy_rows(lab, &report.occupancy));
-    tables.extend(tester_rows(report));
-    tables
-}
-
-/// The testers that cells have reached, for people; `None` without any.
-fn tester_rows(report: &RunReport) -> Option<Rows> {
-    let mut rows = Rows::new(&[
-        "node",
-        "program",
-        "received",
-        "lost",
-        "errored",
-        "misinserted",
-        "clr",
-        "ctd_mean_us",
-        "cdv_peak_us",
-    ]);
-    rows.title = columns::CELLS.into();
-    for tested in &report.tested {
-        let seen = &tested.measured;
-        if seen.time.is_zero() {
-            continue;
-        }
-        let delay = &seen.delay;
-        rows.push(vec![
-            tested.at.0.clone().into(),
-            tested.at.1.clone().into(),
-            seen.received.into(),
-            seen.lost.into(),
-            seen.errored.into(),
-            seen.misinserted.into(),
-            rounded(seen.loss_ratio().unwrap_or(0.0), 9),
-            rounded(delay.mean_us, 3),
-            rounded(delay.max_us - delay.min_us, 3),
-        ]);
-    }
-    (!rows.rows.is_empty()).then_some(rows)
-}
-
-/// The shortcuts for people.
-fn shortcut_rows(document: &Document) -> Rows {
-    let mut rows = Rows::new(&[
-        "from",
-        "destination",
-        "state",
-        "vpi",
-        "vci",
-        "packets",
-        "holding_s",
-    ]);
-    rows.title = "shortcuts".into();
-    let shortcuts = document.tables.iter().find(|table| table.0 == SHORTCUTS);
-    for shortcut in shortcuts.into_iter().flat_map(|table| &table.1) {
-        let field = |name: &String| shortcut.get(name).cloned().unwrap_or(Value::Null);
-        rows.push(rows.columns.iter().map(field).collect());
-    }
-    rows
+fn csv(out: &mut impl Write, table: &FlatTable<'_>) -> io::Result<()> {
+    output::write_csv_table(out, &Rows::flat(table))
 }
 
 /// The JSON Schema of the document.
 pub(super) fn print_schema() -> io::Result<()> {
     writeln!(io::stdout().lock(), "{:#}", schema())
-}
-
-/// The JSON Schema of the document (draft 2020-12).
-pub(super) fn schema() -> Value {
-    let mut properties = Map::new();
-    for (name, value) in columns::head() {
-        properties.insert(name, value);
-    }
-    let mut kinds: Map<String, Value> = Map::new();
-    for table in columns::tables() {
-        let rows = table.schema();
-        match table.name.split_once('.') {
-            None => {
-                properties.insert(table.name.into(), rows);
-            }
-            Some((kind, title)) => {
-                let entry = kinds.entry(kind).or_insert_with(
-                    || json!({ "type": "object", "additionalProperties": false, "properties": {} }),
-                );
-                entry["properties"][title] = rows;
-            }
-        }
-    }
-    let required: Vec<Value> = properties
-        .keys()
-        .filter(|key| !columns::RARE.contains(&key.as_str()))
-        .map(|key| key.as_str().into())
-        .collect();
-    properties.insert(
-        "nodes".into(),
-        json!({
-            "type": "object",
-            "description": "State of each node at the end of the run: its name, kinds of state, tables.",
-            "additionalProperties": {
-                "type": "object",
-                "additionalProperties": false,
-                "properties": kinds,
-            },
-        }),
-    );
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Results of aerostat run",
-        "description": "What 'aerostat run -o json' writes. docs/results.md says where each value is measured.",
-        "type": "object",
-        "additionalProperties": false,
-        "required": required,
-        "properties": properties,
-    })
 }

@@ -1,36 +1,39 @@
 use super::super::{Layout, render};
 use super::*;
-use crate::cmd::run::shapes;
+use crate::cmd::reproduce::ScoreLine;
+use crate::cmd::run::people::FlowLine;
+use aerostat_lab::results;
+use aerostat_node::inspect::{FlatColumn, Row as _};
 use serde_json::Value;
 
 const ADDRESS: &str = "47.0005.80.ffe100.0000.f21a.0102.0020480a1b2c.00";
 
-/// All tables with an order of columns: those of the results, those of `inspect`, and the rows of papers.
-fn tables() -> Vec<(String, Vec<String>)> {
-    let mut tables: Vec<(String, Vec<String>)> = shapes()
-        .into_iter()
-        .map(|(name, columns)| (name.to_string(), columns))
-        .collect();
-    tables.extend(aerostat_node::inspect::tables().map(|info| {
-        let columns = info.columns.iter().map(|column| column.name.to_owned());
-        (info.name.to_owned(), columns.collect())
-    }));
-    for live in [false, true] {
-        let columns = crate::cmd::reproduce::columns(live);
-        tables.push((
-            "reproduce".into(),
-            columns.into_iter().map(str::to_owned).collect(),
-        ));
+/// A table without rows.
+fn shape(name: &str, columns: &[FlatColumn]) -> Rows {
+    Rows {
+        title: name.to_owned(),
+        importance: columns.iter().map(|column| column.importance).collect(),
+        columns: columns.iter().map(|column| column.name.clone()).collect(),
+        ..Rows::default()
     }
-    tables
+}
+
+/// All tables with important columns: those of the results, those of `inspect`, and the rows of papers.
+fn tables() -> Vec<Rows> {
+    let results = results::tables().map(|info| shape(info.name, &results::columns(info)));
+    let inspected = aerostat_node::inspect::tables().map(|info| shape(info.name, &info.flat()));
+    let own = [
+        ("flows for people", FlowLine::TABLE.flat()),
+        ("reproduce", ScoreLine::TABLE.flat()),
+    ];
+    let own = own.map(|(name, columns): (_, Vec<_>)| shape(name, &columns));
+    results.chain(inspected).chain(own).collect()
 }
 
 /// A table with values as long as in a real network.
-fn filled(columns: &[String]) -> Rows {
-    let mut rows = Rows {
-        columns: columns.to_vec(),
-        ..Rows::default()
-    };
+fn filled(rows: &Rows) -> Rows {
+    let mut rows = rows.clone();
+    rows.title.clear();
     let value = |name: &String| -> Value {
         match name.as_str() {
             "address" | "les" | "bus" | "egress" | "mps" | "ingress_mpc" | "peer" | "calling"
@@ -42,7 +45,7 @@ fn filled(columns: &[String]) -> Rows {
             _ => "c4700-east-17".into(),
         }
     };
-    rows.push(columns.iter().map(value).collect());
+    rows.push(rows.columns.iter().map(value).collect());
     rows
 }
 
@@ -55,17 +58,17 @@ fn widest(text: &str) -> usize {
 
 #[test]
 fn every_table_of_the_results_fits_80_columns_and_its_first_column_stays() {
-    for (name, columns) in tables() {
-        let rows = filled(&columns);
+    for shape in tables() {
+        let (rows, name, columns) = (filled(&shape), &shape.title, &shape.columns);
         let text = render(&rows, Layout::Narrow);
         assert!(widest(&text) <= NARROW, "{name}: {}\n{text}", widest(&text));
         let first = columns[0].to_uppercase();
         // Whose rows `inspect` shows stands above the table.
-        let inspected = aerostat_node::inspect::tables().any(|info| info.name == name);
+        let inspected = aerostat_node::inspect::tables().any(|info| info.name == *name);
         let begins = text.starts_with(&first);
         assert!(begins || inspected, "{name} without {first}:\n{text}");
         let wide = render(&rows, Layout::Wide);
-        for column in &columns {
+        for column in columns {
             assert!(wide.contains(&column.to_uppercase()), "{name}: {column}");
             // A column is shown, or the line below the table names it.
             let told = text.contains(&column.to_uppercase()) || text.contains(column.as_str());
@@ -75,27 +78,8 @@ fn every_table_of_the_results_fits_80_columns_and_its_first_column_stays() {
 }
 
 #[test]
-fn orders_are_of_tables_that_exist_and_have_these_columns_and_name_none_twice() {
-    for (mark, order) in ORDERS {
-        let tables = tables().into_iter();
-        let marked = tables.filter(|(_, columns)| columns.iter().any(|column| column == mark));
-        let columns: Vec<String> = marked.flat_map(|(_, columns)| columns).collect();
-        assert!(!columns.is_empty(), "no table has {mark}");
-        let missing = order
-            .iter()
-            .filter(|name| !columns.iter().any(|column| column == *name));
-        let missing: Vec<_> = missing.collect();
-        assert!(missing.is_empty(), "no table with {mark} has {missing:?}");
-        for (at, name) in order.iter().enumerate() {
-            assert!(!order[..at].contains(name), "{name} stands twice");
-        }
-    }
-}
-
-#[test]
 fn prose_is_broken_and_what_is_whole_stays_whole() {
-    let columns = ["check", "state", "advice"].map(str::to_owned);
-    let mut rows = filled(&columns);
+    let mut rows = filled(&Rows::new(&["check", "state", "advice"]));
     rows.rows[0][2] = "load the module with modprobe and give the program the right to open it "
         .repeat(3)
         .into();
@@ -114,11 +98,7 @@ fn prose_is_broken_and_what_is_whole_stays_whole() {
 /// Columns about losses are never dropped in favour of jitter, whatever the names of the flows.
 #[test]
 fn flows_keep_what_was_lost_when_columns_must_go() {
-    let (_, columns) = shapes()
-        .into_iter()
-        .find(|(name, _)| name == "flows for people")
-        .expect("flows");
-    let text = render(&filled(&columns), Layout::Narrow);
+    let text = render(&filled(&shape("", &FlowLine::TABLE.flat())), Layout::Narrow);
     let header = text.lines().next().expect("a header");
     for column in ["FLOW", "PHASE", "LOST"] {
         assert!(
@@ -132,16 +112,17 @@ fn flows_keep_what_was_lost_when_columns_must_go() {
 /// Whatever the lab: the table of flows has the most important columns that fit, in one order, and none instead of them.
 #[test]
 fn the_columns_of_flows_are_the_first_of_one_list() {
-    let shapes = shapes().into_iter();
-    let mut flows = shapes.filter(|(name, _)| name == "flows for people");
-    let (_, columns) = flows.next().unwrap();
-    let empty = Rows {
-        columns: columns.clone(),
-        ..Rows::default()
-    };
-    let leading = leading(&empty);
-    let known = |name: &&&str| columns.iter().any(|column| column == *name);
-    let list: Vec<&str> = leading.iter().filter(known).copied().collect();
+    let empty = shape("", &FlowLine::TABLE.flat());
+    let columns = &empty.columns;
+    let importance = empty.importance.iter().zip(columns);
+    let mut list: Vec<(u8, &str)> = importance
+        .filter_map(|(importance, name)| match importance {
+            Importance::Lead(place) => Some((*place, name.as_str())),
+            _ => None,
+        })
+        .collect();
+    list.sort_unstable();
+    let list: Vec<&str> = list.into_iter().map(|(_, name)| name).collect();
     assert!(list.len() >= 8, "{columns:?}");
     for case in 0..64_u32 {
         let mut rows = empty.clone();

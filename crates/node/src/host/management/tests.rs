@@ -1,6 +1,7 @@
 //! A host with a LANE and an MPOA client, and the switch's side of ILMI, message by message.
 
 use crate::host::{Host, HostCommand, HostInput, HostOutput, Ip, Service, ServiceKind};
+use crate::inspect::StateKind;
 use crate::signalling::{self, Signalling};
 use aerostat_proto::ilmi::{Channel, Config, Event, Ime, Input, Output, Prefix, Side, State};
 use aerostat_proto::lane::{Lec, LecConfig};
@@ -164,7 +165,10 @@ fn services_wait_for_the_address() {
         value.windows(13).any(|octets| octets == FIRST),
         "MPOA announces the address that was given: {value:02x?}"
     );
-    let tables = pair.host.inspect("ilmi", pair.now).expect("has ILMI");
+    let tables = pair
+        .host
+        .inspect(StateKind::Ilmi, pair.now)
+        .expect("has ILMI");
     assert_eq!(tables[1].rows.len(), 1, "addresses");
     assert_eq!(tables[2].rows.len(), 1, "LECSs");
 }
@@ -222,7 +226,10 @@ fn a_loss_with_the_same_address_afterwards_goes_unnoticed() {
     pair.cut = true;
     pair.run(Duration::from_secs(60));
     assert!(pair.registered.is_empty(), "the switch has noticed");
-    let tables = pair.host.inspect("ilmi", pair.now).expect("has ILMI");
+    let tables = pair
+        .host
+        .inspect(StateKind::Ilmi, pair.now)
+        .expect("has ILMI");
     assert!(tables[1].rows.is_empty(), "and so has the host");
     pair.cut = false;
     pair.run(Duration::from_secs(20));

@@ -8,7 +8,7 @@ use aerostat_proto::uni::{CallId, Version};
 use aerostat_wire::Qos;
 use aerostat_wire::q2931::{CallRef, Element, Fields, Ie, Message, MessageType, Number, id, ie};
 
-use aerostat_node::inspect::Value;
+use aerostat_node::inspect::{StateKind, Value};
 use aerostat_testing::switch::bare::Bare;
 
 const V: Version = Version::Uni31;
@@ -184,7 +184,7 @@ fn network() -> (Bare, Vec<Element>) {
 
 fn counter(net: &Bare, name: &str) -> u64 {
     let tables = net.switches[0]
-        .inspect("call", aerostat_proto::Instant::ZERO)
+        .inspect(StateKind::Call, aerostat_proto::Instant::ZERO)
         .unwrap();
     let table = tables
         .iter()

@@ -9,6 +9,7 @@ mod relay;
 mod screening;
 mod tunnels;
 
+use aerostat_node::inspect::StateKind;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, PartyId};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
 
@@ -117,7 +118,7 @@ fn user_refuses() {
     let sdus = &net.hosts[0].signalled;
     assert!(sdus.iter().any(|sdu| sdu.windows(6).any(|w| w == element)));
     let tables = net.switches[0]
-        .inspect("call", aerostat_proto::Instant::ZERO)
+        .inspect(StateKind::Call, aerostat_proto::Instant::ZERO)
         .unwrap();
     let causes = tables.iter().find(|table| table.title == "causes");
     assert_eq!(causes.unwrap().rows.len(), 2, "both ends of the call");

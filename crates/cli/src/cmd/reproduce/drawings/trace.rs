@@ -10,12 +10,12 @@
 
 use super::super::catalogue::Entry;
 use crate::plot::{Axis, Drawing, Figure, Point, Scale, Series, Stroke};
+use aerostat_node::inspect::{Table, Value};
 use serde::Deserialize;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The rows of the tables that traces draw, of the run with the first seed, by entry and row.
-pub(in super::super) type Tables = BTreeMap<(String, String), Vec<Value>>;
+pub(in super::super) type Tables = BTreeMap<(String, String), Table>;
 
 /// Which columns of which table form lines.
 #[derive(Clone, Debug, Deserialize)]
@@ -46,11 +46,11 @@ impl Trace {
 
     /// The drawing; `None` if the run was not made, or if no row of its table is in the range.
     pub(super) fn drawing(&self, entry: &Entry, tables: &Tables) -> Option<Drawing> {
-        let rows = tables.get(&(entry.name.clone(), self.run.clone()))?;
+        let table = tables.get(&(entry.name.clone(), self.run.clone()))?;
         let [first, end] = self.between;
-        let number = |row: &Value, column: &str| row.get(column).and_then(Value::as_f64);
+        let number = |row: &[Value], column: &str| table.cell(row, (column, None)).number();
         let line = |(name, column): &(String, String)| {
-            let points = rows.iter().filter_map(|row| {
+            let points = table.rows.iter().filter_map(|row| {
                 let x = number(row, &self.over).filter(|x| (first..end).contains(x))?;
                 Some(Point::new(x, number(row, column)? * self.scale))
             });
@@ -87,7 +87,19 @@ impl Trace {
 mod tests {
     use super::*;
     use crate::cmd::reproduce::catalogue;
-    use serde_json::json;
+    use aerostat_node::rows;
+
+    rows! {
+        /// One row for each packet.
+        struct Packet: "packets" {
+            /// Its number.
+            packet: u32,
+            /// When it was sent.
+            sent_us: f64,
+            /// When it arrived.
+            got_us: u32,
+        }
+    }
 
     #[test]
     fn traces_draw_runs_of_rows_that_there_are() {
@@ -123,9 +135,12 @@ mod tests {
             unit: "delta time (ms)".into(),
             scale: 0.001,
         };
-        let row =
-            |packet: u32, sent: f64| json!({ "packet": packet, "sent_us": sent, "got_us": 0 });
-        let rows = vec![row(0, 9.0), row(2, 2000.0), row(1, 76.0), row(4, 9.0)];
+        let row = |(packet, sent_us)| Packet {
+            packet,
+            sent_us,
+            got_us: 0,
+        };
+        let rows = Table::of([(0, 9.0), (2, 2000.0), (1, 76.0), (4, 9.0)].map(row));
         let tables = |row: &str| Tables::from([((entry.name.clone(), row.into()), rows.clone())]);
         let Some(Drawing::Lines(figure)) = trace.drawing(&entry, &tables("a")) else {
             panic!("no lines");

@@ -11,6 +11,7 @@ use aerostat_live::runtime_dir;
 use aerostat_live::streams::Host;
 use aerostat_live::supervisor::end_with_parent;
 use aerostat_live::threads;
+use aerostat_node::inspect::StateKind;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::Ipv4Addr;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -133,7 +134,7 @@ impl Network {
     pub(super) fn late_events(&mut self) -> Result<u64, Failure> {
         let request = Request::Inspect {
             node: None,
-            what: "lab".into(),
+            what: StateKind::Lab,
         };
         let tables = client::ask(self.client()?, &request)?;
         let rows = tables.as_array().into_iter().flatten();

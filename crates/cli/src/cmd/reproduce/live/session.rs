@@ -1,12 +1,13 @@
 //! Streams between the kernel hosts of one lab.
 
 use super::network::Network;
-use super::{Live, Times};
+use super::{Live, Ran, Times};
 use crate::exit::{Exit, Failure};
 use aerostat_lab::model::{FlowKind, Host as LabHost, Lab, NodeId, NodeKind};
 use aerostat_live::streams::{Counters, Host, Stream, carry};
+use aerostat_node::inspect::{Name, Table};
+use aerostat_node::rows;
 use indicatif::ProgressBar;
-use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
@@ -28,10 +29,30 @@ const SHOWN: [&str; 8] = [
     "tcp_rto_min_us",
 ];
 
+rows! {
+    /// One row for each stream, with the columns of a flow that streams have.
+    struct StreamRow: "flows" {
+        /// Name of the flow.
+        name: String,
+        /// The way that its packets take.
+        phase: Name,
+        /// Payload that the receiver has read.
+        throughput_mbps: f64,
+    }
+
+    /// One row for each group of flows.
+    struct GroupRow: "fairness" {
+        /// The group.
+        group: String,
+        /// Sum of the throughputs.
+        throughput_mbps: f64,
+    }
+}
+
 /// Streams at the same time.
 pub(super) struct OneRun {
     /// As results of a run in virtual time have them.
-    pub(super) results: Value,
+    pub(super) results: Ran,
     pub(super) counters: Counters,
     /// Events of the network that were more than 20 ms late.
     pub(super) late: u64,
@@ -185,7 +206,7 @@ impl<'a> Session<'a> {
     }
 
     /// What receivers have read, in the form of the results of a run in virtual time.
-    fn results(&self, carried: &[u64]) -> Value {
+    fn results(&self, carried: &[u64]) -> Ran {
         let rates = self.flows.iter().zip(carried).map(|(flow, octets)| {
             let rate = *octets as f64 * 8.0 / flow.duration.as_secs_f64() / 1e6;
             (flow, rate)
@@ -197,13 +218,19 @@ impl<'a> Session<'a> {
                 _ => false,
             };
             let phase = if shortcut { "shortcut" } else { "routed" };
-            flows.push(json!({ "name": flow.name, "phase": phase, "throughput_mbps": rate }));
-            *groups.entry(flow.group.unwrap_or_default()).or_insert(0.0) += rate;
+            flows.push(StreamRow {
+                name: flow.name.to_owned(),
+                phase: phase.into(),
+                throughput_mbps: rate,
+            });
+            let group = flow.group.unwrap_or_default().to_owned();
+            *groups.entry(group).or_insert(0.0) += rate;
         }
-        let fairness = groups
-            .into_iter()
-            .map(|(group, sum)| json!({ "group": group, "throughput_mbps": sum }));
-        json!({ "flows": flows, "fairness": fairness.collect::<Vec<_>>() })
+        let groups = groups.into_iter().map(|(group, throughput_mbps)| GroupRow {
+            group,
+            throughput_mbps,
+        });
+        vec![Table::of(flows), Table::of(groups)].into()
     }
 
     /// What the kernels have: host, what, value.

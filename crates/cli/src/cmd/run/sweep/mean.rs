@@ -3,7 +3,8 @@
 //! Rows with the same labels (flow, phase) belong together. An interval holds if the values are about normally
 //! distributed: mean ± t·s/√n, with Student's t for n − 1 degrees of freedom.
 
-use super::shape::{Field, FieldKind, Role};
+use super::shape::{Field, Role};
+use aerostat_node::inspect::{Importance, Kind};
 use serde_json::Value;
 
 /// Mean and variance of values (Welford's method).
@@ -76,6 +77,20 @@ fn within(t: f64, freedom: u64) -> f64 {
     }
 }
 
+/// The most important columns of means with a throughput, in this order.
+const FIRST: [&str; 10] = [
+    "name",
+    "phase",
+    "n",
+    "throughput_mbps",
+    "throughput_mbps_ci95",
+    "lost",
+    "delay_us_mean",
+    "delay_us_mean_ci95",
+    "lost_ci95",
+    "delivered",
+];
+
 /// The columns of means.
 pub(super) fn fields(fields: &[Field]) -> Vec<Field> {
     let kept = |field: &&Field| matches!(field.role, Role::Key | Role::Label);
@@ -85,18 +100,31 @@ pub(super) fn fields(fields: &[Field]) -> Vec<Field> {
         kind,
         role: Role::Measure,
         null,
+        importance: Importance::Plain,
     };
-    let mut count = number("n".into(), FieldKind::Count, false);
+    let mut count = number("n".into(), Kind::Count, false);
     count.role = Role::Run;
     all.push(count);
     for field in fields.iter().filter(|field| field.role == Role::Measure) {
         let name = &field.name;
-        all.push(number(name.clone(), FieldKind::Number, field.null));
-        all.push(number(format!("{name}_ci95"), FieldKind::Number, true));
+        let mut mean = number(name.clone(), Kind::Number, field.null);
+        mean.importance = field.importance;
+        all.push(mean);
+        all.push(number(format!("{name}_ci95"), Kind::Number, true));
         if field.null {
-            let mut count = number(format!("{name}_n"), FieldKind::Count, false);
+            let mut count = number(format!("{name}_n"), Kind::Count, false);
             count.role = Role::Run;
             all.push(count);
+        }
+    }
+    if all.iter().any(|field| field.name == "throughput_mbps") {
+        for field in &mut all {
+            let place = (1..).zip(FIRST).find(|(_, name)| *name == field.name);
+            field.importance = match (place, field.importance) {
+                (Some((place, _)), _) => Importance::Lead(place),
+                (None, Importance::Lead(_)) => Importance::Plain,
+                (None, own) => own,
+            };
         }
     }
     all
@@ -189,9 +217,10 @@ mod tests {
     fn means_are_of_the_rows_with_the_same_labels_and_say_of_how_many() {
         let field = |name: &str, role, null| Field {
             name: name.into(),
-            kind: FieldKind::Number,
+            kind: Kind::Number,
             role,
             null,
+            importance: Importance::Plain,
         };
         let all = [
             field("key", Role::Key, false),

@@ -1,9 +1,10 @@
 //! Apache Parquet: a column for each column of the table, typed; all of them may be empty.
 
-use super::shape::{Field, FieldKind};
+use super::shape::Field;
 use super::table::Out;
 use crate::exit::Failure;
 use crate::output::plain;
+use aerostat_node::inspect::Kind;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -18,7 +19,7 @@ const ROWS: usize = 10_000;
 
 /// Writes a file.
 pub(super) struct Writer<'a> {
-    kinds: Vec<FieldKind>,
+    kinds: Vec<Kind>,
     rows: Vec<Vec<Value>>,
     out: SerializedFileWriter<Out<'a>>,
 }
@@ -55,15 +56,17 @@ impl<'a> Writer<'a> {
             };
             let values = rows.iter().map(|row| row.get(at).unwrap_or(&Value::Null));
             match kind {
-                FieldKind::Text => write::<ByteArrayType>(column, values, |value| {
-                    (!value.is_null()).then(|| ByteArray::from(plain(value).as_str()))
-                }),
-                FieldKind::Count => write::<Int64Type>(column, values, |value| {
+                Kind::Text | Kind::Counts | Kind::Group(_) => {
+                    write::<ByteArrayType>(column, values, |value| {
+                        (!value.is_null()).then(|| ByteArray::from(plain(value).as_str()))
+                    })
+                }
+                Kind::Count => write::<Int64Type>(column, values, |value| {
                     // The column is unsigned: the octets are the same.
                     value.as_u64().map(u64::cast_signed)
                 }),
-                FieldKind::Number => write::<DoubleType>(column, values, Value::as_f64),
-                FieldKind::Flag => write::<BoolType>(column, values, Value::as_bool),
+                Kind::Number => write::<DoubleType>(column, values, Value::as_f64),
+                Kind::Flag => write::<BoolType>(column, values, Value::as_bool),
             }?;
         }
         group.close()?;
@@ -82,10 +85,12 @@ impl<'a> Writer<'a> {
 /// A column of the schema.
 fn column(field: &Field) -> Result<Type, ParquetError> {
     let (physical, logical) = match field.kind {
-        FieldKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        FieldKind::Count => (Physical::INT64, Some(LogicalType::integer(64, false))),
-        FieldKind::Number => (Physical::DOUBLE, None),
-        FieldKind::Flag => (Physical::BOOLEAN, None),
+        Kind::Text | Kind::Counts | Kind::Group(_) => {
+            (Physical::BYTE_ARRAY, Some(LogicalType::String))
+        }
+        Kind::Count => (Physical::INT64, Some(LogicalType::integer(64, false))),
+        Kind::Number => (Physical::DOUBLE, None),
+        Kind::Flag => (Physical::BOOLEAN, None),
     };
     Type::primitive_type_builder(&field.name, physical)
         .with_repetition(Repetition::OPTIONAL)

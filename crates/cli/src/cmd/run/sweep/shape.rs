@@ -1,31 +1,26 @@
 //! The rows that a run has in the table of a sweep, and their columns.
 
-use super::super::columns::{Column, Kind, TableInfo};
 use super::super::many::variants::Variant;
-use super::super::write::value_at;
 use super::store::Record;
 use crate::args::Per;
-use serde_json::{Number, Value};
+use crate::exit::Failure;
+use aerostat_lab::results::{FlowRow, columns, flat_value};
+use aerostat_node::inspect::{FlatColumn, Importance, Kind, Row as _, TableInfo};
+use aerostat_node::rows;
+use serde_json::{Number, Value, json};
 use std::collections::BTreeMap;
 
 /// A column of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) name: String,
-    pub(super) kind: FieldKind,
+    /// The type of its values, no group.
+    pub(super) kind: Kind,
     pub(super) role: Role,
     /// True if it may be empty.
     pub(super) null: bool,
-}
-
-/// The values of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FieldKind {
-    Text,
-    /// A whole number, at least 0.
-    Count,
-    Number,
-    Flag,
+    /// Its place where there is no room for all columns.
+    pub(super) importance: Importance,
 }
 
 /// What a column is for.
@@ -51,125 +46,133 @@ pub(super) struct Shape {
     pub(super) mean: bool,
     per: Per,
     /// Paths of the columns of the table in its rows.
-    paths: Vec<Vec<&'static str>>,
+    paths: Vec<(&'static str, Option<&'static str>)>,
     /// Keys, in their order.
     keys: usize,
 }
 
-/// Columns of `--per run`, after keys, seed and exit code.
-const TOTALS: [(&str, FieldKind, bool); 12] = [
-    ("flows", FieldKind::Count, false),
-    ("throughput_mbps", FieldKind::Number, false),
-    ("jain_index", FieldKind::Number, true),
-    ("offered", FieldKind::Count, false),
-    ("refused", FieldKind::Count, false),
-    ("sent", FieldKind::Count, false),
-    ("delivered", FieldKind::Count, false),
-    ("lost", FieldKind::Count, false),
-    ("under_way", FieldKind::Count, false),
-    ("delivered_octets", FieldKind::Count, false),
-    ("delay_us_mean", FieldKind::Number, true),
-    ("delay_us_max", FieldKind::Number, true),
-];
+rows! {
+    /// One row for each run: all its flows together.
+    struct Totals: "runs" {
+        /// Flows of the run.
+        flows: usize,
+        /// Sum of their throughputs.
+        throughput_mbps: f64,
+        /// Index of fairness of these.
+        jain_index: Option<f64>,
+        /// Packets made.
+        offered: u64,
+        /// Packets that stacks did not take.
+        refused: u64,
+        /// Packets that they took.
+        sent: u64,
+        /// Packets received.
+        delivered: u64,
+        /// Packets that did not arrive.
+        lost: u64,
+        /// Packets on their way at the end.
+        under_way: u64,
+        /// Octets received.
+        delivered_octets: u64,
+        /// Mean delay of all packets.
+        delay_us_mean: Option<f64>,
+        /// Largest delay.
+        delay_us_max: Option<f64>,
+    }
+}
 
-impl Shape {
-    pub(super) fn new(info: &TableInfo, per: Per, mean: bool, variants: &[Variant]) -> Self {
-        let field = |name: &str, kind, role, null| Field {
+impl Field {
+    fn key(name: &str, kind: Kind, role: Role) -> Self {
+        Self {
             name: name.to_owned(),
             kind,
             role,
-            null,
+            null: false,
+            importance: Importance::Plain,
+        }
+    }
+
+    /// A column of a table of results, whose rows may lack any value if they are about nodes.
+    fn of(column: &FlatColumn, info: &TableInfo) -> Self {
+        let role = match column.kind {
+            Kind::Text | Kind::Flag => Role::Label,
+            Kind::Count | Kind::Number => Role::Measure,
+            Kind::Counts | Kind::Group(_) => Role::Detail,
         };
-        let paths = info.flat_columns();
+        Self {
+            name: column.name.clone(),
+            kind: column.kind,
+            role,
+            null: column.null || column.rare || info.of_nodes() || role == Role::Detail,
+            importance: column.importance,
+        }
+    }
+}
+
+impl Shape {
+    pub(super) fn new(info: &TableInfo, per: Per, mean: bool, variants: &[Variant]) -> Self {
         let settings = variants.first().map(|first| first.settings.iter());
         let settings = settings.into_iter().flatten().enumerate();
         let mut fields: Vec<Field> = settings
-            .map(|(at, one)| field(&one.path, kind_of_key(variants, at), Role::Key, false))
+            .map(|(at, one)| Field::key(&one.path, kind_of_key(variants, at), Role::Key))
             .collect();
         let keys = fields.len();
-        fields.push(field("seed", FieldKind::Count, Role::Run, false));
-        fields.push(field("exit", FieldKind::Count, Role::Run, false));
-        match per {
-            Per::Run => {
-                let totals = TOTALS.iter();
-                fields.extend(
-                    totals.map(|(name, kind, null)| field(name, *kind, Role::Measure, *null)),
-                );
-            }
-            Per::Flow => fields.extend(paths.iter().map(|path| {
-                let (kind, role, null) = described(info, path);
-                field(&path.join("_"), kind, role, null)
-            })),
-        }
+        fields.push(Field::key("seed", Kind::Count, Role::Run));
+        fields.push(Field::key("exit", Kind::Count, Role::Run));
+        let info = match per {
+            Per::Run => Totals::INFO,
+            Per::Flow => info,
+        };
+        let columns = columns(info);
+        fields.extend(columns.iter().map(|column| Field::of(column, info)));
         Self {
             fields,
             mean,
             per,
-            paths,
+            paths: columns.iter().map(|column| column.path).collect(),
             keys,
         }
     }
 
     /// The rows of a run.
-    pub(super) fn rows(&self, variant: &Variant, record: &Record) -> Vec<Vec<Value>> {
+    ///
+    /// # Errors
+    /// A row of the store is no row of a flow.
+    pub(super) fn rows(
+        &self,
+        variant: &Variant,
+        record: &Record,
+    ) -> Result<Vec<Vec<Value>>, Failure> {
         let settings = variant.settings.iter().take(self.keys).zip(&self.fields);
         let mut lead: Vec<Value> = settings
             .map(|(one, field)| typed(&one.value, field.kind))
             .collect();
         lead.extend([record.seed.into(), record.exit.into()]);
-        let rows: Vec<Vec<Value>> = match self.per {
-            Per::Run => vec![totals(&record.rows)],
-            Per::Flow => record
-                .rows
-                .iter()
-                .map(|row| self.paths.iter().map(|path| value_at(row, path)).collect())
-                .collect(),
-        };
         let with = |row: Vec<Value>| lead.iter().cloned().chain(row).collect();
-        rows.into_iter().map(with).collect()
+        if self.per == Per::Run {
+            let flows = record.rows.iter().cloned().map(serde_json::from_value);
+            let flows = flows.collect::<Result<Vec<FlowRow>, _>>();
+            let flows = flows.map_err(|error| {
+                let text = format!("a run of the store is of another program: {error}");
+                Failure::failed(text).hint("--again does all runs anew")
+            })?;
+            let cells = totals(&flows).cells();
+            return Ok(vec![with(cells.iter().map(|cell| json!(cell)).collect())]);
+        }
+        let cell = |row: &Value, (name, inner): (&str, Option<&str>)| {
+            let value = row.get(name).unwrap_or(&Value::Null);
+            let value = inner.map_or(Some(value), |inner| value.get(inner));
+            flat_value(value.cloned().unwrap_or_default())
+        };
+        let rows = record.rows.iter();
+        Ok(rows
+            .map(|row| with(self.paths.iter().map(|path| cell(row, *path)).collect()))
+            .collect())
     }
 }
 
-/// Kind and role of a column of a table of results.
-fn described(info: &TableInfo, path: &[&str]) -> (FieldKind, Role, bool) {
-    // The tables of nodes have a column for the node, which is no column of their description.
-    let label = (FieldKind::Text, Role::Label, true);
-    let named = |columns: &[Column], name: &str| {
-        let column = columns.iter().find(|column| column.name == name);
-        column.map(|column| {
-            (
-                column.kind,
-                column.null || column.rare || info.name.contains('.'),
-            )
-        })
-    };
-    let (kind, mut null) = match path {
-        [name] => match named(&info.columns, name) {
-            Some(found) => found,
-            None => return label,
-        },
-        [name, inner] => match named(&info.columns, name) {
-            Some((Kind::Group(columns), outer)) => match named(columns, inner) {
-                Some((kind, null)) => (kind, null || outer),
-                None => return label,
-            },
-            _ => return label,
-        },
-        _ => return label,
-    };
-    let (kind, role) = match kind {
-        Kind::Text => (FieldKind::Text, Role::Label),
-        Kind::Flag => (FieldKind::Flag, Role::Label),
-        Kind::Count => (FieldKind::Count, Role::Measure),
-        Kind::Number => (FieldKind::Number, Role::Measure),
-        Kind::Counts | Kind::Group(_) => (FieldKind::Text, Role::Detail),
-    };
-    null |= role == Role::Detail;
-    (kind, role, null)
-}
-
 /// The kind that fits all values of a key.
-fn kind_of_key(variants: &[Variant], at: usize) -> FieldKind {
+fn kind_of_key(variants: &[Variant], at: usize) -> Kind {
     let all = |fits: fn(&str) -> bool| {
         let mut values = variants
             .iter()
@@ -177,87 +180,68 @@ fn kind_of_key(variants: &[Variant], at: usize) -> FieldKind {
         values.all(|one| fits(&one.value))
     };
     if all(|text| text.parse::<u32>().is_ok()) {
-        FieldKind::Count
+        Kind::Count
     } else if all(|text| text.parse::<f64>().is_ok_and(f64::is_finite)) {
-        FieldKind::Number
+        Kind::Number
     } else if all(|text| text.parse::<bool>().is_ok()) {
-        FieldKind::Flag
+        Kind::Flag
     } else {
-        FieldKind::Text
+        Kind::Text
     }
 }
 
 /// A value of a key in its column.
-fn typed(text: &str, kind: FieldKind) -> Value {
+fn typed(text: &str, kind: Kind) -> Value {
     let value = match kind {
-        FieldKind::Count => text.parse::<u64>().ok().map(Value::from),
-        FieldKind::Number => {
+        Kind::Count => text.parse::<u64>().ok().map(Value::from),
+        Kind::Number => {
             let number = text.parse().ok().and_then(Number::from_f64);
             number.map(Value::Number)
         }
-        FieldKind::Flag => text.parse::<bool>().ok().map(Value::from),
-        FieldKind::Text => None,
+        Kind::Flag => text.parse::<bool>().ok().map(Value::from),
+        _ => None,
     };
     value.unwrap_or_else(|| text.into())
 }
 
-/// One row for all flows of a run, in the order of [`TOTALS`].
-fn totals(rows: &[Value]) -> Vec<Value> {
-    let sum = |column: &str| -> u64 {
-        let values = rows.iter().filter_map(|row| row.get(column));
-        values.filter_map(Value::as_u64).sum()
-    };
-    let of_delay = |name: &str| {
-        let values = rows
-            .iter()
-            .map(move |row| row.get("delay_us")?.get(name)?.as_f64());
-        values.collect::<Vec<Option<f64>>>()
-    };
+/// One row for all flows of a run.
+fn totals(rows: &[FlowRow]) -> Totals {
+    let sum = |of: fn(&FlowRow) -> u64| rows.iter().map(of).sum();
     let rates = rates(rows);
     let (total, squares) = rates.values().fold((0.0, 0.0), |(sum, squares), rate| {
         (sum + rate, squares + rate * rate)
     });
-    let fair = (squares > 0.0).then(|| total * total / (rates.len() as f64 * squares));
-    let delivered = rows
-        .iter()
-        .map(|row| row.get("delivered").and_then(Value::as_u64));
-    let weighted = of_delay("mean")
-        .into_iter()
-        .zip(delivered)
-        .filter_map(|(mean, count)| {
-            let count = count? as f64;
-            Some((mean? * count, count))
-        });
+    let weighted = rows.iter().filter_map(|row| {
+        let count = row.delivered as f64;
+        Some((row.delay_us.mean? * count, count))
+    });
     let (delays, count) = weighted.fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
-    let longest = of_delay("max").into_iter().flatten().reduce(f64::max);
-    let mean = (count > 0.0).then(|| delays / count);
-    vec![
-        rates.len().into(),
-        total.into(),
-        fair.into(),
-        sum("offered").into(),
-        sum("refused").into(),
-        sum("sent").into(),
-        sum("delivered").into(),
-        sum("lost").into(),
-        sum("under_way").into(),
-        sum("delivered_octets").into(),
-        mean.into(),
-        longest.into(),
-    ]
+    let longest = rows.iter().filter_map(|row| row.delay_us.max);
+    Totals {
+        flows: rates.len(),
+        throughput_mbps: total,
+        jain_index: (squares > 0.0).then(|| total * total / (rates.len() as f64 * squares)),
+        offered: sum(|row| row.offered),
+        refused: sum(|row| row.refused),
+        sent: sum(|row| row.sent),
+        delivered: sum(|row| row.delivered),
+        lost: sum(|row| row.lost),
+        under_way: sum(|row| row.under_way),
+        delivered_octets: sum(|row| row.delivered_octets),
+        delay_us_mean: (count > 0.0).then(|| delays / count),
+        delay_us_max: longest.reduce(f64::max),
+    }
 }
 
 /// The throughput of each flow over all its phases, Mbit/s: octets by the sum of their times and the time after them in
 /// which some came.
-fn rates(rows: &[Value]) -> BTreeMap<&str, f64> {
+fn rates(rows: &[FlowRow]) -> BTreeMap<&str, f64> {
     let mut flows: BTreeMap<&str, [f64; 3]> = BTreeMap::new();
     for row in rows {
-        let number = |column: &str| row.get(column).and_then(Value::as_f64).unwrap_or(0.0);
-        let name = row.get("name").and_then(Value::as_str).unwrap_or_default();
-        let [bits, time, tail] = flows.entry(name).or_default();
-        *bits += number("delivered_octets") * 8.0;
-        *time += number("duration_s");
-        *tail = number("tail_s");
+        let [bits, time, tail] = flows.entry(&row.name).or_default();
+        *bits += row.delivered_octets as f64 * 8.0;
+        *time += row.duration_s;
+        *tail = row.tail_s;
     }
     let rate = |[bits, time, tail]: [f64; 3]| {
         if time > 0.0 {
@@ -275,16 +259,49 @@ fn rates(rows: &[Value]) -> BTreeMap<&str, f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use aerostat_lab::results::Times;
+    use aerostat_node::inspect::{Counts, Rare};
+    use aerostat_node::ip::stats::Summary;
 
     #[test]
     fn totals_of_a_run_are_sums_and_means_over_flows_and_phases() {
-        let row = |name: &str, octets: u64, rate: f64, delivered: u64, mean: f64| {
-            json!({
-                "name": name, "delivered_octets": octets, "throughput_mbps": rate, "duration_s": 1.0,
-                "offered": delivered + 1, "sent": delivered + 1, "delivered": delivered, "lost": 1,
-                "delay_us": { "mean": mean, "max": 2.0 * mean },
-            })
+        let none = Times::of(&Summary::default());
+        let row = |name: &str, octets: u64, rate: f64, delivered: u64, mean: f64| FlowRow {
+            name: name.into(),
+            from: String::new(),
+            to: String::new(),
+            phase: "direct".into(),
+            duration_s: 1.0,
+            tail_s: 0.0,
+            throughput_mbps: Some(rate),
+            offered: delivered + 1,
+            refused: 0,
+            refused_by: Counts::new(),
+            sent: delivered + 1,
+            delivered,
+            under_way: 0,
+            lost_by: Counts::new(),
+            unexplained: 0,
+            sent_octets: octets,
+            delivered_octets: octets,
+            answered: None,
+            unanswered: None,
+            sent_packets: delivered + 1,
+            received_packets: delivered,
+            retransmitted: 0,
+            lost: 1,
+            in_flight: 0,
+            out_of_sequence: 0,
+            delay_us: Times {
+                mean: Some(mean),
+                max: Some(2.0 * mean),
+                ..none.clone()
+            },
+            jitter_us: none.clone(),
+            rtt_us: None,
+            call: None,
+            deltas_left_out: Rare(None),
+            tcp: Rare(None),
         };
         // 1 MB in 1 s and 3 MB in 1 s are 16 Mbit/s; the other flow has 8 Mbit/s. The first phase of `a` is that of packets
         // which came during the second one, too.
@@ -294,21 +311,16 @@ mod tests {
             row("b", 1_000_000, 8.0, 10, 50.0),
         ];
         let all = totals(&rows);
-        let named = |name: &str| {
-            let at = TOTALS.iter().position(|total| total.0 == name).unwrap();
-            all[at].as_f64().unwrap()
-        };
-        assert_eq!((named("flows"), named("throughput_mbps")), (2.0, 24.0));
-        assert!((named("jain_index") - 24.0 * 24.0 / (2.0 * (256.0 + 64.0))).abs() < 1e-12);
+        assert_eq!((all.flows, all.throughput_mbps), (2, 24.0));
+        let fair = 24.0 * 24.0 / (2.0 * (256.0 + 64.0));
+        assert!((all.jain_index.unwrap() - fair).abs() < 1e-12);
+        assert_eq!((all.delivered, all.lost, all.offered), (50, 3, 53));
         assert_eq!(
-            (named("delivered"), named("lost"), named("offered")),
-            (50.0, 3.0, 53.0)
-        );
-        assert_eq!(
-            (named("delay_us_mean"), named("delay_us_max")),
-            (150.0, 400.0)
+            (all.delay_us_mean, all.delay_us_max),
+            (Some(150.0), Some(400.0))
         );
         let none = totals(&[]);
-        assert!(none[2].is_null() && none[10].is_null() && none[1] == 0.0);
+        assert_eq!((none.jain_index, none.delay_us_mean), (None, None));
+        assert_eq!(none.throughput_mbps, 0.0);
     }
 }

@@ -5,10 +5,10 @@ use super::parquet;
 use super::shape::{Field, Shape};
 use crate::args::SweepForm;
 use crate::cmd::run::many::variants::Variant;
-use crate::cmd::run::rounded;
 use crate::exit::Failure;
 use crate::output::{self, Form, Format, Rows, plain, quoted};
 use aerostat_lab::files::{Named, write_whole};
+use aerostat_lab::results::rounded;
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -42,7 +42,7 @@ fn for_people(cell: &mut Value) {
     const DIGITS: i32 = 4;
     if let Some(value) = cell.as_f64().filter(|value| cell.is_f64() && *value != 0.0) {
         let decimals = DIGITS - 1 - value.abs().log10().floor() as i32;
-        *cell = rounded(value, decimals.max(0));
+        *cell = rounded(value, decimals.max(0)).into();
     }
 }
 
@@ -72,7 +72,11 @@ impl<'a> Sink<'a> {
             }
             SweepForm::Jsonl => Writer::Jsonl(out),
             SweepForm::Table => {
-                Writer::People(out, Form::new(Format::Table, wide), Rows::new(&names))
+                let rows = Rows {
+                    importance: fields.iter().map(|field| field.importance).collect(),
+                    ..Rows::new(&names)
+                };
+                Writer::People(out, Form::new(Format::Table, wide), rows)
             }
             SweepForm::Parquet => Writer::Parquet(parquet::Writer::new(out, &fields)?),
         };

@@ -1,6 +1,7 @@
 //! The published schema and the page must agree with this program.
 
-use super::{Column, Kind, TableInfo, tables};
+use super::{columns, schema, tables};
+use aerostat_node::inspect::{self, Column, Kind, TableInfo};
 use std::fmt::Write as _;
 
 const SCHEMA: &str = concat!(
@@ -23,15 +24,15 @@ fn expect(file: &str, text: &str) {
 
 #[test]
 fn the_published_schema_is_that_of_the_program() {
-    expect(SCHEMA, &format!("{:#}\n", crate::cmd::run::write::schema()));
+    expect(SCHEMA, &format!("{:#}\n", schema()));
 }
 
-fn rows(text: &mut String, columns: &[Column], before: &str) {
+fn rows(text: &mut String, columns: &[Column], open: bool, before: &str) {
     for column in columns {
         let name = format!("{before}{}", column.name);
         if let Kind::Group(inner) = column.kind {
-            let _ = writeln!(text, "| `{name}` | object | {} |", column.what);
-            rows(text, inner, &format!("{name}."));
+            let _ = writeln!(text, "| `{name}` | object | {} |", column.what());
+            rows(text, inner, open, &format!("{name}."));
             continue;
         }
         let kind = match column.kind {
@@ -41,12 +42,12 @@ fn rows(text: &mut String, columns: &[Column], before: &str) {
             Kind::Counts => "counts by name",
             _ => "number",
         };
-        let kind = if column.null {
+        let kind = if column.null && !open {
             format!("{kind}, null")
         } else {
             kind.into()
         };
-        let _ = writeln!(text, "| `{name}` | {kind} | {} |", column.what);
+        let _ = writeln!(text, "| `{name}` | {kind} | {} |", column.what());
     }
 }
 
@@ -54,9 +55,9 @@ fn section(info: &TableInfo) -> String {
     let mut text = format!(
         "\n### `{}`\n\n{}\n\n| column | values | meaning |\n|---|---|---|\n",
         info.flat_name(),
-        info.what
+        info.what()
     );
-    rows(&mut text, &info.columns, "");
+    rows(&mut text, info.columns, info.of_nodes(), "");
     text
 }
 
@@ -76,16 +77,30 @@ fn no_two_tables_and_no_two_columns_of_a_table_have_the_same_name() {
     names.sort();
     assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
     for info in tables() {
-        let mut columns: Vec<String> = info
-            .flat_columns()
-            .iter()
-            .map(|path| path.join("_"))
-            .collect();
+        let columns = columns(info).into_iter();
+        let mut columns: Vec<String> = columns.map(|column| column.name).collect();
         columns.sort();
         assert!(
             columns.windows(2).all(|pair| pair[0] != pair[1]),
             "{}",
             info.name
         );
+    }
+}
+
+/// A column that hosts and switches have in common is explained once.
+#[test]
+fn rows_that_share_a_table_agree_about_the_columns_that_they_share() {
+    let shared = inspect::tables().flat_map(|info| {
+        let columns = info.columns.iter();
+        columns.map(move |column| (info.name, column))
+    });
+    for (table, column) in shared.filter(|(name, _)| !name.starts_with("vc.")) {
+        let known = tables().find(|info| info.name == table);
+        let Some(known) = known else { continue };
+        let mut columns = known.columns.iter();
+        let known = columns.find(|known| known.name == column.name);
+        let known = known.expect("all columns are known");
+        assert_eq!(known.what(), column.what(), "{table} {}", column.name);
     }
 }

@@ -1,0 +1,228 @@
+//! All results of a run, as named tables of rows under one head.
+//!
+//! The rows are structures ([`rows!`](aerostat_node::rows!)): a field is a column, and its comment is the meaning of the
+//! column. From them follow the tables for people, JSON, CSV and the columns of sweeps, the [`schema`], and the tables of
+//! docs/results.md. The tables of nodes are the rows of `aerostat inspect`. A new column is one field, which says what it
+//! is made of.
+//!
+//! Nothing here needs an operating system: a page in a browser can have the same results.
+
+mod flows;
+mod network;
+mod programs;
+mod schema;
+mod sent;
+mod tables;
+
+pub use flows::{Call, FairnessRow, FlowRow, Times, answered, fairness, throughput};
+pub use network::OccupancyRow;
+pub use programs::{AtpRow, ProgramRow, ShortcutRow, TesterRow, rows};
+pub use schema::schema;
+pub use tables::{FlatTable, columns, find, flat_value, tables};
+
+use crate::report::{NodeState, RunReport};
+use crate::{Checked, Override, settings};
+use aerostat_node::inspect::{Row, Table};
+use serde_json::{Map, Value, json};
+
+/// Name and version of the document. Columns may be added within a version; renaming or removing a column requires a
+/// new version.
+pub const SCHEMA: &str = "aerostat.run.v1";
+
+/// Version of the order of columns in CSV: within a version, new columns come after all others of their table.
+/// Version 2 has the order of `aerostat inspect` in the tables of nodes.
+pub const ORDER: u32 = 2;
+
+/// The kind of time in which a lab ran.
+#[derive(Clone, Copy, Debug)]
+pub enum Time {
+    /// `aerostat run`.
+    Virtual,
+    /// `aerostat up`.
+    Real,
+}
+
+/// The results of a lab. A lab in real time sends them to `aerostat down` in a form of its own.
+#[derive(Clone, Debug, Default)]
+pub struct Document {
+    /// Description of the run.
+    head: Map<String, Value>,
+    /// Tables about the whole lab.
+    tables: Vec<Table>,
+    /// State of each node at the end by name: kinds of state, tables.
+    nodes: Vec<NodeState>,
+}
+
+impl Document {
+    /// The results of `report`. `overrides` are the changes of the file that were given on the command line.
+    #[must_use]
+    pub fn new(checked: &Checked, overrides: &[Override], time: Time, report: &RunReport) -> Self {
+        let lab = &checked.lab;
+        let circuits = &report.circuits;
+        let mut tables = vec![
+            Table::of(flows::flows(lab, &report.flows)),
+            Table::of(flows::losses(lab, &report.flows)),
+            Table::of(fairness(lab, &report.flows)),
+            Table::of(flows::deltas(lab, &report.flows)),
+            Table::of(programs::shortcuts(report)),
+            Table::of(programs::programs(&report.dialogues)),
+            Table::of(programs::atp(&report.dialogues)),
+            Table::of(programs::windows(&report.windows)),
+            Table::of(programs::testers(&report.tested)),
+            Table::of(network::vcs(lab, circuits)),
+            Table::of(network::losses(lab, circuits)),
+            Table::of(network::queues(lab, circuits)),
+            Table::of(network::policers(lab, circuits)),
+            Table::of(network::links(lab, circuits)),
+            Table::of(network::occupancy(lab, &report.occupancy)),
+        ];
+        tables.retain(|table| !tables::is_rare(table.info) || !table.rows.is_empty());
+        let mut nodes = report.nodes.clone();
+        nodes.sort_by(|a, b| a.0.cmp(&b.0));
+        Self {
+            head: head(checked, overrides, time, report),
+            tables,
+            nodes,
+        }
+    }
+
+    /// Only the data for the tables for people: for a large lab all other data would take as much memory as the lab
+    /// itself.
+    #[must_use]
+    pub fn for_people(report: &RunReport) -> Self {
+        Self {
+            tables: vec![
+                Table::of(programs::shortcuts(report)),
+                Table::of(programs::programs(&report.dialogues)),
+                Table::of(programs::atp(&report.dialogues)),
+            ],
+            ..Self::default()
+        }
+    }
+
+    /// Records whether the run was ended early.
+    pub fn interrupted(&mut self, was: bool) {
+        self.head.insert("interrupted".into(), was.into());
+    }
+
+    /// The description of the run.
+    #[must_use]
+    pub const fn head(&self) -> &Map<String, Value> {
+        &self.head
+    }
+
+    /// The tables about the whole lab.
+    #[must_use]
+    pub fn into_tables(self) -> Vec<Table> {
+        self.tables
+    }
+
+    /// The table about the whole lab with such rows; `None` if this lab has none.
+    #[must_use]
+    pub fn table<R: Row>(&self) -> Option<&Table> {
+        let mut tables = self.tables.iter();
+        tables.find(|table| table.info.name == R::TABLE.name)
+    }
+
+    /// The whole document as one JSON value.
+    #[must_use]
+    pub fn json(self) -> Value {
+        let mut all = self.head;
+        for table in &self.tables {
+            all.insert(table.info.name.into(), objects(table).collect());
+        }
+        let nodes = self.nodes.into_iter().map(|(name, kinds)| {
+            let kinds = kinds
+                .iter()
+                .map(|(kind, tables)| (kind.to_string(), Value::Object(by_title(tables))));
+            (name, Value::Object(kinds.collect()))
+        });
+        all.insert("nodes".into(), Value::Object(nodes.collect()));
+        Value::Object(all)
+    }
+
+    /// All tables. Those of nodes are called `KIND.TITLE` and have a column `node`.
+    #[must_use]
+    pub fn flat(&self) -> Vec<FlatTable<'_>> {
+        let mut all: Vec<FlatTable<'_>> = Vec::new();
+        all.extend(self.tables.iter().map(FlatTable::of_lab));
+        let mut states: Vec<FlatTable<'_>> = Vec::new();
+        for (node, kinds) in &self.nodes {
+            for table in kinds.iter().flat_map(|(_, tables)| tables) {
+                let known = states
+                    .iter()
+                    .position(|known| known.info.name == table.info.name);
+                match (known, tables::of_nodes(table.info.name)) {
+                    (Some(at), _) => states[at].add(node, table),
+                    (None, Some(info)) => states.push(FlatTable::of_nodes(info, node, table)),
+                    (None, None) => {}
+                }
+            }
+        }
+        states.sort_by_key(|state| state.info.flat_name());
+        all.extend(states);
+        all
+    }
+
+    /// The table of this description; without rows if the lab has no such table.
+    #[must_use]
+    pub fn flat_table(&self, info: &'static aerostat_node::inspect::TableInfo) -> FlatTable<'_> {
+        let mut all = self.flat().into_iter();
+        all.find(|table| table.info.name == info.name)
+            .unwrap_or_else(|| FlatTable::empty(info))
+    }
+}
+
+/// The description of the run.
+fn head(
+    checked: &Checked,
+    overrides: &[Override],
+    time: Time,
+    report: &RunReport,
+) -> Map<String, Value> {
+    let lab = &checked.lab;
+    let head = json!({
+        "schema": SCHEMA,
+        "version": env!("CARGO_PKG_VERSION"),
+        "lab": lab.name,
+        "lab_sha256": checked.digest,
+        "overrides": overrides.iter().map(Override::change).collect::<Vec<_>>(),
+        "seed": lab.seed,
+        "time": match time {
+            Time::Virtual => "virtual",
+            Time::Real => "real",
+        },
+        "end_s": report.end.as_secs_f64(),
+        "interrupted": false,
+        "settings": settings::settings(lab, report.until),
+    });
+    head.as_object().cloned().unwrap_or_default()
+}
+
+/// The rows as objects with the names of columns as keys.
+fn objects(table: &Table) -> impl Iterator<Item = Value> + '_ {
+    let rows = table.rows.iter();
+    rows.map(|row| Value::Object(tables::object(table, row)))
+}
+
+/// The rows by the titles of their tables. Tables with the same title (for example one per LANE client) are one list.
+fn by_title(tables: &[Table]) -> Map<String, Value> {
+    let mut all: Map<String, Value> = Map::new();
+    for table in tables {
+        let list = all.entry(table.title).or_insert_with(|| json!([]));
+        if let Value::Array(list) = list {
+            list.extend(objects(table));
+        }
+    }
+    all
+}
+
+/// A number with this many decimals: enough to distinguish runs, few enough to read.
+#[must_use]
+pub fn rounded(value: f64, decimals: i32) -> f64 {
+    let scale = 10_f64.powi(decimals);
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests;
