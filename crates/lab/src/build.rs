@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
         let mut location = [0; 16];
         location[..13].copy_from_slice(&model.prefix);
         let mut switch = Switch::new(location, routes);
-        switch.hold_at_most(scale::held(&self.scale));
+        switch.hold_at_most(model.held.unwrap_or_else(|| scale::held(&self.scale)));
         for port in &model.ports {
             let peer = self.lab.node(port.peer);
             let outside = match &peer.kind {

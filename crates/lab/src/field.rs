@@ -2,9 +2,13 @@
 //!
 //! A reader reports every mistake in its part of the tree, and returns `None` if there was a mistake.
 
+mod own;
+
+pub(crate) use own::{Key, Leaf, Optional, Own, complete};
+
 use crate::diag::{Diagnostics, Span, nearest};
 use crate::printable::{self, start};
-use crate::tree::{Key, Tree, Value};
+use crate::tree::{self, Tree, Value};
 use crate::yaml_11;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
@@ -62,12 +66,12 @@ impl<T> At<T> {
             at,
         }
     }
-    /// A copy of the value.
-    pub(crate) fn get(&self) -> T
+    /// The value without its notation.
+    pub(crate) fn get(&self) -> T::Plain
     where
-        T: Copy,
+        T: Leaf,
     {
-        self.value
+        self.value.plain()
     }
 }
 
@@ -276,7 +280,7 @@ impl<K: JsonSchema, V: JsonSchema> JsonSchema for Table<K, V> {
 }
 
 /// The entries of a mapping; a null value counts as an empty mapping.
-pub(crate) fn entries<'a>(tree: &'a Tree, d: &mut Diagnostics) -> Option<&'a [(Key, Tree)]> {
+pub(crate) fn entries<'a>(tree: &'a Tree, d: &mut Diagnostics) -> Option<&'a [(tree::Key, Tree)]> {
     match &tree.value {
         Value::Map(entries) => Some(entries),
         Value::Null => Some(&[]),
@@ -299,17 +303,32 @@ const RENAMED: &[(&str, &str, &str)] = &[
 
 /// The key of a section for which a tool has written true or false. The key itself may also stand there if it comes from
 /// `--set`.
-fn written_as(text: &str, known: &[&'static str], all: &[(Key, Tree)]) -> Option<&'static str> {
+fn written_as(
+    text: &str,
+    known: &[&'static str],
+    all: &[(tree::Key, Tree)],
+) -> Option<&'static str> {
     let before = yaml_11::written_as(text);
     let name = known.iter().find(|name| before.contains(name))?;
     let mut same = all.iter().filter(|(key, _)| key.text == **name);
     same.all(|(key, _)| key.at.source > 0).then_some(*name)
 }
 
+/// The place of the value of a key: that of the first item of a list. `None` if there is none.
+fn place(tree: &Tree) -> Option<Span> {
+    match &tree.value {
+        Value::Null => None,
+        Value::List(items) => items.first().map(|item| item.at),
+        _ => Some(tree.at),
+    }
+}
+
 /// Reads the fields of one section and reports unknown keys.
 pub(crate) struct Fields<'a> {
     /// Entries by their current names.
     entries: Vec<(&'a str, &'a Tree)>,
+    /// Keys that the section has, with the places of their values.
+    given: Vec<(&'static str, Span)>,
     /// Keys that unknown keys probably mean.
     meant: Vec<String>,
     at: Span,
@@ -360,8 +379,73 @@ impl<'a> Fields<'a> {
                 }
             }
         }
-        let at = tree.at;
-        Some(Self { entries, meant, at })
+        let of = |name: &&'static str| {
+            let (_, value) = entries.iter().find(|(key, _)| key == name)?;
+            Some((*name, place(value)?))
+        };
+        Some(Self {
+            given: known.iter().filter_map(of).collect(),
+            entries,
+            meant,
+            at: tree.at,
+        })
+    }
+    /// The keys that the section has, with the places of their values.
+    pub(crate) fn given(&self) -> Vec<(&'static str, Span)> {
+        self.given.clone()
+    }
+    /// Reads a field with a range. A value that is not in the range is a mistake, and is left out.
+    pub(crate) fn within<T: FromText + PartialOrd>(
+        &self,
+        own: &Own,
+        d: &mut Diagnostics,
+    ) -> Option<Option<At<T>>> {
+        let given: Option<At<T>> = self.field(own.name, d)?;
+        Some(given.filter(|given| {
+            let mut ends = own.range.iter().flatten().flat_map(|end| T::from_text(end));
+            let (least, most) = (ends.next(), ends.next());
+            let value = Some(&given.value);
+            let fits = least.as_ref() <= value && value <= most.as_ref();
+            if !fits {
+                let range = own.range_text().unwrap_or_default();
+                d.error(given.at, format!("{} is {range}", own.name));
+            }
+            fits
+        }))
+    }
+    /// Reads a field with a default.
+    pub(crate) fn key<T: FromText>(&self, own: &Own, d: &mut Diagnostics) -> Option<Key<T>> {
+        let given = self.field(own.name, d)?;
+        self.or_default(given, own, d)
+    }
+    /// Reads a field with a default and a range.
+    pub(crate) fn key_within<T: FromText + PartialOrd>(
+        &self,
+        own: &Own,
+        d: &mut Diagnostics,
+    ) -> Option<Key<T>> {
+        let given = self.within(own, d)?;
+        self.or_default(given, own, d)
+    }
+    fn or_default<T: FromText>(
+        &self,
+        given: Option<At<T>>,
+        own: &Own,
+        d: &mut Diagnostics,
+    ) -> Option<Key<T>> {
+        if let Some(At { value, at }) = given {
+            return Some(Key {
+                value,
+                at: Some(at),
+            });
+        }
+        match T::from_text(own.default.as_deref().unwrap_or_default()) {
+            Ok(value) => Some(Key { value, at: None }),
+            Err(why) => {
+                d.error(self.at, format!("the default of '{}': {why}", own.name));
+                None
+            }
+        }
     }
     /// Reads one field.
     pub(crate) fn field<T: FromTree>(&self, name: &str, d: &mut Diagnostics) -> Option<T> {
@@ -376,53 +460,97 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Defines a section of the file: a struct, its reader and its JSON Schema. Every section has a field `place`: the
-/// place of its name or of its opening brace. If parameters of protocols stand in the section, [`Keys`] in parentheses
-/// after its name say which, and the section has a field `given` with the values.
+/// Defines a section of the file: a struct, its reader and its JSON Schema. A key has one of four forms; defaults and
+/// ranges have the notation of lab files.
 ///
+/// | form | field | meaning |
+/// |---|---|---|
+/// | `key: Type;` | `Type` | a type that says itself what a missing key means |
+/// | `key: Scalar, least..=most;` | `Option<At<Scalar>>` | a value in a range; it may be missing |
+/// | `key: Scalar = default;` | [`Key<Scalar>`](Key) | the value that counts |
+/// | `key: Scalar = default, least..=most;` | [`Key<Scalar>`](Key) | the value that counts, in a range |
+///
+/// The documentation of a key is for users. Its first sentence gets the range and the default in the schema; the range
+/// is left out where the sentence has it already.
+///
+/// Every section has a field `place`: the place of its name or of its opening brace; and a field [`given`], with the keys
+/// that the file gives. If parameters of protocols stand in the section, [`Keys`] in parentheses after its name say
+/// which, and `given` has their values, too.
+///
+/// [`given`]: crate::parameter::Given
 /// [`Keys`]: crate::parameter::Keys
 macro_rules! section {
-    ($(#[$meta:meta])* $name:ident $(($keys:expr))? { $( $(#[$field_meta:meta])* $field:ident : $type:ty, )* }) => {
+    (@type $type:ty) => { $type };
+    (@type $type:ty, $range:expr) => { Option<crate::field::At<$type>> };
+    (@type $type:ty = $default:expr $(, $range:expr)?) => { crate::field::Key<$type> };
+    (@read $fields:ident $d:ident $field:ident: $type:ty) => {
+        $fields.field::<$type>(stringify!($field), $d)
+    };
+    (@read $fields:ident $d:ident $field:ident: $type:ty, $range:expr) => {
+        $fields.within::<$type>(&section!(@own $field, $range), $d)
+    };
+    (@read $fields:ident $d:ident $field:ident: $type:ty = $default:expr) => {
+        $fields.key::<$type>(&section!(@own $field = $default), $d)
+    };
+    (@read $fields:ident $d:ident $field:ident: $type:ty = $default:expr, $range:expr) => {
+        $fields.key_within::<$type>(&section!(@own $field = $default, $range), $d)
+    };
+    (@own $field:ident $(= $default:expr)? $(, $range:expr)?) => {
+        crate::field::Own::new(stringify!($field))$(.or($default))?$(.within($range))?
+    };
+    ($(#[$meta:meta])* $name:ident $(($keys:expr))? {
+        $( $(#[$field_meta:meta])* $field:ident: $type:ty $(= $default:expr)? $(, $range:expr)?; )*
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, schemars::JsonSchema)]
-        #[schemars(deny_unknown_fields)]
-        $(#[schemars(transform = $keys)])?
+        #[schemars(deny_unknown_fields, transform = Self::complete)]
         pub(crate) struct $name {
-            $( $(#[$field_meta])* pub(crate) $field: $type, )*
-            $(
-                #[doc = concat!("Parameters: `", stringify!($keys), "`.")]
-                #[schemars(skip)]
-                pub(crate) given: crate::parameter::Given,
-            )?
+            $( $(#[$field_meta])* pub(crate) $field: section!(@type $type $(= $default)? $(, $range)?), )*
+            /// The keys that the file gives.
+            #[schemars(skip)]
+            #[allow(dead_code, reason = "not every section is asked for its keys")]
+            pub(crate) given: crate::parameter::Given,
             /// The place of the section.
             #[schemars(skip)]
             #[allow(dead_code, reason = "not every section is complained about as a whole")]
             pub(crate) place: crate::diag::Span,
         }
+        impl $name {
+            /// Defaults and ranges of its keys.
+            pub(crate) fn own() -> Vec<crate::field::Own> {
+                vec![$( section!(@own $field $(= $default)? $(, $range)?), )*]
+            }
+            /// Parameters of protocols in the section.
+            fn keys() -> crate::parameter::Keys {
+                #[allow(unused_mut, unused_assignments, reason = "not every section has parameters")]
+                let mut keys = crate::parameter::Keys::default();
+                $( keys = $keys; )?
+                keys
+            }
+            fn complete(schema: &mut schemars::Schema) {
+                crate::field::complete(&Self::own(), Self::keys(), schema);
+            }
+        }
         impl crate::field::FromTree for $name {
-            #[allow(unused_mut, reason = "not every section has parameters")]
+            /// A section without keys, which has all defaults.
+            fn absent(_: &str, at: crate::diag::Span, d: &mut crate::diag::Diagnostics) -> Option<Self> {
+                let value = crate::tree::Value::Null;
+                Self::from_tree(&crate::tree::Tree { value, at }, d)
+            }
             fn from_tree(
                 tree: &crate::tree::Tree,
                 d: &mut crate::diag::Diagnostics,
             ) -> Option<Self> {
                 let mut known = vec![$( stringify!($field) ),*];
-                $(
-                    let keys: crate::parameter::Keys = $keys;
-                    known.extend(keys.names());
-                )?
+                let keys = Self::keys();
+                known.extend(keys.names());
                 let fields = crate::field::Fields::open(tree, stringify!($name), &known, d)?;
                 // Read every field before the first missing one ends the section.
-                $( let $field = fields.field(stringify!($field), d); )*
-                $(
-                    let _ = stringify!($keys);
-                    let given = crate::parameter::Given::read(&keys, &fields, d);
-                )?
+                $( let $field = section!(@read fields d $field: $type $(= $default)? $(, $range)?); )*
+                let given = crate::parameter::Given::read(&keys, &fields, d);
                 Some(Self {
                     $( $field: $field?, )*
-                    $( given: {
-                        let _ = stringify!($keys);
-                        given?
-                    }, )?
+                    given: given?,
                     place: tree.at,
                 })
             }
@@ -451,6 +579,12 @@ macro_rules! scalar {
                 $parse(text).map(Self)
             }
         }
+        impl crate::field::Leaf for $name {
+            type Plain = $type;
+            fn plain(&self) -> $type {
+                self.0
+            }
+        }
         impl schemars::JsonSchema for $name {
             fn inline_schema() -> bool {
                 true
@@ -466,6 +600,37 @@ macro_rules! scalar {
 }
 pub(crate) use scalar;
 
+/// Defines a scalar that is one of some words: its wrapper, parser and JSON Schema as [`scalar!`] does, and `word`, which
+/// gives the word for a value. Each value of its type has one word. The value after `=` is as for [`scalar!`].
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident($type:ty) $(= $sample:literal)? { $( $word:literal = $value:path ),+ $(,)? }) => {
+        crate::field::scalar!($(#[$meta])* $name($type) $(= $sample)?, |text: &str| match text {
+            $( $word => Ok($value), )+
+            _ => Err(crate::field::expected(&[$($word),+])),
+        }, { "enum": [$($word),+] });
+        impl $name {
+            /// The word for a value.
+            #[allow(dead_code, reason = "not every word is told again")]
+            pub(crate) const fn word(value: &$type) -> &'static str {
+                match value {
+                    $( $value => $word, )+
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// `expected sink, echo or read`
+pub(crate) fn expected(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => {
+            format!("expected {} or {last}", first.join(", "))
+        }
+        words => format!("expected {}", words.concat()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -474,7 +639,7 @@ mod tests {
         /// A section of which a key was renamed.
         Renaming {
             /// Formerly `colour`.
-            paint: Option<At<u64>>,
+            paint: Option<At<u64>>;
         }
     }
 

@@ -334,6 +334,34 @@ pub fn schema() -> serde_json::Value {
     schema
 }
 
+/// [`schema`] as a text with a line for each key, so that a new key is one line in a comparison.
+#[must_use]
+pub fn schema_text() -> String {
+    let mut text = String::new();
+    write_schema(&schema(), "", &mut text);
+    text
+}
+
+fn write_schema(schema: &serde_json::Value, indent: &str, into: &mut String) {
+    let parts = schema.as_object().filter(|parts| {
+        let own = ["properties", "$defs"]
+            .iter()
+            .any(|key| parts.contains_key(*key));
+        own || parts.values().all(serde_json::Value::is_object) && !parts.is_empty()
+    });
+    let Some(parts) = parts else {
+        *into += &schema.to_string();
+        return;
+    };
+    let deeper = format!("{indent}  ");
+    for (number, (key, part)) in parts.iter().enumerate() {
+        *into += if number == 0 { "{\n" } else { ",\n" };
+        *into += &format!("{deeper}{}: ", serde_json::Value::from(key.as_str()));
+        write_schema(part, &deeper, into);
+    }
+    *into += &format!("\n{indent}}}");
+}
+
 /// A table that is missing is an empty one.
 fn optional_tables(section: &mut serde_json::Value) {
     let Some(properties) = section.get("properties").cloned() else {

@@ -17,6 +17,7 @@ mod elan;
 mod ends;
 mod limits;
 mod load;
+mod occupancy;
 mod outside;
 mod pseudowire;
 mod queues;
@@ -33,6 +34,7 @@ pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, MapFile, Member, NextHop};
 pub use limits::Limits;
 pub use load::{Arrivals, Load, LoadOf, Share, Trace, least_frame, most_frame, payload_of};
+pub use occupancy::Occupancy;
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use pseudowire::{CellWire, Gathering, L2tp, L2tpEnds, Labels, Mpls, Scope, SduWire};
 pub use queues::Queues;
@@ -41,7 +43,6 @@ pub use tcp::{ByKernel, Congestion, Follows, GivenKey, KERNELS, KEYS, Tcp, TcpPa
 pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 
-use crate::occupancy::Occupancy;
 use crate::units::IpNet;
 use aerostat_node::atm::{CellRate, Framing, NicConfig, PathConfig, Policing};
 use aerostat_node::host::sockets::Program;
@@ -181,6 +182,8 @@ pub struct Switch {
     pub queues: Queues,
     /// What messages of signalling cost it; `None`: nothing.
     pub manager: Option<ManagerConfig>,
+    /// Limit of calls and parties that wait for signalling of a link; `None`: what the lab needs.
+    pub held: Option<usize>,
 }
 
 /// One port of a switch.

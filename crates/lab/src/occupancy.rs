@@ -14,24 +14,13 @@
 //! stops then and tells when.
 
 use crate::circuits::Network;
-use crate::model::{Lab, LinkId, NodeId, NodeKind};
+use crate::model::{Lab, LinkId, NodeId, NodeKind, Occupancy};
 use crate::report::RunReport;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::counted;
 
 /// Most samples of a run, over all ports.
 pub const MOST: u64 = 1_000_000;
-
-/// Which buffers are looked at, and when.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Occupancy {
-    /// Time between two samples, at least a microsecond.
-    pub every: Duration,
-    /// The first sample.
-    pub from: Duration,
-    /// Links; the ports of switches at either end are looked at.
-    pub links: Vec<LinkId>,
-}
 
 impl Occupancy {
     /// The ports of switches, by link.

@@ -4,7 +4,8 @@
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Fields, FromTree};
 use crate::file::{FrameRate, Octets, Time};
-use aerostat_proto::parameters::{self, Parameter, Parameters, PerSecond, Value};
+use aerostat_proto::parameters::{self, Parameter, Parameters, PerSecond, Range, Value};
+use core::ops::RangeInclusive;
 use schemars::generate::SchemaGenerator;
 use schemars::transform::Transform;
 use schemars::{JsonSchema as _, Schema};
@@ -198,23 +199,37 @@ impl Transform for Keys {
     }
 }
 
-/// The values that a section gives to parameters, each in its range.
+/// The keys that a section gives.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Given(Vec<(&'static str, At<Value>)>);
+pub(crate) struct Given {
+    /// All keys, with the places of their values, in the order of the section.
+    keys: Vec<(&'static str, Span)>,
+    /// Values of parameters, each in its range.
+    values: Vec<(&'static str, Value)>,
+}
 
 impl Given {
-    /// Reads the keys of a section. A value that is not in its range is a mistake, and is left out.
+    /// Reads the parameters of a section. A value that is not in its range is a mistake, and is left out.
     pub(crate) fn read(keys: &Keys, fields: &Fields<'_>, d: &mut Diagnostics) -> Option<Self> {
         // Read all keys before giving up, so that every mistake is reported.
         let read: Vec<Option<_>> = keys.list.iter().map(|key| read(key, fields, d)).collect();
         let read: Option<Vec<_>> = read.into_iter().collect();
-        Some(Self(read?.into_iter().flatten().collect()))
+        let values: Vec<_> = read?.into_iter().flatten().collect();
+        let left_out = |name: &str| {
+            keys.names().any(|key| key == name) && values.iter().all(|(key, _)| *key != name)
+        };
+        let mut given = fields.given();
+        given.retain(|(name, _)| !left_out(name));
+        Some(Self {
+            keys: given,
+            values,
+        })
     }
     /// Sets the parameters for which the section has a value.
     pub(crate) fn apply(&self, params: &mut impl Parameters) {
-        for (name, value) in &self.0 {
+        for (name, value) in &self.values {
             // A section for several roles has parameters that this structure does not have.
-            params.set(name, value.value);
+            params.set(name, *value);
         }
     }
     /// The place of a value, if there is one.
@@ -222,10 +237,42 @@ impl Given {
         self.iter()
             .find_map(|(key, at)| (key == name).then_some(at))
     }
+    /// The parameters that the section has, with the places of their values.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = (&'static str, Span)> {
+        let has = |key: &str| self.values.iter().any(|(name, _)| *name == key);
+        self.iter().filter(move |(key, _)| has(key))
+    }
+    /// True if the section has any key.
+    pub(crate) fn any(&self) -> bool {
+        !self.keys.is_empty()
+    }
     /// The keys that the section has, with the places of their values.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, Span)> {
-        self.0.iter().map(|(name, value)| (*name, value.at))
+        self.keys.iter().copied()
     }
+    /// Those of these keys that the section has, in the order of the list, with the places of their values.
+    pub(crate) fn of<'a>(&self, keys: &'a [&'a str]) -> impl Iterator<Item = (&'a str, Span)> {
+        keys.iter().filter_map(|key| Some((*key, self.at(key)?)))
+    }
+    /// Refuses those of these keys that the section has: `why` follows the name of the key, and the mistake may lie in
+    /// the keys `rests` of the section at `place`.
+    pub(crate) fn refuse(
+        &self,
+        keys: &[&str],
+        why: &str,
+        (place, rests): (Span, &[&str]),
+        d: &mut Diagnostics,
+    ) {
+        for (key, at) in self.of(keys) {
+            let found = d.error(at, format!("'{key}' {why}"));
+            found.rests_in(place, rests.iter().copied());
+        }
+    }
+}
+
+/// A range in the notation of lab files.
+pub(crate) fn range<T: Into<Value>>(range: Range<T>) -> RangeInclusive<Value> {
+    range.min.into()..=range.max.into()
 }
 
 /// The value of a key, if the section has one. `None` if it cannot be read.
@@ -233,7 +280,7 @@ fn read(
     key: &Key,
     fields: &Fields<'_>,
     d: &mut Diagnostics,
-) -> Option<Option<(&'static str, At<Value>)>> {
+) -> Option<Option<(&'static str, Value)>> {
     fn of<T: FromTree>(name: &str, fields: &Fields<'_>, d: &mut Diagnostics) -> Option<Option<T>> {
         fields.field(name, d)
     }
@@ -256,7 +303,7 @@ fn read(
         d.error(given.at, format!("{name} is {range}"));
         return Some(None);
     }
-    Some(Some((name, given)))
+    Some(Some((name, given.value)))
 }
 
 /// The parameters that sections give, those of the first section before those of the others.

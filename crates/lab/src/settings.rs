@@ -3,8 +3,9 @@
 //! Results contain them, so that figures made with other parameters can be recognised. Names are those of the lab file;
 //! the unit is part of the name (`_s` seconds, `_cps` cells per second). Secrets of keys are left out.
 //!
-//! Structures of the model are taken apart without `..`, so that a new field does not compile until it has its place
-//! here. A test walks the schema of lab files and changes each key.
+//! [`published!`] lists the fields of each structure of the model once. It takes the structure apart without `..`, so
+//! that a new field does not compile until it has its place here. A test walks the schema of lab files and changes each
+//! key.
 
 mod nodes;
 mod pseudowires;
@@ -14,15 +15,293 @@ mod tests;
 mod timers;
 mod traffic;
 
-use crate::model::{Expect, Lab, Limits, Link, LinkId, Pvc, Queues};
-use crate::occupancy::Occupancy;
-use aerostat_node::atm::{CellRate, Discipline, PathConfig, Policing};
+use crate::file;
+use crate::ipv6::Ip6Net;
+use crate::model::{ElanId, Expect, Lab, Limits, Link, LinkId, NodeId, Occupancy, Pvc, Queues};
+use crate::units::IpNet;
+use aerostat_node::atm::{CellRate, Discipline, Framing, PathConfig, Policing, RateQueue};
+use aerostat_node::host::sockets::Answer;
+use aerostat_node::server::Order;
 use aerostat_node::switch::ConnectionQueue;
+use aerostat_proto::atp::Profile;
+use aerostat_proto::clip::Per;
+use aerostat_proto::lane::lecs::Criterion;
 use aerostat_proto::parameters::{self, Parameter, Parameters};
 use aerostat_proto::{Duration, Instant};
-use aerostat_wire::AtmAddress;
+use aerostat_wire::l2tp::Sublayer;
+use aerostat_wire::mpoa::QosEntry;
+use aerostat_wire::q2931::Version;
+use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
 use serde_json::{Map, Value, json};
-use std::fmt::{Debug, Display};
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// A value as results publish it.
+trait Published {
+    /// The unit, as the end of the name.
+    const UNIT: &'static str = "";
+    /// The plain value.
+    fn published(&self, lab: &Lab) -> Value;
+}
+
+/// Publishes structures: the fields of each, separated by commas. A field has its own name and the unit of its type, or
+/// the name after `as`; its own value, or the one after `=`. After a semicolon stands `given` if the field is left out
+/// where it has no value, `merged` if its own fields stand beside the others, `beside` for parameters of a protocol that
+/// do, or `hidden`. After `+` stand further names and values. The words in front name the structure and the lab.
+macro_rules! published {
+    ($own:ident, $lab:ident; $( $type:ty {
+        $( $field:ident $(as $name:literal)? $(= $value:expr)? $(; $how:ident)? ),* $(,)?
+    } $(+ { $($key:literal: $more:expr),* $(,)? })? )+) => {$(
+        impl crate::settings::Published for $type {
+            #[allow(unused_variables, reason = "not every structure needs the lab for its values")]
+            fn published(&self, $lab: &crate::model::Lab) -> serde_json::Value {
+                let $own = self;
+                let Self { $($field),* } = self;
+                let mut all = serde_json::Map::new();
+                $( published!(@field $lab all $field [$($name)?] [$($value)?] $($how)?); )*
+                $( $( all.insert($key.to_owned(), serde_json::json!($more)); )* )?
+                serde_json::Value::Object(all)
+            }
+        }
+    )+};
+    (@field $lab:ident $all:ident $field:ident [] [] hidden) => { let _ = $field; };
+    (@field $lab:ident $all:ident $field:ident [] [] beside) => {
+        $all.extend(crate::settings::map_of($field));
+    };
+    (@field $lab:ident $all:ident $field:ident [] [] merged) => {
+        crate::settings::merge(&mut $all, crate::settings::Published::published($field, $lab));
+    };
+    (@field $lab:ident $all:ident $field:ident [$($name:literal)?] [] $($how:ident)?) => {
+        let value = crate::settings::Published::published($field, $lab);
+        let name = crate::settings::name_of(stringify!($field), $field);
+        $( let name = $name.to_owned(); )?
+        published!(@put $all name value $($how)?);
+    };
+    (@field $lab:ident $all:ident $field:ident [$($name:literal)?] [$value:expr] $($how:ident)?) => {
+        let name = stringify!($field).to_owned();
+        $( let name = $name.to_owned(); )?
+        let value = serde_json::json!($value);
+        published!(@put $all name value $($how)?);
+    };
+    (@put $all:ident $name:ident $value:ident) => { $all.insert($name, $value); };
+    (@put $all:ident $name:ident $value:ident given) => {
+        if !crate::settings::is_empty(&$value) {
+            $all.insert($name, $value);
+        }
+    };
+}
+use published;
+
+/// The name of a field with its unit.
+fn name_of<T: Published>(field: &str, _: &T) -> String {
+    format!("{field}{}", T::UNIT)
+}
+
+/// True for a value that is left out where a field is published only if it is given.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(all) => all.is_empty(),
+        Value::Object(all) => all.is_empty(),
+        _ => false,
+    }
+}
+
+fn merge(all: &mut Map<String, Value>, more: Value) {
+    if let Value::Object(more) = more {
+        all.extend(more);
+    }
+}
+
+macro_rules! as_they_are {
+    ($($type:ty)+) => {$(
+        impl Published for $type {
+            fn published(&self, _: &Lab) -> Value {
+                json!(self)
+            }
+        }
+    )+};
+}
+as_they_are! { bool i8 u8 u16 u32 u64 usize f64 String }
+
+macro_rules! as_texts {
+    ($($type:ty)+) => {$(
+        impl Published for $type {
+            fn published(&self, _: &Lab) -> Value {
+                text(self).into()
+            }
+        }
+    )+};
+}
+as_texts! { AtmAddress MacAddr IpAddr Ipv4Addr SocketAddr IpNet Ip6Net Qos QosEntry TrafficParams Vc Version }
+
+macro_rules! as_parameters {
+    ($($type:ty)+) => {$(
+        impl Published for $type {
+            fn published(&self, _: &Lab) -> Value {
+                map_of(self).into()
+            }
+        }
+    )+};
+}
+as_parameters! { aerostat_proto::lane::Quotas }
+
+macro_rules! as_words {
+    ($($type:ty = $words:ident;)+) => {$(
+        impl Published for $type {
+            fn published(&self, _: &Lab) -> Value {
+                file::$words::word(self).into()
+            }
+        }
+    )+};
+}
+as_words! {
+    Expect = ExpectText;
+    Criterion = CriterionText;
+    Per = PerText;
+    Order = CpuService;
+    Sublayer = SublayerText;
+    Answer = Listen;
+    Profile = AtpProfile;
+}
+
+impl<T: Published> Published for Option<T> {
+    const UNIT: &'static str = T::UNIT;
+    fn published(&self, lab: &Lab) -> Value {
+        self.as_ref().map_or(Value::Null, |own| own.published(lab))
+    }
+}
+
+impl<T: Published> Published for Vec<T> {
+    fn published(&self, lab: &Lab) -> Value {
+        self.iter().map(|own| own.published(lab)).collect()
+    }
+}
+
+impl<T: Published> Published for Box<T> {
+    fn published(&self, lab: &Lab) -> Value {
+        (**self).published(lab)
+    }
+}
+
+impl Published for Duration {
+    const UNIT: &'static str = "_s";
+    fn published(&self, _: &Lab) -> Value {
+        seconds(*self).into()
+    }
+}
+
+impl Published for Instant {
+    const UNIT: &'static str = "_s";
+    fn published(&self, _: &Lab) -> Value {
+        seconds(self.since(Self::ZERO)).into()
+    }
+}
+
+/// Not rounded: 353207.547… for an OC-3c.
+impl Published for CellRate {
+    const UNIT: &'static str = "_cps";
+    fn published(&self, _: &Lab) -> Value {
+        (self.numerator() as f64 / self.denominator() as f64).into()
+    }
+}
+
+impl Published for NodeId {
+    fn published(&self, lab: &Lab) -> Value {
+        lab.node(*self).name.as_str().into()
+    }
+}
+
+impl Published for LinkId {
+    fn published(&self, lab: &Lab) -> Value {
+        lab.link(*self).name.as_str().into()
+    }
+}
+
+impl Published for ElanId {
+    fn published(&self, lab: &Lab) -> Value {
+        lab.elan(*self).name.as_str().into()
+    }
+}
+
+/// `true`, `false` or `all`, as in a lab file.
+impl Published for Policing {
+    fn published(&self, _: &Lab) -> Value {
+        match self {
+            Self::Off => false.into(),
+            Self::Guaranteed => true.into(),
+            Self::All => "all".into(),
+        }
+    }
+}
+
+impl Published for Framing {
+    fn published(&self, _: &Lab) -> Value {
+        json!({ "rate_bps": self.bits_per_second(), "cells": self.cells() })
+    }
+}
+
+/// Nothing if nothing is given.
+impl Published for Queues {
+    fn published(&self, _: &Lab) -> Value {
+        let Self {
+            params,
+            scheduler,
+            calls,
+        } = self;
+        if *self == Self::default() {
+            return Value::Null;
+        }
+        let mut all = map_of(params);
+        all.insert("scheduler".into(), scheduler.map(Discipline::name).into());
+        let calls = calls.iter();
+        let calls = calls.map(|(category, queue)| (text(category), map_of(&queue).into()));
+        let calls = named(calls);
+        if !calls.is_empty() {
+            all.insert("calls".into(), calls.into());
+        }
+        all.into()
+    }
+}
+
+published! { own, lab;
+    Occupancy { every, from, links }
+    Limits { port = map_of(port), mps = map_of(mps), nhrp = map_of(nhrp) }
+    PathConfig { vpi; hidden, pcr, cdvt }
+    RateQueue { name; hidden, pcr, cdvt }
+    Link {
+        name; hidden, ends = ends.map(|end| &lab.node(end.node).name), rate, delay, loss, bit_errors, police, cdvt,
+        queues; given, tunnels = tunnels_of(tunnels, *call_vpi, lab); given, call_vpi; hidden,
+        framing as "ethernet"; given
+    }
+    Pvc {
+        ends = ends.map(|(node, vc)| format!("{}:{vc}", lab.node(node).name)),
+        hops as "switches" = hops.iter().map(|hop| &lab.node(hop.switch).name).collect::<Vec<_>>(),
+        qos, path, police, shape; given, rate_queue; given,
+        queue = (*queue != ConnectionQueue::DEFAULT).then(|| map_of(queue)); given, tunnel; given, mux, peer
+    } + {
+        "frame_discard": qos.tx.frame_discard,
+        "conformance": [qos.tx, qos.rx].map(|traffic| traffic.conformance().map(text)),
+    }
+}
+
+/// Shaped paths by VPI.
+fn paths_of(paths: &[PathConfig], lab: &Lab) -> Map<String, Value> {
+    named(
+        paths
+            .iter()
+            .map(|path| (path.vpi.to_string(), path.published(lab))),
+    )
+}
+
+/// The shaped paths of a link, one of which may have the calls.
+fn tunnels_of(paths: &[PathConfig], call_vpi: u16, lab: &Lab) -> Map<String, Value> {
+    let mut all = paths_of(paths, lab);
+    if let Some(path) = all.get_mut(&call_vpi.to_string()) {
+        path["calls"] = true.into();
+    }
+    all
+}
 
 /// The parameters of a lab, by section of the lab file, for a run that was to end at `until`.
 #[must_use]
@@ -48,148 +327,23 @@ pub fn settings(lab: &Lab, until: Instant) -> Value {
         names: given,
         sockets_group,
     } = lab;
-    let Limits { port, mps, nhrp } = limits;
     let flows = traffic.iter().enumerate();
-    let names = |links: &[LinkId]| -> Vec<String> {
-        links
-            .iter()
-            .map(|link| lab.link(*link).name.clone())
-            .collect()
-    };
     json!({
         "seed": seed,
-        "until_s": seconds(until.since(Instant::ZERO)),
+        "until_s": until.published(lab),
         "nodes": named(lab.nodes().zip(nodes).map(|((id, _), node)| (node.name.clone(), nodes::of(lab, id, node)))),
-        "links": named(links.iter().map(|link| (link.name.clone(), of_link(lab, link)))),
-        "subnets": named(elans.iter().map(|elan| (elan.name.clone(), subnets::of(lab, elan)))),
-        "pvcs": pvcs.iter().map(|pvc| of_pvc(lab, pvc)).collect::<Vec<_>>(),
+        "links": named(links.iter().map(|link| (link.name.clone(), link.published(lab)))),
+        "subnets": named(elans.iter().map(|elan| (elan.name.clone(), elan.published(lab)))),
+        "pvcs": pvcs.published(lab),
         "traffic": named(flows.map(|(index, flow)| (flow.name.clone(), traffic::of_flow(lab, index, flow)))),
-        "faults": faults.iter().map(|fault| traffic::of_fault(lab, fault)).collect::<Vec<_>>(),
+        "faults": faults.published(lab),
         "timers": timers::of(timers),
-        "limits": { "port": map_of(port), "mps": map_of(mps), "nhrp": map_of(nhrp) },
-        "capture": names(capture),
-        "occupancy": occupancy.as_ref().map(|Occupancy { every, from, links }| json!({
-            "every_s": seconds(*every),
-            "from_s": seconds(*from),
-            "links": names(links),
-        })),
-        "names": map_of_names(given),
+        "limits": limits.published(lab),
+        "capture": capture.published(lab),
+        "occupancy": occupancy.published(lab),
+        "names": named(given.iter().map(|(name, address)| (name.clone(), address.published(lab)))),
         "sockets": { "group": sockets_group },
     })
-}
-
-/// Names with their addresses.
-fn map_of_names(names: &[(String, AtmAddress)]) -> Value {
-    let all = names.iter();
-    named(all.map(|(name, address)| (name.clone(), address.to_string().into()))).into()
-}
-
-fn of_link(lab: &Lab, link: &Link) -> Value {
-    let Link {
-        name: _,
-        ends,
-        rate,
-        delay,
-        loss,
-        bit_errors,
-        police,
-        cdvt,
-        queues,
-        tunnels,
-        call_vpi,
-        framing,
-    } = link;
-    let all = json!({
-        "ends": ends.map(|end| lab.node(end.node).name.clone()),
-        "rate_cps": cells_per_second(*rate),
-        "delay_s": seconds(*delay),
-        "loss": loss,
-        "bit_errors": bit_errors,
-        "police": police.map(policing),
-        "cdvt_s": cdvt.map(seconds),
-    });
-    let tunnels = named(tunnels.iter().map(|path| {
-        let (vpi, path_of_it) = of_path(path);
-        let calls = (path.vpi == *call_vpi).then_some(true.into());
-        (vpi, with(path_of_it, "calls", calls))
-    }));
-    let tunnels = (!tunnels.is_empty()).then(|| tunnels.into());
-    let ethernet = framing
-        .map(|framing| json!({ "rate_bps": framing.bits_per_second(), "cells": framing.cells() }));
-    let all = with(all, "ethernet", ethernet);
-    with(with(all, "queues", of_queues(queues)), "tunnels", tunnels)
-}
-
-/// Queues, if anything is given.
-fn of_queues(queues: &Queues) -> Option<Value> {
-    let Queues {
-        params,
-        scheduler,
-        calls,
-    } = queues;
-    let given = *queues != Queues::default();
-    let own = json!({ "scheduler": scheduler.map(Discipline::name) });
-    let calls = calls.iter();
-    let calls = named(calls.map(|(category, queue)| (text(category), map_of(&queue).into())));
-    let calls = (!calls.is_empty()).then(|| calls.into());
-    given.then(|| with(with_parameters(own, params), "calls", calls))
-}
-
-/// Settings with one more, if it is given: those of a lab without it stay as they were.
-fn with(mut all: Value, key: &str, more: Option<Value>) -> Value {
-    if let (Some(all), Some(more)) = (all.as_object_mut(), more) {
-        all.insert(key.to_owned(), more);
-    }
-    all
-}
-
-fn of_path(path: &PathConfig) -> (String, Value) {
-    let PathConfig { vpi, pcr, cdvt } = *path;
-    (
-        vpi.to_string(),
-        json!({ "pcr": pcr, "cdvt_s": seconds(cdvt) }),
-    )
-}
-
-fn of_pvc(lab: &Lab, pvc: &Pvc) -> Value {
-    let Pvc {
-        ends,
-        hops,
-        qos,
-        path,
-        police,
-        shape,
-        rate_queue,
-        queue,
-        tunnel,
-        mux,
-        peer,
-    } = pvc;
-    let conformance = [qos.tx, qos.rx].map(|traffic| traffic.conformance().map(text));
-    let queue = (*queue != ConnectionQueue::DEFAULT).then(|| map_of(queue).into());
-    let all = json!({
-        "ends": ends.map(|(node, vc)| format!("{}:{vc}", lab.node(node).name)),
-        "qos": text(qos),
-        "frame_discard": qos.tx.frame_discard,
-        "path": path,
-        "police": police.map(policing),
-        "conformance": conformance,
-        "mux": mux,
-        "peer": peer.map(text),
-        "switches": hops.iter().map(|hop| &lab.node(hop.switch).name).collect::<Vec<_>>(),
-    });
-    let all = with(with(all, "queue", queue), "tunnel", tunnel.map(Value::from));
-    let all = with(all, "shape", shape.map(Value::from));
-    with(all, "rate_queue", rate_queue.clone().map(Value::from))
-}
-
-/// `true`, `false` or `all`, as in a lab file.
-fn policing(what: Policing) -> Value {
-    match what {
-        Policing::Off => false.into(),
-        Policing::Guaranteed => true.into(),
-        Policing::All => "all".into(),
-    }
 }
 
 fn named(entries: impl Iterator<Item = (String, Value)>) -> Map<String, Value> {
@@ -198,19 +352,6 @@ fn named(entries: impl Iterator<Item = (String, Value)>) -> Map<String, Value> {
 
 fn text(value: impl Display) -> String {
     value.to_string()
-}
-
-fn texts(values: impl IntoIterator<Item = impl Display>) -> Vec<String> {
-    values.into_iter().map(text).collect()
-}
-
-/// The text of a value that has no `Display`.
-fn debug(value: impl Debug) -> String {
-    format!("{value:?}")
-}
-
-fn word(value: impl Debug) -> String {
-    debug(value).to_lowercase()
 }
 
 /// The parameters of a protocol by name, with the unit as part of the name.
@@ -225,26 +366,6 @@ fn map_of(params: &impl Parameters) -> Map<String, Value> {
     params.with_ranges().into_iter().map(one).collect()
 }
 
-/// Settings with the parameters of a protocol beside them.
-fn with_parameters(mut own: Value, params: &impl Parameters) -> Value {
-    if let Some(own) = own.as_object_mut() {
-        own.extend(map_of(params));
-    }
-    own
-}
-
 fn seconds(time: Duration) -> f64 {
     time.as_secs_f64()
-}
-
-/// Not rounded: 353207.547… for an OC-3c.
-fn cells_per_second(rate: CellRate) -> f64 {
-    rate.numerator() as f64 / rate.denominator() as f64
-}
-
-fn expected(expect: Option<Expect>) -> Option<&'static str> {
-    expect.map(|expect| match expect {
-        Expect::Loss => "loss",
-        Expect::Nothing => "nothing",
-    })
 }

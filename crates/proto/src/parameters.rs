@@ -89,6 +89,18 @@ macro_rules! counts {
 }
 counts! { u8 u16 u32 usize }
 
+impl From<Option<u32>> for Value {
+    /// What is not given counts as 0, which has the same effect where nothing else is given.
+    fn from(count: Option<u32>) -> Self {
+        count.unwrap_or_default().into()
+    }
+}
+impl Kind for Option<u32> {
+    fn of(value: Value) -> Option<Self> {
+        u32::of(value).map(Some)
+    }
+}
+
 impl fmt::Display for Value {
     /// As lab files have it: `10`, `250ms`, `300s`, `20min`, `24h`, `1000pps`, `64KiB`. Times under ten minutes are in
     /// seconds.

@@ -13,7 +13,7 @@ use std::io::Write as _;
 /// Checks the files, or prints the schema.
 pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     if args.schema {
-        writeln!(std::io::stdout().lock(), "{:#}", aerostat_lab::schema())?;
+        writeln!(std::io::stdout().lock(), "{}", aerostat_lab::schema_text())?;
         return Ok(Exit::Ok);
     }
     let people = args.output == Format::Table;

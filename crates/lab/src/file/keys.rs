@@ -113,7 +113,7 @@ pub(crate) fn connection_queue() -> Keys {
         .default_is("buffer", "as the port says")
         .default_is("epd", "as the port says, or three quarters of `buffer`")
         .default_is("clp", "as the port says, or half of `buffer`")
-        .default_is("efci", "as the port says")
+        .default_is("efci", "as the port says; 0: never")
 }
 
 pub(crate) fn mps_limits() -> Keys {
@@ -127,6 +127,10 @@ pub(crate) fn nhrp_limits() -> Keys {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::field::Own;
+    use crate::file::pseudowire::SduWireFile;
+    use crate::file::timing::CompetingFile;
+    use crate::file::*;
 
     /// A section with such keys.
     pub(crate) struct Section {
@@ -160,6 +164,99 @@ pub(crate) mod tests {
         section("NhrpLimitsFile", "limits.nhrp", nhrp_limits),
     ];
 
+    type Owns = fn() -> Vec<Own>;
+
+    /// Sections with keys that have a default or a range of their own.
+    const OWN: [(&str, &str, Owns); 29] = [
+        ("", "the lab", LabFile::own),
+        ("OccupancyFile", "`occupancy`", OccupancyFile::own),
+        ("SwitchFile", "`switches.NAME`", SwitchFile::own),
+        ("LinkOptions", "`links.NAME`", LinkOptions::own),
+        ("FramesFile", "`links.NAME.ethernet`", FramesFile::own),
+        ("TunnelFile", "`links.NAME.tunnels.VPI`", TunnelFile::own),
+        (
+            "OutsideOptions",
+            "links out of the lab",
+            OutsideOptions::own,
+        ),
+        ("UdpFile", "`udp` of such a link", UdpFile::own),
+        (
+            "EthernetFile",
+            "`ethernet` of such a link",
+            EthernetFile::own,
+        ),
+        ("MplsFile", "`mpls` of such a link", MplsFile::own),
+        ("L2tpFile", "`l2tp` of such a link", L2tpFile::own),
+        ("LaneFile", "`lane`", LaneFile::own),
+        ("ElanFile", "`lane.elans.NAME`", ElanFile::own),
+        ("LisFile", "`clip.NAME`", LisFile::own),
+        ("PvcFile", "`pvcs.0`", PvcFile::own),
+        ("SduWireFile", "`pvcs.0.pseudowire`", SduWireFile::own),
+        ("RouterFile", "`routers.NAME`", RouterFile::own),
+        ("HostFile", "`hosts.NAME`", HostFile::own),
+        ("LecFile", "`hosts.NAME.lec`", LecFile::own),
+        ("CpuFile", "`hosts.NAME.cpu`", CpuFile::own),
+        ("ManagerFile", "`hosts.NAME.manager`", ManagerFile::own),
+        (
+            "CompetingFile",
+            "`hosts.NAME.manager.competing`",
+            CompetingFile::own,
+        ),
+        ("AdapterFile", "`hosts.NAME.adapter`", AdapterFile::own),
+        ("ClockFile", "`hosts.NAME.clock`", ClockFile::own),
+        ("SocketFile", "`hosts.NAME.sockets.0`", SocketFile::own),
+        ("AtpFile", "`hosts.NAME.sockets.0.atp`", AtpFile::own),
+        ("CableFile", "`hosts.NAME.ethernet`", CableFile::own),
+        (
+            "PortFile",
+            "`hosts.NAME.ethernet.ports.NAME`",
+            PortFile::own,
+        ),
+        ("TrafficFile", "`traffic.NAME`", TrafficFile::own),
+    ];
+
+    /// The tables of keys of sections.
+    fn own_tables() -> String {
+        let (schema, mut text) = (crate::schema(), String::new());
+        for (name, of, own) in OWN {
+            let section = if name.is_empty() {
+                &schema
+            } else {
+                &schema["$defs"][name]
+            };
+            let row = |key: &Own| {
+                let meaning = section["properties"][key.name()]["description"].as_str();
+                key.row(meaning.unwrap_or_default())
+            };
+            text += &format!(
+                "\nKeys of {of} with a range or a default:\n\n| key | meaning | range | default |\n|---|---|---|---|\n"
+            );
+            for row in own().iter().filter_map(row) {
+                text += &format!("| {} |\n", row.join(" | "));
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn every_section_with_defaults_or_ranges_has_a_table() {
+        let schema = crate::schema();
+        let with_default = |section: &serde_json::Value| {
+            let keys = section["properties"].as_object().into_iter().flatten();
+            let mut texts = keys.filter_map(|(_, key)| key["description"].as_str());
+            texts.any(|text| text.contains("; default ") || text.contains(" default "))
+        };
+        let known = |name: &str| {
+            OWN.iter().any(|(own, ..)| *own == name) || SECTIONS.iter().any(|own| own.name == name)
+        };
+        let defs = schema["$defs"].as_object().unwrap();
+        let missing = defs
+            .iter()
+            .filter(|(name, section)| with_default(section) && !known(name));
+        let missing: Vec<&String> = missing.map(|(name, _)| name).collect();
+        assert_eq!(missing, ["StandbyFile"], "its default is a series");
+    }
+
     /// The tables of the page.
     fn tables() -> String {
         let mut text = String::new();
@@ -171,7 +268,7 @@ pub(crate) mod tests {
                 text += &format!("| {} |\n", row.join(" | "));
             }
         }
-        text + "\n"
+        text + &own_tables() + "\n"
     }
 
     #[test]

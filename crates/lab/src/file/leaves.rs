@@ -1,12 +1,13 @@
 //! Single values of a lab file, and how they are written.
 
-use crate::field::{FromText, scalar};
+use crate::field::{FromText, Leaf, scalar, words};
 use crate::ipv6::Ip6Net;
 use crate::model::{Congestion, Expect, GivenRate, KERNELS, Side};
 use crate::units::{self, IpNet};
 use crate::yaml_11;
 use aerostat_node::atm::{CellRate, Policing};
 use aerostat_node::host::sockets::Answer;
+use aerostat_node::server::Order;
 use aerostat_proto::Duration;
 use aerostat_proto::atp::Profile;
 use aerostat_proto::clip::Per;
@@ -22,6 +23,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 scalar!(
     /// A time with its unit.
+    #[derive(PartialOrd)]
     Time(Duration) = "1s", units::duration,
     { "type": ["string", "number"], "description": "a time with its unit", "examples": ["6s", "5us", "1.5ms"] }
 );
@@ -42,6 +44,7 @@ scalar!(
 );
 scalar!(
     /// A number of octets.
+    #[derive(PartialOrd)]
     Octets(usize), units::octets,
     { "type": ["string", "integer"], "description": "a number of octets", "examples": [1000, "64KiB"] }
 );
@@ -123,14 +126,9 @@ scalar!(
     },
     { "type": "integer", "minimum": -20, "maximum": 19, "description": "nice value: less is more urgent", "examples": [0, -6] }
 );
-scalar!(
+words!(
     /// Which packets a CPU takes first.
-    CpuService(aerostat_node::server::Order), |text: &str| match text {
-        "interrupt-first" => Ok(aerostat_node::server::Order::Class),
-        "fair" => Ok(aerostat_node::server::Order::Arrival),
-        _ => Err("expected interrupt-first or fair".to_owned()),
-    },
-    { "enum": ["interrupt-first", "fair"] }
+    CpuService(Order) { "interrupt-first" = Order::Class, "fair" = Order::Arrival }
 );
 scalar!(
     /// Rate of an Ethernet, bit/s.
@@ -167,28 +165,16 @@ scalar!(
     },
     { "enum": congestions() }
 );
-scalar!(
+words!(
     /// Kind of traffic.
-    TrafficKind(Kind) = "udp", |text: &str| match text {
-        "tcp" => Ok(Kind::Tcp),
-        "udp" => Ok(Kind::Udp),
-        "ping" => Ok(Kind::Ping),
-        "rr" => Ok(Kind::Rr),
-        "voice" => Ok(Kind::Voice),
-        "load" => Ok(Kind::Load),
-        _ => Err("expected tcp, udp, ping, rr, voice or load".to_owned()),
-    },
-    { "enum": ["tcp", "udp", "ping", "rr", "voice", "load"] }
+    TrafficKind(Kind) = "udp" {
+        "tcp" = Kind::Tcp, "udp" = Kind::Udp, "ping" = Kind::Ping, "rr" = Kind::Rr, "voice" = Kind::Voice, "load" = Kind::Load
+    }
 );
 
-scalar!(
+words!(
     /// The failure that a flow is there to show.
-    ExpectText(Expect), |text: &str| match text {
-        "loss" => Ok(Expect::Loss),
-        "nothing" => Ok(Expect::Nothing),
-        _ => Err("expected loss or nothing".to_owned()),
-    },
-    { "enum": ["loss", "nothing"] }
+    ExpectText(Expect) { "loss" = Expect::Loss, "nothing" = Expect::Nothing }
 );
 scalar!(
     /// Where a LECS outside the lab is; `None` is the well-known address.
@@ -207,17 +193,12 @@ scalar!(
     },
     { "enum": [1, 2, "1", "2"] }
 );
-scalar!(
+words!(
     /// What ties a LANE client to an ELAN.
-    CriterionText(Criterion), |text: &str| match text {
-        "name" => Ok(Criterion::Name),
-        "address" => Ok(Criterion::Address),
-        "mac" => Ok(Criterion::Mac),
-        "type" => Ok(Criterion::LanType),
-        "size" => Ok(Criterion::FrameSize),
-        _ => Err("expected name, address, mac, type or size".to_owned()),
-    },
-    { "enum": ["name", "address", "mac", "type", "size"] }
+    CriterionText(Criterion) {
+        "name" = Criterion::Name, "address" = Criterion::Address, "mac" = Criterion::Mac,
+        "type" = Criterion::LanType, "size" = Criterion::FrameSize
+    }
 );
 scalar!(
     /// A label.
@@ -296,24 +277,13 @@ impl CallPrefix {
     }
 }
 
-scalar!(
+words!(
     /// What a listener does.
-    Listen(Answer), |text: &str| match text {
-        "sink" => Ok(Answer::Sink),
-        "echo" => Ok(Answer::Echo),
-        "read" => Ok(Answer::Read),
-        _ => Err("expected sink, echo or read".to_owned()),
-    },
-    { "enum": ["sink", "echo", "read"] }
+    Listen(Answer) { "sink" = Answer::Sink, "echo" = Answer::Echo, "read" = Answer::Read }
 );
-scalar!(
+words!(
     /// Rules of ATP.
-    AtpProfile(Profile), |text: &str| match text {
-        "report" => Ok(Profile::Report),
-        "adaptive" => Ok(Profile::Adaptive),
-        _ => Err("expected report or adaptive".to_owned()),
-    },
-    { "enum": ["report", "adaptive"] }
+    AtpProfile(Profile) { "report" = Profile::Report, "adaptive" = Profile::Adaptive }
 );
 scalar!(
     /// Selector of a socket's address.
@@ -344,14 +314,9 @@ scalar!(
     { "type": "string", "description": "as in linux-atm's qos(7)", "examples": ["ubr,aal5:sdu=9180", "cbr,aal5:pcr=1000,sdu=4096"] }
 );
 
-scalar!(
+words!(
     /// What has a connection of its own.
-    PerText(Per), |text: &str| match text {
-        "destination" => Ok(Per::Destination),
-        "session" => Ok(Per::Session),
-        _ => Err("expected destination or session".to_owned()),
-    },
-    { "enum": ["destination", "session"] }
+    PerText(Per) { "destination" = Per::Destination, "session" = Per::Session }
 );
 scalar!(
     /// A protocol, if one is given, and its ports.
@@ -402,6 +367,13 @@ fn congestions() -> Vec<&'static str> {
 /// A name that is fit for a host and a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name(pub(crate) String);
+
+impl Leaf for Name {
+    type Plain = String;
+    fn plain(&self) -> String {
+        self.0.clone()
+    }
+}
 
 impl FromText for Name {
     fn key_doubt(text: &str) -> Option<(String, &'static str)> {

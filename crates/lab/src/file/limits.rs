@@ -7,11 +7,11 @@ section! {
     /// Limits, on all nodes of the lab. What exceeds a limit is refused or dropped, and counted.
     LimitsFile {
         /// Ports of switches. A limit that is not given grows with the lab.
-        port: Option<PortLimitsFile>,
+        port: Option<PortLimitsFile>;
         /// MPOA servers.
-        mps: Option<MpsLimitsFile>,
+        mps: Option<MpsLimitsFile>;
         /// NHRP clients.
-        nhrp: Option<NhrpLimitsFile>,
+        nhrp: Option<NhrpLimitsFile>;
     }
 }
 section! {

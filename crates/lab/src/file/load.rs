@@ -1,7 +1,7 @@
 //! Keys of load: shares of a link, sizes of frames, the layer, the process of arrivals, traces.
 
 use crate::diag::Diagnostics;
-use crate::field::{At, FromText, FromTree, scalar};
+use crate::field::{At, FromText, FromTree, scalar, words};
 use crate::model::{Share, least_frame};
 use crate::tree::{Tree, Value};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -25,26 +25,16 @@ scalar!(
     },
     { "type": "integer", "minimum": 64 }
 );
-scalar!(
+words!(
     /// The layer at which the load is counted.
-    LayerText(Layer), |text: &str| match text {
-        "cells" => Ok(Layer::Cells),
-        "ethernet" => Ok(Layer::Ethernet),
-        _ => Err("expected cells or ethernet".to_owned()),
-    },
-    { "enum": ["cells", "ethernet"] }
+    LayerText(Layer) { "cells" = Layer::Cells, "ethernet" = Layer::Ethernet }
 );
-scalar!(
+words!(
     /// When frames are sent.
-    ArrivalsText(Process) = "periodic", |text: &str| match text {
-        "periodic" => Ok(Process::Periodic),
-        "ticks" => Ok(Process::Ticks),
-        "poisson" => Ok(Process::Poisson),
-        "onoff" => Ok(Process::OnOff),
-        "trace" => Ok(Process::Trace),
-        _ => Err("expected periodic, ticks, poisson, onoff or trace".to_owned()),
-    },
-    { "enum": ["periodic", "ticks", "poisson", "onoff", "trace"] }
+    ArrivalsText(Process) = "periodic" {
+        "periodic" = Process::Periodic, "ticks" = Process::Ticks, "poisson" = Process::Poisson,
+        "onoff" = Process::OnOff, "trace" = Process::Trace
+    }
 );
 
 /// The layer at which a load is counted.

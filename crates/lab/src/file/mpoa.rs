@@ -26,28 +26,28 @@ section! {
     /// An MPOA server that does not announce itself.
     StaticMpsFile {
         /// Its MAC address on the ELAN of the client.
-        mac: At<Mac>,
+        mac: At<Mac>;
         /// Its control address.
-        address: At<Atm>,
+        address: At<Atm>;
     }
 }
 section! {
     /// Parameters of MPOA.
     MpoaParams (keys::mpoa()) {
         /// When it starts; default 0s.
-        start: Option<At<Time>>,
+        start: Option<At<Time>>;
         /// Client: what makes a flow (p1, p2).
-        flow_detect: Option<At<FlowDetect>>,
+        flow_detect: Option<At<FlowDetect>>;
         /// Client: packets that get shortcuts of their own with guaranteed traffic; see "QoS" in docs/lab-file.md.
-        qos: Option<Vec<At<ShortcutQos>>>,
+        qos: Option<Vec<At<ShortcutQos>>>;
         /// Client: protocols of which flows are detected (p3); default [ipv4, ipv6].
-        protocols: Option<Vec<At<FlowProtocol>>>,
+        protocols: Option<Vec<At<FlowProtocol>>>;
         /// Client: MPOA servers that do not announce themselves.
-        static_mps: Option<Vec<StaticMpsFile>>,
+        static_mps: Option<Vec<StaticMpsFile>>;
         /// Client: ask for tags on incoming shortcuts; default false.
-        tag: Option<At<bool>>,
+        tag: Option<At<bool>>;
         /// Server: ask a client for a resolution with the first packet of its flow that is routed; default false.
-        trigger: Option<At<bool>>,
+        trigger: Option<At<bool>>;
     }
 }
 /// `mpoa:` is a switch or parameters.

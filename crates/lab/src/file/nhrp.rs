@@ -8,21 +8,21 @@ section! {
     NhrpFile (keys::nhrp()) {
         /// A key that a server shares with all its neighbours, servers and clients of NHRP and MPOA, and a client with its
         /// servers and other clients: what they say to each other is signed.
-        key: Option<NhrpKeyFile>,
+        key: Option<NhrpKeyFile>;
         /// Keys for single neighbours by name, instead of `key`.
-        keys: Option<Table<Name, NhrpKeyFile>>,
+        keys: Option<Table<Name, NhrpKeyFile>>;
         /// Obey neighbours to which the lab gives no key, too; default: only if there is no key.
-        unsigned: Option<At<bool>>,
+        unsigned: Option<At<bool>>;
         /// Server: stations may register their addresses on its networks; default: if it is on a subnet with NHRP.
-        register: Option<At<bool>>,
+        register: Option<At<bool>>;
     }
 }
 section! {
     /// A key that two neighbours share.
     NhrpKeyFile {
         /// Number of the key (security parameter index), 0 to 65535.
-        spi: At<u64>,
+        spi: At<u64>;
         /// The secret.
-        secret: At<String>,
+        secret: At<String>;
     }
 }

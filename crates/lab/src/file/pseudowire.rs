@@ -2,7 +2,8 @@
 
 use super::leaves::{Label, Mac, Time};
 use crate::diag::Diagnostics;
-use crate::field::{At, FromTree, scalar, section};
+use crate::field::{At, FromTree, scalar, section, words};
+use crate::model::Packing;
 use crate::tree::{Tree, Value};
 use aerostat_wire::l2tp::{Cookie, Sublayer};
 use aerostat_wire::mpls;
@@ -20,15 +21,9 @@ scalar!(
     CookieText(Cookie); digits, cookie,
     { "type": ["string", "integer"], "description": "4 or 8 octets: 8 or 16 hex digits", "examples": ["0123456789abcdef"] }
 );
-scalar!(
+words!(
     /// The sublayer of an L2TPv3 session.
-    SublayerText(Sublayer), |text: &str| match text {
-        "none" => Ok(Sublayer::None),
-        "default" => Ok(Sublayer::Default),
-        "atm" => Ok(Sublayer::Atm),
-        _ => Err("expected none, default or atm".to_owned()),
-    },
-    { "enum": ["none", "default", "atm"] }
+    SublayerText(Sublayer) { "none" = Sublayer::None, "default" = Sublayer::Default, "atm" = Sublayer::Atm }
 );
 scalar!(
     /// An end of an L2TPv3 session: an IP address, or one with a UDP port.
@@ -40,66 +35,66 @@ section! {
     /// Pseudowires over MPLS on an Ethernet interface (RFC 4717).
     MplsFile {
         /// Name of the interface, in the network namespace of the command.
-        interface: At<String>,
+        interface: At<String>;
         /// MAC address of the next hop, the only one that is heard.
-        peer: At<Mac>,
+        peer: At<Mac>;
         /// Pseudowire of cells (N-to-one mode): its label in packets to the peer, or a list of labels, the outermost first.
         /// Default: no such pseudowire, only those of entries of pvcs.
-        outgoing: Option<LabelList>,
+        outgoing: Option<LabelList>;
         /// With outgoing: its label in packets from the peer.
-        incoming: Option<At<MplsLabel>>,
+        incoming: Option<At<MplsLabel>>;
         /// It carries this VC only, VPI.VCI (VCC mode); default: the whole link (port mode).
-        vc: Option<At<Label>>,
+        vc: Option<At<Label>>;
         /// It carries this VPI only (VPC mode); default: the whole link (port mode).
-        vp: Option<At<u64>>,
-        /// At most so many cells in a packet, 1 to 172; default 28, which fit an MTU of 1500.
-        cells: Option<At<u64>>,
-        /// How long a cell waits for others, at most 10ms; default 100us.
-        wait: Option<At<Time>>,
-        /// Begin each packet with the control word; default true.
-        word: Option<At<bool>>,
-        /// Number packets, and keep the order of the peer's by their numbers; default false.
-        sequence: Option<At<bool>>,
+        vp: u64, 0..=255;
+        /// At most so many cells in a packet. 28 fit an MTU of 1500.
+        cells: u64 = 28, 1..=Packing::MAX_CELLS;
+        /// How long a cell waits for others.
+        wait: Time = "100us", "0s"..="10ms";
+        /// Begin each packet with the control word.
+        word: bool = true;
+        /// Number packets, and keep the order of the peer's by their numbers.
+        sequence: bool = false;
     }
 }
 section! {
     /// A pseudowire in AAL5-SDU mode (RFC 4717): the label stands for the connection.
     SduWireFile {
         /// Label in packets to the peer, or a list of labels, the outermost first.
-        outgoing: LabelList,
+        outgoing: LabelList;
         /// Label in packets from the peer.
-        incoming: At<MplsLabel>,
-        /// Number packets, and keep the order of the peer's by their numbers; default false.
-        sequence: Option<At<bool>>,
+        incoming: At<MplsLabel>;
+        /// Number packets, and keep the order of the peer's by their numbers.
+        sequence: bool = false;
     }
 }
 section! {
     /// An L2TPv3 session that both ends have configured (RFC 3931), with cells (RFC 4454).
     L2tpFile {
         /// This end: ADDRESS for L2TPv3 over IP, ADDRESS:PORT for L2TPv3 over UDP.
-        local: At<L2tpEnd>,
+        local: At<L2tpEnd>;
         /// The peer, the only one that is heard, in the same form.
-        peer: At<L2tpEnd>,
+        peer: At<L2tpEnd>;
         /// Session ID in packets from the peer, 1 to 4294967295.
-        session: At<u64>,
+        session: At<u64>;
         /// Session ID in packets to the peer, 1 to 4294967295.
-        peer_session: At<u64>,
+        peer_session: At<u64>;
         /// Cookie in packets from the peer, 8 or 16 hex digits; default: no cookie.
-        cookie: Option<At<CookieText>>,
+        cookie: Option<At<CookieText>>;
         /// Cookie in packets to the peer, 8 or 16 hex digits; default: no cookie.
-        peer_cookie: Option<At<CookieText>>,
-        /// Sublayer of both directions: none, default or atm; default none.
-        sublayer: Option<At<SublayerText>>,
-        /// Number packets, and keep the order of the peer's by their numbers; default false.
-        sequence: Option<At<bool>>,
+        peer_cookie: Option<At<CookieText>>;
+        /// Sublayer of both directions: none, default or atm.
+        sublayer: SublayerText = "none";
+        /// Number packets, and keep the order of the peer's by their numbers.
+        sequence: bool = false;
         /// The session carries this VC only, VPI.VCI (VCC mode); default: the whole link (port mode).
-        vc: Option<At<Label>>,
+        vc: Option<At<Label>>;
         /// The session carries this VPI only (VPC mode); default: the whole link (port mode).
-        vp: Option<At<u64>>,
-        /// At most so many cells in a packet, 1 to 172; default 27, which fit an MTU of 1500.
-        cells: Option<At<u64>>,
-        /// How long a cell waits for others, at most 10ms; default 100us.
-        wait: Option<At<Time>>,
+        vp: u64, 0..=255;
+        /// At most so many cells in a packet. 27 fit an MTU of 1500.
+        cells: u64 = 27, 1..=Packing::MAX_CELLS;
+        /// How long a cell waits for others.
+        wait: Time = "100us", "0s"..="10ms";
     }
 }
 

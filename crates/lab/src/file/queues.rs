@@ -6,25 +6,26 @@ use aerostat_node::atm::Discipline;
 use aerostat_wire::ServiceCategory;
 
 section! {
-    /// Queues of the ports of a switch, or of those at a link. What a link says counts before what its switch says.
+    /// Queues of the ports of a switch, or of those at a link. What a link says counts before what its switch says; a 0
+    /// there is the default.
     QueuesFile (keys::queues()) {
         /// Order of service within a class: round-robin (default), weighted, or per-class.
-        scheduler: Option<At<SchedulerText>>,
+        scheduler: Option<At<SchedulerText>>;
         /// What each call has for itself, by its class (cbr, rt-vbr, nrt-vbr, abr, ubr): the keys of `queue:` of a
         /// permanent connection. What a link says of a class counts instead of what its switch says of the class.
-        calls: Option<Table<CategoryText, ConnectionQueueFile>>,
+        calls: Option<Table<CategoryText, ConnectionQueueFile>>;
     }
 }
 section! {
     /// A shaped path: the switches at the link keep the connections in it together to a peak rate.
     TunnelFile {
         /// Peak rate of all its connections together, cells per second, in each direction.
-        pcr: At<CellsPerSecond>,
-        /// Tolerance of who polices the path, at most 1s: a cell that was held up may be that much nearer to the one
-        /// before it; default 250us. 0us: cells are never nearer than 1/pcr.
-        cdvt: Option<At<Time>>,
-        /// True on a link between switches: all calls on this link are in this path. Default false.
-        calls: Option<At<bool>>,
+        pcr: At<CellsPerSecond>;
+        /// Tolerance of who polices the path: a cell that was held up may be that much nearer to the one before it. 0us:
+        /// cells are never nearer than 1/pcr.
+        cdvt: Time = "250us", "0s"..="1s";
+        /// True on a link between switches: all calls on this link are in this path.
+        calls: bool = false;
     }
 }
 section! {

@@ -7,15 +7,15 @@ section! {
     /// Timers of protocols, on all nodes of the lab; what is left out has the standard's value.
     TimersFile {
         /// LANE clients.
-        lec: Option<LecTimersFile>,
+        lec: Option<LecTimersFile>;
         /// LAN emulation servers.
-        les: Option<LesTimersFile>,
+        les: Option<LesTimersFile>;
         /// ARP of embedded hosts and routers.
-        arp: Option<ArpTimersFile>,
+        arp: Option<ArpTimersFile>;
         /// Signalling links, at both ends.
-        sscop: Option<SscopTimersFile>,
+        sscop: Option<SscopTimersFile>;
         /// Call control, at both ends.
-        uni: Option<UniTimersFile>,
+        uni: Option<UniTimersFile>;
     }
 }
 section! {

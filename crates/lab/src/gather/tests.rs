@@ -116,7 +116,7 @@ fn a_wrong_kind_or_peer_of_a_flow_hides_neither_its_size_nor_its_port() {
         ),
     ] {
         let all = flow(text);
-        for says in [says, "the size of this traffic", "a port is a number"] {
+        for says in [says, "the size of this traffic", "port is 1 to 65535"] {
             assert!(all.iter().any(|one| one.contains(says)), "{text}: {all:#?}");
         }
         assert_eq!(all.len(), 3, "{text}: {all:#?}");

@@ -3,7 +3,6 @@
 
 use super::{queues, rate_queues};
 use crate::diag::Diagnostics;
-use crate::field::At;
 use crate::file::{LabFile, PvcFile, SocketFile};
 use crate::model::{Host, Lab, NodeId, NodeKind, Pvc, Router};
 use aerostat_node::atm::shaper::Shaper;
@@ -13,9 +12,9 @@ use aerostat_node::switch::guaranteed;
 use aerostat_wire::TrafficParams;
 
 /// The adapter of a host or router, as its key `shape` says.
-pub(super) fn of_node(shape: Option<&At<bool>>) -> NicConfig {
+pub(super) fn of_node(shapes: bool) -> NicConfig {
     NicConfig {
-        shapes: shape.is_none_or(At::get),
+        shapes,
         ..NicConfig::default()
     }
 }
@@ -211,7 +210,7 @@ mod tests {
             (
                 "{ paths: { 5: { pcr: 2000, cdvt: 2s } } }",
                 pvc,
-                "a tolerance is at most 1s",
+                "cdvt is 0s to 1s",
             ),
             (
                 "{ paths: { 5: { pcr: 400000 } } }",

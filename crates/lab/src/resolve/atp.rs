@@ -2,7 +2,7 @@
 
 use super::sockets::foreign;
 use crate::diag::Diagnostics;
-use crate::field::At;
+use crate::field::Optional as _;
 use crate::file::{AtpFile, LabFile, SocketFile};
 use crate::model::{Lab, NodeId, NodeKind};
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending, Transfer};
@@ -22,7 +22,7 @@ const MOST: u64 = 1 << 32;
 /// Parameters, with packets as long as these SDUs if the file does not say.
 fn params(file: &AtpFile, sdu: u16) -> Params {
     let mut params = Params::DEFAULT;
-    params.profile = file.profile.as_ref().map_or(params.profile, |p| p.value.0);
+    params.profile = file.profile.get();
     params.mtu = sdu.into();
     file.given.apply(&mut params);
     params
@@ -38,8 +38,8 @@ fn sdu(tx: &TrafficParams) -> u16 {
 
 /// Octets in all and of each message.
 fn amount(file: &AtpFile) -> (u64, u64) {
-    let bytes = file.bytes.as_ref().map_or(0, |at| at.value.0 as u64);
-    let message = file.message.as_ref().map(|at| at.value.0 as u64);
+    let bytes = file.bytes.get() as u64;
+    let message = file.message.plain().map(|octets| octets as u64);
     (bytes, message.unwrap_or_else(|| bytes.clamp(1, MESSAGE)))
 }
 
@@ -104,9 +104,9 @@ pub(super) fn transfer(
     packets(file, section, &params, limit, d);
     let (octets, message) = amount(file);
     if matches!(role, Role::Listen { .. })
-        && let Some(given) = file.bytes.as_ref().map(|at| at.at)
+        && let Some(at) = file.bytes.at
     {
-        d.error(given, "'bytes' is for callers and permanent connections")
+        d.error(at, "'bytes' is for callers and permanent connections")
             .hint("listen: echo sends messages back");
     }
     if sends && octets == 0 {
@@ -115,12 +115,12 @@ pub(super) fn transfer(
             .rests_in(file.place, ["bytes"]);
     }
     if octets > MOST {
-        let at = file.bytes.as_ref().map_or(file.place, |at| at.at);
+        let at = file.bytes.at.unwrap_or(file.place);
         d.error(at, format!("a program sends at most {MOST} octets by ATP"));
     }
     let longest = params.longest() as u64;
     if message == 0 || message > longest {
-        let at = file.message.as_ref().map_or(file.place, |at| at.at);
+        let at = file.message.place().unwrap_or(file.place);
         let text = format!("a message has 1 to {longest} octets: max_message and send_limit");
         d.error(at, text);
     }
@@ -128,7 +128,7 @@ pub(super) fn transfer(
         octets,
         message: usize::try_from(message).unwrap_or(usize::MAX),
         params,
-        series: file.series.as_ref().is_some_and(At::get),
+        series: file.series.get(),
     })
 }
 
@@ -202,10 +202,7 @@ fn tester(
     if !program.tester || peer.is_some_and(|(_, other)| other.tester) {
         return;
     }
-    let at = section
-        .tester
-        .as_ref()
-        .map_or(section.place, |given| given.at);
+    let at = section.tester.at.unwrap_or(section.place);
     let text = match peer {
         Some((node, other)) => format!("{}/{} is no tester", lab.node(node).name, other.name),
         None => "the other end of this connection has no tester".to_owned(),

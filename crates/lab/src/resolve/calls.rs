@@ -29,7 +29,7 @@ pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
                 continue;
             }
             let callee = owners.get(&to.with_selector(0)).copied();
-            let at = section.qos.as_ref().map_or(section.place, |qos| qos.at);
+            let at = section.qos.at.unwrap_or(section.place);
             if !no_rate(at, &qos, host.uni, d) {
                 let links =
                     [Some(node), callee].map(|node| Some(lab.link(node?.attachment()?.link)));

@@ -2,7 +2,7 @@
 
 use super::{atm, events};
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
+use crate::field::{At, Optional as _};
 use crate::file::{Layer, TrafficFile};
 use crate::model::{Cable, FaultKind, Flow, Lab, LinkId, Load, LoadOf, NodeId, NodeKind, Share};
 
@@ -22,11 +22,7 @@ pub(super) fn of(
     } else {
         Layer::Cells
     };
-    match section
-        .layer
-        .as_ref()
-        .map_or(default, |layer| layer.value.0)
-    {
+    match section.layer.plain().unwrap_or(default) {
         Layer::Ethernet => {
             let rate = match (&section.link, cable) {
                 (None, Some(cable)) => Some((cable.rate, cable.tagged)),
@@ -37,7 +33,7 @@ pub(super) fn of(
                 let (at, text) = match (&section.link, &section.layer) {
                     (Some(link), _) => (link.at, "there is no Ethernet with this rate"),
                     (None, layer) => (
-                        layer.as_ref().map_or(section.place, |layer| layer.at),
+                        layer.place().unwrap_or(section.place),
                         "the sender is at no Ethernet whose share this load could be",
                     ),
                 };

@@ -2,18 +2,17 @@
 
 use super::{Class, Names, limits};
 use crate::diag::Diagnostics;
-use crate::field::{At, Table};
+use crate::field::{At, Optional as _, Table};
 use crate::file::{
-    Ip, LabFile, LisFile, MemberFile, NextHopFile, NextHopsFile, PerText, PortsText, QosText,
+    Ip, LEAST_MTU, LabFile, LisFile, MemberFile, NextHopFile, NextHopsFile, PortsText, QosText,
 };
 use crate::hops;
 use crate::model::{Elan, ElanId, Lab, Lis, MapFile, Member, NextHop, NodeId, NodeKind};
 use crate::parameter::with;
-use aerostat_proto::clip::{Limits, Params, Per, PortContract};
+use aerostat_proto::clip::{Params, PortContract};
 use aerostat_proto::parameters::Value;
-use aerostat_wire::AtmAddress;
 use aerostat_wire::lane::MaxFrameSize;
-use core::ops::RangeInclusive;
+use aerostat_wire::{AtmAddress, Qos};
 use std::net::Ipv4Addr;
 
 /// Appends the subnets to those of LANE.
@@ -33,14 +32,6 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
         if lab.elans.iter().any(|elan| elan.subnet.overlaps(subnet)) {
             d.error(lis.subnet.at, "this subnet overlaps with another");
         }
-        let mtu = lis.mtu.as_ref().map_or(9180, At::get);
-        if let Some(given) = lis.mtu.as_ref().filter(|_| !MTUS.contains(&mtu)) {
-            let (least, most) = MTUS.into_inner();
-            d.error(
-                given.at,
-                format!("an MTU of Classical IP is {least} to {most} octets here"),
-            );
-        }
         let params = with(Params::DEFAULT, [&lis.given]);
         lives(lis, &params, d);
         lab.elans.push(Elan {
@@ -59,7 +50,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             multicast_send: None,
             foreign: None,
             clip: Some(Lis {
-                mtu: mtu.try_into().unwrap_or(u16::MAX),
+                mtu: lis.mtu.get() as u16,
                 server: None,
                 servers: lis
                     .servers
@@ -68,8 +59,8 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                     .map(|a| a.value.0)
                     .collect(),
                 params,
-                mux: lis.mux.as_ref().is_some_and(At::get),
-                nhrp: lis.nhrp.as_ref().is_some_and(At::get),
+                mux: lis.mux.get(),
+                nhrp: lis.nhrp.get(),
                 next_hops: Vec::new(),
                 map: None,
                 usual: usual(lis, d),
@@ -78,75 +69,42 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     }
 }
 
-/// MTUs of Classical IP: up to SDUs of AAL5 with LLC/SNAP.
-const MTUS: RangeInclusive<u64> = 576..=65_521;
-/// Sessions of a member.
-const SESSIONS: RangeInclusive<u64> = 1..=512;
-
 /// What a member does that says nothing else.
 fn usual(lis: &LisFile, d: &mut Diagnostics) -> Member {
-    let mtu = lis.mtu.as_ref().map_or(9180, At::get);
-    let usual = Member {
-        mtu: mtu.try_into().unwrap_or(u16::MAX),
-        per: Per::Destination,
-        contract: None,
-        ports: Vec::new(),
-        sessions: Limits::default().sessions,
+    Member {
+        mtu: lis.mtu.get() as u16,
+        per: lis.per.get(),
+        contract: lis.qos.as_ref().map(|text| contract(text, d)),
+        ports: lis
+            .ports
+            .as_ref()
+            .map(|table| rules(table, d))
+            .unwrap_or_default(),
+        sessions: lis.sessions.get() as usize,
         next_hops: Vec::new(),
         map: None,
-    };
-    let keys = Keys {
-        per: lis.per.as_ref(),
-        qos: lis.qos.as_ref(),
-        ports: lis.ports.as_ref(),
-        sessions: lis.sessions.as_ref(),
-    };
-    member_of(usual, keys, d)
-}
-
-/// The keys that a subnet and its members have in common.
-struct Keys<'a> {
-    per: Option<&'a At<PerText>>,
-    qos: Option<&'a At<QosText>>,
-    ports: Option<&'a Table<PortsText, At<QosText>>>,
-    sessions: Option<&'a At<u64>>,
-}
-
-/// A member like `usual`, but for these keys.
-fn member_of(usual: Member, keys: Keys<'_>, d: &mut Diagnostics) -> Member {
-    let mut contract = |text: &At<QosText>| {
-        if let Err(why) = hops::check(&text.value.0) {
-            d.error(text.at, why);
-        }
-        text.value.0
-    };
-    let qos = keys.qos.map(&mut contract);
-    let ports = keys.ports.map(|table| {
-        let rules = table.0.iter().map(|(ports, text)| {
-            let (protocol, first, last) = ports.value.0;
-            PortContract {
-                protocol,
-                ports: first..=last,
-                qos: contract(text),
-            }
-        });
-        rules.collect()
-    });
-    let sessions = keys.sessions.map(|given| {
-        if !SESSIONS.contains(&given.value) {
-            let (least, most) = SESSIONS.into_inner();
-            let text = format!("a member has {least} to {most} sessions at a time");
-            d.error(given.at, text);
-        }
-        given.value as usize
-    });
-    Member {
-        per: keys.per.map_or(usual.per, |per| per.value.0),
-        contract: qos.or(usual.contract),
-        ports: ports.unwrap_or(usual.ports),
-        sessions: sessions.unwrap_or(usual.sessions),
-        ..usual
     }
+}
+
+/// The contract of connections, which ATMARP's users must be able to have.
+fn contract(text: &At<QosText>, d: &mut Diagnostics) -> Qos {
+    if let Err(why) = hops::check(&text.value.0) {
+        d.error(text.at, why);
+    }
+    text.get()
+}
+
+/// The contracts of sessions by their ports.
+fn rules(table: &Table<PortsText, At<QosText>>, d: &mut Diagnostics) -> Vec<PortContract> {
+    let rules = table.0.iter().map(|(ports, text)| {
+        let (protocol, first, last) = ports.get();
+        PortContract {
+            protocol,
+            ports: first..=last,
+            qos: contract(text, d),
+        }
+    });
+    rules.collect()
 }
 
 /// The members that differ from what is usual on their subnets.
@@ -205,29 +163,37 @@ fn different_member(
     d: &mut Diagnostics,
 ) -> Option<Member> {
     let usual = lab.elan(elan).clip.as_ref()?.usual.clone();
-    let most = u64::from(usual.mtu);
-    let mtu = section.mtu.as_ref().map(|given| {
-        if !(*MTUS.start()..=most).contains(&given.value) {
-            let text = format!("an MTU on this subnet is {} to {most} octets", MTUS.start());
-            d.error(given.at, text)
-                .hint("'mtu:' of the subnet is the largest of its members")
-                .rests_on(["clip/*/mtu"]);
-        }
-        given.value
-    });
-    let keys = Keys {
-        per: section.per.as_ref(),
-        qos: section.qos.as_ref(),
-        ports: section.ports.as_ref(),
-        sessions: section.sessions.as_ref(),
-    };
-    let mut member = member_of(usual, keys, d);
-    if let Some(mtu) = mtu {
-        member.mtu = mtu.try_into().unwrap_or(u16::MAX);
+    let mtus = LEAST_MTU..=usual.mtu.into();
+    if let Some(given) = section
+        .mtu
+        .as_ref()
+        .filter(|mtu| !mtus.contains(&mtu.value))
+    {
+        let text = format!("mtu is {LEAST_MTU} to {} on this subnet", usual.mtu);
+        d.error(given.at, text)
+            .hint("'mtu:' of the subnet is the largest of its members")
+            .rests_on(["clip/*/mtu"]);
     }
-    let given = section.next_hops.as_ref();
-    (member.next_hops, member.map) = known(given, elan.0, (names, lab), d);
-    Some(member)
+    let (next_hops, map) = known(section.next_hops.as_ref(), elan.0, (names, lab), d);
+    Some(Member {
+        mtu: section.mtu.plain().map_or(usual.mtu, |mtu| mtu as u16),
+        per: section.per.plain().unwrap_or(usual.per),
+        contract: section
+            .qos
+            .as_ref()
+            .map(|text| contract(text, d))
+            .or(usual.contract),
+        ports: section
+            .ports
+            .as_ref()
+            .map_or(usual.ports, |table| rules(table, d)),
+        sessions: section
+            .sessions
+            .plain()
+            .map_or(usual.sessions, |most| most as usize),
+        next_hops,
+        map,
+    })
 }
 
 /// The next hops of a section, and the file that they come from.
@@ -329,7 +295,7 @@ fn next_hop(
         None => None,
         Some(text) => Some(known_address(lab, at, number, text, names, d)?),
     };
-    let qos = hop.qos.as_ref().map(|qos| qos.value.0);
+    let qos = hop.qos.plain();
     if let (Some(file), Some(qos)) = (&hop.qos, qos)
         && let Err(why) = hops::check(&qos)
     {

@@ -2,7 +2,7 @@
 
 use super::{calls, outside, queues};
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
+use crate::field::{At, Optional as _};
 use crate::file::{ElanFile, LabFile, LecFile, LinkFile, QosText};
 use crate::model::{Elan, Lab, NodeKind, Pvc, Queues};
 use aerostat_wire::{Qos, ServiceCategory, TrafficParams};
@@ -43,11 +43,11 @@ pub(super) fn of_data_direct(
 
 /// The traffic of data direct connections of a client: its own, or that of its ELAN.
 pub(super) fn of_client(
-    section: Option<&LecFile>,
+    section: &LecFile,
     elan: Option<&Elan>,
     d: &mut Diagnostics,
 ) -> Option<TrafficParams> {
-    match section.and_then(|lec| lec.qos.as_ref()) {
+    match &section.qos {
         Some(own) => of_data_direct(Some(own), d),
         None => elan?.data,
     }
@@ -69,15 +69,9 @@ pub(super) fn of_multicast_send(
         return None;
     }
     let peak = section.peak.value.0;
-    let average = section
-        .average
-        .as_ref()
-        .map_or(peak, |average| average.value.0);
+    let average = section.average.plain().unwrap_or(peak);
     if average == 0 || average > peak {
-        let at = section
-            .average
-            .as_ref()
-            .map_or(section.peak.at, |average| average.at);
+        let at = section.average.place().unwrap_or(section.peak.at);
         d.error(
             at,
             format!("an average rate is 1 cell/s to the peak rate of {peak} cells/s"),
@@ -110,11 +104,14 @@ fn no_policer(file: &LabFile, d: &mut Diagnostics) {
         names.any(|name| *name == end.value)
     };
     let trunks = file.links.iter().flatten().filter_map(|link| match link {
-        LinkFile::Trunk(link) if link.ends.iter().all(switch) => link.options.as_ref(),
+        LinkFile::Trunk(link) if link.ends.iter().all(switch) => Some(&link.options),
         _ => None,
     });
     for options in trunks {
-        let polices = (options.police.as_ref()).is_some_and(|police| !police.value.0.is_off());
+        let polices = options
+            .police
+            .plain()
+            .is_some_and(|police| !police.is_off());
         if let Some(cdvt) = options.cdvt.as_ref().filter(|_| !polices) {
             d.warning(
                 cdvt.at,
@@ -131,7 +128,7 @@ fn no_policer_of_end_systems(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let routers = file.routers.iter().flat_map(|table| &table.0);
     let routers = routers.map(|(name, router)| (name, &router.link));
     let inside = hosts.chain(routers).filter_map(|(name, options)| {
-        let cdvt = options.as_ref()?.cdvt.as_ref()?;
+        let cdvt = options.cdvt.as_ref()?;
         Some((lab.find(&name.value.0)?, cdvt))
     });
     let outside = outside::links(file).zip(lab.outside());
@@ -170,11 +167,6 @@ fn minimum_for_nobody(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
             best_effort && traffic.min_pcr > 0
         })
     };
-    let given = |qos: &Option<At<QosText>>| {
-        qos.as_ref()
-            .filter(|given| wanted(&given.value.0))
-            .map(|given| given.at)
-    };
     let mut tell = |at: Span| {
         d.warning(
             at,
@@ -183,10 +175,11 @@ fn minimum_for_nobody(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
         .hint("'queues: { scheduler: weighted }' at a switch or a link does");
     };
     for (section, pvc) in file.pvcs.iter().flatten().zip(&lab.pvcs) {
-        if let Some(at) = given(&section.qos)
+        if let Some(At { value, at }) = &section.qos
+            && wanted(&value.0)
             && !queues::weighted(queues::queues_on(pvc, lab))
         {
-            tell(at);
+            tell(*at);
         }
     }
     // The way of a call is not known before it is made.
@@ -199,7 +192,7 @@ fn minimum_for_nobody(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     }
     let hosts = file.hosts.0.iter().map(|(_, host)| host);
     for socket in hosts.flat_map(|host| host.sockets.iter().flatten()) {
-        if let Some(at) = given(&socket.qos) {
+        if let Some(at) = socket.qos.at.filter(|_| wanted(&socket.qos.get())) {
             tell(at);
         }
     }

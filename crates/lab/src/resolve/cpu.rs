@@ -1,41 +1,35 @@
 //! The time that packets take in a host: its CPU, and the receive path of its adapter; its clock.
 
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
-use crate::file::{
-    ClockFile, CompetingFile, CostText, CostsFile, CpuFile, HostFile, ManagerFile, Time,
-};
+use crate::field::Optional as _;
+use crate::file::{CostsFile, HostFile, ManagerFile};
 use crate::model::{Clock, Costs, CpuConfig, IntakeConfig};
-use aerostat_node::manager::{self, ManagerConfig, Sharing};
-use aerostat_node::server::{Cost, Order};
-use aerostat_proto::Duration;
+use aerostat_node::manager::{ManagerConfig, Sharing};
+use aerostat_node::server::Cost;
 
 /// The clock of the host with this name; `None` if it is that of the lab.
 pub(super) fn clock(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Clock> {
-    const MOST: Duration = Duration::from_secs(10);
-    let ClockFile { phase, ppm, place } = host.clock.as_ref()?;
-    if let Some(phase) = phase.as_ref().filter(|phase| phase.value.0 > MOST) {
-        d.error(phase.at, "a clock is 0s to 10s late");
-    }
-    if host.kernel.as_ref().is_some_and(At::get) {
+    let file = host.clock.as_ref()?;
+    if host.kernel.plain() == Some(true) {
         let text = format!("host {name} is a Linux kernel, which has the clock of this machine");
-        d.warning(*place, text)
+        d.warning(file.place, text)
             .hint("clock: has an effect on embedded hosts only");
     }
     Some(Clock {
-        phase: phase
-            .as_ref()
-            .map_or(Duration::ZERO, |phase| phase.value.0.min(MOST)),
-        ppb: ppm.as_ref().map_or(0, |ppm| ppm.value.0),
+        phase: file.phase.get(),
+        ppb: file.ppm.get(),
     })
 }
 
 /// The receive path of a host's adapter; `None` if it is as fast as the link.
 pub(super) fn intake(host: &HostFile, d: &mut Diagnostics) -> Option<IntakeConfig> {
     let file = host.adapter.as_ref()?;
-    let (receive, given) = match (&file.receive, &file.buffer) {
-        (Some(receive), Some(buffer)) => (receive, buffer),
-        (None, None) if file.paths.is_some() || file.rate_queues.is_some() => return None,
+    match (file.receive.plain(), file.buffer.plain()) {
+        (Some(rate), Some(buffer)) => Some(IntakeConfig {
+            rate,
+            buffer: buffer as usize,
+        }),
+        (None, None) if file.paths.is_some() || file.rate_queues.is_some() => None,
         _ => {
             d.error(
                 file.place,
@@ -43,31 +37,20 @@ pub(super) fn intake(host: &HostFile, d: &mut Diagnostics) -> Option<IntakeConfi
             )
             .hint("for example: adapter: { receive: 25000cells/s, buffer: 8 }")
             .rests_in(file.place, ["receive", "buffer", "paths", "rate_queues"]);
-            return None;
+            None
         }
-    };
-    let buffer = given.value;
-    if !(1..=MOST_QUEUE).contains(&buffer) {
-        d.error(given.at, "an adapter has 1 to 1000000 buffers for PDUs");
     }
-    Some(IntakeConfig {
-        rate: receive.value.0,
-        buffer: buffer.clamp(1, MOST_QUEUE) as usize,
-    })
 }
 
-/// Default limit of packets that wait: that of Linux 2.2 for received packets (`net.core.netdev_max_backlog`).
-const QUEUE: usize = 300;
-const MOST_QUEUE: u64 = 1_000_000;
-/// Programs that may compete with a manager.
-const MOST_COMPETING: u64 = 20;
+/// A share of at most 1, in millionths.
+fn millionths(share: f64) -> u32 {
+    (share * 1e6).round() as u32
+}
 
 /// A signalling manager; `None` if messages cost nothing.
 pub(super) fn manager(given: Option<&ManagerFile>, d: &mut Diagnostics) -> Option<ManagerConfig> {
     let given = given?;
-    let cost =
-        |cost: &Option<At<CostText>>| cost.as_ref().map_or(Cost::NOTHING, |cost| cost.value.0);
-    let (message, hand_over) = (cost(&given.message), cost(&given.hand_over));
+    let (message, hand_over) = (given.message.get(), given.hand_over.get());
     if message.is_nothing() && hand_over.is_nothing() {
         d.warning(given.place, "this manager takes no time")
             .hint("for example: manager: { message: 2ms, hand_over: 300us }");
@@ -75,45 +58,16 @@ pub(super) fn manager(given: Option<&ManagerFile>, d: &mut Diagnostics) -> Optio
     Some(ManagerConfig {
         message,
         hand_over,
-        // A share is at most 1.
-        release: given
-            .release
-            .as_ref()
-            .map_or(1_000_000, |share| (share.value.0 * 1e6).round() as u32),
-        queue: match &given.queue {
-            None => manager::QUEUE,
-            some => queue(some.as_ref(), d),
-        },
-        sharing: given.competing.as_ref().map(|given| sharing(given, d)),
+        release: millionths(given.release.get()),
+        queue: given.queue.get() as usize,
+        sharing: given.competing.as_ref().map(|given| Sharing {
+            kernel: given.kernel.get(),
+            user: given.user.get(),
+            life: given.life.get(),
+            competing: given.programs.get() as u8,
+            nice: given.nice.get(),
+        }),
     })
-}
-
-/// The programs that compete with a manager.
-fn sharing(given: &CompetingFile, d: &mut Diagnostics) -> Sharing {
-    let programs = given.programs.as_ref();
-    if let Some(programs) = programs.filter(|programs| programs.value > MOST_COMPETING) {
-        d.error(programs.at, "0 to 20 programs compete with a manager");
-    }
-    let mut time = |time: &Option<At<Time>>, usual: u64, least: u64, most: u64| {
-        let Some(time) = time else {
-            return Duration::from_millis(usual);
-        };
-        let (least, most) = (Duration::from_millis(least), Duration::from_secs(most));
-        if !(least..=most).contains(&time.value.0) {
-            d.error(
-                time.at,
-                "a time in the kernel or in user mode is 0s to 1s, a life 1ms to 1h",
-            );
-        }
-        time.value.0.clamp(least, most)
-    };
-    Sharing {
-        kernel: time(&given.kernel, 20, 0, 1),
-        user: time(&given.user, 20, 0, 1),
-        life: time(&given.life, 100, 1, 3600),
-        competing: programs.map_or(1, |programs| programs.value.min(MOST_COMPETING)) as u8,
-        nice: given.nice.as_ref().map_or(0, |nice| nice.value.0),
-    }
 }
 
 /// The manager of a switch.
@@ -132,7 +86,7 @@ pub(super) fn switch_manager(
 
 /// Warns of what a Linux kernel host does not have.
 fn not_of_kernels(what: &str, (name, host): (&str, &HostFile), at: Span, d: &mut Diagnostics) {
-    if host.kernel.as_ref().is_some_and(At::get) {
+    if host.kernel.plain() == Some(true) {
         let text = format!("host {name} is a Linux kernel, which takes the time that it takes");
         d.warning(at, text)
             .hint(format!("{what}: has an effect on embedded hosts only"));
@@ -141,82 +95,46 @@ fn not_of_kernels(what: &str, (name, host): (&str, &HostFile), at: Span, d: &mut
 
 /// The CPU of the host with this name; `None` if packets and messages cost nothing.
 pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box<CpuConfig>> {
-    let manager = manager(host.manager.as_ref(), d);
     if let Some(given) = &host.manager {
         not_of_kernels("manager", (name, host), given.place, d);
     }
-    let cpu = match &host.cpu {
-        None => CpuConfig {
-            costs: [Costs::default(); 5],
-            order: Order::Class,
-            jitter: 0,
-            queue: QUEUE,
-            manager: Some(manager?),
-            seed: 0,
-        },
-        Some(given) => CpuConfig {
-            manager,
-            ..of_packets(given, (name, host), d)
-        },
-    };
-    Some(Box::new(cpu))
-}
-
-/// The CPU as its own section says.
-fn of_packets(given: &CpuFile, (name, host): (&str, &HostFile), d: &mut Diagnostics) -> CpuConfig {
-    let cost = |cost: &Option<At<CostText>>| cost.as_ref().map(|cost| cost.value.0);
+    let manager = manager(host.manager.as_ref(), d);
+    if host.given.at("cpu").is_none() {
+        manager.as_ref()?;
+    }
+    let given = &host.cpu;
     let usual = Costs {
-        send: cost(&given.send).unwrap_or(Cost::NOTHING),
-        receive: cost(&given.receive).unwrap_or(Cost::NOTHING),
-        ack: cost(&given.ack),
+        send: given.send.get(),
+        receive: given.receive.get(),
+        ack: given.ack.plain(),
     };
-    let over = |usual: Costs, other: &Option<CostsFile>| {
-        other.as_ref().map_or(usual, |other| Costs {
-            send: cost(&other.send).unwrap_or(usual.send),
-            receive: cost(&other.receive).unwrap_or(usual.receive),
-            ack: cost(&other.ack).or(usual.ack),
-        })
+    let over = |usual: Costs, other: &CostsFile| Costs {
+        send: other.send.plain().unwrap_or(usual.send),
+        receive: other.receive.plain().unwrap_or(usual.receive),
+        ack: other.ack.plain().or(usual.ack),
     };
     let [lane, mpoa, clip, native] =
         [&given.lane, &given.mpoa, &given.clip, &given.native].map(|other| over(usual, other));
     let costs = [lane, mpoa, clip, native, over(native, &given.atp)];
-    let nothing = |costs: &Costs| {
-        let all = [costs.send, costs.receive, costs.ack.unwrap_or_default()];
-        all.into_iter().all(Cost::is_nothing)
-    };
-    if costs.iter().all(nothing) && host.manager.is_none() {
-        d.warning(
-            given.place,
-            format!("packets cost the CPU of host {name} no time"),
-        )
-        .hint("for example: cpu: { send: 80us + 60ns/octet, receive: 100us + 60ns/octet }");
+    if let Some(at) = host.given.at("cpu") {
+        let nothing = |costs: &Costs| {
+            let all = [costs.send, costs.receive, costs.ack.unwrap_or_default()];
+            all.into_iter().all(Cost::is_nothing)
+        };
+        if costs.iter().all(nothing) && manager.is_none() {
+            d.warning(at, format!("packets cost the CPU of host {name} no time"))
+                .hint("for example: cpu: { send: 80us + 60ns/octet, receive: 100us + 60ns/octet }");
+        }
+        not_of_kernels("cpu", (name, host), at, d);
     }
-    not_of_kernels("cpu", (name, host), given.place, d);
-    CpuConfig {
+    Some(Box::new(CpuConfig {
         costs,
-        order: given
-            .service
-            .as_ref()
-            .map_or(Order::Class, |order| order.value.0),
-        // A jitter is at most 1.
-        jitter: given
-            .jitter
-            .as_ref()
-            .map_or(0, |jitter| (jitter.value.0 * 1e6).round() as u32),
-        queue: queue(given.queue.as_ref(), d),
-        manager: None,
+        order: given.service.get(),
+        jitter: millionths(given.jitter.get()),
+        queue: given.queue.get() as usize,
+        manager,
         seed: 0,
-    }
-}
-
-fn queue(given: Option<&At<u64>>, d: &mut Diagnostics) -> usize {
-    let Some(given) = given else {
-        return QUEUE;
-    };
-    if !(1..=MOST_QUEUE).contains(&given.value) {
-        d.error(given.at, "a queue holds 1 to 1000000 packets");
-    }
-    given.value.min(MOST_QUEUE) as usize
+    }))
 }
 
 #[cfg(test)]
@@ -272,7 +190,7 @@ mod tests {
             (
                 "",
                 "manager: { message: 1ms, queue: 0 }",
-                "a queue holds 1 to 1000000",
+                "queue is 1 to 1000000",
             ),
             ("", "manager: { mesage: 1ms }", "message"),
             (
@@ -283,7 +201,7 @@ mod tests {
             (
                 ", manager: { message: 1ms, competing: { programs: 21 } }",
                 "",
-                "0 to 20 programs",
+                "programs is 0 to 20",
             ),
             (
                 ", manager: { message: 1ms, competing: { nice: -21 } }",
@@ -293,7 +211,7 @@ mod tests {
             (
                 ", manager: { message: 1ms, competing: { life: 0s } }",
                 "",
-                "a life 1ms to 1h",
+                "life is 1ms to 1h",
             ),
             (
                 ", kernel: true, manager: { message: 1ms }",

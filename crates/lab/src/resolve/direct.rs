@@ -7,12 +7,14 @@
 //! A link out of the lab may begin at an end system, too. The far end is a switch then, which plays the network side; this
 //! module checks what the end system may expect there.
 
-use super::nodes::{LinkNames, connect};
+use super::nodes::{LinkNames, connect, inside};
 use super::{Class, Names, outside, uplink};
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
-use crate::file::{Atm, HostFile, LabFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile};
+use crate::field::{At, Key, Optional as _};
+use crate::file::{Atm, HostFile, LabFile, LinkFile, Name, RouterFile, TrunkFile};
 use crate::model::{Attachment, Lab, LinkId, NodeId, NodeKind};
+use crate::parameter::Given;
+use aerostat_node::atm::Policing;
 use aerostat_wire::AtmAddress;
 
 /// The nodes that a link may join without a switch.
@@ -49,8 +51,8 @@ pub(super) struct End<'a> {
     pub(super) name: &'a At<Name>,
     pub(super) place: Span,
     on: Option<&'a At<String>>,
-    link: Option<&'a LinkOptions>,
-    pub(super) ilmi: Option<&'a At<bool>>,
+    link: Option<Span>,
+    pub(super) ilmi: &'a Key<bool>,
     /// Its own ATM address.
     address: Option<&'a At<Atm>>,
     /// Names of the subnets that it joins.
@@ -63,8 +65,8 @@ impl<'a> End<'a> {
             name,
             place: host.place,
             on: host.on.as_ref(),
-            link: host.link.as_ref(),
-            ilmi: host.ilmi.as_ref(),
+            link: host.given.at("link"),
+            ilmi: &host.ilmi,
             address: host.address.as_ref(),
             elans: vec![&host.elan.value],
         }
@@ -74,8 +76,8 @@ impl<'a> End<'a> {
             name,
             place: router.place,
             on: router.on.as_ref(),
-            link: router.link.as_ref(),
-            ilmi: router.ilmi.as_ref(),
+            link: router.given.at("link"),
+            ilmi: &router.ilmi,
             address: router.address.as_ref(),
             elans: router
                 .elans
@@ -155,10 +157,10 @@ fn join(file: &LabFile, names: &Names, link: &TrunkFile, lab: &mut Lab, d: &mut 
     if free.contains(&false) {
         return;
     }
-    let options = link.options.as_ref();
+    let options = &link.options;
     let name = LinkNames::of(lab).add(link, d);
-    without_a_switch(options, d);
-    let id = connect(lab, name, a_id, b_id, options);
+    no_effect(&options.given, options.police.plain(), d);
+    let id = connect(lab, a_id, b_id, |ends| inside(name, ends, options));
     attach(lab, a_id, b_id, id);
     attach(lab, b_id, a_id, id);
     let [ours, theirs] = [a_id, b_id].map(|end| version(lab, end));
@@ -240,36 +242,18 @@ fn find(file: &LabFile, names: &Names, end: &At<String>, d: &mut Diagnostics) ->
     None
 }
 
-fn without_a_switch(options: Option<&LinkOptions>, d: &mut Diagnostics) {
-    let police = options.and_then(|options| options.police.as_ref());
-    let police = police.filter(|given| !given.value.0.is_off());
-    let cdvt = options.and_then(|options| options.cdvt.as_ref());
-    let queues = options.and_then(|options| options.queues.as_ref());
-    let tunnels = options.and_then(|options| options.tunnels.as_ref()?.0.first());
-    let places = [
-        police.map(|given| given.at),
-        cdvt.map(|given| given.at),
-        queues.map(|given| given.place),
-        tunnels.map(|(vpi, _)| vpi.at),
-    ];
-    no_effect(places, d);
-}
-
-/// Warns of the keys police, cdvt, queues and tunnels of a link without a switch of the lab, which stand at these places.
-pub(super) fn no_effect([police, cdvt, queues, tunnels]: [Option<Span>; 4], d: &mut Diagnostics) {
+/// Warns of keys of a link without a switch of the lab that mean something at a switch alone.
+pub(super) fn no_effect(given: &Given, police: Option<Policing>, d: &mut Diagnostics) {
     let policers = "policers stand where cells enter a switch";
     let schedulers = "queues and shaped paths are those of switches";
-    let keys = [
-        (police, "police", policers),
-        (cdvt, "cdvt", policers),
-        (queues, "queues", schedulers),
-        (tunnels, "tunnels", schedulers),
-    ];
-    for (at, key, hint) in keys {
-        if let Some(at) = at {
-            let text = format!("'{key}' has no effect: this link has no switch");
-            d.warning(at, text).hint(hint);
+    for (key, at) in given.of(&["police", "cdvt", "queues", "tunnels"]) {
+        if key == "police" && police.is_some_and(Policing::is_off) {
+            continue;
         }
+        let text = format!("'{key}' has no effect: this link has no switch");
+        let of_cells = matches!(key, "police" | "cdvt");
+        d.warning(at, text)
+            .hint(if of_cells { policers } else { schedulers });
     }
 }
 
@@ -300,18 +284,18 @@ fn version(lab: &Lab, id: NodeId) -> Option<aerostat_wire::q2931::Version> {
 /// Refuses what only a switch offers.
 fn needs_no_switch(end: &End<'_>, id: NodeId, peer: NodeId, lab: &Lab, d: &mut Diagnostics) {
     let (name, other) = (end.text(), &lab.node(peer).name);
-    if let Some(link) = end.link {
+    if let Some(at) = end.link {
         let text = format!(
             "the link of {name} is described under 'links:', where it is joined to {other}"
         );
-        d.error(link.place, text);
+        d.error(at, text);
     }
     if lab.uplink(id).is_some() {
         return uplink::servers_elsewhere(end, id, lab, d);
     }
-    if let Some(ilmi) = end.ilmi.filter(|ilmi| ilmi.value) {
+    if let Some(at) = end.ilmi.at.filter(|_| end.ilmi.get()) {
         d.error(
-            ilmi.at,
+            at,
             "a switch gives addresses by ILMI, and this link has no switch",
         )
         .hint("leave 'ilmi' out: the lab assigns the addresses");

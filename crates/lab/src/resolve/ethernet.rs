@@ -2,15 +2,12 @@
 
 use super::vlans;
 use crate::diag::Diagnostics;
-use crate::field::At;
+use crate::field::{At, Optional as _};
 use crate::file::{HostFile, Name, PortFile};
 use crate::model::{Cable, EthernetPort, PortVlans};
-use aerostat_node::host::WAITING;
 
 /// Limit of ports of a host.
 const MAX_PORTS: usize = 64;
-/// Largest queue of a port, frames.
-const MAX_QUEUE: u64 = 65_536;
 
 /// The cable of the segment behind a host.
 pub(super) fn cable(host: &HostFile, d: &mut Diagnostics) -> Cable {
@@ -22,11 +19,8 @@ pub(super) fn cable(host: &HostFile, d: &mut Diagnostics) -> Cable {
             .hint("for example: bridge: { phone: 10.1.0.11 }");
     }
     Cable {
-        rate: given
-            .rate
-            .as_ref()
-            .map_or(Cable::TEN.rate, |rate| rate.value.0),
-        tagged: given.tag.as_ref().is_some_and(At::get),
+        rate: given.rate.get(),
+        tagged: given.tag.get(),
     }
 }
 
@@ -100,7 +94,7 @@ fn one(
     d: &mut Diagnostics,
 ) -> EthernetPort {
     let single = stations.len() <= 1;
-    let full_duplex = port.duplex.as_ref().map_or(single, |duplex| duplex.value.0);
+    let full_duplex = port.duplex.plain().unwrap_or(single);
     if let Some(given) = port.duplex.as_ref().filter(|_| full_duplex && !single) {
         d.error(
             given.at,
@@ -109,23 +103,14 @@ fn one(
         .hint("give each station a port of its own")
         .rests_in(port.place, ["stations"]);
     }
-    let queue = port.queue.as_ref().map_or(WAITING as u64, At::get);
-    if let Some(given) = port
-        .queue
-        .as_ref()
-        .filter(|_| !(1..=MAX_QUEUE).contains(&queue))
-    {
-        let text = format!("the queue of an Ethernet port holds 1 to {MAX_QUEUE} frames");
-        d.error(given.at, text);
-    }
     EthernetPort {
         name: name.value.0.clone(),
         cable: Cable {
-            rate: port.rate.as_ref().map_or(usual.rate, |rate| rate.value.0),
-            tagged: port.tag.as_ref().map_or(usual.tagged, At::get),
+            rate: port.rate.plain().unwrap_or(usual.rate),
+            tagged: port.tag.plain().unwrap_or(usual.tagged),
         },
         full_duplex,
-        queue: usize::try_from(queue).unwrap_or(WAITING),
+        queue: port.queue.get() as usize,
         stations,
         vlans: PortVlans::default(),
     }
@@ -191,7 +176,7 @@ mod tests {
             ),
             (
                 "ports: { e1: { stations: [p, q], queue: 0 } }",
-                "the queue of an Ethernet port holds 1 to 65536 frames",
+                "queue is 1 to 65536",
             ),
             (
                 "ports: { e1: { stations: [p, q], rate: 40Mbps } }",

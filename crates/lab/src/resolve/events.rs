@@ -2,13 +2,13 @@
 
 use super::{Class, Names, Owners, capacity, ip, load, ports};
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
+use crate::field::{At, Optional as _};
 use crate::file::{FaultFile, Kind, LabFile, OccupancyFile, TrafficFile};
 use crate::model::{
     ElanId, Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, LinkId, Node, NodeId, NodeKind,
-    SendRate, Service,
+    Occupancy, SendRate, Service,
 };
-use crate::occupancy::{MOST, Occupancy};
+use crate::occupancy::MOST;
 use crate::trace::Traces;
 use aerostat_node::ip::apps;
 use aerostat_node::ip::emodel;
@@ -77,10 +77,7 @@ fn occupancy(section: &OccupancyFile, lab: &Lab, d: &mut Diagnostics) -> Option<
     }
     let all = Occupancy {
         every: section.every.value.0,
-        from: section
-            .from
-            .as_ref()
-            .map_or(Duration::ZERO, |from| from.value.0),
+        from: section.from.get(),
         links,
     };
     if all.every < LEAST {
@@ -104,7 +101,7 @@ fn occupancy(section: &OccupancyFile, lab: &Lab, d: &mut Diagnostics) -> Option<
         return None;
     }
     if samples == 0 {
-        let at = section.from.as_ref().map_or(section.place, |from| from.at);
+        let at = section.from.at.unwrap_or(section.place);
         d.warning(
             at,
             "there are no samples: the run ends before the first one",
@@ -119,10 +116,8 @@ fn flow_name(
     named: &mut BTreeMap<String, Span>,
     d: &mut Diagnostics,
 ) -> String {
-    let name = section.name.as_ref().map_or_else(
-        || format!("{}-{}", section.from.value, section.to.value),
-        |name| name.value.0.clone(),
-    );
+    let usual = || format!("{}-{}", section.from.value, section.to.value);
+    let name = section.name.plain().unwrap_or_else(usual);
     let at = section.name.as_ref().map_or(section.place, |name| name.at);
     match named.entry(name.clone()) {
         Entry::Vacant(place) => {
@@ -148,7 +143,9 @@ fn flow(
     let from = names.host(&section.from, d);
     let to = names.host(&section.to, d);
     let kind = kind(section, d);
-    let port = ports::port(section, d);
+    if section.kind.get() == Kind::Ping {
+        of_kind(section, &["port"], |_| "a ping has no port".to_owned(), d);
+    }
     let of_load = section.kind.value.0 == Kind::Load;
     let ticks = kind.filter(|_| !of_load);
     let ticks = ticks.and_then(|kind| ports::ticks(section, kind, None, d));
@@ -171,7 +168,6 @@ fn flow(
     if !of_load {
         check_size(section, kind, lab, ([(from, near), (to, far)], over), d);
     }
-    let start = section.start.as_ref().map_or(Duration::ZERO, |t| t.value.0);
     Some(Flow {
         name,
         from,
@@ -180,48 +176,55 @@ fn flow(
         over,
         destination,
         kind,
-        port,
+        port: section.port.plain().map(|port| port as u16),
         write: write(section, lab, (from, near), d),
-        octets: octets(section, d),
+        octets: section.bytes.plain().map(|octets| octets as u64),
         ticks,
         load: None,
-        group: section.group.as_ref().map(|name| name.value.0.clone()),
+        group: section.group.plain(),
         voice: section.kind.value.0 == Kind::Voice,
         series: series(section, kind, d),
-        start,
+        start: section.start.plain().unwrap_or(Duration::ZERO),
         waits: section.start.is_none(),
-        duration: section.duration.as_ref().map(|t| t.value.0),
-        expect: section.expect.as_ref().map(|expect| expect.value.0),
+        duration: section.duration.plain(),
+        expect: section.expect.plain(),
     })
 }
 
 /// Whether the flow's packets are kept one by one: those of datagrams, which have numbers.
 fn series(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) -> bool {
-    let Some(wanted) = section.series.as_ref().filter(|wanted| wanted.get()) else {
+    let Some(at) = section.series.at.filter(|_| section.series.get()) else {
         return false;
     };
     let fits = matches!(kind, FlowKind::Udp { .. }) && section.kind.value.0 != Kind::Load;
     if !fits {
-        d.error(wanted.at, "series is for udp and voice")
+        d.error(at, "series is for udp and voice")
             .rests_in(section.place, ["kind"]);
     }
     fits
 }
 
+/// Refuses keys that this kind of traffic does not have, and says why.
+fn of_kind(
+    section: &TrafficFile,
+    keys: &[&str],
+    why: impl Fn(&str) -> String,
+    d: &mut Diagnostics,
+) {
+    for (key, at) in section.given.of(keys) {
+        d.error(at, why(key)).rests_in(section.place, ["kind"]);
+    }
+}
+
 fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
     let kind = section.kind.value.0;
-    if kind == Kind::Voice {
-        let size = section.size.as_ref().map(|given| given.at);
-        let given = size.or(section.rate.as_ref().map(|given| given.at));
-        if let Some(at) = given {
+    if let Some((_, at)) = section.given.of(&["size", "rate"]).next() {
+        if kind == Kind::Voice {
             d.error(at, "voice has a rate and a size of its own")
                 .hint("kind: udp takes any")
                 .rests_in(section.place, ["kind"]);
         }
-    }
-    if kind == Kind::Load {
-        let size = section.size.as_ref().map(|given| given.at);
-        if let Some(at) = size.or(section.rate.as_ref().map(|given| given.at)) {
+        if kind == Kind::Load {
             d.error(
                 at,
                 "a load has no rate and no size: it has 'load:' and 'frames:'",
@@ -231,22 +234,22 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
             return None;
         }
     }
-    if let Some(rate) = &section.rate
-        && matches!(kind, Kind::Tcp | Kind::Rr)
-    {
-        d.error(
-            rate.at,
-            "tcp and rr go as fast as they can: they take no rate",
-        )
-        .rests_in(section.place, ["kind"]);
+    if matches!(kind, Kind::Tcp | Kind::Rr) {
+        let why = |_: &str| "tcp and rr go as fast as they can: they take no rate".to_owned();
+        of_kind(section, &["rate"], why, d);
     }
-    if let Some(poisson) = &section.poisson
-        && kind != Kind::Udp
-    {
-        d.error(poisson.at, "poisson is for udp")
-            .rests_in(section.place, ["kind"]);
+    if kind != Kind::Udp {
+        of_kind(section, &["poisson"], |key| format!("{key} is for udp"), d);
     }
-    let size = |default: usize| section.size.as_ref().map_or(default, |size| size.value.0);
+    if kind != Kind::Tcp {
+        of_kind(
+            section,
+            &["bytes", "write"],
+            |key| format!("{key} is for tcp"),
+            d,
+        );
+    }
+    let size = |default: usize| section.size.plain().unwrap_or(default);
     let (min, max) = match kind {
         // A measured datagram begins with its stamp: flow, number and time.
         Kind::Udp | Kind::Voice | Kind::Load => (apps::MIN_PAYLOAD, MAX_PAYLOAD),
@@ -272,8 +275,8 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
             "leave it out; 'write' is the size of writes, and kind: rr writes messages of a size",
         );
     }
-    let at = (section.rate.as_ref()).map_or(section.place, |rate| rate.at);
-    let rate = section.rate.as_ref().map(|rate| rate.value.0);
+    let at = section.rate.place().unwrap_or(section.place);
+    let rate = section.rate.plain();
     Some(match kind {
         Kind::Tcp => FlowKind::Tcp,
         // `load::spread` finds size and rate, which depend on the sender.
@@ -302,24 +305,10 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
             FlowKind::Udp {
                 size: size(1000),
                 rate: send_rate(rate, size(1000), at, d)?,
-                poisson: section.poisson.as_ref().is_some_and(At::get),
+                poisson: section.poisson.get(),
             }
         }
     })
-}
-
-/// The octets that a sender of TCP sends.
-fn octets(section: &TrafficFile, d: &mut Diagnostics) -> Option<u64> {
-    const MOST: u64 = 1 << 40;
-    let given = section.bytes.as_ref()?;
-    let octets = given.value.0 as u64;
-    if section.kind.value.0 != Kind::Tcp {
-        d.error(given.at, "bytes is for tcp")
-            .rests_in(section.place, ["kind"]);
-    } else if !(1..=MOST).contains(&octets) {
-        d.error(given.at, format!("a flow of tcp has 1 to {MOST} octets"));
-    }
-    Some(octets)
 }
 
 /// The size of a sender's writes.
@@ -332,17 +321,12 @@ fn write(
     /// Each write is a step of its own while the buffer has room.
     const WRITES: usize = 1 << 16;
     let given = section.write.as_ref()?;
-    let octets = given.value.0;
+    let octets = given.get();
     let buffer = match &lab.node(from).kind {
         NodeKind::Host(host) if behind.is_none() => host.tcp.params.send_buffer.0,
         _ => TcpOptions::default().send_buffer,
     };
-    if section.kind.value.0 != Kind::Tcp {
-        d.error(given.at, "write is for tcp")
-            .rests_in(section.place, ["kind"]);
-    } else if !(1..=MAX_MESSAGE).contains(&octets) {
-        d.error(given.at, format!("a write has 1 to {MAX_MESSAGE} octets"));
-    } else if buffer / octets > WRITES {
+    if section.kind.get() == Kind::Tcp && buffer / octets > WRITES {
         let text = format!(
             "a send buffer of {buffer} octets holds more than {WRITES} such writes, the most"
         );
@@ -460,10 +444,7 @@ fn check_size(
     let Some(mtu) = mtu.filter(|mtu| size + HEADERS > (*mtu).into()) else {
         return;
     };
-    let at = section
-        .size
-        .as_ref()
-        .map_or(section.kind.at, |size| size.at);
+    let at = section.size.place().unwrap_or(section.kind.at);
     let fits = usize::from(mtu) - HEADERS;
     let what = format!("a packet of {size} + {HEADERS} octets does not fit the MTU of {mtu}");
     let kernel =

@@ -1,61 +1,31 @@
 //! Links inside the lab that are Ethernets whose frames carry cells: `ethernet:` of a link.
 
 use crate::diag::Diagnostics;
-use crate::field::At;
 use crate::file::{LabFile, LinkFile, LinkOptions};
 use aerostat_node::atm::Framing;
-use aerostat_wire::cell_frame;
 
-/// Default rate, bit/s.
-const RATE: u64 = 10_000_000;
-/// Default number of cells in a frame: an MTU of 1500 holds them and a control word.
-const CELLS: u16 = 28;
-
-/// The frames of a link; a wrong number of cells is the default.
-pub(super) fn of(options: Option<&LinkOptions>) -> Option<Framing> {
-    let frames = options?.ethernet.as_ref()?;
-    let rate = frames.rate.as_ref().map_or(RATE, |rate| rate.value.0);
-    let cells = frames.cells.as_ref().map(At::get);
-    Some(Framing::new(
-        rate,
-        cells.map_or(CELLS, |cells| fits(cells).unwrap_or(CELLS)),
-    ))
-}
-
-/// A number of cells that a frame holds.
-fn fits(cells: u64) -> Option<u16> {
-    let cells = u16::try_from(cells).ok()?;
-    (1..=cell_frame::MAX_CELLS)
-        .contains(&cells)
-        .then_some(cells)
+/// The frames of a link.
+pub(super) fn of(options: &LinkOptions) -> Option<Framing> {
+    let frames = options.ethernet.as_ref()?;
+    Some(Framing::new(frames.rate.get(), frames.cells.get() as u16))
 }
 
 /// Refuses what does not fit together.
 pub(super) fn check(file: &LabFile, d: &mut Diagnostics) {
     for options in all(file) {
-        let Some(frames) = &options.ethernet else {
+        if options.ethernet.is_none() {
             continue;
-        };
-        if let Some(rate) = &options.rate {
-            d.error(rate.at, "'rate' and 'ethernet': a link has one of them")
+        }
+        if let Some(at) = options.rate.at {
+            d.error(at, "'rate' and 'ethernet': a link has one of them")
                 .hint("the rate of an Ethernet is a key of its own: ethernet: { rate: 100Mbps }")
                 .rests_in(options.place, ["ethernet"]);
         }
-        if let Some(cells) = frames
-            .cells
-            .as_ref()
-            .filter(|cells| fits(cells.value).is_none())
-        {
-            let text = format!("a frame holds 1 to {} cells", cell_frame::MAX_CELLS);
-            d.error(cells.at, text);
-        }
-        let loss = options.loss.as_ref().filter(|given| given.value.0 > 0.0);
-        let errors = options
-            .bit_errors
-            .as_ref()
-            .filter(|given| given.value.0 > 0.0);
-        for given in loss.into_iter().chain(errors) {
-            d.error(given.at, "an Ethernet loses frames, and no single cells")
+        for given in [&options.loss, &options.bit_errors] {
+            let Some(at) = given.at.filter(|_| given.get() > 0.0) else {
+                continue;
+            };
+            d.error(at, "an Ethernet loses frames, and no single cells")
                 .hint("leave it out: errors of an Ethernet are not part of the model")
                 .rests_in(options.place, ["ethernet"]);
         }
@@ -65,22 +35,16 @@ pub(super) fn check(file: &LabFile, d: &mut Diagnostics) {
 /// The options of all links inside the lab.
 fn all(file: &LabFile) -> impl Iterator<Item = &LinkOptions> {
     let links = file.links.iter().flatten().filter_map(|link| match link {
-        LinkFile::Trunk(link) => link.options.as_ref(),
+        LinkFile::Trunk(link) => Some(&link.options),
         LinkFile::Outside(_) => None,
     });
-    let hosts = file
-        .hosts
-        .0
-        .iter()
-        .filter_map(|(_, host)| host.link.as_ref());
+    let hosts = file.hosts.0.iter().map(|(_, host)| &host.link);
     let routers = file.routers.iter().flat_map(|table| &table.0);
-    let routers = routers.filter_map(|(_, router)| router.link.as_ref());
+    let routers = routers.map(|(_, router)| &router.link);
     let lane = file.lane.iter();
     let servers = lane.flat_map(|lane| {
         let standby = lane.standby.iter().flatten();
-        lane.link
-            .iter()
-            .chain(standby.filter_map(|one| one.link.as_ref()))
+        std::iter::once(&lane.link).chain(standby.map(|one| &one.link))
     });
     links.chain(hosts).chain(routers).chain(servers)
 }
@@ -114,8 +78,8 @@ mod tests {
                 "rate: oc3, ethernet: {}",
                 "'rate' and 'ethernet': a link has one of them",
             ),
-            ("ethernet: { cells: 173 }", "a frame holds 1 to 172 cells"),
-            ("ethernet: { cells: 0 }", "a frame holds 1 to 172 cells"),
+            ("ethernet: { cells: 173 }", "cells is 1 to 172"),
+            ("ethernet: { cells: 0 }", "cells is 1 to 172"),
             (
                 "ethernet: {}, loss: 1%",
                 "an Ethernet loses frames, and no single cells",

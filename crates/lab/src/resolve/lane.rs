@@ -2,7 +2,7 @@
 
 use super::{contracts, limits, outside};
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
+use crate::field::{At, Optional as _};
 use crate::file::{ElanFile, LabFile, LaneFile, LecFile, Name, StandbyFile};
 use crate::ipv6;
 use crate::model::{Elan, ElanId, ForeignServers, Lab, NodeKind};
@@ -100,39 +100,16 @@ pub(super) fn default(section: &LaneFile, lab: &Lab, d: &mut Diagnostics) -> Opt
     elans.position(|elan| names(&elan)).map(ElanId)
 }
 
-/// True if the client uses LANE v2.
-pub(super) fn version(section: Option<&LecFile>) -> bool {
-    let version = section.and_then(|lec| lec.version.as_ref());
-    version.is_none_or(|version| version.value.0)
-}
-
-/// True if the client gives the name of its ELAN.
-pub(super) fn named(section: Option<&LecFile>) -> bool {
-    let named = section.and_then(|lec| lec.named.as_ref());
-    named.is_none_or(At::get)
-}
-
-/// True if the client accepts LLC-multiplexed calls.
-pub(super) fn llc(section: Option<&LecFile>) -> bool {
-    let llc = section.and_then(|lec| lec.llc.as_ref());
-    llc.is_some_and(At::get)
-}
-
 /// Groups whose frames the client receives, if not all.
-pub(super) fn groups(
-    section: Option<&LecFile>,
-    bridge: bool,
-    d: &mut Diagnostics,
-) -> Option<Vec<MacAddr>> {
-    let groups = section?.groups.as_ref()?;
+pub(super) fn groups(section: &LecFile, bridge: bool, d: &mut Diagnostics) -> Option<Vec<MacAddr>> {
+    let groups = section.groups.as_ref()?;
     if let Some(first) = groups.first().filter(|_| bridge) {
         d.error(first.at, "a bridge takes the frames of all groups");
     }
     if let Some(one) = groups.get(LecLimits::default().groups) {
         d.error(one.at, "more groups than a LANE client can register");
     }
-    let v1 = section?.version.as_ref().filter(|version| !version.value.0);
-    if let Some(version) = v1 {
+    if let Some(version) = section.version.as_ref().filter(|version| !version.get()) {
         d.error(version.at, "LANE v1 has no selective multicast");
     }
     Some(groups.iter().map(|group| group.value.0).collect())
@@ -140,17 +117,8 @@ pub(super) fn groups(
 
 /// Reports settings for servers that the lab does not have.
 pub(super) fn nothing_to_serve(section: &LaneFile, d: &mut Diagnostics) {
-    let standby = section.standby.iter().flatten().map(|one| one.place);
-    let policies = section
-        .policies
-        .iter()
-        .flatten()
-        .flatten()
-        .map(|one| one.at);
-    let default = section.default.iter().map(|one| one.at);
-    let quota = section.quota.iter().map(|one| one.place);
-    let others = quota.chain(default);
-    if let Some(at) = standby.chain(policies).chain(others).next() {
+    let keys = ["standby", "policies", "quota", "default"];
+    if let Some((_, at)) = section.given.of(&keys).next() {
         d.error(
             at,
             "the lab has no LANE servers of its own to which this could apply",
@@ -209,16 +177,13 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             name: name.value.0.clone(),
             id: n as u32 + 1,
             subnet: elan.subnet.value.0,
-            ip6: elan.ip6.as_ref().map(|net| net.value.0),
-            max_frame: elan
-                .mtu
-                .as_ref()
-                .map_or(MaxFrameSize::S1516, |mtu| mtu.value.0),
+            ip6: elan.ip6.plain(),
+            max_frame: elan.mtu.plain().unwrap_or(MaxFrameSize::S1516),
             // These are filled in when the LANE server has its address.
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,
             standby: Vec::new(),
-            v2: elan.version.as_ref().is_none_or(|version| version.value.0),
+            v2: elan.version.get(),
             members: elan
                 .members
                 .iter()
@@ -258,12 +223,8 @@ fn check_subnet(
 
 /// Checks the frame size: version 1 has four of the five sizes.
 fn check_size(elan: &ElanFile, d: &mut Diagnostics) {
-    let v1 = elan
-        .version
-        .as_ref()
-        .is_some_and(|version| !version.value.0);
     if let Some(mtu) = &elan.mtu
-        && v1
+        && !elan.version.get()
         && mtu.value.0 == MaxFrameSize::S1580
     {
         d.error(mtu.at, "LANE v1 has no frames of 1580 octets")
@@ -281,10 +242,8 @@ fn foreign(name: &At<Name>, elan: &ElanFile, d: &mut Diagnostics) -> Option<Fore
         }
         return None;
     }
-    let version = elan.version.iter().map(|version| version.at);
-    let members = elan.members.iter().flatten().map(|prefix| prefix.at);
-    let macs = elan.macs.iter().flatten().map(|mac| mac.at);
-    if let Some(at) = version.chain(members).chain(macs).next() {
+    let keys = ["version", "members", "macs"];
+    if let Some((_, at)) = elan.given.of(&keys).next() {
         d.error(
             at,
             "this is for servers in the lab, and those of this ELAN are outside",
@@ -301,16 +260,10 @@ fn foreign(name: &At<Name>, elan: &ElanFile, d: &mut Diagnostics) -> Option<Fore
     }
     Some(ForeignServers {
         name: called,
-        well_known: elan
-            .lecs
-            .as_ref()
-            .is_some_and(|lecs| lecs.value.0.is_none()),
-        lecs: elan.lecs.as_ref().and_then(|lecs| lecs.value.0),
-        les: elan.les.as_ref().map(|les| les.value.0),
-        max_frame: elan
-            .mtu
-            .as_ref()
-            .map_or(MaxFrameSize::UNSPECIFIED, |mtu| mtu.value.0),
+        well_known: elan.lecs.plain() == Some(None),
+        lecs: elan.lecs.plain().flatten(),
+        les: elan.les.plain(),
+        max_frame: elan.mtu.plain().unwrap_or(MaxFrameSize::UNSPECIFIED),
     })
 }
 

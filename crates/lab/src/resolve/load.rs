@@ -3,7 +3,7 @@
 use super::limits::MAX_FLOWS;
 use super::{capacity, events, ports};
 use crate::diag::{Diagnostics, Span};
-use crate::file::{FrameSizes, Kind, Process, TrafficFile};
+use crate::file::{ArrivalsText, FrameSizes, Kind, Process, TrafficFile};
 use crate::model::{
     Arrivals, Flow, FlowKind, GivenRate, Lab, Load, NodeId, SendRate, Share, least_frame,
     most_frame, payload_of,
@@ -31,10 +31,7 @@ pub(super) fn spread(
         foreign(section, d);
         return vec![flow];
     }
-    let process = section
-        .arrivals
-        .as_ref()
-        .map_or(Process::Periodic, |given| given.value.0);
+    let process = section.arrivals.get();
     if !fits(section, process, d) {
         return Vec::new();
     }
@@ -48,81 +45,52 @@ pub(super) fn spread(
 
 /// Tells keys of load at another kind of traffic.
 fn foreign(section: &TrafficFile, d: &mut Diagnostics) {
-    for (key, at) in keys(section) {
-        d.error(at, format!("'{key}' is for kind: load"))
-            .rests_in(section.place, ["kind"]);
-    }
+    let place = (section.place, &["kind"][..]);
+    section.given.refuse(&KEYS, "is for kind: load", place, d);
 }
 
-/// The keys of load in a section, but those of ticks.
-fn keys(section: &TrafficFile) -> Vec<(&'static str, Span)> {
-    let all = [
-        ("load", section.load.as_ref().map(|given| given.at)),
-        ("link", section.link.as_ref().map(|given| given.at)),
-        ("layer", section.layer.as_ref().map(|given| given.at)),
-        ("frames", section.frames.as_ref().map(|given| given.0[0].at)),
-        ("arrivals", section.arrivals.as_ref().map(|given| given.at)),
-        ("on", section.on.as_ref().map(|given| given.at)),
-        ("off", section.off.as_ref().map(|given| given.at)),
-        ("trace", section.trace.as_ref().map(|given| given.at)),
-    ];
-    all.into_iter()
-        .filter_map(|(key, at)| Some((key, at?)))
-        .collect()
-}
+/// The keys of load, except those of ticks.
+const KEYS: [&str; 8] = [
+    "load", "link", "layer", "frames", "arrivals", "on", "off", "trace",
+];
 
 /// False if a key is there that the process does not know, or if one is missing.
 fn fits(section: &TrafficFile, process: Process, d: &mut Diagnostics) -> bool {
-    let mut given = keys(section);
-    let ticks = [
-        ("tick", section.tick.as_ref().map(|given| given.at)),
-        ("spacing", section.spacing.as_ref().map(|given| given.at)),
-    ];
-    given.extend(ticks.into_iter().filter_map(|(key, at)| Some((key, at?))));
     let mut well = true;
-    for (key, at) in given {
+    let keys = ["on", "off", "trace", "tick", "spacing"];
+    for (key, at) in section.given.of(&keys) {
         let of = match key {
-            "tick" | "spacing" => "ticks",
-            "on" | "off" => "onoff",
-            "trace" => "trace",
-            _ => continue,
+            "tick" | "spacing" => Process::Ticks,
+            "on" | "off" => Process::OnOff,
+            _ => Process::Trace,
         };
-        let name = match process {
-            Process::Ticks => "ticks",
-            Process::OnOff => "onoff",
-            Process::Trace => "trace",
-            Process::Periodic | Process::Poisson => "",
-        };
-        if of != name {
+        if of != process {
             well = false;
-            d.error(at, format!("'{key}' is for arrivals: {of}"))
-                .rests_in(section.place, ["arrivals"]);
+            d.error(
+                at,
+                format!("'{key}' is for arrivals: {}", ArrivalsText::word(&of)),
+            )
+            .rests_in(section.place, ["arrivals"]);
         }
     }
-    let needed: &[(&str, bool)] = match process {
-        Process::Trace => &[("trace", section.trace.is_none())],
-        Process::OnOff => &[
-            ("load", section.load.is_none()),
-            ("on", section.on.is_none()),
-            ("off", section.off.is_none()),
-        ],
-        _ => &[("load", section.load.is_none())],
+    let needed: &[&str] = match process {
+        Process::Trace => &["trace"],
+        Process::OnOff => &["load", "on", "off"],
+        _ => &["load"],
     };
-    for (key, _) in needed.iter().filter(|(_, missing)| *missing) {
+    let missing = |key: &&&str| section.given.at(key).is_none();
+    for key in needed.iter().filter(missing) {
         well = false;
         d.error(section.kind.at, format!("this load needs '{key}:'"))
             .hint("for example: load: 50%, arrivals: onoff, on: 10ms, off: 30ms; or arrivals: trace, trace: FILE")
             .rests_in(section.place, [*key, "arrivals", "kind"]);
     }
     if process == Process::Trace {
-        let own = keys(section);
-        let wrong = own
-            .iter()
-            .filter(|(key, _)| !matches!(*key, "arrivals" | "trace"));
-        for (key, at) in wrong {
+        let wrong = section.given.of(&KEYS);
+        for (key, at) in wrong.filter(|(key, _)| !matches!(*key, "arrivals" | "trace")) {
             well = false;
             d.error(
-                *at,
+                at,
                 format!("a trace has times and sizes of its own: it takes no '{key}'"),
             )
             .rests_in(section.place, ["arrivals"]);

@@ -46,7 +46,7 @@ pub(crate) use never::in_virtual_time;
 pub(crate) use permanent::label;
 
 use crate::diag::{Diagnostics, Severity, Span};
-use crate::field::{At, FromText as _};
+use crate::field::{At, FromText as _, Optional as _};
 use crate::file::{LabFile, LabName, Name};
 use crate::model::{Lab, NodeId};
 use std::collections::BTreeMap;
@@ -277,9 +277,9 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
 fn empty(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Lab {
     Lab {
         name: name(file, default_name, d),
-        description: file.description.as_ref().map(|text| text.value.clone()),
-        seed: file.seed.as_ref().map_or(1, At::get),
-        until: file.until.as_ref().map(|time| time.value.0),
+        description: file.description.plain(),
+        seed: file.seed.get(),
+        until: file.until.plain(),
         nodes: Vec::new(),
         links: Vec::new(),
         elans: Vec::new(),

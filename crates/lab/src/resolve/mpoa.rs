@@ -43,40 +43,24 @@ fn start(blocks: &[&MpoaParams]) -> Duration {
         .map_or(Duration::ZERO, |start| start.value.0)
 }
 
+/// Keys of clients in a notation of their own.
+const OF_CLIENTS: [&str; 5] = ["flow_detect", "tag", "qos", "protocols", "static_mps"];
+
 /// Reports parameters of the other role in a node's own block.
 fn foreign(node: Option<&MpoaFile>, server: bool, d: &mut Diagnostics) {
     let Some(MpoaFile::Params(p)) = node else {
         return;
     };
-    let of_client = |name: &str| has(&MpcParams::DEFAULT, name);
-    let of_server = |name: &str| has(&MpsParams::DEFAULT, name);
-    let own_notation = [
-        ("flow_detect", p.flow_detect.as_ref().map(|v| v.at)),
-        ("tag", p.tag.as_ref().map(|v| v.at)),
-        ("qos", p.qos.as_ref().and_then(|all| Some(all.first()?.at))),
-        (
-            "protocols",
-            p.protocols.as_ref().and_then(|all| Some(all.first()?.at)),
-        ),
-        (
-            "static_mps",
-            p.static_mps
-                .as_ref()
-                .and_then(|all| Some(all.first()?.place)),
-        ),
-    ];
-    let trigger = ("trigger", p.trigger.as_ref().map(|v| v.at));
-    let (others, role, place) = if server {
-        let shared = p.given.iter().filter(|(name, _)| !of_server(name));
-        let own = own_notation
-            .into_iter()
-            .filter_map(|(name, at)| Some((name, at?)));
-        (shared.chain(own).collect::<Vec<_>>(), "client", "a host")
-    } else {
-        let shared = p.given.iter().filter(|(name, _)| !of_client(name));
-        let own = trigger.1.map(|at| (trigger.0, at));
-        (shared.chain(own).collect(), "server", "a router")
+    let of_client = |name: &str| has(&MpcParams::DEFAULT, name) || OF_CLIENTS.contains(&name);
+    let of_server = |name: &str| has(&MpsParams::DEFAULT, name) || name == "trigger";
+    let (role, place) = match server {
+        true => ("client", "a host"),
+        false => ("server", "a router"),
     };
+    let others = p.given.iter().filter(|(name, _)| match server {
+        true => of_client(name) && !of_server(name),
+        false => of_server(name) && !of_client(name),
+    });
     for (name, at) in others {
         d.error(at, format!("{name} is a parameter of the MPOA {role}"))
             .hint(format!("give it to {place} or to the lab"));

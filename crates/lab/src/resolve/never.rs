@@ -79,7 +79,11 @@ fn after_the_end(file: &LabFile, end: Duration) -> Vec<(Span, String)> {
     }
     let hosts = || file.hosts.0.iter().map(|(_, host)| host);
     for socket in hosts().flat_map(|host| host.sockets.iter().flatten()) {
-        late(socket.start.as_ref(), "this program starts");
+        let start = socket.start.at.map(|at| At {
+            value: Time(socket.start.get()),
+            at,
+        });
+        late(start.as_ref(), "this program starts");
     }
     let routers = file.routers.iter().flat_map(|table| &table.0);
     let of_routers = routers.map(|(_, router)| &router.mpoa);

@@ -359,9 +359,10 @@ fn clients(file: &LabFile, places: &Places, lab: &mut Lab, d: &mut Diagnostics) 
         };
         let server = server_of(lab, host);
         // A client of MPOA has use for keys alone.
-        let useful = |file: &NhrpFile| host.mpoa.is_some() && file.given.iter().next().is_none();
+        let useful =
+            |file: &NhrpFile| host.mpoa.is_some() && file.given.parameters().next().is_none();
         if let (Some(file), None) = (section.nhrp.as_ref().filter(|file| !useful(file)), server) {
-            let at = file.given.iter().map(|(_, at)| at).next();
+            let at = file.given.parameters().map(|(_, at)| at).next();
             let at = at.or(file.key.as_ref().map(|key| key.spi.at));
             d.error(
                 at.unwrap_or(name.at),

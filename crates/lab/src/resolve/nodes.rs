@@ -6,29 +6,28 @@ use super::{
     queues, rate_queues, tcp,
 };
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
+use crate::field::{At, Optional as _};
 use crate::file::{
     Atm, HostFile, LabFile, LaneFile, LecFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile,
 };
 use crate::model::{
-    Attachment, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node,
-    NodeId, NodeKind, Port, QueueLimit, Router, SegmentHost, Side, Switch,
+    Attachment, ElanId, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node, NodeId, NodeKind,
+    Port, Router, SegmentHost, Side, Switch,
 };
 use crate::plan::{self, Kind};
-use aerostat_node::atm::{CellRate, Framing, NicConfig};
-use aerostat_proto::Duration;
+use aerostat_node::atm::{Framing, NicConfig};
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Default propagation delay: one kilometre of fibre.
-const DELAY: Duration = Duration::from_micros(5);
-/// Default queue of a router, frames.
-const QUEUE: QueueLimit = QueueLimit::Packets(100);
+/// The site number of the lab among joined labs.
+pub(super) fn site(file: &LabFile) -> u8 {
+    file.site.get() as u8
+}
 
 /// Fills `lab.nodes`, `lab.links` and `lab.elans`.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
-    let site = site(file, d);
+    let site = site(file);
     switches(file, site, lab, d);
     trunks(file, names, lab, d);
     lane::elans(file, lab, d);
@@ -54,19 +53,6 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     identity::unique(file, lab, d);
 }
 
-/// The site number of the lab among joined labs.
-pub(super) fn site(file: &LabFile, d: &mut Diagnostics) -> u8 {
-    let Some(given) = &file.site else {
-        return 0;
-    };
-    let site = u8::try_from(given.value).ok();
-    site.filter(|site| *site <= plan::MAX_SITE)
-        .unwrap_or_else(|| {
-            d.error(given.at, "a site is a number from 0 to 15");
-            0
-        })
-}
-
 /// Reports that there is no switch.
 pub(super) fn no_switch(file: &LabFile, d: &mut Diagnostics) {
     d.error(file.place, "a lab needs at least one switch")
@@ -80,11 +66,9 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
     }
     let mut seen: BTreeMap<[u8; 13], (&str, Span)> = BTreeMap::new();
     for (number, (name, switch)) in (1..).zip(&file.switches.0) {
-        let prefix = switch.prefix.as_ref().map_or_else(
-            || plan::switch_prefix(site, number),
-            |prefix| prefix.value.0,
-        );
-        let at = switch.prefix.as_ref().map_or(name.at, |prefix| prefix.at);
+        let planned = || plan::switch_prefix(site, number);
+        let prefix = switch.prefix.plain().unwrap_or_else(planned);
+        let at = switch.prefix.place().unwrap_or(name.at);
         if let Some((other, first)) = seen.insert(prefix, (&name.value.0, at)) {
             let text = format!("two switches with one prefix: {other} and {}", name.value.0);
             d.error(at, text)
@@ -96,13 +80,10 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
             kind: NodeKind::Switch(Switch {
                 prefix,
                 ports: Vec::new(),
-                police: switch
-                    .police
-                    .as_ref()
-                    .map(|police| police.value.0)
-                    .unwrap_or_default(),
+                police: switch.police.plain().unwrap_or_default(),
                 queues: queues::of(switch.queues.as_ref()),
                 manager: cpu::switch_manager(switch.manager.as_ref(), d),
+                held: switch.held.plain().map(|most| most as usize),
             }),
         });
     }
@@ -130,7 +111,7 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
             continue;
         }
         let name = links.add(link, d);
-        connect(lab, name, a_id, b_id, link.options.as_ref());
+        connect(lab, a_id, b_id, |ends| inside(name, ends, &link.options));
     }
 }
 
@@ -157,11 +138,8 @@ impl LinkNames {
     /// free.
     pub(super) fn add(&mut self, link: &TrunkFile, d: &mut Diagnostics) -> String {
         let [a, b] = &link.ends;
-        let given = link.options.as_ref().and_then(|o| o.name.as_ref());
-        let base = given.map_or_else(
-            || format!("{}-{}", a.value, b.value),
-            |name| name.value.0.clone(),
-        );
+        let given = &link.options.name;
+        let base = (given.plain()).unwrap_or_else(|| format!("{}-{}", a.value, b.value));
         if let Some(given) = given
             && self.own.contains(&base)
         {
@@ -197,11 +175,7 @@ pub(super) fn link_names(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
         let LinkFile::Trunk(link) = link else {
             continue;
         };
-        let given = link
-            .options
-            .as_ref()
-            .and_then(|options| options.name.as_ref());
-        let Some(name) = given else {
+        let Some(name) = &link.options.name else {
             continue;
         };
         if let Some(node) = others.get(&*name.value.0) {
@@ -215,13 +189,31 @@ pub(super) fn link_names(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     }
 }
 
+/// A link inside the lab, as its section says.
+pub(super) fn inside(name: String, ends: [LinkEnd; 2], options: &LinkOptions) -> Link {
+    let framing = frames::of(options);
+    Link {
+        name,
+        ends,
+        rate: framing.map_or(options.rate.get(), Framing::full_rate),
+        framing,
+        delay: options.delay.get(),
+        loss: options.loss.get(),
+        bit_errors: options.bit_errors.get(),
+        police: options.police.plain(),
+        cdvt: options.cdvt.plain(),
+        queues: queues::of(options.queues.as_ref()),
+        tunnels: queues::tunnels(options.tunnels.as_ref()),
+        call_vpi: queues::call_vpi(options.tunnels.as_ref()),
+    }
+}
+
 /// Adds a link; `a` has the user side if it is an end system, else the network side.
 pub(super) fn connect(
     lab: &mut Lab,
-    name: String,
     a: NodeId,
     b: NodeId,
-    options: Option<&LinkOptions>,
+    link: impl FnOnce([LinkEnd; 2]) -> Link,
 ) -> LinkId {
     let id = LinkId(lab.links.len());
     let between_switches = matches!(lab.nodes[a.0].kind, NodeKind::Switch(_));
@@ -246,33 +238,7 @@ pub(super) fn connect(
     } else {
         [end(a, b, Side::User, None), end(b, a, Side::Network, None)]
     };
-    let rate = options.and_then(|o| o.rate.as_ref());
-    let rate = rate.map_or(CellRate::OC3, |rate| rate.value.0);
-    let framing = frames::of(options);
-    lab.links.push(Link {
-        name,
-        ends,
-        rate: framing.map_or(rate, Framing::full_rate),
-        framing,
-        delay: options
-            .and_then(|o| o.delay.as_ref())
-            .map_or(DELAY, |delay| delay.value.0),
-        loss: options
-            .and_then(|o| o.loss.as_ref())
-            .map_or(0.0, |loss| loss.value.0),
-        bit_errors: options
-            .and_then(|o| o.bit_errors.as_ref())
-            .map_or(0.0, |errors| errors.value.0),
-        police: options
-            .and_then(|o| o.police.as_ref())
-            .map(|police| police.value.0),
-        cdvt: options
-            .and_then(|o| o.cdvt.as_ref())
-            .map(|cdvt| cdvt.value.0),
-        queues: queues::of(options.and_then(|o| o.queues.as_ref())),
-        tunnels: queues::tunnels(options.and_then(|o| o.tunnels.as_ref())),
-        call_vpi: queues::call_vpi(options.and_then(|o| o.tunnels.as_ref())),
-    });
+    lab.links.push(link(ends));
     id
 }
 
@@ -292,10 +258,10 @@ impl Builder<'_> {
         name: &str,
         on: Option<&At<String>>,
         (esi, own): (MacAddr, Option<&At<Atm>>),
-        link: Option<&LinkOptions>,
+        link: &LinkOptions,
         d: &mut Diagnostics,
     ) -> Attachment {
-        if let Some(name) = link.and_then(|options| options.name.as_ref()) {
+        if let Some(name) = &link.name {
             d.error(name.at, "the link of an end system has no name of its own")
                 .hint("it is called NODE-SWITCH");
         }
@@ -326,7 +292,8 @@ impl Builder<'_> {
                 address,
             };
         };
-        let link = connect(self.lab, format!("{name}-{}", on.value), node, switch, link);
+        let name = format!("{name}-{}", on.value);
+        let link = connect(self.lab, node, switch, |ends| inside(name, ends, link));
         let port = usize::from(self.lab.links[link.0].ends[1].port);
         if let NodeKind::Switch(switch) = &mut self.lab.nodes[switch.0].kind
             && let Some(port) = switch.ports.get_mut(port)
@@ -349,19 +316,19 @@ impl Builder<'_> {
     fn lane_server(&mut self, section: &LaneFile, on: &At<String>, d: &mut Diagnostics) {
         let (name, _) = lane::server_name(section);
         let esi = plan::mac(self.site, Kind::LaneServer, 1, 0);
-        let attachment = self.attach(name, Some(on), (esi, None), section.link.as_ref(), d);
+        let attachment = self.attach(name, Some(on), (esi, None), &section.link, d);
         let address = attachment.address;
         for (les, bus, elan) in lane::pairs(self.lab, address) {
             (elan.les, elan.bus) = (les, bus);
         }
         let lecs = address.with_selector(plan::SELECTOR_LECS);
         let quota = lane::quota(section);
-        let uni = section.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0);
+        let uni = section.uni.get();
         self.finish(NodeKind::LaneServer(LaneServer {
             lecs,
             policies: lane::policies(section),
             default: lane::default(section, self.lab, d),
-            ilmi: section.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
+            ilmi: section.ilmi.get(),
             uni,
             quota,
             ..LaneServer::at(attachment)
@@ -369,13 +336,8 @@ impl Builder<'_> {
         for (number, standby) in (2..).zip(section.standby.iter().flatten()) {
             let (name, _) = lane::standby_name(standby, number);
             let esi = plan::mac(self.site, Kind::LaneServer, number, 0);
-            let attachment = self.attach(
-                &name,
-                Some(&standby.on),
-                (esi, None),
-                standby.link.as_ref(),
-                d,
-            );
+            let on = Some(&standby.on);
+            let attachment = self.attach(&name, on, (esi, None), &standby.link, d);
             for (les, bus, elan) in lane::pairs(self.lab, attachment.address) {
                 elan.standby.push((les, bus));
             }
@@ -397,18 +359,10 @@ impl Builder<'_> {
         d: &mut Diagnostics,
     ) {
         let text = &name.value.0;
-        let esi = identity::mac(
-            router.mac.as_ref(),
-            plan::mac(self.site, Kind::Router, number, 0),
-            d,
-        );
-        let attachment = self.attach(
-            text,
-            router.on.as_ref(),
-            (esi, router.address.as_ref()),
-            router.link.as_ref(),
-            d,
-        );
+        let planned = plan::mac(self.site, Kind::Router, number, 0);
+        let esi = identity::mac(router.mac.as_ref(), planned, d);
+        let own = (esi, router.address.as_ref());
+        let attachment = self.attach(text, router.on.as_ref(), own, &router.link, d);
         let address = attachment.address;
         let table = &router.elans.0;
         if table.is_empty() {
@@ -433,13 +387,12 @@ impl Builder<'_> {
             };
             let address = address.with_selector(plan::SELECTOR_LEC + index);
             let lec = Lec::new(index, elan, (mac, address, Some(ip_value)));
-            lecs.push(self.client(lec, router.lec.as_ref(), false, d));
+            lecs.push(self.client(lec, &router.lec, false, d));
         }
         let clip = lecs
             .iter()
             .filter_map(|lec| self.lab.elan(lec.elan).clip.as_ref());
         let nhrp = clip.into_iter().any(|lis| lis.nhrp);
-        let queue = router.queue.as_ref().map_or(QUEUE, |queue| queue.value.0);
         let six = |lec: &Lec| self.lab.elan(lec.elan).ip6.is_some();
         if let Some(kernel) = router.kernel.as_ref().filter(|kernel| !kernel.value)
             && lecs.iter().any(six)
@@ -454,30 +407,21 @@ impl Builder<'_> {
             attachment,
             lecs,
             routes: Vec::new(),
-            forwarding: router
-                .forwarding
-                .as_ref()
-                .map_or(Forwarding::Wire, |rate| rate.value.0),
-            queue,
+            forwarding: router.forwarding.get(),
+            queue: router.queue.get(),
             mpoa: mpoa::server(file.mpoa.as_ref(), router.mpoa.as_ref(), address, nhrp, d),
-            ilmi: router.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
-            uni: router.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
-            kernel: router.kernel.as_ref().map(At::get),
-            nic: adapters::of_node(router.shape.as_ref()),
+            ilmi: router.ilmi.get(),
+            uni: router.uni.get(),
+            kernel: router.kernel.plain(),
+            nic: adapters::of_node(router.shape.get()),
         }));
     }
     /// The client, as its section says.
-    fn client(
-        &self,
-        lec: Lec,
-        section: Option<&LecFile>,
-        bridge: bool,
-        d: &mut Diagnostics,
-    ) -> Lec {
+    fn client(&self, lec: Lec, section: &LecFile, bridge: bool, d: &mut Diagnostics) -> Lec {
         Lec {
-            v2: lane::version(section),
-            named: lane::named(section),
-            llc: lane::llc(section),
+            v2: section.version.plain().unwrap_or(true),
+            named: section.named.get(),
+            llc: section.llc.get(),
             groups: lane::groups(section, bridge, d),
             data: contracts::of_client(section, self.lab.elans.get(lec.elan.0), d),
             ..lec
@@ -496,7 +440,7 @@ impl Builder<'_> {
         let planned = plan::mac(self.site, Kind::Host, number, 0);
         let mac = identity::mac(host.mac.as_ref(), planned, d);
         let own = (mac, host.address.as_ref());
-        let attachment = self.attach(text, host.on.as_ref(), own, host.link.as_ref(), d);
+        let attachment = self.attach(text, host.on.as_ref(), own, &host.link, d);
         let address = attachment.address;
         let elan = self.elan(&host.elan, d);
         let ip = match elan {
@@ -527,11 +471,11 @@ impl Builder<'_> {
             cpu: cpu::of(text, host, d),
             intake: cpu::intake(host, d),
             clock: cpu::clock(text, host, d),
-            ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
-            uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
+            ilmi: host.ilmi.get(),
+            uni: host.uni.get(),
             // A kernel's bridge has no VLANs here.
             kernel: match vlans.is_empty() {
-                true => host.kernel.as_ref().map(At::get),
+                true => host.kernel.plain(),
                 false => Some(false),
             },
             nic: nic_of(host),
@@ -559,7 +503,7 @@ impl Builder<'_> {
         let mac = |interface| plan::mac(self.site, Kind::Host, number, interface);
         let at = |index| address.with_selector(plan::SELECTOR_LEC + index);
         let lec = Lec::new(0, own, (own_mac, at(0), Some(ip)));
-        let section = host.lec.as_ref();
+        let section = &host.lec;
         let mut lecs = vec![self.client(lec, section, host.bridge.is_some(), d)];
         for (index, (_, elan)) in (0..).zip(vlans).skip(1) {
             let of_vlan = (mac(plan::vlan_interface(index)), at(index), None);
@@ -606,8 +550,7 @@ impl Builder<'_> {
             let at = address.with_selector(plan::SELECTOR_LEC + index);
             let lec = Lec::new(index, found, (mac, at, Some(ip)));
             // Mistakes of the section have been told.
-            let section = host.lec.as_ref();
-            lecs.push(self.client(lec, section, false, &mut d.empty()));
+            lecs.push(self.client(lec, &host.lec, false, &mut d.empty()));
         }
     }
     /// The VLANs of a host, that of its own ELAN first.
@@ -639,7 +582,7 @@ impl Builder<'_> {
             return;
         };
         if let Some((first, _)) = table.0.first()
-            && (self.lab.elan(own).clip.is_some() || host.ilmi.as_ref().is_some_and(At::get))
+            && (self.lab.elan(own).clip.is_some() || host.ilmi.get())
         {
             d.error(
                 first.at,
@@ -732,6 +675,6 @@ fn nic_of(host: &HostFile) -> NicConfig {
     NicConfig {
         paths: queues::tunnels(host.adapter.as_ref().and_then(|all| all.paths.as_ref())),
         rate_queues: rate_queues::of_host(host),
-        ..adapters::of_node(host.shape.as_ref())
+        ..adapters::of_node(host.shape.get())
     }
 }

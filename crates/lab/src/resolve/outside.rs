@@ -3,24 +3,21 @@
 use super::nodes::connect;
 use super::{Class, Names, direct, pseudowires, queues, uplink};
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
+use crate::field::{At, Key, Optional as _};
 use crate::file::{
     AtmTcpFile, EthernetFile, LabFile, LinkFile, Mac, OutsideFile, OutsideOptions, Time, UdpFile,
 };
 use crate::model::{
-    Attachment, Gathering, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideTrunk,
-    OutsideWay, Packing, Side,
+    Attachment, Gathering, Lab, LaneServer, Link, LinkId, Node, NodeId, NodeKind, Outside,
+    OutsideTrunk, OutsideWay, Packing, Side,
 };
 use crate::plan::{self, Kind};
 use aerostat_proto::Duration;
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// How long a cell waits for others: default and largest value.
-const WAIT: Duration = Duration::from_micros(100);
-const MAX_WAIT: Duration = Duration::from_millis(10);
-/// Default number of cells in an Ethernet frame: an MTU of 1500 holds them and a control word.
-const CELLS: u64 = 28;
+/// Propagation delay of a link out of the lab, as far as the lab has it.
+const DELAY: Duration = Duration::from_micros(5);
 /// Limit of ATM addresses of one peer.
 const MAX_ADDRESSES: usize = 64;
 
@@ -52,7 +49,7 @@ pub(super) fn name(link: &OutsideFile, number: u16) -> (String, Span) {
 
 /// Adds a node, its port and its link for each.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
-    let site = super::nodes::site(file, &mut Diagnostics::default());
+    let site = super::nodes::site(file);
     lane_elsewhere(file, d);
     for (number, link) in (1..).zip(links(file)) {
         let at_end = direct::is_end(names, &link.on.value);
@@ -180,16 +177,23 @@ fn attach(
         kind: NodeKind::LaneServer(LaneServer::at(attachment.clone())),
     });
     if let Some(on) = on {
-        let id = connect(lab, format!("{name}-{}", link.on.value), node, on, None);
+        let (options, name) = (&link.options, format!("{name}-{}", link.on.value));
+        let id = connect(lab, node, on, |ends| Link {
+            name,
+            ends,
+            rate: options.rate.get(),
+            framing: None,
+            delay: DELAY,
+            loss: 0.0,
+            bit_errors: 0.0,
+            police: options.police.plain(),
+            cdvt: options.cdvt.plain(),
+            queues: queues::of(options.queues.as_ref()),
+            tunnels: queues::tunnels(options.tunnels.as_ref()),
+            call_vpi: 0,
+        });
         attachment.link = id;
         attachment.port = lab.links[id.0].ends[1].port.into();
-        if let Some(rate) = &link.options.rate {
-            lab.links[id.0].rate = rate.value.0;
-        }
-        lab.links[id.0].police = link.options.police.as_ref().map(|what| what.value.0);
-        lab.links[id.0].cdvt = link.options.cdvt.as_ref().map(|cdvt| cdvt.value.0);
-        lab.links[id.0].queues = queues::of(link.options.queues.as_ref());
-        lab.links[id.0].tunnels = queues::tunnels(link.options.tunnels.as_ref());
         if let NodeKind::Switch(switch) = &mut lab.nodes[on.0].kind
             && let Some(port) = switch.ports.get_mut(attachment.port)
         {
@@ -209,11 +213,11 @@ fn attach(
         ilmi: match &trunk {
             _ if at_end.is_some() => false,
             Some(trunk) => trunk.side.is_none(),
-            None => (link.options.ilmi.as_ref()).map_or(addresses.is_empty(), |ilmi| ilmi.value),
+            None => link.options.ilmi.plain().unwrap_or(addresses.is_empty()),
         },
         trunk,
         addresses,
-        version: link.options.uni.as_ref().map(|uni| uni.value.0),
+        version: link.options.uni.plain(),
     });
 }
 
@@ -221,14 +225,7 @@ fn attach(
 const WAYS: [&str; 5] = ["atmtcp", "udp", "ethernet", "mpls", "l2tp"];
 
 fn way(options: &OutsideOptions, d: &mut Diagnostics) -> Option<OutsideWay> {
-    let given = [
-        options.atmtcp.is_some(),
-        options.udp.is_some(),
-        options.ethernet.is_some(),
-        options.mpls.is_some(),
-        options.l2tp.is_some(),
-    ];
-    if given.into_iter().filter(|given| *given).count() != 1 {
+    if options.given.of(&WAYS).count() != 1 {
         let text =
             "a link out of the lab has one of 'atmtcp', 'udp', 'ethernet', 'mpls' and 'l2tp'";
         d.error(options.place, text)
@@ -238,7 +235,7 @@ fn way(options: &OutsideOptions, d: &mut Diagnostics) -> Option<OutsideWay> {
     }
     (options.atmtcp.as_ref().and_then(|file| atmtcp(file, d)))
         .or_else(|| udp(options.udp.as_ref()?, d))
-        .or_else(|| ethernet(options.ethernet.as_ref()?, d))
+        .or_else(|| Some(ethernet(options.ethernet.as_ref()?, d)))
         .or_else(|| pseudowires::mpls(options.mpls.as_ref()?, d))
         .or_else(|| pseudowires::l2tp(options.l2tp.as_ref()?, d))
 }
@@ -273,14 +270,10 @@ pub(super) fn single(ip: IpAddr) -> bool {
 }
 
 fn packing(file: &UdpFile, d: &mut Diagnostics) -> Option<Packing> {
-    if let Some(cells) = &file.cells {
-        let cells = (Some(cells), CELLS);
-        let gathering = gathering(cells, file.wait.as_ref(), file.place, d)?;
-        return Some(many(gathering, file.word.as_ref()));
+    if let Some(cells) = file.cells.plain() {
+        return Some(many(gathering(cells, &file.wait), file.word.get()));
     }
-    let wait = file.wait.as_ref().map(|wait| wait.at);
-    let word = file.word.as_ref().map(|word| word.at);
-    for at in wait.into_iter().chain(word) {
+    for (_, at) in file.given.of(&["wait", "word"]) {
         d.error(at, "this is for many cells in a datagram")
             .hint("for example: cells: 28")
             .rests_in(file.place, ["cells"]);
@@ -288,33 +281,16 @@ fn packing(file: &UdpFile, d: &mut Diagnostics) -> Option<Packing> {
     Some(Packing::One)
 }
 
-fn many(Gathering { cells, wait }: Gathering, word: Option<&At<bool>>) -> Packing {
-    Packing::Many {
-        cells,
-        wait,
-        word: word.is_some_and(|word| word.value),
-    }
+const fn many(Gathering { cells, wait }: Gathering, word: bool) -> Packing {
+    Packing::Many { cells, wait, word }
 }
 
-/// Gathering of so many cells, or of the number that stands beside; `place` is that of the section.
-pub(super) fn gathering(
-    (given, default): (Option<&At<u64>>, u64),
-    wait: Option<&At<Time>>,
-    place: Span,
-    d: &mut Diagnostics,
-) -> Option<Gathering> {
-    if let Some(wait) = wait.filter(|wait| wait.value.0 > MAX_WAIT) {
-        d.error(wait.at, "cells wait at most 10ms");
+/// Gathering of so many cells, each for a time at most.
+pub(super) fn gathering(cells: u64, wait: &Key<Time>) -> Gathering {
+    Gathering {
+        cells: cells as u16,
+        wait: wait.get(),
     }
-    let (cells, at) = given.map_or((default, place), |given| (given.value, given.at));
-    let cells = u16::try_from(cells).unwrap_or(0);
-    if !(1..=Packing::MAX_CELLS).contains(&cells) {
-        let text = format!("a packet holds 1 to {} cells", Packing::MAX_CELLS);
-        d.error(at, text);
-        return None;
-    }
-    let wait = wait.map_or(WAIT, |wait| wait.value.0);
-    Some(Gathering { cells, wait })
 }
 
 /// Checks the name of an interface and the MAC address of the peer there; returns the address.
@@ -330,15 +306,13 @@ pub(super) fn cable(interface: &At<String>, peer: &At<Mac>, d: &mut Diagnostics)
     address
 }
 
-fn ethernet(file: &EthernetFile, d: &mut Diagnostics) -> Option<OutsideWay> {
-    let peer = cable(&file.interface, &file.peer, d);
-    let cells = (file.cells.as_ref(), CELLS);
-    let gathering = gathering(cells, file.wait.as_ref(), file.place, d)?;
-    Some(OutsideWay::Ethernet {
+fn ethernet(file: &EthernetFile, d: &mut Diagnostics) -> OutsideWay {
+    let gathering = gathering(file.cells.get(), &file.wait);
+    OutsideWay::Ethernet {
         interface: file.interface.value.clone(),
-        peer,
-        packing: many(gathering, file.word.as_ref()),
-    })
+        peer: cable(&file.interface, &file.peer, d),
+        packing: many(gathering, file.word.get()),
+    }
 }
 
 fn atmtcp(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
@@ -349,7 +323,7 @@ fn atmtcp(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
         }
         (Some(listen), None) => Some(OutsideWay::AtmTcpListen {
             at: listen.value.0,
-            from: file.from.as_ref().map(|from| from.value.0),
+            from: file.from.plain(),
         }),
         (None, Some(to)) => {
             if let Some(from) = &file.from {
@@ -526,7 +500,7 @@ mod tests {
         let OutsideWay::Udp { packing, .. } = outside.way else {
             panic!("{:?}", outside.way);
         };
-        let wait = super::WAIT;
+        let wait = super::Duration::from_micros(100);
         assert_eq!(
             packing,
             Packing::Many {
@@ -537,9 +511,9 @@ mod tests {
         );
         let wrong = |more: &str| error(&format!("[s1, {{ udp: {{ {ends}, {more} }} }}]"));
         for cells in ["cells: 0", "cells: 173", "cells: 100000"] {
-            assert!(wrong(cells).contains("1 to 172 cells"), "{cells}");
+            assert!(wrong(cells).contains("cells is 1 to 172"), "{cells}");
         }
-        assert!(wrong("cells: 2, wait: 11ms").contains("at most 10ms"));
+        assert!(wrong("cells: 2, wait: 11ms").contains("wait is 0s to 10ms"));
         assert!(wrong("wait: 1ms").contains("for many cells"));
         assert!(wrong("word: true").contains("for many cells"));
     }

@@ -2,7 +2,7 @@
 
 use super::{Class, Names, adapters, atm, pseudowires, queues, rate_queues};
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
+use crate::field::Optional as _;
 use crate::file::{LabFile, PvcFile};
 use crate::model::{Attachment, Hop, Lab, Link, NodeId, NodeKind, Pvc, Side};
 use crate::plan;
@@ -160,7 +160,7 @@ fn ends(
     nodes: [NodeId; 2],
     d: &mut Diagnostics,
 ) -> Option<[(NodeId, Vc); 2]> {
-    let path = file.vp.as_ref().is_some_and(At::get);
+    let path = file.vp.get();
     let there = file.to_vc.as_ref().unwrap_or(&file.vc);
     let ends = [(nodes[0], file.vc.value.0), (nodes[1], there.value.0)];
     let places = [file.vc.at, there.at];
@@ -230,7 +230,7 @@ fn traffic(file: &PvcFile, d: &mut Diagnostics) -> Qos {
         }
     }
     if let Some(given) = file.frame_discard.as_ref().filter(|given| given.get())
-        && file.vp.as_ref().is_some_and(At::get)
+        && file.vp.get()
     {
         d.error(given.at, "a path has no frames: its channels mix them")
             .hint("leave frame_discard out")
@@ -263,8 +263,8 @@ fn connection(
     labels: &mut TrunkLabels,
     d: &mut Diagnostics,
 ) -> Option<Pvc> {
-    let path = file.vp.as_ref().is_some_and(At::get);
-    let tunnel = file.tunnel.as_ref().map(|given| given.value.0);
+    let path = file.vp.get();
+    let tunnel = file.tunnel.plain();
     let mut inside = false;
     let ends = ends(file, lab, nodes, d)?;
     let [a, b] = nodes.map(|id| lab.node(id).attachment());
@@ -327,16 +327,16 @@ fn made(file: &PvcFile, ends: [(NodeId, Vc); 2], hops: Vec<Hop>, d: &mut Diagnos
     }
     Pvc {
         queue,
-        tunnel: file.tunnel.as_ref().map(|given| given.value.0),
+        tunnel: file.tunnel.plain(),
         ends,
         hops,
         qos: traffic(file, d),
-        path: file.vp.as_ref().is_some_and(At::get),
-        police: file.police.as_ref().map(|police| police.value.0),
-        shape: file.shape.as_ref().map(At::get),
-        rate_queue: file.rate_queue.as_ref().map(|name| name.value.clone()),
-        mux: file.mux.as_ref().is_some_and(At::get),
-        peer: file.peer.as_ref().map(|peer| peer.value.0),
+        path: file.vp.get(),
+        police: file.police.plain(),
+        shape: file.shape.plain(),
+        rate_queue: file.rate_queue.plain(),
+        mux: file.mux.get(),
+        peer: file.peer.plain(),
     }
 }
 

@@ -8,21 +8,6 @@ use crate::model::{Flow, FlowKind, Lab, NodeId, Ticks};
 use aerostat_proto::Duration;
 use std::collections::BTreeMap;
 
-/// The port that the file gives to the flow's receiver.
-pub(super) fn port(section: &TrafficFile, d: &mut Diagnostics) -> Option<u16> {
-    let given = section.port.as_ref()?;
-    if section.kind.value.0 == Kind::Ping {
-        d.error(given.at, "a ping has no port")
-            .rests_in(section.place, ["kind"]);
-        return None;
-    }
-    let port = u16::try_from(given.value).ok().filter(|port| *port > 0);
-    if port.is_none() {
-        d.error(given.at, "a port is a number from 1 to 65535");
-    }
-    port
-}
-
 /// The sender's coarse timer, if it has one.
 /// `default` is the time between ticks of a sender that has a coarse timer in any case.
 pub(super) fn ticks(
@@ -33,8 +18,8 @@ pub(super) fn ticks(
 ) -> Option<Ticks> {
     let given = section.tick.as_ref().map(|tick| (tick.value.0, tick.at));
     let Some((tick, at)) = given.or(default.map(|tick| (tick, section.kind.at))) else {
-        if let Some(spacing) = &section.spacing {
-            d.error(spacing.at, "'spacing' is between datagrams of one 'tick:'")
+        if let Some(at) = section.spacing.at {
+            d.error(at, "'spacing' is between datagrams of one 'tick:'")
                 .rests_in(section.place, ["tick"]);
         }
         return None;
@@ -49,10 +34,7 @@ pub(super) fn ticks(
             .rests_in(section.place, ["kind", "poisson"]);
         return None;
     }
-    let spacing = section
-        .spacing
-        .as_ref()
-        .map_or(Duration::ZERO, |t| t.value.0);
+    let spacing = section.spacing.get();
     let ticks = Ticks { tick, spacing };
     let seconds = ticks.tick.as_secs_f64();
     let most = seconds * 1e9 / rate.packets.mean_gap() + 1.0;
@@ -157,8 +139,8 @@ mod tests {
     fn mistakes() {
         for (flow, at, says) in [
             ("kind: ping, port: 5", "5 }", "a ping has no port"),
-            ("kind: tcp, port: 0", "0 }", "1 to 65535"),
-            ("kind: tcp, port: 65536", "65536", "1 to 65535"),
+            ("kind: tcp, port: 0", "0 }", "port is 1 to 65535"),
+            ("kind: tcp, port: 65536", "65536", "port is 1 to 65535"),
             ("kind: tcp, tick: 10ms", "10ms", "tick is for udp"),
             ("kind: voice, tick: 10ms", "10ms", "at even distances"),
             (

@@ -2,7 +2,7 @@
 
 use super::outside::{cable, gathering, links, name, single};
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
+use crate::field::{At, Optional as _};
 use crate::file::{L2tpFile, LabFile, Label, LabelList, MplsFile, MplsLabel, PvcFile};
 use crate::model::{
     CellWire, L2tp, L2tpEnds, Lab, Labels, Mpls, NodeId, NodeKind, OutsideWay, Pvc, Scope, SduWire,
@@ -10,12 +10,6 @@ use crate::model::{
 use aerostat_wire::l2tp::{Cookie, Sublayer};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-
-/// Default numbers of cells in a packet: an MTU of 1500 holds them with the longest headers.
-const CELLS_MPLS: u64 = 28;
-const CELLS_L2TP: u64 = 27;
-/// Largest VPI.
-const MAX_VPI: u64 = 255;
 
 /// The link over MPLS, without the pseudowires of permanent connections.
 pub(super) fn mpls(file: &MplsFile, d: &mut Diagnostics) -> Option<OutsideWay> {
@@ -51,16 +45,9 @@ fn labels(outgoing: &LabelList, incoming: &At<MplsLabel>) -> Labels {
 
 /// Keys that say how a pseudowire of cells works, where there is no such pseudowire.
 fn only_with_labels(file: &MplsFile, d: &mut Diagnostics) -> Option<()> {
-    let given = [
-        file.vc.as_ref().map(|key| key.at),
-        file.vp.as_ref().map(|key| key.at),
-        file.cells.as_ref().map(|key| key.at),
-        file.wait.as_ref().map(|key| key.at),
-        file.word.as_ref().map(|key| key.at),
-        file.sequence.as_ref().map(|key| key.at),
-    ];
+    let keys = ["vc", "vp", "cells", "wait", "word", "sequence"];
     let mut right = Some(());
-    for at in given.into_iter().flatten() {
+    for (_, at) in file.given.of(&keys) {
         d.error(at, "this is for a pseudowire of cells, which needs labels")
             .hint("for example: outgoing: 1000, incoming: 2000")
             .rests_in(file.place, ["outgoing", "incoming"]);
@@ -71,12 +58,9 @@ fn only_with_labels(file: &MplsFile, d: &mut Diagnostics) -> Option<()> {
 
 fn cell_wire(file: &MplsFile, labels: Labels, d: &mut Diagnostics) -> Option<CellWire> {
     let scope = scope(file.vc.as_ref(), file.vp.as_ref(), file.place, d);
-    let cells = (file.cells.as_ref(), CELLS_MPLS);
-    let gathering = gathering(cells, file.wait.as_ref(), file.place, d);
-    let word = file.word.as_ref().is_none_or(|word| word.value);
-    let sequence = file.sequence.as_ref().filter(|sequence| sequence.value);
-    if let Some(sequence) = sequence.filter(|_| !word) {
-        d.error(sequence.at, "sequence numbers stand in the control word")
+    let (word, sequence) = (file.word.get(), file.sequence.get());
+    if let Some(at) = file.sequence.at.filter(|_| sequence && !word) {
+        d.error(at, "sequence numbers stand in the control word")
             .hint("leave out 'word: false'")
             .rests_in(file.place, ["word"]);
         return None;
@@ -84,9 +68,9 @@ fn cell_wire(file: &MplsFile, labels: Labels, d: &mut Diagnostics) -> Option<Cel
     Some(CellWire {
         labels,
         scope: scope?,
-        gathering: gathering?,
+        gathering: gathering(file.cells.get(), &file.wait),
         word,
-        sequence: sequence.is_some(),
+        sequence,
     })
 }
 
@@ -99,14 +83,7 @@ fn scope(
     match (vc, vp) {
         (None, None) => Some(Scope::Port),
         (Some(vc), None) => Some(Scope::Channel(vc.value.0)),
-        (None, Some(vp)) => match u16::try_from(vp.value) {
-            Ok(vpi) if vp.value <= MAX_VPI => Some(Scope::Path(vpi)),
-            _ => {
-                let text = format!("a VPI is 0 to {MAX_VPI}, not {}", vp.value);
-                d.error(vp.at, text);
-                None
-            }
-        },
+        (None, Some(vp)) => Some(Scope::Path(vp.value as u16)),
         (Some(vc), Some(_)) => {
             d.error(vc.at, "a pseudowire has one of 'vc' and 'vp'")
                 .rests_in(place, ["vp"]);
@@ -128,13 +105,13 @@ pub(super) fn l2tp(file: &L2tpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
     };
     let (session, peer_session) = (id(&file.session), id(&file.peer_session));
     let scope = scope(file.vc.as_ref(), file.vp.as_ref(), file.place, d);
-    let cells = (file.cells.as_ref(), CELLS_L2TP);
-    let gathering = gathering(cells, file.wait.as_ref(), file.place, d);
-    let sublayer = file.sublayer.as_ref();
-    let sublayer = sublayer.map_or(Sublayer::None, |key| key.value.0);
-    let sequence = file.sequence.as_ref().filter(|sequence| sequence.value);
-    if let Some(sequence) = sequence.filter(|_| sublayer == Sublayer::None) {
-        d.error(sequence.at, "sequence numbers stand in a sublayer")
+    let (sublayer, sequence) = (file.sublayer.get(), file.sequence.get());
+    if let Some(at) = file
+        .sequence
+        .at
+        .filter(|_| sequence && sublayer == Sublayer::None)
+    {
+        d.error(at, "sequence numbers stand in a sublayer")
             .hint("sublayer: default, or sublayer: atm, at both ends")
             .rests_in(file.place, ["sublayer"]);
         return None;
@@ -143,12 +120,12 @@ pub(super) fn l2tp(file: &L2tpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
         ends: ends?,
         session: session?,
         peer_session: peer_session?,
-        cookie: file.cookie.as_ref().map_or(Cookie::NONE, |key| key.value.0),
-        peer_cookie: (file.peer_cookie.as_ref()).map_or(Cookie::NONE, |key| key.value.0),
+        cookie: file.cookie.plain().unwrap_or(Cookie::NONE),
+        peer_cookie: file.peer_cookie.plain().unwrap_or(Cookie::NONE),
         sublayer,
-        sequence: sequence.is_some(),
+        sequence,
         scope: scope?,
-        gathering: gathering?,
+        gathering: gathering(file.cells.get(), &file.wait),
     }))
 }
 
@@ -213,7 +190,7 @@ pub(super) fn of_connection(
         mpls.sdus.push(SduWire {
             vc,
             labels: labels(&wire.outgoing, &wire.incoming),
-            sequence: wire.sequence.as_ref().is_some_and(At::get),
+            sequence: wire.sequence.get(),
         });
     }
 }

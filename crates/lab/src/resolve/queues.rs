@@ -1,13 +1,12 @@
 //! Queues, schedulers and shaped paths of switches.
 
 use crate::diag::{Diagnostics, Span};
-use crate::field::Table;
+use crate::field::{Optional as _, Table};
 use crate::file::{
     ConnectionQueueFile, LabFile, LinkFile, LinkOptions, PathId, PvcFile, QueuesFile, TrunkFile,
     TunnelFile,
 };
 use crate::model::{Lab, LinkId, NodeId, NodeKind, Pvc, Queues};
-use aerostat_node::atm::police::DEFAULT_CDVT;
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::atm::{Discipline, PathConfig};
 use aerostat_node::switch::{ConnectionQueue, PortConfig, QueueParams};
@@ -16,15 +15,12 @@ use aerostat_wire::ServiceCategory;
 use aerostat_wire::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest tolerance of a shaped path.
-const MAX_CDVT: Duration = Duration::from_secs(1);
-
 /// What a section says.
 pub(super) fn of(section: Option<&QueuesFile>) -> Queues {
     let mut queues = Queues::default();
     if let Some(section) = section {
         section.given.apply(&mut queues.params);
-        queues.scheduler = section.scheduler.as_ref().map(|text| text.value.0);
+        queues.scheduler = section.scheduler.plain();
         for (category, section) in section.calls.iter().flat_map(|table| &table.0) {
             let mut queue = ConnectionQueue::DEFAULT;
             section.given.apply(&mut queue);
@@ -54,15 +50,13 @@ pub(super) fn call_vpi(table: Option<&Tunnels>) -> u16 {
 
 /// The place where a shaped path is told to take calls.
 pub(super) fn takes_calls(file: &TunnelFile) -> Option<Span> {
-    let calls = file.calls.as_ref().filter(|calls| calls.value);
-    calls.map(|calls| calls.at)
+    file.calls.at.filter(|_| file.calls.get())
 }
 
 /// Peak rate and tolerance of a shaped path.
 pub(super) fn rate(file: &TunnelFile) -> (u32, Duration) {
     let pcr = u32::try_from(file.pcr.value.0).unwrap_or(u32::MAX);
-    let cdvt = file.cdvt.as_ref().map_or(DEFAULT_CDVT, |time| time.value.0);
-    (pcr, cdvt)
+    (pcr, file.cdvt.get())
 }
 
 type Tunnels = Table<PathId, TunnelFile>;
@@ -90,25 +84,22 @@ fn sections<'a>(
     lab: &'a Lab,
 ) -> Vec<(LinkId, Option<&'a QueuesFile>, Option<&'a Tunnels>)> {
     let mut all = Vec::new();
-    let mut add = |link: LinkId, options: Option<&'a LinkOptions>| {
-        if let Some(options) = options {
-            all.push((link, options.queues.as_ref(), options.tunnels.as_ref()));
-        }
+    let mut add = |link: LinkId, options: &'a LinkOptions| {
+        all.push((link, options.queues.as_ref(), options.tunnels.as_ref()));
     };
     let links = file.links.iter().flatten();
     for (index, link) in trunks(file, lab).enumerate() {
-        add(LinkId(index), link.options.as_ref());
+        add(LinkId(index), &link.options);
     }
     let link_of = |name: &str| Some(lab.node(lab.find(name)?).attachment()?.link);
     let hosts = file.hosts.0.iter();
-    let hosts = hosts.map(|(name, host)| (&name.value.0, host.link.as_ref()));
+    let hosts = hosts.map(|(name, host)| (&name.value.0, &host.link));
     let routers = file.routers.iter().flat_map(|table| &table.0);
-    let routers = routers.map(|(name, router)| (&name.value.0, router.link.as_ref()));
-    for (name, options) in hosts
-        .chain(routers)
-        .filter(|(_, options)| options.is_some())
-    {
-        if let Some(link) = link_of(name) {
+    let routers = routers.map(|(name, router)| (&name.value.0, &router.link));
+    for (name, options) in hosts.chain(routers) {
+        if options.given.any()
+            && let Some(link) = link_of(name)
+        {
             add(link, options);
         }
     }
@@ -116,8 +107,8 @@ fn sections<'a>(
         .lane
         .iter()
         .flat_map(|lane| lane.standby.iter().flatten());
-    let first = file.lane.iter().map(|lane| lane.link.as_ref());
-    let servers = first.chain(standby.map(|one| one.link.as_ref()));
+    let first = file.lane.iter().map(|lane| &lane.link);
+    let servers = first.chain(standby.map(|one| &one.link));
     let nodes = lab.nodes().filter_map(|(_, node)| match &node.kind {
         NodeKind::LaneServer(server) => Some(server.attachment.link),
         _ => None,
@@ -142,7 +133,7 @@ fn sections<'a>(
 const fn thresholds(
     params: &QueueParams,
     sizes: [u32; 4],
-) -> [(&'static str, u32, &'static str, u32); 8] {
+) -> [(&'static str, Option<u32>, &'static str, u32); 8] {
     let [buffer, vc, guaranteed, guaranteed_vc] = sizes;
     [
         ("epd", params.epd, "buffer", buffer),
@@ -186,7 +177,7 @@ pub(super) fn check(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
             let places = [own(port.link), of_switch.queues.as_ref()];
             for (key, value, buffer, size) in thresholds(&queues.params, queues.buffers(lab)) {
                 let at = |key: &str| places.iter().flatten().find_map(|one| one.given.at(key));
-                if value > size
+                if let Some(value) = value.filter(|value| *value > size)
                     && let Some(at) = at(key).or_else(|| at(buffer))
                     && told.insert((at, key))
                 {
@@ -286,9 +277,6 @@ pub(super) fn carries(
         if tunnel.pcr.value.0 == 0 {
             d.error(tunnel.pcr.at, "a peak rate is at least 1 cell/s");
         }
-        if let Some(cdvt) = tunnel.cdvt.as_ref().filter(|cdvt| cdvt.value.0 > MAX_CDVT) {
-            d.error(cdvt.at, "a tolerance is at most 1s");
-        }
         let before = sum;
         sum = sum.saturating_add(tunnel.pcr.value.0);
         if sum > most && before <= most {
@@ -316,12 +304,10 @@ fn thresholds_fit(
     let sizes = ports
         .iter()
         .map(|port| port.buffers(lab)[if guaranteed { 3 } else { 1 }]);
-    let size = match queue.buffer {
-        0 => sizes.min().unwrap_or(u32::MAX),
-        own => own,
-    };
+    let own = queue.buffer.filter(|own| *own > 0);
+    let size = own.or(sizes.min()).unwrap_or(u32::MAX);
     for (key, value) in [("epd", queue.epd), ("clp", queue.clp), ("efci", queue.efci)] {
-        if value > size
+        if let Some(value) = value.filter(|value| *value > size)
             && let Some(at) = section.given.at(key)
         {
             d.error(at, above(key, value, "buffer", size))

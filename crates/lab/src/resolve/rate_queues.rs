@@ -3,7 +3,7 @@
 
 use super::queues;
 use crate::diag::Diagnostics;
-use crate::field::At;
+use crate::field::{At, Optional as _};
 use crate::file::{HostFile, Name, PvcFile, SocketFile, TunnelFile};
 use crate::model::{Host, Lab, NodeId, NodeKind, Pvc};
 use aerostat_node::atm::{NicConfig, RateQueue, Shaping};
@@ -100,10 +100,7 @@ pub(super) fn of_program(
     (lab, id): (&Lab, NodeId),
     d: &mut Diagnostics,
 ) -> Option<Shaping> {
-    let of_shape = file
-        .shape
-        .as_ref()
-        .map(|shape| Shaping::by_contract(shape.get()));
+    let of_shape = file.shape.plain().map(Shaping::by_contract);
     let Some(queue) = &file.rate_queue else {
         return of_shape;
     };
@@ -262,7 +259,7 @@ mod tests {
                 "",
                 caller,
                 "",
-                "a tolerance is at most 1s",
+                "cdvt is 0s to 1s",
             ),
             (
                 fast,

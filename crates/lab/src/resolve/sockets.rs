@@ -3,26 +3,18 @@
 use super::events::send_rate;
 use super::{Class, Names, adapters, atp, direct, rate_queues};
 use crate::diag::{Diagnostics, Span};
-use crate::field::At;
-use crate::file::{LabFile, Label, QosText, SocketFile, Time};
-use crate::model::{GivenRate, Lab, NodeId, NodeKind};
+use crate::field::{At, Optional as _};
+use crate::file::{LabFile, Label, SocketFile};
+use crate::model::{Lab, NodeId, NodeKind};
 use crate::plan;
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::counted;
 use aerostat_wire::q2931::{Version, convert};
-use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams, aal0};
+use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, aal0};
 
-/// Default size of SDUs, as of Classical IP.
-const MAX_SDU: u16 = 9180;
-/// Default size of a PDU.
-const SIZE: usize = 1000;
 /// Shortest pause of a program that repeats its calls.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
-/// Default number of calls of a listener.
-const CALLS: u64 = 64;
-/// Limit of calls of a listener: below the bound of the host's signalling.
-const MAX_CALLS: u64 = 1000;
 /// Limit of programs of a host: the bound of the host's signalling for listeners.
 const MAX_PROGRAMS: usize = 64;
 
@@ -142,47 +134,30 @@ fn program(
         None => None,
     };
     adapters::useless_shape_of(section, &role, d);
-    let shaping = rate_queues::of_program(section, &role, (lab, id), d);
-    let selector = section.selector.as_ref();
     Some(Program {
-        name: section
-            .name
-            .as_ref()
-            .map_or_else(|| format!("{UNNAMED}{number}"), |name| name.value.0.clone()),
-        local: own.with_selector(selector.map_or(plan::SELECTOR_SOCKET, |s| s.value.0)),
-        sap: section.sap.as_ref().map_or(Sap::ANY, |sap| sap.value.0),
-        shaping,
+        name: (section.name.plain()).unwrap_or_else(|| format!("{UNNAMED}{number}")),
+        local: own.with_selector(section.selector.get()),
+        sap: section.sap.get(),
+        shaping: rate_queues::of_program(section, &role, (lab, id), d),
         atp,
-        tester: is_tester(section),
+        tester: section.tester.get(),
         role,
     })
 }
 
-pub(super) fn is_tester(section: &SocketFile) -> bool {
-    section.tester.as_ref().is_some_and(At::get)
-}
-
 /// Checks the other keys of a tester of cells.
 fn tester(section: &SocketFile, d: &mut Diagnostics) {
-    let Some(given) = section.tester.as_ref().filter(|given| given.value) else {
+    let Some(at) = section.tester.at.filter(|_| section.tester.get()) else {
         return;
     };
     if section.vc.is_none() {
-        d.error(given.at, "a tester uses a permanent connection")
+        d.error(at, "a tester uses a permanent connection")
             .hint("for example: { vc: 0.100, tester: true, pdus: 1000, rate: 10000pps }")
             .rests_in(section.place, ["vc"]);
     }
-    let others = [
-        section.listen.as_ref().map(|at| ("listen", at.at)),
-        section.size.as_ref().map(|at| ("size", at.at)),
-        section.atp.as_ref().map(|atp| ("atp", atp.place)),
-    ];
-    for (key, at) in others.into_iter().flatten() {
-        d.error(
-            at,
-            format!("a tester has no '{key}': it sends and measures single cells"),
-        )
-        .rests_in(section.place, ["tester"]);
+    for (key, at) in section.given.of(&["listen", "size", "atp"]) {
+        let text = format!("a tester has no '{key}': it sends and measures single cells");
+        d.error(at, text).rests_in(section.place, ["tester"]);
     }
 }
 
@@ -193,62 +168,19 @@ pub(crate) const UNNAMED: &str = "socket";
 const ROLES: [&str; 3] = ["listen", "call", "vc"];
 
 fn listener(section: &SocketFile, d: &mut Diagnostics) -> Option<Role> {
-    let answer = section.listen.as_ref()?.value.0;
-    foreign(
-        section,
-        &["qos", "start", "pdus", "size", "rate", "hold", "every"],
-        "is for callers",
-        d,
-    );
-    let max_sdu = match &section.max_sdu {
-        None => MAX_SDU,
-        Some(given) => octets(given, given.value.0, d)?,
-    };
-    let calls = section.calls.as_ref().map_or(CALLS, At::get);
-    if let Some(given) = section.calls.as_ref()
-        && !(1..=MAX_CALLS).contains(&calls)
-    {
-        d.error(given.at, format!("a listener has 1 to {MAX_CALLS} calls"));
-    }
+    let of_callers = ["qos", "start", "pdus", "size", "rate", "hold", "every"];
+    foreign(section, &of_callers, "is for callers", d);
     Some(Role::Listen {
-        answer,
-        max_sdu,
-        calls: usize::try_from(calls).unwrap_or(usize::MAX),
+        answer: section.listen.plain()?,
+        max_sdu: section.max_sdu.get() as u16,
+        calls: section.calls.get() as usize,
     })
 }
 
 /// Refuses keys that have no meaning for this kind of program.
 pub(super) fn foreign(section: &SocketFile, keys: &[&str], why: &str, d: &mut Diagnostics) {
-    let at = |key: &str| match key {
-        "selector" => section.selector.as_ref().map(|at| at.at),
-        "sap" => section.sap.as_ref().map(|at| at.at),
-        "max_sdu" => section.max_sdu.as_ref().map(|at| at.at),
-        "calls" => section.calls.as_ref().map(|at| at.at),
-        "qos" => section.qos.as_ref().map(|at| at.at),
-        "shape" => section.shape.as_ref().map(|at| at.at),
-        "rate_queue" => section.rate_queue.as_ref().map(|at| at.at),
-        "start" => section.start.as_ref().map(|at| at.at),
-        "pdus" => section.pdus.as_ref().map(|at| at.at),
-        "size" => section.size.as_ref().map(|at| at.at),
-        "rate" => section.rate.as_ref().map(|at| at.at),
-        "hold" => section.hold.as_ref().map(|at| at.at),
-        _ => section.every.as_ref().map(|at| at.at),
-    };
-    for key in keys {
-        if let Some(at) = at(key) {
-            d.error(at, format!("'{key}' {why}"))
-                .rests_in(section.place, ROLES);
-        }
-    }
-}
-
-/// A size that an AAL5 SDU can have.
-fn octets<T>(place: &At<T>, size: usize, d: &mut Diagnostics) -> Option<u16> {
-    let size = u16::try_from(size).ok().filter(|size| *size > 0);
-    if size.is_none() {
-        d.error(place.at, "an SDU has 1 to 65535 octets");
-    }
-    size
+    let place = (section.place, &ROLES[..]);
+    section.given.refuse(keys, why, place, d);
 }
 
 fn caller(
@@ -263,12 +195,9 @@ fn caller(
     foreign(section, &["max_sdu", "calls"], why, d);
     let called_at = to.at;
     let to = called(to, names, lab, d);
-    let mut qos = section
-        .qos
-        .as_ref()
-        .map_or(Qos::ubr(MAX_SDU), |q| q.value.0);
-    if let Some(given) = &section.qos {
-        speakable(given, &qos, lab, id, d);
+    let mut qos = section.qos.get();
+    if let Some(at) = section.qos.at {
+        speakable(at, &qos, lab, id, d);
     }
     let send = sending(section, &qos, 1, d)?;
     // Listeners of linux-atm need a size.
@@ -278,20 +207,17 @@ fn caller(
         }
     }
     let to = to?;
-    if !direct::reaches(lab, id, (to, called_at), d) {
-        return None;
-    }
-    Some(Role::Call {
+    direct::reaches(lab, id, (to, called_at), d).then(|| Role::Call {
         to,
         qos,
         send,
-        hold: time(&section.hold),
-        every: section.every.as_ref().map(|t| t.value.0.max(MIN_PAUSE)),
+        hold: section.hold.get(),
+        every: section.every.plain().map(|every| every.max(MIN_PAUSE)),
     })
 }
 
 /// Checks that signalling can express the contract in the host's version of the UNI.
-fn speakable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diagnostics) {
+fn speakable(at: Span, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diagnostics) {
     let node = lab.node(id);
     let NodeKind::Host(host) = &node.kind else {
         return;
@@ -299,11 +225,11 @@ fn speakable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diag
     let any = |is: fn(&TrafficParams) -> bool| is(&qos.tx) || is(&qos.rx);
     if any(|t| t.frame_discard == Some(false)) {
         let text = "no version of the UNI can say frame_discard=false in a call";
-        d.warning(given.at, text);
+        d.warning(at, text);
     }
     if any(|t| !t.tightest_cdv().is_zero()) {
         let text = "a call does not tell its tolerance: policers use 'cdvt' of the link";
-        d.warning(given.at, text);
+        d.warning(at, text);
     }
     if host.uni == Version::Uni40 {
         return;
@@ -312,10 +238,10 @@ fn speakable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diag
     if any(|t| t.category == Some(ServiceCategory::Abr)) {
         let text = "a call cannot ask for ABR before UNI 4.0";
         let host = format!("hosts/{}/uni", node.name);
-        d.error(given.at, text).hint(&hint).rests_on([&*host]);
+        d.error(at, text).hint(&hint).rests_on([&*host]);
     }
     let mut says_nothing = |text: &str| {
-        d.warning(given.at, text).hint(&hint);
+        d.warning(at, text).hint(&hint);
     };
     if convert::minimum(qos).is_some() {
         says_nothing("before UNI 4.0 min_pcr says nothing: the call gets its peak rate, or fails");
@@ -336,17 +262,11 @@ fn permanent(
     id: NodeId,
     d: &mut Diagnostics,
 ) -> Option<Role> {
-    let keys = [
-        "selector",
-        "sap",
-        "max_sdu",
-        "calls",
-        "qos",
-        "shape",
-        "rate_queue",
-        "hold",
-        "every",
-    ];
+    let (of_calls, of_shapes) = (
+        ["selector", "sap", "max_sdu", "calls", "qos"],
+        ["shape", "rate_queue"],
+    );
+    let keys = [&of_calls[..], &of_shapes, &["hold", "every"]].concat();
     let why = "is for calls: a permanent connection has its traffic in 'pvcs'";
     foreign(section, &keys, why, d);
     let label = vc.value.0;
@@ -366,64 +286,56 @@ fn permanent(
     } else {
         pvc.qos.reversed()
     };
-    let reads = section.listen.is_some() || is_tester(section);
-    let pdus = if reads { 0 } else { 1 };
+    let reads = section.listen.is_some() || section.tester.get();
     Some(Role::Permanent {
         vc: label,
         qos,
-        answer: section.listen.as_ref().map(|listen| listen.value.0),
-        send: sending(section, &qos, pdus, d)?,
+        answer: section.listen.plain(),
+        send: sending(section, &qos, u64::from(!reads), d)?,
     })
 }
 
 /// The PDUs that a program sends; `pdus` is the default number.
 fn sending(section: &SocketFile, qos: &Qos, pdus: u64, d: &mut Diagnostics) -> Option<Sending> {
-    let tx = qos.tx;
+    let (tx, start) = (qos.tx, Instant::ZERO + section.start.get());
     if let Some(atp) = &section.atp {
-        return Some(atp::sending(atp, qos, Instant::ZERO + time(&section.start)));
+        return Some(atp::sending(atp, qos, start));
     }
-    let size = match &section.size {
-        None if is_tester(section) => aal0::SDU_LEN as u16,
-        None => SIZE.min(match tx.max_sdu {
-            0 => SIZE,
-            max => max.into(),
-        }) as u16,
-        Some(given) => octets(given, given.value.0, d)?,
+    let most = match tx.max_sdu {
+        0 => u16::MAX,
+        most => most,
     };
-    if let Some(given) = section.size.as_ref()
+    let size = match section.size.get() as u16 {
+        _ if section.tester.get() => aal0::SDU_LEN as u16,
+        size if section.size.at.is_none() => size.min(most),
+        size => size,
+    };
+    if let Some(at) = section.size.at
         && tx.category.is_some()
-        && tx.max_sdu > 0
-        && size > tx.max_sdu
+        && size > most
     {
-        let most = counted(tx.max_sdu, "octet", "octets");
-        let text = format!("the qos here allows SDUs of {most}");
-        d.error(given.at, text).rests_in(section.place, ["qos"]);
+        let most = counted(most, "octet", "octets");
+        d.error(at, format!("the qos here allows SDUs of {most}"))
+            .rests_in(section.place, ["qos"]);
     }
-    let pdus = section.pdus.as_ref().map_or(pdus, At::get);
+    let pdus = section.pdus.plain().unwrap_or(pdus);
     if tx.category.is_none() && pdus > 0 {
-        let at = section.qos.as_ref().map_or(section.place, |qos| qos.at);
+        let at = section.qos.at.unwrap_or(section.place);
         d.error(at, "who sends PDUs needs traffic in direction tx")
             .hint("or pdus: 0")
             .rests_in(section.place, ["pdus"]);
     }
-    let rate = section.rate.as_ref();
-    let at = rate.map_or(section.place, |rate| rate.at);
-    let rate = rate.map_or(Some(GivenRate::Packets(100.0)), |rate| rate.value.0);
-    let pace = match rate {
+    let at = section.rate.at.unwrap_or(section.place);
+    let pace = match section.rate.get() {
         Some(rate) => Pace::At(send_rate(rate, size.into(), at, d)?.packets),
         None => Pace::Line,
     };
     Some(Sending {
-        start: Instant::ZERO + time(&section.start),
+        start,
         pdus,
         size,
         pace,
     })
-}
-
-/// A time; the default is one second.
-fn time(given: &Option<At<Time>>) -> Duration {
-    given.as_ref().map_or(Duration::from_secs(1), |t| t.value.0)
 }
 
 /// An ATM address, or the address of a node with a selector.
@@ -674,12 +586,12 @@ mod tests {
                 "40 hex digits",
             ),
             ("[{ call: y, calls: 3 }]", "is for listeners"),
-            ("[{ call: y, size: 100000 }]", "1 to 65535 octets"),
+            ("[{ call: y, size: 100000 }]", "size is 1 to 65535"),
             ("[{ call: y, size: 9181 }]", "SDUs of 9180 octets"),
             ("[{ call: y, qos: 'ubr,aal5:tx:none' }]", "needs traffic"),
             ("[{ call: y, sap: nothing }]", "expected any, ttcp"),
             ("[{ listen: sink, selector: 10 }]", "e0 to ff"),
-            ("[{ listen: sink, calls: 0 }]", "1 to 1000 calls"),
+            ("[{ listen: sink, calls: 0 }]", "calls is 1 to 1000"),
         ] {
             let message = message(text);
             assert!(message.contains(wanted), "{text}: {message}");

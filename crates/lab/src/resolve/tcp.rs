@@ -1,6 +1,7 @@
 //! The section `tcp` of hosts.
 
 use crate::diag::{Diagnostics, Span};
+use crate::field::Optional as _;
 use crate::file::{HostFile, TcpFile};
 use crate::model::{ByKernel, Congestion, GivenKey, KEYS, Tcp, TcpParams};
 use aerostat_node::ip::tcp::STACK;
@@ -14,22 +15,11 @@ pub(super) fn of(host: &HostFile, d: &mut Diagnostics) -> Tcp {
     let Some(file) = &host.tcp else {
         return Tcp::USUAL;
     };
-    if let Some(buffer) = &file.buffer
-        && !TcpParams::RANGES
-            .send_buffer
-            .contains(Octets(buffer.value.0))
-    {
-        d.error(buffer.at, "a TCP buffer has 2KiB to 64MiB");
-    }
-    let (tcp, keys) = (values(file), places(file));
-    let at = |key: &str| {
-        keys.iter()
-            .find(|(name, _)| *name == key)
-            .map(|(_, at)| *at)
-    };
+    let tcp = values(file);
+    let at = |key: &str| file.given.at(key);
     contradictions(&tcp, at, d);
     followed(host, &tcp, at, d);
-    let given = keys.into_iter().map(|(name, at)| {
+    let given = file.given.iter().map(|(name, at)| {
         let (file, line, column) = d.locate(at);
         let place = format!("{file}:{line}:{column}");
         GivenKey { name, place }
@@ -42,29 +32,19 @@ pub(super) fn of(host: &HostFile, d: &mut Diagnostics) -> Tcp {
 
 /// The values of a section, without its keys.
 fn values(file: &TcpFile) -> Tcp {
-    let buffer = file.buffer.as_ref();
-    let buffer = buffer.map_or(Tcp::USUAL.buffer, |buffer| buffer.value.0);
+    let buffer = file.buffer.plain().unwrap_or(Tcp::USUAL.buffer);
     let mut params = TcpParams {
         send_buffer: Octets(buffer),
         receive_buffer: Octets(buffer),
         ..TcpParams::DEFAULT
     };
     file.given.apply(&mut params);
-    let congestion = file.congestion.as_ref();
     Tcp {
-        congestion: congestion.map_or(Tcp::USUAL.congestion, |congestion| congestion.value.0),
+        congestion: file.congestion.plain().unwrap_or(Tcp::USUAL.congestion),
         buffer,
         params,
         given: Vec::new(),
     }
-}
-
-/// The keys that the section has, with the places of their values.
-fn places(file: &TcpFile) -> Vec<(&'static str, Span)> {
-    let congestion = file.congestion.as_ref().map(|key| ("congestion", key.at));
-    let buffer = file.buffer.as_ref().map(|key| ("buffer", key.at));
-    let own = congestion.into_iter().chain(buffer);
-    own.chain(file.given.iter()).collect()
 }
 
 fn contradictions(tcp: &Tcp, at: impl Fn(&str) -> Option<Span>, d: &mut Diagnostics) {
@@ -148,8 +128,8 @@ pub(super) fn in_virtual_time(host: &HostFile) -> Vec<(Span, String)> {
     let Some(file) = host.tcp.as_ref().filter(|_| kernel) else {
         return Vec::new();
     };
-    let (tcp, keys) = (values(file), places(file));
-    let all = keys.into_iter().filter_map(|(key, at)| {
+    let tcp = values(file);
+    let all = file.given.iter().filter_map(|(key, at)| {
         let follows = KEYS.iter().find(|follows| follows.key == key)?;
         let why = not_embedded(&tcp, key, follows.embedded)?;
         let text = format!("in virtual time the host's TCP is {STACK}: {why}");
@@ -288,7 +268,7 @@ mod tests {
                 "window_scaling: false, buffer: 128KiB",
                 "at most 65535 octets",
             ),
-            ("buffer: 1KiB", "a TCP buffer has 2KiB to 64MiB"),
+            ("buffer: 1KiB", "buffer is 2KiB to 64MiB"),
             ("send_buffer: 65MiB", "send_buffer is 2KiB to 64MiB"),
             ("mss: 63", "mss is 64 to 65481"),
             ("mss: 9000", "holds no segment above 1460 octets"),
@@ -313,9 +293,9 @@ mod tests {
         for (flow, says) in [
             ("kind: rr, write: 10", "write is for tcp"),
             ("kind: udp, rate: 1pps, bytes: 10", "bytes is for tcp"),
-            ("kind: tcp, bytes: 0", "a flow of tcp has 1 to"),
-            ("kind: tcp, write: 0", "a write has 1 to 1048576 octets"),
-            ("kind: tcp, write: 2MiB", "a write has 1 to 1048576 octets"),
+            ("kind: tcp, bytes: 0", "bytes is 1 to 1024GiB"),
+            ("kind: tcp, write: 0", "write is 1 to 1048576"),
+            ("kind: tcp, write: 2MiB", "write is 1 to 1048576"),
             ("kind: tcp, write: 10", "holds more than 65536 such writes"),
         ] {
             let d = with(flow, "buffer: 1MiB").expect_err("an error");

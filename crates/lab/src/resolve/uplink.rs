@@ -2,46 +2,21 @@
 
 use super::direct::{self, End};
 use crate::diag::Diagnostics;
-use crate::field::At;
+use crate::field::{At, Optional as _};
 use crate::file::{Atm, OutsideOptions};
 use crate::model::{Lab, NodeId};
 
 /// Refuses keys of a link from an end system that mean something at a switch alone.
 pub(super) fn keys(options: &OutsideOptions, name: &str, d: &mut Diagnostics) {
-    let trunk = options.trunk.as_ref().map(|given| given.at);
-    let routes = options.routes.iter().flatten().next();
-    let routes = routes.map(|given| given.at);
-    let addresses = options.address.as_ref().and_then(|list| list.0.first());
-    let address = addresses.map(|given| given.at);
-    let ilmi = options.ilmi.as_ref().map(|given| given.at);
-    let uni = options.uni.as_ref().map(|given| given.at);
     let own = format!("it stands at {name} itself, under 'hosts:' or 'routers:'");
     let switches = format!("{name} is an end system, and the far end is its switch");
-    for (at, key, hint) in [
-        (trunk, "trunk", &switches),
-        (routes, "routes", &switches),
-        (address, "address", &own),
-        (ilmi, "ilmi", &own),
-        (uni, "uni", &own),
-    ] {
-        if let Some(at) = at {
-            d.error(at, format!("'{key}' is for the link of a switch"))
-                .hint(hint)
-                .rests_on(["links/*/0"]);
-        }
+    for (key, at) in (options.given).of(&["trunk", "routes", "address", "ilmi", "uni"]) {
+        let of_switches = matches!(key, "trunk" | "routes");
+        d.error(at, format!("'{key}' is for the link of a switch"))
+            .hint(if of_switches { &switches } else { &own })
+            .rests_on(["links/*/0"]);
     }
-    let [police, cdvt] = [
-        options
-            .police
-            .as_ref()
-            .map(|given| (given.at, given.value.0.is_off())),
-        options.cdvt.as_ref().map(|given| (given.at, false)),
-    ];
-    let police = police.filter(|(_, off)| !off).map(|(at, _)| at);
-    let tunnels = options.tunnels.as_ref();
-    let tunnels = tunnels.and_then(|all| Some(all.0.first()?.0.at));
-    let queues = options.queues.as_ref().map(|given| given.place);
-    direct::no_effect([police, cdvt.map(|(at, _)| at), queues, tunnels], d);
+    direct::no_effect(&options.given, options.police.plain(), d);
 }
 
 /// Checks the ATM address that an end system has by itself; `uplink` if its link leads out of the lab.
@@ -52,7 +27,7 @@ pub(super) fn own_address(end: &End<'_>, address: &At<Atm>, uplink: bool, d: &mu
             .hint("'address' is for an end system whose link leads out of the lab")
             .rests_in(end.place, ["on"])
             .rests_on(["links/*/0", "links/*/1/."]);
-    } else if end.ilmi.is_some_and(At::get) {
+    } else if end.ilmi.get() {
         d.error(address.at, format!("{name} gets its ATM address by ILMI"))
             .hint("leave 'address' out, or 'ilmi'; 'mac' gives it another ESI")
             .rests_in(end.place, ["ilmi"]);

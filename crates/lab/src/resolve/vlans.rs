@@ -1,7 +1,7 @@
 //! VLANs of a host that bridges: each has an ELAN, a LANE client, and ports that carry it.
 
 use crate::diag::{Diagnostics, Span};
-use crate::field::{At, Table};
+use crate::field::{At, Optional as _, Table};
 use crate::file::{HostFile, Ip, PortFile, Vid};
 use crate::model::{Elan, ElanId, EthernetPort, PortVlans, SegmentHost};
 
@@ -64,14 +64,11 @@ fn fits(host: &HostFile, table: &Table<Vid, At<String>>, d: &mut Diagnostics) {
             .hint("a host with 'vlans:' is embedded: leave 'kernel:' out")
             .rests_in(host.place, ["vlans"]);
     }
-    let ethernet = host.ethernet.as_ref();
-    let of_ports = ports
-        .iter()
-        .flat_map(|ports| &ports.0)
-        .map(|(_, port)| &port.tag);
-    let tags = ethernet.map(|all| &all.tag).into_iter().chain(of_ports);
-    if let Some(tag) = tags.flatten().next() {
-        d.error(tag.at, "with 'vlans:' the ports say which frames have tags")
+    let of_ports = ports.iter().flat_map(|ports| &ports.0);
+    let of_ports = of_ports.filter_map(|(_, port)| port.tag.place());
+    let own = host.ethernet.iter().filter_map(|all| all.tag.at);
+    if let Some(at) = own.chain(of_ports).next() {
+        d.error(at, "with 'vlans:' the ports say which frames have tags")
             .hint("'trunk:' of a port: the VLANs with tags; 'vlan:': the one without")
             .rests_in(host.place, ["vlans"]);
     }
@@ -108,10 +105,7 @@ pub(super) fn of_port(host: &HostFile, port: &PortFile, d: &mut Diagnostics) -> 
     }
     let mut tagged = Vec::new();
     for vid in trunk() {
-        let native = port
-            .vlan
-            .as_ref()
-            .is_some_and(|own| own.value.0 == vid.value.0);
+        let native = port.vlan.plain() == Some(vid.get());
         if native || tagged.contains(&vid.value.0) {
             let text = format!("VLAN {} is twice on this port", vid.value.0);
             d.error(vid.at, text)
@@ -123,7 +117,7 @@ pub(super) fn of_port(host: &HostFile, port: &PortFile, d: &mut Diagnostics) -> 
     }
     tagged.sort_unstable();
     PortVlans {
-        untagged: port.vlan.as_ref().map(|vid| vid.value.0),
+        untagged: port.vlan.plain(),
         tagged,
     }
 }

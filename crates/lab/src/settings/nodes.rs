@@ -1,516 +1,290 @@
 //! Nodes and what runs on them.
 
-use super::of_path;
-use super::{
-    debug, expected, map_of, named, of_queues, policing, pseudowires, seconds, text, texts, with,
-    with_parameters, word,
-};
+use super::{Published, map_of, merge, named, paths_of, published, text};
 use crate::model::{
     Attachment, Cable, Clock, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host,
     IntakeConfig, IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind,
     Outside, OutsideTrunk, OutsideWay, Packing, PortVlans, QueueLimit, Router, SegmentHost, Side,
     Switch, Tcp,
 };
-use aerostat_node::atm::{RateQueue, Shaping};
+use aerostat_node::atm::{NicConfig, RateQueue, Shaping};
 use aerostat_node::host::Encapsulation;
 use aerostat_node::host::sockets::{Pace, Program, Role, Sending, Transfer};
 use aerostat_node::manager::{ManagerConfig, Sharing};
-use aerostat_node::server::{Cost, Order};
-use aerostat_proto::lane::lecs::Criterion;
-use aerostat_proto::nhrp::auth::{Keys, Neighbour};
-use aerostat_wire::{AtmAddress, MacAddr, Sap};
+use aerostat_node::server::Cost;
+use aerostat_proto::nhrp::auth::Keys;
+use aerostat_wire::{AtmAddress, MacAddr};
 use serde_json::{Map, Value, json};
 
 pub(super) fn of(lab: &Lab, id: NodeId, node: &Node) -> Value {
     let mut all = match &node.kind {
-        NodeKind::Switch(switch) => of_switch(switch),
-        NodeKind::LaneServer(server) => of_lane_server(lab, server),
-        NodeKind::Router(router) => of_router(lab, router),
-        NodeKind::Host(host) => of_host(lab, id, host),
-        NodeKind::Outside(outside) => of_outside(outside),
+        NodeKind::Switch(switch) => switch.published(lab),
+        NodeKind::LaneServer(server) => server.published(lab),
+        NodeKind::Router(router) => router.published(lab),
+        NodeKind::Host(host) => host.published(lab),
+        NodeKind::Outside(outside) => outside.published(lab),
     };
+    if let NodeKind::Host(host) = &node.kind {
+        let programs = host.sockets.iter().enumerate();
+        let program = |(index, program): (usize, &Program)| {
+            let expect = lab.sockets_expect.get(&(id, index)).copied();
+            let settings = of_program(program, &host.nic.rate_queues, expect, lab);
+            (program.name.clone(), settings)
+        };
+        all["sockets"] = named(programs.map(program)).into();
+    }
     if let (Some(attachment), Some(all)) = (node.attachment(), all.as_object_mut()) {
-        let Attachment {
-            switch,
-            // What the order of the file makes.
-            port: _,
-            link: _,
-            address,
-        } = attachment;
-        all.insert("address".into(), text(address).into());
-        let switch = &lab.node(*switch).name;
-        all.insert("on".into(), switch.clone().into());
+        merge(all, attachment.published(lab));
     }
     all
 }
 
-fn of_switch(switch: &Switch) -> Value {
-    let Switch {
-        prefix,
-        ports,
-        police,
-        queues,
-        manager,
-    } = switch;
-    let all = json!({ "kind": "switch", "prefix": AtmAddress::leading(prefix), "ports": ports.len(), "police": policing(*police) });
-    with(
-        with(all, "queues", of_queues(queues)),
-        "manager",
-        manager.map(of_manager),
-    )
-}
-
-fn of_lane_server(lab: &Lab, server: &LaneServer) -> Value {
-    let LaneServer {
-        attachment: _,
-        rank,
-        policies,
-        default,
-        lecs,
-        ilmi,
-        uni,
-        quota,
-    } = server;
-    let criterion = |criterion: &Criterion| match criterion {
-        Criterion::Name => "name",
-        Criterion::Address => "address",
-        Criterion::Mac => "mac",
-        Criterion::LanType => "type",
-        Criterion::FrameSize => "size",
-    };
-    let level = |level: &Vec<Criterion>| level.iter().map(criterion).collect::<Vec<_>>();
-    json!({
-        "kind": "lane server",
-        "rank": rank,
-        "ilmi": ilmi,
-        "uni": text(uni),
-        "lecs": text(lecs),
-        "policies": policies.iter().map(level).collect::<Vec<_>>(),
-        "default": default.map(|elan| &lab.elan(elan).name),
-        "quota": map_of(quota),
-    })
-}
-
-fn of_lec(lab: &Lab, lec: &Lec) -> Value {
-    let Lec {
-        // Part of the interface's name.
-        index: _,
-        elan,
-        mac,
-        address,
-        ip,
-        v2,
-        named,
-        llc,
-        groups,
-        data,
-        member,
-    } = lec;
-    let mut all = json!({
-        "interface": lab.interface_name(lec),
-        "elan": lab.elan(*elan).name,
-        "mac": text(mac),
-        "address": text(address),
-        "ip": ip.map(text),
-        "version": if *v2 { 2 } else { 1 },
-        "named": named,
-        "llc": llc,
-        "groups": groups.as_ref().map(texts),
-        "qos": data.map(text),
-    });
-    if let Some(member) = member {
-        all["clip"] = super::subnets::of_member(member);
+// Hidden are the ports and links that the order of the file makes, and the MAC addresses of stations; the entries of a
+// shared list, which are told themselves; the number of an interface, which is part of its name; and seeds.
+published! { own, lab;
+    Attachment { switch as "on", port; hidden, link; hidden, address }
+    Switch {
+        prefix = AtmAddress::leading(prefix), ports = ports.len(), police, queues; given, manager; given, held; given
+    } + { "kind": "switch" }
+    LaneServer {
+        attachment; hidden, rank, policies, default, lecs, ilmi, uni, quota
+    } + { "kind": "lane server" }
+    Lec {
+        index; hidden, elan, mac, address, ip, v2 as "version" = if *v2 { 2 } else { 1 }, named, llc, groups,
+        data as "qos", member as "clip"; given
+    } + { "interface": lab.interface_name(own) }
+    Router {
+        attachment; hidden, lecs as "interfaces", routes = of_routes(routes), forwarding; merged, queue; merged,
+        mpoa, ilmi, uni, kernel, nic as "shape" = nic.shapes
+    } + { "kind": "router" }
+    Host {
+        attachment; hidden, lecs as "interfaces", vlans = of_vlans(vlans, lecs, lab); given,
+        routes = of_routes(routes), neighbours = named(neighbours.iter().map(|(ip, mac)| (text(ip), text(mac).into()))),
+        mpoa, nhrp, tcp, cpu; given, intake as "adapter"; given, clock; given, ilmi, uni, kernel, nic; merged,
+        sockets; hidden, bridge = named(bridge.iter().map(|one| (one.name.clone(), text(one.ip).into()))),
+        ethernet = of_ethernet(*ethernet, ports, bridge, lab), ports; hidden
+    } + { "kind": "host" }
+    Cable { rate as "rate_bps", tagged as "tag" }
+    EthernetPort {
+        name; hidden, cable; merged, full_duplex, queue as "queue_frames", stations; hidden, vlans; merged
     }
-    all
+    PortVlans { untagged as "vlan"; given, tagged as "trunk"; given }
+    Costs { send, receive, ack }
+    CpuConfig {
+        costs = named(Encapsulation::ALL.iter().zip(costs).map(|(over, costs)| (over.name().to_owned(), costs.published(lab)))),
+        order as "service", jitter as "jitter_ppm", queue as "queue_packets", manager; given, seed; hidden
+    }
+    ManagerConfig {
+        message, hand_over, release as "release_ppm", queue as "queue_pdus", sharing as "competing"; given
+    }
+    Sharing { nice, competing as "programs", kernel, user, life }
+    Clock { phase, ppb as "ppm" = f64::from(*ppb) / 1e3 }
+    Mpc {
+        start, control, data, params; beside, tag, qos, shared_qos; hidden, static_mps, keys; merged
+    } + { "protocols": protocols(params.ipv4, params.ipv6) }
+    Mps {
+        start, control, params; beside, trigger, register,
+        servers = named(servers.iter().map(|(ip, address)| (text(ip), text(address).into()))), keys; merged
+    }
+    Nhc { address, server = text(server.0), keys; merged, params; beside } + {
+        "server_address": text(server.1), "key": keys.neighbours.get(&server.1).map(|known| known.key.spi),
+    }
+    // Secrets are not shown.
+    Keys {
+        signs_as, neighbours as "keys" = named(neighbours.iter().map(|(address, neighbour)| (text(address), neighbour.key.spi.into()))),
+        shortcuts as "shortcut_key" = shortcuts.as_ref().map(|key| key.spi), unsigned
+    } + { "signed": !neighbours.is_empty() }
+    Transfer {
+        octets, message as "message_octets", params; beside, series = series.then_some(true); given
+    } + { "profile": params.profile.published(lab) }
+    Sending {
+        start, pdus, size as "size_octets", pace as "gap_s" = match pace {
+            Pace::At(rate) => rate.after(1).published(lab),
+            Pace::Line => "line".into(),
+        }
+    }
+    Outside {
+        attachment; hidden, way, addresses, ilmi, version as "uni", trunk
+    } + { "kind": "outside" }
+    OutsideTrunk {
+        side = match side {
+            Some(Side::Network) => "network",
+            Some(Side::User) => "user",
+            None => "auto",
+        },
+        prefixes as "routes" = prefixes.iter().map(|octets| AtmAddress::leading(octets)).collect::<Vec<_>>(), lane
+    }
 }
 
-fn routes(routes: &[IpRoute]) -> Map<String, Value> {
+fn of_routes(routes: &[IpRoute]) -> Map<String, Value> {
     let route = |IpRoute { to, via, lec: _ }: &IpRoute| (text(to), text(via).into());
     named(routes.iter().map(route))
 }
 
-fn of_router(lab: &Lab, router: &Router) -> Value {
-    let Router {
-        attachment: _,
-        lecs,
-        routes: ways,
-        forwarding,
-        queue,
-        mpoa,
-        ilmi,
-        uni,
-        kernel,
-        nic,
-    } = router;
-    json!({
-        "kind": "router",
-        "interfaces": lecs.iter().map(|lec| of_lec(lab, lec)).collect::<Vec<_>>(),
-        "routes": routes(ways),
-        "forwarding_bps": match forwarding {
-            Forwarding::BitsPerSecond(bits) => Some(bits),
-            _ => None,
-        },
-        "forwarding_pps": match forwarding {
-            Forwarding::PacketsPerSecond(packets) => Some(packets),
-            _ => None,
-        },
-        "forwarding_cells_s": match forwarding {
-            Forwarding::CellsPerSecond(cells) => Some(cells),
-            _ => None,
-        },
-        "forwarding_cost": match forwarding {
-            Forwarding::Cost(cost) => Some(of_cost(*cost)),
-            _ => None,
-        },
-        "queue_frames": match queue {
-            QueueLimit::Packets(packets) => Some(packets),
-            _ => None,
-        },
-        "queue_cells": match queue {
-            QueueLimit::Cells(cells) => Some(cells),
-            _ => None,
-        },
-        "queue_octets": match queue {
-            QueueLimit::Octets(octets) => Some(octets),
-            _ => None,
-        },
-        "mpoa": mpoa.as_ref().map(of_mps),
-        "ilmi": ilmi,
-        "uni": text(uni),
-        "kernel": kernel,
-        "shape": nic.shapes,
-    })
+fn of_vlans(vlans: &[u16], lecs: &[Lec], lab: &Lab) -> Map<String, Value> {
+    let elans = vlans.iter().zip(lecs);
+    named(elans.map(|(vid, lec)| (vid.to_string(), lec.elan.published(lab))))
+}
+
+/// The cable of a segment, and the ports with cables of their own.
+fn of_ethernet(cable: Cable, ports: &[EthernetPort], bridge: &[SegmentHost], lab: &Lab) -> Value {
+    let mut all = cable.published(lab);
+    let port = |port: &EthernetPort| {
+        let mut own = port.published(lab);
+        let stations = port
+            .stations
+            .iter()
+            .filter_map(|station| bridge.get(*station));
+        own["stations"] = stations.map(|host| host.name.as_str()).collect();
+        (port.name.clone(), own)
+    };
+    if !ports.is_empty() {
+        all["ports"] = named(ports.iter().map(port)).into();
+    }
+    all
+}
+
+fn protocols(ipv4: bool, ipv6: bool) -> Vec<&'static str> {
+    let all = [(ipv4, "ipv4"), (ipv6, "ipv6")].into_iter();
+    all.filter_map(|(on, name)| on.then_some(name)).collect()
+}
+
+impl Published for NicConfig {
+    fn published(&self, lab: &Lab) -> Value {
+        let mut all = json!({ "shape": self.shapes });
+        if !self.paths.is_empty() {
+            all["paths"] = paths_of(&self.paths, lab).into();
+        }
+        if !self.rate_queues.is_empty() {
+            let queues = self.rate_queues.iter();
+            let queues = queues.map(|queue| (queue.name.clone(), queue.published(lab)));
+            all["rate_queues"] = named(queues).into();
+        }
+        all
+    }
+}
+
+impl Published for Forwarding {
+    fn published(&self, lab: &Lab) -> Value {
+        let mut all = json!({
+            "forwarding_bps": null,
+            "forwarding_pps": null,
+            "forwarding_cells_s": null,
+            "forwarding_cost": null,
+        });
+        match self {
+            Self::Wire => {}
+            Self::BitsPerSecond(bits) => all["forwarding_bps"] = (*bits).into(),
+            Self::PacketsPerSecond(packets) => all["forwarding_pps"] = (*packets).into(),
+            Self::CellsPerSecond(cells) => all["forwarding_cells_s"] = (*cells).into(),
+            Self::Cost(cost) => all["forwarding_cost"] = cost.published(lab),
+        }
+        all
+    }
+}
+
+impl Published for QueueLimit {
+    fn published(&self, _: &Lab) -> Value {
+        let mut all = json!({ "queue_frames": null, "queue_cells": null, "queue_octets": null });
+        match self {
+            Self::Packets(packets) => all["queue_frames"] = (*packets).into(),
+            Self::Cells(cells) => all["queue_cells"] = (*cells).into(),
+            Self::Octets(octets) => all["queue_octets"] = (*octets).into(),
+        }
+        all
+    }
 }
 
 /// A cost in seconds.
-fn of_cost(Cost { packet, octet }: Cost) -> Value {
-    let seconds = |picos: u64| picos as f64 / 1e12;
-    json!({ "packet_s": seconds(packet), "octet_s": seconds(octet) })
+impl Published for Cost {
+    fn published(&self, _: &Lab) -> Value {
+        let Self { packet, octet } = self;
+        json!({ "packet_s": *packet as f64 / 1e12, "octet_s": *octet as f64 / 1e12 })
+    }
 }
 
-fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
-    let Host {
-        attachment: _,
-        lecs,
-        vlans,
-        routes: ways,
-        neighbours,
-        mpoa,
-        nhrp,
-        tcp,
-        cpu,
-        intake,
-        clock,
-        ilmi,
-        uni,
-        kernel,
-        nic,
-        sockets,
-        bridge,
-        ethernet: Cable { rate, tagged },
-        ports,
-    } = host;
-    let program = |(index, program): (usize, &Program)| {
-        let expect = lab.sockets_expect.get(&(id, index)).copied();
-        (
-            program.name.clone(),
-            of_program(program, &nic.rate_queues, expect),
-        )
-    };
-    // The MAC addresses follow from the order of the file.
-    let station = |SegmentHost { name, ip, .. }: &SegmentHost| (name.clone(), text(ip).into());
-    let mut ethernet = json!({ "rate_bps": rate, "tag": tagged });
-    if let Some(all) = ethernet.as_object_mut().filter(|_| !ports.is_empty()) {
-        let ports = ports
-            .iter()
-            .map(|port| (port.name.clone(), of_port(port, bridge)));
-        all.insert("ports".into(), named(ports).into());
-    }
-    let mut all = json!({
-        "kind": "host",
-        "interfaces": lecs.iter().map(|lec| of_lec(lab, lec)).collect::<Vec<_>>(),
-        "routes": routes(ways),
-        "neighbours": named(neighbours.iter().map(|(ip, mac)| (text(ip), text(mac).into()))),
-        "mpoa": mpoa.as_deref().map(of_mpc),
-        "nhrp": nhrp.as_ref().map(of_nhc),
-        "tcp": of_tcp(tcp),
-        "ilmi": ilmi,
-        "uni": text(uni),
-        "kernel": kernel,
-        "shape": nic.shapes,
-        "sockets": named(sockets.iter().enumerate().map(program)),
-        "bridge": named(bridge.iter().map(station)),
-        "ethernet": ethernet,
-    });
-    if let Some(all) = all.as_object_mut().filter(|_| !vlans.is_empty()) {
-        let elans = vlans.iter().zip(lecs).map(|(vid, lec)| {
-            let elan = lab.elan(lec.elan).name.clone();
-            (vid.to_string(), elan.into())
-        });
-        all.insert("vlans".into(), named(elans).into());
-    }
-    if let (Some(cpu), Some(all)) = (cpu, all.as_object_mut()) {
-        all.insert("cpu".into(), of_cpu(cpu));
-    }
-    if let (Some(IntakeConfig { rate, buffer }), Some(all)) = (intake, all.as_object_mut()) {
+impl Published for IntakeConfig {
+    fn published(&self, _: &Lab) -> Value {
+        let Self { rate, buffer } = self;
         let (pdus, cells) = match rate {
             IntakeRate::Pdus(pdus) => (Some(pdus), None),
             IntakeRate::Cells(cells) => (None, Some(cells)),
         };
-        let intake =
-            json!({ "receive_pdus_s": pdus, "receive_cells_s": cells, "buffer_pdus": buffer });
-        all.insert("adapter".into(), intake);
+        json!({ "receive_pdus_s": pdus, "receive_cells_s": cells, "buffer_pdus": buffer })
     }
-    if let Some(all) = all.as_object_mut().filter(|_| !nic.paths.is_empty()) {
-        all.insert("paths".into(), named(nic.paths.iter().map(of_path)).into());
-    }
-    if let Some(all) = all.as_object_mut().filter(|_| !nic.rate_queues.is_empty()) {
-        let of = |queue: &RateQueue| {
-            let RateQueue { name, pcr, cdvt } = queue;
-            let rate = json!({ "pcr": pcr, "cdvt_s": seconds(*cdvt) });
-            (name.clone(), rate)
-        };
-        let rate_queues = named(nic.rate_queues.iter().map(of));
-        all.insert("rate_queues".into(), rate_queues.into());
-    }
-    if let (Some(Clock { phase, ppb }), Some(all)) = (clock, all.as_object_mut()) {
-        let clock = json!({ "phase_s": phase.as_secs_f64(), "ppm": f64::from(*ppb) / 1e3 });
-        all.insert("clock".into(), clock);
-    }
-    all
-}
-
-fn of_cpu(cpu: &CpuConfig) -> Value {
-    let CpuConfig {
-        costs,
-        order,
-        jitter,
-        queue,
-        manager,
-        // Part of the seed of the run.
-        seed: _,
-    } = cpu;
-    let of = |Costs { send, receive, ack }: &Costs| json!({ "send": of_cost(*send), "receive": of_cost(*receive), "ack": ack.map(of_cost) });
-    let costs = Encapsulation::ALL.iter().zip(costs);
-    let all = json!({
-        "costs": named(costs.map(|(over, costs)| (over.name().to_owned(), of(costs)))),
-        "service": match order {
-            Order::Class => "interrupt-first",
-            Order::Arrival => "fair",
-        },
-        "jitter_ppm": jitter,
-        "queue_packets": queue,
-    });
-    with(all, "manager", manager.map(of_manager))
-}
-
-fn of_manager(manager: ManagerConfig) -> Value {
-    let ManagerConfig {
-        message,
-        hand_over,
-        release,
-        queue,
-        sharing,
-    } = manager;
-    let all = json!({
-        "message": of_cost(message),
-        "hand_over": of_cost(hand_over),
-        "release_ppm": release,
-        "queue_pdus": queue,
-    });
-    with(all, "competing", sharing.map(of_sharing))
-}
-
-fn of_sharing(sharing: Sharing) -> Value {
-    let Sharing {
-        nice,
-        competing,
-        kernel,
-        user,
-        life,
-    } = sharing;
-    json!({
-        "programs": competing,
-        "nice": nice,
-        "kernel_s": kernel.as_secs_f64(),
-        "user_s": user.as_secs_f64(),
-        "life_s": life.as_secs_f64(),
-    })
-}
-
-fn of_port(port: &EthernetPort, bridge: &[SegmentHost]) -> Value {
-    let EthernetPort {
-        name: _,
-        cable: Cable { rate, tagged },
-        full_duplex,
-        queue,
-        stations,
-        vlans: PortVlans {
-            untagged,
-            tagged: trunk,
-        },
-    } = port;
-    let names = stations.iter().filter_map(|station| bridge.get(*station));
-    let mut all = json!({
-        "rate_bps": rate,
-        "tag": tagged,
-        "full_duplex": full_duplex,
-        "queue_frames": queue,
-        "stations": names.map(|host| &host.name).collect::<Vec<_>>(),
-    });
-    if let Some(all) = all.as_object_mut() {
-        all.extend(untagged.map(|vid| ("vlan".into(), vid.into())));
-        if !trunk.is_empty() {
-            all.insert("trunk".into(), trunk.clone().into());
-        }
-    }
-    all
 }
 
 /// Congestion control, default buffer, and the parameters that the file gives.
-fn of_tcp(tcp: &Tcp) -> Value {
-    let Tcp {
-        congestion,
-        buffer,
-        params,
-        given: _,
-    } = tcp;
-    let all = map_of(params).into_iter();
-    let given = all.filter(|(name, _)| {
-        let mut units = ["", "_s", "_octets"].into_iter();
-        units.any(|unit| name.strip_suffix(unit).is_some_and(|key| tcp.has(key)))
-    });
-    let mut own: Map<String, Value> = given.collect();
-    own.insert("congestion".into(), congestion.name().into());
-    own.insert("buffer_octets".into(), (*buffer).into());
-    own.into()
-}
-
-fn of_mpc(mpc: &Mpc) -> Value {
-    let Mpc {
-        start,
-        control,
-        data,
-        params,
-        tag,
-        qos,
-        // The entries themselves are told.
-        shared_qos: _,
-        static_mps,
-        keys,
-    } = mpc;
-    let protocols = [(params.ipv4, "ipv4"), (params.ipv6, "ipv6")];
-    let protocols = protocols.iter().filter_map(|(on, name)| on.then_some(name));
-    let known = |(mac, address): &(MacAddr, AtmAddress)| json!({ "mac": text(mac), "address": text(address) });
-    let own = json!({
-        "start_s": start.as_secs_f64(),
-        "control": text(control),
-        "data": text(data),
-        "tag": tag,
-        "qos": texts(qos),
-        "protocols": protocols.collect::<Vec<_>>(),
-        "static_mps": static_mps.iter().map(known).collect::<Vec<_>>(),
-    });
-    with_parameters(with_keys(own, keys), params)
-}
-
-/// The keys of a server or client. Secrets are not shown.
-fn with_keys(mut own: Value, keys: &Keys) -> Value {
-    let Keys {
-        signs_as,
-        neighbours,
-        shortcuts,
-        unsigned,
-    } = keys;
-    own["signed"] = (!neighbours.is_empty()).into();
-    own["unsigned"] = (*unsigned).into();
-    own["signs_as"] = text(signs_as).into();
-    own["shortcut_key"] = shortcuts.as_ref().map(|key| key.spi).into();
-    let spi =
-        |(address, neighbour): (&AtmAddress, &Neighbour)| (text(address), neighbour.key.spi.into());
-    own["keys"] = named(neighbours.iter().map(spi)).into();
-    own
-}
-
-fn of_mps(mps: &Mps) -> Value {
-    let Mps {
-        start,
-        control,
-        params,
-        trigger,
-        register,
-        servers,
-        keys,
-    } = mps;
-    let own = json!({
-        "start_s": start.as_secs_f64(),
-        "control": text(control),
-        "trigger": trigger,
-        "register": register,
-        "servers": named(servers.iter().map(|(ip, address)| (text(ip), text(address).into()))),
-    });
-    with_parameters(with_keys(own, keys), params)
-}
-
-fn of_nhc(nhc: &Nhc) -> Value {
-    let Nhc {
-        address,
-        server: (server, server_address),
-        keys,
-        params,
-    } = nhc;
-    let own = json!({
-        "address": text(address),
-        "server": text(server),
-        "server_address": text(server_address),
-        "key": keys.neighbours.get(server_address).map(|known| known.key.spi),
-    });
-    with_parameters(with_keys(own, keys), params)
-}
-
-fn of_role(role: &Role, local: &AtmAddress, sap: &Sap) -> Value {
-    match role {
-        Role::Listen {
-            answer,
-            max_sdu,
-            calls,
-        } => json!({
-            "listen": word(answer),
-            "address": text(local),
-            "sap": debug(sap),
-            "max_sdu_octets": max_sdu,
-            "calls": calls,
-        }),
-        Role::Call {
-            to,
-            qos,
-            send,
-            hold,
-            every,
-        } => json!({
-            "call": text(to),
-            "address": text(local),
-            "sap": debug(sap),
-            "qos": text(qos),
-            "send": of_sending(send),
-            "hold_s": seconds(*hold),
-            "every_s": every.map(seconds),
-        }),
-        Role::Permanent {
-            vc,
-            qos,
-            answer,
-            send,
-        } => json!({
-            "vc": text(vc),
-            "qos": text(qos),
-            "listen": answer.map(word),
-            "send": of_sending(send),
-        }),
+impl Published for Tcp {
+    fn published(&self, _: &Lab) -> Value {
+        let Self {
+            congestion,
+            buffer,
+            params,
+            given: _,
+        } = self;
+        let given = |name: &str| {
+            let mut units = ["", "_s", "_octets"].into_iter();
+            units.any(|unit| name.strip_suffix(unit).is_some_and(|key| self.has(key)))
+        };
+        let mut own = map_of(params);
+        own.retain(|name, _| given(name));
+        own.insert("congestion".into(), congestion.name().into());
+        own.insert("buffer_octets".into(), (*buffer).into());
+        own.into()
     }
 }
 
-fn of_program(program: &Program, rate_queues: &[RateQueue], expect: Option<Expect>) -> Value {
+impl Published for (MacAddr, AtmAddress) {
+    fn published(&self, _: &Lab) -> Value {
+        json!({ "mac": text(self.0), "address": text(self.1) })
+    }
+}
+
+impl Published for Role {
+    fn published(&self, lab: &Lab) -> Value {
+        match self {
+            Self::Listen {
+                answer,
+                max_sdu,
+                calls,
+            } => {
+                json!({ "listen": answer.published(lab), "max_sdu_octets": max_sdu, "calls": calls })
+            }
+            Self::Call {
+                to,
+                qos,
+                send,
+                hold,
+                every,
+            } => json!({
+                "call": text(to),
+                "qos": text(qos),
+                "send": send.published(lab),
+                "hold_s": hold.published(lab),
+                "every_s": every.published(lab),
+            }),
+            Self::Permanent {
+                vc,
+                qos,
+                answer,
+                send,
+            } => json!({
+                "vc": text(vc),
+                "qos": text(qos),
+                "listen": answer.published(lab),
+                "send": send.published(lab),
+            }),
+        }
+    }
+}
+
+fn of_program(
+    program: &Program,
+    rate_queues: &[RateQueue],
+    expect: Option<Expect>,
+    lab: &Lab,
+) -> Value {
     let Program {
         name: _,
         local,
@@ -520,135 +294,73 @@ fn of_program(program: &Program, rate_queues: &[RateQueue], expect: Option<Expec
         tester,
         role,
     } = program;
-    let mut all = of_role(role, local, sap);
+    let mut all = role.published(lab);
+    if !matches!(role, Role::Permanent { .. }) {
+        all["address"] = text(local).into();
+        all["sap"] = format!("{sap:?}").into();
+    }
     if *tester {
         all["tester"] = true.into();
     }
-    if let Some(all) = all.as_object_mut() {
-        all.insert("expect".into(), expected(expect).into());
-        all.extend(shaping.map(|shaping| of_shaping(shaping, rate_queues)));
-        if let Some(atp) = atp {
-            all.insert("atp".into(), of_transfer(atp));
-        }
+    all["expect"] = expect.published(lab);
+    if let Some(shaping) = shaping {
+        let (key, value) = of_shaping(*shaping, rate_queues);
+        all[key] = value;
+    }
+    if let Some(atp) = atp {
+        all["atp"] = atp.published(lab);
     }
     all
 }
 
-fn of_transfer(atp: &Transfer) -> Value {
-    let Transfer {
-        octets,
-        message,
-        params,
-        series,
-    } = atp;
-    let mut own = json!({
-        "profile": word(params.profile),
-        "octets": octets,
-        "message_octets": message,
-    });
-    if *series {
-        own["series"] = true.into();
-    }
-    with_parameters(own, params)
-}
-
 /// The key that says how an adapter sends calls of a program, and its value.
-fn of_shaping(shaping: Shaping, rate_queues: &[RateQueue]) -> (String, Value) {
+fn of_shaping(shaping: Shaping, rate_queues: &[RateQueue]) -> (&'static str, Value) {
     match shaping {
-        Shaping::Contract => ("shape".into(), true.into()),
-        Shaping::Line => ("shape".into(), false.into()),
+        Shaping::Contract => ("shape", true.into()),
+        Shaping::Line => ("shape", false.into()),
         Shaping::RateQueue(number) => {
             let queue = rate_queues.get(usize::from(number));
-            let name = queue.map(|queue| queue.name.clone());
-            ("rate_queue".into(), name.into())
+            ("rate_queue", queue.map(|queue| queue.name.as_str()).into())
         }
     }
 }
 
-fn of_sending(send: &Sending) -> Value {
-    let Sending {
-        start,
-        pdus,
-        size,
-        pace,
-    } = send;
-    json!({
-        "start_s": start.as_secs_f64(),
-        "pdus": pdus,
-        "size_octets": size,
-        "gap_s": match pace {
-            Pace::At(rate) => json!(seconds(rate.after(1))),
-            Pace::Line => "line".into(),
-        },
-    })
-}
-
-fn of_outside(outside: &Outside) -> Value {
-    let Outside {
-        attachment: _,
-        way,
-        addresses,
-        ilmi,
-        version,
-        trunk,
-    } = outside;
-    let trunk_of = |trunk: &OutsideTrunk| {
-        let OutsideTrunk {
-            side,
-            prefixes,
-            lane,
-        } = trunk;
-        let side = match side {
-            Some(Side::Network) => "network",
-            Some(Side::User) => "user",
-            None => "auto",
-        };
-        let prefixes: Vec<_> = prefixes
-            .iter()
-            .map(|octets| AtmAddress::leading(octets))
-            .collect();
-        json!({ "side": side, "routes": prefixes, "lane": lane })
-    };
-    json!({
-        "kind": "outside",
-        "way": of_way(way),
-        "addresses": texts(addresses),
-        "ilmi": ilmi,
-        "uni": version.map(text),
-        "trunk": trunk.as_ref().map(trunk_of),
-    })
-}
-
-fn of_way(way: &OutsideWay) -> Value {
-    match way {
-        OutsideWay::AtmTcpListen { at, from } => {
-            json!({ "atmtcp": { "listen": text(at), "from": from.map(text) } })
+impl Published for OutsideWay {
+    fn published(&self, lab: &Lab) -> Value {
+        match self {
+            Self::AtmTcpListen { at, from } => {
+                json!({ "atmtcp": { "listen": text(at), "from": from.published(lab) } })
+            }
+            Self::AtmTcpConnect { to } => json!({ "atmtcp": { "connect": to } }),
+            Self::Udp {
+                local,
+                peer,
+                packing,
+            } => {
+                let packing = packing.published(lab);
+                json!({ "udp": { "local": text(local), "peer": text(peer), "packing": packing } })
+            }
+            Self::Ethernet {
+                interface,
+                peer,
+                packing,
+            } => {
+                let packing = packing.published(lab);
+                json!({ "ethernet": { "interface": interface, "peer": text(peer), "packing": packing } })
+            }
+            Self::Mpls(mpls) => json!({ "mpls": mpls.published(lab) }),
+            Self::L2tp(l2tp) => json!({ "l2tp": l2tp.published(lab) }),
         }
-        OutsideWay::AtmTcpConnect { to } => json!({ "atmtcp": { "connect": to } }),
-        OutsideWay::Udp {
-            local,
-            peer,
-            packing,
-        } => {
-            json!({ "udp": { "local": text(local), "peer": text(peer), "packing": of_packing(packing) } })
-        }
-        OutsideWay::Ethernet {
-            interface,
-            peer,
-            packing,
-        } => {
-            json!({ "ethernet": { "interface": interface, "peer": text(peer), "packing": of_packing(packing) } })
-        }
-        OutsideWay::Mpls(mpls) => json!({ "mpls": pseudowires::of_mpls(mpls) }),
-        OutsideWay::L2tp(l2tp) => json!({ "l2tp": pseudowires::of_l2tp(l2tp) }),
     }
 }
 
-fn of_packing(packing: &Packing) -> Value {
-    match packing {
-        Packing::One => json!({ "cells": 1 }),
-        Packing::Many { cells, wait, word } => {
-            json!({ "cells": cells, "wait_s": seconds(*wait), "word": word })
+impl Published for Packing {
+    fn published(&self, lab: &Lab) -> Value {
+        match self {
+            Self::One => json!({ "cells": 1 }),
+            Self::Many { cells, wait, word } => {
+                json!({ "cells": cells, "wait_s": wait.published(lab), "word": word })
+            }
         }
     }
 }

@@ -1,136 +1,113 @@
 //! Flows and faults.
 
-use super::{expected, seconds, text};
+use super::{Published, published};
 use crate::build::flow_ports;
 use crate::model::{
     Arrivals, Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, Load, LoadOf, NodeId, SendRate,
-    Service, Share, Ticks,
+    Service, Share, Ticks, Trace,
 };
 use serde_json::{Value, json};
 
+// The ends are `from` and `to`, the port is that of `flow_ports`. Flows without the keys that are given only have the
+// settings that they have always had.
+published! { own, lab;
+    Flow {
+        name; hidden, from; hidden, to; hidden, segment; hidden, port; hidden, over; given, destination,
+        kind; merged, write as "write_octets"; given, octets; given, ticks; hidden, load; given, group; given,
+        voice; hidden, series = series.then_some(true); given, start, waits, duration, expect
+    } + {
+        "from": lab.ends_of(own)[0], "to": lab.ends_of(own)[1], "kind": own.kind_name(),
+        "tick_s": ticks.map(|Ticks { tick, .. }| tick).published(lab),
+        "spacing_s": ticks.map(|Ticks { spacing, .. }| spacing).published(lab),
+    }
+    Load {
+        name; hidden, share as "per_cent" = share.map(Share::per_cent), of; merged, frame as "frame_octets",
+        arrivals; merged
+    } + { "units_per_frame": of.units(*frame) }
+    Trace {
+        file as "trace", digest as "trace_sha256", list as "trace_packets" = list.len()
+    }
+    Fault { at, what; merged }
+}
+
 pub(super) fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
-    let rate = |rate: SendRate| match rate.given {
-        GivenRate::Packets(rate) => json!({ "packets_per_second": rate }),
-        GivenRate::Bits(bits) => json!({ "bits_per_second": bits }),
-    };
-    let [from, to] = lab.ends_of(flow);
-    let Flow {
-        name: _,
-        // They are `from` and `to`, the port is `flow_ports`.
-        from: _,
-        to: _,
-        segment: _,
-        port: _,
-        over,
-        destination,
-        kind,
-        write,
-        octets,
-        ticks,
-        load,
-        group,
-        voice: _,
-        series,
-        start,
-        waits,
-        duration,
-        expect,
-    } = flow;
-    let ticks = ticks.map(|Ticks { tick, spacing }| [tick, spacing].map(seconds));
-    let (size, rate, poisson) = match *kind {
-        FlowKind::Tcp => (None, None, None),
-        FlowKind::Udp {
-            size,
-            rate: r,
-            poisson,
-        } => (Some(size), Some(rate(r)), Some(poisson)),
-        FlowKind::Ping { size, rate: r } => (Some(size), Some(rate(r)), None),
-        FlowKind::Rr { size } => (Some(size), None, None),
-    };
-    let mut all = json!({
-        "from": from,
-        "to": to,
-        "destination": text(destination),
-        "kind": flow.kind_name(),
-        "size_octets": size,
-        "rate": rate,
-        "poisson": poisson,
-        "port": flow_ports(flow, index).map(|[_, sink]| sink),
-        "tick_s": ticks.map(|[tick, _]| tick),
-        "spacing_s": ticks.map(|[_, spacing]| spacing),
-        "start_s": seconds(*start),
-        "waits": waits,
-        "duration_s": duration.map(seconds),
-        "expect": expected(*expect),
-    });
-    if let Some(octets) = write {
-        all["write_octets"] = (*octets).into();
-    }
-    if let Some(octets) = octets {
-        all["octets"] = (*octets).into();
-    }
-    // Flows without these keys have the settings that they have always had.
-    if let Some(load) = load {
-        all["load"] = of_load(lab, load);
-    }
-    if *series {
-        all["series"] = true.into();
-    }
-    if let Some(over) = over {
-        all["over"] = lab.elan(*over).name.as_str().into();
-    }
-    if let Some(group) = group {
-        all["group"] = group.as_str().into();
-    }
+    let mut all = flow.published(lab);
+    all["port"] = flow_ports(flow, index).map(|[_, sink]| sink).into();
     all
 }
 
-fn of_load(lab: &Lab, load: &Load) -> Value {
-    let link = match load.of {
-        LoadOf::Cells { link, .. } => Some(&lab.link(link).name),
-        LoadOf::Ethernet { .. } => None,
-    };
-    let (on, off) = match load.arrivals {
-        Arrivals::OnOff { on, off } => (Some(seconds(on)), Some(seconds(off))),
-        _ => (None, None),
-    };
-    let trace = match &load.arrivals {
-        Arrivals::Trace(trace) => Some(trace),
-        _ => None,
-    };
-    json!({
-        "per_cent": load.share.map(Share::per_cent),
-        "layer": load.of.layer(),
-        "link": link,
-        "ethernet_bps": match load.of {
-            LoadOf::Ethernet { rate, .. } => Some(rate),
-            LoadOf::Cells { .. } => None,
-        },
-        "frame_octets": load.frame,
-        "units_per_frame": load.of.units(load.frame),
-        "arrivals": load.arrivals.name(),
-        "on_s": on,
-        "off_s": off,
-        "trace": trace.map(|trace| &trace.file),
-        "trace_sha256": trace.map(|trace| &trace.digest),
-        "trace_packets": trace.map(|trace| trace.list.len()),
-    })
+impl Published for FlowKind {
+    fn published(&self, lab: &Lab) -> Value {
+        let (size, rate, poisson) = match *self {
+            Self::Tcp => (None, None, None),
+            Self::Udp {
+                size,
+                rate,
+                poisson,
+            } => (Some(size), Some(rate), Some(poisson)),
+            Self::Ping { size, rate } => (Some(size), Some(rate), None),
+            Self::Rr { size } => (Some(size), None, None),
+        };
+        json!({ "size_octets": size, "rate": rate.published(lab), "poisson": poisson })
+    }
 }
 
-pub(super) fn of_fault(lab: &Lab, fault: &Fault) -> Value {
-    let node = |id: NodeId, service: Option<Service>| {
-        let name = &lab.node(id).name;
-        match service {
-            Some(service) => format!("{name}/{}", service.name()),
-            None => name.clone(),
+impl Published for SendRate {
+    fn published(&self, _: &Lab) -> Value {
+        match self.given {
+            GivenRate::Packets(rate) => json!({ "packets_per_second": rate }),
+            GivenRate::Bits(bits) => json!({ "bits_per_second": bits }),
         }
-    };
-    let Fault { at, what } = fault;
-    let (what, target) = match *what {
-        FaultKind::Crash(id, service) => ("crash", node(id, service)),
-        FaultKind::Restart(id, service) => ("restart", node(id, service)),
-        FaultKind::LinkDown(link) => ("link_down", lab.link(link).name.clone()),
-        FaultKind::LinkUp(link) => ("link_up", lab.link(link).name.clone()),
-    };
-    json!({ "at_s": seconds(*at), "what": what, "target": target })
+    }
+}
+
+impl Published for LoadOf {
+    fn published(&self, lab: &Lab) -> Value {
+        let (link, rate) = match self {
+            Self::Cells { link, .. } => (Some(link.published(lab)), None),
+            Self::Ethernet { rate, .. } => (None, Some(rate)),
+        };
+        json!({ "layer": self.layer(), "link": link, "ethernet_bps": rate })
+    }
+}
+
+impl Published for Arrivals {
+    fn published(&self, lab: &Lab) -> Value {
+        let mut all = json!({
+            "arrivals": self.name(),
+            "on_s": null,
+            "off_s": null,
+            "trace": null,
+            "trace_sha256": null,
+            "trace_packets": null,
+        });
+        match (self, all.as_object_mut()) {
+            (Self::OnOff { on, off }, Some(all)) => {
+                all.insert("on_s".into(), on.published(lab));
+                all.insert("off_s".into(), off.published(lab));
+            }
+            (Self::Trace(trace), Some(all)) => super::merge(all, trace.published(lab)),
+            _ => {}
+        }
+        all
+    }
+}
+
+impl Published for FaultKind {
+    fn published(&self, lab: &Lab) -> Value {
+        let node = |id: NodeId, service: Option<Service>| {
+            let name = &lab.node(id).name;
+            match service {
+                Some(service) => format!("{name}/{}", service.name()).into(),
+                None => name.as_str().into(),
+            }
+        };
+        let (what, target) = match *self {
+            Self::Crash(id, service) => ("crash", node(id, service)),
+            Self::Restart(id, service) => ("restart", node(id, service)),
+            Self::LinkDown(link) => ("link_down", link.published(lab)),
+            Self::LinkUp(link) => ("link_up", link.published(lab)),
+        };
+        json!({ "what": what, "target": target })
+    }
 }

@@ -74,7 +74,8 @@ impl Limits {
     }
 }
 
-/// What a connection has for itself at the queues on its way. A number of 0 is not given.
+/// What a connection has for itself at the queues on its way. `None` is what the queue has, and a threshold of 0 the
+/// default of its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// Share of what the discipline by weight has left.
@@ -82,13 +83,13 @@ pub struct Tuning {
     /// True to delay cells to the rates of the contract.
     pub shaped: bool,
     /// Limit of cells; the other bounds follow it as usual, if they are not given.
-    pub max: u32,
+    pub max: Option<u32>,
     /// See [`Limits::early`].
-    pub early: u32,
+    pub early: Option<u32>,
     /// See [`Limits::low_priority`].
-    pub low_priority: u32,
+    pub low_priority: Option<u32>,
     /// See [`Limits::mark`].
-    pub mark: u32,
+    pub mark: Option<u32>,
 }
 
 impl Tuning {
@@ -96,35 +97,33 @@ impl Tuning {
     pub const DEFAULT: Self = Self {
         weight: 1,
         shaped: false,
-        max: 0,
-        early: 0,
-        low_priority: 0,
-        mark: 0,
+        max: None,
+        early: None,
+        low_priority: None,
+        mark: None,
     };
 
     /// The bounds of a queue or buffer that has these usually. A threshold above the limit counts as the limit.
     #[must_use]
     pub fn limits(&self, usual: Limits, guaranteed: bool) -> Limits {
-        let mut limits = match (self.max, guaranteed) {
-            (0, _) => usual,
-            (max, true) => Limits::plain(max),
-            (max, false) => Limits::of(max),
+        let of = if guaranteed {
+            Limits::plain
+        } else {
+            Limits::of
         };
-        let max = limits.max;
-        let given = |value: u32, usual: u32| match value {
-            0 => usual,
-            value => value.min(max),
+        let own = self.max.filter(|max| *max > 0).map(of);
+        let mut limits = own.unwrap_or(usual);
+        let default = of(limits.max);
+        let given = |value: Option<u32>, usual: u32, default: u32| match value {
+            None => usual,
+            Some(0) => default,
+            Some(value) => value.min(limits.max),
         };
-        limits.early = given(self.early, limits.early);
-        limits.low_priority = given(self.low_priority, limits.low_priority);
-        limits.mark = given(
-            self.mark,
-            if self.max > 0 {
-                usual.mark
-            } else {
-                limits.mark
-            },
-        );
+        let (early, low_priority) = (limits.early, limits.low_priority);
+        let early = given(self.early, early, default.early);
+        let low_priority = given(self.low_priority, low_priority, default.low_priority);
+        let mark = given(self.mark, usual.mark, default.mark);
+        (limits.early, limits.low_priority, limits.mark) = (early, low_priority, mark);
         limits
     }
 }

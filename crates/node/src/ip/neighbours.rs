@@ -46,13 +46,13 @@ aerostat_proto::parameters! {
         /// How long a neighbour stays known after the last packet from it.
         ageing: Duration = s(300), s(1)..=s(86_400);
         /// Limit of packets that wait for one neighbour; beyond it the oldest is dropped.
-        pending: usize = 101;
+        pending: usize = 101, 1..=10_000;
         /// Limit of octets of these packets; beyond it the oldest is dropped, but a single packet may always wait.
         pending_octets: usize = 212_992;
         /// Limit of neighbours of one interface, known, requested or failed.
         neighbours: usize = 1024;
         /// Limit of questions of the MPOA server that wait for one neighbour.
-        questions: usize = 64;
+        questions: usize = 64, 1..=10_000;
     }
 }
 

@@ -6,75 +6,79 @@ use crate::atm::{Limits, Tuning};
 use aerostat_proto::Cause;
 use aerostat_wire::{ServiceCategory, TrafficParams};
 
+/// Largest buffer or threshold, cells.
+const MOST: Option<u32> = Some(1_000_000);
+
 aerostat_proto::parameters! {
-    /// Buffers of a port and their thresholds, in cells. A value of 0 is not given.
+    /// Buffers of a port and their thresholds, in cells. 0 is the default, where `None` is what others say.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct QueueParams, QueueRanges {
         /// Cells of best effort that wait at a port.
-        buffer: u32 = 0, 0..=1_000_000;
+        buffer: Option<u32> = None, None..=MOST;
         /// Cells in this buffer from which new frames are discarded.
-        epd: u32 = 0, 0..=1_000_000;
+        epd: Option<u32> = None, None..=MOST;
         /// Cells in this buffer from which cells with CLP 1 are discarded.
-        clp: u32 = 0, 0..=1_000_000;
+        clp: Option<u32> = None, None..=MOST;
         /// Cells in this buffer from which user cells are marked (EFCI).
-        efci: u32 = 0, 0..=1_000_000;
+        efci: Option<u32> = None, None..=MOST;
         /// Cells of one best effort connection that wait at a port.
-        vc_buffer: u32 = 0, 0..=1_000_000;
+        vc_buffer: Option<u32> = None, None..=MOST;
         /// Cells of one best effort connection from which its new frames are discarded.
-        vc_epd: u32 = 0, 0..=1_000_000;
+        vc_epd: Option<u32> = None, None..=MOST;
         /// Cells of one best effort connection from which its cells with CLP 1 are discarded.
-        vc_clp: u32 = 0, 0..=1_000_000;
+        vc_clp: Option<u32> = None, None..=MOST;
         /// Cells of one best effort connection from which its user cells are marked.
-        vc_efci: u32 = 0, 0..=1_000_000;
+        vc_efci: Option<u32> = None, None..=MOST;
         /// Cells of CBR and VBR that wait at a port.
-        guaranteed_buffer: u32 = 0, 0..=1_000_000;
+        guaranteed_buffer: Option<u32> = None, None..=MOST;
         /// Cells in this buffer from which cells with CLP 1 are discarded.
-        guaranteed_clp: u32 = 0, 0..=1_000_000;
+        guaranteed_clp: Option<u32> = None, None..=MOST;
         /// Cells of one CBR or VBR connection that wait at a port.
-        guaranteed_vc_buffer: u32 = 0, 0..=1_000_000;
+        guaranteed_vc_buffer: Option<u32> = None, None..=MOST;
         /// Cells of one CBR or VBR connection from which its cells with CLP 1 are discarded.
-        guaranteed_vc_clp: u32 = 0, 0..=1_000_000;
+        guaranteed_vc_clp: Option<u32> = None, None..=MOST;
     }
 }
 
 impl QueueParams {
-    /// These, and where a value is not given, that of `others`.
+    /// These values. A value that is not given is taken from `others`.
     #[must_use]
-    pub const fn or(self, others: Self) -> Self {
-        const fn or(own: u32, other: u32) -> u32 {
-            if own > 0 { own } else { other }
+    pub fn or(mut self, others: Self) -> Self {
+        for (own, other) in [
+            (&mut self.buffer, others.buffer),
+            (&mut self.epd, others.epd),
+            (&mut self.clp, others.clp),
+            (&mut self.efci, others.efci),
+            (&mut self.vc_buffer, others.vc_buffer),
+            (&mut self.vc_epd, others.vc_epd),
+            (&mut self.vc_clp, others.vc_clp),
+            (&mut self.vc_efci, others.vc_efci),
+            (&mut self.guaranteed_buffer, others.guaranteed_buffer),
+            (&mut self.guaranteed_clp, others.guaranteed_clp),
+            (&mut self.guaranteed_vc_buffer, others.guaranteed_vc_buffer),
+            (&mut self.guaranteed_vc_clp, others.guaranteed_vc_clp),
+        ] {
+            *own = own.or(other);
         }
-        Self {
-            buffer: or(self.buffer, others.buffer),
-            epd: or(self.epd, others.epd),
-            clp: or(self.clp, others.clp),
-            efci: or(self.efci, others.efci),
-            vc_buffer: or(self.vc_buffer, others.vc_buffer),
-            vc_epd: or(self.vc_epd, others.vc_epd),
-            vc_clp: or(self.vc_clp, others.vc_clp),
-            vc_efci: or(self.vc_efci, others.vc_efci),
-            guaranteed_buffer: or(self.guaranteed_buffer, others.guaranteed_buffer),
-            guaranteed_clp: or(self.guaranteed_clp, others.guaranteed_clp),
-            guaranteed_vc_buffer: or(self.guaranteed_vc_buffer, others.guaranteed_vc_buffer),
-            guaranteed_vc_clp: or(self.guaranteed_vc_clp, others.guaranteed_vc_clp),
-        }
+        self
     }
 }
 
 aerostat_proto::parameters! {
-    /// The queues of one connection at all switches on its way. A value of 0 is not given.
+    /// The queues of one connection at all switches on its way. `None` is what the port says, and a threshold of 0 the
+    /// default.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ConnectionQueue, ConnectionRanges {
         /// Its share of what the scheduler by weight has left.
         weight: u16 = 1, 1..=crate::atm::MAX_WEIGHT;
         /// Cells that wait.
-        buffer: u32 = 0, 0..=1_000_000;
+        buffer: Option<u32> = None, None..=MOST;
         /// Cells from which new frames are discarded.
-        epd: u32 = 0, 0..=1_000_000;
+        epd: Option<u32> = None, None..=MOST;
         /// Cells from which cells with CLP 1 are discarded.
-        clp: u32 = 0, 0..=1_000_000;
+        clp: Option<u32> = None, None..=MOST;
         /// Cells from which user cells are marked (EFCI).
-        efci: u32 = 0, 0..=1_000_000;
+        efci: Option<u32> = None, None..=MOST;
         /// Switches delay its cells to the rates of its contract.
         shape: bool = false, false..=true;
     }
@@ -124,17 +128,18 @@ impl CallQueues {
 impl PortConfig {
     /// Sets what is given of buffers and thresholds.
     pub fn set_queues(&mut self, params: &QueueParams) {
-        let tune =
-            |limits: &mut Limits, guaranteed: bool, [max, early, low_priority, mark]: [u32; 4]| {
-                let given = Tuning {
-                    max,
-                    early,
-                    low_priority,
-                    mark,
-                    ..Tuning::DEFAULT
-                };
-                *limits = given.limits(*limits, guaranteed);
+        let tune = |limits: &mut Limits,
+                    guaranteed: bool,
+                    [max, early, low_priority, mark]: [Option<u32>; 4]| {
+            let given = Tuning {
+                max,
+                early,
+                low_priority,
+                mark,
+                ..Tuning::DEFAULT
             };
+            *limits = given.limits(*limits, guaranteed);
+        };
         let p = params;
         let buffers = &mut self.buffers;
         tune(
@@ -150,12 +155,12 @@ impl PortConfig {
         tune(
             &mut buffers.guaranteed,
             true,
-            [p.guaranteed_buffer, 0, p.guaranteed_clp, 0],
+            [p.guaranteed_buffer, None, p.guaranteed_clp, None],
         );
         tune(
             &mut buffers.guaranteed_vc,
             true,
-            [p.guaranteed_vc_buffer, 0, p.guaranteed_vc_clp, 0],
+            [p.guaranteed_vc_buffer, None, p.guaranteed_vc_clp, None],
         );
     }
 }

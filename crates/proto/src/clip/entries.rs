@@ -140,7 +140,7 @@ impl Clip {
         let Some(entry) = self.entries.get_mut(&next_hop) else {
             return;
         };
-        if entry.queue.len() >= self.config.limits.queue {
+        if entry.queue.len() >= self.config.params.queue {
             self.counters.queue_full += 1;
             self.discards.note(Discard::QueueFull, &packet);
             return;

@@ -115,6 +115,8 @@ crate::parameters! {
         close: Duration = s(2), ms(100)..=s(300);
         /// Longest wait before a server is called again.
         server_retry: Duration = s(2), ms(100)..=s(300);
+        /// Packets that wait for one next hop; further ones are dropped.
+        queue: usize = 16, 1..=10_000;
     }
 }
 
@@ -125,8 +127,6 @@ pub struct Limits {
     pub entries: usize,
     /// Limit of connections.
     pub conns: usize,
-    /// Limit of packets that wait for one next hop.
-    pub queue: usize,
     /// Limit of entries that one member may cause: its own IP addresses.
     pub entries_each: usize,
     /// Limit of connections of one caller, besides those of sessions.
@@ -140,7 +140,6 @@ impl Default for Limits {
         Self {
             entries: 1024,
             conns: 1024,
-            queue: 16,
             entries_each: 16,
             conns_each: 8,
             sessions: 64,

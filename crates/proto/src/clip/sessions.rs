@@ -283,7 +283,7 @@ impl Clip {
         (next_hop, packet): (Ipv4Addr, Vec<u8>),
         now: Instant,
     ) {
-        let most = self.config.limits.queue;
+        let most = self.config.params.queue;
         let Some(session) = self.sessions.table.get_mut(&id) else {
             return;
         };

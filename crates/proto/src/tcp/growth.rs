@@ -130,7 +130,7 @@ impl Window {
 
     /// A new round of HyStart may begin.
     fn hystart(&mut self, step: &Step, now: Instant) {
-        let Growth::Cubic { hystart: true } = self.kind else {
+        let Growth::Cubic { hystart: true, .. } = self.kind else {
             return;
         };
         if step.una >= self.round.end {
@@ -182,7 +182,7 @@ impl Window {
         }
         let added = match self.kind {
             Growth::Reno => self.reno(octets, mss),
-            Growth::Cubic { .. } => self.cubic(octets, step, now),
+            Growth::Cubic { whole_reno, .. } => self.cubic(octets, whole_reno, step, now),
             Growth::Off => 0.0,
         };
         self.rest += added;
@@ -199,7 +199,7 @@ impl Window {
         counted as f64 * mss as f64 / self.octets.max(1) as f64
     }
 
-    fn cubic(&mut self, octets: u64, step: &Step, now: Instant) -> f64 {
+    fn cubic(&mut self, octets: u64, whole_reno: bool, step: &Step, now: Instant) -> f64 {
         let mss = step.mss as f64;
         let window = self.octets as f64 / mss;
         let acked = octets as f64 / mss;
@@ -220,7 +220,7 @@ impl Window {
         let goal = C * (time - cubic.k).powi(3) + cubic.most;
         let goal = goal.clamp(window, window * 1.5);
         // Equation 4: the window of Reno with the same reduction.
-        let alpha = match cubic.reno < cubic.before {
+        let alpha = match !whole_reno || cubic.reno < cubic.before {
             true => 3.0 * (1.0 - BETA) / (1.0 + BETA),
             false => 1.0,
         };

@@ -201,6 +201,9 @@ pub enum Growth {
         /// Slow start ends when the delay grows, or a train of ACKs is as long as a round trip. Source: S. Ha and I.
         /// Rhee, *Hybrid Slow Start*, 2008, and Linux `tcp_cubic.c`.
         hystart: bool,
+        /// Where the window of Reno is the larger one, it grows by a whole segment in a round trip once it is above the
+        /// window before the last reduction. Source: RFC 9438 §4.3. Linux has no such step.
+        whole_reno: bool,
     },
     /// No congestion control: only the peer's window limits.
     Off,

@@ -2,7 +2,8 @@
 //!
 //! **Sources.** *Source* is the host's own code or manual, *RFC* a standard that its documents name. *Assumed* is a value
 //! that no document at hand gives; it is that of the family. A profile of which more than half is assumed says so by
-//! [`Profile::is_mostly_assumed`], and results print it.
+//! [`Profile::is_mostly_assumed`], and results print it. Only `linux` is judged by its host, the kernel of this machine;
+//! values of the other hosts have not been read again in their sources, page by page, for this table.
 //!
 //! | profile | buffers | ACKs | window growth and recovery | timers |
 //! |---|---|---|---|---|
@@ -207,23 +208,7 @@ const fn linux() -> Params {
     params.timestamps = true;
     params.window_scaling = true;
     params.sack = true;
-    params.receive = ReceiveParams {
-        buffer: 65_536,
-        most: 16 << 20,
-        accounting: Accounting::Octets,
-        share: 1,
-        form: WindowForm::Segments,
-        first_segments: 44,
-        ack_every: 2,
-        ack_after_read: true,
-        ack_delay: AckDelay::Adaptive {
-            least: ms(40),
-            most: ms(200),
-        },
-        quick_acks: 16,
-        ack_push: false,
-        update: WindowUpdate::Doubled,
-    };
+    params.receive = LINUX_RECEIVE;
     params.send = SendParams {
         buffer: 87_040,
         most: 4 << 20,
@@ -234,7 +219,10 @@ const fn linux() -> Params {
     };
     params.congestion = CongestionParams {
         recovery: Recovery::Rack,
-        growth: Growth::Cubic { hystart: true },
+        growth: Growth::Cubic {
+            hystart: true,
+            whole_reno: false,
+        },
         counting: Counting::Octets,
         grows_when_limited: true,
         initial_window: InitialWindow::Segments(10),
@@ -262,6 +250,24 @@ const fn linux() -> Params {
     };
     params
 }
+
+const LINUX_RECEIVE: ReceiveParams = ReceiveParams {
+    buffer: 65_536,
+    most: 16 << 20,
+    accounting: Accounting::Octets,
+    share: 1,
+    form: WindowForm::Segments,
+    first_segments: 44,
+    ack_every: 2,
+    ack_after_read: true,
+    ack_delay: AckDelay::Adaptive {
+        least: ms(40),
+        most: ms(200),
+    },
+    quick_acks: 16,
+    ack_push: false,
+    update: WindowUpdate::Doubled,
+};
 
 /// Linux 2.2.1. Source: `net/ipv4/tcp_input.c`, `tcp_output.c` and `include/net/tcp.h` of January 1999: a window of half
 /// the free receive buffer of 65 535 octets in whole segments, `TCP_RTO_MIN` HZ/5, `TCP_TIMEOUT_INIT` 3 s, an initial

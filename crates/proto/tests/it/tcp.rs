@@ -1,4 +1,4 @@
-//! Scripts of TCP (`tests/tcp/*.script`) with this machine.
+//! Scripts of TCP (`tests/tcp/*.script`) with this machine. The kernel has them in `crates/live/tests/real`.
 
 use aerostat_proto::tcp::{Config, Input, Output, Profile, State, Tcp};
 use aerostat_proto::{Duration, Instant, Machine};

@@ -87,8 +87,8 @@ fn tuning(kind: u8, marks: bool) -> Tuning {
     Tuning {
         weight: 1 + (kind / 5 % 7) as u16,
         shaped: kind.is_multiple_of(11),
-        mark: if marks { 1 + kind % 40 } else { 0 },
-        early: if marks { 1 + kind % 60 } else { 0 },
+        mark: marks.then_some(1 + kind % 40),
+        early: marks.then_some(1 + kind % 60),
         ..Tuning::DEFAULT
     }
 }

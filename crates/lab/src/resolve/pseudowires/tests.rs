@@ -115,9 +115,9 @@ fn mistakes_with_pseudowires_over_mpls_are_told() {
     for (keys, says) in [
         ("word: false, sequence: true", "stand in the control word"),
         ("vc: 0.100, vp: 5", "one of 'vc' and 'vp'"),
-        ("vp: 256", "a VPI is 0 to 255"),
-        ("cells: 173", "1 to 172 cells"),
-        ("wait: 11ms", "at most 10ms"),
+        ("vp: 256", "vp is 0 to 255"),
+        ("cells: 173", "cells is 1 to 172"),
+        ("wait: 11ms", "wait is 0s to 10ms"),
     ] {
         let text = error(
             &format!("[s1, {{ mpls: {{ {CABLE}, {labels}, {keys} }} }}]"),

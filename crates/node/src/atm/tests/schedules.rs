@@ -326,6 +326,7 @@ fn who_sends_too_much_harms_nobody_else() {
     ] {
         let ubr = TrafficParams::ubr(0);
         let (mut port, queues) = port_of(Discipline::Weighted, &[(ubr, 1), (ubr, 1), (ubr, 2)]);
+        let [max, early, low_priority, mark] = [max, early, low_priority, mark].map(Some);
         let tuning = Tuning {
             max,
             early,
@@ -368,12 +369,31 @@ fn who_sends_too_much_harms_nobody_else() {
 }
 
 #[test]
+fn a_threshold_of_zero_is_the_default_and_one_that_is_not_given_is_that_of_the_queue() {
+    let usual = Limits {
+        max: 100,
+        early: 10,
+        low_priority: 20,
+        mark: 30,
+    };
+    let zeros = Tuning {
+        early: Some(0),
+        low_priority: Some(0),
+        mark: Some(0),
+        ..Tuning::DEFAULT
+    };
+    assert_eq!(zeros.limits(usual, false), Limits::of(100));
+    assert_eq!(zeros.limits(usual, true), Limits::plain(100));
+    assert_eq!(Tuning::DEFAULT.limits(usual, false), usual);
+}
+
+#[test]
 fn a_cell_that_finds_a_long_queue_is_marked_but_oam_is_not() {
     let ubr = TrafficParams::ubr(0);
     for discipline in Discipline::ALL {
         let (mut port, queues) = port_of(discipline, &[(ubr, 1)]);
         let tuning = Tuning {
-            mark: 3,
+            mark: Some(3),
             ..Tuning::DEFAULT
         };
         port.tune(queues[0], &ubr, &tuning);

@@ -105,11 +105,12 @@ fn packet(to: u8, len: u16) -> Vec<u8> {
 const LIMITS: Limits = Limits {
     entries: 5,
     conns: 5,
-    queue: 3,
     entries_each: 2,
     conns_each: 2,
     sessions: 2,
 };
+/// Packets that wait for one next hop.
+const QUEUE: usize = 3;
 /// Index of the member among addresses; servers have 4 and 5.
 const OWN: usize = 1;
 const MTU: u16 = 100;
@@ -131,6 +132,10 @@ fn config(kind: &Kind) -> Config {
         },
         servers: [atm(4), atm(5)][..kind.servers].to_vec(),
         limits: LIMITS,
+        params: Params {
+            queue: QUEUE,
+            ..Params::DEFAULT
+        },
         ..Config::new(atm(OWN), ip(OWN))
     };
     if kind.fixed {
@@ -265,10 +270,8 @@ impl Service {
         let config = self.clip.config();
         assert!(seen.entries.len() <= LIMITS.entries + config.hops.fixed.len() + 1);
         assert!(seen.conns.len() <= LIMITS.conns.max(config.permanent.len()));
-        assert!(
-            seen.sessions.0 <= LIMITS.sessions && seen.waiting <= LIMITS.sessions * LIMITS.queue
-        );
-        assert!(seen.entries.iter().all(|row| row.waiting <= LIMITS.queue));
+        assert!(seen.sessions.0 <= LIMITS.sessions && seen.waiting <= LIMITS.sessions * QUEUE);
+        assert!(seen.entries.iter().all(|row| row.waiting <= QUEUE));
         let known: BTreeSet<ConnId> = seen.conns.iter().map(|row| row.conn).collect();
         let there: BTreeSet<ConnId> = self.conns.keys().copied().collect();
         assert_eq!(known, there, "connections that one side alone knows");

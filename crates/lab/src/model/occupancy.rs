@@ -1,0 +1,15 @@
+//! The buffers whose levels are results: `occupancy:` of a lab file.
+
+use super::LinkId;
+use aerostat_proto::Duration;
+
+/// Which buffers are looked at, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Time between two samples, at least a microsecond.
+    pub every: Duration,
+    /// The first sample.
+    pub from: Duration,
+    /// Links; the ports of switches at either end are looked at.
+    pub links: Vec<LinkId>,
+}
