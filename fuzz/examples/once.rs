@@ -10,6 +10,7 @@ fn main() {
         "machine_mpoa" => aerostat_fuzz::mpoa::run,
         "machine_nhrp" => aerostat_fuzz::nhrp::run,
         "machine_sscop" => aerostat_fuzz::sscop::run,
+        "machine_tcp" => aerostat_fuzz::tcp::run,
         "machine_uni" => aerostat_fuzz::uni::run,
         "mutants" => aerostat_fuzz::mutants::run,
         "sequences" => aerostat_fuzz::sequences,

@@ -13,6 +13,7 @@ pub mod mutants;
 pub mod nhrp;
 pub mod split;
 pub mod sscop;
+pub mod tcp;
 pub mod uni;
 
 /// Two hosts and their switch under a sequence of calls, loss, restarts and forged SSCOP PDUs and messages.

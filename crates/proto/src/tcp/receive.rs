@@ -208,7 +208,9 @@ impl Receiver {
             true => window >> scale,
             false => window.div_ceil(1 << scale),
         };
-        let units = units.min(65_535);
+        // An empty buffer below a unit of the scale would never open.
+        let least = u64::from(window > 0 && self.unread() == 0);
+        let units = units.clamp(least, 65_535);
         self.edge = self.edge.max(self.next + (units << scale));
         self.told = self.next;
         self.told_window = self.edge - self.next;

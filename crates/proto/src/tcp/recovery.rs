@@ -165,7 +165,9 @@ impl Sender {
         self.board
             .acknowledge(ack.una, self.repair.recover, &mut acked);
         let advanced = ack.una > self.una;
-        let duplicate = !advanced && ack.bare && !self.board.is_empty();
+        // Answers to probes of a window are no duplicates: BSD counts none without a retransmission timer.
+        let probes = self.timers.runs(SendTimer::Persist);
+        let duplicate = !advanced && ack.bare && !probes && !self.board.is_empty();
         counters.duplicate_acks += u64::from(duplicate);
         self.una = self.una.max(ack.una);
         let sample = self.measure(ack, &acked, advanced, now);

@@ -449,10 +449,18 @@ impl Sender {
         })
     }
 
-    /// Nothing more can be sent: what waits without anything under way waits for the window, and a timer asks for it.
+    /// Nothing more can be sent. What waits without anything under way waits for the window, and a timer asks for it. What
+    /// is under way has a timer, also if it was a probe of a window that has opened since.
     fn watch(&mut self, now: Instant) {
+        if self.timers.runs(SendTimer::Persist) {
+            return;
+        }
         let waits = self.unsent() > 0 || (self.closing && !self.fin_sent());
-        if waits && self.board.is_empty() && !self.timers.runs(SendTimer::Persist) {
+        if !self.board.is_empty() {
+            if !self.timers.runs(SendTimer::Retransmit) {
+                self.start_retransmit(now);
+            }
+        } else if waits {
             self.timers.stop(SendTimer::Retransmit);
             self.start_persist(now);
         }

@@ -379,3 +379,32 @@ fn the_same_inputs_give_the_same_segments() {
     };
     assert_eq!(log(), log());
 }
+
+/// The last octet is under way as a probe, and lost, when the window opens: it needs a timer.
+#[test]
+fn a_probe_that_is_lost_is_sent_again_after_the_window_has_opened() {
+    for profile in [Profile::NewReno, Profile::Bsd43] {
+        let params = profile.params();
+        let mut both = links(2);
+        both[0].judge = Box::new(|packet, now| {
+            let probes = now > Instant::from_secs(2) && now < Instant::from_millis(100_100);
+            match probes && !packet.data.is_empty() {
+                true => Fate::Lost,
+                false => Fate::Passes,
+            }
+        });
+        let octets = params.receive.buffer as u64 + 1;
+        let mut pair = Pair::new([params; 2], [octets, 0], both);
+        pair.programs[1].reads_from = Instant::from_secs(100);
+        pair.finish(far());
+        assert!(pair.ends[0].counters().window_probes > 0, "{profile}");
+    }
+}
+
+#[test]
+fn a_buffer_below_a_unit_of_the_window_scale_carries_data() {
+    let mut params = Profile::Linux.params();
+    params.receive.buffer = 100;
+    let mut pair = Pair::new([params; 2], [3000, 0], links(2));
+    pair.finish(far());
+}
