@@ -630,11 +630,13 @@ pub(crate) enum Drawing {
 #[command(after_help = "\
 Machines with their addresses, links by name, permanent connections, and the
 networks in colours. Of a running lab it shows what is down and cut, too, and
-which connections and shortcuts there are at the moment.
+which connections and shortcuts there are at the moment. --at shows the same at
+an instant of a run in virtual time.
 
 Examples:
   aerostat graph campus
   aerostat graph campus -o svg > campus.svg
+  aerostat graph campus --at 6.5s -o svg > shortcuts.svg
   aerostat graph campus -o mermaid
   aerostat graph campus -o dot | dot -Tpdf -o campus.pdf
   aerostat graph campus -o svg > now.svg")]
@@ -646,6 +648,9 @@ pub(crate) struct GraphArgs {
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<Override>,
+    /// Run the lab in virtual time, and show its state at this instant (6.5s): calls, shortcuts, members, faults, rates
+    #[arg(long, value_name = "TIME", value_parser = aerostat_lab::units::duration)]
+    pub(crate) at: Option<Duration>,
     #[command(flatten)]
     pub(crate) which: RunningLab,
     /// Form of the drawing

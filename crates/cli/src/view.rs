@@ -8,6 +8,7 @@
 
 use crate::output::Rows;
 use crate::plot::escaped;
+use crate::signs;
 use aerostat_lab::printable;
 use aerostat_lab::stream::Stream;
 use serde_json::Value;
@@ -76,8 +77,10 @@ impl Contents<'_> {
             SKELETON,
             &[
                 ("<!--TITLE-->", &html(self.lab)),
+                ("/*SIGNS*/", &signs::rules()),
                 ("/*CSS*/", STYLE),
                 ("/*BOOT*/", BOOT),
+                ("/*KINDS*/", &signs::data()),
                 ("/*SCRIPT*/", &scripts.join("\n")),
                 ("<!--DRAWING-->", &drawing),
                 ("<!--STORY-->", &story),

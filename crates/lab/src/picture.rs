@@ -1,11 +1,12 @@
 //! A drawing of a lab as data: machines, links between them, and networks with their members.
 //!
-//! [`Picture::of`] makes it from a [`Lab`]. A running lab adds which parts are up, and the present connections. All
-//! drawings are made from this type alone. It can be serialized, because a running lab sends it as an answer.
+//! [`Picture::of`] makes it from a [`Lab`]. The lines of a stream of events ([`Picture::at`]) add which parts are up, who
+//! has joined, and the present connections. All drawings are made from this type alone. It can be serialized, because a
+//! running lab sends it as an answer.
 
-use crate::model::{Lab, Link, LinkId, NodeKind};
-use crate::plant::{LabNode, Plant};
-use crate::stream::Present;
+mod moment;
+
+use crate::model::{Lab, Link, NodeKind};
 use crate::units;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,8 +18,13 @@ use std::net::Ipv4Addr;
 pub struct Picture {
     /// Name of the lab.
     pub lab: String,
-    /// True if the lab runs: then [`Picture::calls`] and [`Picture::shortcuts`] have a meaning.
+    /// True if the lab runs: then memberships, [`Picture::calls`], [`Picture::threads`] and [`Picture::shortcuts`] have
+    /// a meaning.
     pub running: bool,
+    /// Instant of a run in virtual time, ns.
+    pub at: Option<u64>,
+    /// Instants between which counters gave the rates, ns.
+    pub sampled: Option<[u64; 2]>,
     /// All machines: the nodes of the lab by their numbers, then the stations on Ethernet segments.
     pub machines: Vec<Machine>,
     /// All links, by their numbers in the lab.
@@ -29,6 +35,8 @@ pub struct Picture {
     pub pvcs: Vec<Permanent>,
     /// Switched connections; those between the same two end systems for the same purpose are combined.
     pub calls: Vec<Calls>,
+    /// Each switched connection that has a way.
+    pub threads: Vec<Thread>,
     /// Shortcuts of MPOA and NHRP.
     pub shortcuts: Vec<Shortcut>,
 }
@@ -87,12 +95,26 @@ pub struct Machine {
     pub kind: Kind,
     /// Its IP addresses, each with the number of its network.
     pub addresses: Vec<(Ipv4Addr, usize)>,
+    /// Membership in the network of each address.
+    pub joined: Vec<Joined>,
     /// ATM address of an end system, selector 0.
     pub atm: Option<String>,
     /// Number of the bridging host that a station is behind.
     pub behind: Option<usize>,
     /// True if it has crashed.
     pub down: bool,
+}
+
+/// How far a machine is a member of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Joined {
+    /// It is none, or nobody has asked.
+    No,
+    /// It joins.
+    Joining,
+    /// It has joined.
+    Yes,
 }
 
 /// A link.
@@ -108,6 +130,10 @@ pub struct Cable {
     pub what: String,
     /// True if it is cut.
     pub down: bool,
+    /// Its rate, cells per second.
+    pub rate: f64,
+    /// Cells per second that its first and its second end have sent, if this is known.
+    pub carried: Option<[f64; 2]>,
 }
 
 /// An ELAN or a subnet of Classical IP.
@@ -145,6 +171,23 @@ pub struct Calls {
     pub count: usize,
 }
 
+/// A switched connection over links.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Number of the caller.
+    pub from: usize,
+    /// Numbers of the links on its way; of a point-to-multipoint call all links of the tree, depth first.
+    pub via: Vec<usize>,
+    /// The network that both ends belong to, if it is exactly one.
+    pub network: Option<usize>,
+    /// True if it carries users' data, and no control protocol alone.
+    pub data: bool,
+    /// True while it is set up or released.
+    pub pending: bool,
+    /// Cells per second in both directions, 0 if nobody knows.
+    pub rate: f64,
+}
+
 /// A shortcut.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shortcut {
@@ -154,6 +197,8 @@ pub struct Shortcut {
     pub to: String,
     /// Label of its connection where it begins: `0.39`.
     pub vc: String,
+    /// Number of the thread that carries it, if it has a way.
+    pub thread: Option<usize>,
 }
 
 impl Picture {
@@ -196,6 +241,8 @@ impl Picture {
                 name: station.name.clone(),
                 kind: Kind::Station,
                 addresses: vec![(station.ip, station.elan.0)],
+                // It joins nothing itself: it is in its network from the beginning.
+                joined: vec![Joined::Yes],
                 atm: None,
                 behind: Some(id.0),
                 down: false,
@@ -207,6 +254,8 @@ impl Picture {
             ports: link.ends.map(|end| end.port.into()),
             what: describe(link),
             down: false,
+            rate: link.rate.numerator() as f64 / link.rate.denominator() as f64,
+            carried: None,
         });
         let networks = lab.elans.iter().map(|elan| Network {
             name: elan.name.clone(),
@@ -229,56 +278,16 @@ impl Picture {
         Self {
             lab: lab.name.clone(),
             running: false,
+            at: None,
+            sampled: None,
             cables: cables.collect(),
             networks: networks.collect(),
             pvcs: pvcs.collect(),
             machines,
             calls: Vec::new(),
+            threads: Vec::new(),
             shortcuts: Vec::new(),
         }
-    }
-
-    /// A lab that runs: which parts are down, connected calls and shortcuts with a connection.
-    #[must_use]
-    pub fn running<M>(lab: &Lab, plant: &Plant<LabNode, M>) -> Self {
-        let mut picture = Self::of(lab);
-        picture.running = true;
-        for (number, cable) in picture.cables.iter_mut().enumerate() {
-            cable.down = plant.is_cut(LinkId(number));
-        }
-        for (id, _) in lab.nodes() {
-            picture.machines[id.0].down = plant.node(id).is_none();
-        }
-        let mut present = Present::new(lab);
-        present.read(plant);
-        let number = |name: &String| lab.find(name).map(|id| id.0);
-        let ends =
-            |from: &String, to: &Option<String>| Some([number(from)?, number(to.as_ref()?)?]);
-        let mut calls: BTreeMap<([usize; 2], &str), usize> = BTreeMap::new();
-        let connected = present
-            .connections()
-            .filter(|call| call.is_connected_call());
-        for call in connected {
-            if let Some(ends) = ends(&call.from, &call.to) {
-                *calls.entry((ends, &call.what)).or_default() += 1;
-            }
-        }
-        let calls = calls.into_iter().map(|((ends, what), count)| Calls {
-            ends,
-            what: what.to_owned(),
-            count,
-        });
-        picture.calls = calls.collect();
-        let shortcuts = present.shortcuts().filter_map(|shortcut| {
-            // A shortcut that has a connection and whose other end is in the lab.
-            Some(Shortcut {
-                ends: ends(&shortcut.from, &shortcut.to)?,
-                to: shortcut.dest.clone(),
-                vc: shortcut.vc.clone()?,
-            })
-        });
-        picture.shortcuts = shortcuts.collect();
-        picture
     }
 
     /// Numbers of the machines that belong to a network, including stations.
@@ -310,6 +319,7 @@ fn without_selector(address: &str) -> Option<&str> {
 fn machine(node: &crate::model::Node) -> Machine {
     let lecs = node.lecs().iter();
     let addresses = lecs.filter_map(|lec| Some((lec.ip?, lec.elan.0)));
+    let addresses: Vec<_> = addresses.collect();
     let kind = match node.kind {
         NodeKind::Switch(_) => Kind::Switch,
         NodeKind::LaneServer(_) => Kind::LaneServer,
@@ -322,7 +332,8 @@ fn machine(node: &crate::model::Node) -> Machine {
     Machine {
         name: node.name.clone(),
         kind,
-        addresses: addresses.collect(),
+        joined: vec![Joined::No; addresses.len()],
+        addresses,
         atm: attachment.map(|at| at.address.to_string()),
         behind: None,
         down: false,
@@ -423,6 +434,7 @@ pvcs: [{ from: hub, vc: 0.100, to: far, to_vc: 0.101, pcr: 2000 }]
             ends,
             to: to.into(),
             vc: vc.into(),
+            thread: None,
         };
         picture.shortcuts = vec![
             shortcut([hub, far], "10.1.0.1", "0.32"),

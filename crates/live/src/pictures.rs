@@ -4,7 +4,8 @@
 //! **Cost.** Nobody looks at anything while nobody follows.
 //!
 //! **Bounds.** A client that does not read in time is left: a reader that misses a line of state would show a wrong state
-//! from then on. At most [`MOST`] clients follow at a time.
+//! from then on. At most [`MOST`] clients follow at a time. The number of those that were left is in the answer to each
+//! new one.
 
 use crate::control::{Answer, Reply, STREAM_DEPTH};
 use crate::driver::Driver;
@@ -12,7 +13,7 @@ use aerostat_lab::plant::Driver as _;
 use aerostat_lab::stream::{About, Levels, Line, Present, Story, line_text, parts};
 use aerostat_proto::{Duration, Instant};
 use serde_json::json;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
 /// Limit of clients that follow.
 const MOST: usize = 16;
@@ -24,6 +25,8 @@ const LEAST: Duration = Duration::from_millis(10);
 pub(crate) struct Pictures<'a> {
     present: Option<Present<'a>>,
     followers: Vec<Follower>,
+    /// Clients that were left because they did not read in time.
+    left: u64,
 }
 
 struct Follower {
@@ -36,6 +39,13 @@ struct Stats {
     every: Duration,
     next: Instant,
     levels: Levels,
+}
+
+/// Passes lines to a client. False if it is no longer there, or does not read in time; the latter is counted.
+fn took(client: &SyncSender<Vec<u8>>, lines: Vec<u8>, left: &mut u64) -> bool {
+    let sent = client.try_send(lines);
+    *left += u64::from(matches!(sent, Err(TrySendError::Full(_))));
+    sent.is_ok()
 }
 
 /// Lines as octets.
@@ -60,8 +70,9 @@ impl Pictures<'_> {
     }
 
     fn send(&mut self, lines: &[u8]) {
+        let left = &mut self.left;
         self.followers
-            .retain(|one| one.lines.try_send(lines.to_vec()).is_ok());
+            .retain(|one| took(&one.lines, lines.to_vec(), left));
     }
 }
 
@@ -112,7 +123,8 @@ pub(crate) fn tell(
         driver.pictures.followers.pop();
         driver.forget_pictures();
     }
-    Reply::Stream(Answer::Ok(json!({})), receiver)
+    let left = driver.pictures.left;
+    Reply::Stream(Answer::Ok(json!({ "left": left })), receiver)
 }
 
 impl Driver<'_> {
@@ -141,13 +153,14 @@ impl Driver<'_> {
         let Some(present) = &self.pictures.present else {
             return;
         };
+        let left = &mut self.pictures.left;
         self.pictures.followers.retain_mut(|one| {
             let Some(stats) = one.stats.as_mut().filter(|stats| stats.next <= now) else {
                 return true;
             };
             stats.next = now + stats.every;
             match stats.levels.take(plant, present, &totals) {
-                Some(sample) => one.lines.try_send(text([&Line::Sample(sample)])).is_ok(),
+                Some(sample) => took(&one.lines, text([&Line::Sample(sample)]), left),
                 None => true,
             }
         });
@@ -158,5 +171,28 @@ impl Driver<'_> {
         if self.pictures.followers.is_empty() && self.pictures.present.take().is_some() {
             self.world.plant_mut().watch(false);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_does_not_read_is_left_and_counted_and_one_that_is_gone_is_not() {
+        let mut pictures = Pictures::default();
+        let clients = [(); 3].map(|()| sync_channel(STREAM_DEPTH));
+        let [(reads, reader), (sleeps, _asleep), (gone, _)] = clients;
+        for lines in [reads, sleeps, gone] {
+            pictures.followers.push(Follower { lines, stats: None });
+        }
+        for number in 0..=STREAM_DEPTH {
+            pictures.story(|| Story {
+                t: number as u64,
+                ..Story::default()
+            });
+            assert!(reader.try_recv().is_ok(), "line {number}");
+        }
+        assert_eq!((pictures.followers.len(), pictures.left), (1, 1));
     }
 }

@@ -69,7 +69,8 @@ impl Medium for CellLine {
     }
 
     fn is_plain(&self) -> bool {
-        let seen = self.cells || self.taps.iter().any(Option::is_some);
+        // A tap at the sending end alone is for messages, which trains tell, too.
+        let seen = self.cells || self.taps[1].is_some();
         self.impairment.is_none() && !seen
     }
 

@@ -10,6 +10,8 @@ use aerostat_wire::pcapng::Direction;
 /// An SDU that passed, or should have passed, a tapped link end.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
+    /// The line on which it is.
+    pub line: LineId,
     /// The link end.
     pub end: LinkEnd,
     /// When its last cell passed, or its first cell was dropped.

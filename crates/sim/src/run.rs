@@ -179,11 +179,7 @@ impl Seen<'_> {
         if packet.direction != Direction::Sent || !summary::is_control(vc, sdu) {
             return;
         }
-        let place = self.lab.links.iter().enumerate().find_map(|(link, model)| {
-            let side = model.ends.iter().position(|end| *end == packet.end)?;
-            Some((LinkId(link), side))
-        });
-        let Some(place) = place else { return };
+        let place = (packet.line.link(), packet.line.side());
         let (told, kept) = (self.watcher.wants_messages(), self.stream.as_ref());
         if !told && kept.is_some_and(|stream| !stream.wants_message()) {
             self.stream
@@ -239,17 +235,20 @@ impl<'a> LabRun<'a> {
             seen,
         };
         if traced {
-            run.tap();
+            run.world.tap_messages();
         }
         run
     }
 
     /// Records the stream of events from now on; the results will have it. Call this before [`Self::start`].
     pub fn record_events(&mut self, options: stream::Options) {
+        let wants_messages = options.bounds.messages > 0;
         self.seen.stream = Some(stream::Recorder::new(self.lab, options));
         self.seen.names.get_or_insert_with(|| Names::new(self.lab));
         self.world.plant_mut().watch(true);
-        self.tap();
+        if wants_messages {
+            self.world.tap_messages();
+        }
     }
 
     /// Records every link end: one pcapng file per node, one interface per link end. With `cells` it records single
@@ -499,6 +498,9 @@ impl<'a> LabRun<'a> {
         let (lab, end) = (self.lab, self.world.now());
         if self.seen.stream.is_some() {
             self.sample();
+        }
+        if let Some(stream) = &mut self.seen.stream {
+            stream.settle(self.world.plant());
         }
         let ledger = &self.seen.ledger;
         let mut report = ledger.report(lab, self.world.plant_mut(), end, false);

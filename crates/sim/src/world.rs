@@ -9,8 +9,10 @@
 //! ([`OutputPort::allow_late`](aerostat_node::atm::OutputPort::allow_late)), so the delay makes no difference.
 //!
 //! Every cell is an event of its own where its arrival has effects: on links with errors, at policers, on connections
-//! with several leaves, on labels that end at a switch, and everywhere while links are tapped. [`World::cell_by_cell`]
-//! makes every cell of every link an event, and [`World::every_departure`] each departure, for a test that compares.
+//! with several leaves, on labels that end at a switch, and everywhere while links are tapped for PDUs of all kinds.
+//! [`World::tap_messages`] costs little: the train in which a PDU leaves knows when its last cell has left.
+//! [`World::cell_by_cell`] makes every cell of every link an event, and [`World::every_departure`] each departure, for a
+//! test that compares.
 //!
 //! There is no other influence, so a world is a function of its construction, its seed and the calls on it.
 
@@ -19,13 +21,14 @@ use crate::observer::{Observer, Packet, PassedCell};
 use aerostat_lab::circuits::LinkCounters;
 use aerostat_lab::model::Lab;
 use aerostat_lab::plant::{Driver, LineId, LinkConfig, LinkEnd, LinkId, Node, NodeId, Plant};
-use aerostat_node::atm::{CellRun, DataUnit, Departure, DroppedPdu};
+use aerostat_node::atm::{CellRun, DataUnit, Departure, DroppedPdu, Pdu};
 use aerostat_node::ip::books::Place;
 use aerostat_node::ip::random;
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::Vc;
 use aerostat_wire::cell::HeaderForm;
 use aerostat_wire::pcapng::Direction;
+use aerostat_wire::summary;
 use std::collections::BTreeMap;
 
 /// A network in virtual time. See the documentation of this module.
@@ -34,8 +37,6 @@ pub struct World<N: Node> {
     events: u64,
     most_events: u64,
     seed: u64,
-    /// Tapped lines.
-    tapped: Vec<LineId>,
 }
 
 /// A world, and who observes it.
@@ -55,7 +56,6 @@ impl<N: Node> World<N> {
             events: 0,
             most_events: u64::MAX,
             seed,
-            tapped: Vec::new(),
         }
     }
 
@@ -135,10 +135,24 @@ impl<N: Node> World<N> {
             for tap in &mut self.plant.medium_mut(line).taps {
                 tap.get_or_insert_default();
             }
-            self.tapped.push(line);
             self.plant.log_drops(line);
         }
         self.cell_by_cell();
+    }
+
+    /// Makes [`Observer::packet`] get the messages of control protocols that leave ports, on all links, and PDUs that
+    /// ports drop. Cells may still move as trains, so a message may be told a little later than it left, but before its
+    /// last cell arrives.
+    pub fn tap_messages(&mut self) {
+        let lines: Vec<LineId> = self.plant.lines().collect();
+        for line in lines {
+            self.plant.medium_mut(line).taps[0].get_or_insert_default();
+            self.plant.log_drops(line);
+        }
+        self.plant.note_ends(|run| {
+            let control = |pdu: &Pdu| summary::is_control(run.vc, pdu.sdu());
+            run.pdu().is_some_and(control)
+        });
     }
 
     /// The time of the last event.
@@ -193,11 +207,7 @@ impl<N: Node> World<N> {
             self.plant.advance_to(at);
             self.events += 1;
             self.observed(observer).happen(source);
-            // Tapped ports show the PDUs that they have dropped.
-            for index in 0..self.tapped.len() {
-                let line = self.tapped[index];
-                self.observed(observer).tell_drops(line);
-            }
+            self.observed(observer).tell_ended();
             if observer.interrupts() {
                 return;
             }
@@ -208,6 +218,7 @@ impl<N: Node> World<N> {
         self.plant.advance_to(until);
         self.plant.end_instant();
         self.observed(observer).advance_all();
+        self.observed(observer).tell_ended();
     }
 
     /// Limits the number of events; at the limit time stands still.
@@ -362,6 +373,7 @@ impl<N: Node, O: Observer<N::Event>> Driver for Observed<'_, N, O> {
     fn dropped(&mut self, line: LineId, drop: &DroppedPdu) {
         if self.world.plant.medium_mut(line).taps[0].is_some() {
             self.observer.packet(&Packet {
+                line,
                 end: self.world.plant.line(line).from,
                 at: drop.at,
                 direction: Direction::Sent,
@@ -375,6 +387,23 @@ impl<N: Node, O: Observer<N::Event>> Driver for Observed<'_, N, O> {
 }
 
 impl<N: Node, O: Observer<N::Event>> Observed<'_, N, O> {
+    /// Shows the messages that have left ports in trains.
+    fn tell_ended(&mut self) {
+        for (line, ended) in self.world.plant.take_ended() {
+            let Some(pdu) = ended.run.pdu() else { continue };
+            self.observer.packet(&Packet {
+                line,
+                end: self.world.plant.line(line).from,
+                at: ended.at,
+                direction: Direction::Sent,
+                vc: ended.run.vc,
+                pdu,
+                clp: pdu.clp(),
+                dropped: None,
+            });
+        }
+    }
+
     /// Shows a cell to the tap at the sending or receiving end of a line.
     fn tap(
         &mut self,
@@ -386,6 +415,7 @@ impl<N: Node, O: Observer<N::Event>> Observed<'_, N, O> {
         let wire = self.world.plant.medium_mut(line);
         if let Some(sdu) = wire.complete(direction, run) {
             self.observer.packet(&Packet {
+                line,
                 end,
                 at,
                 direction,

@@ -24,6 +24,7 @@ Examples:
   aerostat run campus --plot drawings
   aerostat run two-hosts --trace --until 1s -q | grep SETUP
   aerostat run campus --view campus.html
+  aerostat run campus --view campus.html --follow voice:100
   aerostat run campus --events campus.jsonl --sample 50ms
   aerostat run - < mine.atm.yml")]
 pub(crate) struct RunArgs {
@@ -67,6 +68,9 @@ pub(crate) struct RunArgs {
     /// Time between two samples of counters and levels in --events and --view, 100ms by default
     #[arg(long, value_name = "TIME", value_parser = sample)]
     pub(crate) sample: Option<Duration>,
+    /// Show the way of this packet in --events and --view, too, as 'aerostat follow' does; several times for several
+    #[arg(long, value_name = "FLOW[:N]")]
+    pub(crate) follow: Vec<String>,
     #[command(flatten)]
     pub(crate) results: ResultArgs,
     /// Print the JSON Schema of the results

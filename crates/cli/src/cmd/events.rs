@@ -3,10 +3,11 @@
 use super::trace::{EVENTS, say_forgotten};
 use crate::args::{EventsArgs, EventsFormat};
 use crate::client;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{self, Exit, Outcome};
 use aerostat_lab::stream;
 use aerostat_live::charset;
 use aerostat_live::control::Request;
+use aerostat_wire::counted;
 use serde_json::{Map, Value};
 use std::io::{self, BufRead as _, BufReader, Write};
 
@@ -28,6 +29,12 @@ pub(crate) fn run(args: &EventsArgs) -> Outcome {
     let mut client = client::connect(&args.which)?;
     let answer = client::ask(&mut client, &request)?;
     say_forgotten(&answer, EVENTS);
+    if let Some(left @ 1..) = answer["left"].as_u64() {
+        let clients = counted(left, "client", "clients");
+        exit::say(format_args!(
+            "note: the lab has ended the stream of {clients} that did not read in time"
+        ));
+    }
     let people = args.output == EventsFormat::Table;
     let mut out: Box<dyn Write> = match people {
         true => Box::new(charset::stdout()),

@@ -7,11 +7,12 @@ use crate::labs;
 use crate::output::{self, Format, Rows};
 use crate::progress;
 use aerostat_lab::diag::nearest;
+use aerostat_lab::stream::{Line, Packet, Stage};
 use aerostat_lab::{Event, Lab, Override};
 use aerostat_node::ip::meter::FlowId;
 use aerostat_proto::Instant;
 use aerostat_sim::follow::document::{self, BehindRow, Document, FateWord, StageRow, WhatRow};
-use aerostat_sim::follow::{self, Found, PacketId};
+use aerostat_sim::follow::{self, Followed, Found, PacketId};
 use aerostat_sim::run::Watcher;
 use aerostat_wire::counted;
 use indicatif::ProgressBar;
@@ -39,19 +40,9 @@ pub(crate) fn run(args: &FollowArgs) -> Outcome {
         interrupt: Interrupt::catch()?,
         bar: progress::with_message(args.quiet),
     };
-    let found = follow::packet(lab, packet, &mut watching);
+    let found = found(lab, packet, &mut watching);
     watching.bar.finish_and_clear();
-    let way = match found {
-        Found::Way(way) => way,
-        Found::TooFew(packets) => return Err(too_few(lab, packet, packets)),
-        Found::Interrupted => {
-            return Err(Failure::new(
-                Exit::Warnings,
-                "interrupted before the packet had ended",
-            ));
-        }
-    };
-    let document = Document::new(lab, &way);
+    let document = Document::new(lab, &found?);
     match args.output.output {
         Format::Json => {
             let document = serde_json::to_value(&document).unwrap_or_default();
@@ -69,6 +60,58 @@ pub(crate) fn run(args: &FollowArgs) -> Outcome {
         }
     }
     Ok(labs::done(&checked))
+}
+
+/// The ways of packets as lines of the stream of events.
+pub(super) fn lines(
+    lab: &Lab,
+    words: &[String],
+    watcher: &mut dyn Watcher,
+) -> Result<Vec<Line>, Failure> {
+    let mut lines = Vec::new();
+    for word in words {
+        let packet = packet_of(lab, word)?;
+        let document = Document::new(lab, &found(lab, packet, watcher)?);
+        let stages = joined(&document)
+            .into_iter()
+            .map(|(stage, takes, next)| Stage {
+                t: stage.at_ns,
+                takes,
+                node: stage.node.clone(),
+                link: match &stage.what {
+                    WhatRow::Transmission { link, .. } | WhatRow::Propagation { link, .. } => {
+                        Some(link.clone())
+                    }
+                    _ => None,
+                },
+                text: sentence(stage, next),
+            });
+        lines.push(Line::Packet(Packet {
+            name: format!("{}:{}", document.flow, document.packet),
+            text: title(&document),
+            stages: stages.collect(),
+        }));
+    }
+    Ok(lines)
+}
+
+/// Checks that a lab has the flows of these packets.
+pub(super) fn check(lab: &Lab, words: &[String]) -> Result<(), Failure> {
+    words
+        .iter()
+        .try_for_each(|word| packet_of(lab, word).map(drop))
+}
+
+/// Runs the lab, and gives the way of the packet.
+fn found(lab: &Lab, packet: PacketId, watcher: &mut dyn Watcher) -> Result<Followed, Failure> {
+    match follow::packet(lab, packet, watcher) {
+        Found::Way(way) => Ok(*way),
+        Found::TooFew(packets) => Err(too_few(lab, packet, packets)),
+        Found::Interrupted => {
+            let text = "interrupted before the packet had ended";
+            Err(Failure::new(Exit::Warnings, text))
+        }
+    }
 }
 
 /// The packet that `FLOW` or `FLOW:N` names.
@@ -133,30 +176,34 @@ impl Watcher for Watching {
     }
 }
 
-/// The stages for people: what a link does with a cell is one row.
+/// The stages with their times, ns; what a link does with a cell is one of them, and has its second part.
+fn joined(document: &Document) -> Vec<(&StageRow, u64, Option<&StageRow>)> {
+    let mut joined = Vec::new();
+    let mut stages = document.stages.iter().peekable();
+    while let Some(stage) = stages.next() {
+        let next = stages.next_if(|next| {
+            let travels = matches!(next.what, WhatRow::Propagation { .. });
+            travels && matches!(stage.what, WhatRow::Transmission { .. })
+        });
+        let takes = stage.takes_ns + next.map_or(0, |next| next.takes_ns);
+        joined.push((stage, takes, next));
+    }
+    joined
+}
+
+/// The stages for people.
 fn table(document: &Document) -> Rows {
     let mut rows = Rows::new(&["at_us", "takes_us", "node", "what"]);
     rows.title = title(document);
     rows.name = "stages".to_owned();
     let start = document.sent_ns.or(document.offered_ns).unwrap_or_default();
-    let mut stages = document.stages.iter().peekable();
-    while let Some(stage) = stages.next() {
-        let mut takes = stage.takes_ns;
-        if let (WhatRow::Transmission { .. }, Some(next)) = (&stage.what, stages.peek())
-            && let WhatRow::Propagation { .. } = next.what
-        {
-            takes += next.takes_ns;
-        }
-        let next = stages.next_if(|next| {
-            let travels = matches!(next.what, WhatRow::Propagation { .. });
-            travels && matches!(stage.what, WhatRow::Transmission { .. })
-        });
+    for (stage, takes, next) in joined(document) {
         let at = stage.at_ns as i128 - i128::from(start);
         rows.push(vec![
             micros(at),
             micros(takes.into()),
             stage.node.clone().into(),
-            words(stage, next).into(),
+            sentence(stage, next).into(),
         ]);
     }
     rows
@@ -191,7 +238,7 @@ fn title(document: &Document) -> String {
     format!("{flow}:{packet}, {from} to {to}{path}, from {seconds} s: {end}{doubt}")
 }
 
-fn words(stage: &StageRow, next: Option<&StageRow>) -> String {
+fn sentence(stage: &StageRow, next: Option<&StageRow>) -> String {
     match &stage.what {
         WhatRow::Stack => "waits in the stack, before the delay begins".to_owned(),
         WhatRow::Leaves { path, why } => match why {

@@ -95,6 +95,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         let hint = "--pcap DIR records all of them, 'capture:' in the lab file those that it names";
         return Err(Failure::usage(text).hint(hint));
     }
+    super::follow::check(lab, &args.follow)?;
     let mut teller = Teller::new(args, lab)?;
     let directory = args.pcap.clone().unwrap_or_default();
     let links = directory.join(format!("{}.pcapng", links_name(lab)));
@@ -127,7 +128,8 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         write::write(&args.results, results, &short)?;
     }
     plots::draw(args, lab, &report)?;
-    stream::write(args, lab, report.events.take(), &short)?;
+    let mut quiet = Quiet(&teller.interrupt);
+    stream::write(args, lab, report.events.take(), &short, &mut quiet)?;
     if interrupted {
         let (now, end) = (report.end.as_secs_f64(), teller.end);
         exit::say(format_args!(
@@ -185,6 +187,16 @@ fn links_name(lab: &Lab) -> String {
         name.push_str("-links");
     }
     name
+}
+
+/// Tells nothing of a further run, which can be interrupted, too.
+struct Quiet<'a>(&'a Interrupt);
+
+impl Watcher for Quiet<'_> {
+    fn event(&mut self, _event: &Event) {}
+    fn interrupted(&self) -> bool {
+        self.0.has_come()
+    }
 }
 
 /// Prints the story as it happens, with a progress bar below it on a terminal.

@@ -30,7 +30,9 @@ const KEPT_OF_TEXT = [
  * @returns {SVGSVGElement}
  */
 function standalone(drawing, title) {
-  const { x, y, width, height } = drawing.view.whole;
+  const { x, y, width, height: high } = drawing.view.whole;
+  const legend = legendBelow({ x, y: y + high, width });
+  const height = high + legend.height;
   const place = { x, y, width, height };
   return svg(
     "svg",
@@ -46,7 +48,35 @@ function standalone(drawing, title) {
     ...styledCopies(drawing.lines),
     ...drawing.painter.elements(),
     ...styledCopies(drawing.root),
+    ...legend.elements,
   );
+}
+
+/**
+ * The legend of the page in rows, for the foot of a drawing.
+ * @param {{x: number, y: number, width: number}} place its upper left corner, and the room for it
+ * @returns {{height: number, elements: SVGElement[]}}
+ */
+function legendBelow(place) {
+  const [line, sign, character] = [18, 28, 6.6];
+  let [x, y] = [place.x + 8, place.y + line];
+  /** @type {SVGElement[]} */
+  const elements = [];
+  const look = { fill: styled("--ink"), "font-family": "DejaVu Sans, Verdana, Arial, sans-serif", "font-size": "12px" };
+  for (const entry of part("legend").children) {
+    const [picture, words] = [entry.querySelector("svg"), entry.textContent ?? ""];
+    const width = sign + words.length * character + 12;
+    if (x > place.x + 8 && x + width > place.x + place.width) [x, y] = [place.x + 8, y + line];
+    if (picture) {
+      const box = picture.viewBox.baseVal;
+      const group = svg("g", { transform: `translate(${x - (box?.x ?? 0)} ${y - 11 - (box?.y ?? 0)})` });
+      group.append(...styledCopies(picture));
+      elements.push(group);
+    }
+    elements.push(svg("text", { x: x + sign, y, ...look }, words));
+    x += width;
+  }
+  return { height: y - place.y + 10, elements };
 }
 
 /**

@@ -69,8 +69,13 @@ class Page {
     const left = thinned.map(([kind, count]) => `${grouped(Number(count))} × ${kind}`);
     const hidden = Number(recording.end?.more?.nodes ?? 0);
     const said = [];
-    if (left.length)
-      said.push(`The record was too long for all details. Left out: ${left.join(", ")}. States are complete.`);
+    const exact = recording.end?.states_until;
+    if (left.length || exact !== undefined) said.push("The record was too long for all details.");
+    if (left.length) said.push(`Left out: ${left.join(", ")}.`);
+    said.push(
+      exact === undefined ? "States are complete." : `From ${seconds(exact)} s on, states are those at samples.`,
+    );
+    if (said.length === 1) said.pop();
     const until = recording.end?.messages_until;
     if (until !== undefined) said.push(`All messages are there until ${seconds(until)} s.`);
     if (hidden > 0) said.push(`${counted(hidden, "machine")} of this lab ${hidden === 1 ? "is" : "are"} not drawn.`);
@@ -330,6 +335,10 @@ class Page {
     if (chosen?.kind === "f-call" || chosen?.kind === "f-node") {
       this.ladder.only(chosen.kind, chosen.id);
       return;
+    }
+    if (chosen?.t !== undefined) {
+      this.clock.pause();
+      this.clock.seek(chosen.t);
     }
     this.chosen = chosen;
     this.drawing.mark(chosen);

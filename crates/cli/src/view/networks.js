@@ -1,16 +1,11 @@
 // Signs of ELANs and subnets: a colour and a pattern for each, the same in the drawing, the legend and the tables.
 
-/** Number of colours in the style sheet, `--net-0` and on. Source: M. Okabe, K. Ito, "Color Universal Design", 2008. */
-const COLOURS = 7;
-
-/** Drawings of patterns in a square of 6 pixels, over the colour. Five of them and seven colours give 35 pairs. */
-const PATTERNS = [
-  { name: "plain", path: "" },
-  { name: "striped", path: "M-1 5L5 -1M1 7L7 1" },
-  { name: "lined", path: "M0 1.5H6M0 4.5H6" },
-  { name: "dotted", path: "M1.5 1.5h.01M4.5 4.5h.01" },
-  { name: "barred", path: "M1.5 0V6M4.5 0V6" },
-];
+/**
+ * What the program's drawings have, too: the number of colours in the style sheet (`--net-0` and on); patterns by name, as
+ * paths in a square of 6 pixels; kinds of machines with a word for people and a glyph, a path of 12 by 12 pixels.
+ * @type {{colours: number, patterns: [string, string][], kinds: [string, string, string][]}}
+ */
+const SIGNS = JSON.parse(part("signs").textContent ?? "");
 
 /** The colours and patterns of all networks of a run. */
 class Signs {
@@ -26,7 +21,7 @@ class Signs {
    */
   classOf(network) {
     const number = this.numbers.get(network);
-    return number === undefined ? "" : `net-${number % COLOURS}`;
+    return number === undefined ? "" : `net-${number % SIGNS.colours}`;
   }
 
   /**
@@ -34,7 +29,7 @@ class Signs {
    * @param {string} network
    */
   lineOf(network) {
-    return `--line-${(this.numbers.get(network) ?? 0) % COLOURS}`;
+    return `--line-${(this.numbers.get(network) ?? 0) % SIGNS.colours}`;
   }
 
   /**
@@ -42,12 +37,12 @@ class Signs {
    * @param {string} network
    */
   pattern(network) {
-    return PATTERNS[(this.numbers.get(network) ?? 0) % PATTERNS.length].name;
+    return SIGNS.patterns[(this.numbers.get(network) ?? 0) % SIGNS.patterns.length][0];
   }
 
   /** The definitions of the patterns; each document needs them once. */
   definitions() {
-    const patterns = PATTERNS.map(({ name, path }) =>
+    const patterns = SIGNS.patterns.map(([name, path]) =>
       svg(
         "pattern",
         { id: `pattern-${name}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" },

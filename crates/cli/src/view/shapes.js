@@ -5,18 +5,8 @@ const DOWN = "down";
 /** Height of a line of text in a box, pixels; the layout counts with it. */
 const TEXT_LINE = 15;
 
-/**
- * Kinds of machines: the word for people, and the glyph, a path of 12 by 12 pixels.
- * @type {Map<string, {name: string, glyph: string}>}
- */
-const KINDS = new Map([
-  ["switch", { name: "switch", glyph: "M1 3.5H11M8.5 1L11 3.5L8.5 6M11 8.5H1M3.5 6L1 8.5L3.5 11" }],
-  ["lane_server", { name: "LANE server", glyph: "M1.5 1.5H10.5V4.5H1.5ZM1.5 7.5H10.5V10.5H1.5ZM3.5 3h.01M3.5 9h.01" }],
-  ["router", { name: "router", glyph: "M6 .8A5.2 5.2 0 1 1 5.99 .8ZM3.2 6H8.8M6 3.2V8.8" }],
-  ["host", { name: "host", glyph: "M1 1.5H11V8H1ZM6 8V10.5M3.5 10.5H8.5" }],
-  ["outside", { name: "outside", glyph: "M1 6H9M6 2.5L9.5 6L6 9.5" }],
-  ["station", { name: "station", glyph: "M2.5 2.5H9.5V8H2.5ZM4 10.5H8" }],
-]);
+/** Kinds of machines: the word for people, and the glyph. */
+const KINDS = new Map(SIGNS.kinds.map(([kind, name, glyph]) => [kind, { name, glyph }]));
 
 /**
  * The kind of a machine as a word for people.

@@ -6,6 +6,7 @@
 /** @typedef {{name: string, ends: [string, string], ports?: [number, number], what: string, rate: number, delay: number}} LinkLine */
 /** @typedef {{name: string, clip: boolean, subnet: string, what: string}} NetworkLine */
 /** @typedef {{name: string, from: string, to: string, kind: string}} FlowLine */
+/** @typedef {{name: string, text: string, stages: {t: number, takes: number, node: string, link?: string, text: string}[]}} PacketLine */
 /** @typedef {{boxes: [string, number, number, number, number][], width: number, height: number, paths?: Record<string, string>, labels?: Record<string, [number, number]>}} Layout */
 /** @typedef {{t: number, link: string, from: string, to: string, vc: string, protocol: string, text: string, dropped?: string, call?: number, order: number}} Message */
 /** @typedef {{t: number, node: string, event: string, text: string, milestone?: boolean, order: number}} Story */
@@ -68,6 +69,8 @@ class Recording {
     this.pvcs = [];
     /** @type {Map<string, FlowLine>} */
     this.flows = new Map();
+    /** Packets that were followed. @type {PacketLine[]} */
+    this.packets = [];
     /** @type {Layout} */
     this.layout = { boxes: [], width: 100, height: 100 };
     /** @type {Change[]} */
@@ -138,6 +141,7 @@ class Recording {
     else if (line.is === "pvc") this.pvcs.push(line);
     else if (line.is === "flow") this.flows.set(value.name, value);
     else if (line.is === "layout") this.layout = value;
+    else if (line.is === "packet") this.packets.push(value);
     else if (line.is === "end") this.end = line;
   }
 

@@ -3,7 +3,7 @@
 /** Most rows of a table in the page; the filter finds the others. */
 const MOST_ROWS = 200;
 
-/** What the user has chosen to see more of: a thing, or the messages of a machine or call (`f-node`, `f-call`). @typedef {{kind: string, id: string}} Chosen */
+/** What the user has chosen to see more of: a thing, perhaps at an instant, or the messages of a machine or call (`f-node`, `f-call`). @typedef {{kind: string, id: string, t?: number}} Chosen */
 /** A cell: text, or a number for people, which stands at the right. @typedef {string | {n: string}} Field */
 /** A row: its cells, and what it is about. @typedef {{fields: Field[], about: Chosen | null}} Row */
 /** @typedef {{name: string, columns: string[], sampled: boolean, rows: (model: Model) => Row[]}} TableOf */
@@ -183,6 +183,31 @@ const TABLES = [
   },
 ];
 
+/**
+ * The ways of packets that were followed. A stage leads to its instant; one that lasts at the cursor is marked.
+ * @type {TableOf}
+ */
+const PACKETS = {
+  name: "Packets",
+  columns: ["packet", "begins, s", "takes", "machine", "what happens", "at the cursor"],
+  sampled: false,
+  rows: (model) =>
+    model.recording.packets.flatMap(({ name, text, stages }) => [
+      { about: null, fields: [name, number(""), number(""), "", text, ""] },
+      ...stages.map((stage) => ({
+        about: { kind: stage.link ? "link" : "node", id: stage.link ?? stage.node, t: stage.t },
+        fields: [
+          name,
+          number(seconds(stage.t, 9)),
+          number(duration(stage.takes)),
+          stage.link ? `${stage.node}, ${stage.link}` : stage.node,
+          stage.text,
+          stage.t <= model.t && model.t < stage.t + Math.max(stage.takes, 1) ? "◂ here" : "",
+        ],
+      })),
+    ]),
+};
+
 /** The tables behind their tabs. */
 class Tables {
   /**
@@ -192,8 +217,9 @@ class Tables {
   constructor(model, select) {
     this.model = model;
     this.select = select;
-    this.shown = TABLES[0];
-    this.tabs = TABLES.map((table, index) => {
+    this.offered = model.recording.packets.length ? [PACKETS, ...TABLES] : TABLES;
+    this.shown = this.offered[0];
+    this.tabs = this.offered.map((table, index) => {
       const tab = html(
         "button",
         { type: "button", role: "tab", id: `tab-${index}`, "aria-controls": "table", tabindex: index ? -1 : 0 },
@@ -204,7 +230,7 @@ class Tables {
         const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
         if (!move) return;
         event.stopPropagation();
-        this.choose((index + move + TABLES.length) % TABLES.length).focus();
+        this.choose((index + move + this.offered.length) % this.offered.length).focus();
       });
       return tab;
     });
@@ -221,7 +247,7 @@ class Tables {
 
   /** @param {number} index */
   choose(index) {
-    this.shown = TABLES[index];
+    this.shown = this.offered[index];
     this.tabs.forEach((tab, other) =>
       setAll(tab, { "aria-selected": String(other === index), tabindex: other === index ? 0 : -1 }),
     );
@@ -278,7 +304,7 @@ class Tables {
         typeof one === "string" ? html("td", {}, one) : html("td", { class: "n" }, one.n),
       );
       if (about && cells.length) {
-        const key = `${about.kind}/${about.id}/${cells[0].textContent}`;
+        const key = `${about.kind}/${about.id}/${about.t ?? ""}/${cells[0].textContent}`;
         const button = html("button", { type: "button", class: "plain", "data-key": key }, cells[0].textContent ?? "");
         button.addEventListener("click", () => this.select(about));
         cells[0].replaceChildren(button);
@@ -290,7 +316,7 @@ class Tables {
 
   /** All tables that have rows, for print. */
   all() {
-    return TABLES.flatMap((table) => {
+    return this.offered.flatMap((table) => {
       const rows = table.rows(this.model).slice(0, MOST_ROWS);
       return rows.length ? [html("h3", {}, table.name), this.table(table.columns, rows)] : [];
     });

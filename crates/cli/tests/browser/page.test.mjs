@@ -26,7 +26,7 @@ let faults = "";
 
 before(async () => {
   browser = await launch();
-  campus = record("campus", "labs/campus.atm.yml", ["--until", "6.3s"]);
+  campus = record("campus", "labs/campus.atm.yml", ["--until", "6.3s", "--follow", "voice:100"]);
   faults = record("faults", "crates/cli/tests/browser/faults.atm.yml");
 });
 after(() => browser?.close());
@@ -264,6 +264,32 @@ describe("campus", () => {
       assert.match(await page.textContent("#inspector"), /mpoa message/);
     }));
 
+  test("the way of a packet that was followed has no gap, and a stage leads to its instant", () =>
+    on(campus, {}, async (page) => {
+      const [packet] = linesOf(campus).filter((line) => line.is === "packet");
+      assert.equal(packet.name, "voice:100");
+      const stages = packet.stages.filter((/** @type {any} */ stage) => stage.takes > 0);
+      assert.ok(stages.length > 10);
+      await page.click("#tabs button:text('Packets')");
+      assert.equal(await page.locator("#table tbody tr").count(), packet.stages.length + 1);
+      // The first row is about the whole packet.
+      const at = packet.stages.findIndex((/** @type {any} */ stage) => stage.link && stage.takes > 0);
+      await page
+        .locator("#table tbody tr")
+        .nth(at + 1)
+        .locator("button")
+        .click();
+      assert.equal(await cursor(page), packet.stages[at].t);
+      assert.match(
+        await page
+          .locator("#table tbody tr")
+          .nth(at + 1)
+          .textContent(),
+        /here/,
+      );
+      assert.ok((await page.textContent("#inspector")).includes(packet.stages[at].link));
+    }));
+
   test("a click on a machine, a link and a call shows its state", () =>
     on(campus, { hash: "#t=6.2" }, async (page) => {
       await page.locator('.machine[data-id="urku"]').click();
@@ -405,6 +431,10 @@ describe("small, printed, exported", () => {
       assert.equal(text, await page.evaluate("aerostat.svg()"));
       assert.doesNotMatch(text, /class=|style=|data-|var\(|https?:(?!\/\/www\.w3\.org\/2000\/svg)/);
       for (const name of ["urku", "asn9000", "shortcut"]) assert.ok(text.includes(name), name);
+      // The legend of the page is below the drawing, with the same signs.
+      for (const name of ["LANE server", "ELAN core", "call, as wide as its rate", ">shortcut<"])
+        assert.ok(text.includes(name), name);
+      assert.ok((text.match(/url\(#copy-pattern-barred\)/g) ?? []).length >= 3);
       await on(write("campus-6.2s.svg", text), {}, async (drawing) => {
         assert.equal(await drawing.evaluate("document.documentElement.localName"), "svg");
         assert.ok((await drawing.evaluate("document.documentElement.getBBox().width")) > 300);

@@ -189,3 +189,36 @@ fn networks_have_a_title_and_a_label_for_each_line() {
     }
     assert!(count > 30, "{count} labs");
 }
+
+#[test]
+fn the_pictures_of_the_readme_are_those_that_the_program_draws() {
+    for at in ["5.9s", "6.9s"] {
+        let drawn = run(&["graph", "campus", "--at", at, "-o", "svg"]);
+        assert_eq!(drawn.code, 0, "{}", drawn.err);
+        is_whole(at, &drawn.out);
+        let name = format!("docs/campus-{at}.svg");
+        let path = root().join(&name);
+        if std::env::var_os("UPDATE_EXPECTED").is_some() {
+            fs::write(&path, &drawn.out).unwrap();
+        }
+        let kept = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            kept == drawn.out,
+            "{name}: run the tests with UPDATE_EXPECTED=1"
+        );
+        assert!(kept.len() < 40_000, "{name}: {} octets", kept.len());
+        let readme = fs::read_to_string(root().join("README.md")).unwrap();
+        assert!(readme.contains(&format!("({name})")), "{name}");
+        // Before second 6 there is no shortcut, afterwards there are several.
+        let shortcuts = kept.matches("class=\"plate\"").count();
+        assert_eq!(shortcuts > 0, at == "6.9s", "{name}: {shortcuts} shortcuts");
+    }
+    for (args, says) in [
+        (&["campus", "--at", "1h"][..], "the run ends at"),
+        (&["labs/campus.atm.yml", "--at", "soon"], "--at"),
+    ] {
+        let ran = run(&[&["graph"][..], args].concat());
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
+    }
+}

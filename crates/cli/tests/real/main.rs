@@ -34,6 +34,7 @@ mod names;
 mod nhrp;
 mod pages;
 mod partial;
+mod pictures;
 mod policing;
 mod preload;
 mod preload_processes;

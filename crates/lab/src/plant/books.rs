@@ -4,7 +4,7 @@ use super::Plant;
 use super::line::LineId;
 use super::node::Node;
 use crate::model::{LinkEnd, NodeId};
-use aerostat_node::atm::{DataUnit, DropReason, DroppedPdu};
+use aerostat_node::atm::{CellRun, DataUnit, DropReason, DroppedPdu, Ended};
 use aerostat_node::ip::books::{Cause, Place, Spot};
 pub(super) use aerostat_proto::discard::HEAD;
 
@@ -57,9 +57,20 @@ impl<N: Node, M> Plant<N, M> {
         let on = &mut self.lines[line.0 as usize];
         on.logs_drops = true;
         let from = on.from;
+        self.tells_drops = true;
         if let Some(output) = self.output(from) {
             output.log_drops();
         }
+    }
+
+    /// Notes the whole PDUs that leave a port in a train and are wanted; [`Self::take_ended`] has them.
+    pub fn note_ends(&mut self, wanted: fn(&CellRun) -> bool) {
+        self.trains.note_ends(wanted);
+    }
+    /// Takes the PDUs that were noted, with the lines on which they are.
+    pub fn take_ended(&mut self) -> Vec<(LineId, Ended)> {
+        let ended = self.trains.take_ended().into_iter();
+        ended.map(|ended| (LineId(ended.line), ended)).collect()
     }
 
     /// Calls `see` for every packet that is still in queues, on lines or in the memory of hosts: SDUs, frames or

@@ -140,7 +140,7 @@ pub trait Driver: Sized {
     /// The line of a port, if the line is down. Such a line has no events at which its port could report drops.
     fn dark_line(&self, end: LinkEnd) -> Option<LineId> {
         let line = self.plant().line_from(end)?;
-        (self.plant().books && !self.plant().line(line).up).then_some(line)
+        (self.plant().tells_drops && !self.plant().line(line).up).then_some(line)
     }
 
     /// Tells a node the state of management.
@@ -214,7 +214,7 @@ pub trait Driver: Sized {
         self.advance(line);
         // This cannot be done when the port is touched, because the node has yet to report the packet that found no
         // room.
-        if self.plant().books {
+        if self.plant().tells_drops {
             self.tell_drops(line);
         }
         if let Some((_, run)) = arrived {
@@ -476,7 +476,7 @@ pub trait Driver: Sized {
     /// Reports losses to [`Self::lost`] from now on.
     fn keep_books(&mut self) {
         let plant = self.plant_mut();
-        plant.books = true;
+        (plant.books, plant.tells_drops) = (true, true);
         plant.nodes().for_each(|node| plant.keep_books_at(node));
     }
 

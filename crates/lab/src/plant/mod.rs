@@ -125,6 +125,8 @@ pub struct Plant<N: Node, M> {
     touched: Vec<u16>,
     /// True to report losses.
     books: bool,
+    /// True if ports tell the PDUs that lose cells there, for [`Self::books`] or for taps.
+    tells_drops: bool,
     /// True if nodes report the steps of data units.
     steps: bool,
     /// PDUs that lost cells on lines and are not reported yet: their senders report them as sent first.
@@ -170,6 +172,7 @@ impl<N: Node, M> Plant<N, M> {
             every_departure: false,
             touched: Vec::new(),
             books: false,
+            tells_drops: false,
             steps: false,
             harmed: Vec::new(),
             by_train: false,

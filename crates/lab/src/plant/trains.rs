@@ -387,7 +387,7 @@ pub(super) trait Settle: Driver {
                 self.plant_mut().slots[from.node.0]
                     .waiting
                     .insert(from.port);
-                if self.plant().books {
+                if self.plant().tells_drops {
                     self.tell_drops(next);
                 }
             }

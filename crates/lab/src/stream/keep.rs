@@ -2,7 +2,8 @@
 //!
 //! A run of 10⁷ events must not make a file that nobody can read. So details of the story go first, then messages, and
 //! the time between samples doubles. Lines of state are never left out: a reader would compute a wrong state from then
-//! on. What was left out is counted.
+//! on. If there are too many, only the state at samples is told from then on, then at every second sample, and so on.
+//! What was left out is counted.
 
 use super::Line;
 use super::lines::{Counts, Sample};
@@ -17,6 +18,8 @@ pub struct Bounds {
     pub octets: u64,
     /// Octets of samples.
     pub sample_octets: u64,
+    /// Octets of states that are exact at every instant. Those that are exact at samples alone have as many, about.
+    pub state_octets: u64,
 }
 
 impl Default for Bounds {
@@ -25,6 +28,7 @@ impl Default for Bounds {
             messages: 200_000,
             octets: 48 << 20,
             sample_octets: 16 << 20,
+            state_octets: 64 << 20,
         }
     }
 }
@@ -63,6 +67,66 @@ pub(super) struct Keep {
     sample_octets: u64,
     /// Time between samples, ns.
     pub(super) every: u64,
+    pub(super) states: States,
+}
+
+/// How often states are told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct States {
+    octets: u64,
+    /// Octets at which they are told less often.
+    limit: u64,
+    /// Room that was added to the limit last.
+    step: u64,
+    /// Instant until which they are exact at every instant; `None` if they still are.
+    until: Option<u64>,
+    /// Samples from one at which states are told to the next one.
+    every: u64,
+    /// Samples before the next one at which states are told.
+    wait: u64,
+}
+
+impl States {
+    const fn new(bound: u64) -> Self {
+        Self {
+            octets: 0,
+            limit: bound,
+            step: bound,
+            until: None,
+            every: 1,
+            wait: 0,
+        }
+    }
+    /// True while each change is told at its instant.
+    pub(super) const fn are_exact(&self) -> bool {
+        self.until.is_none()
+    }
+    /// Instant until which they are exact at every instant, if later they are not.
+    pub(super) const fn until(&self) -> Option<u64> {
+        self.until
+    }
+    /// True if states are told at the sample that is taken now.
+    pub(super) const fn are_due(&mut self) -> bool {
+        if self.are_exact() || self.wait == 0 {
+            self.wait = self.every - 1;
+            return true;
+        }
+        self.wait -= 1;
+        false
+    }
+    /// Tells states less often, once all changes of the instant `t` have been told.
+    pub(super) fn thin(&mut self, t: u64) {
+        if self.octets <= self.limit {
+            return;
+        }
+        if self.until.is_some() {
+            self.every = self.every.saturating_mul(2);
+            self.wait = self.every - 1;
+        }
+        self.until.get_or_insert(t);
+        self.step /= 2;
+        self.limit = self.octets + self.step;
+    }
 }
 
 impl Keep {
@@ -72,7 +136,7 @@ impl Keep {
             lines: Vec::new(),
             octets: 0,
             details: true,
-            messages: true,
+            messages: bounds.messages > 0,
             milestones: true,
             kept: Counts::default(),
             thinned: Counts::default(),
@@ -80,6 +144,7 @@ impl Keep {
             samples: Vec::new(),
             sample_octets: 0,
             every: u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1),
+            states: States::new(bounds.state_octets),
         }
     }
 
@@ -108,7 +173,9 @@ impl Keep {
             return self.count(rank, false);
         }
         let text = line_text(line);
-        if rank != Rank::State {
+        if rank == Rank::State {
+            self.states.octets += text.len() as u64;
+        } else {
             self.octets += text.len() as u64;
             self.count(rank, true);
         }

@@ -25,6 +25,8 @@ pub enum Line {
     Flow(Flow),
     /// Positions for a drawing.
     Layout(Layout),
+    /// The way of a packet that was followed.
+    Packet(Packet),
     /// State of a connection.
     Call(CallLine),
     /// State of a member of a network.
@@ -159,6 +161,33 @@ pub struct Layout {
     pub labels: BTreeMap<String, (f64, f64)>,
 }
 
+/// The way of a packet that was followed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Packet {
+    /// Flow and number of the packet: `voice:100`.
+    pub name: String,
+    /// Its ends, its path and its fate in one line.
+    pub text: String,
+    /// Stages of its way in the order of time.
+    pub stages: Vec<Stage>,
+}
+
+/// A part of the way of a packet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Stage {
+    /// Its beginning, ns.
+    pub t: u64,
+    /// Its time, ns.
+    pub takes: u64,
+    /// The node; on a link, the one that sends.
+    pub node: String,
+    /// The link, if the packet is on one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// One sentence.
+    pub text: String,
+}
+
 /// A message of a protocol on a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Message {
@@ -279,6 +308,10 @@ pub struct End {
     /// Time of the last message before messages were left out, ns; missing if all are there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages_until: Option<u64>,
+    /// Time until which states are exact at every instant, ns; later they are exact at samples alone, at last at the end.
+    /// Missing if they always are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub states_until: Option<u64>,
     /// Changes of state that only a sample has found; 0 unless the program has a mistake.
     pub untold: u64,
     /// Things that a drawing leaves out.
@@ -417,16 +450,8 @@ states! {
     }
 }
 
-impl CallState {
-    /// True for a call that is connected, and is no permanent connection.
-    #[must_use]
-    pub fn is_connected_call(&self) -> bool {
-        self.state == "connected" && self.what != PVC
-    }
-}
-
 /// Purpose of a permanent connection.
-pub(super) const PVC: &str = "pvc";
+pub(crate) const PVC: &str = "pvc";
 
 /// The JSON Schema of a line (draft 2020-12).
 #[must_use]

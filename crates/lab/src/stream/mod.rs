@@ -24,6 +24,8 @@ mod samples;
 mod told;
 mod ways;
 
+pub(crate) use lines::PVC;
+
 pub use head::{About, MOST_SHOWN, parts, shown};
 pub use keep::{Bounds, line_text};
 pub use lines::*;

@@ -176,15 +176,6 @@ impl<'a> Present<'a> {
         look.lines
     }
 
-    /// The connections of callers and permanent connections, as they were told last.
-    pub(crate) fn connections(&self) -> impl Iterator<Item = &CallState> {
-        self.calls.iter().map(|(_, (_, state))| state)
-    }
-    /// The shortcuts, as they were told last.
-    pub(crate) fn shortcuts(&self) -> impl Iterator<Item = &ShortcutState> {
-        self.shortcuts.iter().map(|(_, (_, state))| state)
-    }
-
     /// All that has been told, as lines at `t`.
     pub fn lines(&self, t: Instant) -> impl Iterator<Item = Line> + '_ {
         let t = t.as_nanos();

@@ -121,10 +121,14 @@ impl<'a> Recorder<'a> {
     /// Tells what has changed in this instant, of which everything has happened.
     pub fn changes<M>(&mut self, plant: &mut Plant<LabNode, M>) {
         let changed = plant.take_changed();
+        if !self.keep.states.are_exact() {
+            return;
+        }
         let t = plant.now().as_nanos();
         for line in self.present.changes(plant, changed) {
             self.keep.take(t, &line);
         }
+        self.keep.states.thin(t);
     }
 
     /// Time at which the next sample is due.
@@ -136,17 +140,27 @@ impl<'a> Recorder<'a> {
     /// Takes a sample. Everything up to now has happened.
     pub fn sample<M>(&mut self, plant: &mut Plant<LabNode, M>, totals: &[Totals]) {
         self.changes(plant);
-        let t = plant.now().as_nanos();
-        for line in self.present.read(plant) {
-            self.untold += 1;
-            self.keep.take(t, &line);
+        if self.keep.states.are_due() {
+            self.settle(plant);
         }
         if let Some(sample) = self.levels.take(plant, &self.present, totals) {
             self.keep.sample(sample);
         }
         let every = self.keep.every;
+        let t = plant.now().as_nanos();
         let next = (t / every).saturating_add(1).saturating_mul(every);
         self.next_sample = Instant::from_nanos(next);
+    }
+
+    /// Compares all states with what was told, and tells the differences; so it is at samples, and at the end of a run.
+    pub fn settle<M>(&mut self, plant: &Plant<LabNode, M>) {
+        let exact = self.keep.states.are_exact();
+        let t = plant.now().as_nanos();
+        for line in self.present.read(plant) {
+            self.untold += u64::from(exact);
+            self.keep.take(t, &line);
+        }
+        self.keep.states.thin(t);
     }
 
     /// A flow has started or ended at this time.
@@ -178,6 +192,7 @@ impl<'a> Recorder<'a> {
             kept,
             thinned,
             messages_until: self.keep.messages_until(),
+            states_until: self.keep.states.until(),
             untold: self.untold,
             more: More {
                 nodes: hidden as u64,

@@ -24,6 +24,9 @@ pub type Key = (u64, u32);
 /// No train.
 pub(super) const NO_TRAIN: u32 = u32::MAX;
 
+/// Limit of PDUs of a line whose end is noted, and which have paused.
+const MOST_PARTS: usize = 64;
+
 /// Limit of cells of a train that wait at the far end without an event.
 const MOST_WAITING: usize = 4096;
 
@@ -72,6 +75,8 @@ pub struct Train {
     expects: u16,
     /// True if a cell was taken at the far end.
     begun: bool,
+    /// True if the cells so far are all of their PDU from its first one on, with those of trains before.
+    whole: bool,
 }
 
 impl Train {
@@ -131,6 +136,8 @@ struct Track {
     arrivals: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// The lines whose trains go to the port in front of this line, and the number of these trains.
     feeders: Vec<(u32, u32)>,
+    /// PDUs whose end is noted and whose rest may follow in a further train, each with the index of the next cell.
+    parts: VecDeque<(CellRun, u16)>,
 }
 
 /// Cells of a connection that passed a node without its help.
@@ -144,6 +151,17 @@ pub struct Passed {
     pub cells: u64,
 }
 
+/// A PDU whose last cell has left a port, after all others.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The line.
+    pub line: u32,
+    /// Time at which the last bit of its last cell left.
+    pub at: Instant,
+    /// A cell of it.
+    pub run: CellRun,
+}
+
 /// All trains of a network.
 #[derive(Debug, Default)]
 pub struct Trains {
@@ -153,6 +171,9 @@ pub struct Trains {
     tracks: Vec<Track>,
     /// Cells to be counted at the nodes that they passed.
     passed: Vec<Passed>,
+    /// PDUs whose ends are noted, if any are.
+    noted: Option<fn(&CellRun) -> bool>,
+    ended: Vec<Ended>,
 }
 
 impl Trains {
@@ -170,6 +191,7 @@ impl Trains {
             late_due: BTreeSet::new(),
             arrivals: BinaryHeap::new(),
             feeders: Vec::new(),
+            parts: VecDeque::new(),
         });
     }
 
@@ -228,6 +250,15 @@ impl Trains {
         self.passed.len()
     }
 
+    /// Notes the whole PDUs that leave a port in a train, as far as they are wanted.
+    pub fn note_ends(&mut self, wanted: fn(&CellRun) -> bool) {
+        self.noted = Some(wanted);
+    }
+    /// Takes the PDUs that were noted.
+    pub fn take_ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
+    }
+
     /// Starts a train, whose first cell is that of `run`.
     pub(super) fn open(&mut self, line: u32, queue: u32, run: CellRun) -> u32 {
         self.serials += 1;
@@ -239,12 +270,13 @@ impl Trains {
         };
         let (dense, serial) = (bound == Bound::Cells, self.serials);
         let expects = run.first();
+        let whole = expects == 0 || self.goes_on_from_part(line, &run);
         let id = match self.free.pop() {
             Some(id) => {
                 let train = &mut self.trains[id as usize];
                 (train.line, train.queue, train.serial) = (line, queue, serial);
                 (train.bound, train.dense, train.closed) = (bound, dense, false);
-                (train.expects, train.begun) = (expects, false);
+                (train.expects, train.begun, train.whole) = (expects, false, whole);
                 train.run = Some(run);
                 id
             }
@@ -261,6 +293,7 @@ impl Trains {
                     taken: 0,
                     expects,
                     begun: false,
+                    whole,
                 });
                 self.trains.len() as u32 - 1
             }
@@ -269,6 +302,18 @@ impl Trains {
         track.on.push_back(id);
         track.dense += u32::from(dense);
         id
+    }
+
+    /// True if cells go on behind those of a train that is over.
+    fn goes_on_from_part(&mut self, line: u32, run: &CellRun) -> bool {
+        let parts = &mut self.tracks[line as usize].parts;
+        let fits = |(part, next): &(CellRun, u16)| {
+            let pdus = part.pdu().zip(run.pdu());
+            let same = pdus.is_some_and(|(one, other)| one.is_same(other));
+            same && part.vc == run.vc && *next == run.first()
+        };
+        let at = parts.iter().position(fits);
+        at.is_some_and(|at| parts.remove(at).is_some())
     }
 
     /// Like [`Self::open`], for cells that may belong to the same PDU as those of the train `before`, which ends: cells
@@ -281,14 +326,19 @@ impl Trains {
         queue: u32,
         run: CellRun,
     ) -> u32 {
-        let before = before.and_then(|id| self.trains.get(id as usize));
-        let like = before.filter(|train| train.line == line).and_then(|train| {
+        let train = before.and_then(|id| self.trains.get(id as usize));
+        let like = train.filter(|train| train.line == line).and_then(|train| {
             let own = train.run.as_ref()?;
             let same = own.pdu()?.is_same(run.pdu()?) && own.vc == run.vc;
-            same.then_some((train.bound, train.dense))
+            let whole = train.whole && train.expects == run.first();
+            same.then_some((train.bound, train.dense, whole))
         });
         let id = self.open(line, queue, run);
-        if let Some((bound, dense)) = like {
+        if let Some((bound, dense, whole)) = like {
+            self.trains[id as usize].whole |= whole;
+            if let Some(before) = before.filter(|_| whole) {
+                self.trains[before as usize].whole = false;
+            }
             self.set_dense(id, dense);
             self.bind(id, bound);
         }
@@ -315,6 +365,18 @@ impl Trains {
         if end {
             track.dense -= u32::from(train.dense && !train.closed);
             train.closed = true;
+            if let (Some(wanted), Some(run)) = (self.noted, &train.run)
+                && train.whole
+                && wanted(run)
+            {
+                train.whole = false;
+                let (line, run) = (train.line, run.clone());
+                self.ended.push(Ended {
+                    line,
+                    at: finish,
+                    run,
+                });
+            }
             if track.first
                 && let Some(pdu) = train.run.as_ref().and_then(CellRun::pdu)
             {
@@ -343,7 +405,17 @@ impl Trains {
     pub(super) fn close(&mut self, id: u32) {
         let train = &mut self.trains[id as usize];
         let open = !std::mem::replace(&mut train.closed, true);
-        self.tracks[train.line as usize].dense -= u32::from(train.dense && open);
+        let track = &mut self.tracks[train.line as usize];
+        track.dense -= u32::from(train.dense && open);
+        if let (Some(wanted), Some(run)) = (self.noted, &train.run)
+            && std::mem::take(&mut train.whole)
+            && wanted(run)
+        {
+            track.parts.push_back((run.clone(), train.expects));
+            if track.parts.len() > MOST_PARTS {
+                track.parts.pop_front();
+            }
+        }
         self.retire(id);
     }
 

@@ -451,6 +451,7 @@ fn what_the_bounds_leave_out_is_counted_and_state_never_is() {
         messages: 100,
         octets: 30_000,
         sample_octets: 3000,
+        ..Bounds::default()
     };
     let options = Options {
         bounds: small,
@@ -502,6 +503,43 @@ fn what_the_bounds_leave_out_is_counted_and_state_never_is() {
 }
 
 #[test]
+fn states_beyond_their_bound_are_those_at_samples_and_that_of_the_end_is_exact() {
+    let lab = lab("campus", 7);
+    let whole = lines(&recorded(&lab, Options::default()));
+    let options = |state_octets| Options {
+        bounds: Bounds {
+            state_octets,
+            ..Bounds::default()
+        },
+        ..Options::default()
+    };
+    let octets = |lines: &[Value]| -> usize {
+        let kinds = ["call", "member", "shortcut", "fault"];
+        let states = lines
+            .iter()
+            .filter(|line| kinds.iter().any(|kind| line["is"] == *kind));
+        states.map(|line| line.to_string().len()).sum()
+    };
+    let all = octets(&whole);
+    for part in [2, 8, 64] {
+        let thin = lines(&recorded(&lab, options((all / part) as u64)));
+        let end = thin.last().expect("an end");
+        let until = end["states_until"].as_u64().expect("a time");
+        assert_eq!(end["untold"], 0);
+        let exact = [until / 3, until.saturating_sub(1)];
+        for t in exact.into_iter().chain([7 * SECOND]) {
+            assert_eq!(
+                told(&thin, &lab, t),
+                told(&whole, &lab, t),
+                "1/{part} at {t}"
+            );
+        }
+        assert!(octets(&thin) < all, "1/{part}");
+    }
+    assert!(whole.last().expect("an end").get("states_until").is_none());
+}
+
+#[test]
 fn no_sample_of_any_lab_finds_a_change_that_was_not_told() {
     for entry in
         std::fs::read_dir(format!("{}/../../labs", env!("CARGO_MANIFEST_DIR"))).expect("labs")
@@ -527,5 +565,44 @@ fn no_sample_of_any_lab_finds_a_change_that_was_not_told() {
         let stream = run.finish().expect("no captures").events.expect("a stream");
         let last = lines(&stream).pop().expect("an end");
         assert_eq!(last["untold"], 0, "{name}: {last}");
+    }
+}
+
+#[test]
+fn messages_of_cells_in_trains_are_those_of_cells_one_by_one() {
+    for (name, seconds) in [
+        ("two-subnets", 8),
+        ("ring", 6),
+        ("policed-tcp", 2),
+        ("wan-detour", 16),
+        ("telephony", 18),
+        ("nhrp", 4),
+    ] {
+        let lab = lab(name, seconds);
+        let run = |single: bool| {
+            let mut nobody = ();
+            let mut run = LabRun::new(&lab, &mut nobody);
+            run.record_events(Options::default());
+            if single {
+                run.cell_by_cell();
+            }
+            run.start();
+            run.run_until(Instant::ZERO + lab.end());
+            let stream = run.finish().expect("no captures").events;
+            let stream = stream.expect("a stream");
+            // Lines of one instant have no order among each other.
+            let mut lines: Vec<String> = stream.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        let (trains, cells) = (run(false), run(true));
+        let messages = |lines: &[String]| {
+            let is = |line: &&String| line.starts_with("{\"is\":\"message\"");
+            lines.iter().filter(is).count()
+        };
+        assert!(messages(&cells) > 100, "{name}");
+        assert_eq!(messages(&trains), messages(&cells), "{name}");
+        let other = trains.iter().zip(&cells).find(|(one, other)| one != other);
+        assert_eq!(other, None, "{name}");
     }
 }

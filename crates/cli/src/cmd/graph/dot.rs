@@ -1,6 +1,7 @@
 //! A network in Graphviz format.
 
-use super::{colours, text};
+use super::text;
+use crate::signs;
 use aerostat_lab::picture::{Kind, Machine, Picture};
 use std::fmt::Write as _;
 
@@ -16,7 +17,7 @@ pub(super) fn draw(picture: &Picture) -> String {
     for cable in &picture.cables {
         let [a, b] = cable.ends.map(name);
         let cut = if cable.down {
-            format!(", style=dotted, color=\"{}\"", colours::DOWN)
+            format!(", style=dotted, color=\"{}\"", signs::shade("fault"))
         } else {
             String::new()
         };
@@ -73,9 +74,11 @@ fn node(picture: &Picture, machine: &Machine, out: &mut String) {
         label.push_str("\\n(down)");
     }
     let networks = machine.addresses.iter();
-    let fills: Vec<&str> = networks.map(|(_, network)| colours::of(*network)).collect();
+    let fills: Vec<&str> = networks
+        .map(|(_, network)| signs::colour(*network))
+        .collect();
     let fill = match fills.len() {
-        0 => colours::NEUTRAL.to_owned(),
+        0 => signs::NEUTRAL.to_owned(),
         // A diamond shows at most two colours.
         _ => fills[..fills.len().min(2)].join(":"),
     };

@@ -68,6 +68,8 @@ pub(super) struct Layout {
     pub(super) boxes: Vec<Area>,
     /// Bézier curves as text of an SVG path, by the numbers of the lines.
     pub(super) paths: Vec<String>,
+    /// The same curves as points, in either direction.
+    pub(super) ways: Vec<Vec<(f64, f64)>>,
     /// Labels of lines, each with the number of its line.
     pub(super) labels: Vec<(usize, Area)>,
 }
@@ -138,6 +140,7 @@ pub(super) fn place(picture: &Picture, sizes: &[(f64, f64)], lines: &[Line]) -> 
                 sizes.len()
             ],
             paths: vec![String::new(); lines.len()],
+            ways: vec![Vec::new(); lines.len()],
             labels: Vec::new(),
         },
         texts: Vec::new(),
@@ -210,6 +213,33 @@ fn order(picture: &Picture) -> Vec<(usize, usize)> {
     depth.into_iter().enumerate().map(place).collect()
 }
 
+/// Points of a curve of the library: its first pair is a start and a control point, the second one a control point and
+/// an end; from each further one, the first control point is the mirror of the last one.
+fn points(path: &[(Point, Point)]) -> Vec<(f64, f64)> {
+    const STEPS: u32 = 8;
+    let [(start, first), rest @ ..] = path else {
+        return Vec::new();
+    };
+    let (mut here, mut leaving) = (*start, *first);
+    let mut points = vec![(here.x, here.y)];
+    for (control, end) in rest {
+        for step in 1..=STEPS {
+            let t = f64::from(step) / f64::from(STEPS);
+            let u = 1.0 - t;
+            let mix = |a: f64, b: f64, c: f64, d: f64| {
+                u * u * u * a + 3.0 * u * u * t * b + 3.0 * u * t * t * c + t * t * t * d
+            };
+            points.push((
+                mix(here.x, leaving.x, control.x, end.x),
+                mix(here.y, leaving.y, control.y, end.y),
+            ));
+        }
+        leaving = Point::new(2.0 * end.x - control.x, 2.0 * end.y - control.y);
+        here = *end;
+    }
+    points
+}
+
 /// The drawing commands of the library.
 struct Found {
     layout: Layout,
@@ -278,6 +308,9 @@ impl RenderBackend for Found {
         _: &str,
     ) {
         let number = name.and_then(|name| name.parse::<usize>().ok());
+        if let Some(way) = number.and_then(|number| self.layout.ways.get_mut(number)) {
+            *way = points(path);
+        }
         let line = number.and_then(|number| self.layout.paths.get_mut(number));
         if let (Some(line), [first, second, rest @ ..]) = (line, path) {
             let pair = |point: &Point| format!("{:.1} {:.1}", point.x, point.y);

@@ -1,6 +1,7 @@
 //! A network as a Mermaid flowchart, for Markdown.
 
-use super::{colours, text};
+use super::text;
+use crate::signs;
 use aerostat_lab::picture::{Kind, Machine, Picture};
 use std::fmt::Write as _;
 
@@ -22,7 +23,7 @@ pub(super) fn draw(picture: &Picture) -> String {
     }
     connections(picture, &mut out);
     for network in 0..picture.networks.len() {
-        let fill = colours::of(network);
+        let fill = signs::colour(network);
         let _ = writeln!(
             out,
             "  classDef net{network} fill:{fill},stroke:#000,color:#000"

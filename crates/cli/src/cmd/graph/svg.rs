@@ -1,12 +1,17 @@
 //! A network as an SVG drawing for browsers.
 
-use super::layout::{self, Area, LABEL_LINE, Layout, Line};
-use super::{colours, text};
+mod canvas;
+mod ways;
+
+use super::layout::{self, Area, Layout, Line};
+use super::text;
 use crate::exit::Failure;
-use crate::plot::escaped;
-use aerostat_lab::picture::{Kind, Machine, Picture};
+use crate::signs;
+use aerostat_lab::picture::{Cable, Kind, Machine, Picture, Shortcut, Thread};
+use aerostat_wire::cell::CELL_BITS;
+use canvas::Canvas;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use ways::Ways;
 
 /// Height of a line of text in a box.
 const TEXT_LINE: f64 = 15.0;
@@ -16,19 +21,6 @@ const CHARACTER: f64 = 7.4;
 const MARGIN: f64 = 8.0;
 /// Width of the coloured mark in front of an address.
 const MARK: f64 = 14.0;
-
-const STYLE: &str = "\
-text { font-family: 'DejaVu Sans', Verdana, Arial, sans-serif; font-size: 12px; fill: #000 }
-.name { font-weight: bold; text-anchor: middle }
-.kind { font-size: 10px; text-anchor: middle; fill: #444 }
-.label { font-size: 10px; text-anchor: middle; fill: #222 }
-.link { fill: none; stroke: #444; stroke-width: 1.5px }
-.ethernet { fill: none; stroke: #888; stroke-width: 4px }
-.cut { fill: none; stroke: #A00000; stroke-width: 1.5px; stroke-dasharray: 2 6 }
-.pvc { fill: none; stroke: #000; stroke-width: 1.5px; stroke-dasharray: 8 4 }
-.calls { fill: none; stroke: #777; stroke-width: 1px; stroke-dasharray: 1 3 }
-.shortcut { fill: none; stroke: #000; stroke-width: 3px }
-";
 
 /// The drawing as SVG.
 ///
@@ -44,25 +36,25 @@ pub(super) fn draw(picture: &Picture) -> Result<String, Failure> {
     }
     let (lines, kinds) = lines(picture);
     let layout = layout_of(picture, &lines);
+    let ways = Ways::new(picture, &layout);
     let mut canvas = Canvas::default();
-    for (number, path) in layout.paths.iter().enumerate() {
-        canvas.path(
-            path,
-            kinds[number],
-            &lines[number].label.replace('\n', ": "),
-        );
+    links(picture, &ways, &mut canvas);
+    let segments = layout.paths.iter().zip(&kinds).skip(picture.cables.len());
+    for (path, kind) in segments {
+        canvas.path(path, kind, "Ethernet");
     }
     let mut taken = layout.boxes.clone();
-    taken.extend(layout.labels.iter().map(|(_, area)| *area));
+    let labels = link_labels(picture, &lines, &ways, &mut taken);
+    let plates = threads(picture, &ways, &mut taken, &mut canvas);
     let marks = connections(picture, &layout, &mut taken, &mut canvas);
     for (machine, area) in picture.machines.iter().zip(&layout.boxes) {
         canvas.machine(picture, machine, area);
     }
-    for (number, area) in &layout.labels {
-        canvas.label(&lines[*number].label, area);
-    }
-    for (label, area) in &marks {
+    for (label, area) in labels.iter().chain(&marks) {
         canvas.label(label, area);
+    }
+    for (label, area) in &plates {
+        canvas.plate(label, area);
     }
     for area in &taken {
         canvas.reach(area);
@@ -74,9 +66,10 @@ pub(super) fn draw(picture: &Picture) -> Result<String, Failure> {
 /// The drawing as an element of an HTML page: its style concerns nothing else there. `None` if it would be too large.
 pub(super) fn inline(picture: &Picture) -> Option<String> {
     let drawing = draw(picture).ok()?;
-    let rules = STYLE.lines().map(|rule| format!(".graph {rule}\n"));
+    let style = canvas::style();
+    let rules = style.lines().map(|rule| format!(".graph {rule}\n"));
     let rules: String = rules.collect();
-    let drawing = drawing.replacen(STYLE, &rules, 1);
+    let drawing = drawing.replacen(&style, &rules, 1);
     Some(drawing.replacen("<svg ", "<svg class=\"graph\" ", 1))
 }
 
@@ -135,7 +128,148 @@ pub(super) fn size(picture: &Picture, machine: &Machine) -> (f64, f64) {
     )
 }
 
-/// Draws connections as curves beside the links. Labels go where there is room for them.
+/// Width of what a full link carries, pixels; its conduit is a little wider.
+const CONDUIT: f64 = 9.0;
+
+/// Draws links, and what they carry.
+fn links(picture: &Picture, ways: &Ways<'_>, canvas: &mut Canvas) {
+    let cables = || picture.cables.iter().enumerate();
+    for (number, _) in cables() {
+        canvas.line(&ways::path(ways.link(number)), "conduit", 13.0, "");
+    }
+    for (number, cable) in cables() {
+        let carried = cable.carried.unwrap_or_default();
+        let share = (carried[0].max(carried[1]) / cable.rate.max(1.0)).min(1.0);
+        if share > 0.0 {
+            let width = 0.5 + share * (CONDUIT - 0.5);
+            canvas.line(&ways::path(ways.link(number)), "carry", width, "");
+        }
+    }
+    for (number, cable) in cables() {
+        let style = if cable.down { "cut" } else { "link" };
+        let title = format!("{}: {}", cable.name, cable.what);
+        canvas.path(&ways::path(ways.link(number)), style, &title);
+        if cable.down {
+            let (x, y, _) = ways::along(ways.link(number), 0.5);
+            canvas.cross((x, y));
+        }
+    }
+}
+
+/// The labels of links with their places beside them: the name, and what the link is or carries.
+fn link_labels(
+    picture: &Picture,
+    lines: &[Line],
+    ways: &Ways<'_>,
+    taken: &mut Vec<Area>,
+) -> Vec<(String, Area)> {
+    let cables = picture.cables.iter().zip(lines).enumerate();
+    let labels = cables.map(|(number, (cable, line))| {
+        let [a, b] = cable.ends.map(|end| &*picture.machines[end].name);
+        let name = &cable.name;
+        // A name that only repeats the ends leaves room for what happens.
+        let named = *name != format!("{a}-{b}") && *name != format!("{b}-{a}");
+        let what = carried(cable, ways.layout);
+        let label = match what {
+            None if named || !picture.running => line.label.clone(),
+            None => cable.what.clone(),
+            Some(rates) if named => format!("{name}\n{rates}"),
+            Some(rates) => rates,
+        };
+        let area = ways.beside(&[number], layout::label_size(&label), 8.0, taken);
+        taken.push(area);
+        (label, area)
+    });
+    labels.collect()
+}
+
+/// The load of a link in words, if it carries something: both directions in Mbit/s of cells.
+fn carried(cable: &Cable, layout: &Layout) -> Option<String> {
+    let [there, back] = cable.carried?.map(|cells| cells * CELL_BITS as f64 / 1e6);
+    let mega = |rate: f64| match rate < 9.95 {
+        true => format!("{rate:.1}"),
+        false => format!("{rate:.0}"),
+    };
+    let [a, b] = cable.ends.map(|end| layout.boxes[end]);
+    let arrows = match (b.x - a.x).abs() >= (b.y - a.y).abs() {
+        true if b.x >= a.x => ["→", "←"],
+        true => ["←", "→"],
+        false if b.y >= a.y => ["↓", "↑"],
+        false => ["↑", "↓"],
+    };
+    let [forth, home] = arrows;
+    let carries = there >= 0.05 || back >= 0.05;
+    carries.then(|| format!("{forth} {}  {home} {} Mbit/s", mega(there), mega(back)))
+}
+
+/// Draws calls with data as threads beside the links that they take, and shortcuts above them. Returns the labels of the
+/// shortcuts with their places.
+fn threads(
+    picture: &Picture,
+    ways: &Ways<'_>,
+    taken: &mut Vec<Area>,
+    canvas: &mut Canvas,
+) -> Vec<(String, Area)> {
+    let mut carried: Vec<Vec<&Shortcut>> = vec![Vec::new(); picture.threads.len()];
+    for shortcut in &picture.shortcuts {
+        if let Some(of) = shortcut.thread.and_then(|thread| carried.get_mut(thread)) {
+            of.push(shortcut);
+        }
+    }
+    let names = carried.iter().map(|shortcuts| words(picture, shortcuts));
+    let shown = picture.threads.iter().zip(names);
+    let shown = shown.filter(|(thread, name)| thread.data || name.is_some());
+    let (shown, names): (Vec<&Thread>, Vec<Option<String>>) = shown.unzip();
+    let lanes = ways.lanes(&shown);
+    let rates = picture.cables.iter().map(|cable| cable.rate);
+    let fastest = rates.fold(1.0, f64::max);
+    let mut above = Vec::new();
+    for ((thread, lane), name) in shown.into_iter().zip(lanes).zip(names) {
+        let path = ways.thread(thread, lane);
+        let wide = 5.0 * (thread.rate / fastest).clamp(0.0, 1.0).sqrt();
+        if let Some(name) = name {
+            above.push((path, 3.5 + wide, thread, name));
+            continue;
+        }
+        let colour = thread.network.map_or(signs::shade("muted"), signs::line);
+        let dashes = match thread.pending {
+            true => " stroke-dasharray=\"3 4\"",
+            false => "",
+        };
+        // What carries nothing steps back, as in the page.
+        let idle = picture.sampled.is_some() && thread.rate == 0.0;
+        let pale = if idle { "; stroke-opacity: 0.3" } else { "" };
+        let more = format!(" style=\"stroke: {colour}{pale}\"{dashes}");
+        canvas.line(&path, "calls", 1.2 + wide, &more);
+    }
+    let mut plates = Vec::new();
+    for (path, width, thread, label) in above {
+        canvas.line(&path, "casing", width + 4.0, "");
+        canvas.line(&path, "shortcut", width, "");
+        let area = ways.room(thread, &label, taken);
+        taken.push(area);
+        plates.push((label, area));
+    }
+    plates
+}
+
+/// The words for the shortcuts on one connection, as in the page: its ends, and the number of destinations that are not
+/// at them. `None` without shortcuts.
+fn words(picture: &Picture, shortcuts: &[&Shortcut]) -> Option<String> {
+    let [from, to] = shortcuts.first()?.ends;
+    let name = |number: usize| picture.machines.get(number).map_or("?", |of| &*of.name);
+    let both = shortcuts.iter().any(|one| one.ends == [to, from]);
+    let arrow = if both { "⇄" } else { "→" };
+    let ends = format!("shortcut {} {arrow} {}", name(from), name(to));
+    let places: BTreeSet<&str> = shortcuts.iter().map(|one| &*one.to).collect();
+    let own = if both { 2 } else { 1 };
+    Some(match places.len() {
+        more if more > own => format!("{ends}, {more} destinations"),
+        _ => ends,
+    })
+}
+
+/// Draws permanent connections as curves beside the links. Labels go where there is room for them.
 fn connections(
     picture: &Picture,
     layout: &Layout,
@@ -143,29 +277,17 @@ fn connections(
     canvas: &mut Canvas,
 ) -> Vec<(String, Area)> {
     let (mut labels, mut used) = (Vec::new(), BTreeSet::new());
-    let mut draw = |ends: [usize; 2], style, bow: f64, title: &str, label: Option<String>| {
+    let mut draw = |ends: [usize; 2], style, bow: f64, title: &str, label: String| {
         let curve = Curve::clear(layout, ends, bow, &mut used);
         canvas.path(&curve.path(), style, title);
         curve.reached(canvas);
-        if let Some(label) = label {
-            let area = curve.room(&label, taken);
-            taken.push(area);
-            labels.push((label, area));
-        }
+        let area = curve.room(&label, taken);
+        taken.push(area);
+        labels.push((label, area));
     };
-    for calls in &picture.calls {
-        let title = format!("{} {}", calls.count, calls.what);
-        draw(calls.ends, "calls", 0.1, &title, None);
-    }
     for (number, (pvc, label)) in picture.pvcs.iter().zip(picture.pvc_labels()).enumerate() {
         let bow = 0.2 + (number % 4) as f64 * 0.06;
-        draw(pvc.ends, "pvc", bow, &pvc.qos, Some(label));
-    }
-    let shortcuts = picture.shortcuts.iter().zip(picture.shortcut_labels());
-    for (number, (shortcut, label)) in shortcuts.enumerate() {
-        let bow = 0.25 + (number % 4) as f64 * 0.08;
-        let title = format!("on {}", shortcut.vc);
-        draw(shortcut.ends, "shortcut", bow, &title, Some(label));
+        draw(pvc.ends, "pvc", bow, &pvc.qos, label);
     }
     labels
 }
@@ -346,148 +468,6 @@ impl Curve {
         });
         let (t, aside) = free.unwrap_or((0.5, 0.0));
         place(t, aside)
-    }
-}
-
-/// The drawing so far.
-#[derive(Default)]
-struct Canvas {
-    body: String,
-    /// Left, top, right and lower edge.
-    edges: Option<[f64; 4]>,
-}
-
-impl Canvas {
-    fn reach(&mut self, area: &Area) {
-        let (w, h) = (area.width / 2.0, area.height / 2.0);
-        let new = [area.x - w, area.y - h, area.x + w, area.y + h];
-        let old = self.edges.unwrap_or(new);
-        self.edges = Some([
-            old[0].min(new[0]),
-            old[1].min(new[1]),
-            old[2].max(new[2]),
-            old[3].max(new[3]),
-        ]);
-    }
-
-    fn path(&mut self, path: &str, style: &str, title: &str) {
-        let title = escaped(title);
-        let _ = writeln!(
-            self.body,
-            "<path class=\"{style}\" d=\"{path}\"><title>{title}</title></path>"
-        );
-    }
-
-    fn text(&mut self, style: &str, (x, y): (f64, f64), text: &str) {
-        let text = escaped(text);
-        let class = match style {
-            "" => String::new(),
-            style => format!(" class=\"{style}\""),
-        };
-        let _ = writeln!(
-            self.body,
-            "<text{class} x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"
-        );
-    }
-
-    fn label(&mut self, label: &str, area: &Area) {
-        let (left, top) = (area.x - area.width / 2.0, area.y - area.height / 2.0);
-        let (width, height) = (area.width, area.height);
-        // The label stays legible even if a line passes behind it.
-        let _ = writeln!(
-            self.body,
-            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"#fff\"/>"
-        );
-        let mut y = top + LABEL_LINE - 3.0;
-        for line in label.lines() {
-            self.text("label", (area.x, y), line);
-            y += LABEL_LINE;
-        }
-    }
-
-    fn mark(&mut self, (x, y): (f64, f64), network: usize) {
-        let fill = colours::of(network);
-        let _ = writeln!(
-            self.body,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"10\" height=\"10\" fill=\"{fill}\" stroke=\"#000\" stroke-width=\"0.5\"/>"
-        );
-    }
-
-    fn machine(&mut self, picture: &Picture, machine: &Machine, area: &Area) {
-        let (left, top) = (area.x - area.width / 2.0, area.y - area.height / 2.0);
-        let round = match machine.kind {
-            Kind::Switch | Kind::Host => 2,
-            Kind::Router | Kind::LaneServer | Kind::Outside => 12,
-            Kind::Station => 20,
-        };
-        let fill = match machine.kind {
-            Kind::Host | Kind::Station => "#FFFFFF",
-            _ => colours::NEUTRAL,
-        };
-        let edge = match machine.addresses[..] {
-            _ if machine.down => colours::DOWN,
-            [(_, network)] => colours::of(network),
-            _ => "#000000",
-        };
-        let dashes = match machine.kind {
-            Kind::Outside => " stroke-dasharray=\"6 3\"",
-            _ => "",
-        };
-        let _ = writeln!(
-            self.body,
-            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"{round}\" fill=\"{fill}\" stroke=\"{edge}\" stroke-width=\"2\"{dashes}/>",
-            area.width, area.height,
-        );
-        let mut y = top + TEXT_LINE;
-        self.text("name", (area.x, y), &machine.name);
-        if let Some(under) = under(machine) {
-            y += TEXT_LINE;
-            self.text("kind", (area.x, y - 2.0), &under);
-        }
-        let addresses = text::addresses(picture, machine);
-        for ((_, network), address) in machine.addresses.iter().zip(addresses) {
-            y += TEXT_LINE;
-            self.mark((left + MARGIN, y - 9.0), *network);
-            self.text("", (left + MARGIN + MARK, y), &address);
-        }
-    }
-
-    /// The networks with their colours, below the drawing.
-    fn legend(&mut self, picture: &Picture) {
-        let [left, _, right, mut bottom] = self.edges.unwrap_or_default();
-        bottom += 3.0 * MARGIN;
-        let mut x = left;
-        for (number, network) in picture.networks.iter().enumerate() {
-            let kind = if network.clip { "LIS" } else { "ELAN" };
-            let label = format!("{kind} {} {}", network.name, network.subnet);
-            let width = label.chars().count() as f64 * CHARACTER + MARK + 2.0 * MARGIN;
-            if x > left && x + width > right.max(left + 400.0) {
-                x = left;
-                bottom += TEXT_LINE;
-            }
-            self.mark((x, bottom), number);
-            self.text("", (x + MARK, bottom + 9.0), &label);
-            self.reach(&Area {
-                x: x + width / 2.0,
-                y: bottom + TEXT_LINE / 2.0,
-                width,
-                height: TEXT_LINE,
-            });
-            x += width;
-        }
-    }
-
-    fn finish(self, name: &str) -> String {
-        let [left, top, right, bottom] = self.edges.unwrap_or_default();
-        let (x, y) = (left - MARGIN, top - MARGIN);
-        let (width, height) = (right - left + 2.0 * MARGIN, bottom - top + 2.0 * MARGIN);
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-             viewBox=\"{x:.1} {y:.1} {width:.1} {height:.1}\">\n<title>{}</title>\n<style>\n{STYLE}</style>\n\
-             <rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"#fff\"/>\n{}</svg>\n",
-            escaped(name),
-            self.body
-        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! The stream of events of a run (`run --events`) and the page that shows it (`run --view`).
 
 use crate::args::RunArgs;
-use crate::cmd::graph;
+use crate::cmd::{follow, graph};
 use crate::exit::{self, Failure};
 use crate::output::Rows;
 use crate::view::Contents;
@@ -9,10 +9,13 @@ use aerostat_lab::files::{self, Named};
 use aerostat_lab::picture::Picture;
 use aerostat_lab::stream::{About, Line, Options, SAMPLE, Stream};
 use aerostat_lab::{Checked, Lab};
+use aerostat_sim::run::Watcher;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+/// Limit of packets that are followed.
+const MOST_PACKETS: usize = 16;
 /// Standard output as a file.
 const STDOUT: &str = "-";
 
@@ -21,6 +24,11 @@ pub(super) fn check(args: &RunArgs, several: bool) -> Result<(), Failure> {
     let option = match (&args.events, &args.view) {
         (Some(_), _) => "--events",
         (None, Some(_)) => "--view",
+        (None, None) if !args.follow.is_empty() => {
+            let text = "--follow is for --events and --view";
+            let hint = "'aerostat follow LAB FLOW:N' shows the way of a packet by itself";
+            return Err(Failure::usage(text).hint(hint));
+        }
         (None, None) if args.sample.is_some() => {
             let text = "--sample is for the samples of --events and --view";
             return Err(Failure::usage(text).hint("--view FILE.html shows them"));
@@ -41,6 +49,12 @@ pub(super) fn check(args: &RunArgs, several: bool) -> Result<(), Failure> {
     {
         let text = format!("{}: a page is a file .html", path.display());
         return Err(Failure::usage(text).hint("--view FILE.html"));
+    }
+    if args.follow.len() > MOST_PACKETS {
+        let text = format!("--follow: at most {MOST_PACKETS} packets");
+        let hint =
+            "each of them takes two more runs; aerostat_sim::follow::packets takes one for all";
+        return Err(Failure::usage(text).hint(hint));
     }
     if args.view.is_some() && args.view == args.events {
         return Err(Failure::usage("--events and --view name the same file"));
@@ -70,12 +84,16 @@ pub(super) fn write(
     lab: &Lab,
     stream: Option<Stream>,
     short: &[Rows],
+    watcher: &mut dyn Watcher,
 ) -> Result<(), Failure> {
     let Some(mut stream) = stream else {
         return Ok(());
     };
     let picture = Picture::of(lab);
     stream.add_part(&Line::Layout(graph::positions(&picture)));
+    for line in follow::lines(lab, &args.follow, watcher)? {
+        stream.add_part(&line);
+    }
     if let Some(path) = &args.events {
         events(path, &stream)?;
         said(args, "the events are", path);

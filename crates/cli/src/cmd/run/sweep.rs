@@ -154,6 +154,7 @@ fn options_of_runs(args: &SweepArgs, table: &str) -> RunArgs {
         cells: false,
         events: None,
         view: None,
+        follow: Vec::new(),
         sample: None,
         results: ResultArgs {
             output: OutputArgs {

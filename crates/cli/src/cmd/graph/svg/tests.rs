@@ -1,6 +1,6 @@
 use super::*;
 use aerostat_lab::model::Lab;
-use aerostat_lab::picture::{Calls, Shortcut};
+use std::fmt::Write as _;
 
 fn labs() -> Vec<Lab> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../labs");
@@ -60,8 +60,8 @@ fn no_box_and_no_label_of_any_lab_lies_on_another() {
     }
 }
 
-/// Curves of a drawing: three points each. Rectangles of machines: left, top, width and height.
-fn drawn(svg: &str) -> (Vec<[f64; 6]>, Vec<[f64; 4]>) {
+/// Curves of a drawing: three points each.
+fn drawn(svg: &str) -> Vec<[f64; 6]> {
     let number = |text: &str| text.parse::<f64>().unwrap();
     let quadratic = svg.lines().filter_map(|line| {
         let path = line.split(" d=\"").nth(1)?.split('"').next()?;
@@ -71,25 +71,18 @@ fn drawn(svg: &str) -> (Vec<[f64; 6]>, Vec<[f64; 4]>) {
         let all: Vec<f64> = words.filter(|word| !word.is_empty()).map(number).collect();
         <[f64; 6]>::try_from(all).ok()
     });
-    let boxes = svg.lines().filter(|line| line.contains(" rx=\""));
-    let boxes = boxes.map(|line| {
-        ["x", "y", "width", "height"].map(|name| {
-            let value = line.split(&format!(" {name}=\"")).nth(1).unwrap();
-            number(value.split('"').next().unwrap())
-        })
-    });
-    (quadratic.collect(), boxes.collect())
+    quadratic.collect()
 }
 
 /// Number of boxes behind which a curve passes that does not begin or end there.
-fn hidden(svg: &str) -> (usize, usize) {
-    let (curves, boxes) = drawn(svg);
-    let inside = |(x, y): (f64, f64), [left, top, width, height]: [f64; 4]| {
-        left < x && x < left + width && top < y && y < top + height
+fn hidden(svg: &str, boxes: &[Area]) -> (usize, usize) {
+    let curves = drawn(svg);
+    let inside = |(x, y): (f64, f64), area: Area| {
+        (x - area.x).abs() * 2.0 < area.width && (y - area.y).abs() * 2.0 < area.height
     };
     let mut count = 0;
     for [ax, ay, mx, my, bx, by] in &curves {
-        for area in &boxes {
+        for area in boxes {
             if inside((*ax, *ay), *area) || inside((*bx, *by), *area) {
                 continue;
             }
@@ -112,7 +105,8 @@ fn no_connection_of_any_lab_passes_behind_a_box() {
     let mut all = 0;
     for lab in labs() {
         let picture = Picture::of(&lab);
-        let (curves, behind) = hidden(&draw(&picture).unwrap());
+        let boxes = placed(&picture).boxes;
+        let (curves, behind) = hidden(&draw(&picture).unwrap(), &boxes);
         assert_eq!(behind, 0, "{}: of {curves} curves", lab.name);
         all += curves;
     }
@@ -195,54 +189,90 @@ fn more_than_anybody_could_read_is_refused_with_its_number() {
 fn what_a_running_lab_adds_is_drawn_and_its_labels_lie_on_nothing() {
     let campus = labs().into_iter().find(|lab| lab.name == "campus").unwrap();
     let mut picture = Picture::of(&campus);
-    let at = |name: &str| {
-        picture
-            .machines
-            .iter()
-            .position(|m| m.name == name)
-            .unwrap()
+    picture.running = true;
+    let machine = |name: &str| {
+        let mut machines = picture.machines.iter();
+        machines.position(|m| m.name == name).unwrap()
     };
-    let (urku, basso, sello, lane) = (at("urku"), at("basso"), at("sello"), at("lane"));
-    let shortcut = |ends, to: &str| Shortcut {
+    let cable = |a: &str, b: &str| {
+        let ends = [machine(a), machine(b)];
+        let is = |c: &Cable| ends.iter().all(|end| c.ends.contains(end));
+        picture.cables.iter().position(is).unwrap()
+    };
+    let (urku, basso, sello) = (machine("urku"), machine("basso"), machine("sello"));
+    let way = |stops: &[&str]| {
+        stops
+            .windows(2)
+            .map(|pair| cable(pair[0], pair[1]))
+            .collect()
+    };
+    let thread = |from: usize, via: Vec<usize>| Thread {
+        from,
+        via,
+        network: None,
+        data: true,
+        pending: false,
+        rate: 1000.0,
+    };
+    let threads = vec![
+        thread(urku, way(&["urku", "asx200", "basso"])),
+        thread(basso, way(&["basso", "asx200", "urku"])),
+        thread(urku, way(&["urku", "asx200", "ls1010", "asx1000", "sello"])),
+        thread(urku, way(&["urku", "asx200"])),
+    ];
+    let shortcut = |ends, to: &str, thread| Shortcut {
         ends,
         to: to.into(),
         vc: "0.39".into(),
+        thread: Some(thread),
     };
     picture.shortcuts = vec![
-        shortcut([urku, basso], "10.4.0.10"),
-        shortcut([basso, urku], "10.1.0.10"),
-        shortcut([urku, sello], "10.3.0.10"),
+        shortcut([urku, basso], "10.4.0.10", 0),
+        shortcut([basso, urku], "10.1.0.10", 1),
+        shortcut([urku, sello], "10.3.0.10", 2),
     ];
-    picture.calls = vec![Calls {
-        ends: [urku, lane],
-        what: "lane-control".into(),
-        count: 4,
-    }];
+    picture.threads = threads;
     picture.cables[0].down = true;
     picture.machines[urku].down = true;
     let layout = placed(&picture);
-    let mut taken: Vec<Area> = areas(&picture, &layout)
-        .into_iter()
-        .map(|(_, a)| a)
-        .collect();
-    let before = taken.clone();
-    let labels = connections(&picture, &layout, &mut taken, &mut Canvas::default());
-    assert_eq!(labels.len(), 3);
-    for (number, (label, area)) in labels.iter().enumerate() {
-        let others = labels[number + 1..].iter().map(|(_, area)| area);
+    let areas = areas(&picture, &layout).into_iter();
+    let before: Vec<Area> = areas.map(|(_, area)| area).collect();
+    let ways = Ways::new(&picture, &layout);
+    let plates = threads_of(&picture, &ways, before.clone());
+    assert_eq!(plates.len(), 3);
+    for (number, (label, area)) in plates.iter().enumerate() {
+        let others = plates[number + 1..].iter().map(|(_, area)| area);
         let mut all = before.iter().chain(others);
         assert!(!all.any(|other| other.meets(area, 0.0)), "{label}");
+    }
+    // No two threads share a lane on a link.
+    let all: Vec<&Thread> = picture.threads.iter().collect();
+    let lanes = ways.lanes(&all);
+    for (number, thread) in all.iter().enumerate() {
+        for other in number + 1..all.len() {
+            let share = thread.via.iter().any(|link| all[other].via.contains(link));
+            assert!(
+                !share || lanes[number] != lanes[other],
+                "{number} and {other}"
+            );
+        }
     }
     let drawing = draw(&picture).unwrap();
     for needed in [
         "class=\"shortcut\"",
         "class=\"calls\"",
         "class=\"cut\"",
-        ">shortcut to 10.3.0.10<",
+        "class=\"empty\"",
+        ">shortcut urku → sello<",
         ">down<",
         "(cut)",
         "ELAN core 10.9.0.0/24",
+        ">cut or down<",
     ] {
         assert!(drawing.contains(needed), "{needed}");
     }
+}
+
+fn threads_of(picture: &Picture, ways: &Ways<'_>, mut taken: Vec<Area>) -> Vec<(String, Area)> {
+    threads(picture, ways, &mut taken, &mut Canvas::default())
 }
