@@ -7,7 +7,7 @@ use crate::report::RunReport;
 use aerostat_node::host::sockets::{Amount, Figures, Measured};
 use aerostat_node::inspect::mpoa::MpcIngress;
 use aerostat_node::inspect::nhrp::Way;
-use aerostat_node::inspect::{Counts, Name, Row, Table, Tag};
+use aerostat_node::inspect::{Counts, Name, Rare, Row, Table, Tag};
 use aerostat_node::rows;
 use aerostat_proto::Duration;
 use aerostat_proto::mpoa::mpc::IngressState;
@@ -104,6 +104,8 @@ rows! {
         /// Time from the writer's adapter to the reading program, in the last life of the host with PDUs; its values
         /// are null if no PDU was delivered.
         pub delay_us: Times as Detail(16) = Times::of(&dialogue.delay),
+        /// Cause of the release (Q.2610) that cut the connection off before the program had begun its last PDU.
+        pub cause: Rare<String> = Rare(dialogue.cut.and_then(|cut| cut.cause).map(|cause| cause.to_string())),
     }
 
     /// One row for each end of a connection whose programs use ATP, if PDUs were offered there; only in labs with such
