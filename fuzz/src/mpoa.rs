@@ -165,15 +165,15 @@ impl Router {
                     self.requests.push(request);
                     continue;
                 }
-                mps::Output::LookupRoute { query, dst } => mps::Input::Route {
+                mps::Output::Router(mps::ToRouter::LookupRoute { query, dst }) => mps::Input::Router(mps::FromRouter::Route {
                     query,
                     result: self.route(dst),
                     covers: self.mood.wrapping_mul(5),
-                },
-                mps::Output::ResolveL2 { query, itf, ip } => mps::Input::L2 {
+                }),
+                mps::Output::Router(mps::ToRouter::ResolveL2 { query, itf, ip }) => mps::Input::Router(mps::FromRouter::L2 {
                     query,
                     answer: self.neighbour(itf, ip).ok_or(mps::Absent::ForNow),
-                },
+                }),
                 _ => continue,
             };
             asked += 1;
@@ -389,15 +389,15 @@ fn manage_router(feed: &mut Feed<'_>, router: &mut Router, now: Instant) {
         1 => router.input(mps::Input::Start, now),
         2 => {
             router.mood = feed.u8() & 7;
-            router.input(mps::Input::RoutesChanged, now);
+            router.input(mps::Input::Router(mps::FromRouter::RoutesChanged), now);
         }
         3 => {
             router.mood ^= feed.u8() & 1;
             router.input(
-                mps::Input::NeighbourChanged {
+                mps::Input::Router(mps::FromRouter::NeighbourChanged {
                     itf,
                     ip: some_address(feed),
-                },
+                }),
                 now,
             );
         }
@@ -405,12 +405,12 @@ fn manage_router(feed: &mut Feed<'_>, router: &mut Router, now: Instant) {
             let (mac, atm) = (mac(feed.u8() & 7), some_atm(feed));
             let tlvs = vec![Tlv::new(TlvType::DEVICE_TYPE, device(feed))];
             router.input(
-                mps::Input::Associate {
+                mps::Input::Router(mps::FromRouter::Associate {
                     itf,
                     mac,
                     atm,
                     tlvs,
-                },
+                }),
                 now,
             );
         }
@@ -425,11 +425,11 @@ fn manage_router(feed: &mut Feed<'_>, router: &mut Router, now: Instant) {
             );
         }
         _ => router.input(
-            mps::Input::Route {
+            mps::Input::Router(mps::FromRouter::Route {
                 query: feed.u8().into(),
                 result: None,
                 covers: 32,
-            },
+            }),
             now,
         ),
     }

@@ -167,18 +167,18 @@ impl Server {
                     self.requests.push(request);
                     continue;
                 }
-                mps::Output::LookupRoute { query, dst } => {
+                mps::Output::Router(mps::ToRouter::LookupRoute { query, dst }) => {
                     let (result, covers) = (self.route(dst), 32);
-                    mps::Input::Route {
+                    mps::Input::Router(mps::FromRouter::Route {
                         query,
                         result,
                         covers,
-                    }
+                    })
                 }
-                mps::Output::ResolveL2 { query, .. } => mps::Input::L2 {
+                mps::Output::Router(mps::ToRouter::ResolveL2 { query, .. }) => mps::Input::Router(mps::FromRouter::L2 {
                     query,
                     answer: Err(mps::Absent::Unheard),
-                },
+                }),
                 _ => continue,
             };
             asked += 1;
@@ -495,7 +495,7 @@ fn step(feed: &mut Feed<'_>, w: &mut World<User>, run: &mut Run) {
         12 => w.with(SERVER0 + who % 2, |user, now| {
             if let User::Server(server) = user {
                 server.looped = !server.looped;
-                server.input(mps::Input::RoutesChanged, now);
+                server.input(mps::Input::Router(mps::FromRouter::RoutesChanged), now);
             }
         }),
         13 => w.run_for(Duration::from_secs(u64::from(feed.u8()) * 8)),

@@ -61,10 +61,12 @@ fn a_ping_over_a_switch_costs_the_loop_four_reads_two_writes_and_a_sleep() {
         std::fs::write(&path, lab(delay)).unwrap();
         runtime.ok(&["up", "-d", "-q", path.to_str().unwrap()]);
         let ping = |count: u64| {
-            let count = count.to_string();
-            let words = ["exec", "near", "--", "ping", "-q", "-i", "0.01", "-W", "10"];
-            let out = runtime.ok(&[&words[..], &["-c", &count, "10.1.0.2"]].concat());
-            assert!(out.contains(" 0% packet loss"), "{out}");
+            let words = ["exec", "near", "--", "ping", "-i", "0.01", "-W", "10"];
+            let out = runtime.ok(&[&words[..], &["-c", &count.to_string(), "10.1.0.2"]].concat());
+            // After the last request ping waits for two round trips only, so on a busy machine it may miss that reply.
+            for number in 1..count {
+                assert!(out.contains(&format!(" icmp_seq={number} ttl")), "{out}");
+            }
         };
         // Addresses and connections are known before anything is counted.
         ping(5);

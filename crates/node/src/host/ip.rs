@@ -185,7 +185,9 @@ impl Host {
                 self.transmit(interface, bytes, now);
             }
             RouterOutput::Trace(trace) => self.trace(trace),
-            RouterOutput::RoutesChanged => self.tell_mps(mps::Input::RoutesChanged, now),
+            RouterOutput::RoutesChanged => {
+                self.tell_mps(mps::Input::Router(mps::FromRouter::RoutesChanged), now)
+            }
             RouterOutput::Resolved {
                 token,
                 interface,
@@ -206,10 +208,10 @@ impl Host {
                 interface, address, ..
             } => {
                 self.tell_mps(
-                    mps::Input::NeighbourChanged {
+                    mps::Input::Router(mps::FromRouter::NeighbourChanged {
                         itf: interface as u32,
                         ip: address,
-                    },
+                    }),
                     now,
                 );
             }
@@ -220,10 +222,10 @@ impl Host {
         match output {
             mps::Output::Atm(request) => self.request(slot, request, now),
             mps::Output::Trace(trace) => self.trace(trace),
-            mps::Output::SetTlvs { itf, tlvs } => {
+            mps::Output::Router(mps::ToRouter::SetTlvs { itf, tlvs }) => {
                 self.set_tlvs(itf as usize, tlvs, now);
             }
-            mps::Output::LookupRoute { query, dst } => {
+            mps::Output::Router(mps::ToRouter::LookupRoute { query, dst }) => {
                 let found = self.ip.router().map(|router| match dst {
                     IpAddr::V4(dst) if router.is_cut_off(dst) => {
                         (Some(mps::RouteResult::Down), u8::MAX)
@@ -233,14 +235,14 @@ impl Host {
                     IpAddr::V6(dst) => (router.lookup_ipv6(dst), u8::MAX),
                 });
                 let (result, covers) = found.unwrap_or((None, u8::MAX));
-                let answer = mps::Input::Route {
+                let answer = mps::Input::Router(mps::FromRouter::Route {
                     query,
                     result,
                     covers,
-                };
+                });
                 self.tell_mps(answer, now);
             }
-            mps::Output::ResolveL2 { query, itf, ip } => {
+            mps::Output::Router(mps::ToRouter::ResolveL2 { query, itf, ip }) => {
                 let resolve = RouterInput::Resolve {
                     token: query.into(),
                     interface: itf as usize,
@@ -344,7 +346,10 @@ impl Host {
         answer: Result<mps::L2Answer, Absent>,
         now: Instant,
     ) {
-        self.tell_mps(mps::Input::L2 { query, answer }, now);
+        self.tell_mps(
+            mps::Input::Router(mps::FromRouter::L2 { query, answer }),
+            now,
+        );
     }
 
     pub(super) fn tell_mps(&mut self, input: mps::Input<'_>, now: Instant) {

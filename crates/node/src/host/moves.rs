@@ -247,12 +247,12 @@ impl Host {
             }
             lec::Output::Left => self.interface_down(itf, now),
             lec::Output::Associate { mac, atm, tlvs } => {
-                let input = mps::Input::Associate {
+                let input = mps::Input::Router(mps::FromRouter::Associate {
                     itf: itf as u32,
                     mac,
                     atm,
                     tlvs: tlvs.clone(),
-                };
+                });
                 self.tell_mps(input, now);
                 self.tell_mpc(
                     mpc::Input::Associate {

@@ -238,29 +238,29 @@ impl AtmUser for User {
 /// The router's routes, ARP and LE_ARP.
 fn reply(output: &mps::Output) -> Option<mps::Input<'static>> {
     match output {
-        mps::Output::LookupRoute { query, dst } => {
+        mps::Output::Router(mps::ToRouter::LookupRoute { query, dst }) => {
             let itf = u32::from(ProtocolAddress::from(*dst).octets()[1]);
             let result = Some(RouteResult::Connected { itf });
-            Some(mps::Input::Route {
+            Some(mps::Input::Router(mps::FromRouter::Route {
                 query: *query,
                 result,
                 covers: 32,
-            })
+            }))
         }
-        mps::Output::ResolveL2 { query, itf, .. } => {
+        mps::Output::Router(mps::ToRouter::ResolveL2 { query, itf, .. }) => {
             let n = *itf as u8;
             let device = DeviceType::Mpc {
                 control: control(n),
             };
             let tlvs = vec![device.to_tlv()];
             let answer = Ok((mac(n), address(0x10 + n, 0), tlvs));
-            Some(mps::Input::L2 {
+            Some(mps::Input::Router(mps::FromRouter::L2 {
                 query: *query,
                 answer,
-            })
+            }))
         }
         mps::Output::Atm(_)
-        | mps::Output::SetTlvs { .. }
+        | mps::Output::Router(mps::ToRouter::SetTlvs { .. })
         | mps::Output::ForwardIp(_)
         | mps::Output::Process(_)
         | mps::Output::Trace(_) => None,

@@ -47,15 +47,9 @@ pub enum Absent {
 /// MAC address, ATM address of its owner, and the TLVs that came with LE_ARP.
 pub type L2Answer = (MacAddr, AtmAddress, Vec<Tlv>);
 
-/// Input of the server.
+/// Answers and news of the router. Between the halves of a server questions and answers have the daemon's numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input<'a> {
-    /// Start serving.
-    Start,
-    /// Release everything and forget all state.
-    Stop,
-    /// From the ATM service.
-    Atm(AtmEvent<&'a [u8]>),
+pub enum FromRouter {
     /// An interface's LAN Emulation client heard TLVs of a device.
     Associate {
         /// The interface.
@@ -67,7 +61,7 @@ pub enum Input<'a> {
         /// The TLVs.
         tlvs: Vec<Tlv>,
     },
-    /// Answer to [`Output::LookupRoute`]; `None` if there is no route.
+    /// Answer to [`ToRouter::LookupRoute`]; `None` if there is no route.
     Route {
         /// The number from the question.
         query: u32,
@@ -77,7 +71,7 @@ pub enum Input<'a> {
         /// address, or more, if only the path of the address itself is known.
         covers: u8,
     },
-    /// Answer to [`Output::ResolveL2`]; `Err` if ARP or LE_ARP was not answered.
+    /// Answer to [`ToRouter::ResolveL2`]; `Err` if ARP or LE_ARP was not answered.
     L2 {
         /// The number from the question.
         query: u32,
@@ -93,22 +87,21 @@ pub enum Input<'a> {
         /// The neighbour's address.
         ip: IpAddr,
     },
-    /// The router forwarded this IP packet, which came in on an ELAN. Used only for triggers.
-    Routed {
-        /// The interface on which it came in.
-        itf: u32,
-        /// The packet.
-        packet: &'a [u8],
-    },
-    /// A message from the daemon in a process of its own, or an event of the process.
-    Process(ProcessEvent<FromDaemon<FromMpsd>>),
 }
 
-/// Output of the server.
+impl FromRouter {
+    /// The number of the question that this answers.
+    pub(super) const fn query_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::Route { query, .. } | Self::L2 { query, .. } => Some(query),
+            Self::Associate { .. } | Self::RoutesChanged | Self::NeighbourChanged { .. } => None,
+        }
+    }
+}
+
+/// Questions and orders to the router.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// To the ATM service.
-    Atm(AtmRequest),
+pub enum ToRouter {
     /// Question: which path leads to this address?
     LookupRoute {
         /// A number that comes back in the answer.
@@ -132,6 +125,47 @@ pub enum Output {
         /// All of them.
         tlvs: Vec<Tlv>,
     },
+}
+
+impl ToRouter {
+    /// The number of this question.
+    pub(super) const fn query_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::LookupRoute { query, .. } | Self::ResolveL2 { query, .. } => Some(query),
+            Self::SetTlvs { .. } => None,
+        }
+    }
+}
+
+/// Input of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// Start serving.
+    Start,
+    /// Release everything and forget all state.
+    Stop,
+    /// From the ATM service.
+    Atm(AtmEvent<&'a [u8]>),
+    /// From the router.
+    Router(FromRouter),
+    /// The router forwarded this IP packet, which came in on an ELAN. Used only for triggers.
+    Routed {
+        /// The interface on which it came in.
+        itf: u32,
+        /// The packet.
+        packet: &'a [u8],
+    },
+    /// A message from the daemon in a process of its own, or an event of the process.
+    Process(ProcessEvent<FromDaemon<FromMpsd>>),
+}
+
+/// Output of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// To the ATM service.
+    Atm(AtmRequest),
+    /// To the router.
+    Router(ToRouter),
     /// An IP packet from a shortcut that ends here.
     ForwardIp(Vec<u8>),
     /// For the daemon in a process of its own.

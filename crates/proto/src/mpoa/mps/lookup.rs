@@ -9,7 +9,7 @@ use aerostat_wire::nhrp::code;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use super::state::{Purpose, Query, Reach};
-use super::{Absent, L2Answer, Output, RouteResult, Server};
+use super::{Absent, L2Answer, Output, RouteResult, Server, ToRouter};
 use crate::nhrp::RetryRule;
 use crate::{Duration, Instant};
 
@@ -54,8 +54,8 @@ impl Server {
             return;
         };
         self.out.push_back(match output {
-            (None, dst) => Output::LookupRoute { query, dst },
-            (Some(itf), ip) => Output::ResolveL2 { query, itf, ip },
+            (None, dst) => Output::Router(ToRouter::LookupRoute { query, dst }),
+            (Some(itf), ip) => Output::Router(ToRouter::ResolveL2 { query, itf, ip }),
         });
     }
 

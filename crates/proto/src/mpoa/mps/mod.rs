@@ -8,8 +8,8 @@
 //!
 //! **Objects and owners.** The machine owns its control connections, an *ingress cache* by (client, destination), an
 //! *egress cache* by Cache ID, and the NHRP tables of [`crate::nhrp`]: outstanding requests, and bindings with the
-//! stations that must be purged. Routes, ARP and LE_ARP belong to the router: [`Output::LookupRoute`] and
-//! [`Output::ResolveL2`] ask the router, [`Input::Route`] and [`Input::L2`] answer. Clients and other servers are found
+//! stations that must be purged. Routes, ARP and LE_ARP belong to the router: [`ToRouter::LookupRoute`] and
+//! [`ToRouter::ResolveL2`] ask the router, [`FromRouter::Route`] and [`FromRouter::L2`] answer. Clients and other servers are found
 //! through the Device Type TLV in LE_ARP answers; nothing is configured.
 //!
 //! ```text
@@ -92,7 +92,7 @@ use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap};
 
-pub use api::{Absent, Input, L2Answer, Output, RETURN, RouteResult};
+pub use api::{Absent, FromRouter, Input, L2Answer, Output, RETURN, RouteResult, ToRouter};
 pub use conns::{ConnState, ConnUse, IDLE, MAX_SDU};
 pub use faults::{FaultRow, RefusedWith};
 pub use params::{Interface, Limits, MpsConfig, MpsParams, MpsRanges};
@@ -109,7 +109,6 @@ use crate::nhrp::{Cache, Expired, Key, Reason, RequestTable, Station};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
 use conns::Conns;
 use kept::Passing;
-use split::ToMpsd;
 use state::{
     Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach, RouterExit,
 };
@@ -228,10 +227,10 @@ impl Server {
             }));
         }
         for interface in self.config.interfaces.iter().filter(|i| i.lane) {
-            self.out.push_back(Output::SetTlvs {
+            self.out.push_back(Output::Router(ToRouter::SetTlvs {
                 itf: interface.itf,
                 tlvs: self.config.announces(interface),
-            });
+            }));
         }
         let text = format!(
             "{} of {}",
@@ -390,30 +389,23 @@ impl Server {
 }
 
 impl Server {
-    /// A message of the data half, while the server serves.
-    fn told(&mut self, message: ToMpsd, now: Instant) {
-        match message {
-            // Of the process: see there.
-            ToMpsd::Interface(_)
-            | ToMpsd::Key { .. }
-            | ToMpsd::NextHop { .. }
-            | ToMpsd::Start(_)
-            | ToMpsd::Stop
-            | ToMpsd::Flow { .. } => {}
-            ToMpsd::Associate {
+    /// News of the router, while the server serves.
+    fn told(&mut self, event: FromRouter, now: Instant) {
+        match event {
+            FromRouter::Associate {
                 itf,
                 mac,
                 atm,
                 tlvs,
             } => self.associate(itf, mac, atm, &tlvs, now),
-            ToMpsd::Route {
+            FromRouter::Route {
                 query,
                 result,
                 covers,
             } => self.route_answer(query, (result, covers), now),
-            ToMpsd::L2 { query, answer } => self.l2_answer(query, answer, now),
-            ToMpsd::RoutesChanged => self.recheck_all(|_| true, now),
-            ToMpsd::NeighbourChanged { itf, ip } => {
+            FromRouter::L2 { query, answer } => self.l2_answer(query, answer, now),
+            FromRouter::RoutesChanged => self.recheck_all(|_| true, now),
+            FromRouter::NeighbourChanged { itf, ip } => {
                 self.recheck_all(|reach| reach.is_over(itf, ip), now);
             }
         }

@@ -91,13 +91,7 @@ impl Mpsd {
             match output {
                 Output::Atm(request) => self.out.push_back(FromDaemon::Atm(request)),
                 Output::Trace(trace) => self.out.push_back(FromDaemon::Trace(trace)),
-                Output::LookupRoute { query, dst } => {
-                    self.say(FromMpsd::LookupRoute { query, dst })
-                }
-                Output::ResolveL2 { query, itf, ip } => {
-                    self.say(FromMpsd::ResolveL2 { query, itf, ip });
-                }
-                Output::SetTlvs { itf, tlvs } => self.say(FromMpsd::SetTlvs { itf, tlvs }),
+                Output::Router(request) => self.say(FromMpsd::Router(request)),
                 // These outputs belong to the data half.
                 Output::ForwardIp(_) | Output::Process(_) => {}
             }
@@ -131,9 +125,9 @@ impl Daemon for Mpsd {
                     self.say(FromMpsd::Served { source, target });
                 }
             }
-            message => {
+            ToMpsd::Router(event) => {
                 if let Some(server) = self.serving() {
-                    server.told(message, now);
+                    server.told(event, now);
                 }
             }
         }

@@ -7,7 +7,10 @@ use super::data::{self, Flows};
 use super::process::Mpsd;
 use super::report::{Reports, State};
 use super::split::{FromMpsd, ToMpsd};
-use super::{ConnUse, Counters, Input, MpsConfig, MpsSnapshot, NhrpSnapshot, Output, lookup};
+use super::{
+    ConnUse, Counters, FromRouter, Input, MpsConfig, MpsSnapshot, NhrpSnapshot, Output, ToRouter,
+    lookup,
+};
 use crate::discard::{Discard, Discards};
 use crate::mix::Lives;
 use crate::nhrp::RequestTable;
@@ -213,26 +216,7 @@ impl Mps {
     /// A message of the daemon, if the daemon may send it.
     fn asked(&mut self, message: FromMpsd, now: Instant) {
         match message {
-            FromMpsd::LookupRoute { query, dst } => {
-                if let Some(query) = self.question(query, now) {
-                    self.out.push_back(Output::LookupRoute { query, dst });
-                }
-            }
-            FromMpsd::ResolveL2 { query, itf, ip } => {
-                if !self.config.interface(itf).is_some_and(|known| known.lane) {
-                    return self.seat.refuse();
-                }
-                if let Some(query) = self.question(query, now) {
-                    self.out.push_back(Output::ResolveL2 { query, itf, ip });
-                }
-            }
-            FromMpsd::SetTlvs { itf, tlvs } => {
-                let interface = self.config.interface(itf).filter(|known| known.lane);
-                match interface.is_some_and(|known| self.config.announces(known) == tlvs) {
-                    true => self.out.push_back(Output::SetTlvs { itf, tlvs }),
-                    false => self.seat.refuse(),
-                }
-            }
+            FromMpsd::Router(request) => self.routers(request, now),
             FromMpsd::Served { source, target } => self.flows.served((source, target), now),
             FromMpsd::Shown(part) => {
                 if !self.reports.take(part, &self.config, now) {
@@ -242,22 +226,41 @@ impl Mps {
         }
     }
 
-    /// The number under which the router gets a question of the daemon; `None` if too many questions are open.
-    fn question(&mut self, query: u32, now: Instant) -> Option<u32> {
+    /// A question or order of the daemon to the router, if the daemon may have it. A question gets another number.
+    fn routers(&mut self, mut request: ToRouter, now: Instant) {
+        let lane = |itf| self.config.interface(itf).filter(|known| known.lane);
+        let allowed = match &request {
+            ToRouter::LookupRoute { .. } => true,
+            ToRouter::ResolveL2 { itf, .. } => lane(*itf).is_some(),
+            ToRouter::SetTlvs { itf, tlvs } => {
+                lane(*itf).is_some_and(|known| self.config.announces(known) == *tlvs)
+            }
+        };
         // The daemon no longer waits for these answers.
         while self.questions.expire(now).is_some() {}
-        let number = self.questions.open(query, lookup::PATIENCE, now);
-        if number.is_none() {
-            self.seat.refuse();
+        let numbered = match request.query_mut().filter(|_| allowed) {
+            Some(query) => self
+                .questions
+                .open(*query, lookup::PATIENCE, now)
+                .map(|number| *query = number),
+            None => allowed.then_some(()),
+        };
+        match numbered {
+            Some(()) => self.out.push_back(Output::Router(request)),
+            // Too many questions are open, or the daemon may not ask this.
+            None => self.seat.refuse(),
         }
-        number
     }
 
-    /// The router answered a question: the daemon gets the answer under its own number.
-    fn answered(&mut self, query: u32, answer: impl FnOnce(u32) -> ToMpsd, now: Instant) {
-        if let Some(query) = self.questions.close(query) {
-            self.seat.tell(answer(query), now);
+    /// The router answered, or has news: an answer goes to the daemon under the daemon's own number.
+    fn told_by_router(&mut self, mut event: FromRouter, now: Instant) {
+        if let Some(query) = event.query_mut() {
+            match self.questions.close(*query) {
+                Some(own) => *query = own,
+                None => return,
+            }
         }
+        self.seat.tell(ToMpsd::Router(event), now);
     }
 
     /// An event of the ATM service.
@@ -403,39 +406,7 @@ impl Machine for Mps {
             Input::Process(event) => self.process(event, now)?,
             // The daemon does not serve: answers and changes are of no use.
             _ if !self.told => {}
-            Input::Associate {
-                itf,
-                mac,
-                atm,
-                tlvs,
-            } => {
-                let known = ToMpsd::Associate {
-                    itf,
-                    mac,
-                    atm,
-                    tlvs,
-                };
-                self.seat.tell(known, now);
-            }
-            Input::Route {
-                query,
-                result,
-                covers,
-            } => {
-                let answer = |query| ToMpsd::Route {
-                    query,
-                    result,
-                    covers,
-                };
-                self.answered(query, answer, now);
-            }
-            Input::L2 { query, answer } => {
-                self.answered(query, |query| ToMpsd::L2 { query, answer }, now);
-            }
-            Input::RoutesChanged => self.seat.tell(ToMpsd::RoutesChanged, now),
-            Input::NeighbourChanged { itf, ip } => {
-                self.seat.tell(ToMpsd::NeighbourChanged { itf, ip }, now);
-            }
+            Input::Router(event) => self.told_by_router(event, now),
             Input::Routed { itf, packet } => self.routed(itf, packet, now),
         }
         self.drain(now);

@@ -19,11 +19,10 @@
 //! **Standards.** None: the encoding is this project's own, and both ends have the same version.
 
 use super::report::Part;
-use super::{Absent, Interface, L2Answer, Limits, MpsConfig, RouteResult};
+use super::{Absent, FromRouter, Interface, Limits, MpsConfig, RouteResult, ToRouter};
 use crate::nhrp::auth;
 use crate::{split_choice, split_record};
-use aerostat_wire::lane::Tlv;
-use aerostat_wire::{AtmAddress, MacAddr};
+use aerostat_wire::AtmAddress;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// To the daemon.
@@ -49,42 +48,8 @@ pub enum ToMpsd {
     Start(Box<MpsConfig>),
     /// Release everything, forget all state, and stop.
     Stop,
-    /// See [`Input::Associate`](super::Input::Associate).
-    Associate {
-        /// The interface.
-        itf: u32,
-        /// MAC address of the device.
-        mac: MacAddr,
-        /// ATM address of its LAN Emulation client.
-        atm: AtmAddress,
-        /// The TLVs.
-        tlvs: Vec<Tlv>,
-    },
-    /// Answer to [`FromMpsd::LookupRoute`]: see [`Input::Route`](super::Input::Route).
-    Route {
-        /// The daemon's number of the question.
-        query: u32,
-        /// The way.
-        result: Option<RouteResult>,
-        /// Length of the prefix that takes this path as a whole.
-        covers: u8,
-    },
-    /// Answer to [`FromMpsd::ResolveL2`]: see [`Input::L2`](super::Input::L2).
-    L2 {
-        /// The daemon's number of the question.
-        query: u32,
-        /// The neighbour.
-        answer: Result<L2Answer, Absent>,
-    },
-    /// The routing table changed.
-    RoutesChanged,
-    /// ARP or LE_ARP found, changed or lost a neighbour.
-    NeighbourChanged {
-        /// The interface.
-        itf: u32,
-        /// The neighbour's address.
-        ip: IpAddr,
-    },
+    /// From the router.
+    Router(FromRouter),
     /// The router forwarded the first packet of a flow that starts on the ELAN of an interface.
     Flow {
         /// The interface.
@@ -99,29 +64,8 @@ pub enum ToMpsd {
 /// From the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromMpsd {
-    /// Question: which path leads to this address?
-    LookupRoute {
-        /// The daemon's number of the question.
-        query: u32,
-        /// The address.
-        dst: IpAddr,
-    },
-    /// Question: who is this neighbour? (ARP, then LE_ARP.)
-    ResolveL2 {
-        /// The daemon's number of the question.
-        query: u32,
-        /// The interface.
-        itf: u32,
-        /// The neighbour.
-        ip: IpAddr,
-    },
-    /// TLVs that the interface's LAN Emulation client is to register and announce.
-    SetTlvs {
-        /// The interface.
-        itf: u32,
-        /// All of them.
-        tlvs: Vec<Tlv>,
-    },
+    /// To the router.
+    Router(ToRouter),
     /// The flow of [`ToMpsd::Flow`] needs no trigger: a client has asked for its destination already.
     Served {
         /// Source of the flow.
@@ -182,23 +126,29 @@ split_choice!(RouteResult {
     5 Down;
 });
 split_choice!(Absent { 1 ForNow; 2 Unheard; });
+split_choice!(FromRouter {
+    1 Associate { itf, mac, atm, tlvs };
+    2 Route { query, result, covers };
+    3 L2 { query, answer };
+    4 RoutesChanged;
+    5 NeighbourChanged { itf, ip };
+});
+split_choice!(ToRouter {
+    1 LookupRoute { query, dst };
+    2 ResolveL2 { query, itf, ip };
+    3 SetTlvs { itf, tlvs };
+});
 split_choice!(ToMpsd {
     1 Interface(interface);
     2 Key { caller, neighbour };
     3 NextHop { hop, server };
     4 Start(config);
     5 Stop;
-    6 Associate { itf, mac, atm, tlvs };
-    7 Route { query, result, covers };
-    8 L2 { query, answer };
-    9 RoutesChanged;
-    10 NeighbourChanged { itf, ip };
-    11 Flow { itf, source, target };
+    6 Router(event);
+    7 Flow { itf, source, target };
 });
 split_choice!(FromMpsd {
-    1 LookupRoute { query, dst };
-    2 ResolveL2 { query, itf, ip };
-    3 SetTlvs { itf, tlvs };
-    4 Served { source, target };
-    5 Shown(part);
+    1 Router(request);
+    2 Served { source, target };
+    3 Shown(part);
 });

@@ -5,7 +5,9 @@ use super::{
     ip, keys, mac,
 };
 use aerostat_proto::Machine;
-use aerostat_proto::mpoa::mps::{Input, Interface, Mps, MpsConfig, Output, RouteResult};
+use aerostat_proto::mpoa::mps::{
+    FromRouter, Input, Interface, Mps, MpsConfig, Output, RouteResult, ToRouter,
+};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::{self, DeviceType, EgressPurge, Imposition, op as mop};
 use aerostat_wire::nhrp::{Cie, Common, Packet, flag, op};
@@ -39,7 +41,7 @@ impl Tested for Mps {
     /// Routes, ARP and LE_ARP.
     fn answered(&mut self, output: &Output) -> bool {
         let input = match output {
-            Output::LookupRoute { query, dst } => {
+            Output::Router(ToRouter::LookupRoute { query, dst }) => {
                 let IpAddr::V4(to) = dst else { return false };
                 let result = match to.octets() {
                     [10, 1, ..] => RouteResult::Connected { itf: 1 },
@@ -48,13 +50,13 @@ impl Tested for Mps {
                         next_hop: NEXT.ip.into(),
                     },
                 };
-                Input::Route {
+                Input::Router(FromRouter::Route {
                     query: *query,
                     result: Some(result),
                     covers: 24,
-                }
+                })
             }
-            Output::ResolveL2 { query, ip, .. } => {
+            Output::Router(ToRouter::ResolveL2 { query, ip, .. }) => {
                 let device = match *ip == IpAddr::from(NEXT.ip) {
                     true => DeviceType::Mps {
                         control: NEXT.address,
@@ -65,10 +67,10 @@ impl Tested for Mps {
                     },
                 };
                 let answer = Ok((mac(0x99), atm(0x99, 0), vec![device.to_tlv()]));
-                Input::L2 {
+                Input::Router(FromRouter::L2 {
                     query: *query,
                     answer,
-                }
+                })
             }
             _ => return false,
         };

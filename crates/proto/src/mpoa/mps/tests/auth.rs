@@ -36,7 +36,11 @@ fn answer(world: &World) -> u8 {
 fn what_servers_with_one_key_say_to_each_other_is_signed_and_nothing_else() {
     let mut world = world([Some("key"), Some("key")]);
     assert_eq!(answer(&world), code::OK);
-    let neighbour = crate::mpoa::mps::Input::NeighbourChanged { itf: 2, ip: TARGET };
+    let neighbour =
+        crate::mpoa::mps::Input::Router(crate::mpoa::mps::FromRouter::NeighbourChanged {
+            itf: 2,
+            ip: TARGET,
+        });
     world.arp.remove(&TARGET);
     world.input(1, neighbour);
     world.run(SECOND);

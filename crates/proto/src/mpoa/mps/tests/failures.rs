@@ -6,7 +6,7 @@ use aerostat_wire::nhrp::{self, Body, Packet, code, op};
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use super::world::{Mood, TARGET, Who, World, atm, ip};
-use crate::mpoa::mps::{EgressState, Input, RouteResult};
+use crate::mpoa::mps::{EgressState, FromRouter, Input, RouteResult};
 use crate::nhrp::Reason;
 use crate::{ConnId, Duration};
 
@@ -115,7 +115,10 @@ fn one_router_plays_both_roles() {
     // The target moves to another client: both sides are told, once each.
     world.add_mpc(0x13, ip(2, 13));
     world.host_behind(2, TARGET, MacAddr([2, 0, 0, 0, 2, 0x20]));
-    world.input(0, Input::NeighbourChanged { itf: 2, ip: TARGET });
+    world.input(
+        0,
+        Input::Router(FromRouter::NeighbourChanged { itf: 2, ip: TARGET }),
+    );
     world.run(SECOND);
     assert_eq!(world.mpcs[0].count(op::PURGE_REQUEST), 1);
     assert_eq!(world.mpcs[1].count(mop::IMPOSITION_REQUEST), 2);
@@ -203,7 +206,10 @@ fn a_purge_is_repeated_until_the_client_answers_and_then_answered_upstream() {
     let mut world = resolved();
     world.mpcs[0].mood = Mood::Silent;
     world.arp.remove(&TARGET);
-    world.input(1, Input::NeighbourChanged { itf: 2, ip: TARGET });
+    world.input(
+        1,
+        Input::Router(FromRouter::NeighbourChanged { itf: 2, ip: TARGET }),
+    );
     world.run(6 * SECOND);
     assert_eq!(world.mpcs[0].count(op::PURGE_REQUEST), 2);
     assert_eq!(
@@ -321,7 +327,7 @@ fn stop_releases_and_forgets_and_start_serves_again() {
 fn a_changed_route_at_the_ingress_purges_its_clients() {
     let mut world = resolved();
     let outside = (ip(2, 0), 25, RouteResult::Outside);
-    world.input(0, Input::RoutesChanged);
+    world.input(0, Input::Router(FromRouter::RoutesChanged));
     world.run(SECOND);
     assert_eq!(
         world.mpcs[0].count(op::PURGE_REQUEST),
@@ -329,7 +335,7 @@ fn a_changed_route_at_the_ingress_purges_its_clients() {
         "nothing has changed"
     );
     world.routers[0].routes.push(outside);
-    world.input(0, Input::RoutesChanged);
+    world.input(0, Input::Router(FromRouter::RoutesChanged));
     world.run(SECOND);
     assert_eq!(world.mpcs[0].count(op::PURGE_REQUEST), 1);
     assert_eq!(world.snapshot(0).ingress, []);
@@ -343,7 +349,7 @@ fn a_route_that_changes_during_a_resolution_asks_anew() {
     world.run(SECOND);
     let outside = (ip(2, 0), 25, RouteResult::Outside);
     world.routers[0].routes.push(outside);
-    world.input(0, Input::RoutesChanged);
+    world.input(0, Input::Router(FromRouter::RoutesChanged));
     world.run(SECOND);
     let cie = &world.mpcs[0]
         .last(mop::RESOLUTION_REPLY)
@@ -412,7 +418,7 @@ fn shortcuts_end_at_the_router_where_no_client_can_take_them() {
             .routes
             .retain(|(net, ..)| *net != ip(77, 0));
         world.arp.remove(&ip(2, 30));
-        world.input(1, Input::RoutesChanged);
+        world.input(1, Input::Router(FromRouter::RoutesChanged));
         world.run(SECOND);
         assert_eq!(world.mpcs[0].count(op::PURGE_REQUEST), 1);
         world.run(41 * MINUTE);
@@ -436,12 +442,12 @@ fn a_client_that_is_learnt_late_takes_over_from_the_router() {
     let (mac, atm_of, tlvs) = world.arp[&target].clone();
     world.input(
         1,
-        Input::Associate {
+        Input::Router(FromRouter::Associate {
             itf: 2,
             mac,
             atm: atm_of,
             tlvs,
-        },
+        }),
     );
     world.run(SECOND);
     assert_eq!(world.mpcs[0].count(op::PURGE_REQUEST), 1);
@@ -524,7 +530,10 @@ fn a_server_in_the_middle_passes_on_and_records_itself() {
     assert!(world.mpcs[1].last(mop::IMPOSITION_REQUEST).encode().len() < 256);
     // Purges take the same path.
     world.arp.remove(&TARGET);
-    world.input(1, Input::NeighbourChanged { itf: 2, ip: TARGET });
+    world.input(
+        1,
+        Input::Router(FromRouter::NeighbourChanged { itf: 2, ip: TARGET }),
+    );
     world.run(SECOND);
     assert_eq!(world.mpcs[0].count(op::PURGE_REQUEST), 1);
     assert_eq!(world.snapshot(1).counters.purge_replies_received, 1);

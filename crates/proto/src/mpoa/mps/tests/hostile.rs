@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::world::{Mood, TARGET, World, atm, ip};
 use crate::machine::settle;
-use crate::mpoa::mps::{Absent, Input, MAX_SDU, Mps, Output, RouteResult};
+use crate::mpoa::mps::{Absent, FromRouter, Input, MAX_SDU, Mps, Output, RouteResult};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -299,12 +299,12 @@ proptest! {
                     if world.arp.remove(&TARGET).is_none() {
                         world.arp.insert(TARGET, neighbour.clone());
                     }
-                    world.input(1, Input::NeighbourChanged { itf: 2, ip: TARGET });
+                    world.input(1, Input::Router(FromRouter::NeighbourChanged { itf: 2, ip: TARGET }));
                 }
                 7 => {
                     let way = RouteResult::Outside;
                     world.routers[1].routes.push((ip(2, 0), 24 + (step % 3) as u8, way));
-                    world.input(1, Input::RoutesChanged);
+                    world.input(1, Input::Router(FromRouter::RoutesChanged));
                 }
                 8 => {
                     world.crash(0);
@@ -312,7 +312,7 @@ proptest! {
                 }
                 _ => {
                     world.routers[1].routes.truncate(5);
-                    world.input(1, Input::RoutesChanged);
+                    world.input(1, Input::Router(FromRouter::RoutesChanged));
                     world.mpcs.iter_mut().for_each(|mpc| mpc.mood = Mood::Accept);
                 }
             }
@@ -356,8 +356,8 @@ proptest! {
             mps.handle_input(Input::Atm(AtmEvent::Received { conn, sdu }), now).unwrap();
             let result = Some(RouteResult::Connected { itf: query.into() });
             let query = world.routers[1].config.first_request_id + u32::from(query) % 8;
-            mps.handle_input(Input::Route { query, result, covers: 32 }, now).unwrap();
-            mps.handle_input(Input::L2 { query, answer: Err(Absent::Unheard) }, now).unwrap();
+            mps.handle_input(Input::Router(FromRouter::Route { query, result, covers: 32 }), now).unwrap();
+            mps.handle_input(Input::Router(FromRouter::L2 { query, answer: Err(Absent::Unheard) }), now).unwrap();
             settle(&mut mps, now);
         }
     }

@@ -294,7 +294,10 @@ fn a_restart_forgets_and_a_refresh_restores() {
     assert_eq!(answer(&world).nbma.atm(), Some(nbma()));
     let outside = (ip(2, 0), 25, RouteResult::Outside);
     world.routers[0].routes.push(outside);
-    world.input(0, crate::mpoa::mps::Input::RoutesChanged);
+    world.input(
+        0,
+        crate::mpoa::mps::Input::Router(crate::mpoa::mps::FromRouter::RoutesChanged),
+    );
     world.run(SECOND);
     assert_eq!(world.mpcs[0].count(op::PURGE_REQUEST), 1);
     assert!(world.now > Instant::ZERO);

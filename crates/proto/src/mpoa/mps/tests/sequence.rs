@@ -8,7 +8,7 @@ use aerostat_wire::nhrp::ProtocolAddress;
 use aerostat_wire::nhrp::{self, Packet, op};
 
 use super::world::{TARGET, Who, World, atm, ip};
-use crate::mpoa::mps::{EgressState, IngressState, Input};
+use crate::mpoa::mps::{EgressState, FromRouter, IngressState, Input};
 use crate::nhrp::Reason;
 use crate::{Duration, Instant};
 
@@ -144,7 +144,10 @@ fn purge_from_the_routing_side() {
     // The resolution takes 0x2001, so the purge gets the 0x2002 of the worked sequence.
     let mut world = resolved((0x5000, 0x2001));
     world.arp.remove(&TARGET);
-    world.input(1, Input::NeighbourChanged { itf: 2, ip: TARGET });
+    world.input(
+        1,
+        Input::Router(FromRouter::NeighbourChanged { itf: 2, ip: TARGET }),
+    );
     world.run(SECOND);
     assert_eq!(sent(&world, EMPS, IMPS, op::PURGE_REQUEST), [packet(11)]);
     assert_eq!(
@@ -174,7 +177,7 @@ fn purge_to_the_client_and_its_reply() {
     // The resolution takes 0x2100, so the purge gets the 0x2101 of the worked sequence.
     let mut world = resolved((0x2100, 0x3001));
     world.routers[1].routes.retain(|(net, ..)| *net != ip(2, 0));
-    world.input(1, Input::RoutesChanged);
+    world.input(1, Input::Router(FromRouter::RoutesChanged));
     world.run(SECOND);
     assert_eq!(sent(&world, IMPS, IMPC, op::PURGE_REQUEST), [packet(12)]);
     assert_eq!(sent(&world, IMPC, IMPS, op::PURGE_REPLY), [packet(13)]);

@@ -6,7 +6,8 @@ use crate::discard::Discard;
 use crate::mpoa::mps::report::{Part, Reports, State, parts};
 use crate::mpoa::mps::split::{FromMpsd, ToMpsd};
 use crate::mpoa::mps::{
-    Absent, Input, Interface, Limits, MAX_SDU, Mps, MpsConfig, Mpsd, Output, RouteResult,
+    Absent, FromRouter, Input, Interface, Limits, MAX_SDU, Mps, MpsConfig, Mpsd, Output,
+    RouteResult, ToRouter,
 };
 use crate::nhrp::auth;
 use crate::split::codec::{Field as _, Message as _};
@@ -71,7 +72,7 @@ fn story(split: bool) -> World {
         world.run(SECOND);
     }
     world.routers[0].routes.clear();
-    world.input(0, Input::RoutesChanged);
+    world.input(0, Input::Router(FromRouter::RoutesChanged));
     world.run(SECOND * 300);
     for router in 0..2 {
         world.input(router, Input::Stop);
@@ -348,21 +349,21 @@ fn a_daemon_may_not_do_what_is_not_its_servers() {
     let tlvs = config().announces(&config().interfaces[0]);
     let itf = config().interfaces[0].itf;
     for message in [
-        FromMpsd::ResolveL2 {
+        FromMpsd::Router(ToRouter::ResolveL2 {
             query: 1,
             itf: 77,
             ip: TARGET,
-        },
-        FromMpsd::SetTlvs {
+        }),
+        FromMpsd::Router(ToRouter::SetTlvs {
             itf: 77,
             tlvs: tlvs.clone(),
-        },
-        FromMpsd::SetTlvs { itf, tlvs: vec![] },
+        }),
+        FromMpsd::Router(ToRouter::SetTlvs { itf, tlvs: vec![] }),
         FromMpsd::Shown(Part::End),
     ] {
         alone.lie(FromDaemon::Message(message));
     }
-    let proper = FromDaemon::Message(FromMpsd::SetTlvs { itf, tlvs });
+    let proper = FromDaemon::Message(FromMpsd::Router(ToRouter::SetTlvs { itf, tlvs }));
     assert_eq!(alone.said(proper).len(), 1);
     let call = FromDaemon::Atm(connect(conn, control, false));
     assert_eq!(alone.said(call.clone()).len(), 1);
@@ -374,19 +375,21 @@ fn a_daemon_may_not_do_what_is_not_its_servers() {
 fn an_answer_to_a_daemon_that_died_does_not_reach_the_next_daemon() {
     let mut alone = Alone::new(config());
     let question = || {
-        FromDaemon::Message(FromMpsd::LookupRoute {
+        FromDaemon::Message(FromMpsd::Router(ToRouter::LookupRoute {
             query: 1,
             dst: TARGET,
-        })
+        }))
     };
     let number = |asked: &[Output]| match asked {
-        [Output::LookupRoute { query, .. }] => *query,
+        [Output::Router(ToRouter::LookupRoute { query, .. })] => *query,
         other => panic!("{other:?}"),
     };
-    let answer = |query| Input::Route {
-        query,
-        result: Some(RouteResult::Local),
-        covers: 32,
+    let answer = |query| {
+        Input::Router(FromRouter::Route {
+            query,
+            result: Some(RouteResult::Local),
+            covers: 32,
+        })
     };
     let first = number(&alone.said(question()));
     alone.tell(Input::Process(ProcessEvent::Gone));
@@ -398,10 +401,9 @@ fn an_answer_to_a_daemon_that_died_does_not_reach_the_next_daemon() {
     assert!(
         matches!(
             told[..],
-            [Output::Process(ToDaemon::Message(ToMpsd::Route {
-                query: 1,
-                ..
-            }))]
+            [Output::Process(ToDaemon::Message(ToMpsd::Router(
+                FromRouter::Route { query: 1, .. }
+            )))]
         ),
         "{told:?}"
     );
@@ -416,7 +418,12 @@ fn questions_and_connections_of_a_daemon_have_bounds_and_old_questions_make_room
         ..Limits::default()
     };
     let mut alone = Alone::new(MpsConfig { limits, ..config() });
-    let question = |query| FromDaemon::Message(FromMpsd::LookupRoute { query, dst: TARGET });
+    let question = |query| {
+        FromDaemon::Message(FromMpsd::Router(ToRouter::LookupRoute {
+            query,
+            dst: TARGET,
+        }))
+    };
     for query in 0..3 {
         assert_eq!(alone.said(question(query)).len(), 1);
     }

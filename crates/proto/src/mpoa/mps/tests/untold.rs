@@ -6,7 +6,7 @@ use aerostat_wire::nhrp::code;
 
 use super::world::{TARGET, World, ip};
 use crate::Duration;
-use crate::mpoa::mps::{Absent, Input, RETURN, RouteResult};
+use crate::mpoa::mps::{Absent, FromRouter, Input, RETURN, RouteResult};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -80,7 +80,7 @@ fn the_ingress_server_asks_at_once_when_its_own_way_comes_back() {
     assert_eq!(reply_code(&world), None);
     let next_hop = ip(9, 2);
     set_route(&mut world, 0, RouteResult::Via { itf: 9, next_hop });
-    world.input(0, Input::RoutesChanged);
+    world.input(0, Input::Router(FromRouter::RoutesChanged));
     world.run(SECOND);
     assert_eq!(reply_code(&world), Some(code::OK));
 }

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 use super::world::{Mood, TARGET, World, ip};
 use crate::Duration;
-use crate::mpoa::mps::{EgressState, Input, RouteResult};
+use crate::mpoa::mps::{EgressState, FromRouter, Input, RouteResult};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -196,7 +196,10 @@ fn a_path_that_changes_during_an_imposition_costs_no_retry() {
     world.run(SECOND);
     assert_eq!(answers(&world), []);
     world.host_behind(2, TARGET, MacAddr([2, 0, 0, 0, 2, 0x21]));
-    world.input(1, Input::NeighbourChanged { itf: 2, ip: TARGET });
+    world.input(
+        1,
+        Input::Router(FromRouter::NeighbourChanged { itf: 2, ip: TARGET }),
+    );
     world.run(SECOND);
     let expected = [(1, code::OK, None), (2, code::OK, Some(category::CBR))];
     assert_eq!(answers(&world), expected);

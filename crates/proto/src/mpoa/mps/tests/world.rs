@@ -12,8 +12,8 @@ use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use crate::machine::settle;
 use crate::mpoa::mps::split::{FromMpsd, ToMpsd};
 use crate::mpoa::mps::{
-    Absent, Input, Interface, L2Answer, MAX_SDU, Mps, MpsConfig, MpsSnapshot, Mpsd, Output,
-    RouteResult,
+    Absent, FromRouter, Input, Interface, L2Answer, MAX_SDU, Mps, MpsConfig, MpsSnapshot, Mpsd,
+    Output, RouteResult, ToRouter,
 };
 use crate::split::codec::Message;
 use crate::split::{
@@ -450,11 +450,17 @@ impl World {
                     }
                 }
                 Output::Atm(request) => self.request(router, request),
-                Output::LookupRoute { query, dst } => self.later(Event::Route(router, query, dst)),
-                Output::ResolveL2 { query, ip, .. } => self.later(Event::L2(router, query, ip)),
+                Output::Router(ToRouter::LookupRoute { query, dst }) => {
+                    self.later(Event::Route(router, query, dst))
+                }
+                Output::Router(ToRouter::ResolveL2 { query, ip, .. }) => {
+                    self.later(Event::L2(router, query, ip))
+                }
                 Output::ForwardIp(packet) => self.routers[router].ip_packets.push(packet),
                 Output::Trace(trace) => self.routers[router].traces.push(trace),
-                Output::SetTlvs { tlvs, .. } => assert_eq!(tlvs[0].kind, TlvType::DEVICE_TYPE),
+                Output::Router(ToRouter::SetTlvs { tlvs, .. }) => {
+                    assert_eq!(tlvs[0].kind, TlvType::DEVICE_TYPE)
+                }
             }
         }
     }
@@ -546,16 +552,16 @@ impl World {
             Event::Route(router, query, dst) => {
                 let result = self.route(router, dst);
                 let covers = crate::nhrp::cache::covers(dst, &self.prefixes(router));
-                let answer = Input::Route {
+                let answer = Input::Router(FromRouter::Route {
                     query,
                     result,
                     covers,
-                };
+                });
                 self.input(router, answer);
             }
             Event::L2(router, query, ip) => {
                 let answer = self.arp.get(&ip).cloned().ok_or(self.absent);
-                self.input(router, Input::L2 { query, answer });
+                self.input(router, Input::Router(FromRouter::L2 { query, answer }));
             }
         }
     }

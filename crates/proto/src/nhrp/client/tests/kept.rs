@@ -6,7 +6,7 @@ use aerostat_wire::nhrp::{Body, Cie, Common, Packet, code, flag, op};
 
 use super::world::{Who, World, atm, ip};
 use super::{SECOND, direct};
-use crate::mpoa::mps::{Input as Server, MpsConfig, NhrpRow, RouteResult};
+use crate::mpoa::mps::{FromRouter, Input as Server, MpsConfig, NhrpRow, RouteResult};
 use crate::nhrp::Reason;
 use crate::nhrp::client::{Config, EntryState, Input, Refusal};
 use crate::{Cause, ConnId, Duration};
@@ -124,7 +124,7 @@ fn a_route_that_changes_voids_what_was_kept() {
     let id = ask(&mut world, 77, 0, FAR);
     world.run(SECOND);
     assert_eq!(answer(&world, id).0.nbma.atm(), Some(atm(0, 0x53)));
-    world.server(0, Server::RoutesChanged);
+    world.server(0, Server::Router(FromRouter::RoutesChanged));
     world.run(SECOND);
     assert_eq!(kept(&world, 0), []);
     assert_eq!(state(&world, 2), Some(EntryState::Void));

@@ -7,7 +7,7 @@ use aerostat_wire::{AtmAddress, mpoa};
 
 use super::world::{Who, World, atm, ip};
 use super::{SECOND, direct};
-use crate::mpoa::mps::{Input as Server, RouteResult};
+use crate::mpoa::mps::{FromRouter, Input as Server, RouteResult};
 use crate::nhrp::Reason;
 use crate::nhrp::client::{Config, EntryState, Input};
 use crate::{AtmEvent, ConnId, Duration};
@@ -107,13 +107,13 @@ fn never_wider_than_wanted_and_never_wider_than_the_route() {
 fn a_route_within_it_voids_the_answer() {
     let mut world = world();
     direct(&mut world, FAR);
-    world.server(1, Server::RoutesChanged);
+    world.server(1, Server::Router(FromRouter::RoutesChanged));
     world.run(SECOND);
     assert_eq!(world.count(op::PURGE_REQUEST), 0, "nothing has changed");
     world.routers[1]
         .routes
         .push((far(9, 0), 24, RouteResult::Local));
-    world.server(1, Server::RoutesChanged);
+    world.server(1, Server::Router(FromRouter::RoutesChanged));
     world.run(SECOND);
     assert_eq!(world.entry(0, FAR).unwrap().state, EntryState::Void);
     assert_eq!(exits(&world), []);

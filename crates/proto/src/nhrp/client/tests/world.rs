@@ -224,20 +224,21 @@ impl World {
         for output in settle(&mut self.routers[router].mps, self.now) {
             match output {
                 mps::Output::Atm(request) => self.request(Who::Router(router), request),
-                mps::Output::LookupRoute { query, dst } => {
+                mps::Output::Router(mps::ToRouter::LookupRoute { query, dst }) => {
                     let result = self.route(router, dst);
                     let routes = self.routers[router].routes.iter();
                     let all: Vec<(IpAddr, u8)> =
                         routes.map(|(net, len, _)| ((*net).into(), *len)).collect();
                     let covers = crate::nhrp::cache::covers(dst, &all);
-                    let answer = mps::Input::Route {
+                    let answer = mps::Input::Router(mps::FromRouter::Route {
                         query,
                         result,
                         covers,
-                    };
+                    });
                     self.server(router, answer);
                 }
-                mps::Output::ResolveL2 { .. } | mps::Output::SetTlvs { .. } => {
+                mps::Output::Router(mps::ToRouter::ResolveL2 { .. })
+                | mps::Output::Router(mps::ToRouter::SetTlvs { .. }) => {
                     panic!("there is no LANE client here");
                 }
                 mps::Output::ForwardIp(_) | mps::Output::Trace(_) | mps::Output::Process(_) => {}
