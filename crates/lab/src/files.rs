@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`write_whole`], [`NewFile`] | files that appear completely or not at all: tables, drawings, pages | is replaced |
 //! | [`begin`] | files that grow while others read them: captures | is replaced at the beginning |
+//! | [`try_name`] | the question whether a file can be made later | stays |
 //! | [`resume`] | files that the next process continues: runs of a sweep, locks | stays; an error unless it is a file |
 //!
 //! **How.** A new file is made under another name in the same directory: `.NAME.part`. It must not exist then, so nothing
@@ -155,6 +156,17 @@ pub fn write_whole(
 /// If the file cannot be made.
 pub fn begin(path: &Path, named: Named) -> io::Result<File> {
     NewFile::new(path, named)?.keep()
+}
+
+/// Finds out whether a file could be made under this name, before work whose result it is to take. Nothing is left.
+///
+/// # Errors
+/// As of [`NewFile::new`]. A pipe or a device is not tried, because its reader would see that.
+pub fn try_name(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(there) if !there.is_file() && !there.is_symlink() => Ok(()),
+        _ => NewFile::new(path, Named::ByProgram).map(drop),
+    }
 }
 
 /// Opens a file for reading and writing, with what it has; makes it if it does not exist.
@@ -319,6 +331,19 @@ mod tests {
         let again = resume(&path).unwrap();
         assert_eq!(again.metadata().unwrap().len(), 3);
         assert!(resume(&folder.0).is_err());
+    }
+
+    #[test]
+    fn a_name_is_tried_and_nothing_is_left() {
+        let folder = Folder::new("tried");
+        let path = folder.0.join("x.html");
+        try_name(&path).unwrap();
+        assert!(folder.names().is_empty());
+        fs::write(&path, "old").unwrap();
+        try_name(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(folder.names(), ["x.html"]);
+        assert!(try_name(&folder.0.join("absent/x.html")).is_err());
     }
 
     #[test]

@@ -59,6 +59,12 @@ pub(super) fn check(args: &RunArgs, several: bool) -> Result<(), Failure> {
     if args.view.is_some() && args.view == args.events {
         return Err(Failure::usage("--events and --view name the same file"));
     }
+    // A run may be long, and what it gives has to have a place at its end.
+    for path in [&args.events, &args.view].into_iter().flatten() {
+        if path != Path::new(STDOUT) {
+            files::try_name(path).map_err(|error| unwritten(path, &error))?;
+        }
+    }
     Ok(())
 }
 
