@@ -132,7 +132,7 @@ pub struct Cable {
     pub down: bool,
     /// Its rate, cells per second.
     pub rate: f64,
-    /// Cells per second that its first and its second end have sent, if this is known.
+    /// Cells per second that its first and its second end have sent, if this is known and the link has been used.
     pub carried: Option<[f64; 2]>,
 }
 

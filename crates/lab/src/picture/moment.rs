@@ -19,6 +19,9 @@ type States = BTreeMap<u64, Fields>;
 /// Counters by group and name.
 type Counters = BTreeMap<(String, String), Vec<u64>>;
 
+/// Cells of one direction that make a link one that is used: a second of 50 kbit/s. The page has the same rule.
+const BUSY: u64 = 118;
+
 impl Picture {
     /// The lab after all of these lines of its stream, as JSON.
     #[must_use]
@@ -104,7 +107,11 @@ impl Picture {
         };
         for cable in &mut self.cables {
             let key = ("links".to_owned(), cable.name.clone());
-            cable.carried = Some([0, 1].map(|end| rate(&key, end)));
+            let rates = [0, 1].map(|end| rate(&key, end));
+            let sent = after.get(&key).map_or(&[][..], |sent| &sent[..]);
+            let used = sent.iter().take(2).any(|cells| *cells >= BUSY);
+            let busy = rates.iter().any(|rate| *rate >= BUSY as f64);
+            cable.carried = (used || busy).then_some(rates);
         }
         let calls = after.keys().filter(|(group, _)| group == "calls");
         calls

@@ -169,7 +169,10 @@ fn link_labels(
         let name = &cable.name;
         // A name that only repeats the ends leaves room for what happens.
         let named = *name != format!("{a}-{b}") && *name != format!("{b}-{a}");
-        let what = carried(cable, ways.layout);
+        let what = match cable.down && picture.running {
+            true => Some("cut".to_owned()),
+            false => carried(cable, ways.layout),
+        };
         let label = match what {
             None if named || !picture.running => line.label.clone(),
             None => cable.what.clone(),
@@ -183,12 +186,13 @@ fn link_labels(
     labels.collect()
 }
 
-/// The load of a link in words, if it carries something: both directions in Mbit/s of cells.
+/// The load of a link in words: both directions in Mbit/s of cells, that to the right or downwards first.
 fn carried(cable: &Cable, layout: &Layout) -> Option<String> {
     let [there, back] = cable.carried?.map(|cells| cells * CELL_BITS as f64 / 1e6);
-    let mega = |rate: f64| match rate < 9.95 {
-        true => format!("{rate:.1}"),
-        false => format!("{rate:.0}"),
+    let mega = |rate: f64| match rate {
+        ..0.05 => "0".to_owned(),
+        ..9.95 => format!("{rate:.1}"),
+        _ => format!("{rate:.0}"),
     };
     let [a, b] = cable.ends.map(|end| layout.boxes[end]);
     let arrows = match (b.x - a.x).abs() >= (b.y - a.y).abs() {
@@ -197,9 +201,12 @@ fn carried(cable: &Cable, layout: &Layout) -> Option<String> {
         false if b.y >= a.y => ["↓", "↑"],
         false => ["↑", "↓"],
     };
-    let [forth, home] = arrows;
-    let carries = there >= 0.05 || back >= 0.05;
-    carries.then(|| format!("{forth} {}  {home} {} Mbit/s", mega(there), mega(back)))
+    let mut told = [(arrows[0], there), (arrows[1], back)]
+        .map(|(arrow, rate)| format!("{arrow} {}", mega(rate)));
+    if matches!(arrows[0], "←" | "↑") {
+        told.reverse();
+    }
+    Some(format!("{} Mbit/s", told.join("  ")))
 }
 
 /// Draws calls with data as threads beside the links that they take, and shortcuts above them. Returns the labels of the

@@ -265,7 +265,7 @@ fn what_a_running_lab_adds_is_drawn_and_its_labels_lie_on_nothing() {
         "class=\"empty\"",
         ">shortcut urku → sello<",
         ">down<",
-        "(cut)",
+        ">cut<",
         "ELAN core 10.9.0.0/24",
         ">cut or down<",
     ] {
