@@ -182,7 +182,8 @@ mod tests {
     fn a_client_that_does_not_read_is_left_and_counted_and_one_that_is_gone_is_not() {
         let mut pictures = Pictures::default();
         let clients = [(); 3].map(|()| sync_channel(STREAM_DEPTH));
-        let [(reads, reader), (sleeps, _asleep), (gone, _)] = clients;
+        let [(reads, reader), (sleeps, _asleep), (gone, goes)] = clients;
+        drop(goes);
         for lines in [reads, sleeps, gone] {
             pictures.followers.push(Follower { lines, stats: None });
         }
