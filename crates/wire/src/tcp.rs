@@ -18,7 +18,7 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! A [`Segment`] is the header without the data: data are octets behind it, which [`decode`] gives beside it.
+//! A [`Segment`] is the header without the data: data are octets behind it, which [`Segment::decode`] gives beside it.
 //!
 //! **Standards.** RFC 9293 §3.1 and §3.2 (header, end of options, no-operation, maximum segment size), RFC 7323 (window
 //! scale, time stamps), RFC 2018 (selective acknowledgements), RFC 3168 (ECE and CWR).
