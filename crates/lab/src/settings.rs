@@ -3,7 +3,7 @@
 //! Results contain them, so that figures made with other parameters can be recognised. Names are those of the lab file;
 //! the unit is part of the name (`_s` seconds, `_cps` cells per second). Secrets of keys are left out.
 //!
-//! [`published!`] lists the fields of each structure of the model once. It takes the structure apart without `..`, so
+//! `published!` lists the fields of each structure of the model once. It takes the structure apart without `..`, so
 //! that a new field does not compile until it has its place here. A test walks the schema of lab files and changes each
 //! key.
 
