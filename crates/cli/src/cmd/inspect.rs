@@ -157,19 +157,28 @@ fn of_kind(
     let answer = client::ask(client, &Request::Inspect { node, what })?;
     let tables: Vec<Rows> = understood(answer)?;
     let tables = tables.into_iter().map(|mut rows| {
-        let name = match rows.title.as_str() {
-            "" => kind.to_string(),
-            title => format!("{kind}.{title}"),
-        };
-        // Hosts and switches may have other columns in a table of the same name.
-        let known = inspect::tables().find(|info| info.name == name && info.names == rows.columns);
-        rows.name = name.replace(' ', "_");
-        match known {
-            Some(info) => rows.described(info),
-            None => rows,
-        }
+        rows.name = name_of(kind, &rows).replace(' ', "_");
+        described(kind, rows)
     });
     Ok(tables.collect())
+}
+
+fn name_of(kind: StateKind, rows: &Rows) -> String {
+    match rows.title.as_str() {
+        "" => kind.to_string(),
+        title => format!("{kind}.{title}"),
+    }
+}
+
+/// Rows of a running lab with the importance of their columns, which the control socket does not carry.
+pub(super) fn described(kind: StateKind, rows: Rows) -> Rows {
+    let name = name_of(kind, &rows);
+    // Hosts and switches may have other columns in a table of the same name.
+    let known = inspect::tables().find(|info| info.name == name && info.names == rows.columns);
+    match known {
+        Some(info) => rows.described(info),
+        None => rows,
+    }
 }
 
 /// All tables of a node. A node without tables is an error.

@@ -1,5 +1,6 @@
 //! `aerostat pvc`: permanent connections of a running lab.
 
+use super::inspect::described;
 use super::inspect::understood;
 use crate::args::{PvcArgs, PvcCommand};
 use crate::client;
@@ -41,6 +42,8 @@ pub(crate) fn run(args: &PvcArgs) -> Outcome {
     };
     let mut client = client::connect(which)?;
     let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
+    let tables = tables.into_iter();
+    let tables: Vec<Rows> = tables.map(|rows| described(StateKind::Pvc, rows)).collect();
     output::write(output.form(), "aerostat.pvc.v1", &tables)?;
     Ok(Exit::Ok)
 }

@@ -1,5 +1,6 @@
 //! `aerostat qos`: QoS entries of MPOA clients in a running lab.
 
+use super::inspect::described;
 use super::inspect::understood;
 use crate::args::{QosArgs, QosCommand};
 use crate::client;
@@ -26,6 +27,8 @@ pub(crate) fn run(args: &QosArgs) -> Outcome {
     };
     let mut client = client::connect(which)?;
     let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
+    let tables = tables.into_iter();
+    let tables: Vec<Rows> = tables.map(|rows| described(StateKind::Qos, rows)).collect();
     output::write(output.form(), "aerostat.qos.v1", &tables)?;
     Ok(Exit::Ok)
 }
