@@ -314,7 +314,7 @@ fn written_as(
     same.all(|(key, _)| key.at.source > 0).then_some(*name)
 }
 
-/// The place of the value of a key: that of the first item of a list. `None` if there is none.
+/// The place of the value of a key: that of the first item of a list. `None` if the list is empty.
 fn place(tree: &Tree) -> Option<Span> {
     match &tree.value {
         Value::Null => None,

@@ -341,7 +341,7 @@ section! {
         clip: Option<Table<String, MemberFile>>;
         /// Speed of forwarding.
         forwarding: ForwardingRate = "wire";
-        /// What waits for forwarding at most: frames, cells or octets.
+        /// Limit of what waits for forwarding: frames, cells or octets.
         queue: QueueSize = 100;
         /// Routes (network: next hop) besides the computed ones.
         routes: Option<Table<Net, At<Ip>>>;
@@ -440,7 +440,7 @@ section! {
         vc: Option<At<Label>>;
         /// Selector of its own address, e0 to ff.
         selector: Selector = "e0";
-        /// What the call is for, and what a listener asks for.
+        /// Purpose of the call, and what a listener asks for.
         sap: SapText = "any";
         /// Largest SDU that a listener takes.
         max_sdu: Octets = 9180, 1..=65_535;

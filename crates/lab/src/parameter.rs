@@ -250,7 +250,7 @@ impl Given {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, Span)> {
         self.keys.iter().copied()
     }
-    /// Those of these keys that the section has, in the order of the list, with the places of their values.
+    /// The keys of this list that the section has, in the order of the list, with the places of their values.
     pub(crate) fn of<'a>(&self, keys: &'a [&'a str]) -> impl Iterator<Item = (&'a str, Span)> {
         keys.iter().filter_map(|key| Some((*key, self.at(key)?)))
     }

@@ -109,7 +109,7 @@ pub struct Machine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Joined {
-    /// It is none, or nobody has asked.
+    /// The machine is not a member, or the drawing does not show members.
     No,
     /// It joins.
     Joining,

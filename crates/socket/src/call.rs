@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct Call<'a> {
     /// Address of the other end in hex digits, or a name of the lab with an optional selector (`sello/e1`).
     pub called: &'a str,
-    /// What the call is for, as in `sap(7)`; empty: nothing is said.
+    /// Purpose of the call, as in `sap(7)`; empty: nothing is said.
     pub sap: &'a str,
     /// The contract, as in `qos(7)`.
     pub qos: &'a str,

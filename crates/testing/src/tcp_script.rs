@@ -39,7 +39,7 @@ pub trait Stack {
     fn open(&mut self, listens: bool);
     /// A segment from the peer.
     fn inject(&mut self, segment: &Segment, data: &[u8]);
-    /// The next segment to the peer, and the time until it; `None` if there is none for so long.
+    /// The next segment to the peer, and the time until it; `None` if no segment came for so long.
     fn next(&mut self, wait: Duration) -> Option<(Segment, Vec<u8>, Duration)>;
     /// The program writes octets.
     fn write(&mut self, octets: usize);

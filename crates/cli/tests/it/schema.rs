@@ -27,7 +27,7 @@ fn the_results_of_every_lab_are_as_the_published_schema_says_and_their_books_bal
         violations(&schema, &document, "", &mut found);
         assert!(
             found.is_empty(),
-            "{lab}: what is new belongs into crates/cli/src/cmd/run/columns\n{}",
+            "{lab}: what is new belongs into crates/lab/src/results\n{}",
             found[..found.len().min(20)].join("\n")
         );
         balance(&lab, &document);

@@ -104,7 +104,7 @@ scalar!(
     { "type": ["string", "integer"], "description": "cells per second", "examples": [20000, "20000cells/s"] }
 );
 scalar!(
-    /// What a packet costs.
+    /// Cost of a packet.
     CostText(aerostat_node::server::Cost), units::cost,
     { "type": ["string", "integer"], "description": "a time per packet, a time per octet, or both", "examples": ["80us", "78ns/octet", "80.7us + 78ns/octet"] }
 );

@@ -9,9 +9,9 @@ section! {
     /// The CPU of an embedded host: one server for all packets that the host sends and receives. In virtual time, and in
     /// real time as exactly as the machine wakes up.
     CpuFile {
-        /// What a packet costs that the host sends.
+        /// Cost of a packet that the host sends.
         send: CostText = "0s";
-        /// What a packet costs that the host receives.
+        /// Cost of a packet that the host receives.
         receive: CostText = "0s";
         /// What a TCP segment without payload costs, sent or received; default: as other packets of its direction.
         ack: Option<At<CostText>>;
@@ -41,9 +41,9 @@ section! {
 section! {
     /// What packets of one encapsulation cost, where it differs.
     CostsFile {
-        /// What a packet costs that the host sends.
+        /// Cost of a packet that the host sends.
         send: Option<At<CostText>>;
-        /// What a packet costs that the host receives.
+        /// Cost of a packet that the host receives.
         receive: Option<At<CostText>>;
         /// What a TCP segment without payload costs, sent or received.
         ack: Option<At<CostText>>;
@@ -52,7 +52,7 @@ section! {
 section! {
     /// The signalling manager of an embedded host or a switch: a process that takes time for each message of call control.
     ManagerFile {
-        /// What a message costs where it is read and where it is written.
+        /// Cost of a message where it is read and where it is written.
         message: CostText = "0s";
         /// What it costs to pass a message from one process to another: from the kernel to the manager or back, and at a host
         /// also from a user to the manager or back.

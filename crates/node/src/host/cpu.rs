@@ -337,7 +337,7 @@ impl Cpu {
         (waiting >= most).then_some(lost)
     }
 
-    /// What a packet costs, in picoseconds. Counts it.
+    /// Cost of a packet, in picoseconds. The packet is counted.
     fn work(&mut self, job: &Job, over: Encapsulation) -> u128 {
         let (octets, acknowledges) = match over {
             Encapsulation::Native => (job.octets().len(), false),

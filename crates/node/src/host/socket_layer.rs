@@ -747,7 +747,11 @@ impl AtmUser for SocketLayer {
         debug_assert!(done.is_ok(), "events are never refused");
     }
     fn sort(output: Output) -> UserOutput<Output> {
-        UserOutput::Other(output)
+        match output {
+            // The host takes user data and AAL, too, and does not ask here.
+            Output::Atm(request, _) => UserOutput::Atm(request),
+            other => UserOutput::Other(other),
+        }
     }
 }
 

@@ -62,7 +62,7 @@ crate::rows! {
         pub role: Option<Reach>,
         /// ATM address at the other end.
         pub peer: Option<AtmAddress>,
-        /// What the call is for: B-LLI.
+        /// Purpose of the call: B-LLI.
         pub blli: Option<String>,
         /// The contract, as in qos(7).
         pub qos: Option<Qos>,
@@ -110,9 +110,9 @@ crate::rows! {
         pub calling: Option<AtmAddress>,
         /// ATM address of the called party.
         pub called: Option<AtmAddress>,
-        /// What the call is for: B-LLI.
+        /// Purpose of the call: B-LLI.
         pub blli: Option<String>,
-        /// What the call is for: B-HLI.
+        /// Purpose of the call: B-HLI.
         pub bhli: Option<String>,
         /// Parties added to a point-to-multipoint call (end systems).
         pub parties: usize,

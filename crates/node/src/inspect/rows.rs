@@ -358,7 +358,7 @@ impl Cell for f64 {
     }
 }
 
-/// A value that objects lack, with its column, where there is none.
+/// A value that an object has only if it is known: without it, the object lacks the column, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rare<T>(pub Option<T>);
 

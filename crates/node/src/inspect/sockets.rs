@@ -80,7 +80,7 @@ crate::rows! {
         pub local: String,
         /// Address of the other end; an IP address until its ATM address is known.
         pub peer: String,
-        /// What the call is for.
+        /// Purpose of the call.
         pub sap: String,
         /// The contract.
         pub qos: String,

@@ -183,9 +183,9 @@ crate::rows! {
         pub calling: Option<AtmAddress>,
         /// ATM address of the called party.
         pub called: AtmAddress,
-        /// What the call is for: B-LLI.
+        /// Purpose of the call: B-LLI.
         pub blli: Option<String>,
-        /// What the call is for: B-HLI.
+        /// Purpose of the call: B-HLI.
         pub bhli: Option<String>,
         /// `yes` or `no` (switches).
         pub multipoint: bool,

@@ -81,7 +81,7 @@ pub enum Request {
         /// Address of the other end in hex digits; or the name of a node of the lab, or an IPv4 address that the host
         /// resolves first, each with an optional selector (`sello`, `sello/e1`, `10.0.0.2`, `10.0.0.2/e1`).
         called: String,
-        /// What the call is for, as in `sap(7)`; empty: nothing is said.
+        /// Purpose of the call, as in `sap(7)`; empty: nothing is said.
         sap: String,
         /// The contract, as in `qos(7)`.
         qos: String,
@@ -327,7 +327,7 @@ pub struct Status {
     /// Address of the other end in hex digits; the IP address while its ATM address is not known; empty if nothing is
     /// known.
     pub peer: String,
-    /// What the call is for, as in `sap(7)`.
+    /// Purpose of the call, as in `sap(7)`.
     pub sap: String,
     /// The contract, as in `qos(7)`.
     pub qos: String,
@@ -388,7 +388,7 @@ pub struct Offer {
     pub caller: String,
     /// The address that was called.
     pub called: String,
-    /// What the call is for, as in `sap(7)`.
+    /// Purpose of the call, as in `sap(7)`.
     pub sap: String,
     /// The contract as this end sees it, as in `qos(7)`.
     pub qos: String,

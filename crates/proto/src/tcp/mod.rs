@@ -8,7 +8,7 @@
 //! rules of RFC 9293 for segments that arrive. The owner finds the connection of a segment, and answers segments of no
 //! connection by [`reset_for`].
 //!
-//! **The loop.** An input, then [`Machine::poll_output`] until there is none. Events come before segments, and segments are
+//! **The loop.** An input, then [`Machine::poll_output`] until no output is left. Events come before segments, and segments are
 //! made when they are asked for. So a program that reads and writes at an event has its effect in the segments that
 //! follow: an acknowledgement offers the window after the reading, and a window of k segments carries k.
 //!

@@ -423,9 +423,8 @@ impl Sender {
         found
     }
 
-    fn begin_recovery(&mut self, counters: &mut Counters) {
-        counters.fast_recoveries += 1;
-        self.timers.stop(SendTimer::Tail);
+    /// Lowers the threshold after a loss, and keeps what an undo would restore.
+    fn reduce(&mut self) {
         let from = self.board.outstanding().min(self.cwnd.octets);
         let (window, threshold) = (self.cwnd.octets, self.cwnd.threshold);
         self.repair.undo = Some(Undo {
@@ -435,6 +434,12 @@ impl Sender {
             repeated: 0,
         });
         self.cwnd.threshold = self.cwnd.reduced(from, self.mss);
+    }
+
+    fn begin_recovery(&mut self, counters: &mut Counters) {
+        counters.fast_recoveries += 1;
+        self.timers.stop(SendTimer::Tail);
+        self.reduce();
         self.repair.recover = self.next;
         self.repair.partial = false;
         self.repair.forced = true;
@@ -635,15 +640,7 @@ impl Sender {
         let again = self.repair.phase == Phase::Loss;
         if !again {
             if self.repair.is_open() {
-                let from = self.board.outstanding().min(self.cwnd.octets);
-                let (window, threshold) = (self.cwnd.octets, self.cwnd.threshold);
-                self.repair.undo = Some(Undo {
-                    window,
-                    threshold,
-                    stamp: None,
-                    repeated: 0,
-                });
-                self.cwnd.threshold = self.cwnd.reduced(from, self.mss);
+                self.reduce();
             }
             self.repair.frto = match self.congestion.frto && self.expired == 1 {
                 true => Frto::First,

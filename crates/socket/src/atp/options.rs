@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Options of a connection, or of all connections of a listener.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the call is for, as in `sap(7)`; empty: nothing is said. Both ends have the same.
+    /// Purpose of the call, as in `sap(7)`; empty: nothing is said. Both ends have the same.
     pub sap: String,
     /// The contract of a caller, as in `qos(7)`. SDUs that it does not limit are as long as the MTU.
     pub qos: String,

@@ -204,7 +204,7 @@ rows! {
     }
 }
 
-/// What rows may take of a run.
+/// Parts of a run from which rows may take values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ran {
     tables: Vec<Table>,

@@ -41,7 +41,7 @@ impl Forwarding {
         })
     }
 
-    /// What a packet costs, in the units of the server.
+    /// Cost of a packet, in the units of the server.
     fn work(self, job: &Job) -> u128 {
         match self {
             Self::Wire => 0,

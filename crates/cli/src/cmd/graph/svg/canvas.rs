@@ -234,7 +234,7 @@ impl Canvas {
         }
     }
 
-    /// What the signs mean, below the drawing.
+    /// Legend of the signs, below the drawing.
     pub(super) fn legend(&mut self, picture: &Picture) {
         let [left, _, right, mut bottom] = self.edges.unwrap_or_default();
         bottom += 3.0 * MARGIN;
