@@ -165,15 +165,19 @@ impl Router {
                     self.requests.push(request);
                     continue;
                 }
-                mps::Output::Router(mps::ToRouter::LookupRoute { query, dst }) => mps::Input::Router(mps::FromRouter::Route {
-                    query,
-                    result: self.route(dst),
-                    covers: self.mood.wrapping_mul(5),
-                }),
-                mps::Output::Router(mps::ToRouter::ResolveL2 { query, itf, ip }) => mps::Input::Router(mps::FromRouter::L2 {
-                    query,
-                    answer: self.neighbour(itf, ip).ok_or(mps::Absent::ForNow),
-                }),
+                mps::Output::Router(mps::ToRouter::LookupRoute { query, dst }) => {
+                    mps::Input::Router(mps::FromRouter::Route {
+                        query,
+                        result: self.route(dst),
+                        covers: self.mood.wrapping_mul(5),
+                    })
+                }
+                mps::Output::Router(mps::ToRouter::ResolveL2 { query, itf, ip }) => {
+                    mps::Input::Router(mps::FromRouter::L2 {
+                        query,
+                        answer: self.neighbour(itf, ip).ok_or(mps::Absent::ForNow),
+                    })
+                }
                 _ => continue,
             };
             asked += 1;

@@ -175,10 +175,12 @@ impl Server {
                         covers,
                     })
                 }
-                mps::Output::Router(mps::ToRouter::ResolveL2 { query, .. }) => mps::Input::Router(mps::FromRouter::L2 {
-                    query,
-                    answer: Err(mps::Absent::Unheard),
-                }),
+                mps::Output::Router(mps::ToRouter::ResolveL2 { query, .. }) => {
+                    mps::Input::Router(mps::FromRouter::L2 {
+                        query,
+                        answer: Err(mps::Absent::Unheard),
+                    })
+                }
                 _ => continue,
             };
             asked += 1;
