@@ -5,11 +5,14 @@
 //! running lab sends it as an answer.
 
 mod moment;
+mod part;
+
+pub use part::{MOST_SHOWN, shown};
 
 use crate::model::{Lab, Link, NodeKind};
 use crate::units;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
@@ -103,6 +106,10 @@ pub struct Machine {
     pub behind: Option<usize>,
     /// True if it has crashed.
     pub down: bool,
+    /// True if a flow of the lab file begins or ends there.
+    pub busy: bool,
+    /// Hosts at a switch that the picture leaves out ([`Picture::part`]).
+    pub hosts: usize,
 }
 
 /// How far a machine is a member of a network.
@@ -246,7 +253,14 @@ impl Picture {
                 atm: None,
                 behind: Some(id.0),
                 down: false,
+                busy: false,
+                hosts: 0,
             }));
+        }
+        let ends = lab.traffic.iter().flat_map(|flow| lab.ends_of(flow));
+        let ends: BTreeSet<&str> = ends.collect();
+        for machine in &mut machines {
+            machine.busy = ends.contains(&*machine.name);
         }
         let cables = lab.links.iter().map(|link| Cable {
             name: link.name.clone(),
@@ -337,6 +351,8 @@ fn machine(node: &crate::model::Node) -> Machine {
         atm: attachment.map(|at| at.address.to_string()),
         behind: None,
         down: false,
+        busy: false,
+        hosts: 0,
     }
 }
 

@@ -180,12 +180,10 @@ impl Seen<'_> {
             return;
         }
         let place = (packet.line.link(), packet.line.side());
-        let (told, kept) = (self.watcher.wants_messages(), self.stream.as_ref());
-        if !told && kept.is_some_and(|stream| !stream.wants_message()) {
-            self.stream
-                .as_mut()
-                .into_iter()
-                .for_each(stream::Recorder::miss_message);
+        let told = self.watcher.wants_messages();
+        let stream = self.stream.as_mut();
+        let stream = stream.and_then(|stream| stream.wants_message(place.0).then_some(stream));
+        if !told && stream.is_none() {
             return;
         }
         let mut message = Message::new(self.lab, names, place, packet.at, (vc, sdu));
@@ -193,7 +191,7 @@ impl Seen<'_> {
         if told {
             self.watcher.message(&message);
         }
-        if let Some(stream) = &mut self.stream {
+        if let Some(stream) = stream {
             stream.message(packet.at, (place.0, vc), &message);
         }
     }

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &GraphArgs) -> Outcome {
         }
         Drawing::Dot => dot::draw(&picture),
         Drawing::Mermaid => mermaid::draw(&picture),
-        Drawing::Svg => svg::draw(&picture)?,
+        Drawing::Svg => svg::draw(&picture.drawn())?,
     };
     std::io::stdout().lock().write_all(drawing.as_bytes())?;
     Ok(exit)

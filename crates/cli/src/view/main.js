@@ -78,7 +78,15 @@ class Page {
     if (said.length === 1) said.pop();
     const until = recording.end?.messages_until;
     if (until !== undefined) said.push(`All messages are there until ${seconds(until)} s.`);
-    if (hidden > 0) said.push(`${counted(hidden, "machine")} of this lab ${hidden === 1 ? "is" : "are"} not drawn.`);
+    if (hidden > 0) {
+      const are = hidden === 1 ? "is" : "are";
+      said.push(`${counted(hidden, "machine")} of this lab ${are} not drawn: switches come first, hosts are counted.`);
+      const more = [Number(recording.end?.more?.messages ?? 0), Number(recording.end?.more?.story ?? 0)];
+      if (more[0] + more[1] > 0) {
+        const lost = `${counted(more[0], "message")} and ${counted(more[1], "line")} of the story`;
+        said.push(`What concerns them alone is left out: ${lost}.`);
+      }
+    }
     if (recording.broken > 0) said.push(`${counted(recording.broken, "line")} of the record could not be read.`);
     part("bounds").hidden = said.length === 0;
     setText(part("bounds"), said.join(" "));

@@ -17,6 +17,15 @@ function kindName(kind) {
 }
 
 /**
+ * The words under the name of a machine: its kind, unless it is a host, and the hosts that are not drawn.
+ * @param {MachineLine} machine
+ */
+function under(machine) {
+  const kind = machine.kind === "host" ? "" : kindName(machine.kind);
+  return [kind, machine.hosts ? `+${counted(machine.hosts, "host")}` : ""].filter(Boolean).join(", ");
+}
+
+/**
  * The outline of a kind of machine in a rectangle around the origin.
  * @param {string} kind
  * @param {number} width
@@ -75,7 +84,7 @@ class Shape {
     const plain = machine.kind === "host";
     const beside = plain ? top + 5 : top + TEXT_LINE + 2.5;
     // Half of the kind's width at 10 pixels, and how far it makes room for the glyph.
-    const half = kindName(machine.kind).length * 2.8;
+    const half = Math.max(kindName(machine.kind).length, under(machine).length) * 2.8;
     const shift = plain ? 0 : Math.min(8, width / 2 - half - (machine.kind === "switch" ? 5 : 3));
     this.kind = svg("text", { class: "kind", x: shift, y: plain ? top - 4 : top + 2 * TEXT_LINE - 2 });
     this.element = svg(
@@ -113,9 +122,8 @@ class Shape {
    * @param {Map<string, string>} members states by network
    */
   tell(fault, members) {
-    const kind = this.machine.kind === "host" ? "" : kindName(this.machine.kind);
     this.element.classList.toggle("down", fault === DOWN);
-    setText(this.kind, [kind, fault].filter(Boolean).join(", "));
+    setText(this.kind, [under(this.machine), fault].filter(Boolean).join(", "));
     const told = [];
     for (const [network, chips] of this.chips) {
       const state = members.get(network) ?? "not joined";

@@ -1,15 +1,15 @@
 //! The first lines of a stream: the lab, machines, links, networks, permanent connections, flows.
 
 use super::lines::{Flow, Head, Line, Link, Network, Node, Pvc, SCHEMA};
-use crate::model::Lab;
-use crate::picture::{Kind, Picture};
+use super::scope::Scope;
+use crate::model::{Lab, LinkId, NodeId};
+use crate::picture::{Picture, shown};
 use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
+use std::collections::BTreeMap;
 
 /// Largest text of a lab file in the stream, octets.
 const MOST_TEXT: usize = 64 << 10;
-/// Limit of machines in a drawing.
-pub const MOST_SHOWN: usize = 1000;
 
 /// Facts about a run that the lab does not know.
 #[derive(Clone, Debug, Default)]
@@ -37,44 +37,28 @@ pub(super) fn head(lab: &Lab, about: &About, (every, until): (u64, Option<u64>))
     })
 }
 
-/// The machines that a drawing shows, by number: all of them, or switches, servers and routers first and then hosts.
-#[must_use]
-pub fn shown(picture: &Picture) -> Vec<bool> {
-    let rank = |kind: Kind| match kind {
-        Kind::Switch => 0,
-        Kind::LaneServer => 1,
-        Kind::Router => 2,
-        Kind::Outside => 3,
-        Kind::Host => 4,
-        Kind::Station => 5,
-    };
-    let machines = picture.machines.iter().enumerate();
-    let mut order: Vec<(u8, usize)> = machines.map(|(n, m)| (rank(m.kind), n)).collect();
-    order.sort_unstable();
-    let mut shown = vec![false; picture.machines.len()];
-    for (_, number) in order.into_iter().take(MOST_SHOWN) {
-        shown[number] = true;
-    }
-    shown
-}
-
 /// The first lines about a lab that goes on, with samples each `every`, or zero for none.
 #[must_use]
 pub fn parts(lab: &Lab, about: &About, every: Duration) -> Vec<Line> {
     let head = head(lab, about, (nanos(every), None));
     let mut all = vec![head];
-    all.extend(parts_of(lab, &Picture::of(lab)));
+    all.extend(parts_of(lab, &Picture::of(lab), &Scope::whole()));
     all
 }
 
-/// The lines about what the lab consists of.
-pub(super) fn parts_of(lab: &Lab, picture: &Picture) -> Vec<Line> {
+/// The lines about what the lab consists of, as far as it is in the scope.
+pub(super) fn parts_of(lab: &Lab, picture: &Picture, scope: &Scope) -> Vec<Line> {
     let name = |machine: usize| {
         let machine = picture.machines.get(machine);
         machine.map_or_else(String::new, |machine| machine.name.clone())
     };
     let shown = shown(picture);
-    let nodes = picture.machines.iter().zip(shown).map(|(machine, shown)| {
+    let drawn = picture.part(&shown);
+    let counted = drawn.machines.iter().filter(|machine| machine.hosts > 0);
+    let counted: BTreeMap<&str, usize> = counted.map(|one| (&*one.name, one.hosts)).collect();
+    let machines = picture.machines.iter().zip(shown);
+    let told = machines.filter(|(_, shown)| *shown || scope.is_whole());
+    let nodes = told.map(|(machine, shown)| {
         let addresses = machine.addresses.iter().map(|(address, network)| {
             let network = picture.networks.get(*network);
             let network = network.map(|network| network.name.clone());
@@ -87,9 +71,12 @@ pub(super) fn parts_of(lab: &Lab, picture: &Picture) -> Vec<Line> {
             atm: machine.atm.clone(),
             behind: machine.behind.map(name),
             shown,
+            hosts: counted.get(&*machine.name).map(|count| *count as u64),
         })
     });
-    let links = picture.cables.iter().zip(&lab.links).map(|(cable, link)| {
+    let links = picture.cables.iter().zip(&lab.links).enumerate();
+    let links = links.filter(|(number, _)| scope.has_link(LinkId(*number)));
+    let links = links.map(|(_, (cable, link))| {
         Line::Link(Link {
             name: cable.name.clone(),
             ends: cable.ends.map(name),
@@ -107,7 +94,9 @@ pub(super) fn parts_of(lab: &Lab, picture: &Picture) -> Vec<Line> {
             what: network.what.clone(),
         })
     });
-    let pvcs = picture.pvcs.iter().map(|pvc| {
+    let pvcs = picture.pvcs.iter();
+    let pvcs = pvcs.filter(|pvc| pvc.ends.iter().all(|end| scope.has_node(NodeId(*end))));
+    let pvcs = pvcs.map(|pvc| {
         Line::Pvc(Pvc {
             ends: pvc.ends.map(name),
             labels: pvc.labels.clone(),

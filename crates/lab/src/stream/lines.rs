@@ -90,6 +90,9 @@ pub struct Node {
     pub behind: Option<String>,
     /// False if a drawing leaves it out, because the lab is too large.
     pub shown: bool,
+    /// Hosts at a switch that a drawing leaves out and counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<u64>,
 }
 
 /// A link.
@@ -294,6 +297,10 @@ pub struct Counts {
 pub struct More {
     /// Machines.
     pub nodes: u64,
+    /// Messages on the links of these machines, if the stream leaves them out, too.
+    pub messages: u64,
+    /// Steps of the story of these machines, if the stream leaves them out, too.
+    pub story: u64,
 }
 
 /// The end of the stream, with what was left out.

@@ -21,12 +21,13 @@ mod lines;
 mod present;
 mod recorder;
 mod samples;
+mod scope;
 mod told;
 mod ways;
 
 pub(crate) use lines::PVC;
 
-pub use head::{About, MOST_SHOWN, parts, shown};
+pub use head::{About, parts};
 pub use keep::{Bounds, line_text};
 pub use lines::*;
 pub use present::Present;

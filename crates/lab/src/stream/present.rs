@@ -4,6 +4,7 @@
 //! nodes had an input, hosts and switches know which calls, entries and table entries changed.
 
 use super::lines::{CallState, FaultState, Line, MemberState, PVC, ShortcutState};
+use super::scope::Scope;
 use super::told::Told;
 use super::ways::{Conn, Ways};
 use crate::circuits::Network;
@@ -59,6 +60,7 @@ fn of_node<M>(plant: &mut Plant<LabNode, M>, node: NodeId) -> Of {
 /// The state that has been told.
 pub struct Present<'a> {
     pub(super) lab: &'a Lab,
+    pub(super) scope: Scope,
     /// End systems by their addresses without selectors.
     owners: BTreeMap<[u8; 19], NodeId>,
     pub(super) calls: Told<Conn, CallState>,
@@ -85,13 +87,19 @@ struct Look {
 }
 
 impl<'a> Present<'a> {
-    /// Nothing has been told yet.
+    /// Nothing of a whole lab has been told yet.
     #[must_use]
     pub fn new(lab: &'a Lab) -> Self {
+        Self::within(lab, Scope::whole())
+    }
+
+    /// Nothing of this part of a lab has been told yet.
+    pub(super) fn within(lab: &'a Lab, scope: Scope) -> Self {
         let inside = lab.nodes().filter(|(_, node)| !is_outside(&node.kind));
         let owners = inside.filter_map(|(id, node)| Some((system(node.attachment()?.address), id)));
         Self {
             lab,
+            scope,
             owners: owners.collect(),
             calls: Told::default(),
             ways: Ways::new(lab),
@@ -151,6 +159,9 @@ impl<'a> Present<'a> {
             hosts: BTreeSet::new(),
         };
         for link in links {
+            if !self.scope.has_link(link) {
+                continue;
+            }
             self.link(plant.is_cut(link), link, &mut look);
         }
         for (node, of) in nodes {
@@ -205,7 +216,7 @@ impl<'a> Present<'a> {
 
     /// Notes what of a node is to be looked at.
     fn node<M>(&mut self, plant: &Plant<LabNode, M>, (node, of): (NodeId, Of), look: &mut Look) {
-        if is_outside(&self.lab.node(node).kind) {
+        if is_outside(&self.lab.node(node).kind) || !self.scope.has_node(node) {
             return;
         }
         let on = plant.node(node).is_some().then(|| plant.since(node));
@@ -318,12 +329,16 @@ impl<'a> Present<'a> {
     fn call<M>(&mut self, plant: &Plant<LabNode, M>, conn: Conn, look: &mut Look) {
         let before = self.ways.labels_of(conn);
         let state = match conn {
-            Conn::Pvc(number) => Some(self.pvc_state(plant, number)),
+            Conn::Pvc(number) => {
+                let mut ends = self.lab.pvcs[number].ends.iter();
+                let within = ends.all(|(node, _)| self.scope.has_node(*node));
+                within.then(|| self.pvc_state(plant, number))
+            }
             Conn::Call(node, id) => {
                 let call = plant
                     .station(node)
                     .and_then(|station| station.host().call(id));
-                let own = call.filter(PresentCall::is_own);
+                let own = call.filter(|call| call.is_own() && self.is_within(call));
                 own.map(|call| self.call_state(plant, conn, node, &call))
             }
         };
@@ -342,6 +357,12 @@ impl<'a> Present<'a> {
         look.lines.extend(line);
     }
 
+    /// True unless the other end of a call is out of the scope. A point-to-multipoint call may have more leaves.
+    fn is_within(&self, call: &PresentCall) -> bool {
+        let to = call.row.called.and_then(|called| self.owner(called));
+        call.multipoint || to.is_none_or(|to| self.scope.has_node(to))
+    }
+
     fn call_state<M>(
         &mut self,
         plant: &Plant<LabNode, M>,
@@ -355,7 +376,9 @@ impl<'a> Present<'a> {
         let before = self.calls.get(&conn).map(|(_, state)| state.what.clone());
         let state = CallState {
             from: self.name(node),
-            to: to.map(|to| self.name(to)),
+            to: to
+                .filter(|to| self.scope.has_node(*to))
+                .map(|to| self.name(to)),
             called: row
                 .called
                 .filter(|_| to.is_none())
@@ -395,12 +418,13 @@ impl<'a> Present<'a> {
         mut state: CallState,
     ) -> CallState {
         let way = self.ways.find(conn, plant, from);
-        let hops = way.hops.iter();
+        let (scope, hops) = (&self.scope, way.hops.iter());
+        let hops = hops.filter(|(link, _)| scope.has_link(*link));
         (state.via, state.labels) = hops
             .map(|(link, vc)| (self.lab.link(*link).name.clone(), vc.to_string()))
             .unzip();
         if state.multipoint {
-            let ends = way.ends.iter();
+            let ends = way.ends.iter().filter(|(node, _)| scope.has_node(*node));
             state.leaves = ends
                 .map(|(node, _)| self.lab.node(*node).name.clone())
                 .collect();
@@ -498,6 +522,7 @@ impl<'a> Present<'a> {
         let state = seen.map(|seen| {
             let call = seen.vc.and_then(|vc| self.ways.at(node, vc));
             let to = seen.egress.and_then(|egress| self.owner(egress));
+            let to = to.filter(|to| self.scope.has_node(*to));
             ShortcutState {
                 from: self.name(node),
                 to: to.map(|to| self.name(to)),

@@ -5,10 +5,11 @@ use super::keep::{Bounds, Keep, line_text};
 use super::lines::{End, Line, Message, More, Story, Traffic};
 use super::present::Present;
 use super::samples::Levels;
+use super::scope::Scope;
 use crate::event::Names;
 use crate::ladder;
 use crate::model::{Lab, LinkId};
-use crate::picture::Picture;
+use crate::picture::{Picture, shown};
 use crate::plant::{LabNode, Plant};
 use aerostat_node::ip::flow_stats::Totals;
 use aerostat_proto::{Duration, Instant, Trace};
@@ -16,6 +17,9 @@ use aerostat_wire::Vc;
 
 /// Time between samples without a wish.
 pub const SAMPLE: Duration = Duration::from_millis(100);
+
+/// Limit of messages in a stream about a part of a lab: most of those on its trunks are about hosts that are left out.
+const PART_MESSAGES: u64 = 20_000;
 
 /// Wishes for a stream.
 #[derive(Clone, Debug)]
@@ -26,6 +30,8 @@ pub struct Options {
     pub bounds: Bounds,
     /// Facts for the first line.
     pub about: About,
+    /// True for a stream about those machines alone that a drawing shows.
+    pub drawn: bool,
 }
 
 impl Default for Options {
@@ -34,6 +40,7 @@ impl Default for Options {
             sample: SAMPLE,
             bounds: Bounds::default(),
             about: About::default(),
+            drawn: false,
         }
     }
 }
@@ -48,26 +55,39 @@ pub struct Recorder<'a> {
     levels: Levels,
     next_sample: Instant,
     untold: u64,
+    more: More,
 }
 
 impl<'a> Recorder<'a> {
     /// A recorder that has seen nothing.
     #[must_use]
-    pub fn new(lab: &'a Lab, options: Options) -> Self {
+    pub fn new(lab: &'a Lab, mut options: Options) -> Self {
+        let scope = match options.drawn {
+            true => Scope::drawn(lab),
+            false => Scope::whole(),
+        };
+        if !scope.is_whole() {
+            options.bounds.messages = options.bounds.messages.min(PART_MESSAGES);
+        }
         Self {
             lab,
             names: Names::new(lab),
             about: options.about,
             keep: Keep::new(options.bounds, options.sample),
-            present: Present::new(lab),
+            present: Present::within(lab, scope),
             levels: Levels::default(),
             next_sample: Instant::ZERO,
             untold: 0,
+            more: More::default(),
         }
     }
 
     /// A node reports a step.
     pub fn story(&mut self, at: Instant, node: &str, trace: &Trace) {
+        if !self.present.scope.has_name(node) {
+            self.more.story += 1;
+            return;
+        }
         let t = at.as_nanos();
         let story = Line::Story(Story {
             t,
@@ -79,14 +99,16 @@ impl<'a> Recorder<'a> {
         self.keep.take(t, &story);
     }
 
-    /// True if the text of a message is wanted; otherwise [`Self::miss_message`] counts it.
-    #[must_use]
-    pub const fn wants_message(&self) -> bool {
+    /// True if the text of a message on this link is wanted; otherwise the message is counted.
+    pub fn wants_message(&mut self, link: LinkId) -> bool {
+        if !self.present.scope.has_link(link) {
+            self.more.messages += 1;
+            return false;
+        }
+        if !self.keep.takes_messages() {
+            self.keep.miss_message();
+        }
         self.keep.takes_messages()
-    }
-    /// Counts a message that the stream has no room for.
-    pub const fn miss_message(&mut self) {
-        self.keep.miss_message();
     }
 
     /// A message on a link.
@@ -183,10 +205,7 @@ impl<'a> Recorder<'a> {
         let picture = Picture::of(self.lab);
         let t = end.as_nanos();
         let (kept, thinned) = self.keep.counts();
-        let hidden = head::shown(&picture)
-            .iter()
-            .filter(|shown| !**shown)
-            .count();
+        let hidden = shown(&picture).iter().filter(|shown| !**shown).count();
         let end = Line::End(End {
             t,
             kept,
@@ -196,10 +215,11 @@ impl<'a> Recorder<'a> {
             untold: self.untold,
             more: More {
                 nodes: hidden as u64,
+                ..self.more
             },
         });
         let head = head::head(self.lab, &self.about, (self.keep.every, Some(t)));
-        let parts = head::parts_of(self.lab, &picture);
+        let parts = head::parts_of(self.lab, &picture, &self.present.scope);
         Stream {
             head: std::iter::once(&head)
                 .chain(&parts)

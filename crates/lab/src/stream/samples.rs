@@ -30,7 +30,9 @@ impl Levels {
             ..Sample::default()
         };
         let lab = present.lab;
-        for (number, link) in lab.links.iter().enumerate() {
+        let links = lab.links.iter().enumerate();
+        let links = links.filter(|(number, _)| present.scope.has_link(LinkId(*number)));
+        for (number, link) in links {
             let [forth, back] = plant.counters_of(LinkId(number));
             let lost = [forth, back].map(|way| way.lost + way.discarded + way.down);
             let now = [forth.sent, back.sent, lost.iter().sum()];
@@ -57,7 +59,8 @@ impl Levels {
     }
 
     fn queues<M>(&mut self, plant: &Plant<LabNode, M>, present: &Present<'_>, sample: &mut Sample) {
-        for (id, node) in present.lab.nodes() {
+        let nodes = present.lab.nodes();
+        for (id, node) in nodes.filter(|(id, _)| present.scope.has_node(*id)) {
             let mut port = 0;
             let mut waiting = BTreeMap::new();
             if let Some(machine) = plant.node(id) {

@@ -606,3 +606,87 @@ fn messages_of_cells_in_trains_are_those_of_cells_one_by_one() {
         assert_eq!(other, None, "{name}");
     }
 }
+
+/// A lab of 1016 machines, of which 1010 are hosts that nobody talks to.
+fn crowd() -> Lab {
+    let mut text = String::from(
+        "switches: { s: {}, z: {} }\nlinks: [[s, z]]\nlane: { on: s, elans: { a: { subnet: 10.1.0.0/16 } } }\n\
+         clip: { b: { subnet: 10.2.0.0/16, server: h0 } }\n\
+         hosts:\n  x: { on: s, elan: a, ip: 10.1.0.1 }\n  y: { on: z, elan: a, ip: 10.1.0.2 }\n  w: { on: z, elan: a, ip: 10.1.0.3 }\n",
+    );
+    for number in 0..1010 {
+        let on = ["s", "z"][number % 2];
+        text.push_str(&format!(
+            "  h{number}: {{ on: {on}, elan: b, ip: 10.2.{}.{} }}\n",
+            1 + number / 200,
+            1 + number % 200
+        ));
+    }
+    text.push_str(
+        "traffic: [{ name: p, from: x, to: y, kind: ping, rate: 10pps, start: 1s }]\nuntil: 1500ms\n",
+    );
+    let checked = aerostat_lab::parse("crowd", &text, &[]);
+    checked.unwrap_or_else(|findings| panic!("{findings}")).lab
+}
+
+#[test]
+fn a_stream_for_a_page_leaves_out_what_its_drawing_only_counts() {
+    let lab = crowd();
+    let drawn = |drawn| Options {
+        drawn,
+        ..Options::default()
+    };
+    let whole = lines(&recorded(&lab, drawn(false)));
+    let part = lines(&recorded(&lab, drawn(true)));
+    let count = |lines: &[Value], kind: &str| lines.iter().filter(|one| one["is"] == kind).count();
+    assert_eq!((count(&whole, "node"), count(&part, "node")), (1016, 5));
+    assert_eq!((count(&whole, "link"), count(&part, "link")), (1015, 4));
+    let hosts = part.iter().filter_map(|line| line["hosts"].as_u64());
+    assert_eq!(hosts.sum::<u64>(), 1011);
+    // Nothing names a host that is counted, not even a leaf or a link of a tree.
+    let hidden = |name: &str| name == "w" || name.starts_with("w-") || name.starts_with('h');
+    for line in &part {
+        for key in ["from", "to", "node", "link", "name"] {
+            assert!(!line[key].as_str().is_some_and(hidden), "{line}");
+        }
+        for key in ["via", "leaves"] {
+            let names = line[key].as_array().into_iter().flatten();
+            assert!(!names.filter_map(Value::as_str).any(hidden), "{line}");
+        }
+        for key in ["links", "queues"] {
+            let names = line[key].as_object().into_iter().flatten();
+            assert!(!names.into_iter().any(|(name, _)| hidden(name)), "{line}");
+        }
+    }
+    // Messages and steps are in the stream, or counted.
+    let [all, rest] = [&whole, &part].map(|lines| lines.last().expect("an end"));
+    for (kind, most) in [("message", 1000), ("story", 10)] {
+        let key = if kind == "message" { "messages" } else { kind };
+        let number = |end: &Value| end["more"][key].as_u64().expect("a number") as usize;
+        assert_eq!(
+            count(&whole, kind),
+            count(&part, kind) + number(rest),
+            "{kind}"
+        );
+        assert!(number(rest) > most && number(all) == 0, "{rest}");
+    }
+    assert_eq!(
+        (&all["more"]["nodes"], &rest["more"]["nodes"]),
+        (&1011.into(), &1011.into())
+    );
+    // What is drawn has the states that it has in the whole stream, but for branches of trees.
+    let names = |lines: &[Value], kind: &str| -> BTreeSet<String> {
+        let states = states(lines, kind, u64::MAX).into_iter();
+        let states = states.map(|state| {
+            let words = ["from", "to", "node", "what", "state", "qos"];
+            words.map(|key| text(&state, key)).join(" ")
+        });
+        states
+            .filter(|words| !words.split(' ').any(hidden))
+            .collect()
+    };
+    for kind in ["call", "member", "shortcut", "fault"] {
+        assert_eq!(names(&whole, kind), names(&part, kind));
+    }
+    assert!(!names(&part, "call").is_empty());
+}

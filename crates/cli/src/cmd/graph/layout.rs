@@ -1,7 +1,9 @@
-//! Positions in a drawing: layers from left to right, by layout-rs.
+//! Positions in a drawing: layers from left to right, by layout-rs, or blocks where layers would be unreadable.
 //!
 //! Switches are in layers by their distance from the first one. End systems are beyond their switch. Those of the first
 //! switch are on its other side, those of an only switch on both sides.
+
+mod blocks;
 
 use aerostat_lab::picture::{Kind, Picture};
 use layout::core::base::Orientation;
@@ -13,11 +15,11 @@ use layout::std_shapes::shapes::{Arrow, Element, LineEndKind, ShapeKind};
 use layout::topo::layout::VisualGraph;
 use std::collections::VecDeque;
 
-/// Limit of machines and links in a drawing. The time grows with their square, and larger drawings are unreadable.
-pub(super) const MOST: usize = 600;
+/// Limit of machines and links in layers. The time grows with their square, and larger drawings are unreadable.
+const MOST: usize = 600;
 
 /// A rectangle: centre, and whole width and height, in pixels.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Area {
     pub(super) x: f64,
     pub(super) y: f64,
@@ -43,6 +45,19 @@ impl Area {
         });
         let free = places.find(|place| !others.iter().any(|other| other.meets(place, 1.0)));
         free.unwrap_or(self)
+    }
+
+    /// The upper left corner.
+    fn corner(&self) -> (f64, f64) {
+        (self.x - self.width / 2.0, self.y - self.height / 2.0)
+    }
+
+    /// The point where a straight line to the middle of another area leaves this one.
+    fn edge(&self, to: &Self) -> (f64, f64) {
+        let (dx, dy) = (to.x - self.x, to.y - self.y);
+        let across = (2.0 * dx.abs() / self.width).max(2.0 * dy.abs() / self.height);
+        let reach = across.max(1.0);
+        (self.x + dx / reach, self.y + dy / reach)
     }
 
     /// True if they overlap or are less than `gap` pixels apart.
@@ -74,6 +89,38 @@ pub(super) struct Layout {
     pub(super) labels: Vec<(usize, Area)>,
 }
 
+impl Layout {
+    /// Draws a line straight from one area to another.
+    fn straight(&mut self, number: usize, [a, b]: [Area; 2]) {
+        let way = vec![a.edge(&b), b.edge(&a)];
+        let point = |(x, y): &(f64, f64)| format!("{x:.1} {y:.1}");
+        self.paths[number] = format!("M {} L {}", point(&way[0]), point(&way[1]));
+        self.ways[number] = way;
+    }
+
+    /// Gives labels to the middles of these lines, where there is room for them.
+    fn label(&mut self, numbers: &[usize], lines: &[Line]) {
+        let mut taken = self.boxes.clone();
+        for number in numbers {
+            let (width, height) = label_size(&lines[*number].label);
+            let [(ax, ay), (bx, by)] = [0, 1].map(|end| self.ways[*number][end]);
+            let (x, y) = (f64::midpoint(ax, bx), f64::midpoint(ay, by));
+            let area = Area {
+                x,
+                y,
+                width,
+                height,
+            };
+            let area = area.moved_off(&taken);
+            if taken.iter().any(|other| other.meets(&area, 0.0)) {
+                continue;
+            }
+            taken.push(area);
+            self.labels.push((*number, area));
+        }
+    }
+}
+
 /// Pixels of a label's character: labels have 10-pixel type, whose characters are about six wide.
 const LABEL_CHARACTER: usize = 6;
 /// Room around a box, half of it on each side.
@@ -90,6 +137,18 @@ pub(super) fn label_size(text: &str) -> (f64, f64) {
 
 /// Computes the positions of machines of these sizes, and of these lines between them.
 pub(super) fn place(picture: &Picture, sizes: &[(f64, f64)], lines: &[Line]) -> Layout {
+    if blocks::are_needed(picture) {
+        return blocks::place(picture, sizes, lines);
+    }
+    let layout = layered(picture, sizes, lines);
+    if blocks::are_better(&layout) {
+        return blocks::place(picture, sizes, lines);
+    }
+    layout
+}
+
+/// The same in layers.
+fn layered(picture: &Picture, sizes: &[(f64, f64)], lines: &[Line]) -> Layout {
     if sizes.is_empty() {
         return Layout::default();
     }
@@ -130,15 +189,7 @@ pub(super) fn place(picture: &Picture, sizes: &[(f64, f64)], lines: &[Line]) -> 
     }
     let mut found = Found {
         layout: Layout {
-            boxes: vec![
-                Area {
-                    x: 0.0,
-                    y: 0.0,
-                    width: 0.0,
-                    height: 0.0
-                };
-                sizes.len()
-            ],
+            boxes: vec![Area::default(); sizes.len()],
             paths: vec![String::new(); lines.len()],
             ways: vec![Vec::new(); lines.len()],
             labels: Vec::new(),

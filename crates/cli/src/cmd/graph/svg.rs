@@ -7,8 +7,9 @@ use super::layout::{self, Area, Layout, Line};
 use super::text;
 use crate::exit::Failure;
 use crate::signs;
-use aerostat_lab::picture::{Cable, Kind, Machine, Picture, Shortcut, Thread};
+use aerostat_lab::picture::{Cable, Kind, MOST_SHOWN, Machine, Picture, Shortcut, Thread};
 use aerostat_wire::cell::CELL_BITS;
+use aerostat_wire::counted;
 use canvas::Canvas;
 use std::collections::BTreeSet;
 use ways::Ways;
@@ -22,16 +23,17 @@ const MARGIN: f64 = 8.0;
 /// Width of the coloured mark in front of an address.
 const MARK: f64 = 14.0;
 
-/// The drawing as SVG.
+/// Limit of links in a drawing. Each one looks for a place for what it says.
+const MOST_LINKS: usize = 2 * MOST_SHOWN;
+
+/// The drawing of a network, or of its drawn part, as SVG.
 ///
 /// # Errors
-/// If there are too many machines and links for a readable drawing.
+/// If there are too many links for a drawing.
 pub(super) fn draw(picture: &Picture) -> Result<String, Failure> {
-    let things = picture.machines.len() + picture.cables.len();
-    if things > layout::MOST {
-        let most = layout::MOST;
-        let text =
-            format!("a drawing has at most {most} machines and links, and these are {things}");
+    let cables = picture.cables.len();
+    if cables > MOST_LINKS {
+        let text = format!("a drawing has at most {MOST_LINKS} links, and these are {cables}");
         return Err(Failure::failed(text).hint("-o dot and Graphviz' sfdp draw large networks"));
     }
     let (lines, kinds) = lines(picture);
@@ -108,11 +110,15 @@ fn under(machine: &Machine) -> Option<String> {
         Kind::Host => None,
         kind => Some(kind.name()),
     };
-    match (kind, machine.down) {
-        (Some(kind), true) => Some(format!("{kind}, down")),
-        (None, true) => Some("down".to_owned()),
-        (kind, false) => kind.map(str::to_owned),
-    }
+    let hosts =
+        (machine.hosts > 0).then(|| format!("+{}", counted(machine.hosts, "host", "hosts")));
+    let words = [
+        kind.map(str::to_owned),
+        hosts,
+        machine.down.then(|| "down".to_owned()),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 pub(super) fn size(picture: &Picture, machine: &Machine) -> (f64, f64) {
@@ -163,7 +169,10 @@ fn link_labels(
     ways: &Ways<'_>,
     taken: &mut Vec<Area>,
 ) -> Vec<(String, Area)> {
+    let labelled = ways.layout.labels.iter();
+    let labelled: BTreeSet<usize> = labelled.map(|(number, _)| *number).collect();
     let cables = picture.cables.iter().zip(lines).enumerate();
+    let cables = cables.filter(|(number, _)| labelled.contains(number));
     let labels = cables.map(|(number, (cable, line))| {
         let [a, b] = cable.ends.map(|end| &*picture.machines[end].name);
         let name = &cable.name;

@@ -80,6 +80,7 @@ pub(super) fn options(args: &RunArgs, checked: &Checked) -> Option<Options> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             real_time: false,
         },
+        drawn: args.view.is_some(),
         ..Options::default()
     })
 }
@@ -96,6 +97,19 @@ pub(super) fn write(
         return Ok(());
     };
     let picture = Picture::of(lab);
+    let whole = picture.machines.len();
+    let picture = picture.drawn();
+    let hidden = whole - picture.machines.len();
+    if hidden > 0 && args.view.is_some() && !args.quiet {
+        exit::say(format_args!(
+            "note: the page shows {} of {whole} machines: switches first, hosts are counted; {}",
+            picture.machines.len(),
+            match args.events {
+                Some(_) => "the events are those of the same machines",
+                None => "--events without --view has all",
+            }
+        ));
+    }
     stream.add_part(&Line::Layout(graph::positions(&picture)));
     for line in follow::lines(lab, &args.follow, watcher)? {
         stream.add_part(&line);

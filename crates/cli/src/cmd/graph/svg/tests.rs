@@ -167,21 +167,75 @@ fn no_box_and_no_label_of_random_networks_lies_on_another() {
     }
 }
 
-#[test]
-fn more_than_anybody_could_read_is_refused_with_its_number() {
-    let mut text = String::from(
-        "switches: { s: {} }\nlane: { on: s, elans: { a: { subnet: 10.1.0.0/16 } } }\nhosts:\n",
-    );
-    for host in 0..400 {
-        let (a, b) = (1 + host / 200, 1 + host % 200);
-        let _ = writeln!(text, "  h{host}: {{ on: s, elan: a, ip: 10.1.{a}.{b} }}");
+/// A chain of switches with hosts at them.
+fn chain(switches: usize, hosts: usize) -> Lab {
+    let names: Vec<String> = (0..switches).map(|number| format!("s{number}")).collect();
+    let mut text = format!("switches: {{ {}: {{}} }}\nlinks:\n", names.join(": {}, "));
+    for pair in names.windows(2) {
+        let _ = writeln!(text, "  - [{}, {}]", pair[0], pair[1]);
     }
-    let lab = aerostat_lab::parse("large", &text, &[]).unwrap().lab;
-    let said = draw(&Picture::of(&lab)).unwrap_err().to_string();
-    // 400 hosts, the switch, the LANE server, and 401 links.
+    text.push_str("lane: { on: s0, elans: { a: { subnet: 10.0.0.0/8 } } }\nhosts:\n");
+    for host in 0..hosts {
+        let (a, b, on) = (1 + host / 200, 1 + host % 200, &names[host % switches]);
+        let _ = writeln!(text, "  h{host}: {{ on: {on}, elan: a, ip: 10.1.{a}.{b} }}");
+    }
+    aerostat_lab::parse("large", &text.replace("links:\nlane", "lane"), &[])
+        .unwrap()
+        .lab
+}
+
+#[test]
+fn large_networks_have_blocks_that_overlap_nowhere_and_are_no_strips() {
+    for (switches, hosts) in [
+        (1, 200),
+        (1, 900),
+        (5, 200),
+        (12, 400),
+        (50, 60),
+        (50, 900),
+        (300, 600),
+    ] {
+        let lab = chain(switches, hosts);
+        let picture = Picture::of(&lab);
+        let layout = placed(&picture);
+        let areas = areas(&picture, &layout);
+        for (number, (name, area)) in areas.iter().enumerate() {
+            assert!(area.width > 0.0, "{name} has no place");
+            for (other, there) in &areas[number + 1..] {
+                assert!(
+                    !area.meets(there, 0.0),
+                    "{switches} switches: {name} {area:?} meets {other} {there:?}"
+                );
+            }
+        }
+        let reach = |of: fn(&Area) -> f64| layout.boxes.iter().map(of).fold(1.0, f64::max);
+        let form = reach(|area| area.x) / reach(|area| area.y);
+        assert!(
+            (0.25..6.1).contains(&form),
+            "{switches} switches, {hosts} hosts: {form}"
+        );
+        for (number, way) in layout.ways.iter().enumerate() {
+            assert!(way.len() > 1, "line {number} has no way");
+        }
+        assert!(draw(&picture).is_ok());
+    }
+}
+
+#[test]
+fn hosts_of_a_lab_that_is_too_large_are_counted_at_their_switches() {
+    let picture = Picture::of(&chain(2, 1500));
+    let svg = draw(&picture.drawn()).unwrap();
+    assert!(svg.contains("switch, +750 hosts"), "{svg}");
+    assert!(!svg.contains(">h7<"));
+}
+
+#[test]
+fn more_links_than_anybody_could_read_are_refused_with_their_number() {
+    let mut picture = Picture::of(&chain(2, 2));
+    picture.cables = vec![picture.cables[0].clone(); 2001];
     assert_eq!(
-        said,
-        "a drawing has at most 600 machines and links, and these are 803"
+        draw(&picture).unwrap_err().to_string(),
+        "a drawing has at most 2000 links, and these are 2001"
     );
 }
 
