@@ -1,9 +1,9 @@
-//! Rules for the documents that no compiler checks: the width of a line, words that make a reader stop, and links.
-//! Descriptions in the published schemas are read like documents.
+//! Rules for the documents that no compiler checks: the width of a line, words that make a reader stop, links, and names
+//! of files, tests, crates and decisions. Descriptions in the published schemas are read like documents.
 //!
 //! Prose means everything but code blocks, tables and parts that a program generates.
 
-use crate::root;
+use crate::{metadata, root};
 use std::path::{Path, PathBuf};
 
 /// The longest line of prose, in characters. The target of a link does not count, as it cannot be broken.
@@ -346,4 +346,144 @@ fn the_checks_of_documents_find_what_they_are_for() {
         anchor("## Entries of `pvcs:`, and more"),
         "entries-of-pvcs-and-more"
     );
+}
+
+/// The entries of docs/decisions.md in one line each, as date, title and text.
+fn decisions() -> Vec<(String, String, String)> {
+    let page = std::fs::read_to_string(root().join("docs/decisions.md")).unwrap();
+    let mut entries: Vec<String> = Vec::new();
+    for line in page.lines() {
+        match (line.strip_prefix("- **"), entries.last_mut()) {
+            (Some(begin), _) => entries.push(begin.to_owned()),
+            (None, Some(entry)) => *entry = format!("{entry} {}", line.trim()),
+            (None, None) => {}
+        }
+    }
+    let split = |entry: String| {
+        let (date, rest) = entry.split_once(" · ")?;
+        let (title, text) = rest.split_once("**")?;
+        Some((date.to_owned(), title.to_owned(), text.to_owned()))
+    };
+    entries.into_iter().filter_map(split).collect()
+}
+
+/// References of the form `DATE, "BEGINNING OF A TITLE"` in a text.
+fn references(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for (at, mark) in text.match_indices(", \"") {
+        let date = text[..at].rsplit(' ').next().unwrap_or_default();
+        let title = text[at + mark.len()..]
+            .split('"')
+            .next()
+            .unwrap_or_default();
+        if date.starts_with("20") {
+            found.push((date, title));
+        }
+    }
+    found
+}
+
+#[test]
+fn decisions_that_were_replaced_name_the_entry_that_counts() {
+    let entries = decisions();
+    assert!(entries.len() > 150, "{} entries", entries.len());
+    let (mut replaced, mut wrong) = (0, Vec::new());
+    for (date, title, text) in &entries {
+        let Some((_, by)) = text.split_once("**Replaced") else {
+            continue;
+        };
+        replaced += 1;
+        let names = references(by);
+        if names.is_empty() {
+            wrong.push(format!("{date} {title}: replaced by what?"));
+        }
+        for (day, name) in names {
+            let mut counts = entries
+                .iter()
+                .filter(|(d, t, _)| d == day && t.starts_with(name));
+            if counts.next().is_none() || day < date.as_str() {
+                wrong.push(format!("{date} {title}: no later entry {day}, \"{name}\""));
+            }
+        }
+    }
+    assert!(replaced > 10, "{replaced} entries were replaced");
+    report(&wrong);
+}
+
+/// Paths below `crates` that a text names: the first part is a crate, and braces list alternatives.
+fn paths(span: &str) -> Vec<String> {
+    let first = span.split('/').next().unwrap_or_default();
+    let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-{},".contains(c);
+    if !span.contains('/')
+        || !span.chars().all(is_path)
+        || !root().join("crates").join(first).is_dir()
+    {
+        return Vec::new();
+    }
+    match (span.split_once('{'), span.split_once('}')) {
+        (Some((before, _)), Some((inside, behind))) => {
+            let inside = &inside[before.len() + 1..];
+            let one = |part| format!("{before}{part}{behind}");
+            inside.split(',').map(one).collect()
+        }
+        _ => vec![span.to_owned()],
+    }
+}
+
+/// The table "I want to change X" has a path in its second cell, and in its third one a path with the name of a test.
+#[test]
+fn files_and_tests_that_architecture_names_exist() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (mut named, mut named_tests, mut wrong) = (0, 0, Vec::new());
+    for (number, line) in lines(&page) {
+        let spans: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+        for path in spans.iter().flat_map(|span| paths(span)) {
+            named += 1;
+            if !root().join("crates").join(&path).exists() {
+                wrong.push(format!("ARCHITECTURE.md:{number}: no {path}"));
+            }
+        }
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let &["", _, _, tests, ""] = &cells[..] else {
+            continue;
+        };
+        // In the walks the third cell says what changes; only that of the map begins with a path.
+        let mut spans = tests.split('`').skip(1).step_by(2).peekable();
+        if !tests.starts_with('`') || spans.peek().is_none_or(|span| paths(span).is_empty()) {
+            continue;
+        }
+        let mut text = String::new();
+        for span in spans {
+            if let [path] = &paths(span)[..] {
+                let path = root().join("crates").join(path);
+                text = std::fs::read_to_string(path).unwrap_or_default();
+            } else if [format!("fn {span}("), format!("test(\"{span}\"")]
+                .iter()
+                .any(|name| text.contains(name))
+            {
+                named_tests += 1;
+            } else {
+                wrong.push(format!("ARCHITECTURE.md:{number}: no test {span}"));
+            }
+        }
+    }
+    assert!(
+        named > 150 && named_tests >= 40,
+        "{named} paths, {named_tests} tests"
+    );
+    report(&wrong);
+}
+
+#[test]
+fn contributing_lists_every_crate() {
+    let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    assert!(packages.len() > 10, "{} packages", packages.len());
+    let top = root().canonicalize().unwrap();
+    for package in packages {
+        let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent();
+        let folder = folder.unwrap().strip_prefix(&top).unwrap().display();
+        assert!(page.contains(&format!("`{folder}`")), "no `{folder}`");
+    }
 }

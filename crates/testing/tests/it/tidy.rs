@@ -1,8 +1,7 @@
 //! What no compiler checks: who may depend on whom, how long files and functions may be, where tests are.
 
-use crate::root;
+use crate::{metadata, root};
 use std::collections::BTreeMap;
-use std::process::Command;
 
 /// `wire ← proto ← node ← lab ← {sim, live} ← cli` and `proto ← socket ← {preload, clib}`, and nothing else.
 #[test]
@@ -41,24 +40,7 @@ fn dependencies_point_one_way() {
             ][..],
         ),
     ]);
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let out = Command::new(cargo)
-        .args([
-            "metadata",
-            "--format-version",
-            "1",
-            "--no-deps",
-            "--offline",
-        ])
-        .current_dir(root())
-        .output()
-        .expect("cargo metadata");
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
-    let metadata: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    let metadata = metadata();
     let mut seen = 0;
     for package in metadata["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().expect("name");
