@@ -217,8 +217,8 @@ fn switching(c: &mut Criterion) {
     g.finish();
 }
 
-/// What a cell costs if the connections of a switch are few, or so many that most of what it touches is in memory;
-/// their order has no pattern. Beside it: as many reads and writes of memory as a cell cannot do without.
+/// Cost of a cell if the connections of a switch are few, or so many that most of their data is in memory; their order
+/// has no pattern. Beside it: as many reads and writes of memory as a cell cannot do without.
 fn connections(c: &mut Criterion) {
     let mut g = c.benchmark_group("fabric-connections");
     g.throughput(Throughput::Elements(TURNS as u64));

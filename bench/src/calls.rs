@@ -48,7 +48,7 @@ pub struct Host {
     out: VecDeque<NodeOutput<Told, ()>>,
 }
 
-/// What the user of a host is told.
+/// News for the user of a host.
 #[derive(Clone, Copy, Debug)]
 pub enum Told {
     /// Signalling is up.
@@ -285,7 +285,7 @@ impl Chain {
         }
     }
 
-    /// One call: set up, used by nobody, released. The time from request to `Connected` at the caller.
+    /// One call: set up and released, without data. The time from request to `Connected` at the caller.
     ///
     /// # Panics
     /// If the call fails.

@@ -95,7 +95,7 @@ impl Node for Plane {
     }
 }
 
-/// What a run of [`Chain`] did.
+/// Result of a run of [`Chain`].
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// Cells carried, summed over all links.

@@ -8,7 +8,7 @@ use aerostat_wire::cell::Pti;
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc};
 use std::sync::Arc;
 
-/// What the cells are.
+/// Kind of the cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cells {
     /// Cells of PDUs that were made in the lab.
@@ -171,7 +171,7 @@ impl Lines {
         }
     }
 
-    /// What this number of cells touches; a sum of it.
+    /// Memory accesses of this number of cells; returns a sum of the values read.
     pub fn turns(&mut self, turns: usize) -> u64 {
         let mut sum = 0;
         for _ in 0..turns {

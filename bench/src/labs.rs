@@ -17,7 +17,7 @@ impl Observer<LabEvent> for Count {
     }
 }
 
-/// What a run took and did.
+/// Costs and results of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// Virtual time.

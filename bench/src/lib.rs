@@ -1,4 +1,4 @@
-//! What the benchmarks measure; see `bench/README.md`.
+//! Benchmarks of the crates; see `bench/README.md`.
 //!
 //! [`anchors`] are limits of the machine; [`assured`], [`calls`], [`cells`], [`fabric`], [`labs`] and [`setup`] are
 //! scenarios.

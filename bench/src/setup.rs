@@ -25,7 +25,7 @@ const TURNS: usize = 4096;
 /// The node whose program calls.
 const CALLER: &str = "caller";
 
-/// What to do.
+/// Plan of a measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// This program, which is started again as the helper and as the daemons: see [`hidden_role`].

@@ -115,7 +115,7 @@ impl Seeds {
     }
 }
 
-/// What this run has written: target and name.
+/// Files that this run has written: target and name.
 static WRITTEN: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
 
 fn put(target: &str, name: &str, seed: &[u8]) {

@@ -194,7 +194,7 @@ impl Pair {
         feed.damage(&mut sdu);
         self.ends[e].wire.push_back(sdu);
     }
-    /// What must hold when a connection is over, or at the end of a run.
+    /// Conditions that hold when a connection is over, and at the end of a run.
     fn judge(&mut self) {
         self.trouble = [0; 3];
         for end in &mut self.ends {

@@ -1,4 +1,4 @@
-//! What the fuzz targets do with their input.
+//! Work of the fuzz targets.
 //!
 //! Each module has a function `run` that takes one input and panics if something is wrong. The targets in
 //! `fuzz_targets` only call it, so that any input can also be run, and debugged, by other means.

@@ -4,7 +4,7 @@
 //! Two servers in a row, a station at each end, a sink behind each station's data address, and a stranger. The first
 //! octet of an input says whether events of the ATM service may be forged (bit 0), whether stations and servers share
 //! keys (bit 1), and whether all is left alone for a day before it stops (bits 2 and 3): then the stations must have
-//! forgotten everything but their registration. In the end no connection and no timer is left.
+//! forgotten everything except their registration. In the end no connection and no timer is left.
 
 use crate::feed::Feed;
 use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
@@ -353,7 +353,7 @@ fn sdu(feed: &mut Feed<'_>) -> Vec<u8> {
     damaged(feed, &packet)
 }
 
-/// The SDU of a packet that was damaged, but for its checksum.
+/// The SDU of a packet that was damaged, except for its checksum.
 pub(crate) fn damaged(feed: &mut Feed<'_>, packet: &Packet) -> Vec<u8> {
     let mut octets = packet.encode();
     feed.damage(&mut octets);
@@ -419,7 +419,7 @@ fn trouble(feed: &mut Feed<'_>, w: &mut World<User>, who: usize) {
     }
 }
 
-/// What an input says of the whole run, and how many lives and calls there were.
+/// Settings of an input for the whole run, and counts of lives and calls.
 struct Run {
     forging: bool,
     keyed: bool,

@@ -41,7 +41,7 @@ const fn address(id: u8, selector: u8) -> AtmAddress {
     AtmAddress(octets)
 }
 
-/// What decodes has one form only.
+/// Octets that decode have one form only.
 pub(crate) fn canonical<T: Message + PartialEq + core::fmt::Debug>(octets: &[u8]) {
     if let Ok(message) = T::decode(octets) {
         assert_eq!(message.encode(), octets);
@@ -93,7 +93,7 @@ impl Pair {
         }
         self.drain();
     }
-    /// A frame from the daemon's process, or from whoever says so.
+    /// A frame from the daemon's process, or from one that claims to be it.
     fn from_daemon(&mut self, frame: &[u8]) {
         canonical::<From>(frame);
         match From::decode(frame) {

@@ -17,7 +17,7 @@ enum End {
     Sscop(Box<Sscop>),
 }
 
-/// What the user of an end was told.
+/// News for the user of an end.
 enum Told {
     Data(Vec<u8>),
     Other,
@@ -307,7 +307,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// Those of the protocol's timers.
+/// Times of the protocol's timers.
 const TIMES: [Duration; 5] = [
     Duration::from_millis(750),
     Duration::from_secs(1),

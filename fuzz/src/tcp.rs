@@ -1,5 +1,5 @@
-//! Two ends of a TCP connection: writes, reads, losses, repetitions, disorder, time, closes, and segments that neither of
-//! them sent.
+//! Two ends of a TCP connection: writes, reads, losses, repetitions, disorder, time, closes, and segments that neither
+//! of them sent.
 //!
 //! The first octets of an input have the profiles, the sizes of buffers, and whether forged segments may come. Without
 //! them each octet arrives once and in order, and in the end, when nothing is lost any more, both ends have everything
@@ -90,7 +90,7 @@ impl Pair {
                     }
                     let wire = &mut self.ends[1 - e].wire;
                     wire.push_back((segment, data));
-                    // A line that nobody reads loses its oldest.
+                    // A line without a reader loses its oldest.
                     if wire.len() > 1000 {
                         wire.pop_front();
                     }

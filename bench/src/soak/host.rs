@@ -38,7 +38,7 @@ pub(super) struct Host {
     came: Vec<(Vc, Vec<u8>)>,
 }
 
-/// What a host's program has to look at.
+/// Events for a host's program.
 pub(super) enum Event {
     Up,
     Offered(ConnId),
@@ -229,7 +229,7 @@ impl Caller {
             multipoint: false,
         });
     }
-    /// What is sent on a call: its number, again and again.
+    /// Payload on a call: its number, again and again.
     fn octets(conn: ConnId) -> Vec<u8> {
         conn.0.to_be_bytes().into_iter().cycle().take(PDU).collect()
     }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What to do.
+/// Plan of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Calls a second.
@@ -39,7 +39,7 @@ pub enum Way {
     AtmTcp([SocketAddr; 2]),
 }
 
-/// What happened.
+/// Outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Calls asked for.

@@ -9,14 +9,14 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// What an ATP socket has become.
+/// Role of an ATP socket after `listen` or `connect`.
 #[derive(Debug)]
 enum Role {
     Listener(Box<Listener>, CString),
     Connection(Connection),
 }
 
-/// What is said of a socket before it becomes something.
+/// Options of a socket that is neither a listener nor connected yet.
 #[derive(Debug)]
 struct Plan {
     address: String,

@@ -1,4 +1,4 @@
-//! What is done with sockets.
+//! Calls, offers and data of sockets.
 
 use crate::error::{done, fail, failed};
 use crate::user_data::said;

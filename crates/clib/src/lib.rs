@@ -5,8 +5,8 @@
 //! compares both, and builds a program with them.
 //!
 //! **Objects and owners.** `aerostat_service`, `aerostat_socket` and `aerostat_offer` are boxes that the program owns
-//! until it frees them. `calls.rs` has what is done with sockets, `error.rs` the last error of each thread. `atp.rs` has
-//! ATP; its header, `include/aerostat_atp.h`, has the names of the protocol's report beside those of the library.
+//! until it frees them. `calls.rs` has what is done with sockets, `error.rs` the last error of each thread. `atp.rs`
+//! has ATP; its header, `include/aerostat_atp.h`, has the names of the protocol's report beside those of the library.
 //!
 //! **Standards.** No standard; the names are this library's own.
 //!

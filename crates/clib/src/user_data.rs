@@ -6,7 +6,7 @@ use aerostat_socket::UserData;
 use std::ffi::{c_int, c_void};
 use std::sync::PoisonError;
 
-/// What a socket says with its next call, leaf or release; it says that once.
+/// User data for the next call, leaf or release of a socket, which is told once.
 pub(crate) fn said(socket: &SocketObject) -> Vec<u8> {
     let mut place = socket.said.lock().unwrap_or_else(PoisonError::into_inner);
     std::mem::take(&mut place)

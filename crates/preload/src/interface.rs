@@ -139,7 +139,7 @@ fn addresses(texts: &[String]) -> Vec<u8> {
     all.flatten().collect()
 }
 
-/// What a request that only reads has as its result; an error is an errno.
+/// Result of a request that only reads; an error is an errno.
 fn read(request: c_ulong) -> Result<Vec<u8>, c_int> {
     let asked = |zero_pdus, zero_cells| {
         let service = table::service().map_err(|error| error.errno())?;

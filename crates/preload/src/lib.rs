@@ -1,8 +1,8 @@
 //! Programs for the ATM sockets of Linux, on the hosts of a lab.
 //!
 //! **Purpose.** Linux has no ATM sockets any more; its programs are still there. With this library in `LD_PRELOAD` and
-//! the socket service of a host in `AEROSTAT_ATM`, `socket(PF_ATMPVC, ...)` and `socket(PF_ATMSVC, ...)` give sockets of
-//! that service. Other sockets, and all descriptors of processes without the variable, are left to the kernel.
+//! the socket service of a host in `AEROSTAT_ATM`, `socket(PF_ATMPVC, ...)` and `socket(PF_ATMSVC, ...)` give sockets
+//! of that service. Other sockets, and all descriptors of processes without the variable, are left to the kernel.
 //!
 //! **What is replaced.** `socket`, `bind`, `connect`, `listen`, `accept`, `accept4`, `getsockname`, `getpeername`,
 //! `setsockopt`, `getsockopt` and `ioctl` of such sockets. `read`, `poll`, `select`, `dup`, `fork` and `close` need no
@@ -10,16 +10,16 @@
 //! the kernel does not know: a PDU without octets is not sent, and one that is longer than the contract allows is
 //! EMSGSIZE.
 //!
-//! **Objects and owners.** `table.rs` has the state of each socket, by the number of its open file, so that `dup`, `fork`
-//! and `exec` keep it. `layout.rs` has the structures of the kernel's headers. `interface.rs` has the `ioctl`s of
-//! interfaces.
+//! **Objects and owners.** `table.rs` has the state of each socket, by the number of its open file, so that `dup`,
+//! `fork` and `exec` keep it. `layout.rs` has the structures of the kernel's headers. `interface.rs` has the `ioctl`s
+//! of interfaces.
 //!
 //! **Standards.** `<linux/atm.h>`, `<linux/atmdev.h>`, `<linux/sonet.h>`, `qos(7)`, `sap(7)` of linux-atm.
 //!
 //! **Not implemented.** Calls with AAL0; several B-LLI; answers with another contract than the offer; `ioctl`s that
 //! change an interface. What a preload library cannot reach: programs that are linked statically, setuid programs,
-//! programs that make system calls themselves (Go). The result of a `connect` that does not wait is known to the process
-//! that has called it, and not to its children.
+//! programs that make system calls themselves (Go). The result of a `connect` that does not wait is known to the
+//! process that has called it, and not to its children.
 //!
 //! **Deviations.** The interface number of a permanent connection is 0 for every host.
 
@@ -117,7 +117,7 @@ fn set_limit(fd: c_int, most: u32) {
     }
 }
 
-/// What to answer to a write of so many octets, if it is not for the kernel.
+/// Answer to a write of so many octets, if the write is not for the kernel.
 fn refused_write(fd: c_int, length: usize) -> Option<ssize_t> {
     let place = usize::try_from(fd).ok().and_then(|fd| LIMITS.get(fd))?;
     let most = (place.load(Ordering::Relaxed) as usize).checked_sub(1)?;

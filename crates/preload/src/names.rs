@@ -1,7 +1,7 @@
 //! Names of the lab for programs that look addresses up with `text2atm` of `libatm`: it reads `/etc/hosts.atm`.
 //!
-//! A program that opens this file gets one whose lines are the names of the lab that can be called, as the service tells
-//! them, and then the system's own. The file is one of this process alone, in memory.
+//! A program that opens this file gets one whose lines are the names of the lab that can be called, as the service
+//! tells them, and then the system's own. The file is one of this process alone, in memory.
 
 use crate::{real, table};
 use libc::{FILE, c_char};
@@ -34,7 +34,7 @@ fn file_of(text: &str) -> Option<File> {
     if fd < 0 {
         return None;
     }
-    // SAFETY: the descriptor is new, and nobody else has it.
+    // SAFETY: the descriptor is new, and no other code has it.
     let mut file = unsafe { File::from_raw_fd(fd) };
     file.write_all(text.as_bytes()).ok()?;
     file.seek(SeekFrom::Start(0)).ok()?;

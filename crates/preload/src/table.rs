@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a program has said of a socket, and what the service has said.
+/// State of a socket: the settings of the program, and the answers of the service.
 #[derive(Clone)]
 pub(crate) struct Entry {
     /// `PF_ATMPVC` or `PF_ATMSVC`.
@@ -43,7 +43,7 @@ impl Entry {
         let call = self.connecting.as_ref()?;
         call.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
-    /// True while the call is being made, and nobody has asked for its result.
+    /// True while the call is being made, and the program has not asked for its result.
     pub(crate) fn is_connecting(&self) -> bool {
         let call = self.connecting.as_ref();
         call.is_some_and(|call| call.lock().is_ok_and(|call| call.is_some()))

@@ -1,8 +1,9 @@
 //! The test program of ATP's report, `atptest`: messages from memory to memory over one switch.
 //!
-//! A host sends octets by ATP to another one. Both hang on a switch by OC-3 lines of 1 µs, and take no time of their own,
-//! so a result is what the line and the protocol allow. The receiver compares every octet with what was sent. With `echo`
-//! the receiver sends each message back, and the sender measures until the last one is complete: the report's latency.
+//! A host sends octets by ATP to another one. Both hang on a switch by OC-3 lines of 1 µs, and take no time of their
+//! own, so a result is what the line and the protocol allow. The receiver compares every octet with what was sent. With
+//! `echo` the receiver sends each message back, and the sender measures until the last one is complete: the report's
+//! latency.
 //!
 //! **Standards.** "ATP Implementation and Performance" (University of Hawaii, 1999), its sections on tests.
 
@@ -37,7 +38,7 @@ pub struct Transfer {
     pub seed: u64,
 }
 
-/// What a transfer came to.
+/// Measured values of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Figures of the sender and of the receiver.

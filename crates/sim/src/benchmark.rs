@@ -1,24 +1,26 @@
 //! Trials after RFC 2544: throughput, latency, frame loss rate, back-to-back frames.
 //!
-//! **Purpose.** What does the path between two hosts carry, by the size of frames? Each trial is a run of its own of the
-//! same lab in virtual time, so a trial knows nothing of those before it, and a repetition gives the same numbers.
+//! **Purpose.** What does the path between two hosts carry, by the size of frames? Each trial is a run of its own of
+//! the same lab in virtual time, so a trial knows nothing of those before it, and a repetition gives the same numbers.
 //!
 //! **Objects.** A [`Bench`] is a lab with one flow of `kind: load`, at equal intervals. A *trial* sends frames of one
-//! size for some time at a share of the link, and waits two seconds for the last ones (RFC 2544 §23: at least two). Before
-//! it, echo requests let hosts find each other (§23: learning frames). Flows of other kinds go on as they are; other loads
-//! are left out.
+//! size for some time at a share of the link, and waits two seconds for the last ones (RFC 2544 §23: at least two).
+//! Before it, echo requests let hosts find each other (§23: learning frames). Flows of other kinds go on as they are;
+//! other loads are left out.
 //!
 //! **Tests.**
 //! - *Throughput* (§26.1): the highest load without a lost or refused frame, by a search that halves the interval.
 //! - *Latency* (§26.2): the one-way delay at that load, from the stack of the sender to that of the receiver.
 //! - *Frame loss rate* (§26.3): loads of 100 %, 90 % and so on, until two in a row lose nothing.
-//! - *Back-to-back* (§26.4): the longest burst at 100 % without a loss, by a search between a frame and those of a trial.
+//! - *Back-to-back* (§26.4): the longest burst at 100 % without a loss, by a search between a frame and those of a
+//!   trial.
 //!
 //! **Standards.** RFC 2544 §9.1 (frame sizes), §23 (trials), §26.1 to §26.4.
 //!
-//! **Not implemented.** §26.5 and §26.6 (system recovery, reset); bidirectional trials (§14), several ports (§16), several
-//! protocols (§17) and bursts (§21); broadcast, management and routing frames and filters (§11.1 to §11.4); many addresses
-//! (§12); the average of 20 or 50 repetitions, which are equal here. Numbers of sections are from memory.
+//! **Not implemented.** §26.5 and §26.6 (system recovery, reset); bidirectional trials (§14), several ports (§16),
+//! several protocols (§17) and bursts (§21); broadcast, management and routing frames and filters (§11.1 to §11.4);
+//! many addresses (§12); the average of 20 or 50 repetitions, which are equal here. Numbers of sections are from
+//! memory.
 //!
 //! **Deviations.** Trials are shorter than 60 s (§24) unless the caller asks for more. The tester is at the ends of the
 //! lab, so the adapters of its hosts are part of what is measured. Latency has no subtraction of the time of a frame
@@ -73,7 +75,7 @@ pub enum Failure {
     },
 }
 
-/// What a trial has found.
+/// Result of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// Octets of a frame.

@@ -1,4 +1,4 @@
-//! What observers of a world see.
+//! Observers of a world, and the cells that they see.
 
 use aerostat_lab::plant::{LineId, LinkEnd, NodeId};
 use aerostat_node::atm::{CellRun, DataUnit, DropReason, Pdu};

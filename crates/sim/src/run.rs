@@ -90,7 +90,7 @@ struct Seen<'a> {
     /// The run is to end.
     stop: bool,
     captures: Vec<Capture<BufWriter<File>>>,
-    /// Names for the texts of messages, if anybody wants messages.
+    /// Names for the texts of messages, if the run records messages.
     names: Option<Names>,
     /// Packets that are followed, if there are any.
     recorder: Option<Box<Recorder>>,
@@ -172,7 +172,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Passes a message on where it is sent, if anybody wants messages.
+    /// Passes a message on where it is sent, if the run records messages.
     fn message(&mut self, packet: &Packet<'_>) {
         let (vc, sdu) = (packet.vc, packet.pdu.sdu());
         let Some(names) = &self.names else { return };

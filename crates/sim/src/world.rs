@@ -11,8 +11,8 @@
 //! Every cell is an event of its own where its arrival has effects: on links with errors, at policers, on connections
 //! with several leaves, on labels that end at a switch, and everywhere while links are tapped for PDUs of all kinds.
 //! [`World::tap_messages`] costs little: the train in which a PDU leaves knows when its last cell has left.
-//! [`World::cell_by_cell`] makes every cell of every link an event, and [`World::every_departure`] each departure, for a
-//! test that compares.
+//! [`World::cell_by_cell`] makes every cell of every link an event, and [`World::every_departure`] each departure, for
+//! a test that compares.
 //!
 //! There is no other influence, so a world is a function of its construction, its seed and the calls on it.
 

@@ -1,6 +1,6 @@
 //! Measures calls between programs: `calls serve` accepts every call; `calls ADDRESS COUNT [RATE|hold]` makes calls one
-//! after the other and releases each at once, as fast as it can or at a rate in calls/s, or keeps all of them open until
-//! its input ends.
+//! after the other and releases each at once, as fast as it can or at a rate in calls/s, or keeps all of them open
+//! until its input ends.
 //!
 //! ```text
 //! AEROSTAT_ATM=.../sello.sock calls serve

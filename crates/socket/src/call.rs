@@ -25,8 +25,8 @@ pub struct Call<'a> {
     pub multipoint: bool,
     /// True if the root is told of leaves that leave ([`Socket::left`](crate::Socket::left)).
     pub reports: bool,
-    /// What the caller says to the called side, which sees it before it answers; at most 128 octets. Each link on the way
-    /// needs UNI 4.0.
+    /// User data for the called side, which sees it before it answers; at most 128 octets. Each link on the way needs
+    /// UNI 4.0.
     pub user_data: &'a [u8],
 }
 

@@ -49,7 +49,7 @@ impl Error {
     pub fn cause(&self) -> Option<u8> {
         Some(self.0.cause).filter(|cause| *cause != 0)
     }
-    /// What the other end said when it refused the call; empty if it said nothing.
+    /// User data of the other end when it refused the call; empty if it gave none.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         self.0.user_data.octets()

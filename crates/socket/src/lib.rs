@@ -27,8 +27,8 @@
 //!
 //! # Trees
 //!
-//! A [`Call`] with `multipoint` makes the root of a point-to-multipoint call ([`Socket::make`], [`Control::add_party`]):
-//! what it sends goes to each leaf, and a leaf cannot send. `examples/tree.rs` has both.
+//! A [`Call`] with `multipoint` makes the root of a point-to-multipoint call ([`Socket::make`],
+//! [`Control::add_party`]): what it sends goes to each leaf, and a leaf cannot send. `examples/tree.rs` has both.
 //!
 //! # Messages of any length
 //!
@@ -38,10 +38,9 @@
 //!
 //! Addresses are 40 hex digits; or names of nodes of the lab, or IPv4 addresses, with an optional selector (`sello`,
 //! `sello/e1`, `10.0.0.2`). The host resolves an IP address by the map of next hops and the ATMARP server of its
-//! Classical IP interface, or by NHRP. An error then has the cause, and who did not answer.
-//! Contracts have the syntax of linux-atm's `qos(7)` (`ubr`, `cbr:max_pcr=64kbps,sdu=48`, different directions with
-//! `tx:` and `rx:`), access points that of `sap(7)`; an empty access point says nothing, and a listener without one gets any
-//! call without one.
+//! Classical IP interface, or by NHRP. An error then has the cause, and who did not answer. Contracts have the syntax
+//! of linux-atm's `qos(7)` (`ubr`, `cbr:max_pcr=64kbps,sdu=48`, different directions with `tx:` and `rx:`), access
+//! points that of `sap(7)`; an empty access point says nothing, and a listener without one gets any call without one.
 //!
 //! # Threads
 //!
@@ -50,8 +49,8 @@
 //!
 //! # Errors
 //!
-//! [`Error`] has the error number of Linux, the cause of Q.850 if the network or the other end refused, and the field and offset
-//! of a text that is wrong. It becomes an [`io::Error`] of the same number.
+//! [`Error`] has the error number of Linux, the cause of Q.850 if the network or the other end refused, and the field
+//! and offset of a text that is wrong. It becomes an [`io::Error`] of the same number.
 
 pub mod atp;
 mod call;
@@ -159,8 +158,8 @@ impl Service {
         }
     }
 
-    /// The ATM interface of the host: its addresses, the rate of its link, and its counts. Afterwards the counts of PDUs
-    /// or of cells begin anew for all programs of the host, if `zero_pdus` or `zero_cells` is true.
+    /// The ATM interface of the host: its addresses, the rate of its link, and its counts. Afterwards the counts of
+    /// PDUs or of cells begin anew for all programs of the host, if `zero_pdus` or `zero_cells` is true.
     ///
     /// # Errors
     /// If the service has gone, or is older than this request (EINVAL).
@@ -175,9 +174,9 @@ impl Service {
         }
     }
 
-    /// Adds an address to the interface of the host: programs may listen there, with every selector. With ILMI the switch
-    /// gets to know it; without ILMI only programs of the same host can call it. It goes with the lab, or when the host is
-    /// switched off.
+    /// Adds an address to the interface of the host: programs may listen there, with every selector. With ILMI the
+    /// switch gets to know it; without ILMI only programs of the same host can call it. It goes with the lab, or when
+    /// the host is switched off.
     ///
     /// # Errors
     /// EEXIST if the host has it already, EINVAL if it is no address of an end system, ENOMEM at the limit.
@@ -311,8 +310,9 @@ impl Control {
         }
     }
 
-    /// Makes the socket a listener: at most `backlog` (1 to 128) calls wait for an answer at the same time, and a caller
-    /// sends SDUs of at most `max_sdu` octets (0: any). Offers come as packets at the descriptor ([`Self::offered`]).
+    /// Makes the socket a listener: at most `backlog` (1 to 128) calls wait for an answer at the same time, and a
+    /// caller sends SDUs of at most `max_sdu` octets (0: any). Offers come as packets at the descriptor
+    /// ([`Self::offered`]).
     ///
     /// # Errors
     /// If the socket has no address, or another program listens there.
@@ -379,8 +379,8 @@ impl Control {
         self.add_party_with(called, &[]).map(|(party, _)| party)
     }
 
-    /// As [`Self::add_party`]; the leaf sees `user_data`, at most 128 octets, before it answers. Returns what it says in its
-    /// answer, too.
+    /// As [`Self::add_party`]; the leaf sees `user_data`, at most 128 octets, before it answers. Returns what it says
+    /// in its answer, too.
     ///
     /// # Errors
     /// As [`Self::add_party`]. The error has what the leaf said when it refused ([`Error::user_data`]).
@@ -492,7 +492,7 @@ impl Control {
         self.ask(&request).map(drop)
     }
 
-    /// What the other end has said last: in its call, its answer, or its release. Empty if it said nothing.
+    /// Latest user data of the other end: in its call, its answer, or its release. Empty if it said nothing.
     ///
     /// # Errors
     /// If the service has forgotten the socket, or has gone.
@@ -516,13 +516,13 @@ impl Control {
     }
 
     /// Accepts an offer of this listener, and waits until the call can be used. Returns the new socket and its
-    /// descriptor. `qos` is the contract of the answer as this end sees it: it may have smaller SDUs than the offer, and
-    /// a lower rate if the offer has a `min_pcr`. An empty text accepts the call as offered. The caller gets `user_data`,
-    /// at most 128 octets.
+    /// descriptor. `qos` is the contract of the answer as this end sees it: it may have smaller SDUs than the offer,
+    /// and a lower rate if the offer has a `min_pcr`. An empty text accepts the call as offered. The caller gets
+    /// `user_data`, at most 128 octets.
     ///
     /// # Errors
-    /// If the offer does not allow this answer (EINVAL; the offer waits on), its link carries no user data (EOPNOTSUPP),
-    /// the caller has gone, or there is no room.
+    /// If the offer does not allow this answer (EINVAL; the offer waits on), its link carries no user data
+    /// (EOPNOTSUPP), the caller has gone, or there is no room.
     pub fn accept(
         &self,
         offer: u32,
@@ -684,7 +684,8 @@ impl Socket {
     ///
     /// # Errors
     /// EMSGSIZE if it is longer than the contract allows, EPIPE if the call has ended, ENOTCONN before the first call,
-    /// EAGAIN; EOPNOTSUPP at a leaf of a point-to-multipoint call, or where the contract has no traffic in this direction.
+    /// EAGAIN; EOPNOTSUPP at a leaf of a point-to-multipoint call, or where the contract has no traffic in this
+    /// direction.
     pub fn send(&self, pdu: &[u8]) -> io::Result<()> {
         let most = match self.most.load(Ordering::Relaxed) {
             SILENT => {

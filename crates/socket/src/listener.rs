@@ -89,7 +89,7 @@ impl Offer<'_> {
         &self.offered.qos
     }
 
-    /// What the caller says; empty if it says nothing.
+    /// User data of the caller; empty if it gave none.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         self.offered.user_data.octets()

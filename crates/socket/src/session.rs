@@ -2,9 +2,10 @@
 //!
 //! One thread at a time reads; it gives the answers of others to them. So no thread of this crate's own is needed.
 //!
-//! **The descriptor.** Programs close descriptors that they do not know, as daemons do, and their own files get the same
-//! numbers. So the number is a high one, and before each use the descriptor must still be the socket that was connected
-//! ([`Session::owns_descriptor`]). If it is not, the session has gone, and the descriptor is left to the program.
+//! **The descriptor.** Programs close descriptors that they do not know, as daemons do, and their own files get the
+//! same numbers. So the number is a high one, and before each use the descriptor must still be the socket that was
+//! connected ([`Session::owns_descriptor`]). If it is not, the session has gone, and the descriptor is left to the
+//! program.
 
 use crate::Error;
 use aerostat_proto::socket::{Answer, MESSAGE_MAX, Request};
@@ -111,7 +112,7 @@ impl Session {
         Ok(number)
     }
 
-    /// Nobody waits for the answer of a request any more.
+    /// The caller no longer waits for the answer of a request.
     pub(crate) fn forget(&self, number: u16) {
         if std::process::id() == self.process {
             self.table().waiting.remove(&number);

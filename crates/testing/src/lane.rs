@@ -17,7 +17,7 @@ pub enum Node {
     Lecs(Box<Lecs>),
 }
 
-/// What a machine reported to the test.
+/// Report of a machine to the test.
 #[derive(Debug)]
 pub enum Note {
     /// An output of a client.

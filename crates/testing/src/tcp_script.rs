@@ -17,8 +17,8 @@
 //! [machine] > . 1 ack 1       a line for one kind of stack only: an explained difference
 //! ```
 //!
-//! Numbers count from the first number of each side, so SYN is 0 and the first octet 1. PSH of the stack's segments is not
-//! compared, and neither are options but blocks.
+//! Numbers count from the first number of each side, so SYN is 0 and the first octet 1. PSH of the stack's segments is
+//! not compared, and neither are options but blocks.
 
 use aerostat_proto::Duration;
 use aerostat_wire::tcp::{Blocks, Flags, Segment};

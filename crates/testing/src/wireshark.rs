@@ -35,7 +35,7 @@ pub fn tshark_with(script: &str, file: &Path, arguments: &[&str]) -> Option<Vec<
     )
 }
 
-/// Packets that are malformed, but for one mistake of tshark 4.0: it reads one octet too many behind AAL parameters
+/// Packets that are malformed, except by one mistake of tshark 4.0: it reads one octet too many behind AAL parameters
 /// that end a CONNECT (9 octets; 0 to 3 octets of padding and the trailer of SSCOP follow), and says so of correct
 /// messages. Source: measured with tshark 4.0.17 on recordings of real hosts.
 pub fn malformed_filter() -> String {

@@ -4,9 +4,9 @@
 //! CPCS-PDU = SDU | PAD 0..47 | UU | CPI = 0 | Length (2) | CRC-32 (4)      a multiple of 48 octets
 //! ```
 //!
-//! All cells of a PDU but the last have SDU type 0 in their PTI, the last has 1. Nothing else delimits PDUs, so a lost
-//! last cell costs two PDUs. The CRC is taken over the whole PDU at once. A [`Reassembler`] serves one VC; every way to
-//! fail has its own counter.
+//! All cells of a PDU except the last have SDU type 0 in their PTI, the last has 1. Nothing else delimits PDUs, so a
+//! lost last cell costs two PDUs. The CRC is taken over the whole PDU at once. A [`Reassembler`] serves one VC; every
+//! way to fail has its own counter.
 //!
 //! Standards: I.363.5. Not implemented: corrupted data delivery, streaming mode, the reassembly timer.
 

@@ -231,7 +231,7 @@ fn syndrome([a, b, c, d, e]: [u8; HEADER_LEN]) -> u8 {
     hec([a, b, c, d]) ^ e
 }
 
-/// What a receiver makes of one header.
+/// Verdict of a receiver about one header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HecVerdict {
     /// No error.

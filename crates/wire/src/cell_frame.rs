@@ -1,11 +1,12 @@
 //! Ethernet frames filled with cells ("fat cells").
 //!
-//! Destination and source, EtherType 88B5 (IEEE 802: local experimental use), then 1 to 172 cells of 52 octets in the form
-//! of RFC 4717, N to one: a word with VPI (12 bits), VCI (16), PTI (3) and CLP (1), no HEC, and the payload. A control
-//! word may stand in front of the cells; links inside a lab have none. The shortest frame, with one cell, needs no padding.
+//! Destination and source, EtherType 88B5 (IEEE 802: local experimental use), then 1 to 172 cells of 52 octets in the
+//! form of RFC 4717, N to one: a word with VPI (12 bits), VCI (16), PTI (3) and CLP (1), no HEC, and the payload. A
+//! control word may stand in front of the cells; links inside a lab have none. The shortest frame, with one cell, needs
+//! no padding.
 //!
-//! The ATM service of Cambridge carried "an Ethernet frame filled with ATM cells" (Black and Crosby 1993); its layout is
-//! not published.
+//! The ATM service of Cambridge carried "an Ethernet frame filled with ATM cells" (Black and Crosby 1993); its layout
+//! is not published.
 
 use crate::MacAddr;
 use crate::cell::{Cell, HeaderForm};

@@ -1,4 +1,4 @@
-//! What a traffic contract promises: its conformance definition, and contradictions between its parameters.
+//! Promises of a traffic contract: its conformance definition, and contradictions between its parameters.
 //!
 //! Source: Traffic Management 4.0 §4.3 (conformance definitions), UNI Signalling 4.0 annex 9 (combinations of
 //! parameters).

@@ -9,7 +9,7 @@ pub struct DecodeError {
     pub field: &'static str,
     /// Offset in octets from the start of the decoded unit.
     pub offset: usize,
-    /// What was wrong.
+    /// Kind of the mistake.
     pub kind: ErrorKind,
 }
 

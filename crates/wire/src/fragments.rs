@@ -107,7 +107,8 @@ fn seal(packet: &mut [u8], length: usize) {
     }
 }
 
-/// The ICMP message "fragmentation needed" with this MTU about a packet, from the address `from` to the packet's source.
+/// The ICMP message "fragmentation needed" with this MTU about a packet, from the address `from` to the packet's
+/// source.
 ///
 /// `None` if no error may be sent about the packet: it is not whole, a later fragment, an ICMP message other than an
 /// echo, or from or to no single host.

@@ -33,7 +33,7 @@ const VERSION: u16 = 3;
 /// S of a sublayer.
 const SEQUENCED: u8 = 0x40;
 
-/// What carries L2TPv3.
+/// Carrier of L2TPv3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// IP, protocol 115.
@@ -137,7 +137,7 @@ pub struct SublayerWord {
 }
 
 impl Sublayer {
-    /// The octets of the sublayer, if there is one. Reserved bits are 0.
+    /// The octets of the sublayer, if the packet has it. Reserved bits are 0.
     #[must_use]
     pub fn octets(self, word: SublayerWord) -> Option<[u8; 4]> {
         let flags = match self {
@@ -153,7 +153,7 @@ impl Sublayer {
         let [_, a, b, c] = word.sequence.unwrap_or_default().to_be_bytes();
         Some([sequenced | flags, a, b, c])
     }
-    /// Appends the sublayer, if there is one. See [`Self::octets`].
+    /// Appends the sublayer, if the packet has it. See [`Self::octets`].
     pub fn encode(self, word: SublayerWord, out: &mut Vec<u8>) {
         out.extend(self.octets(word).into_iter().flatten());
     }

@@ -76,7 +76,7 @@ pub enum LoopbackPoint {
     EndPoint,
 }
 
-/// What to do with a loopback cell.
+/// Treatment of a loopback cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopbackAction {
     /// Send this back on the same connection and flow, and nothing onwards.

@@ -98,8 +98,8 @@ impl TrafficParams {
             ..Self::ubr(max_sdu)
         }
     }
-    /// The smaller tolerance of the two that are given; zero if the contract gives no tolerance. Who keeps it conforms to
-    /// both buckets, if the tolerance that is not given is not smaller.
+    /// The smaller tolerance of the two that are given; zero if the contract gives no tolerance. Who keeps it conforms
+    /// to both buckets, if the tolerance that is not given is not smaller.
     #[must_use]
     pub fn tightest_cdv(&self) -> Duration {
         match (self.max_cdv.is_zero(), self.second_cdv.is_zero()) {
@@ -108,7 +108,8 @@ impl TrafficParams {
             (false, false) => self.max_cdv.min(self.second_cdv),
         }
     }
-    /// True if switches discard whole AAL5 frames: as [`Self::frame_discard`] says, or else for all but CBR and VBR.
+    /// True if switches discard whole AAL5 frames: as [`Self::frame_discard`] says, or else for all categories except
+    /// CBR and VBR.
     #[must_use]
     pub fn discards_frames(&self) -> bool {
         use ServiceCategory::{Cbr, NrtVbr, RtVbr};
@@ -125,7 +126,7 @@ impl TrafficParams {
     }
 }
 
-/// What a program gives to a connection and takes from it.
+/// Units that a program gives to a connection and takes from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AalType {
     /// Single cells, in the form of [`crate::aal0`].

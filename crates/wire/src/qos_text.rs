@@ -11,17 +11,17 @@
 //! R     := number[.fraction][[k|M|G](cps|bps)] | max      no unit: cells/s; 384 bit/s are one cell/s
 //! ```
 //!
-//! Case does not matter in words, names and multipliers. `cps` and `bps` are small: an octet is no bit, so libatm and this
-//! program refuse `MBps`. Blanks are not allowed. Parameters before `tx:` hold for both directions. Peak and sustainable
-//! rates in bit/s are rounded down, minimum rates up. Extensions: the classes `rt-vbr`, `nrt-vbr` (also `vbr`) and
-//! `gfr`; `scr` and `mbs` (sustainable rate and burst size of all cells), `scr0` (of cells with CLP 0; `mbs` then,
-//! too), `pcr0` (peak rate of cells with CLP 0), `max_cdv` or `cdvt` (tolerance in microseconds), `scr_cdvt` and
+//! Case does not matter in words, names and multipliers. `cps` and `bps` are small: an octet is no bit, so libatm and
+//! this program refuse `MBps`. Blanks are not allowed. Parameters before `tx:` hold for both directions. Peak and
+//! sustainable rates in bit/s are rounded down, minimum rates up. Extensions: the classes `rt-vbr`, `nrt-vbr` (also
+//! `vbr`) and `gfr`; `scr` and `mbs` (sustainable rate and burst size of all cells), `scr0` (of cells with CLP 0; `mbs`
+//! then, too), `pcr0` (peak rate of cells with CLP 0), `max_cdv` or `cdvt` (tolerance in microseconds), `scr_cdvt` and
 //! `pcr0_cdvt` (tolerance of the sustainable rate, and of cells with CLP 0, if it is another one), `mdcr` (`min_pcr` of
 //! best effort), `tagging` and `frame_discard`; a class as first word of a `tx:` or `rx:` list, where the directions
-//! differ; `MAX`; rates up to 4 294 967 294 cells/s. Refused here: a sign or blank in front of a number, SDUs above 65 535
-//! octets, `none` for both directions. Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given. `aal0` is for
-//! [`ConnectionQos`] only, the text of a permanent connection of a program; its SDUs have 52 octets.
-//! [`contract`](crate::contract) finds texts whose parameters contradict each other.
+//! differ; `MAX`; rates up to 4 294 967 294 cells/s. Refused here: a sign or blank in front of a number, SDUs above 65
+//! 535 octets, `none` for both directions. Differences: `pcr` is another name of `max_pcr`, which takes precedence if
+//! both are given. `aal0` is for [`ConnectionQos`] only, the text of a permanent connection of a program; its SDUs have
+//! 52 octets. [`contract`](crate::contract) finds texts whose parameters contradict each other.
 
 mod units;
 
@@ -330,7 +330,7 @@ fn list(t: &mut TrafficParams, words: &[Word<'_>], own_class: bool) -> Result<()
     Ok(())
 }
 
-/// What stands before the first list, and the rest with its offset.
+/// Text before the first list, and the rest with its offset.
 struct Head<'a> {
     class: ServiceCategory,
     /// The word `aal0`, if it is there.

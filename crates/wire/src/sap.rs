@@ -38,8 +38,8 @@ impl Bhli {
         info: *b"FORE_ATM",
     };
 
-    /// Calls of Classical IP for one TCP connection or UDP session: such a connection carries no other packets. A choice of
-    /// this project.
+    /// Calls of Classical IP for one TCP connection or UDP session: such a connection carries no other packets. A
+    /// choice of this project.
     pub const IP_SESSION: Self = Self {
         kind: Self::USER,
         len: 8,

@@ -6,14 +6,13 @@
 //! ```
 //!
 //! The sequence number counts the cells of a tester from 0 and wraps. The time stamp is the time of the sender in units
-//! of 10 ns, and wraps after 42.9 s. The CRC has the polynomial x^16 + x^12 + x^5 + 1, begins with ones, and covers the 46
-//! octets before it.
+//! of 10 ns, and wraps after 42.9 s. The CRC has the polynomial x^16 + x^12 + x^5 + 1, begins with ones, and covers the
+//! 46 octets before it.
 //!
-//! Standards: ITU-T O.191 (02/2000) §6.2, from memory: the text was not at hand. The widths agree with manuals of testers
-//! as far as these give them (4 octets of stamps in units of 10 ns, a CRC of 16 bits).
-//! Not implemented: scrambling of the payload (Annex C).
-//! Deviations: the value of the type and the first value of the CRC are our own. So testers of others are not expected to
-//! understand these cells.
+//! Standards: ITU-T O.191 (02/2000) §6.2, from memory: the text was not available. The widths agree with manuals of
+//! testers as far as these give them (4 octets of stamps in units of 10 ns, a CRC of 16 bits). Not implemented:
+//! scrambling of the payload (Annex C). Deviations: the value of the type and the first value of the CRC are our own.
+//! So testers of others are not expected to understand these cells.
 
 use crate::cell::PAYLOAD_LEN;
 use core::fmt;
@@ -40,7 +39,7 @@ pub struct TestCell {
 pub enum NoTestCell {
     /// The CRC is wrong: the payload was damaged.
     Damaged,
-    /// The CRC is right, and the cell is none of a tester.
+    /// The CRC is right, and the cell is not that of a tester.
     Foreign,
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is measured.
+/// Quantity to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
     /// A number of datagrams is under way; another enters when a datagram has come out
@@ -24,7 +24,7 @@ enum Mode {
 /// Options of the generator.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// What is measured
+    /// Quantity to be measured
     mode: Mode,
     /// Own address on the side where cells go in
     from: SocketAddr,
@@ -57,10 +57,10 @@ pub(crate) struct Options {
     spin: bool,
 }
 
-/// What has not come after this time is lost.
+/// Time after which a missing cell is lost.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What came out.
+/// Cells that came out.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     /// Cells of the connection.

@@ -13,7 +13,7 @@ const LARGEST: usize = 65_535;
 /// The clock is read once for this many packets.
 const BLOCK: u64 = 32;
 
-/// What to do with packets.
+/// Options of the work with packets.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     #[command(subcommand)]

@@ -38,7 +38,7 @@ pub(crate) fn set_buffers(socket: &UdpSocket, octets: c_int) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, octets)
 }
 
-/// What is sent leaves as datagrams of `octets` each, however long the buffer is (GSO; at most 64 datagrams).
+/// Makes packets leave as datagrams of `octets` each, however long the buffer is (GSO; at most 64 datagrams).
 pub(crate) fn set_segments(socket: &UdpSocket, octets: usize) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, octets as c_int)
 }
@@ -135,7 +135,7 @@ impl Block {
 }
 
 /// Reads one datagram, or several of equal length if the socket coalesces them; gives all octets, and the octets of
-/// each datagram but the last.
+/// each datagram except the last.
 pub(crate) fn receive_coalesced(
     socket: &UdpSocket,
     buffer: &mut [u8],
@@ -251,6 +251,7 @@ pub(crate) fn read(file: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
 /// Writes one packet.
 pub(crate) fn write(file: &OwnedFd, packet: &[u8]) -> io::Result<usize> {
     let (data, length) = (packet.as_ptr().cast(), packet.len());
-    // SAFETY: the packet is readable through the call and has the given length. A closed peer is an error, not a signal.
+    // SAFETY: the packet is readable through the call and has the given length. A closed peer is an error, not a
+    // signal.
     result(unsafe { libc::send(file.as_raw_fd(), data, length, libc::MSG_NOSIGNAL) })
 }

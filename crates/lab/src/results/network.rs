@@ -68,7 +68,7 @@ rows! {
         pub class: Name = circuit.class.into(),
         /// Switches on the way.
         pub switches: usize as Detail(3) = circuit.switches,
-        /// Cells given to the sending adapter, but for those sent before the row began.
+        /// Cells given to the sending adapter, except those sent before the row began.
         pub cells_offered: u64 as Detail(6) = circuit.offered,
         /// Of these, cells for which its queue had no room, or which went with its link.
         pub cells_refused: u64 as Detail(1) = circuit.refused,
@@ -138,7 +138,7 @@ rows! {
         pub cells_waiting: u32 = queue.waiting,
         /// Most cells that waited at a time.
         pub cells_peak: u32 = queue.peak,
-        /// Most cells that the queue holds, but for the last cell of a frame, which may be one more.
+        /// Most cells that the queue holds, except the last cell of a frame, which may be one more.
         pub cells_limit: u32 = queue.limit,
         /// Cells dropped because the queue or the port's buffer was full.
         pub dropped_overflow: u64 = queue.counters.dropped.of(DropReason::Overflow),

@@ -63,7 +63,7 @@ pub struct Head {
     pub time: String,
     /// Version of the program.
     pub version: String,
-    /// Time between two samples, ns; each sample is at a multiple of it, but for the one at the end. 0 without samples.
+    /// Time between two samples, ns; each sample is at a multiple of it, except the one at the end. 0 without samples.
     pub sample: u64,
     /// End of the run, ns; missing for a lab that goes on.
     #[serde(skip_serializing_if = "Option::is_none")]

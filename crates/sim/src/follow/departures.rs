@@ -27,8 +27,8 @@ pub(super) struct Departures {
 }
 
 impl Departures {
-    /// A cell leaves. Those that ended before `floor` are not needed any more; but the last one may still be on the line
-    /// when a followed cell comes.
+    /// A cell leaves. Those that ended before `floor` are not needed any more; but the last one may still be on the
+    /// line when a followed cell comes.
     pub(super) fn push(
         &mut self,
         (vc, pdu): (Vc, Option<usize>),

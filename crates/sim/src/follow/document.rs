@@ -42,8 +42,8 @@ pub struct Document {
     /// Time at which it reached the stack of the receiver, or was lost, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_ns: Option<u64>,
-    /// Its delay as the meters of the flow measure it, nanoseconds: the sum of the stages that are `counted`. Missing if
-    /// it did not arrive.
+    /// Its delay as the meters of the flow measure it, nanoseconds: the sum of the stages that are `counted`. Missing
+    /// if it did not arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
     /// The same in microseconds, as in the results.

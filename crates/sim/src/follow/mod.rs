@@ -1,22 +1,22 @@
 //! The way of a packet through a network: where it was at each nanosecond, and what it waited for.
 //!
 //! **How.** A run is a function of its lab, so a second run is the same run. [`packet`] runs a lab until the packet is
-//! made, to learn when that is, and then once more. From that moment on, the second run shows every cell at both ends of
-//! each link, and the steps of data units inside end systems ([`Step`](aerostat_node::host::Step)). Nothing is put into
-//! the packet and no node is asked anything: it is found as the accounts of flows find it, by its own octets
-//! ([`FlowIndex`](aerostat_node::ip::books::FlowIndex)). So its number, its delay and the place of its loss are those of
-//! the results. Tests compare the results of a run that is followed with those of one that is not.
+//! made, to learn when that is, and then once more. From that moment on, the second run shows every cell at both ends
+//! of each link, and the steps of data units inside end systems ([`Step`](aerostat_node::host::Step)). Nothing is put
+//! into the packet and no node is asked anything: it is found as the accounts of flows find it, by its own octets
+//! ([`FlowIndex`](aerostat_node::ip::books::FlowIndex)). So its number, its delay and the place of its loss are those
+//! of the results. Tests compare the results of a run that is followed with those of one that is not.
 //!
 //! **What is followed.** A PDU arrives with its last cell, so the stages are those of the last cell of each PDU that
 //! carried the packet: behind the other cells of its own PDU and those of other connections at the first port, and then
-//! from queue to queue. The stages from the [`Followed::sent`] on have no gap and do not overlap: their sum is the delay
-//! that the meter of the receiver measures.
+//! from queue to queue. The stages from the [`Followed::sent`] on have no gap and do not overlap: their sum is the
+//! delay that the meter of the receiver measures.
 //!
 //! **Bounds.** A port remembers the last [`MAX_KEPT`] cells that left it while a packet is followed; a packet that has
 //! waited for more of them has its whole waiting time, and [`Wait::complete`] says that its parts are not all known.
 //!
-//! **Not implemented.** A packet that IP cuts into fragments is followed as far as it is whole; what follows is one stage
-//! ([`What::Unseen`]). The answer to an echo request is not followed. Programs with ATM sockets are not followed.
+//! **Not implemented.** A packet that IP cuts into fragments is followed as far as it is whole; what follows is one
+//! stage ([`What::Unseen`]). The answer to an echo request is not followed. Programs with ATM sockets are not followed.
 
 mod departures;
 pub mod document;
@@ -217,8 +217,8 @@ pub enum Verdict {
 pub struct Wait {
     /// Cells of the same PDU, which leave before it.
     pub own: Behind,
-    /// Cells of other PDUs by their label, those that took longest first. The PDU's own label is among them if an earlier
-    /// PDU of the connection was there.
+    /// Cells of other PDUs by their label, those that took longest first. The PDU's own label is among them if an
+    /// earlier PDU of the connection was there.
     pub others: Vec<Behind>,
     /// Time in which the line carried nothing: a shaper, the pace of a reserved rate, or an empty slot.
     pub idle: Duration,

@@ -18,7 +18,7 @@ type Ports = (u8, Option<u64>, bool);
 /// A ring: of each switch the rate and the delay (ns) of the link to the next one, and whether this link has errors.
 type Ring = Vec<(u8, u64, bool)>;
 
-/// What happens at a time in µs: a link of the ring is cut or restored, a switch restarts, or nothing.
+/// Event at a time in µs: a link of the ring is cut or restored, a switch restarts, or nothing happens.
 type Step = (u64, u8, usize);
 
 /// Everything that an observer hears.
@@ -81,7 +81,7 @@ fn discipline(kind: u8) -> Discipline {
     Discipline::ALL[usize::from(kind) % Discipline::ALL.len()]
 }
 
-/// What a connection has for itself.
+/// Tuning of a connection's own queue.
 fn tuning(kind: u8, marks: bool) -> Tuning {
     let kind = u32::from(kind);
     Tuning {

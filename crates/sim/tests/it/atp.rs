@@ -1,4 +1,5 @@
-//! ATP between programs: on a clean line beside its closed form, with loss, and when the connection or a host goes away.
+//! ATP between programs: on a clean line beside its closed form, with loss, and when the connection or a host goes
+//! away.
 
 use crate::losses;
 use aerostat_lab::dialogues::Dialogue;
@@ -75,7 +76,8 @@ fn cells_that_are_lost_cost_time_and_no_message_both_ways() {
     }
 }
 
-/// A host that is switched off in the middle, and a line that goes down: both ends tell an outcome, and the books balance.
+/// A host that is switched off in the middle, and a line that goes down: both ends tell an outcome, and the books
+/// balance.
 #[test]
 fn an_end_that_vanishes_leaves_an_outcome_at_both_ends() {
     for (fault, outcome) in [

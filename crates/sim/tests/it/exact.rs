@@ -1,7 +1,8 @@
 //! Shaped senders, exactly paced senders and policers, beside the generic cell rate algorithm in rational numbers.
 //!
-//! A sender is alone on all its lines. Its exact cell times are fractions, and all times of a lab are whole nanoseconds.
-//! The reference knows no nanoseconds: it judges the fractions. Source: I.371 annex A (continuous-state leaky bucket).
+//! A sender is alone on all its lines. Its exact cell times are fractions, and all times of a lab are whole
+//! nanoseconds. The reference knows no nanoseconds: it judges the fractions. Source: I.371 annex A (continuous-state
+//! leaky bucket).
 
 use crate::bench::Bench;
 
@@ -206,9 +207,10 @@ until: {until}ms
     }
 }
 
-/// Whoever keeps a contract in rational numbers loses nothing, whatever rate, tolerance and number of lines. Whoever does
-/// not loses what the reference says with a limit between that of the contract and that with the clock's nanoseconds, of
-/// which there is one at the source and one for each line: the policer allows for them, and the times have them.
+/// A source that keeps a contract in rational numbers loses nothing, whatever rate, tolerance and number of lines. A
+/// source that does not keep it loses what the reference says with a limit between that of the contract and that with
+/// the clock's nanoseconds, of which there is one at the source and one for each line: the policer allows for them, and
+/// the times have them.
 #[test]
 fn policers_agree_with_rational_arithmetic() {
     let cases = std::env::var("AEROSTAT_CASES")

@@ -4,12 +4,14 @@ use crate::losses::run;
 
 const LAB: &str = include_str!("../../../../labs/cell-gateway.atm.yml");
 
-/// Megabits a second of TCP in packets of 9180 octets, which are 192 cells, if the slowest line has so many cells a second.
+/// Megabits a second of TCP in packets of 9180 octets, which are 192 cells, if the slowest line has so many cells a
+/// second.
 fn goodput(cells: f64) -> f64 {
     cells / 192.0 * (9180.0 - 40.0) * 8.0 / 1e6
 }
 
-/// The books of all flows and programs balance ([`run`] checks those of flows), and TCP has what the slowest line carries.
+/// The books of all flows and programs balance ([`run`] checks those of flows), and TCP has what the slowest line
+/// carries.
 #[test]
 fn tcp_calls_and_a_permanent_connection_go_through_a_gateway() {
     // Half of the time makes the same point sooner.

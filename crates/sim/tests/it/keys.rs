@@ -89,7 +89,7 @@ fn a_sender_whose_timer_ticks_sends_in_bursts() {
     assert!(sent.len() > 1700, "{}", sent.len());
     let gaps = sent.windows(2).map(|pair| pair[1] - pair[0]);
     let within = gaps.filter(|gap| *gap == 76_000).count();
-    // Of the 4.5 datagrams of a tick all but the first follow another one.
+    // Of the 4.5 datagrams of a tick all except the first follow another one.
     let share = within as f64 / sent.len() as f64;
     assert!((0.75..0.80).contains(&share), "{share}");
 }

@@ -159,6 +159,6 @@ fn groups_have_jains_index() {
         (group.group.as_deref(), group.flows, all.flows),
         (Some("g"), 2, 3)
     );
-    // 2 : 1 gives 9 / 10, but for the delay of the last frame.
+    // 2 : 1 gives 9 / 10, except for the delay of the last frame.
     assert!((group.index.unwrap() - 0.9).abs() < 1e-3, "{group:?}");
 }

@@ -153,7 +153,7 @@ fn crowd(manager: &str, rest: &str) -> Bench {
     bench
 }
 
-/// What the manager of the switch has lost.
+/// Messages that the manager of the switch has lost.
 fn lost(bench: &Bench) -> u64 {
     let id = bench.lab.find("s").expect("a switch");
     let tables = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");

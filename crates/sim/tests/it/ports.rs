@@ -251,7 +251,7 @@ traffic:
         assert_eq!(behind(&bench), 1, "{off:?}");
         check::order(&bench).unwrap_or_else(|why| bench.fail(&why));
         check::cells(&bench).unwrap_or_else(|why| bench.fail(&why));
-        // Nobody speaks for five minutes.
+        // No station speaks for five minutes.
         bench.run(Duration::from_secs(900));
         assert_eq!(behind(&bench), 0, "{off:?}");
     }

@@ -39,8 +39,8 @@ fn sixty_four_elans_are_served_and_all_their_members_reach_each_other() {
 /// `AEROSTAT_CLIENTS` clients, or 1700, of one ELAN, on `switches` switches. They only join; there is no traffic. This
 /// exceeds the usual limits of servers, ports and signalling (1024 clients of a LES, as many parties), and causes more
 /// control frames at once than the usual buffer of a port holds (6144 cells, and four cells of each client with its
-/// TLVs). So all but `late` clients must have joined before the first of them repeats its request, which is after 5 s,
-/// and all clients after that.
+/// TLVs). So all clients except `late` of them must have joined before the first of them repeats its request, which is
+/// after 5 s, and all clients after that.
 fn all_join_at_once(switches: usize, late: usize) {
     let clients = std::env::var("AEROSTAT_CLIENTS").ok();
     let clients: usize = clients.and_then(|text| text.parse().ok()).unwrap_or(1700);

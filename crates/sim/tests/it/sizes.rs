@@ -1,5 +1,5 @@
-//! Calls to servers with SDUs that are longer than the servers need. Source: RFC 2225 §7.2, Q.2931 §4.5.5: the called side
-//! answers with its own size.
+//! Calls to servers with SDUs that are longer than the servers need. Source: RFC 2225 §7.2, Q.2931 §4.5.5: the called
+//! side answers with its own size.
 
 use crate::bench::Bench;
 use crate::sockets::calls;
@@ -32,8 +32,8 @@ fn run(programs: &str) -> Bench {
     bench
 }
 
-/// Nobody is refused with cause 88 (incompatible destination) because the SDUs may be long; the connection has the size
-/// that the server gives.
+/// No caller is refused with cause 88 (incompatible destination) because the SDUs may be long; the connection has the
+/// size that the server gives.
 #[test]
 fn servers_answer_with_their_own_sizes() {
     let mut bench = run("");

@@ -49,7 +49,8 @@ fn throughput(lab: &Lab, report: &RunReport, flow: &str) -> f64 {
 
 #[test]
 fn datagrams_go_through_at_the_rate_of_the_slower_cpu_whatever_their_size() {
-    // 1/(a + b × octets): the sender takes 60 µs + 30 ns/octet, the receiver 70 µs + 50 ns/octet or 10 µs + 10 ns/octet.
+    // 1/(a + b × octets): the sender takes 60 µs + 30 ns/octet, the receiver 70 µs + 50 ns/octet or 10 µs + 10
+    // ns/octet.
     for (receive, [a, b]) in [
         ("70us + 50ns/octet", [70e-6, 50e-9]),
         ("10us + 10ns/octet", [60e-6, 30e-9]),
@@ -320,8 +321,8 @@ fn an_adapter_loses_what_comes_faster_than_its_buffers_are_free() {
     }
 }
 
-/// What the receiver of the second flow measured with its own clock, and the first and the last time of the flow and its
-/// true mean delay; in microseconds.
+/// Measurements of the receiver of the second flow by its own clock; then the first and the last time of the flow, and
+/// its true mean delay, in microseconds.
 fn by_clock(a: &str, b: &str) -> ([f64; 2], [f64; 2], u64) {
     let text = pair(a, b, "kind: udp, rate: 1000pps, size: 100, duration: 2s");
     let (_, report) = run(&(text + "until: 8s\n"));

@@ -151,8 +151,8 @@ fn a_program_that_calls_once_calls_again_when_its_trunk_was_down_at_the_first_tr
     assert_eq!(there["sink"][0]["received_pdus"], "5");
 }
 
-/// The adapter may take a whole transfer at one instant: its rate is still that of the contract. A call that its far end
-/// cuts off names how much was left.
+/// The adapter may take a whole transfer at one instant: its rate is still that of the contract. A call that its far
+/// end cuts off names how much was left.
 #[test]
 fn a_transfer_that_the_adapter_takes_at_once_has_a_rate_and_a_cut_one_names_what_was_left() {
     let lab = |program: &str, rest: &str| {
@@ -182,8 +182,8 @@ fn a_transfer_that_the_adapter_takes_at_once_has_a_rate_and_a_cut_one_names_what
     }
 }
 
-/// A run without an end of its own lasts until the PDUs of programs have left by their contracts, whatever their pace, on
-/// calls and on permanent connections.
+/// A run without an end of its own lasts until the PDUs of programs have left by their contracts, whatever their pace,
+/// on calls and on permanent connections.
 #[test]
 fn a_run_ends_when_the_contracts_of_programs_have_let_everything_out() {
     for pace in ["line", "100pps"] {

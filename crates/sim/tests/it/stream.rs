@@ -1,5 +1,5 @@
-//! The stream of events against runs that end earlier: whoever applies its lines up to a time has the state that a run
-//! to this time has.
+//! The stream of events against runs that end earlier: a reader that applies its lines up to a time has the state that
+//! a run to this time has.
 //!
 //! The tables are those of `inspect`; nothing of the recorder is used on this side.
 
@@ -607,7 +607,7 @@ fn messages_of_cells_in_trains_are_those_of_cells_one_by_one() {
     }
 }
 
-/// A lab of 1016 machines, of which 1010 are hosts that nobody talks to.
+/// A lab of 1016 machines, of which 1010 are hosts without any traffic.
 fn crowd() -> Lab {
     let mut text = String::from(
         "switches: { s: {}, z: {} }\nlinks: [[s, z]]\nlane: { on: s, elans: { a: { subnet: 10.1.0.0/16 } } }\n\
@@ -674,7 +674,7 @@ fn a_stream_for_a_page_leaves_out_what_its_drawing_only_counts() {
         (&all["more"]["nodes"], &rest["more"]["nodes"]),
         (&1011.into(), &1011.into())
     );
-    // What is drawn has the states that it has in the whole stream, but for branches of trees.
+    // What is drawn has the states that it has in the whole stream, except for branches of trees.
     let names = |lines: &[Value], kind: &str| -> BTreeSet<String> {
         let states = states(lines, kind, u64::MAX).into_iter();
         let states = states.map(|state| {

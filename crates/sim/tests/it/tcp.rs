@@ -32,7 +32,7 @@ fn one_segment_waits_for_the_acknowledgement_and_three_cross_in_a_round_trip() {
         report.programs.iter().find_map(of).expect(name)
     };
     // A segment of 9136 octets is a PDU of 192 cells, an acknowledgement has 2. TAXI: 54 octets in 80 ns steps for each
-    // cell. Three lines one way, all cells but the first ones of a PDU cross them together.
+    // cell. Three lines one way, all cells except the first ones of a PDU cross them together.
     let cell = 54.0 * 80e-9;
     let way = 0.005 + 2.0 * 0.000_005;
     let round_trip = 2.0 * way + (192.0 + 2.0 + 4.0 * 1.0) * cell;

@@ -84,7 +84,7 @@ fn the_delay_is_that_of_the_lines() {
     assert!((transfer.summary().mean_us - seen.delay.mean_us).abs() < 0.02);
 }
 
-/// A sender whose host restarts begins again at 0; the receiver follows it and counts no loss that was none.
+/// A sender whose host restarts begins again at 0; the receiver follows it and counts only real losses.
 #[test]
 fn a_sender_that_restarts_is_followed() {
     let faults = "faults: [{ at: 1500ms, crash: a }, { at: 1600ms, restart: a }]";

@@ -111,8 +111,8 @@ fn no_frame_of_a_vlan_leaves_by_a_port_of_another() {
     assert_eq!(out("e1"), 0);
 }
 
-/// A frame of 1514 octets on a cable of 100 Mb/s takes 123.04 µs with preamble, check sequence and gap, and 0.32 µs more
-/// with a tag. Within the bridge it takes no time.
+/// A frame of 1514 octets on a cable of 100 Mb/s takes 123.04 µs with preamble, check sequence and gap, and 0.32 µs
+/// more with a tag. Within the bridge it takes no time.
 #[test]
 fn a_tag_costs_its_octets_on_each_cable() {
     for (from, to, tags) in [("a", "c", 0), ("b", "d", 1), ("e", "b", 1), ("e", "d", 2)] {

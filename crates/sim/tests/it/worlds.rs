@@ -1,8 +1,8 @@
-//! Closed forms over random labs: rates, contracts, sizes and buffers are drawn, and the model must be within 2 % of the
-//! formula. A table of results that somebody wrote down could not do this.
+//! Closed forms over random labs: rates, contracts, sizes and buffers are drawn, and the model must be within 2 % of
+//! the formula. A table of results that somebody wrote down could not do this.
 //!
-//! `AEROSTAT_DRAWS=20 AEROSTAT_SEED=7 cargo test --release -p aerostat-sim --test it worlds` draws more, and others. The
-//! formulas share no arithmetic with the simulator.
+//! `AEROSTAT_DRAWS=20 AEROSTAT_SEED=7 cargo test --release -p aerostat-sim --test it worlds` draws more, and others.
+//! The formulas share no arithmetic with the simulator.
 
 use crate::losses::run;
 use aerostat_lab::dialogues::Dialogue;

@@ -27,7 +27,7 @@ impl Shared {
         // What a panic leaves is a machine between two inputs.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Wakes whoever waits, after a change.
+    /// Wakes all threads that wait, after a change.
     pub(super) fn wake(&self, state: &State) {
         if state.waiters > 0 {
             self.changed.notify_all();
@@ -289,7 +289,7 @@ impl Connection {
         self.with(|state| state.nonblocking = nonblocking);
     }
 
-    /// A descriptor for `poll`: readable if [`Self::recv`] does not wait. It belongs to the connection; nobody else
+    /// A descriptor for `poll`: readable if [`Self::recv`] does not wait. It belongs to the connection; no other code
     /// reads from it.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ const WAKE: u64 = 0;
 /// Descriptors that are looked at in one turn.
 const EVENTS: usize = 64;
 
-/// What other threads have for the engine.
+/// Mail of other threads to the engine.
 #[derive(Debug, Default)]
 struct Mail {
     numbers: u64,
@@ -95,7 +95,7 @@ impl Engine {
     }
 }
 
-/// What the thread has for itself.
+/// Data of the engine's thread alone.
 struct Turns {
     engine: &'static Engine,
     connections: BTreeMap<u64, Arc<Shared>>,
@@ -188,7 +188,7 @@ impl Turns {
         }
     }
 
-    /// What the thread waits for on behalf of a connection.
+    /// Conditions for which the thread has asked the kernel on behalf of a connection.
     fn armed(&self, number: u64, state: &State) -> Wants {
         Wants {
             room: state.armed.room,
@@ -209,7 +209,7 @@ impl Turns {
 mod tests {
     use super::*;
 
-    /// One engine for the process, whoever asks.
+    /// One engine serves all threads of the process.
     #[test]
     fn there_is_one_engine() {
         let threads: Vec<_> = (0..4)

@@ -19,9 +19,9 @@
 //! ```
 //!
 //! **Objects and owners.** A [`Listener`] waits for calls. A [`Connection`] has the machine and the socket of one end.
-//! One thread of the process, the engine, serves all connections: it waits for PDUs, timers and room with `epoll`, and a
-//! lock gives the machine of a connection to the engine or to the thread that sends. So a thousand connections need one
-//! thread, and an idle one costs no time.
+//! One thread of the process, the engine, serves all connections: it waits for PDUs, timers and room with `epoll`, and
+//! a lock gives the machine of a connection to the engine or to the thread that sends. So a thousand connections need
+//! one thread, and an idle one costs no time.
 //!
 //! | the report | here |
 //! |---|---|
@@ -38,11 +38,11 @@
 //! them. An end that takes less than what the caller offers says so in its answer, and signalling tells the caller.
 //! The profile is not negotiated: both ends need the same one.
 //!
-//! **Bounds.** What waits for transmission ([`Params::send_limit`]): [`Connection::send`] waits then, or returns EAGAIN if
-//! the connection is non-blocking. What was not read ([`Params::receive_limit`]): new messages are dropped without an
-//! acknowledgement, the window of the other end closes, and after its timers the connection fails there. PDUs that the
-//! socket has no room for: 8192, further ones are dropped, counted ([`Stats::unqueued`]), and repeated by ATP. A close:
-//! ten timers after the last new acknowledgement.
+//! **Bounds.** What waits for transmission ([`Params::send_limit`]): [`Connection::send`] waits then, or returns EAGAIN
+//! if the connection is non-blocking. What was not read ([`Params::receive_limit`]): new messages are dropped without
+//! an acknowledgement, the window of the other end closes, and after its timers the connection fails there. PDUs that
+//! the socket has no room for: 8192, further ones are dropped, counted ([`Stats::unqueued`]), and repeated by ATP. A
+//! close: ten timers after the last new acknowledgement.
 //!
 //! **The end.** A release by the other end is the end of the messages ([`Connection::recv`] returns `None`) if nothing
 //! was cut. If messages of this end were not acknowledged, a message was cut, or the network has cleared the call,

@@ -45,8 +45,8 @@ impl Options {
         options
     }
 
-    /// Sets an option by name: `profile` (`report` or `adaptive`), `sap`, `qos`, `timeout` and `linger`, or a parameter of
-    /// [`Params`] (`mtu`, `send_limit`, ...). Times are in milliseconds, with a fraction if needed.
+    /// Sets an option by name: `profile` (`report` or `adaptive`), `sap`, `qos`, `timeout` and `linger`, or a parameter
+    /// of [`Params`] (`mtu`, `send_limit`, ...). Times are in milliseconds, with a fraction if needed.
     ///
     /// # Errors
     /// EINVAL with the name in [`Error::field`], if there is no such option, or the value is wrong or out of range.

@@ -27,7 +27,7 @@ pub(super) fn clock() -> Instant {
     Instant::from_nanos(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// What the engine waits for on behalf of a connection.
+/// Conditions for which the engine waits on behalf of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wants {
     /// Room in the socket.
@@ -60,7 +60,7 @@ pub(super) struct State {
     /// When the last packet came.
     last: Option<Instant>,
     linger: Option<Duration>,
-    /// What the engine knows of [`Wants`].
+    /// [`Wants`] that the engine has seen last.
     pub(super) armed: Wants,
     /// Threads that wait for a change.
     pub(super) waiters: u32,
@@ -164,7 +164,7 @@ impl State {
         self.tell();
     }
 
-    /// Timers, PDUs for the socket, the end. Whoever holds the lock calls this after each change.
+    /// Timers, PDUs for the socket, the end. The thread that holds the lock calls this after each change.
     pub(super) fn drive(&mut self, socket: &Socket, now: Instant) {
         if self.machine.poll_timeout().is_some_and(|at| at <= now) {
             self.machine.handle_timeout(now);
@@ -227,7 +227,7 @@ impl State {
         }
     }
 
-    /// What the engine has to wait for.
+    /// Conditions for which the engine has to wait.
     pub(super) fn wants(&self) -> Wants {
         let own = self.release.filter(|_| !self.released && !self.ended);
         let own = own.filter(|_| self.queue.is_empty());

@@ -112,7 +112,7 @@ pub struct Bench {
     pub seed: u64,
     /// Its nodes and links in virtual time.
     pub world: World<LabNode>,
-    /// What was observed.
+    /// Log of the observer.
     pub log: Log,
     lives: Vec<u32>,
 }
@@ -360,7 +360,7 @@ impl Bench {
         counts
     }
 
-    /// Whether all clients are members of their ELANs and subnets; an error names one that is not.
+    /// `Ok` if all clients are members of their ELANs and subnets; an error names one that is not.
     pub fn all_joined(&self) -> Result<(), String> {
         match self
             .stations()

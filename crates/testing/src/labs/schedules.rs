@@ -203,7 +203,7 @@ pub struct Fault {
     /// Milliseconds after the start.
     at: u64,
     lasts: u64,
-    /// What happens.
+    /// Fault or change.
     pub what: What,
 }
 

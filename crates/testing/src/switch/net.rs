@@ -316,7 +316,7 @@ impl Net {
         self.hosts[i].daemons += 1;
         self.daemon_event(i, ProcessEvent::Gone);
     }
-    /// What a daemon that tells lies says.
+    /// Passes on a false message of a daemon.
     pub fn lie(&mut self, i: usize, message: FromSigd) {
         self.daemon_says(i, FromDaemon::Message(message));
     }

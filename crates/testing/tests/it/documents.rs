@@ -1,74 +1,24 @@
-//! Rules for the documents that no compiler checks: the width of a line, words that make a reader stop, links, and names
-//! of files, tests, crates and decisions. Descriptions in the published schemas are read like documents.
+//! Rules for the documents that no compiler checks: the width of a line, lists, links, and names of files, tests,
+//! crates and decisions. `english.rs` has the rules for sentences.
 //!
-//! Prose means everything but code blocks, tables and parts that a program generates.
+//! Prose means everything except code blocks, tables and parts that a program generates.
 
-use crate::{metadata, root};
+use crate::{files, metadata, root};
 use std::path::{Path, PathBuf};
 
-/// The longest line of prose, in characters. The target of a link does not count, as it cannot be broken.
-const WIDTH: usize = 120;
-
-/// Phrases that leave out their noun or that no standard uses, each with its remedy. Words are compared without case
-/// and punctuation; `.` at the end of a phrase means that punctuation or the end of the paragraph follows.
-const BANNED: &[(&str, &str)] = &[
-    ("is none", "write 'there is no ...' with the noun"),
-    ("are none", "write 'there are no ...' with the noun"),
-    ("was none", "write 'there was no ...' with the noun"),
-    ("were none", "write 'there were no ...' with the noun"),
-    ("is one.", "repeat the noun"),
-    ("are one.", "repeat the noun"),
-    ("was one.", "repeat the noun"),
-    ("nobody", "name the station, user or program that does not"),
-    ("anybody", "name the station, user or program"),
-    ("whoever", "name the station, user or program that does"),
-    ("whomever", "name the station, user or program"),
-    ("whosoever", "name the station, user or program that does"),
-    ("who has it", "name the owner"),
-    ("by himself", "write 'automatically', or name the protocol"),
-    ("of its own accord", "write 'by itself', or name the event"),
-    ("the own", "write 'its own', or name the owner"),
-    ("for what it", "name the thing"),
-    ("that it is not", "say what it is"),
-    ("at hand", "write 'available'"),
-    ("all the same", "write 'nevertheless', or leave it out"),
-    ("a no", "write 'a refusal'"),
-    ("thereof", "write 'of it', or repeat the noun"),
-    ("whereof", "write 'of which'"),
-    ("therein", "write 'in it'"),
-    ("wherein", "write 'in which'"),
-    ("thence", "write 'from there'"),
-    ("whence", "write 'from where'"),
-    ("hitherto", "write 'until now'"),
-    ("heretofore", "write 'until now'"),
-    ("notwithstanding", "write 'despite'"),
-];
+/// The longest line of prose or of a comment, in characters. The target of a link does not count, as it cannot be
+/// broken.
+pub(crate) const WIDTH: usize = 120;
 
 /// Every Markdown file of the repository, by its path from the root.
-fn pages() -> Vec<(PathBuf, String)> {
-    let mut folders = vec![root()];
-    let mut pages = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let kind = entry.file_type().unwrap();
-            if kind.is_dir() && !name.starts_with('.') && name != "target" && name != "corpus" {
-                folders.push(entry.path());
-            } else if kind.is_file() && name.ends_with(".md") {
-                let path = entry.path();
-                let text = std::fs::read_to_string(&path).unwrap();
-                pages.push((path.strip_prefix(root()).unwrap().to_owned(), text));
-            }
-        }
-    }
-    pages.sort();
+pub(crate) fn pages() -> Vec<(PathBuf, String)> {
+    let pages = files("md");
     assert!(pages.len() > 20, "only {} pages were found", pages.len());
     pages
 }
 
 /// The lines with their numbers from 1. A line of a code block is empty, so that it ends a paragraph.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut code = false;
     text.lines().enumerate().map(move |(index, line)| {
         let fence = line.trim_start().starts_with("```");
@@ -87,33 +37,6 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The descriptions in the published schemas, each with its place.
-fn descriptions() -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(root().join("docs")).unwrap().flatten() {
-        let name = entry.file_name().into_string().unwrap();
-        if name.ends_with(".schema.json") {
-            let text = std::fs::read_to_string(entry.path()).unwrap();
-            let schema = serde_json::from_str(&text).unwrap();
-            descriptions_in(&schema, &format!("docs/{name}"), &mut all);
-        }
-    }
-    assert!(all.len() > 100, "{} descriptions were found", all.len());
-    all
-}
-
-fn descriptions_in(schema: &serde_json::Value, place: &str, all: &mut Vec<(String, String)>) {
-    if let Some(text) = schema.get("description").and_then(|text| text.as_str()) {
-        all.push((place.to_owned(), text.to_owned()));
-    }
-    for (key, part) in schema.as_object().into_iter().flatten() {
-        descriptions_in(part, &format!("{place}/{key}"), all);
-    }
-    for part in schema.as_array().into_iter().flatten() {
-        descriptions_in(part, place, all);
-    }
-}
-
 /// The line without the targets of its links.
 fn without_targets(line: &str) -> String {
     let mut rest = line;
@@ -123,64 +46,6 @@ fn without_targets(line: &str) -> String {
         rest = after.split_once(')').map_or("", |(_, behind)| behind);
     }
     shown + rest
-}
-
-/// One word of a paragraph: its line, its letters in lower case, and whether punctuation follows.
-struct Word {
-    line: usize,
-    letters: String,
-    ends: bool,
-}
-
-/// The paragraphs of a page, as words; headings, list items and cells of tables are paragraphs, too. Code between
-/// backticks is one empty word.
-fn paragraphs(text: &str) -> Vec<Vec<Word>> {
-    let mut paragraphs = vec![Vec::new()];
-    let mut quoted = false;
-    for (number, line) in lines(text) {
-        let start = line.trim_start();
-        if start.is_empty() || start.starts_with(['#', '-', '*', '|']) {
-            paragraphs.push(Vec::new());
-            quoted = false;
-        }
-        for word in line.split_whitespace() {
-            if word == "|" && !quoted {
-                paragraphs.push(Vec::new());
-                continue;
-            }
-            let opened = quoted;
-            quoted ^= word.matches('`').count() % 2 == 1;
-            let code = opened || quoted || word.contains('`');
-            let letters = word.trim_matches(|c: char| !c.is_alphanumeric());
-            let letters = if code { "" } else { letters };
-            paragraphs.last_mut().unwrap().push(Word {
-                line: number,
-                letters: letters.to_lowercase(),
-                ends: word.ends_with(['.', ',', ';', ':', ')', '?', '!']),
-            });
-        }
-    }
-    paragraphs
-}
-
-/// The line of each place where the phrase occurs within a sentence.
-fn occurrences(paragraph: &[Word], phrase: &str) -> Vec<usize> {
-    let (words, at_end) = match phrase.strip_suffix('.') {
-        Some(words) => (words, true),
-        None => (phrase, false),
-    };
-    let wanted: Vec<&str> = words.split(' ').collect();
-    let last = paragraph.len();
-    let mut found = Vec::new();
-    for (start, window) in paragraph.windows(wanted.len()).enumerate() {
-        let same = window.iter().zip(&wanted).all(|(w, p)| w.letters == *p);
-        let inside = window.iter().rev().skip(1).all(|w| !w.ends);
-        let ended = window.last().is_some_and(|w| w.ends) || start + wanted.len() == last;
-        if same && inside && (ended || !at_end) {
-            found.push(window[0].line);
-        }
-    }
-    found
 }
 
 /// The anchor that a heading has on the usual hosts: lower case, hyphens for spaces, no other punctuation.
@@ -193,7 +58,7 @@ fn anchor(heading: &str) -> String {
 }
 
 #[track_caller]
-fn report(mistakes: &[String]) {
+pub(crate) fn report(mistakes: &[String]) {
     let count = mistakes.len();
     assert!(
         mistakes.is_empty(),
@@ -280,24 +145,6 @@ fn items_of_lists_stand_on_lines_of_their_own() {
 }
 
 #[test]
-fn sentences_have_their_nouns_and_no_archaic_words() {
-    let mut bad = Vec::new();
-    let pages = pages().into_iter();
-    let pages = pages.map(|(page, text)| (page.display().to_string(), text));
-    for (place, text) in pages.chain(descriptions()) {
-        for paragraph in paragraphs(&text) {
-            for (phrase, remedy) in BANNED {
-                for line in occurrences(&paragraph, phrase) {
-                    let phrase = phrase.trim_end_matches('.');
-                    bad.push(format!("{place}:{line}: '{phrase}': {remedy}"));
-                }
-            }
-        }
-    }
-    report(&bad);
-}
-
-#[test]
 fn links_of_documents_lead_to_files_and_headings_that_exist() {
     let mut broken = Vec::new();
     for (page, text) in pages() {
@@ -332,15 +179,6 @@ fn links_of_documents_lead_to_files_and_headings_that_exist() {
 
 #[test]
 fn the_checks_of_documents_find_what_they_are_for() {
-    let text = "It is\nnone. `is none` is fine.\n\n```\nis none\n```\n| is none | is |\n| none | There is one |\n- There is one. One is\n- none";
-    let found: Vec<usize> = paragraphs(text)
-        .iter()
-        .flat_map(|p| {
-            let all = BANNED.iter().flat_map(|(phrase, _)| occurrences(p, phrase));
-            all.collect::<Vec<_>>()
-        })
-        .collect();
-    assert_eq!(found, [1, 7, 8, 9]);
     assert_eq!(without_targets("see [a](b.md#c), [d](e)."), "see [a, [d.");
     assert_eq!(
         anchor("## Entries of `pvcs:`, and more"),

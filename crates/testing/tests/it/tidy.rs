@@ -1,7 +1,8 @@
-//! What no compiler checks: who may depend on whom, how long files and functions may be, where tests are.
+//! Rules that no compiler checks: dependencies between crates, lengths of files and functions, places of tests.
 
-use crate::{metadata, root};
+use crate::{files, metadata, root};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// `wire ← proto ← node ← lab ← {sim, live} ← cli` and `proto ← socket ← {preload, clib}`, and nothing else.
 #[test]
@@ -66,21 +67,11 @@ fn dependencies_point_one_way() {
 
 /// Every source file of the crates with its text; paths begin with the name of the crate.
 fn sources() -> Vec<(String, String)> {
-    let crates = root().join("crates");
-    let (mut stack, mut found) = (vec![crates.clone()], Vec::new());
-    while let Some(dir) = stack.pop() {
-        for entry in std::fs::read_dir(dir).expect("read directory").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                stack.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                let text = std::fs::read_to_string(&path).expect("read file");
-                let name = path.strip_prefix(&crates).expect("a path below crates");
-                found.push((name.display().to_string(), text));
-            }
-        }
-    }
-    found.sort();
+    let name = |(path, text): (PathBuf, String)| {
+        let name = path.strip_prefix("crates").ok()?.display().to_string();
+        Some((name, text))
+    };
+    let found: Vec<_> = files("rs").into_iter().filter_map(name).collect();
     assert!(found.len() > 300, "{} files", found.len());
     found
 }
@@ -393,7 +384,7 @@ fn threads_are_started_with_an_error_in_words() {
     assert!(elsewhere.is_empty(), "{}", elsewhere.join("\n"));
 }
 
-/// What is private to a module is tested in its module `tests`; no file belongs to two crates.
+/// A test of private items stands in the module `tests` beside them; no file belongs to two crates.
 #[test]
 fn tests_are_where_a_reader_looks_for_them() {
     let mut elsewhere = Vec::new();
@@ -417,7 +408,7 @@ fn tests_are_where_a_reader_looks_for_them() {
     assert!(elsewhere.is_empty(), "{}", elsewhere.join("\n"));
 }
 
-/// What a user of a library crate reads first, and what a package has to carry.
+/// Parts that a user of a library crate reads first, and that a package has to carry.
 #[test]
 fn library_crates_have_a_front_page_an_example_a_readme_and_licences() {
     for name in ["wire", "proto", "node", "lab", "sim"] {

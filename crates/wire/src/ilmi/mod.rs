@@ -1,7 +1,7 @@
 //! Messages of the Integrated Local Management Interface: SNMPv1 in single AAL5 SDUs on VPI 0 VCI 16.
 //!
 //! **Format.** `SEQUENCE { version 0, community "ILMI", PDU }`, encoded with the Basic Encoding Rules, definite lengths
-//! only (`ber.rs`). A PDU is GetRequest, GetNextRequest, GetResponse, SetRequest or Trap; all but the trap have one
+//! only (`ber.rs`). A PDU is GetRequest, GetNextRequest, GetResponse, SetRequest or Trap; all except the trap have one
 //! shape ([`Request`]). A variable is an object identifier ([`Oid`]) and a [`Value`]; values of types that ILMI does
 //! not use are kept as octets. The objects are named in [`mib`].
 //!
@@ -223,7 +223,7 @@ impl Trap {
     }
 }
 
-/// What a message carries.
+/// Content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pdu {
     /// A request of any kind, or a response.

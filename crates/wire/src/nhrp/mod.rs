@@ -130,7 +130,7 @@ pub mod ext {
 /// The mandatory part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Every packet type but 7.
+    /// Every packet type except 7.
     Common(Common),
     /// Packet type 7.
     Error(ErrorIndication),

@@ -36,8 +36,8 @@ pub enum Aal {
 const USER_DEFINED: u8 = 0x10;
 
 impl Aal {
-    /// Single cells (AAL0): the standard has no type for them, so they are an AAL that the users define, with four octets
-    /// of information, which are 0 here. Source: Q.2931 §4.5.5.
+    /// Single cells (AAL0): the standard has no type for them, so they are an AAL that the users define, with four
+    /// octets of information, which are 0 here. Source: Q.2931 §4.5.5.
     #[must_use]
     pub fn cells() -> Self {
         Self::Other(USER_DEFINED, vec![0; 4])

@@ -5,9 +5,9 @@ use super::{Element, Ie, id};
 /// Octets that one end of a call says to the other in SETUP, CONNECT, RELEASE or RELEASE COMPLETE: at most
 /// [`UserData::MAX`].
 ///
-/// The element has a protocol discriminator in front of them, here 0: a protocol of the users' own. One that is received
-/// is not looked at. Source: Q.2957 (user-to-user signalling, service 1), Q.931 §4.5.30; the identifier and the length of
-/// the element: UNI 4.0 §2.
+/// The element has a protocol discriminator in front of them, here 0: a protocol of the users' own. One that is
+/// received is not looked at. Source: Q.2957 (user-to-user signalling, service 1), Q.931 §4.5.30; the identifier and
+/// the length of the element: UNI 4.0 §2.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserData(Vec<u8>);
 
@@ -40,7 +40,7 @@ impl UserData {
         contents.extend_from_slice(&self.0);
         Some(Ie::UserUser(contents).encode())
     }
-    /// What the elements of a message say; nothing if there is no such element, or if it is longer than the standard
+    /// User data of the elements of a message; empty if there is no such element, or if it is longer than the standard
     /// allows.
     #[must_use]
     pub fn of(elements: &[Element]) -> Self {

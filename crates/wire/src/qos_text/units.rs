@@ -3,7 +3,7 @@
 use super::{CELL_PAYLOAD_BITS, QosError, Word, error};
 use core::time::Duration;
 
-/// The text in small letters, but for values: the units of rates depend on case.
+/// The text in small letters, except values: the units of rates depend on case.
 pub(super) fn lower(text: &str) -> String {
     let mut value = false;
     let small = |letter: char| {

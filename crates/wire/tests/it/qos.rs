@@ -1,5 +1,5 @@
-//! Texts of `qos(7)` beside libatm: `vectors/text2qos.txt` has what `text2qos` of libatm 2.5.1 (Debian's package `libatm1`)
-//! says to each, written by `interop/text2qos`.
+//! Texts of `qos(7)` beside libatm: `vectors/text2qos.txt` has what `text2qos` of libatm 2.5.1 (Debian's package
+//! `libatm1`) says to each, written by `interop/text2qos`.
 
 use aerostat_wire::{Qos, ServiceCategory, TrafficParams};
 

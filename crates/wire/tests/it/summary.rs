@@ -140,7 +140,7 @@ fn lan_emulation() {
     );
 }
 
-/// A resolution and what follows. All packets of the file but the last are without LLC header.
+/// A resolution and what follows. All packets of the file except the last are without LLC header.
 #[test]
 fn resolution() {
     let text = include_str!("../vectors/mpoa/worked-sequence.hex");

@@ -334,8 +334,8 @@ impl<'a> Check<'a> {
             .collect()
     }
 
-    /// Octets that a path has received came over the lines of both ends in its time. A period begins while a packet of an
-    /// earlier one may be on the line.
+    /// Octets that a path has received came over the lines of both ends in its time. A period begins while a packet of
+    /// an earlier one may be on the line.
     fn rates(&self) -> Vec<String> {
         let ends = [self.from, self.to];
         let lines = ends.map(|node| {

@@ -304,7 +304,7 @@ impl RandomLab {
         text
     }
 
-    /// What packets cost a host: one host in two is slow in some way.
+    /// Costs of packets at a host: one host in two is slow in some way.
     fn time_of(&self, host: usize) -> &'static str {
         match (self.seed >> (3 * host)) % 8 {
             0 => {

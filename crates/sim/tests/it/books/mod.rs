@@ -71,8 +71,8 @@ fn check(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Packets that a full port of an Ethernet segment discards have their place, whoever sends them: the bridging host
-/// itself, one of its stations, or a host of the ELAN, with every kind of traffic, and in both directions.
+/// Packets that a full port of an Ethernet segment discards have their place, whatever station sends them: the bridging
+/// host itself, one of its stations, or a host of the ELAN, with every kind of traffic, and in both directions.
 #[test]
 fn packets_that_find_no_room_on_a_segment_have_their_place() {
     let kinds = [

@@ -15,8 +15,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Number of labs of a usual run, in which the loads last a tenth of their time: without optimization a hundred thousand
-/// packets take too long. The two other tests have as many as a table of 16 bits does not hold.
+/// Number of labs of a usual run, in which the loads last a tenth of their time: without optimization a hundred
+/// thousand packets take too long. The two other tests have as many as a table of 16 bits does not hold.
 const CASES: u64 = 4;
 const USUAL: u32 = 10;
 
@@ -374,8 +374,8 @@ fn more_packets_on_a_line_than_16_bits_count_are_all_delivered() {
     }
 }
 
-/// A queue that discards single cells lets long PDUs run into each other without their last cells, until the receiver skips
-/// cells of one that has lost nothing.
+/// A queue that discards single cells lets long PDUs run into each other without their last cells, until the receiver
+/// skips cells of one that has lost nothing.
 #[test]
 fn a_pdu_that_is_skipped_behind_torn_ones_has_a_place() {
     let text = "switches: { s1: {}, s2: {} }

@@ -1,4 +1,5 @@
-//! Detken 2001: a router that is overloaded, and a trunk with VLAN tags, in the labs `detken-router` and `detken-trunk`.
+//! Detken 2001: a router that is overloaded, and a trunk with VLAN tags, in the labs `detken-router` and
+//! `detken-trunk`.
 
 use super::{Probe, Section};
 use crate::bench::repository_lab;

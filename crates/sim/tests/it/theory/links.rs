@@ -158,7 +158,8 @@ fn programs_from_memory_to_memory_have_the_link_or_their_contract() {
         pdus * SIZE * 8.0 / (spaced + 2.0 * (OC3_CELL + PROPAGATION)) / 1e6
     };
     let ubr = |pdus: f64| {
-        // The last cell crosses a further link. The cells of CONNECT ACKNOWLEDGE in front of the first PDU are left out.
+        // The last cell crosses a further link. The cells of CONNECT ACKNOWLEDGE in front of the first PDU are left
+        // out.
         let all = pdus * cells_of_pdu + 1.0;
         pdus * SIZE * 8.0 / (all * OC3_CELL + 2.0 * PROPAGATION) / 1e6
     };

@@ -33,9 +33,9 @@ impl Draws {
     }
 }
 
-/// Ten programs on two switches, whose trunk all share. Rates are drawn within 1 % of their mean, and phases as well. No
-/// two sources keep their phases, but rates in whole cells per second have the same phases again after a second: another
-/// set of sources has others.
+/// Ten programs on two switches, whose trunk all share. Rates are drawn within 1 % of their mean, and phases as well.
+/// No two sources keep their phases, but rates in whole cells per second have the same phases again after a second:
+/// another set of sources has others.
 fn lab(set: u64, seconds: f64) -> String {
     let mut draws = Draws(set);
     // The first numbers of neighbouring seeds are alike.
@@ -112,9 +112,9 @@ fn waits(set: u64, seconds: f64) -> Vec<(Instant, f64)> {
     waits.map(|(sent, nanos)| (*sent, wait(*nanos))).collect()
 }
 
-/// The probability that a cell waits longer than `cells` cell times. It sees the other sources at a random time: N·D/D/1
-/// with one source less. Source: J. Roberts, U. Mocci, J. Virtamo (eds.), Broadband Network Teletraffic (COST 242,
-/// 1996), the exact solution of N·D/D/1 (from memory; its mean agrees with a simulation of the queue alone).
+/// The probability that a cell waits longer than `cells` cell times. It sees the other sources at a random time:
+/// N·D/D/1 with one source less. Source: J. Roberts, U. Mocci, J. Virtamo (eds.), Broadband Network Teletraffic (COST
+/// 242, 1996), the exact solution of N·D/D/1 (from memory; its mean agrees with a simulation of the queue alone).
 fn longer(cells: f64) -> f64 {
     let others = SOURCES as i32 - 1;
     let n_choose =
