@@ -9,7 +9,7 @@ pub const MOST: usize = 4096;
 
 /// Rows that may have changed.
 ///
-/// Nobody needs to read this: without a reader it names all rows, and needs no memory.
+/// Reading is optional: without a reader it names all rows, and needs no memory.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Changes<K> {
     /// Any row.

@@ -17,7 +17,7 @@
 //! Every machine has four methods, those of [`Machine`], and obeys its laws. A driver
 //!
 //! 1. gives the machine an input and the time ([`Machine::handle_input`]),
-//! 2. takes its outputs until there are none ([`Machine::poll_output`]) and moves each to where it belongs,
+//! 2. takes all its outputs ([`Machine::poll_output`]) and moves each to where it belongs,
 //! 3. calls [`Machine::handle_timeout`] when the time of [`Machine::poll_timeout`] has come, and goes on with 2.
 //!
 //! The octets of a peer never lead to a panic or an error. They lead to a counter, and to the answer that the

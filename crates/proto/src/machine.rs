@@ -44,7 +44,7 @@ pub trait Machine {
     fn handle_input(&mut self, input: Self::Input<'_>, now: Instant) -> Result<(), Self::Refusal>;
     /// Handles every timer that is due at `now`. Early or repeated calls do nothing.
     fn handle_timeout(&mut self, now: Instant);
-    /// The next output, in order; `None` when there is none left.
+    /// The next output, in order; `None` when no output is left.
     #[must_use]
     fn poll_output(&mut self) -> Option<Self::Output>;
     /// When [`Self::handle_timeout`] must be called next: strictly later than the last `now`, or never.

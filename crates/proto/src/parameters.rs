@@ -90,7 +90,7 @@ macro_rules! counts {
 counts! { u8 u16 u32 usize }
 
 impl From<Option<u32>> for Value {
-    /// What is not given counts as 0, which has the same effect where nothing else is given.
+    /// A count that is not given is 0, which has the same effect where nothing else is given.
     fn from(count: Option<u32>) -> Self {
         count.unwrap_or_default().into()
     }
@@ -207,7 +207,7 @@ impl Parameter {
             lines,
         }
     }
-    /// What the parameter means: the first paragraph of its documentation, without the full stop.
+    /// Meaning of the parameter: the first paragraph of its documentation, without the full stop.
     #[must_use]
     pub fn meaning(&self) -> String {
         let lines = self.lines.iter().map(|line| line.trim());

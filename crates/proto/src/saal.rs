@@ -91,7 +91,7 @@ pub struct Counters {
     pub released: u64,
     /// Retransmitted SDs.
     pub retransmitted: u64,
-    /// Errors reported to layer management (all codes but V, W and X).
+    /// Errors reported to layer management (all codes except V, W and X).
     pub errors: u64,
     /// PDUs discarded for their length or type (code U; also counted in `errors`).
     pub malformed: u64,
@@ -112,7 +112,7 @@ impl Counters {
     }
 }
 
-/// What an error code says. Source: Q.2110 Annex A.
+/// Meaning of an error code. Source: Q.2110 Annex A.
 #[must_use]
 pub const fn code_meaning(code: char) -> &'static str {
     match code {

@@ -56,7 +56,7 @@ pub(crate) struct Vcc<U, I> {
     vc: Option<Vc>,
     used: Instant,
     idle: Option<Duration>,
-    /// What the entity stores with the connection.
+    /// Data that the entity stores with the connection.
     pub(crate) info: I,
 }
 
@@ -83,7 +83,7 @@ impl<U: Copy, I> Vcc<U, I> {
     pub(crate) const fn peer(&self) -> AtmAddress {
         self.peer
     }
-    /// What the connection carries.
+    /// Use of the connection.
     pub(crate) const fn carries(&self) -> U {
         self.carries
     }
@@ -112,7 +112,7 @@ pub(crate) struct Call {
     pub(crate) calling: AtmAddress,
     /// Address of the peer.
     pub(crate) called: AtmAddress,
-    /// What the connection carries, as the peer's listener describes it.
+    /// Protocol that the connection carries, as the peer's listener describes it.
     pub(crate) sap: Sap,
     /// Traffic in both directions.
     pub(crate) qos: Qos,
@@ -138,7 +138,7 @@ impl Call {
     }
 }
 
-/// What an SDU may cause.
+/// Room that is left for an SDU and for a new connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Number of SDUs that may wait for one peer.
@@ -147,7 +147,7 @@ pub(crate) struct Bounds {
     pub(crate) dial: bool,
 }
 
-/// What happens to an SDU that is offered for a peer.
+/// Outcome of an SDU that is offered for a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
     /// A connection is open: this request sends the SDU.
@@ -237,7 +237,7 @@ impl<U: Copy + Ord, I> VccTable<U, I> {
     pub(crate) fn get(&self, conn: ConnId) -> Option<&Vcc<U, I>> {
         self.vccs.get(&conn)
     }
-    /// What the entity stores with the connection.
+    /// Data that the entity stores with the connection.
     pub(crate) fn info(&mut self, conn: ConnId) -> Option<&mut I> {
         self.vccs.get_mut(&conn).map(|vcc| &mut vcc.info)
     }

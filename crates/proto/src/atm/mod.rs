@@ -17,7 +17,7 @@ pub use user::{AtmUser, UserOutput};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use core::fmt;
 
-/// What protocols count of SDUs, frames or packets that move together: the segments of one super frame of a kernel.
+/// Count of SDUs, frames or packets that move together: the segments of one super frame of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Several {
     /// Their number, at least 1.
@@ -48,7 +48,7 @@ pub struct PartyId(pub u16);
 pub struct Cause(pub u8);
 
 impl Cause {
-    /// Nobody has this number.
+    /// No system has this number.
     pub const UNALLOCATED: Self = Self(1);
     /// No route to destination.
     pub const NO_ROUTE: Self = Self(3);
@@ -181,7 +181,8 @@ pub enum AtmRequest {
     Listen {
         /// Own address, all 20 octets significant.
         address: AtmAddress,
-        /// What the caller must announce; fields that are left open here may have any value ([`Sap::accepts`]).
+        /// Protocol that the caller must announce; fields that are left open here may have any value
+        /// ([`Sap::accepts`]).
         sap: Sap,
         /// Largest AAL5 SDU accepted from a caller, octets.
         max_sdu: u16,
@@ -201,7 +202,7 @@ pub enum AtmRequest {
         calling: AtmAddress,
         /// Address of the other end; of the first party if `multipoint`.
         called: AtmAddress,
-        /// What the connection carries.
+        /// Protocol that the connection carries.
         sap: Sap,
         /// Traffic in both directions; `rx` has no traffic if `multipoint`.
         qos: Qos,
@@ -276,7 +277,7 @@ pub enum AtmEvent<O> {
         calling: Option<AtmAddress>,
         /// The address that was called.
         called: AtmAddress,
-        /// What the connection carries, as the accepting listener described it.
+        /// Protocol that the connection carries, as the accepting listener described it.
         sap: Sap,
         /// Traffic, seen from this end.
         qos: Qos,
@@ -325,7 +326,7 @@ pub enum AtmEvent<O> {
 }
 
 impl<O> AtmEvent<O> {
-    /// The connection that the event is about, if there is one.
+    /// The connection that the event is about, if it is about one connection.
     #[must_use]
     pub const fn conn(&self) -> Option<ConnId> {
         match *self {

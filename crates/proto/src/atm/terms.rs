@@ -19,8 +19,9 @@ pub fn answered(offered: &Qos, answer: &Qos) -> Result<Qos, &'static str> {
     })
 }
 
-/// The terms of a server for an offered call, seen from the server: what is offered, with SDUs of at most `max_sdu` octets
-/// in each direction. `None` if the offer has no longer ones. Such a server listens for calls with SDUs of any size.
+/// The terms of a server for an offered call, seen from the server: what is offered, with SDUs of at most `max_sdu`
+/// octets in each direction. `None` if the offer has no longer ones. Such a server listens for calls with SDUs of any
+/// size.
 ///
 /// Source: RFC 2225 §7.2 (the called side answers with its own size), Q.2931 §4.5.5.
 #[must_use]

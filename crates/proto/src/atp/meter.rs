@@ -1,4 +1,4 @@
-//! What an end has received and when: the clock of the receiver, which the report's throughput goes by.
+//! Octets that an end has received, and when: the clock of the receiver, which the report's throughput goes by.
 
 use super::Atp;
 use crate::{Duration, Instant};
@@ -34,7 +34,7 @@ pub fn pattern(octets: usize) -> impl Iterator<Item = u8> {
     (0..octets).map(|i| 0x20 + (i % 95) as u8)
 }
 
-/// Measures what an end receives. Whoever drives the machine tells of SDUs and of complete messages.
+/// Measures what an end receives. The driver of the machine tells of SDUs and of complete messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meter {
     /// When the first packet came.
@@ -57,7 +57,7 @@ impl Meter {
         self.received.octets += octets;
         self.received.time = now.since(self.came.unwrap_or(now));
     }
-    /// What has come.
+    /// Amount received.
     #[must_use]
     pub const fn received(&self) -> Amount {
         self.received

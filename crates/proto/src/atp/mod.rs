@@ -39,12 +39,12 @@
 //! timer, with the next packet that comes; in the adaptive profile after two of the times that a NAK took to bring its
 //! packet, and at least a quarter of [`Params::min_timer`], or at once if a packet comes that was asked for later: a
 //! connection keeps the order. The adaptive window does not count packets that have arrived behind a gap: the receiver
-//! repeats its ACK for each of them. The first NAK of a packet is answered at once, others once in half a round trip. A connection fails when the
-//! timer of one packet has expired more than ten times. Round trips of packets that were sent twice are not measured
-//! (Karn's rule), and CARD decides nothing without a measurement. A decision of CARD takes three round trips, not two
-//! (`window.rs` says why). An expired timer takes an eighth from the window,
-//! once for each round trip. Quick start doubles the window for each round trip until a round trip is 1.5 times the
-//! shortest, or begins with half of what the contract's rate needs.
+//! repeats its ACK for each of them. The first NAK of a packet is answered at once, others once in half a round trip. A
+//! connection fails when the timer of one packet has expired more than ten times. Round trips of packets that were sent
+//! twice are not measured (Karn's rule), and CARD decides nothing without a measurement. A decision of CARD takes three
+//! round trips, not two (`window.rs` says why). An expired timer takes an eighth from the window, once for each round
+//! trip. Quick start doubles the window for each round trip until a round trip is 1.5 times the shortest, or begins
+//! with half of what the contract's rate needs.
 
 mod meter;
 mod params;
@@ -232,7 +232,7 @@ crate::counters! {
     }
 }
 
-/// What a connection is doing, for people and series.
+/// State of a connection, for people and series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The window in eighths of a packet.
@@ -248,7 +248,7 @@ pub struct Snapshot {
     /// Octets that the receiving half keeps: those messages, the incomplete one, packets behind gaps. Each message and
     /// packet counts 64 octets more.
     pub kept: usize,
-    /// Those of them that are no complete message: a connection that ends now would cut a message.
+    /// Octets of these that are no complete message: a connection that ends now would cut a message.
     pub incomplete: usize,
     /// Missing packets that the receiving half asks for.
     pub asked: usize,
@@ -297,7 +297,7 @@ impl Atp {
         let messages = usize::try_from(messages).unwrap_or(usize::MAX);
         self.receiver.newest(messages)
     }
-    /// Whether a message of this length is taken now, so that a caller who would wait need not give it away.
+    /// `Ok` if a message of this length is taken now, so that a caller who would wait need not give it away.
     ///
     /// # Errors
     /// As [`Input::Send`] with this message.
@@ -317,7 +317,7 @@ impl Atp {
     pub const fn counters(&self) -> &Counters {
         &self.out.counters
     }
-    /// What the connection is doing.
+    /// State of the connection.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let (unread_messages, unread) = self.receiver.unread();

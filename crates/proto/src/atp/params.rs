@@ -7,11 +7,11 @@ use aerostat_wire::atp::{HEADER_LEN, MIN_MTU};
 /// Which rules a connection follows. Both ends need the same profile: nothing on the wire tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// What the report states: an ACK for each packet, a fixed retransmission timer, a window by CARD.
+    /// The rules of the report: an ACK for each packet, a fixed retransmission timer, a window by CARD.
     #[default]
     Report,
-    /// What the report names as future work: cumulative ACKs, a timer from measured round trips, a window from the
-    /// contract's rate or from the measured queue.
+    /// The rules that the report names as future work: cumulative ACKs, a timer from measured round trips, a window
+    /// from the contract's rate or from the measured queue.
     Adaptive,
 }
 
@@ -60,11 +60,11 @@ crate::parameters! {
     }
 }
 
-/// Largest window, packets. Comparisons of numbers, the receiver's memory and the longest burst depend on it: an ACK, or
-/// timers that were started at once, may let go of a whole window.
+/// Largest window, packets. Comparisons of numbers, the receiver's memory and the longest burst depend on it: an ACK,
+/// or timers that were started at once, may let go of a whole window.
 pub const MAX_WINDOW: u32 = 1 << 12;
 
-/// What a message or a packet takes besides its octets. Without it, empty messages would take no room.
+/// Room that a message or a packet takes besides its octets. Without it, empty messages would take no room.
 pub(super) const OVERHEAD: usize = 64;
 
 impl Params {

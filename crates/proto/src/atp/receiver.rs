@@ -165,8 +165,9 @@ impl Receiver {
         self.ask(params, now, out);
     }
 
-    /// A packet has come that was asked for at this time, so often. A connection keeps the order, and a NAK is answered at
-    /// once: if the lowest missing packet was asked for before it, it has been lost again, and need not wait for a timer.
+    /// A packet has come that was asked for at this time, so often. A connection keeps the order, and a NAK is answered
+    /// at once: if the lowest missing packet was asked for before it, it has been lost again, and need not wait for a
+    /// timer.
     fn repaired(
         &mut self,
         (number, at, times): (u64, Instant, u32),

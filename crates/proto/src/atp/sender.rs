@@ -59,7 +59,8 @@ pub(super) struct Sender {
     oldest: u64,
     /// Packets that were sent and are not acknowledged.
     outstanding: u32,
-    /// Adaptive profile: packets of these that have arrived behind a gap. The receiver repeats its ACK for each of them.
+    /// Adaptive profile: packets of these that have arrived behind a gap. The receiver repeats its ACK for each of
+    /// them.
     arrived: u32,
     timers: Deadlines<u64>,
     pub(super) window: Window,
@@ -106,7 +107,7 @@ impl Sender {
         self.round_trip.smoothed
     }
 
-    /// Whether a message of this length is taken now.
+    /// `Ok` if a message of this length is taken now.
     pub(super) fn fits(&self, octets: usize, params: &Params) -> Result<(), Refusal> {
         let limit = params.longest();
         if octets > limit {
@@ -130,8 +131,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends what the window allows. What waits behind a gap at the receiver does not load the network, so the window does
-    /// not count it; [`Params::max_window`] does.
+    /// Sends what the window allows. What waits behind a gap at the receiver does not load the network, so the window
+    /// does not count it; [`Params::max_window`] does.
     pub(super) fn send(&mut self, params: &Params, now: Instant, out: &mut Out) {
         while let Some(message) = self.messages.front_mut() {
             let full = self.outstanding - self.arrived >= self.window.packets()
@@ -246,8 +247,8 @@ impl Sender {
         true
     }
 
-    /// A NAK has come. The first NAK of a packet is answered at once. A packet that was sent again less than half a round
-    /// trip ago is not sent once more: its answer cannot have come yet.
+    /// A NAK has come. The first NAK of a packet is answered at once. A packet that was sent again less than half a
+    /// round trip ago is not sent once more: its answer cannot have come yet.
     pub(super) fn asked_again(&mut self, seq: Seq30, params: &Params, now: Instant, out: &mut Out) {
         let number = number(seq, self.oldest);
         let index = number.checked_sub(self.oldest).map(|index| index as usize);
@@ -304,7 +305,7 @@ impl Sender {
     }
 }
 
-/// What a half gives to its connection.
+/// Outputs of a half for its connection.
 #[derive(Debug, Default)]
 pub(super) struct Out {
     pub(super) sdus: VecDeque<Vec<u8>>,

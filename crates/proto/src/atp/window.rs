@@ -22,7 +22,7 @@ const FEW: u64 = 2;
 /// Packets in queues above which the adaptive window shrinks.
 const MANY: u64 = 4;
 
-/// What the window does.
+/// Phase of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Quick start: it doubles for each round trip. The number is that of the first packet of the next round trip.

@@ -227,7 +227,7 @@ impl Clip {
         let genuine = atm.filter(|_| self.is_of(conn, atm));
         let host = source.filter(|ip| self.is_on_subnet(*ip));
         if let Some(ip) = source.filter(|_| genuine.is_none() || host.is_none()) {
-            // Such a source is not learned. A question is answered all the same; a registration is not, because a reply
+            // Such a source is not learned. A question is nevertheless answered; a registration is not, because a reply
             // would acknowledge it.
             self.counters.refused += 1;
             let why = match host {

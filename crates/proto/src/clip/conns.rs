@@ -24,7 +24,7 @@ pub(super) enum Role {
     Permanent,
 }
 
-/// What a member stores with a connection.
+/// Data that a member stores with a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     pub(super) encapsulation: Encapsulation,
@@ -56,7 +56,7 @@ impl Link {
     }
 }
 
-/// What a call offers besides LLC/SNAP.
+/// Encapsulation that a call offers besides LLC/SNAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     /// VC multiplexing: SDUs are bare packets.
@@ -160,7 +160,8 @@ impl Clip {
         }
     }
 
-    /// Opens the own end of a permanent connection. Those of [`Config::permanent`](super::Config) open at the start.
+    /// Opens this member's end of a permanent connection. Those of [`Config::permanent`](super::Config) open at the
+    /// start.
     pub fn open_permanent(&mut self, permanent: Permanent, now: Instant) {
         let Permanent {
             vc,

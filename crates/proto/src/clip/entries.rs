@@ -151,9 +151,9 @@ impl Clip {
         }
     }
 
-    /// Several packets for a next hop, as segments of one super frame; `head` has the headers of the first one. Gives the
-    /// connection that takes them and the header in front of each, if they need nothing else: the connection is open,
-    /// and they fit. Otherwise nothing has happened, and the packets are to be sent one by one.
+    /// Several packets for a next hop, as segments of one super frame; `head` has the headers of the first one. Gives
+    /// the connection that takes them and the header in front of each, if they need nothing else: the connection is
+    /// open, and they fit. Otherwise nothing has happened, and the packets are to be sent one by one.
     pub fn send_several(
         &mut self,
         (next_hop, head): (Ipv4Addr, &[u8]),

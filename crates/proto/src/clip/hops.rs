@@ -1,14 +1,14 @@
-//! What is known of next hops beforehand: their addresses, their contracts, and default next hops. All of it may be
+//! Next hops that are known beforehand: their addresses, their contracts, and default next hops. All of it may be
 //! replaced while the member runs.
 //!
-//! **Default router first, a better way later.** A default next hop takes the packets for all addresses of a prefix that
-//! have no known address of their own. Meanwhile the server is asked; once it has told the address, the next packets go
-//! directly. A prefix longer than 0 also takes packets to destinations behind a router: the map knows better than the
-//! routing of the host.
+//! **Default router first, a better way later.** A default next hop takes the packets for all addresses of a prefix
+//! that have no known address of their own. Meanwhile the server is asked; once it has told the address, the next
+//! packets go directly. A prefix longer than 0 also takes packets to destinations behind a router: the map knows better
+//! than the routing of the host.
 //!
 //! **Questions.** Other parts of the host ask for the ATM address of a next hop ([`Input::Resolve`](super::Input)). The
-//! answer comes at once, or when the server has answered. Half of the table is for questions that are open. Answers stay
-//! in it, too, but those that no packet uses give way, the oldest first.
+//! answer comes at once, or when the server has answered. Half of the table is for questions that are open. Answers
+//! stay in it, too, but those that no packet uses give way, the oldest first.
 
 use super::entries::{Entry, State};
 use super::{Clip, Output};
@@ -59,7 +59,7 @@ pub struct NextHops {
 pub enum Resolved {
     /// Its ATM address.
     Known(AtmAddress),
-    /// There is none.
+    /// The next hop has no address.
     Unknown(Unresolved),
     /// Questions for half as many addresses as [`Limits::entries`](super::Limits) wait already, or 64 for this one.
     Full,
@@ -191,8 +191,8 @@ impl Clip {
         self.far = hops.fixed.iter().any(|(ip, _)| far(*ip));
     }
 
-    /// Replaces what is known beforehand. Connections that no longer fit are released: those to next hops whose contract
-    /// has changed, and those of sessions over next hops that have changed. Others stay until they are idle.
+    /// Replaces what is known beforehand. Connections that no longer fit are released: those to next hops whose
+    /// contract has changed, and those of sessions over next hops that have changed. Others stay until they are idle.
     pub(super) fn replace_hops(&mut self, hops: NextHops, now: Instant) {
         if hops == self.config.hops {
             return;
@@ -304,8 +304,8 @@ impl Clip {
         (!self.room_for(ip)).then_some(Resolved::NoRoom)
     }
 
-    /// Removes the oldest answer that no packet uses. If there is no such one, `also_used` allows a negative answer that
-    /// packets have met.
+    /// Removes the oldest answer that no packet uses. If there is no such one, `also_used` allows a negative answer
+    /// that packets have met.
     pub(super) fn displace(&mut self, also_used: bool) {
         let is_client = self.is_client();
         let age = |entry: &Entry| match entry.state {

@@ -14,8 +14,8 @@
 //! **Sizes.** Both ends agree on the largest SDU of each connection (`sizes.rs`). Packets that are too big for a
 //! connection become fragments, or their sender is told the size.
 //!
-//! **Sessions.** With [`Per::Session`] each TCP connection and UDP session has a connection of its own, with a contract by
-//! its port (`sessions.rs`).
+//! **Sessions.** With [`Per::Session`] each TCP connection and UDP session has a connection of its own, with a contract
+//! by its port (`sessions.rs`).
 //!
 //! **What is known beforehand** of next hops may be replaced at any time, and has default next hops (`hops.rs`).
 //!
@@ -190,10 +190,10 @@ pub struct Config {
     /// True if other members are called with VC multiplexing, and may call with it. Source: RFC 2684 §6; RFC 1755,
     /// B-LLI.
     pub mux: bool,
-    /// What is known of next hops beforehand: static entries, contracts, default next hops. A connection with a contract
+    /// Next hops that are known beforehand: static entries, contracts, default next hops. A connection with a contract
     /// is used only for its next hop. The largest SDU is always that of the interface.
     pub hops: NextHops,
-    /// What connections it opens.
+    /// Kind of connections that it opens.
     pub per: Per,
     /// Traffic of connections to next hops without a contract of their own; `None`: best effort.
     pub contract: Option<Qos>,
@@ -263,7 +263,7 @@ pub enum Input<'a> {
     AskAgain,
     /// Replaces what is known of next hops beforehand.
     NextHops(NextHops),
-    /// What is known beforehand was to be replaced, and the source has a mistake: nothing changes, and it is counted.
+    /// Next hops were to be replaced, and the source has a mistake: nothing changes, and it is counted.
     NextHopsWrong,
     /// Asks for the ATM address of a next hop of the subnet; [`Output::Resolved`] is the answer.
     Resolve {
@@ -294,7 +294,7 @@ pub enum Output {
     Resolved {
         /// As asked.
         token: u64,
-        /// What is known.
+        /// Result of the resolution.
         answer: Resolved,
     },
     /// A trace event.
@@ -335,8 +335,8 @@ crate::counters! {
         pub arp_out: u64,
         /// NAKs sent (server) or received (client).
         pub naks: u64,
-        /// Sources that a server did not learn: an IP address that no member can have, or an ATM address that is not the
-        /// caller's.
+        /// Sources that a server did not learn: an IP address that no member can have, or an ATM address that is not
+        /// the caller's.
         pub refused: u64,
         /// SDUs that are neither IP nor ATMARP, or did not decode.
         pub bad: u64,
@@ -346,8 +346,8 @@ crate::counters! {
         pub mtu_lowered: u64,
         /// Connections opened for sessions.
         pub sessions: u64,
-        /// Packets of sessions without a connection of their own, because the limit of sessions was met; they used that of
-        /// the next hop.
+        /// Packets of sessions without a connection of their own, because the limit of sessions was met; they used that
+        /// of the next hop.
         pub sessions_full: u64,
         /// Calls for sessions that were refused; their packets used the connection of the next hop.
         pub sessions_refused: u64,
@@ -393,7 +393,7 @@ pub struct Clip {
     sessions: Sessions,
     /// True if static entries are outside the subnet.
     far: bool,
-    /// The ATM address that the server has for the own IP address, if it is another one.
+    /// The ATM address that the server has for the member's IP address, if it is another one.
     owner: Option<AtmAddress>,
     server: Server,
     counters: Counters,
@@ -452,8 +452,8 @@ impl Clip {
         self.ready
     }
 
-    /// The ATM address that the server has for this member's IP address, if it is another one: another member has the IP
-    /// address, or what the server knows beforehand is wrong. The member does not get ready meanwhile.
+    /// The ATM address that the server has for this member's IP address, if it is another one: another member has the
+    /// IP address, or what the server knows beforehand is wrong. The member does not get ready meanwhile.
     #[must_use]
     pub const fn other_owner(&self) -> Option<AtmAddress> {
         self.owner

@@ -10,7 +10,8 @@
 //!
 //! **The called member** knows a marked connection as one of a session. The first packet tells which session, and what
 //! goes back uses this connection, whatever the called member does with its own sessions. The other end of the
-//! connection must be the station that ATMARP names for the next hop. So nobody draws the packets for another to itself.
+//! connection must be the station that ATMARP names for the next hop. So no station draws the packets for another to
+//! itself.
 //!
 //! **End.** A connection is released [`Params::close`](super::Params::close) after FIN in both directions or RST, and
 //! otherwise when it has been idle like all others. A new SYN in that time keeps it.
@@ -33,7 +34,7 @@ use std::net::Ipv4Addr;
 /// High layer information of calls for one session.
 pub(super) const MARK: Bhli = Bhli::IP_SESSION;
 
-/// What connections a member opens.
+/// Kind of connections that a member opens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Per {
     /// One for each next hop.
@@ -299,7 +300,7 @@ impl Clip {
         }
     }
 
-    /// The open connection of the session of these packets, if there is one.
+    /// The open connection of the session of these packets, if the session has one.
     pub(super) fn open_session_of(&self, atm: Option<AtmAddress>, head: &[u8]) -> Option<ConnId> {
         if self.sessions.table.is_empty() {
             return None;

@@ -3,7 +3,8 @@
 //! The caller offers SDUs with room for the MTU of its interface. The called member answers with less where its own
 //! interface takes less (RFC 2225 §7.2, the AAL parameters of CONNECT). Each end then sends no larger packets on this
 //! connection. A packet that is larger is cut into fragments if its sender allows that, and otherwise the sender is
-//! told the size by ICMP (RFC 1191), so that path MTU discovery finds the size of a tunnel as it finds that of a router.
+//! told the size by ICMP (RFC 1191), so that path MTU discovery finds the size of a tunnel as it finds that of a
+//! router.
 
 use super::arp::is_host;
 use super::{Clip, Encapsulation, LLC_LEN, Output};

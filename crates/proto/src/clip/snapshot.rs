@@ -67,7 +67,7 @@ pub struct Snapshot {
     pub prefix_len: u8,
     /// Largest packet, octets.
     pub mtu: u16,
-    /// What connections it opens.
+    /// Kind of connections that it opens.
     pub per: Per,
     /// Sessions with connections that this member opened, and that others opened.
     pub sessions: (usize, usize),
@@ -77,8 +77,8 @@ pub struct Snapshot {
     pub serves: bool,
     /// True if packets can be sent.
     pub ready: bool,
-    /// The ATM address that the server has for its IP address, if it is another one: another member has the IP address, or
-    /// what the server knows beforehand is wrong.
+    /// The ATM address that the server has for its IP address, if it is another one: another member has the IP address,
+    /// or what the server knows beforehand is wrong.
     pub owner: Option<AtmAddress>,
     /// The ATMARP server that it is registered with, or tries next.
     pub server: Option<AtmAddress>,

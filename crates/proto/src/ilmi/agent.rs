@@ -273,8 +273,8 @@ impl Ime {
         })
     }
 
-    /// Whether the host may register the address, beside those of the variables before it: the address must be under
-    /// an assigned prefix. Whether it is in use elsewhere is the owner's decision.
+    /// `Ok` if the host may register the address, beside those of the variables before it: the address must be under an
+    /// assigned prefix. The owner decides if it is in use elsewhere.
     fn may_register(&mut self, address: AtmAddress, before: &[Change]) -> Result<(), ErrorStatus> {
         let esi = address.esi();
         let offered = self.prefixes.contains(&address.prefix());
@@ -353,7 +353,7 @@ impl Ime {
                 mib::atm_layer(mib::NNI_SIG_VERSION),
                 number(config.nni.number()),
             ),
-            // Every VPI but 0 can be a path; channels can have all VCIs from 32 on in one VPI.
+            // Every VPI except 0 can be a path; channels can have all VCIs from 32 on in one VPI.
             (mib::atm_layer(mib::MAX_VPCS), number(255)),
             (mib::atm_layer(mib::MAX_VCCS), number(65_504)),
             (mib::atm_layer(mib::CONFIGURED_VPCS), configured(true)),

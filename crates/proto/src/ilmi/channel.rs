@@ -16,7 +16,7 @@ use super::daemon::Ilmid;
 /// A message from a daemon in a process of its own, or an event of this process.
 pub type DaemonEvent = ProcessEvent<FromDaemon<FromIlmid>>;
 
-/// Whether there is a daemon.
+/// Presence of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
     /// The daemon was told to start, and has not answered: its messages belong to an earlier start.

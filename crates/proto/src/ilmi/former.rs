@@ -1,4 +1,4 @@
-//! What an entity takes over from a former one at the same end of the same link.
+//! Results that an entity takes over from a former one at the same end of the same link.
 //!
 //! When a daemon dies, its successor starts ILMI again, and the owner keeps the results meanwhile: no message has said
 //! that they are wrong. The successor confirms the addresses that are registered again. It withdraws the others when
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// Numbers of requests between two entities: a late response to the former entity is no response to this one.
 const IDS: i32 = 1 << 16;
 
-/// What is left of a former entity.
+/// Results of a former entity.
 #[derive(Debug)]
 pub(super) struct Former {
     /// Addresses that are not confirmed yet.

@@ -2,7 +2,7 @@
 
 use super::{Config, Peer, Side};
 
-/// What the device types of both ends make of a link. Source: af-ilmi-0065.000 clause 8.3.
+/// Kind of a link, which follows from the device types of both ends. Source: af-ilmi-0065.000 clause 8.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// A host and a switch. The value is this end's side of the UNI.

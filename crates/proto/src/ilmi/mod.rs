@@ -387,7 +387,7 @@ pub struct Ime {
     claiming: Option<Claiming>,
     waiting: VecDeque<Vec<u8>>,
     next_claim: u32,
-    /// What is left of a former daemon.
+    /// Results of a former daemon.
     former: Option<Former>,
     counters: Counters,
     out: VecDeque<Output>,

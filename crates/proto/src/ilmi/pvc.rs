@@ -91,7 +91,8 @@ impl Pvc {
         let any = best_effort(&self.tx) || best_effort(&self.rx);
         objects.push(Binding::new(best, truth(any)));
         if !self.path {
-            // A path has no frames: only `atmfVccTable` has these columns. A direction without traffic discards nothing.
+            // A path has no frames: only `atmfVccTable` has these columns. A direction without traffic discards
+            // nothing.
             for (column, traffic) in [
                 (mib::VCC_TX_FRAMES, &self.tx),
                 (mib::VCC_RX_FRAMES, &self.rx),
@@ -107,9 +108,9 @@ impl Pvc {
     }
 }
 
-/// Type and parameters of a traffic descriptor. VBR.1, VBR.2 and VBR.3 have types of their own; CBR.2 and CBR.3 are told
-/// by their peak rate of all cells, since types 4 and 5 are obsolete. Source: af-ilmi-0065.000, traffic descriptor types
-/// of its MIB.
+/// Type and parameters of a traffic descriptor. VBR.1, VBR.2 and VBR.3 have types of their own; CBR.2 and CBR.3 are
+/// told by their peak rate of all cells, since types 4 and 5 are obsolete. Source: af-ilmi-0065.000, traffic descriptor
+/// types of its MIB.
 fn descriptor(traffic: &TrafficParams, line: u32) -> (u32, [u32; 5]) {
     let pcr = traffic.max_pcr.unwrap_or(line);
     // The objects have units of a tenth of a microsecond, rounded down: who keeps the told tolerance conforms. A

@@ -195,7 +195,7 @@ crate::parameters! {
         /// Largest number of group addresses whose frames the BUS sends to some clients only, 0..=126. Frames for
         /// further groups go to all.
         groups: usize = 64;
-        /// What one end system may have sent to all members.
+        /// Quotas of one end system for frames to all members.
         quota: Quotas = Quotas::DEFAULT;
     }
 }

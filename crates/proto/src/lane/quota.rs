@@ -20,7 +20,7 @@ struct Bucket {
     told: Option<Instant>,
 }
 
-/// What happens to a frame.
+/// Verdict about a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The frame goes to all.

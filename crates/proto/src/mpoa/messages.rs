@@ -6,8 +6,8 @@
 //! close it, and to pass packets up. Linux has no counterpart of one more message, which hands the entries of a daemon
 //! that died to the next daemon.
 //!
-//! Source: "Implementation and testing of Multi-Protocol Over ATM client on Linux" (Tampere thesis, 1999), Tables 4.1 and
-//! 4.2.
+//! Source: "Implementation and testing of Multi-Protocol Over ATM client on Linux" (Tampere thesis, 1999), Tables 4.1
+//! and 4.2.
 
 use crate::mpoa::params::MpcParams;
 use crate::{Cause, ConnId};
@@ -190,7 +190,7 @@ pub enum ToKernel {
 pub enum ToDaemon {
     /// 201 SND_MPOA_RES_RQST: a flow was detected; resolve its destination under a new request id.
     SendResolutionRequest {
-        /// What is known of the destination.
+        /// Knowledge of the destination.
         info: IngressInfo,
         /// Traffic wanted if more than best effort.
         qos: Option<Qos>,

@@ -6,16 +6,17 @@
 //!
 //! MPOA's messages have the same frame and extensions, so they are signed in the same way.
 //!
-//! **Trust.** A station with keys ([`Keys`]) obeys only what one of its neighbours has signed; everybody else gets error
+//! **Trust.** A station with keys ([`Keys`]) obeys only what one of its neighbours has signed; everybody else gets
+//! error
 //! 11. [`Keys::unsigned`] makes an exception for callers that share no key.
 //!
 //! **Replays.** The key is chosen by the ATM address of the caller, which the network checks, and the address of the
 //! sender in the extension must be the address of that caller ([`Neighbour::signs_as`]). So a recorded packet is of no
-//! use to another caller, even to one that has the same key. Only the neighbour itself, or somebody on the line that the
-//! connection takes, can repeat it: the extension has no sequence number.
+//! use to another caller, even to one that has the same key. Only the neighbour itself, or somebody on the line that
+//! the connection takes, can repeat it: the extension has no sequence number.
 //!
-//! Source: RFC 2332 §5.3.4. **Not implemented.** Detection of replays on the connection of the neighbour itself (the RFC
-//! has none), negotiation of SPIs, algorithms other than HMAC-MD5.
+//! Source: RFC 2332 §5.3.4. **Not implemented.** Detection of replays on the connection of the neighbour itself (the
+//! RFC has none), negotiation of SPIs, algorithms other than HMAC-MD5.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -117,8 +118,8 @@ pub struct Keys {
     /// The key for the clients at the other ends of shortcuts. Clients that share no key cannot purge each other's
     /// entries there, unless [`Self::unsigned`] is set.
     pub shortcuts: Option<Key>,
-    /// True if messages of callers that share no key are obeyed, and unsigned purges on shortcuts. What such a caller has
-    /// signed is not.
+    /// True if messages of callers that share no key are obeyed, and unsigned purges on shortcuts. What such a caller
+    /// has signed is not.
     pub unsigned: bool,
 }
 
@@ -163,8 +164,8 @@ impl Keys {
         )
     }
 
-    /// The same for a packet on a shortcut with the client at `peer`. The packet names the ATM address of its sender, so
-    /// it is of no use on the shortcut of another client.
+    /// The same for a packet on a shortcut with the client at `peer`. The packet names the ATM address of its sender,
+    /// so it is of no use on the shortcut of another client.
     ///
     /// # Errors
     /// As [`Self::admit`].
@@ -196,8 +197,8 @@ impl Keys {
         Ok(())
     }
 
-    /// Signs a packet for the neighbour at `to`, if the two share a key. Error Indications stay as they are: they have no
-    /// extensions.
+    /// Signs a packet for the neighbour at `to`, if the two share a key. Error Indications stay as they are: they have
+    /// no extensions.
     pub fn sign(&self, to: AtmAddress, packet: &mut Packet) {
         self.sign_with(
             self.neighbours.get(&to).map(|neighbour| &neighbour.key),
@@ -337,7 +338,7 @@ mod tests {
         );
     }
 
-    /// Leniency obeys what nobody has signed, and nothing that is signed wrongly; a neighbour with a key must sign.
+    /// Leniency obeys what is not signed, and nothing that is signed wrongly; a neighbour with a key must sign.
     #[test]
     fn unsigned_messages_are_obeyed_from_those_without_a_key_alone() {
         let (ours, other) = (key(7, "ours"), key(7, "other"));

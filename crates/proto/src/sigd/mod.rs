@@ -69,7 +69,7 @@ pub struct Setup {
     pub calling: AtmAddress,
     /// The called party; of a point-to-multipoint call the first leaf, whose [`PartyId`] is 0.
     pub called: AtmAddress,
-    /// What the connection carries.
+    /// Protocol that the connection carries.
     pub sap: Sap,
     /// Traffic, seen from this host.
     pub qos: Qos,
@@ -115,8 +115,8 @@ pub enum ToSigd {
     Version(Version),
     /// Make a call. [`FromSigd::Connected`] or [`FromSigd::Released`] is the answer.
     Setup(Setup),
-    /// A call to a listener of this host: may it be made? No message of the network belongs to it. [`FromSigd::Join`] or
-    /// [`FromSigd::Released`] is the answer, and after it the daemon does not know the call.
+    /// A call to a listener of this host: may it be made? No message of the network belongs to it. [`FromSigd::Join`]
+    /// or [`FromSigd::Released`] is the answer, and after it the daemon does not know the call.
     Join {
         /// The call.
         call: CallId,

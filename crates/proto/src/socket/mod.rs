@@ -15,9 +15,9 @@
 //! packet at a listener: an [`Offer`]; at the root of a point-to-multipoint call: [`Left`]).
 //!
 //! **Form.** [`Numbered`](crate::split::Numbered) messages in the form of [`crate::split::codec`]: the number in two
-//! octets, the type in two octets, then the fields, big endian; a text is its length in two octets and UTF-8. Addresses,
-//! contracts and access points are texts in the syntax of linux-atm (`AtmAddress`, `qos(7)`, `sap(7)`), so a client
-//! needs no tables.
+//! octets, the type in two octets, then the fields, big endian; a text is its length in two octets and UTF-8.
+//! Addresses, contracts and access points are texts in the syntax of linux-atm (`AtmAddress`, `qos(7)`, `sap(7)`), so a
+//! client needs no tables.
 //!
 //! **Trust.** Nothing in a message is trusted. [`Request`] bounds every text, and `tests.rs` and the fuzz target
 //! `decode` feed it with arbitrary octets.
@@ -32,8 +32,8 @@ pub use aerostat_wire::q2931::UserData;
 
 /// Version of these messages.
 ///
-/// Version 2: an answer may change the contract of an offer ([`Request::Accept`]); point-to-multipoint calls. Version 3:
-/// user data in calls. Version 4: user data of leaves.
+/// Version 2: an answer may change the contract of an offer ([`Request::Accept`]); point-to-multipoint calls. Version
+/// 3: user data in calls. Version 4: user data of leaves.
 pub const VERSION: u16 = 4;
 /// Octets of the longest message.
 pub const MESSAGE_MAX: usize = 8192;
@@ -91,7 +91,7 @@ pub enum Request {
         multipoint: bool,
         /// True if the root's descriptor gets a packet for each leaf that leaves ([`Left`]).
         reports: bool,
-        /// What the caller says to the called side.
+        /// User data of the caller for the called side.
         user_data: UserData,
     },
     /// Uses a permanent connection of this host. Answer: [`Answer::Connected`].
@@ -112,7 +112,7 @@ pub enum Request {
         /// The contract of the answer as this end sees it, as in `qos(7)`: smaller SDUs, and a lower rate if the caller
         /// gave a least one ([`crate::atm::answered`]). Empty: as offered.
         qos: String,
-        /// What the called side says to the caller.
+        /// User data of the called side for the caller.
         user_data: UserData,
     },
     /// Refuses an offer. Answer: [`Answer::Done`].
@@ -123,7 +123,7 @@ pub enum Request {
         offer: u32,
         /// Cause of Q.850 for the caller, 1 to 127.
         cause: u8,
-        /// What the called side says to the caller.
+        /// User data of the called side for the caller.
         user_data: UserData,
     },
     /// Ends the call of a socket, once what its program has written has left. Answer: [`Answer::Done`].
@@ -132,7 +132,7 @@ pub enum Request {
         socket: SocketRef,
         /// Cause of Q.850 for the other end, 1 to 127; 16 is normal.
         cause: u8,
-        /// What this end says to the other.
+        /// User data of this end for the other.
         user_data: UserData,
     },
     /// Asks for the state of a socket. Answer: [`Answer::Status`].
@@ -151,7 +151,7 @@ pub enum Request {
         socket: SocketRef,
         /// The leaf, as in `Connect`.
         called: String,
-        /// What the root says to this leaf.
+        /// User data of the root for this leaf.
         user_data: UserData,
     },
     /// Drops a leaf; with the last leaf the call ends. Answer: [`Answer::Done`].
@@ -170,7 +170,7 @@ pub enum Request {
     },
     /// Changes the addresses of the ATM interface of the host. Answer: [`Answer::Done`].
     Addresses {
-        /// What happens.
+        /// Kind of the change.
         change: Change,
         /// The address in hex digits; empty with [`Change::Reset`].
         address: String,
@@ -227,14 +227,14 @@ pub enum Answer {
         label: String,
         /// The contract, as in `qos(7)`.
         qos: String,
-        /// What the called side said in its answer.
+        /// User data in the answer of the called side.
         user_data: UserData,
     },
     /// The leaf gets what the root sends from now on.
     PartyAdded {
         /// Its number.
         party: u16,
-        /// What the leaf said in its answer.
+        /// User data in the answer of the leaf.
         user_data: UserData,
     },
     /// Leaves in the order of their numbers.
@@ -272,7 +272,7 @@ pub struct Failure {
     pub offset: u16,
     /// The reason, in one sentence.
     pub text: String,
-    /// What the other end said when it refused.
+    /// User data of the other end in its refusal.
     pub user_data: UserData,
 }
 
@@ -355,7 +355,7 @@ pub struct Status {
     pub missed: u64,
     /// Leaves that get what this root of a point-to-multipoint call sends.
     pub leaves: u16,
-    /// What the other end said last: when it called, answered or released.
+    /// Latest user data of the other end: in its call, answer or release.
     pub user_data: UserData,
 }
 
@@ -394,7 +394,7 @@ pub struct Offer {
     pub qos: String,
     /// True if this end would be a leaf of a point-to-multipoint call, which cannot send.
     pub multipoint: bool,
-    /// What the caller says.
+    /// User data of the caller.
     pub user_data: UserData,
 }
 

@@ -60,7 +60,7 @@ pub struct Handle<C> {
     pub accepted: bool,
     /// The connection can be used.
     pub up: bool,
-    /// What arrived before the data half could use the connection.
+    /// Data that arrived before the data half could use the connection.
     early: Early,
     /// The data half's own state of the connection.
     pub own: C,
@@ -184,7 +184,7 @@ impl<D: Daemon, C> Seat<D, C> {
     pub const fn leaves(&mut self) {
         self.present = false;
     }
-    /// Sends a message to the daemon, if there is one.
+    /// Sends a message to the daemon, if a daemon is there.
     pub fn tell(&mut self, message: D::To, now: Instant) {
         match &mut self.place {
             _ if !self.present => {}
@@ -192,7 +192,7 @@ impl<D: Daemon, C> Seat<D, C> {
             Place::Elsewhere => self.out.push_back(ToDaemon::Message(message)),
         }
     }
-    /// Passes an event of the ATM service to the daemon, if there is one.
+    /// Passes an event of the ATM service to the daemon, if a daemon is there.
     pub fn tell_atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match &mut self.place {
             _ if !self.present => {}
@@ -207,7 +207,8 @@ impl<D: Daemon, C> Seat<D, C> {
             ToDaemon::Message(message) => self.tell(message, now),
         }
     }
-    /// What a daemon here says next. What one elsewhere says comes from its process.
+    /// Next message of a daemon in this process. A daemon elsewhere sends its messages from its process. What one
+    /// elsewhere says comes from its process.
     #[must_use]
     pub fn poll(&mut self) -> Option<FromDaemon<D::From>> {
         match &mut self.place {

@@ -39,7 +39,7 @@ pub fn survives<T: Field + Message + Debug + PartialEq>(seed: u64) {
     assert!(T::decode(&[&frame[..], &[0]].concat()).is_err());
 }
 
-/// What can be decoded has one form only.
+/// Checks that octets which can be decoded have one form only.
 ///
 /// # Panics
 /// If that is not so.

@@ -1,4 +1,4 @@
-//! What all daemons share survives its octets.
+//! Parts of messages that all daemons share survive their octets.
 
 use super::codec::Message as _;
 use super::*;

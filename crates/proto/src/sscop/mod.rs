@@ -317,7 +317,7 @@ impl Sscop {
         self.start(Timer::Cc, now);
         self.state = State::OutgoingConnectionPending;
     }
-    /// AA-RELEASE.request in every state but 1, 3 and 4.
+    /// AA-RELEASE.request in every state except 1, 3 and 4.
     fn release(&mut self, uu: Vec<u8>, now: Instant) {
         self.prepare_retrieval();
         self.vt_cc = 1;

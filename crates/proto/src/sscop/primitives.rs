@@ -55,7 +55,7 @@ pub enum Request {
     Busy(bool),
 }
 
-/// Who ended a connection.
+/// Side that ended a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The peer's user.

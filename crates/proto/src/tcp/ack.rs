@@ -1,14 +1,14 @@
 //! When data is acknowledged: at once, by count, by a timer.
 //!
-//! **Standards.** RFC 9293 §3.8.6.3 (delayed acknowledgements), RFC 5681 §4.2 (at once for what is out of order or fills
-//! a hole). The rules of Linux are those of `tcp_input.c` (`__tcp_ack_snd_check`, `tcp_event_data_recv`), those of BSD of
-//! `tcp_timer.c` (`tcp_fasttimo`).
+//! **Standards.** RFC 9293 §3.8.6.3 (delayed acknowledgements), RFC 5681 §4.2 (at once for what is out of order or
+//! fills a hole). The rules of Linux are those of `tcp_input.c` (`__tcp_ack_snd_check`, `tcp_event_data_recv`), those
+//! of BSD of `tcp_timer.c` (`tcp_fasttimo`).
 
 use super::clock::next_tick;
 use super::params::{AckDelay, ReceiveParams};
 use crate::{Duration, Instant};
 
-/// What is to be acknowledged.
+/// Acknowledgements that are due.
 #[derive(Debug)]
 pub(super) struct AckPolicy {
     params: ReceiveParams,
@@ -45,7 +45,7 @@ impl AckPolicy {
     }
     /// An acknowledgement is due now, besides those that are due already.
     pub(super) fn at_once(&mut self) {
-        // An ACK for each segment: the peer counts them. The limit is for inputs that nobody drains.
+        // An ACK for each segment: the peer counts them. The limit is for inputs whose outputs no caller takes.
         self.due = (self.due + 1).min(1024);
     }
     /// An acknowledgement is due now, unless one is due already.

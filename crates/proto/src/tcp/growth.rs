@@ -49,7 +49,7 @@ struct Round {
     samples: u32,
 }
 
-/// What growth knows of an ACK.
+/// Facts of an ACK for the growth of the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     /// Octets acknowledged by number or block.

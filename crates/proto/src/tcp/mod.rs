@@ -3,34 +3,36 @@
 //! **Purpose.** In experiments with TCP over ATM the behaviour of TCP is what is measured. So each point in which hosts
 //! differed is a parameter ([`Params`]), and [`profiles`] has the values of hosts.
 //!
-//! **Objects and owners.** One [`Tcp`] for each end of a connection, owned by the host. It has a sending half (`send.rs`,
-//! with `scoreboard.rs`, `growth.rs`, and `recovery.rs`) and a receiving half (`receive.rs`, `ack.rs`). `arrive.rs` has the
-//! rules of RFC 9293 for segments that arrive. The owner finds the connection of a segment, and answers segments of no
-//! connection by [`reset_for`].
+//! **Objects and owners.** One [`Tcp`] for each end of a connection, owned by the host. It has a sending half
+//! (`send.rs`, with `scoreboard.rs`, `growth.rs`, and `recovery.rs`) and a receiving half (`receive.rs`, `ack.rs`).
+//! `arrive.rs` has the rules of RFC 9293 for segments that arrive. The owner finds the connection of a segment, and
+//! answers segments of no connection by [`reset_for`].
 //!
-//! **The loop.** An input, then [`Machine::poll_output`] until no output is left. Events come before segments, and segments are
-//! made when they are asked for. So a program that reads and writes at an event has its effect in the segments that
-//! follow: an acknowledgement offers the window after the reading, and a window of k segments carries k.
+//! **The loop.** An input, then [`Machine::poll_output`] until no output is left. Events come before segments, and
+//! segments are made when they are asked for. So a program that reads and writes at an event has its effect in the
+//! segments that follow: an acknowledgement offers the window after the reading, and a window of k segments carries k.
 //!
-//! **States.** Those of RFC 9293 §3.3.2 ([`State`]). [`Input::Close`] ends the sending direction only (a half close): the
-//! program may read until the peer's FIN. [`Input::Leave`] ends both.
+//! **States.** Those of RFC 9293 §3.3.2 ([`State`]). [`Input::Close`] ends the sending direction only (a half close):
+//! the program may read until the peer's FIN. [`Input::Leave`] ends both.
 //!
 //! **Timers.** Retransmission (RFC 6298), persist, the tail and the order of transmissions (RFC 8985), delayed
-//! acknowledgements, handshake, keep-alive, FIN-WAIT-2 and TIME-WAIT. With [`TimerParams::slow_tick`] retransmission and
-//! persist follow a clock of the whole host, whose phase is an argument.
+//! acknowledgements, handshake, keep-alive, FIN-WAIT-2 and TIME-WAIT. With [`TimerParams::slow_tick`] retransmission
+//! and persist follow a clock of the whole host, whose phase is an argument.
 //!
-//! **Bounds.** [`SendParams::most`] and [`ReceiveParams::most`] bound what is kept; [`MAX_RANGES`] the pieces beyond holes.
-//! Answers to segments outside the window are limited (RFC 5961 §7), and all that is cut off or not answered is counted.
+//! **Bounds.** [`SendParams::most`] and [`ReceiveParams::most`] bound what is kept; [`MAX_RANGES`] the pieces beyond
+//! holes. Answers to segments outside the window are limited (RFC 5961 §7), and all that is cut off or not answered is
+//! counted.
 //!
 //! **Standards.** RFC 9293, RFC 1122 §4.2, RFC 5961 (challenge ACKs for RST, SYN and ACK), RFC 7323 (window scale, time
-//! stamps, PAWS), RFC 2018 and 2883 (selective acknowledgements), RFC 3168 (ECN), those of `recovery.rs` and `growth.rs`.
+//! stamps, PAWS), RFC 2018 and 2883 (selective acknowledgements), RFC 3168 (ECN), those of `recovery.rs` and
+//! `growth.rs`.
 //!
-//! **Not implemented.** Path MTU discovery (the owner knows the MTU); a listening end has one connection (the owner has as
-//! many as its backlog); a SYN in TIME-WAIT that opens the connection anew; TCP Fast Open; pacing.
+//! **Not implemented.** Path MTU discovery (the owner knows the MTU); a listening end has one connection (the owner has
+//! as many as its backlog); a SYN in TIME-WAIT that opens the connection anew; TCP Fast Open; pacing.
 //!
 //! **Deviations.** Urgent data is passed as data, and its pointer is counted only. A segment without time stamps where
-//! they are agreed is dropped, as RFC 7323 §3.2 says; Linux takes it. A peer that offers a maximum segment size below 48
-//! is taken at 48, as in Linux.
+//! they are agreed is dropped, as RFC 7323 §3.2 says; Linux takes it. A peer that offers a maximum segment size below
+//! 48 is taken at 48, as in Linux.
 
 mod ack;
 mod arrive;
@@ -156,8 +158,8 @@ pub enum Input<'a> {
     Write(&'a [u8]),
     /// No more octets: FIN after those that were written.
     Close,
-    /// The program is gone: as [`Input::Close`], and nobody reads any more. Octets that nobody has read, or that come
-    /// now, are answered by a reset. Source: RFC 2525 §2.17, RFC 9293 §3.6.1.
+    /// The program is gone: as [`Input::Close`], and reading ends. Octets that were not read, or that come now, are
+    /// answered by a reset. Source: RFC 2525 §2.17, RFC 9293 §3.6.1.
     Leave,
     /// The connection ends now, with a reset for the peer.
     Abort,

@@ -27,7 +27,7 @@ pub enum Accounting {
 }
 
 impl Accounting {
-    /// What a piece of `data` octets is charged, octets.
+    /// Charge for a piece of `data` octets, octets.
     #[must_use]
     pub const fn charge(self, data: usize) -> usize {
         match self {
@@ -48,7 +48,7 @@ impl Accounting {
             }
         }
     }
-    /// What charges may reach for a buffer of `size` octets.
+    /// Limit of all charges for a buffer of `size` octets.
     #[must_use]
     pub const fn limit(self, size: usize) -> usize {
         match self {
@@ -61,9 +61,10 @@ impl Accounting {
 /// The form of the offered window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowForm {
-    /// What is free, octet by octet; nothing below a segment and a quarter of the buffer. Source: 4.4BSD `tcp_output`.
+    /// The free space, octet by octet; nothing below a segment and a quarter of the buffer. Source: 4.4BSD
+    /// `tcp_output`.
     Free,
-    /// Whole segments of what is free. Source: Linux `__tcp_select_window` without a scale.
+    /// Whole segments of the free space. Source: Linux `__tcp_select_window` without a scale.
     Segments,
 }
 
@@ -108,8 +109,8 @@ pub struct ReceiveParams {
     pub share: u32,
     /// Form of the window.
     pub form: WindowForm,
-    /// Segments of the first window; each segment that arrives adds two, up to the buffer. 0: the buffer from the start.
-    /// Source: Linux `tcp_grow_window`.
+    /// Segments of the first window; each segment that arrives adds two, up to the buffer. 0: the buffer from the
+    /// start. Source: Linux `tcp_grow_window`.
     pub first_segments: u32,
     /// A segment is acknowledged when more than this less one full segments are not; 0: never by count.
     pub ack_every: u8,
@@ -134,7 +135,8 @@ pub enum Nagle {
     Off,
     /// A segment that is not full waits until all is acknowledged. Source: RFC 896, RFC 9293 §3.7.4.
     Rfc896,
-    /// A segment that is not full waits while another such segment is not acknowledged. Source: Linux `tcp_nagle_check`.
+    /// A segment that is not full waits while another such segment is not acknowledged. Source: Linux
+    /// `tcp_nagle_check`.
     Minshall,
 }
 
@@ -209,12 +211,12 @@ pub enum Growth {
     Off,
 }
 
-/// What one ACK adds to the window.
+/// Growth of the window by one ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// One step, whatever it acknowledges. Source: BSD, RFC 5681 equation 2 and 3 with one segment.
     Acks,
-    /// What it acknowledges. Source: RFC 3465, Linux.
+    /// The octets that the ACK acknowledges. Source: RFC 3465, Linux.
     Octets,
 }
 

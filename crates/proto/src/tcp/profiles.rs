@@ -1,9 +1,9 @@
 //! TCPs of hosts: the values of [`Params`], each with its source.
 //!
-//! **Sources.** *Source* is the host's own code or manual, *RFC* a standard that its documents name. *Assumed* is a value
-//! that no document at hand gives; it is that of the family. A profile of which more than half is assumed says so by
-//! [`Profile::is_mostly_assumed`], and results print it. Only `linux` is judged by its host, the kernel of this machine;
-//! values of the other hosts have not been read again in their sources, page by page, for this table.
+//! **Sources.** *Source* is the host's own code or manual, *RFC* a standard that its documents name. *Assumed* is a
+//! value that no available document gives; it is that of the family. A profile of which more than half is assumed says
+//! so by [`Profile::is_mostly_assumed`], and results print it. Only `linux` is judged by its host, the kernel of this
+//! machine; values of the other hosts have not been read again in their sources, page by page, for this table.
 //!
 //! | profile | buffers | ACKs | window growth and recovery | timers |
 //! |---|---|---|---|---|
@@ -41,9 +41,9 @@ pub enum Profile {
     Solaris26,
     /// Windows NT 4.0.
     WindowsNt4,
-    /// What RFC 6582 and RFC 6298 say, and no more.
+    /// The rules of RFC 6582 and RFC 6298, and no more.
     NewReno,
-    /// What RFC 2581 and RFC 2988 say, and no more.
+    /// The rules of RFC 2581 and RFC 2988, and no more.
     Reno,
     /// Slow start and congestion avoidance of 1988.
     Tahoe,
@@ -100,9 +100,9 @@ impl Profile {
             Self::Linux => linux(),
             Self::Linux22 => linux_2_2(),
             Self::Bsd43 => bsd(4096, Recovery::Tahoe),
-            // Assumed but for the buffer: `tcp_sendspace` and `tcp_recvspace` of IRIX 5.3, 60 KiB.
+            // Assumed except the buffer: `tcp_sendspace` and `tcp_recvspace` of IRIX 5.3, 60 KiB.
             Self::Irix5 => bsd(60 << 10, Recovery::Reno),
-            // Assumed but for the buffer of 32 KiB and the window scale, which the manuals of UNICOS 8 name.
+            // Assumed except the buffer of 32 KiB and the window scale, which the manuals of UNICOS 8 name.
             Self::Unicos8 => {
                 let mut params = bsd(32 << 10, Recovery::Reno);
                 params.window_scaling = true;
@@ -123,7 +123,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// What RFC 5681, 6298, 3390 and 1122 say; buffers and the delay of acknowledgements are choices within them.
+/// Values of RFC 5681, 6298, 3390 and 1122; buffers and the delay of acknowledgements are choices within them.
 const fn by_standards(recovery: Recovery) -> Params {
     Params {
         mss: 1460,
@@ -201,8 +201,8 @@ const fn standard_timers(recovery: Recovery) -> TimerParams {
 
 /// Linux 6.18. Source: its `net/ipv4` and `include/net/tcp.h`: `TCP_RTO_MIN` 200 ms, `TCP_RTO_MAX` 120 s,
 /// `TCP_TIMEOUT_INIT` 1 s, `TCP_INIT_CWND` 10, `TCP_DELACK_MIN` 40 ms, `TCP_DELACK_MAX` 200 ms, `TCP_MAX_QUICKACKS` 16,
-/// `TCP_TIMEWAIT_LEN` 60 s, four repetitions of SYN a second apart; `tcp_rmem` and `tcp_wmem` as `sysctl` shows them. Assumed: half of the receive buffer is the
-/// packets' overhead, so the window is half of `tcp_rmem`, octet by octet.
+/// `TCP_TIMEWAIT_LEN` 60 s, four repetitions of SYN a second apart; `tcp_rmem` and `tcp_wmem` as `sysctl` shows them.
+/// Assumed: half of the receive buffer is the packets' overhead, so the window is half of `tcp_rmem`, octet by octet.
 const fn linux() -> Params {
     let mut params = by_standards(Recovery::Rack);
     params.timestamps = true;
@@ -269,9 +269,10 @@ const LINUX_RECEIVE: ReceiveParams = ReceiveParams {
     update: WindowUpdate::Doubled,
 };
 
-/// Linux 2.2.1. Source: `net/ipv4/tcp_input.c`, `tcp_output.c` and `include/net/tcp.h` of January 1999: a window of half
-/// the free receive buffer of 65 535 octets in whole segments, `TCP_RTO_MIN` HZ/5, `TCP_TIMEOUT_INIT` 3 s, an initial
-/// window of two segments, selective acknowledgements. Assumed: charges of packets, the least delay of an ACK (HZ/50).
+/// Linux 2.2.1. Source: `net/ipv4/tcp_input.c`, `tcp_output.c` and `include/net/tcp.h` of January 1999: a window of
+/// half the free receive buffer of 65 535 octets in whole segments, `TCP_RTO_MIN` HZ/5, `TCP_TIMEOUT_INIT` 3 s, an
+/// initial window of two segments, selective acknowledgements. Assumed: charges of packets, the least delay of an ACK
+/// (HZ/50).
 const fn linux_2_2() -> Params {
     let mut params = by_standards(Recovery::Sack);
     params.timestamps = true;
@@ -307,8 +308,8 @@ const fn linux_2_2() -> Params {
 
 /// BSD from 4.3 to Net/2. Source: `netinet/tcp_timer.h` (`TCPTV_MIN` 1 s, `TCPTV_REXMTMAX` 64 s, `TCPTV_PERSMIN` 5 s,
 /// `TCPTV_PERSMAX` 60 s, `TCPTV_MSL` 30 s, `TCP_MAXRXTSHIFT` 12, `PR_SLOWHZ` 2, `PR_FASTHZ` 5), `tcp_output.c` (silly
-/// windows, Nagle), `tcp_input.c`; G. Wright and W. Stevens, *TCP/IP Illustrated*, volume 2, chapters 25, 26 and 29; mbufs
-/// of 128 octets with 108 of data, clusters of 2048, chapter 2. `TCPTV_SRTTDFLT` 3 s makes the first timer 6 s.
+/// windows, Nagle), `tcp_input.c`; G. Wright and W. Stevens, *TCP/IP Illustrated*, volume 2, chapters 25, 26 and 29;
+/// mbufs of 128 octets with 108 of data, clusters of 2048, chapter 2. `TCPTV_SRTTDFLT` 3 s makes the first timer 6 s.
 const fn bsd(buffer: usize, recovery: Recovery) -> Params {
     let mut params = by_standards(recovery);
     let mbufs = Accounting::Mbufs {
@@ -336,9 +337,9 @@ const fn bsd(buffer: usize, recovery: Recovery) -> Params {
 }
 
 /// Solaris 2.6. Source: the parameters of `ndd /dev/tcp` in the *Solaris Tunable Parameters* manuals and W. Stevens,
-/// *TCP/IP Illustrated*, volume 1, appendix E: `tcp_xmit_hiwat` and `tcp_recv_hiwat` 8192, `tcp_rexmit_interval_initial`
-/// 3 s, `_min` 200 ms, `_max` 60 s, `tcp_deferred_ack_interval` 50 ms, `tcp_slow_start_initial` 1, `tcp_close_wait_interval`
-/// 240 s. Assumed: recovery, window form and updates.
+/// *TCP/IP Illustrated*, volume 1, appendix E: `tcp_xmit_hiwat` and `tcp_recv_hiwat` 8192,
+/// `tcp_rexmit_interval_initial` 3 s, `_min` 200 ms, `_max` 60 s, `tcp_deferred_ack_interval` 50 ms,
+/// `tcp_slow_start_initial` 1, `tcp_close_wait_interval` 240 s. Assumed: recovery, window form and updates.
 const fn solaris() -> Params {
     let mut params = by_standards(Recovery::Reno);
     params.receive.buffer = 8192;
@@ -354,9 +355,10 @@ const fn solaris() -> Params {
 }
 
 /// Windows NT 4.0. Source: D. MacDonald and W. Barkley, *Microsoft Windows NT 4.0 TCP/IP Implementation Details*: a
-/// window of 8760 octets on Ethernet (a multiple of the segment size near 8 KiB), acknowledgement of each second segment
-/// and within 200 ms, `TcpMaxDataRetransmissions` 5, `TcpMaxConnectRetransmissions` 3, first timer 3 s, TIME-WAIT 240 s,
-/// fast retransmit after three duplicates. Assumed: the least timer of 300 ms, its largest of 240 s, buffers for sending.
+/// window of 8760 octets on Ethernet (a multiple of the segment size near 8 KiB), acknowledgement of each second
+/// segment and within 200 ms, `TcpMaxDataRetransmissions` 5, `TcpMaxConnectRetransmissions` 3, first timer 3 s,
+/// TIME-WAIT 240 s, fast retransmit after three duplicates. Assumed: the least timer of 300 ms, its largest of 240 s,
+/// buffers for sending.
 const fn windows() -> Params {
     let mut params = by_standards(Recovery::Reno);
     params.receive.buffer = 8760;

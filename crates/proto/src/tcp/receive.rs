@@ -7,7 +7,8 @@
 //! number of pieces beyond holes: a piece that would make one more is dropped and counted. So 10⁵ holes cost the octets
 //! of one window and a small list.
 //!
-//! **Standards.** RFC 9293 §3.8.6 (window, silly windows), RFC 2018 §4 (blocks; the newest first), RFC 2883 (duplicates).
+//! **Standards.** RFC 9293 §3.8.6 (window, silly windows), RFC 2018 §4 (blocks; the newest first), RFC 2883
+//! (duplicates).
 
 use super::Counters;
 use super::ack::AckPolicy;
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Pieces beyond holes that are kept at most.
 pub const MAX_RANGES: usize = 4096;
 
-/// What arrived with a segment.
+/// Data and signs that arrived with a segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arrival {
     /// Octets that became readable.
@@ -66,7 +67,7 @@ pub(super) struct Receiver {
     tuning: Tuning,
 }
 
-/// What the program has read in a round trip. Source: Linux `tcp_rcv_space_adjust`.
+/// Octets that the program has read in a round trip. Source: Linux `tcp_rcv_space_adjust`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tuning {
     round_trip: Option<Duration>,
@@ -153,7 +154,7 @@ impl Receiver {
         self.fin.is_some_and(|fin| fin < self.next)
     }
 
-    /// Whether a segment of `length` numbers at `start` is acceptable. Source: RFC 9293 §3.10.7.4, first step.
+    /// True if a segment of `length` numbers at `start` is acceptable. Source: RFC 9293 §3.10.7.4, first step.
     pub(super) const fn accepts(&self, start: u64, length: u64) -> bool {
         let (next, edge) = (self.next, self.edge);
         match (length == 0, edge <= next) {
@@ -408,7 +409,7 @@ impl Receiver {
         read
     }
 
-    /// Reading has moved the window: the peer may have to know. Nobody waits for it after the peer's FIN.
+    /// Reading has moved the window: the peer may have to know. The peer does not wait for it after its FIN.
     fn after_read(&mut self) {
         if self.is_finished() {
             return;

@@ -1,5 +1,5 @@
-//! What the sending half does with acknowledgements and timers: losses are found and repaired, the window is reduced,
-//! and a reduction without a loss is taken back.
+//! The sending half between acknowledgements and timers: losses are found and repaired, the window is reduced, and a
+//! reduction without a loss is taken back.
 //!
 //! **States.** Open; recovery (a loss was found by acknowledgements, until all is acknowledged that was outstanding
 //! then); loss (a timer has expired, until the same).
@@ -15,12 +15,12 @@
 //! **Standards.** RFC 5681 §3.2, 6582, 6675 (rules 1 and 2 of `NextSeg`), 8985, 6937 (with the bound SSRB), 5682
 //! (both forms), 3522 and 4015 (undo by time stamps), 3708 (undo by duplicate blocks), 6298 §5.
 //!
-//! **Not implemented.** Rules 3 and 4 of `NextSeg` (rescue retransmission), the longer windows for reordering of RFC 8985
-//! step 4 (the multiple of a quarter of the round trip stays one).
+//! **Not implemented.** Rules 3 and 4 of `NextSeg` (rescue retransmission), the longer windows for reordering of RFC
+//! 8985 step 4 (the multiple of a quarter of the round trip stays one).
 //!
-//! **Deviations.** The half is that of the window or of the flight, whichever is less: octets of limited transmit do not
-//! count. The blocks that a peer has named are kept after a timer, as in Linux; RFC 6675 §5.1 would forget them. A peer
-//! that takes them back has its segments sent again after the second timer in a row.
+//! **Deviations.** The half is that of the window or of the flight, whichever is less: octets of limited transmit do
+//! not count. The blocks that a peer has named are kept after a timer, as in Linux; RFC 6675 §5.1 would forget them. A
+//! peer that takes them back has its segments sent again after the second timer in a row.
 
 use super::Counters;
 use super::growth::Step;
@@ -63,7 +63,7 @@ enum Frto {
     Second(u64),
 }
 
-/// What a reduction has changed, in case that nothing was lost.
+/// Values before a reduction, in case that nothing was lost.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     window: u64,
@@ -86,7 +86,7 @@ struct Rack {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repair {
     pub(super) phase: Phase,
-    /// What was outstanding when the state began ends here.
+    /// End of the data that was outstanding when the state began.
     recover: u64,
     /// A reduction for a congestion mark holds until this is acknowledged.
     marked: u64,
@@ -378,7 +378,7 @@ impl Sender {
         }
     }
 
-    /// Whether this acknowledgement tells of a loss.
+    /// True if this acknowledgement tells of a loss.
     fn is_lost(&mut self, duplicate: bool, now: Instant) -> bool {
         match (self.congestion.recovery, self.sack) {
             (Recovery::Rack, true) => self.find_by_time(now),
@@ -626,8 +626,8 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has expired; `false` if it has expired too often. Source: RFC 6298 §5.4 to 5.6, RFC 5681
-    /// §3.1.
+    /// The retransmission timer has expired; `false` if it has expired too often. Source: RFC 6298 §5.4 to 5.6, RFC
+    /// 5681 §3.1.
     pub(super) fn retransmit_timer(&mut self, now: Instant, counters: &mut Counters) -> bool {
         if self.board.is_empty() {
             return true;
@@ -667,7 +667,7 @@ impl Sender {
         true
     }
 
-    /// The timer of the window has expired; `false` if nobody has answered for too long.
+    /// The timer of the window has expired; `false` if the peer has not answered for too long.
     pub(super) fn persist_timer(&mut self, now: Instant) -> bool {
         let waits = self.unsent() > 0 || (self.closing && !self.fin_acked());
         if !waits {

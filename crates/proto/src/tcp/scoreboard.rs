@@ -34,7 +34,7 @@ impl Sent {
     }
 }
 
-/// What an ACK has acknowledged.
+/// Data that an ACK has acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Acked {
     /// Octets by the cumulative number.
@@ -284,7 +284,8 @@ impl Scoreboard {
         self.mark(0)
     }
 
-    /// Marks everything as lost that has not arrived: after a timer. With `forget`, what blocks have named is lost, too.
+    /// Marks everything as lost that has not arrived: after a timer. With `forget`, what blocks have named is lost,
+    /// too.
     pub(super) fn mark_all(&mut self, forget: bool) {
         for at in 0..self.list.len() {
             if forget

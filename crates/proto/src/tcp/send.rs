@@ -1,9 +1,11 @@
 //! The sending half: the program's octets, and which segment is next.
 //!
-//! **Objects.** [`Sender`] keeps the octets from the first one that is not acknowledged, the scoreboard of what was sent,
-//! the congestion window and the timer's estimator. `recovery.rs` is what it does with acknowledgements and timers.
+//! **Objects.** [`Sender`] keeps the octets from the first one that is not acknowledged, the scoreboard of what was
+//! sent, the congestion window and the timer's estimator. `recovery.rs` is what it does with acknowledgements and
+//! timers.
 //!
-//! **Standards.** RFC 9293 §3.8.6.2.1 (silly windows), §3.7.4 (Nagle), §3.8.6.1 (probes), RFC 5681 §4.1 (idle), RFC 3042.
+//! **Standards.** RFC 9293 §3.8.6.2.1 (silly windows), §3.7.4 (Nagle), §3.8.6.1 (probes), RFC 5681 §4.1 (idle), RFC
+//! 3042.
 
 use super::Counters;
 use super::clock::{Estimator, StampClock};
@@ -449,8 +451,8 @@ impl Sender {
         })
     }
 
-    /// Nothing more can be sent. What waits without anything under way waits for the window, and a timer asks for it. What
-    /// is under way has a timer, also if it was a probe of a window that has opened since.
+    /// Nothing more can be sent. What waits without anything under way waits for the window, and a timer asks for it.
+    /// What is under way has a timer, also if it was a probe of a window that has opened since.
     fn watch(&mut self, now: Instant) {
         if self.timers.runs(SendTimer::Persist) {
             return;

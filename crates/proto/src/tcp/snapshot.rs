@@ -7,7 +7,7 @@ crate::counters! {
     /// Counters of a connection.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Counters {
-        /// Segments sent, but for resets.
+        /// Segments sent, without resets.
         pub segments_sent: u64,
         /// Octets of data sent, repetitions included.
         pub octets_sent: u64,
@@ -70,7 +70,7 @@ crate::counters! {
     }
 }
 
-/// What a connection is doing, for people and series.
+/// State of a connection, for people and series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// State.
@@ -108,7 +108,7 @@ pub struct Snapshot {
 }
 
 impl Tcp {
-    /// What the connection is doing.
+    /// State of the connection.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let threshold = self.tx.cwnd.threshold;

@@ -401,7 +401,7 @@ pub enum Indication {
     },
     /// A restart requested by this side has ended.
     RestartDone {
-        /// What was restarted.
+        /// Scope of the restart.
         what: Restart,
         /// False if the peer did not answer (two T316).
         answered: bool,

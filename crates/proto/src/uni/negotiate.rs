@@ -9,7 +9,7 @@ use aerostat_wire::{Qos, ServiceCategory, TrafficParams};
 
 use super::SetupInfo;
 
-/// What a caller accepts instead of its traffic descriptor.
+/// Alternative that a caller accepts instead of its traffic descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fallback {
     /// This descriptor.

@@ -26,9 +26,9 @@ pub(super) type Fault = (Cause, Vec<u8>);
 /// The result of checking a message's elements.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Check {
-    /// Handle the message, then report the fault, if there is one.
+    /// Handle the message, then report the fault, if it has one.
     Good(Option<Fault>),
-    /// Do not handle the message; report the fault, if there is one.
+    /// Do not handle the message; report the fault, if it has one.
     Ignore(Option<Fault>),
     /// Clear the call.
     Clear(Fault),

@@ -217,7 +217,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// True if all parties but `but` are being dropped.
+    /// True if all parties except `but` are being dropped.
     pub(super) fn last_party(&self, but: u16) -> bool {
         let mut others = self.parties.iter().filter(|(id, _)| **id != but);
         others.all(|(_, party)| party.state == PartyState::DropInitiated)

@@ -47,7 +47,7 @@ fn packet(from: IpAddr, to: IpAddr, ttl: u8, payload: usize) -> Vec<u8> {
 }
 
 thread_local! {
-    /// Whether new clients have their daemon on the other side of a process boundary.
+    /// True if new clients have their daemon on the other side of a process boundary.
     static SPLIT: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -599,7 +599,7 @@ fn the_same_with_the_daemon_in_a_process_of_its_own() {
     tests.iter().for_each(|test| test());
 }
 
-/// Thesis §6.1.3: one resolution per flow; all but the first refresh the entries of the servers and of the egress.
+/// Thesis §6.1.3: one resolution per flow; all except the first refresh the entries of the servers and of the egress.
 #[test]
 fn a_call_and_a_download_between_the_same_hosts() {
     let mut world = world(true);

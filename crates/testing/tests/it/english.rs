@@ -86,6 +86,7 @@ const READ: &[&str] = &[
     "bench/",
     "crates/clib/",
     "crates/preload/",
+    "crates/proto/",
     "crates/sim/",
     "crates/socket/",
     "crates/testing/",

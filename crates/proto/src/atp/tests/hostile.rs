@@ -170,7 +170,7 @@ fn packets_behind_a_gap_count_as_well() {
         assert!(end.snapshot().kept <= 64 << 10);
     }
     assert_eq!(end.counters().packets_received, 7);
-    // The packet that all of them wait for finds room all the same: only it leads to a message that can be read.
+    // The packet that all of them wait for nevertheless finds room: only it leads to a message that can be read.
     let out = give(&mut end, &data(0, false, &[1; 9000]), Instant::ZERO);
     assert_eq!(out, [Output::Sdu(Pdu::Ack(Seq30::new(0)).encode())]);
     let out = give(&mut end, &data(8, true, &[1; 9000]), Instant::ZERO);
@@ -291,7 +291,7 @@ fn naks_without_end_repeat_a_packet_once_in_half_a_round_trip() {
     assert_eq!(repeated, 4);
 }
 
-/// What may be kept, and how much work may be done, whatever the peer sends.
+/// Bounds of memory and work, whatever the peer sends.
 fn bounded(end: &Atp, params: &Params) {
     let (snapshot, counters) = (end.snapshot(), end.counters());
     // Two packets: the one that all others wait for, and the one that went over the limit.

@@ -154,7 +154,7 @@ fn a_closed_end_acknowledges_what_the_peer_repeats() {
         assert_eq!(pair.events[1], [Event::Readable, Event::Closed]);
         assert_eq!(pair.events[0], [Event::Drained], "{profile:?}");
         assert_eq!(pair.ends[1].counters().late, 1);
-        // New data is not acknowledged: nobody will read it.
+        // New data is not acknowledged: no program will read it.
         pair.send(0, message(5, 2));
         pair.run_all(|_, _, _| false);
         let failed = Event::Failed(Failure::Retransmissions(10));
@@ -190,7 +190,7 @@ fn what_was_complete_can_be_read_after_the_end() {
     let mut pair = Pair::new(params(Profile::Report));
     pair.reads = false;
     pair.send(0, message(5, 1));
-    // Of the second message nothing arrives but its first packet.
+    // Of the second message only the first packet arrives.
     pair.send(0, message(20_000, 2));
     pair.run(Instant::from_millis(2), |to, number, _| {
         to == 1 && number > 1

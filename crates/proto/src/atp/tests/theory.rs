@@ -54,9 +54,9 @@ fn a_window_beyond_the_knee_is_limited_by_the_line() {
     }
 }
 
-/// CARD moves around the knee: above it a packet more makes the round trip longer, and the window loses an eighth until a
-/// smaller window makes it no shorter; then it grows again. The adaptive window keeps 2 to 4 packets in the queue besides
-/// the second packet of each pair, which waits for the first one.
+/// CARD moves around the knee: above it a packet more makes the round trip longer, and the window loses an eighth until
+/// a smaller window makes it no shorter; then it grows again. The adaptive window keeps 2 to 4 packets in the queue
+/// besides the second packet of each pair, which waits for the first one.
 #[test]
 fn both_windows_find_the_knee() {
     let cycle = PACKET + ms(10) + ACK;
@@ -112,8 +112,9 @@ fn the_ceiling_of_oc3() {
     }
 }
 
-/// The report's correctness test, MTU 10: 912 345 octets in 130.4 s, 2 456 789 in 352.6 s. Six octets fit into a packet, so
-/// a packet took 858 and 861 µs: time goes with packets, as it does here behind a line of 857.6 µs for each packet.
+/// The report's correctness test, MTU 10: 912 345 octets in 130.4 s, 2 456 789 in 352.6 s. Six octets fit into a
+/// packet, so a packet took 858 and 861 µs: time goes with packets, as it does here behind a line of 857.6 µs for each
+/// packet.
 #[test]
 fn the_reports_runs_with_an_mtu_of_ten() {
     let packet = |octets: f64, seconds: f64| seconds / (octets / 6.0).ceil();

@@ -214,7 +214,7 @@ impl Line {
     }
 }
 
-/// The place of the control half changes nothing but the time of the way between the halves.
+/// The place of the control half changes only the time of the way between the halves.
 #[test]
 fn two_processes_have_the_results_of_one() {
     let mut events = Vec::new();
@@ -338,7 +338,7 @@ fn the_end_of_the_line_ends_the_results_without_a_daemon_too() {
     }
 }
 
-/// What the daemon said before it heard of the end of the line does not bring results back.
+/// A message that the daemon sent before it heard of the end of the line does not bring results back.
 #[test]
 fn results_that_cross_the_end_of_the_line_are_stale() {
     let mut line = Line::up();

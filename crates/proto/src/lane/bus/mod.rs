@@ -53,7 +53,7 @@ use groups::Groups;
 use owners::Owners;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a BUS is told before its start.
+/// Configuration of a BUS before its start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BusConfig {
     /// Name of the ELAN, for display.
@@ -79,7 +79,7 @@ impl BusConfig {
     }
 }
 
-/// What goes into a BUS.
+/// Inputs of a BUS.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// Starts to serve.
@@ -97,7 +97,7 @@ pub enum Input<'a> {
     },
 }
 
-/// What comes out of a BUS.
+/// Outputs of a BUS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// For the ATM service.
@@ -399,7 +399,7 @@ impl Bus {
         self.plan(now);
     }
 
-    /// Who gets which frames may have changed. As long as no client chooses groups, all clients get all frames.
+    /// Plans anew which client gets which frames. As long as no client chooses groups, all clients get all frames.
     fn plan(&mut self, now: Instant) {
         if self.selective == 0 && !self.groups.is_selective() {
             return;
@@ -412,7 +412,7 @@ impl Bus {
         self.groups.plan(wants, now);
     }
 
-    /// Whether a frame is within the quota of its sender; `to` is `None` for a flush request.
+    /// True if a frame is within the quota of its sender; `to` is `None` for a flush request.
     fn may_send(&mut self, sender: AtmAddress, to: Option<MacAddr>, now: Instant) -> bool {
         let counters = &mut self.counters;
         let (quota, counter, kind) = match to {

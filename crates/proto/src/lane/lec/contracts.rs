@@ -1,14 +1,14 @@
 //! Contracts of a client's connections: of data direct connections, as configured; of multicast send, as the LECS says.
 //!
 //! **Data direct.** A client with a contract ([`LecConfig::data_traffic`]) asks for it in both directions whenever it
-//! calls another client. If the network cannot give it, the client calls again at once and asks for best effort; it asks
-//! such a peer for best effort only until [`LecParams::call_retry`](crate::lane::LecParams) has passed. A called client
-//! takes whatever contract the caller asked for.
+//! calls another client. If the network cannot give it, the client calls again at once and asks for best effort; it
+//! asks such a peer for best effort only until [`LecParams::call_retry`](crate::lane::LecParams) has passed. A called
+//! client takes whatever contract the caller asked for.
 //!
-//! **Multicast send** (C24 to C26). The LECS tells the type of the connection to the BUS, its average and its peak rate;
-//! they hold in both directions. The size of a burst is not told: it is one frame of the largest size, as that of IBM's
-//! servers (their MIB sets the maximum burst size to the largest frame). A client whose connection to the BUS is refused
-//! for want of resources calls once more and asks for best effort; this does not count against C39. Values that
+//! **Multicast send** (C24 to C26). The LECS tells the type of the connection to the BUS, its average and its peak
+//! rate; they hold in both directions. The size of a burst is not told: it is one frame of the largest size, as that of
+//! IBM's servers (their MIB sets the maximum burst size to the largest frame). A client whose connection to the BUS is
+//! refused for want of resources calls once more and asks for best effort; this does not count against C39. Values that
 //! contradict each other are counted and traced, and mean best effort.
 //!
 //! **Standards.** LUNI 2.0 §5.1 (C24 to C26) and its TLVs. The numbers of the types of C24 on the wire are from memory,
@@ -47,8 +47,8 @@ const fn both(traffic: TrafficParams, sdu: u16) -> Qos {
     }
 }
 
-/// C24 to C26 in the TLVs of a LECS: the traffic of the connection to the BUS, whose largest SDU this is; `None` is best
-/// effort.
+/// C24 to C26 in the TLVs of a LECS: the traffic of the connection to the BUS, whose largest SDU this is; `None` is
+/// best effort.
 ///
 /// # Errors
 /// What contradicts what, with the name and the offset of the TLV in the list.
@@ -115,7 +115,7 @@ pub fn multicast_send(tlvs: &[Tlv], sdu: u16) -> Result<Option<TrafficParams>, S
 }
 
 impl LecConfig {
-    /// What a client asks for when it calls another one.
+    /// Contract that a client asks for when it calls another one.
     pub(super) fn data_qos(&self, sdu: u16) -> Qos {
         self.data_traffic
             .map_or(Qos::ubr(sdu), |traffic| both(traffic, sdu))

@@ -70,12 +70,12 @@ pub enum Role {
     DataDirect,
 }
 
-/// What the client stores with a connection.
+/// Data that the client stores with a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Link {
     /// Data direct, LLC-multiplexed.
     pub(super) mux: bool,
-    /// What this end sends, if it is not best effort.
+    /// Traffic of this end, if it is not best effort.
     pub(super) traffic: Option<TrafficParams>,
     /// Data direct: frames may be sent.
     pub(super) ready: bool,
@@ -650,7 +650,7 @@ impl Control {
     }
 }
 
-/// What to do with an offered call.
+/// Decision about an offered call.
 pub(super) enum Verdict {
     Accept(Role),
     Refuse(Cause),

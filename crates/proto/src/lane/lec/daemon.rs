@@ -89,7 +89,7 @@ impl LecDaemon {
     /// The state for display.
     pub(super) fn view(&self) -> Option<View> {
         let control = &self.client.as_ref()?.control;
-        // Nobody looks at the ages of entries.
+        // No message shows the ages of entries.
         let (conns, entries) = control.rows(Instant::ZERO);
         Some(View {
             standing: control.standing(),

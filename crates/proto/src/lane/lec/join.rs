@@ -524,7 +524,7 @@ impl Control {
             LecState::Operational if group => self.fail(why, now),
             LecState::LecsConnect | LecState::Configure => self.next_lecs(now),
             LecState::BusConnect => self.bus_lost(now),
-            // An unanswered registration of TLVs has no effect but missing TLVs.
+            // An unanswered registration of TLVs costs only the TLVs.
             LecState::Operational | LecState::Stopped | LecState::Initial => {}
             LecState::Join | LecState::InitialRegistration => self.fail(why, now),
         }

@@ -1,4 +1,4 @@
-//! What the two halves of a client tell each other.
+//! Messages between the two halves of a client.
 //!
 //! The data plane ([`super::forward::Forwarder`]) moves frames and knows connections by id; it never reads a control
 //! frame. The control part ([`super::control::Control`]) speaks with servers and peers and never touches a frame. Times

@@ -1,5 +1,5 @@
-//! What a client's data half knows of a control part in another process: the state that `inspect` shows, and that the
-//! next control part needs to continue.
+//! Knowledge of a client's data half about a control part in another process: the state that `inspect` shows, and that
+//! the next control part needs to continue.
 
 use super::split::{KnownConn, KnownEntry, Standing};
 use super::{ControlCounters, LecState};
@@ -21,7 +21,7 @@ pub(super) struct Mirror {
 }
 
 impl Mirror {
-    /// Forgets everything but the counters.
+    /// Forgets everything except the counters.
     pub(super) fn clear(&mut self) {
         *self = Self {
             counters: self.counters,

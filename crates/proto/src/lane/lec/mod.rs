@@ -80,7 +80,7 @@ use snapshot::View;
 use split::{FromLecd, ToLecd};
 use std::collections::VecDeque;
 
-/// What a client is told before its start.
+/// Configuration of a client before its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LecConfig {
     /// C5: the ELAN to join; empty lets the LECS choose.
@@ -102,7 +102,7 @@ pub struct LecConfig {
     /// Traffic that it asks for in both directions when it calls another client, whatever its SDU says; `None`: best
     /// effort.
     pub data_traffic: Option<TrafficParams>,
-    /// C32: register the group addresses of `groups`, and receive frames of no other groups but broadcast. Not for a
+    /// C32: register the group addresses of `groups`, and receive no frames of other groups except broadcast. Not for a
     /// proxy.
     pub selective: bool,
     /// C15: the wanted group addresses; see [`Input::SetGroups`]. Without `selective` they have no effect.
@@ -157,7 +157,7 @@ impl LecConfig {
     }
 }
 
-/// What goes into a client.
+/// Inputs of a client.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// Join the ELAN.
@@ -176,7 +176,7 @@ pub enum Input<'a> {
     SetGroups(Vec<MacAddr>),
     /// A bridge reports that the spanning tree is changing (true), or has settled (false).
     TopologyChange(bool),
-    /// Who owns this MAC address? Answered by [`Output::Resolved`].
+    /// Question for the owner of a MAC address.
     Resolve {
         /// The MAC address.
         mac: MacAddr,
@@ -185,7 +185,7 @@ pub enum Input<'a> {
     Lecd(ProcessEvent<FromDaemon<FromLecd>>),
 }
 
-/// What comes out of a client.
+/// Outputs of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// For the ATM service.
@@ -244,7 +244,7 @@ pub enum Output {
 ///
 /// After a [`Output::Left`] the client tries to come back by itself until [`Input::Stop`].
 pub struct Lec {
-    /// What its control part is told when it starts.
+    /// Configuration for the control part when it starts.
     config: LecConfig,
     control: ControlSeat,
     data: Forwarder,

@@ -26,7 +26,7 @@ const SERVER_CALLS: usize = 16;
 /// Shortest time that a daemon may set.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// What the client knows of a call of its control part.
+/// Knowledge of the client about a call of its control part.
 #[derive(Debug)]
 pub(super) struct Call {
     sap: Sap,

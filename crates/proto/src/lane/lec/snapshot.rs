@@ -1,4 +1,4 @@
-//! What `inspect lec` shows.
+//! Contents of `inspect lec`.
 
 use super::control::Role;
 use super::forward::Forwarder;
@@ -105,7 +105,7 @@ pub struct LecConnRow {
     pub outgoing: bool,
     /// Label, once connected.
     pub vc: Option<Vc>,
-    /// What this end sends, if it is not best effort.
+    /// Traffic of this end, if it is not best effort.
     pub traffic: Option<TrafficParams>,
 }
 
@@ -150,7 +150,7 @@ pub struct LecSnapshot {
     pub data: DataCounters,
 }
 
-/// What is known of a control part, here or elsewhere.
+/// Knowledge about a control part, here or elsewhere.
 pub(super) struct View {
     pub(super) standing: Standing,
     pub(super) conns: Vec<KnownConn>,

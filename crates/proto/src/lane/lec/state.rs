@@ -1,7 +1,7 @@
 //! The state of a client, with the data that exist only in this state.
 //!
-//! What is known before the client joins stands in `Configuring` and `Joining`; what its LES and its BUS have told a
-//! member stands in `Member`. So a client that is no member has no LECID, and a member always has its control direct
+//! Knowledge from before the join stands in `Configuring` and `Joining`; the values that its LES and its BUS have told
+//! a member stand in `Member`. So a client that is no member has no LECID, and a member always has its control direct
 //! connection.
 
 use super::LecState;
@@ -44,7 +44,7 @@ pub(super) struct Joining {
     pub(super) told: Vec<Tlv>,
 }
 
-/// What a member does.
+/// Phase of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// It registers its addresses.

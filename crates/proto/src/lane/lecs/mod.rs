@@ -44,7 +44,7 @@ pub const REPORT: Duration = Duration::from_secs(10);
 /// hosts of LANE servers may have a LES for each.
 const CALLS_PER_HOST: usize = 128;
 
-/// What a LECS is told before its start.
+/// Configuration of a LECS before its start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LecsConfig {
     /// Own ATM address.
@@ -75,7 +75,7 @@ impl Default for LecsConfig {
     }
 }
 
-/// What goes into a LECS.
+/// Inputs of a LECS.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// Starts to serve.
@@ -86,7 +86,7 @@ pub enum Input<'a> {
     Atm(AtmEvent<&'a [u8]>),
 }
 
-/// What comes out of a LECS.
+/// Outputs of a LECS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// For the ATM service.

@@ -44,8 +44,8 @@ pub struct Elan {
     pub max_frame: MaxFrameSize,
     /// TLVs for its clients: LEC variables, MPC parameters, ELAN-ID.
     pub tlvs: Vec<Tlv>,
-    /// Who may join by name, and who belongs to this ELAN by its ATM address; empty: every client may join by name, no
-    /// client belongs here by address.
+    /// Patterns of addresses that may join by name, and that belong to this ELAN; empty: every client may join by name,
+    /// no client belongs here by address.
     pub members: Vec<AddressPattern>,
     /// MAC addresses of clients that belong to this ELAN.
     pub macs: Vec<MacAddr>,
@@ -75,7 +75,7 @@ impl Elan {
     }
 }
 
-/// What assigns a client to an ELAN.
+/// Criterion that assigns a client to an ELAN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
     /// The client names the ELAN.

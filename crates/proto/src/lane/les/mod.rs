@@ -55,7 +55,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Connections that one end system may have without a join, so that no host takes all the room.
 const CALLS_PER_HOST: usize = 16;
 
-/// What a LES is told before its start.
+/// Configuration of a LES before its start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LesConfig {
     /// Name of the ELAN.
@@ -96,7 +96,7 @@ impl LesConfig {
     }
 }
 
-/// What goes into a LES.
+/// Inputs of a LES.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// Starts to serve.
@@ -107,7 +107,7 @@ pub enum Input<'a> {
     Atm(AtmEvent<&'a [u8]>),
 }
 
-/// What comes out of a LES.
+/// Outputs of a LES.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// For the ATM service.

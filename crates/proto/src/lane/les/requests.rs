@@ -301,8 +301,8 @@ impl Les {
 
     // ---- address resolution ----
 
-    /// What a request tells the other members about its source must be the sender's own: its end system, and no MAC
-    /// address that another client has registered. Otherwise a member could draw the frames of another host to itself.
+    /// The source that a request names must be the sender's own: its end system, and no MAC address that another client
+    /// has registered. Otherwise a member could draw the frames of another host to itself.
     fn may_say(&self, conn: ConnId, frame: &ControlFrame) -> bool {
         let source = frame.source_atm;
         let own = |client: &Client| source.is_zero() || client.address.same_end_system(&source);

@@ -51,7 +51,7 @@ pub use seat::{Input, LaneServer, Output};
 /// Largest age of the state that `inspect` shows of a server in a process.
 pub const SHOW: Duration = Duration::from_millis(200);
 
-/// What a server is told before its start.
+/// Configuration of a server before its start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerConfig {
     /// LANE configuration server; its ELANs are sent one by one ([`ToServer::Elan`]).

@@ -28,7 +28,7 @@ pub enum Input<'a> {
     Member {
         /// ATM address of the client.
         address: AtmAddress,
-        /// What the BUS needs to know of it; `None` if it is no longer a member.
+        /// Facts of the member for the BUS; `None` if it is no longer a member.
         member: Option<Member>,
     },
     /// A message from the daemon in a process of its own, or an event of the process.
@@ -44,7 +44,7 @@ pub enum Output {
     Member {
         /// ATM address of the client.
         address: AtmAddress,
-        /// What the BUS needs to know of it; `None` if it is no longer a member.
+        /// Facts of the member for the BUS; `None` if it is no longer a member.
         member: Option<Member>,
     },
     /// A client that a BUS reaches, or no longer reaches.

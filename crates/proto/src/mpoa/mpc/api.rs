@@ -72,7 +72,7 @@ pub struct MpcConfig {
     /// As egress, answer every request for a tag with a tag. If false, use a tag only where packets could not be
     /// distinguished without it.
     pub tag: bool,
-    /// Whether the client runs from [`Input::Start`] on; see [`Input::Enable`].
+    /// True if the client runs from [`Input::Start`] on; see [`Input::Enable`].
     pub enabled: bool,
     /// LANE interfaces that get the Device Type TLV at the start, before they are up. Others get it at `LecUp`.
     pub itfs: Vec<usize>,
@@ -80,8 +80,8 @@ pub struct MpcConfig {
     pub static_mps: Vec<StaticMps>,
     /// QoS entries from the start, at most as many as the limit allows; see [`Input::SetQos`].
     pub qos: Vec<QosEntry>,
-    /// Keys shared with MPSs, and with the clients at the other ends of shortcuts. Messages to them are signed; a message
-    /// without a valid signature gets error 11 and has no effect. Error Indications cannot be signed.
+    /// Keys shared with MPSs, and with the clients at the other ends of shortcuts. Messages to them are signed; a
+    /// message without a valid signature gets error 11 and has no effect. Error Indications cannot be signed.
     pub keys: auth::Keys,
     /// Bounds.
     pub limits: MpcLimits,

@@ -182,7 +182,7 @@ impl DataPlane {
         }
     }
 
-    /// A frame from the IP stack: it goes over a shortcut if there is one, else to LANE.
+    /// A frame from the IP stack: it goes over its shortcut, or to LANE if it has none.
     pub(super) fn outbound(
         &mut self,
         itf: usize,
@@ -416,7 +416,7 @@ impl DataPlane {
     pub(super) fn handle(&mut self, message: ToKernel, now: Instant, bus: &mut Bus) {
         match message {
             ToKernel::TriggerReceived { mps, destination } => {
-                // A Trigger tells nothing about the packets but their destination.
+                // Of the packets, a Trigger tells only the destination.
                 let (filter, qos) = match destination {
                     IpAddr::V4(ip) => self.qos.class(FlowFilter::to(ip)),
                     IpAddr::V6(_) => (None, None),

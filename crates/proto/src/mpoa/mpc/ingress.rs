@@ -72,7 +72,7 @@ impl IngressState {
     }
 }
 
-/// Whether a shortcut was requested.
+/// State of the request for a shortcut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Call {
     #[default]

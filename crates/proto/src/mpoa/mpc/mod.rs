@@ -148,7 +148,7 @@ impl Mpc {
         &self.bus.counters
     }
 
-    /// An Ethernet frame without FCS from the IP stack, for LANE interface `itf`: over a shortcut if there is one, else
+    /// An Ethernet frame without FCS from the IP stack, for LANE interface `itf`: over its shortcut if it has one, else
     /// over the ELAN. The caller sends it on this path at once, and then takes the outputs of the client.
     pub fn outbound(&mut self, itf: usize, frame: Vec<u8>, now: Instant) -> Outbound {
         let path = self.data.outbound(itf, frame, now, &mut self.bus);

@@ -6,8 +6,9 @@
 //!
 //! The called end has no QoS entry, so it learns from the packets that arrive. A packet goes back over the connection
 //! on which packets of its flow (both addresses, protocol, both ports) arrived last. A packet of a flow of which none
-//! has arrived goes over the connection on which all packets between its two hosts arrive, if there is one. If packets
-//! between them also arrive elsewhere, the caller has other flows between them, and such a packet takes best effort.
+//! has arrived goes over the connection on which all packets between its two hosts arrive, if such a connection exists.
+//! If packets between them also arrive elsewhere, the caller has other flows between them, and such a packet takes best
+//! effort.
 //!
 //! Only IPv4 packets are learned, as only they can fit a QoS entry.
 

@@ -259,8 +259,8 @@ impl DataPlane {
         self.collect(now, bus);
     }
 
-    /// The order in which two connections with `peer` are preferred: best effort before more, which is for those who want
-    /// it; then that of the caller with the smaller address.
+    /// The order in which two connections with `peer` are preferred: best effort before more, which is for those who
+    /// want it; then that of the caller with the smaller address.
     fn rank(&self, conn: ConnId) -> (bool, AtmAddress, ConnId) {
         let shortcut = self.shortcuts.get(&conn);
         let caller = match shortcut {
@@ -340,9 +340,9 @@ impl DataPlane {
 
     /// Finds the connections with `peer` that this end opened and that another one replaces.
     ///
-    /// Best effort is replaced by that of the smaller address. A guaranteed connection replaces it, too, for the packets
-    /// that answer; whatever else takes best effort shows by its packets that it needs it. A connection of one flow is
-    /// replaced if the flow has taken that of the other end.
+    /// Best effort is replaced by that of the smaller address. A guaranteed connection replaces it, too, for the
+    /// packets that answer; whatever else takes best effort shows by its packets that it needs it. A connection of one
+    /// flow is replaced if the flow has taken that of the other end.
     pub(super) fn unite(&mut self, peer: AtmAddress, now: Instant) {
         let all: Vec<ConnId> = self.shortcuts.of(peer).collect();
         let known = all.iter().filter_map(|conn| self.shortcuts.get(conn));

@@ -31,7 +31,7 @@ pub enum ConnState {
     Open,
 }
 
-/// What a connection carries.
+/// Use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConnUse {
     /// MPOA and NHRP packets.
@@ -40,7 +40,7 @@ pub enum ConnUse {
     Shortcut,
 }
 
-/// What the server stores with a connection.
+/// Data that the server stores with a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Link {
     /// SDUs received.
@@ -69,7 +69,7 @@ pub(super) struct Again {
     pub limit: Duration,
 }
 
-/// What happened to an SDU that was handed over.
+/// Fate of an SDU that was handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     /// The SDU was sent, or waits for its connection.
@@ -93,7 +93,7 @@ impl Conns {
         }
     }
 
-    /// Sends an SDU on a control connection with `peer`; opens a connection if there is none.
+    /// Sends an SDU on a control connection with `peer`; opens a connection if it has none yet.
     pub(super) fn send(
         &mut self,
         own: AtmAddress,

@@ -99,8 +99,8 @@ impl Server {
         }
     }
 
-    /// The request of an entry has been answered. The one that has waited for longest is the next: the binding is imposed
-    /// again, or, if it is gone, the path is looked up anew.
+    /// The request of an entry has been answered. The one that has waited for longest is the next: the binding is
+    /// imposed again, or, if it is gone, the path is looked up anew.
     fn next_out(&mut self, index: WaitKey, now: Instant) {
         if let Some(cache_id) = self.egress_index.get(&index).copied() {
             if let Some(next) = self.waits_out.next(&index) {

@@ -275,12 +275,12 @@ impl Server {
         self.send(mpc, &reply, now);
     }
 
-    /// No answer within p6: the client is told so. A binding that the request was to refresh stays until its holding time
-    /// is over.
+    /// No answer within p6: the client is told so. A binding that the request was to refresh stays until its holding
+    /// time is over.
     ///
-    /// The code is 0x88 (unspecified). Code 12 would say that no binding exists, which nobody has told (RFC 2332
-    /// §5.2.2), and codes 4, 5 and 13 give reasons that are not known either. MPOA 1.1 names the wait (MPS-p6) and leaves
-    /// the code open; a server that drops the request in silence leaves its client to its own retries.
+    /// The code is 0x88 (unspecified). Code 12 would say that no binding exists, which no server has told (RFC 2332
+    /// §5.2.2), and codes 4, 5 and 13 give reasons that are not known either. MPOA 1.1 names the wait (MPS-p6) and
+    /// leaves the code open; a server that drops the request in silence leaves its client to its own retries.
     pub(super) fn give_up(&mut self, key: IngressKey, now: Instant) {
         self.counters.give_ups += 1;
         self.trace(

@@ -9,8 +9,8 @@
 //! **Objects and owners.** The machine owns its control connections, an *ingress cache* by (client, destination), an
 //! *egress cache* by Cache ID, and the NHRP tables of [`crate::nhrp`]: outstanding requests, and bindings with the
 //! stations that must be purged. Routes, ARP and LE_ARP belong to the router: [`ToRouter::LookupRoute`] and
-//! [`ToRouter::ResolveL2`] ask the router, [`FromRouter::Route`] and [`FromRouter::L2`] answer. Clients and other servers are found
-//! through the Device Type TLV in LE_ARP answers; nothing is configured.
+//! [`ToRouter::ResolveL2`] ask the router, [`FromRouter::Route`] and [`FromRouter::L2`] answer. Clients and other
+//! servers are found through the Device Type TLV in LE_ARP answers; nothing is configured.
 //!
 //! ```text
 //!  ingress client    ingress server              egress server     egress client
@@ -271,7 +271,7 @@ impl Server {
         self.trace(Trace::milestone("mps.stopped", text));
     }
 
-    /// What the server is called in texts: MPOA is for clients of LANE; NHRP alone serves those of Classical IP.
+    /// Name of the server in texts: MPOA is for clients of LANE; NHRP alone serves those of Classical IP.
     fn what(&self) -> &'static str {
         let is_lane = |wanted: bool| self.config.interfaces.iter().any(|i| i.lane == wanted);
         match (is_lane(true), is_lane(false)) {

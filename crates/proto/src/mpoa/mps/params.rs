@@ -202,7 +202,7 @@ parameters! {
     }
 }
 
-/// A table of nothing serves nobody.
+/// A table without entries serves no client.
 const ANY: core::ops::RangeInclusive<usize> = 1..=1_000_000;
 
 /// Construction parameters of an MPOA server.

@@ -23,7 +23,7 @@ pub struct Mpsd {
     keys: BTreeMap<AtmAddress, auth::Neighbour>,
     servers: BTreeMap<Ipv4Addr, AtmAddress>,
     pub(super) server: Option<Server>,
-    /// What was reported last.
+    /// State that was reported last.
     shown: Option<State>,
     /// The rest of a report.
     parts: VecDeque<Part>,

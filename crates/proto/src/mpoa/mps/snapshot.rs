@@ -1,4 +1,4 @@
-//! What `inspect mps` and `inspect nhrp` show.
+//! Contents of `inspect mps` and `inspect nhrp`.
 
 use std::net::IpAddr;
 
@@ -102,7 +102,7 @@ pub struct ConnRow {
     pub conn: ConnId,
     /// The other end.
     pub peer: AtmAddress,
-    /// What it carries.
+    /// Use of the connection.
     pub carries: ConnUse,
     /// State of the connection.
     pub state: ConnState,
@@ -167,7 +167,7 @@ pub struct NhrpRow {
 pub struct PendingRow {
     /// Its id.
     pub id: u32,
-    /// What was asked: `resolution`, `imposition`, `removal` or `purge`.
+    /// Kind of the question: `resolution`, `imposition`, `removal` or `purge`.
     pub kind: &'static str,
     /// The destination of the request.
     pub destination: Option<IpAddr>,

@@ -1,4 +1,4 @@
-//! What an MPOA server and its daemon say to each other.
+//! Messages between an MPOA server and its daemon.
 //!
 //! **Purpose.** The server of a router has two halves ([`mps`](super)) that talk by typed messages. The messages are
 //! the same in one process and over a socket between two.

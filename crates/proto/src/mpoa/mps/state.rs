@@ -14,7 +14,7 @@ use crate::nhrp::Key;
 /// An ingress entry is found by client (control address) and destination.
 pub(super) type IngressKey = (AtmAddress, IpAddr);
 
-/// What the server did for one ingress client and one destination.
+/// Work of the server for one ingress client and one destination.
 #[derive(Clone, Debug)]
 pub(super) struct Ingress {
     /// The client's last request, which the reply must mirror.

@@ -1,10 +1,11 @@
 //! Resolution Requests that wait while the server makes the answer to an earlier request of the same requester for the
 //! same destination.
 //!
-//! An MPOA client has one flow for each of its QoS entries, and each flow asks by itself under an id of its own: several
-//! requests for one destination may be under way at once, and each gets an answer. The server asks one question at a
-//! time. Its answer is for all requests that ask the same; a request with other extensions of MPOA (another service
-//! category) becomes the next question. Source: Tampere thesis (1999) §6.1.3, one Resolution Request for each flow.
+//! An MPOA client has one flow for each of its QoS entries, and each flow asks by itself under an id of its own:
+//! several requests for one destination may be under way at once, and each gets an answer. The server asks one question
+//! at a time. Its answer is for all requests that ask the same; a request with other extensions of MPOA (another
+//! service category) becomes the next question. Source: Tampere thesis (1999) §6.1.3, one Resolution Request for each
+//! flow.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -107,7 +108,7 @@ pub(super) fn is_same(one: &Packet, other: &Packet) -> bool {
     name(one) == name(other)
 }
 
-/// True if one answer serves both requests: they differ in nothing but the id, and what NHRP servers added on the way.
+/// True if one answer serves both requests: they differ only in the id, and in what NHRP servers added on the way.
 fn asks_the_same(one: &Packet, other: &Packet) -> bool {
     let (Some(a), Some(b)) = (one.common(), other.common()) else {
         return false;

@@ -1,4 +1,4 @@
-//! What an MPOA client and its daemon say to each other.
+//! Messages between an MPOA client and its daemon.
 //!
 //! **Purpose.** The two halves of a client ([`mpc`](crate::mpoa::mpc)) talk by typed messages: those of
 //! [`messages`](crate::mpoa::messages), and the few that start and end a daemon. They are the same in one process and
@@ -79,7 +79,7 @@ pub enum FromMpcd {
         /// The MAC address.
         mac: MacAddr,
     },
-    /// What was counted since the last message of this kind.
+    /// Events counted since the last message of this kind.
     Counted(Box<MpcCounters>),
     /// The MPSs that are watched, and how long each is still trusted.
     Watched(Vec<(AtmAddress, Duration)>),

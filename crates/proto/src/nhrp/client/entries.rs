@@ -113,7 +113,7 @@ impl Nhc {
         self.counters.routed += 1;
         self.out.push_back(Output::Routed(packet));
         if self.running {
-            // The router has the packet, so nobody has to know why there is no shortcut.
+            // The router has the packet, so the reason for the missing shortcut does not matter.
             let _ = self.want(destination, true, now);
         }
     }
@@ -136,8 +136,8 @@ impl Nhc {
         self.out.push_back(Output::Resolved { token, answer });
     }
 
-    /// Answers the questions for a destination, unless its answer is still to come; `other` says why nothing is known of
-    /// it and nobody was asked.
+    /// Answers the questions for a destination, unless its answer is still to come; `other` says why nothing is known
+    /// of it and no server was asked.
     fn answer_questions(&mut self, destination: Ipv4Addr, other: Option<Unresolved>, now: Instant) {
         let entry = self.entries.get(&destination);
         let way = entry
@@ -215,8 +215,8 @@ impl Nhc {
         room.then_some(()).ok_or(why)
     }
 
-    /// Removes the oldest answer that no packet uses. If there is no such one, `also_wanted` allows a negative answer that
-    /// packets have met.
+    /// Removes the oldest answer that no packet uses. If there is no such one, `also_wanted` allows a negative answer
+    /// that packets have met.
     fn displace(&mut self, also_wanted: bool) {
         let age = |entry: &Entry| {
             let idle = entry.asking.is_none() && entry.conn.is_none();
@@ -233,8 +233,8 @@ impl Nhc {
         }
     }
 
-    /// Takes the next step towards a shortcut, or with `packets` false towards the address alone. The error says why
-    /// nobody is asked.
+    /// Takes the next step towards a shortcut, or with `packets` false towards the address alone. The error says why no
+    /// server is asked.
     fn want(
         &mut self,
         destination: Ipv4Addr,

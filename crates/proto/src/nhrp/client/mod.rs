@@ -20,8 +20,8 @@
 //! **Timers**: requests ([`Config::retry`]), holding times, [`Config::idle`] of connections, [`Params::hold_down`].
 //!
 //! **Trust.** Only the configured server is accepted, and no other station may call [`Config::address`]. With
-//! [`Config::keys`] its packets must be signed, and so must the purges of stations at the other ends of shortcuts; Error
-//! Indications cannot be signed.
+//! [`Config::keys`] its packets must be signed, and so must the purges of stations at the other ends of shortcuts;
+//! Error Indications cannot be signed.
 //!
 //! **Standards**: RFC 2332 §5.1, §5.2 (client's side), §5.3.1–§5.3.4; RFC 2333 (its router is its server).
 //!
@@ -217,7 +217,7 @@ pub enum Output {
     Resolved {
         /// As asked.
         token: u64,
-        /// The ATM address, or why there is none.
+        /// The ATM address, or the reason why no address is known.
         answer: Result<AtmAddress, Unresolved>,
     },
     /// A trace event.
@@ -272,7 +272,7 @@ enum Asked {
     Resolution(Ipv4Addr),
 }
 
-/// What a connection carries.
+/// Use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Carries {
     /// NHRP packets, to and from the server.

@@ -10,9 +10,9 @@ use proptest::prelude::*;
 
 const NOW: Instant = Instant::ZERO;
 
-/// What each event leaves with BR = no: `y` if the message behind a gap is delivered, `=n` the state, then what
-/// `RETRIEVE.req` with "Total" brings, `0` for nothing; `x`: it is refused in that state. An entity that is back in
-/// state 10 is released first, with `+`. Source: Q.2110 §8.2, its macros.
+/// Messages that each event leaves with BR = no: `y` if the message behind a gap is delivered, `=n` the state, then
+/// what `RETRIEVE.req` with "Total" brings, `0` for nothing; `x`: it is refused in that state. An entity that is back
+/// in state 10 is released first, with `+`. Source: Q.2110 §8.2, its macros.
 const KEPT: &str = "
 event        | 6          | 7          | 8         | 9         | 10
 nothing      | abc        | x          | abc       | abc       | x

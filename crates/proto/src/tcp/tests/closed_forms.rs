@@ -279,9 +279,9 @@ fn cubic_has_the_response_function_of_its_standard() {
         let constant = (0.4 * 3.7 / (4.0 * 0.3_f64)).powf(0.25);
         constant * (rtt * n as f64).powf(0.75) * MSS / rtt
     };
-    // The first cycle begins just below the window of the formula. The plateau at its end is so flat that another window
-    // would come near to it in some hundred cycles only; and above it fast convergence, which the formula does not know,
-    // throws the window back.
+    // The first cycle begins just below the window of the formula. The plateau at its end is so flat that another
+    // window would come near to it in some hundred cycles only; and above it fast convergence, which the formula does
+    // not know, throws the window back.
     for (n, rtt) in [(5000, 100), (10_000, 100)] {
         let form = form(n, rtt as f64 / 1000.0);
         let average = form * rtt as f64 / 1000.0 / MSS;

@@ -253,7 +253,7 @@ fn windows_that_shrink_and_lie_do_not_make_it_spin() {
     );
 }
 
-/// What an input does, as a property has it.
+/// Input, as a property generates it.
 #[derive(Clone, Debug)]
 enum Act {
     Segment(

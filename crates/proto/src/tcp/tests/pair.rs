@@ -16,7 +16,7 @@ pub(super) struct Packet {
     pub(super) marked: bool,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Passes,
@@ -29,7 +29,7 @@ pub(super) enum Fate {
     Marked,
 }
 
-/// What a link does with a packet.
+/// Decision of a link about a packet.
 pub(super) type Judge = Box<dyn FnMut(&Packet, Instant) -> Fate>;
 
 /// One direction: a server with a rate and a queue, then a delay.
@@ -86,7 +86,7 @@ impl Link {
     }
 }
 
-/// What a program does.
+/// Behaviour of a program.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     /// Octets that are to be written, and were.

@@ -1,4 +1,4 @@
-//! What a peer may do wrong, and the answers. Source: Q.2931 §5.6–5.7.
+//! Mistakes of a peer, and the answers to them. Source: Q.2931 §5.6–5.7.
 
 use super::*;
 use aerostat_wire::q2931::{Action, CauseIe, ConnectionId, Element};

@@ -1,4 +1,4 @@
-//! What is known of next hops beforehand: default next hops, changes while the member runs, questions.
+//! Next hops that are known beforehand: default next hops, changes while the member runs, questions.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn the_default_router_first_and_a_better_way_later() {
     w.run_for(Duration::from_millis(50));
     assert_eq!(got(&mut w, 2), [2], "directly");
     assert_eq!(w.users[1].snapshot(w.now).counters.by_default, 1);
-    // An address that nobody has stays with the default next hop, also after the server has said so.
+    // An address without an owner stays with the default next hop, also after the server has said so.
     for number in [3, 4] {
         send(&mut w, 1, ip(99), number);
         w.run_for(Duration::from_secs(1));
@@ -130,7 +130,7 @@ fn next_hops_change_while_packets_flow() {
     finish(w);
 }
 
-/// An address that nobody has.
+/// An address without an owner.
 fn other(n: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(ip(0)) + 0x1_0000 + n)
 }
@@ -184,7 +184,7 @@ fn questions_get_answers() {
     finish(w);
 }
 
-/// A program that asks for addresses that nobody has does not take the table from others.
+/// A program that asks for addresses without an owner does not take the table from others.
 #[test]
 fn negative_answers_give_way_to_questions() {
     let mut w = subnet(3);
@@ -255,7 +255,7 @@ fn the_oldest_answer_that_no_packet_uses_gives_way_first() {
     finish(w);
 }
 
-/// What the server knows beforehand of a member is wrong: the member is told whose address its own is, and does not get
+/// A static entry of the server about a member is wrong: the member is told whose address its own is, and does not get
 /// ready. It does when the entry has gone.
 #[test]
 fn a_next_hop_that_is_wrong_at_the_server_is_named() {

@@ -175,7 +175,7 @@ fn a_flood_of_sessions_stays_within_its_bound() {
     let seen = counters(&w, 1);
     assert_eq!(seen.sessions, limits.sessions as u64);
     assert_eq!(seen.sessions_full, 10_000 - limits.sessions as u64);
-    // The others used the connection of the next hop; no packet was lost but those that waited for it at the start.
+    // The others used the connection of the next hop; the only lost packets are those that waited for it at the start.
     assert!(received(&mut w, 2) as u64 + seen.queue_full == 10_000);
     assert!(seen.queue_full < 32, "{seen:?}");
     finish(w);

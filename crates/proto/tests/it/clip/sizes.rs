@@ -66,7 +66,8 @@ fn the_smaller_interface_decides_whoever_calls() {
         assert_eq!((agreed(&w, 1, 2), agreed(&w, 2, 1)), (1500, 1500));
         let counters = |who: usize| w.users[who].snapshot(w.now).counters;
         let lowered = |who: usize| (counters(who).mtu_lowered, counters(who).sizes_lowered);
-        // The member with the larger interface sends smaller packets; the called one answers with less if it takes less.
+        // The member with the larger interface sends smaller packets; the called one answers with less if it takes
+        // less.
         let told = if first > second {
             [(1, 0), (0, 1)]
         } else {

@@ -92,7 +92,7 @@ fn a_refused_contract_is_followed_by_best_effort_at_once_and_tried_again_later()
     assert_eq!(traffic(&w, LEC0, "data direct"), [None]);
     let counters = lec_of(&w, LEC0).snapshot().control;
     assert_eq!(counters.contracts_refused, 1);
-    // The connection was not held up by a wait: all but the first frames went directly.
+    // The connection was not held up by a wait: all except the first frames went directly.
     assert!(lec_of(&w, LEC0).snapshot().data.sent_direct >= 15);
     // When it is gone, and the wait is over, the contract is asked for again.
     w.net

@@ -1,9 +1,9 @@
-//! What many members cost each member: rows of its cache, and frames received.
+//! Costs of many members for each member: rows of its cache, and frames received.
 
 use super::*;
 use aerostat_wire::lane::Tlv;
 
-/// What `n` MPOA clients and a router on one ELAN have at `until`: the rows of each client, and the largest number of
+/// Costs of `n` MPOA clients and a router on one ELAN at `until`: the rows of each client, and the largest number of
 /// control frames that one of them received.
 fn cost(n: u8, until: Duration) -> (Vec<usize>, u64) {
     let device = |n: u8, tlv: Tlv| LecConfig {

@@ -104,7 +104,7 @@ pub struct KnownConn {
     pub vc: Option<Vc>,
     /// LLC-multiplexed.
     pub mux: bool,
-    /// What this end sends, if it is not best effort.
+    /// Traffic of this end, if it is not best effort.
     pub traffic: Option<TrafficParams>,
     /// Data direct: frames may be sent.
     pub ready: bool,

@@ -62,7 +62,7 @@ impl Daemon {
         bus.atm(connect);
     }
 
-    /// Sends a packet to an MPS over any control connection; opens one if there is none.
+    /// Sends a packet to an MPS over any control connection; opens a connection if it has none yet.
     pub(in crate::mpoa::mpc) fn send(
         &mut self,
         mps: AtmAddress,

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How long a request id is remembered.
 const ID_LIFETIME: Duration = Duration::from_secs(600);
 
-/// What a connection carries.
+/// Use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::mpoa::mpc) enum Carries {
     /// Control packets to and from an MPS.
@@ -32,7 +32,7 @@ pub(in crate::mpoa::mpc) enum Carries {
     Shortcut,
 }
 
-/// What the daemon stores with a connection.
+/// Data that the daemon stores with a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::mpoa::mpc) struct Link {
     /// The traffic of a shortcut if more than best effort.
@@ -101,7 +101,7 @@ impl Elan {
 /// Name of an egress entry: MPS, cache id.
 pub(in crate::mpoa::mpc) type EgressKey = (AtmAddress, u32);
 
-/// Whether the daemon is about to end.
+/// Progress of the daemon's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpoa::mpc) enum Ending {
     No,
@@ -399,8 +399,8 @@ impl Daemon {
     }
 }
 
-/// The traffic of a shortcut, seen from this end, unless it is best effort in both directions, for all flows. A connection
-/// that carries nothing in one direction, or with a guarantee in one, is for some flows only.
+/// The traffic of a shortcut, seen from this end, unless it is best effort in both directions, for all flows. A
+/// connection that carries nothing in one direction, or with a guarantee in one, is for some flows only.
 pub(in crate::mpoa::mpc) fn beyond_best_effort(qos: &Qos) -> Option<Qos> {
     let plain = [qos.tx, qos.rx].iter().all(|way| {
         let category = way.category;

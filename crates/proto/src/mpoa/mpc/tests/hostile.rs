@@ -22,7 +22,7 @@ enum Blow {
     Flow(u8),
     /// A QoS entry for some of the flows.
     Entry(u8, bool),
-    /// The answer to an outstanding request, if there is one.
+    /// The answer to an outstanding request, if a request is outstanding.
     Answer,
     Tlv(u8, Vec<u8>),
     Lec(bool),

@@ -1,4 +1,4 @@
-//! What shortcuts do while their daemon hangs or is away.
+//! Shortcuts while their daemon hangs or is away.
 
 use super::*;
 

@@ -90,8 +90,8 @@ fn accepts_what_linux_accepted() {
         .1
         .clone();
     let linux = read(IMPOSITION_REPLY);
-    // The two are equal but for three fields: our own tag; the imposed holding time, where Linux says 0; and the order
-    // of the extensions, which here is that of the request.
+    // The two differ in three fields: our own tag; the imposed holding time, where Linux says 0; and the order of the
+    // extensions, which here is that of the request.
     let Ok(Some(Tag::Value(tag))) = Tag::of(&ours) else {
         panic!("no tag")
     };

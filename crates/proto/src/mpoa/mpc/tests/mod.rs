@@ -77,7 +77,7 @@ fn mps_tlv(control: AtmAddress) -> Vec<Tlv> {
 }
 
 thread_local! {
-    /// Whether new clients have their daemon on the other side of a process boundary.
+    /// True if new clients have their daemon on the other side of a process boundary.
     static SPLIT: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -242,10 +242,10 @@ impl DerefMut for Client {
     }
 }
 
-/// What became of frames of the stack.
+/// Fates of frames of the stack.
 #[derive(Debug, Default)]
 struct Sent {
-    /// Those that take the default path.
+    /// Frames that take the default path.
     lane: Vec<Vec<u8>>,
     /// The outputs of the client, with the SDUs of shortcuts.
     out: Vec<Output>,

@@ -52,7 +52,7 @@ fn every_name_that_the_daemon_uses_is_known() {
     }
 }
 
-/// What two routers and two clients do from a request on: with a process of its own for each server, too.
+/// Course of events at two routers and two clients from a request on: with a process of its own for each server, too.
 fn story(split: bool) -> World {
     let mut world = World::two_routers();
     world.split = split;

@@ -108,8 +108,8 @@ fn a_refusal_is_for_all_that_ask() {
     }
 }
 
-/// Nobody answers the server: each request gets code 0x88 when p6 of its question is over, and not 12, which would say
-/// that no binding exists. This holds for an entry that is to be refreshed, too.
+/// No answer reaches the server: each request gets code 0x88 when p6 of its question is over, and not 12, which would
+/// say that no binding exists. This holds for an entry that is to be refreshed, too.
 #[test]
 fn requests_that_nobody_answers_are_refused_after_p6() {
     let other = mpoa::code::OTHER;

@@ -620,7 +620,7 @@ fn imposition_reply(client: &Mpc, packet: &Packet) -> Option<Packet> {
     Some(reply)
 }
 
-/// What the other process gets of a message.
+/// The message as the other process gets it.
 fn over_a_socket<M: Message>(message: &M) -> M {
     M::decode(&message.encode()).expect("own frames decode")
 }

@@ -93,7 +93,7 @@ fn questions_get_the_address_or_nothing() {
     );
 }
 
-/// A program that asks for addresses that nobody has does not take the table from others.
+/// A program that asks for addresses without an owner does not take the table from others.
 fn negative_answers_give_way(world: &mut World) {
     let most = world.clients[0].nhc.config().limits.entries;
     for turn in 0..10_u32 {

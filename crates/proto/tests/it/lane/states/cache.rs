@@ -20,7 +20,7 @@ fn owner(b: &Bench, who: u8) -> ControlFrame {
     frame.target_atm = address(who);
     frame
 }
-/// What another client announces about the address; `who` 0 is "no source".
+/// Announcement of another client about the address; `who` 0 is "no source".
 fn announcement(op: OpCode, who: u8) -> ControlFrame {
     let mut frame = ControlFrame::new(op);
     frame.lecid = 77;

@@ -1,4 +1,4 @@
-//! What one member may make a LES send to others.
+//! Limits of the frames that one member may make a LES send to others.
 
 use super::servers::{client, les, of_les, request};
 use super::*;

@@ -487,7 +487,7 @@ fn les_joined_group_is_registered_by_many() {
     assert_eq!(b.frame().1.target_atm, address(BUS_ADDRESS));
 }
 
-/// A response with status 0 is an entry of the table. The address 00:00:00:00:00:00 is that of nobody.
+/// A response with status 0 is an entry of the table. The address 00:00:00:00:00:00 belongs to no station.
 #[test]
 fn les_registers_what_it_acknowledges() {
     let mut b = les();
