@@ -56,7 +56,7 @@ Examples:
 #[command(help_template = groups::template())]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a lab with many values and seeds, and write one table
     Sweep(SweepArgs),
-    /// What a path carries, by the size of frames (RFC 2544)
+    /// Throughput, latency and losses of a path by the size of frames (RFC 2544)
     Rfc2544(Rfc2544Args),
     /// The tests of ATP's report: throughput, latency, correctness
     Atptest(AtptestArgs),
@@ -175,8 +175,8 @@ impl Command {
 /// A lab with changes.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
-    /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out, the
-    /// only lab file of the directory
+    /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out,
+    /// the only lab file of the directory
     #[arg(default_value = ".", hide_default_value = true, add = names::files())]
     pub(crate) lab: PathBuf,
     /// Change a value of the file, for example mpoa=false; checked like the file
@@ -326,7 +326,7 @@ pub(crate) struct DownArgs {
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) results: ResultArgs,
-    /// Say nothing but warnings and errors; the results are shown nevertheless
+    /// Say only warnings and errors; the results are shown nevertheless
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -479,7 +479,7 @@ pub(crate) struct TraceArgs {
     /// Names of links (see 'aerostat graph'); all if left out
     #[arg(conflicts_with = "story", add = names::links())]
     pub(crate) links: Vec<String>,
-    /// What users send too, not only the messages of protocols
+    /// Packets of users too, not only the messages of protocols
     #[arg(long, conflicts_with = "story")]
     pub(crate) data: bool,
     /// Form of the output
@@ -641,8 +641,8 @@ Examples:
   aerostat graph campus -o dot | dot -Tpdf -o campus.pdf
   aerostat graph campus -o svg > now.svg")]
 pub(crate) struct GraphArgs {
-    /// Lab file (NAME.atm.yml), - for standard input; or the name of a running lab, or of a lab of the program; can be left
-    /// out if one is running
+    /// Lab file (NAME.atm.yml), - for standard input; or the name of a running lab, or of a lab of the program; can be
+    /// left out if one is running
     #[arg(value_name = "LAB", conflicts_with = "lab", add = names::files_and_labs())]
     pub(crate) file: Option<PathBuf>,
     /// Change a value of the file, for example mpoa=false; checked like the file

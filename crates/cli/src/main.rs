@@ -66,8 +66,8 @@ fn with_subcommand(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     args
 }
 
-/// A live lab starts this program again as its supervisor, its first process, its helper and its daemons; a mount starts
-/// it as its watcher.
+/// A live lab starts this program again as its supervisor, its first process, its helper and its daemons; a mount
+/// starts it as its watcher.
 fn hidden_roles() -> Option<ExitCode> {
     use aerostat_live::daemons::{DAEMON_ARGUMENT, Role, serve};
     use aerostat_live::helper::{HELPER_ARGUMENT, run_helper};

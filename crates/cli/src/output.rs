@@ -295,7 +295,7 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
-/// A value for people: as [`plain`], but numbers have no more decimals than anybody reads.
+/// A value for people: as [`plain`], but numbers have no more decimals than people read.
 pub(crate) fn readable(value: &Value) -> String {
     match value {
         Value::Number(number) if number.is_f64() => {

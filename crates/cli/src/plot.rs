@@ -63,7 +63,7 @@ const OTHER_ADVANCE: u16 = 1000;
 /// An axis of a drawing.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Axis {
-    /// What it shows, with its unit.
+    /// Quantity, with its unit.
     pub(crate) label: String,
     pub(crate) scale: Scale,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Axis {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) title: String,
-    /// What the reader has to know, in small letters below the title: the lab, what the bars are.
+    /// Note for the reader, in small letters below the title: the lab, the meaning of the bars.
     pub(crate) note: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
@@ -147,7 +147,7 @@ pub(crate) struct Map {
     pub(crate) x: (String, Vec<String>),
     /// Label and names of the lines, from below.
     pub(crate) y: (String, Vec<String>),
-    /// What is shown, with its unit.
+    /// Quantity, with its unit.
     pub(crate) label: String,
     /// A value for each line and column.
     pub(crate) values: Vec<Vec<Option<f64>>>,

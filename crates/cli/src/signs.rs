@@ -1,11 +1,11 @@
 //! Signs of drawings: colours and patterns of networks, glyphs of machines, and shades of everything else.
 //!
-//! `graph` draws with them, and the recorded page gets them as data ([`data`]) and in its style sheet ([`rules`]). So both
-//! show a network with the same colour and pattern, and a machine with the same glyph.
+//! `graph` draws with them, and the recorded page gets them as data ([`data`]) and in its style sheet ([`rules`]). So
+//! both show a network with the same colour and pattern, and a machine with the same glyph.
 //!
-//! Source of the colours: M. Okabe, K. Ito, "Color Universal Design", 2008; any colour vision tells them apart. Lines of
-//! calls are darker on light ground and lighter on dark ground. From the eighth network on, colours are repeated. With
-//! the patterns there are 35 pairs, and every drawing names the networks, so a sign never stands alone.
+//! Source of the colours: M. Okabe, K. Ito, "Color Universal Design", 2008; any colour vision tells them apart. Lines
+//! of calls are darker on light ground and lighter on dark ground. From the eighth network on, colours are repeated.
+//! With the patterns there are 35 pairs, and every drawing names the networks, so a sign never stands alone.
 
 use aerostat_lab::picture::Kind;
 use serde_json::json;

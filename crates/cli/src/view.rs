@@ -3,8 +3,8 @@
 //! One file has all: skeleton, style sheet and script from the folder `view`, what a reader without scripts sees, and
 //! the stream of events, which is all that the script reads. No request goes anywhere.
 //!
-//! **Names are text.** A lab file may come from anybody. What is written here is escaped for HTML, and the stream for a
-//! `<script>`: no character of it can end the element.
+//! **Names are text.** A lab file may come from any author. What is written here is escaped for HTML, and the stream
+//! for a `<script>`: no character of it can end the element.
 
 use crate::output::Rows;
 use crate::plot::escaped;

@@ -5,8 +5,8 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory as _};
 use std::ffi::{OsStr, OsString};
 
-/// The arguments, with a `--lab` in front of the last verb moved behind it, where its subcommand expects it. Help needs no
-/// lab: if a verb that has none is asked for help, the option is left out.
+/// The arguments, with a `--lab` in front of the last verb moved behind it, where its subcommand expects it. Help needs
+/// no lab: if a verb that has none is asked for help, the option is left out.
 pub(crate) fn lab_behind_the_verb(typed: Vec<OsString>) -> Vec<OsString> {
     let mut words = typed.into_iter();
     let mut moved: Vec<OsString> = words.next().into_iter().collect();

@@ -72,8 +72,8 @@ impl Lab {
         }
     }
 
-    /// What is wrong with a flow, in words; `None` if the flow did what it should. `began` is when the flow started, if
-    /// it has, and `end` the end of the run.
+    /// Complaint about a flow, in words; `None` if the flow did what it should. `began` is when the flow started, if it
+    /// has, and `end` the end of the run.
     ///
     /// TCP fills queues until a packet is lost, so losses alone are not a failure of a `tcp` or `rr` flow.
     #[must_use]

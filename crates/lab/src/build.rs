@@ -65,7 +65,7 @@ pub struct Builder<'a> {
     flavour: Flavour,
     flows: Vec<FlowSpec>,
     split: bool,
-    /// What programs of the machine may call by name; `None` without the socket service.
+    /// Names that programs of the machine may call; `None` without the socket service.
     names: Option<Arc<BTreeMap<String, AtmAddress>>>,
     routing: Routing,
     scale: Scale,

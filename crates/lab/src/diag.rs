@@ -54,7 +54,7 @@ impl Source {
     }
 }
 
-/// Whether the lab can be used in spite of the finding.
+/// Severity of a finding: errors keep the lab from being used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The lab is refused.
@@ -72,13 +72,13 @@ pub struct Diagnostic {
     pub at: Span,
     /// The mistake, in one sentence without a full stop.
     pub message: String,
-    /// A hint for correction, if there is one.
+    /// A hint for correction, if the finding has one.
     pub hint: Option<String>,
     /// Another relevant place, with the reason.
     pub see: Option<(Span, String)>,
     /// Parts of the file that the finding depends on.
     pub(crate) rests: Vec<Rest>,
-    /// A valid value that can stand here while the rest of the file is checked, if there is one.
+    /// A valid value that can stand here while the rest of the file is checked, if such a value is known.
     pub(crate) sample: Option<String>,
     /// True for findings after the first [`MOST`] ones.
     late: bool,
@@ -330,8 +330,8 @@ impl Diagnostic {
 }
 
 impl fmt::Display for Diagnostics {
-    /// Every finding with its place, the line and a caret, which `{:#}` shows in ASCII. If there are very many: the first ones, errors before
-    /// warnings, and their number.
+    /// Every finding with its place, the line and a caret, which `{:#}` shows in ASCII. If there are very many: the
+    /// first ones, errors before warnings, and their number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errors = self.count(Severity::Error);
         let mut room = [MOST, MOST.saturating_sub(errors)];
@@ -384,8 +384,8 @@ impl Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The known word nearest to `wrong`, if it is near enough to be a typing error. Edits are to insert, delete or replace a
-/// character, and to swap neighbours; case does not count.
+/// The known word nearest to `wrong`, if it is near enough to be a typing error. Edits are to insert, delete or replace
+/// a character, and to swap neighbours; case does not count.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     let limit = (wrong.chars().count() / 3).max(1);
@@ -461,8 +461,8 @@ mod tests {
         );
     }
 
-    /// Each kind of mistake 20 000 times, near names of as many others as a file may have: what is done for a mistake must
-    /// not depend on the number of the others. Quadratic work took minutes here.
+    /// Each kind of mistake 20 000 times, near names of as many others as a file may have: what is done for a mistake
+    /// must not depend on the number of the others. Quadratic work took minutes here.
     #[test]
     fn twenty_thousand_mistakes_take_seconds_and_are_counted() {
         const MANY: usize = 20_000;

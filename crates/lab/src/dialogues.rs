@@ -262,7 +262,7 @@ impl Dialogue {
     }
 }
 
-/// What a tester of cells has measured in the last life of its host.
+/// Measurements of a tester of cells in the last life of its host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tested {
     /// The node and the program.
@@ -273,7 +273,7 @@ pub struct Tested {
     pub measured: Measured,
 }
 
-/// What the testers of cells have measured.
+/// Measurements of the testers of cells.
 #[must_use]
 pub fn tested(lab: &Lab, network: &impl Network) -> Vec<Tested> {
     let mut all = Vec::new();
@@ -387,8 +387,8 @@ impl<N: Network> Reader<'_, N> {
     }
 }
 
-/// The rate at which a program writes, the first of `writers`: that of the second one if it only sends back what it gets.
-/// `None` for ATP, and for programs that write as fast as they can.
+/// The rate at which a program writes, the first of `writers`: that of the second one if it only sends back what it
+/// gets. `None` for ATP, and for programs that write as fast as they can.
 fn rate_of<'a>(mut writers: impl Iterator<Item = &'a Program>) -> Option<PacketRate> {
     let (writer, sending) = writers.find_map(|writer| {
         let sending = writer.role.sending().filter(|sending| sending.pdus > 0);

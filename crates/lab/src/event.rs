@@ -42,7 +42,7 @@ impl Telling {
 /// An event that a node reported, with its time.
 ///
 /// ```text
-/// {"time":2.003412,"node":"urku","event":"lane.joined","text":"joined ELAN a as LECID 3","milestone":true,"fields":{"lecid":"3"}}
+/// {"time":2.003412,"node":"urku","event":"lane.joined","text":"joined ELAN a","milestone":true,"fields":{"lecid":"3"}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {

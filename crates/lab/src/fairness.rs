@@ -1,8 +1,8 @@
 //! How fairly the flows of a group share.
 //!
-//! Jain's index of the throughputs x of n flows is (Σx)² / (n Σx²): 1 if all are equal, k/n if k flows share equally and
-//! the others get nothing. Source: Jain, Chiu, Hawe, "A Quantitative Measure of Fairness and Discrimination for Resource
-//! Allocation in Shared Computer Systems", DEC-TR-301, 1984.
+//! Jain's index of the throughputs x of n flows is (Σx)² / (n Σx²): 1 if all are equal, k/n if k flows share equally
+//! and the others get nothing. Source: Jain, Chiu, Hawe, "A Quantitative Measure of Fairness and Discrimination for
+//! Resource Allocation in Shared Computer Systems", DEC-TR-301, 1984.
 
 use crate::model::Lab;
 use aerostat_node::ip::flow_stats::FlowReport;

@@ -40,7 +40,7 @@ pub(crate) trait FromText: Sized {
     fn key_doubt(_: &str) -> Option<(String, &'static str)> {
         None
     }
-    /// What is odd about a text that was read, as a warning.
+    /// Doubt about a text that was read, as a warning.
     fn doubt(_: &str) -> Option<String> {
         None
     }
@@ -301,8 +301,8 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ("Renaming", "colour", "paint"),
 ];
 
-/// The key of a section for which a tool has written true or false. The key itself may also stand there if it comes from
-/// `--set`.
+/// The key of a section for which a tool has written true or false. The key itself may also stand there if it comes
+/// from `--set`.
 fn written_as(
     text: &str,
     known: &[&'static str],
@@ -473,9 +473,9 @@ impl<'a> Fields<'a> {
 /// The documentation of a key is for users. Its first sentence gets the range and the default in the schema; the range
 /// is left out where the sentence has it already.
 ///
-/// Every section has a field `place`: the place of its name or of its opening brace; and a field [`given`], with the keys
-/// that the file gives. If parameters of protocols stand in the section, [`Keys`] in parentheses after its name say
-/// which, and `given` has their values, too.
+/// Every section has a field `place`: the place of its name or of its opening brace; and a field [`given`], with the
+/// keys that the file gives. If parameters of protocols stand in the section, [`Keys`] in parentheses after its name
+/// say which, and `given` has their values, too.
 ///
 /// [`given`]: crate::parameter::Given
 /// [`Keys`]: crate::parameter::Keys
@@ -600,8 +600,8 @@ macro_rules! scalar {
 }
 pub(crate) use scalar;
 
-/// Defines a scalar that is one of some words: its wrapper, parser and JSON Schema as [`scalar!`] does, and `word`, which
-/// gives the word for a value. Each value of its type has one word. The value after `=` is as for [`scalar!`].
+/// Defines a scalar that is one of some words: its wrapper, parser and JSON Schema as [`scalar!`] does, and `word`,
+/// which gives the word for a value. Each value of its type has one word. The value after `=` is as for [`scalar!`].
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident($type:ty) $(= $sample:literal)? { $( $word:literal = $value:path ),+ $(,)? }) => {
         crate::field::scalar!($(#[$meta])* $name($type) $(= $sample)?, |text: &str| match text {

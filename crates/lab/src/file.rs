@@ -44,7 +44,7 @@ section! {
         schema: Option<At<FormatVersion>>;
         /// Name of the lab; default: the name of the file.
         name: Option<At<LabName>>;
-        /// What the lab shows.
+        /// Purpose of the lab, in words.
         description: Option<At<String>>;
         /// Seed of all random streams.
         seed: u64 = 1;
@@ -63,7 +63,8 @@ section! {
         /// ATM switches.
         switches: Table<Name, SwitchFile>;
         /// Links between switches: [a, b, { options }], the first named plays the network side; in the same form, links
-        /// between two hosts or routers without a switch; and links out of the lab: [switch or end system, { atmtcp: ... }].
+        /// between two hosts or routers without a switch; and links out of the lab: [switch or end system, { atmtcp:
+        /// ... }].
         links: Option<Vec<LinkFile>>;
         /// The LAN emulation service and its emulated LANs.
         lane: Option<LaneFile>;
@@ -77,7 +78,7 @@ section! {
         hosts: Table<Name, HostFile>;
         /// Traffic between hosts.
         traffic: Option<Vec<TrafficFile>>;
-        /// What breaks, and when.
+        /// Faults, and when they happen.
         faults: Option<Vec<FaultFile>>;
         /// Names of links to record.
         capture: Option<Vec<At<String>>>;
@@ -85,7 +86,7 @@ section! {
         occupancy: Option<OccupancyFile>;
         /// Names for ATM addresses of systems outside the lab: texts show them, and programs call by them.
         names: Option<Table<Name, At<Atm>>>;
-        /// Who else may use the ATM service of the hosts while the lab runs.
+        /// Other users that may use the ATM service of the hosts while the lab runs.
         sockets: Option<SocketServiceFile>;
     }
 }
@@ -117,7 +118,7 @@ section! {
         police: Option<At<PoliceText>>;
         /// Queues of its ports; default: one for each connection, served round robin.
         queues: Option<QueuesFile>;
-        /// What messages of signalling cost it; default: nothing.
+        /// Costs of messages of signalling; default: nothing.
         manager: Option<ManagerFile>;
         /// Calls and parties that wait for signalling of a link; default: 8192, and more where the lab needs more.
         held: u64, 1..=1_000_000;
@@ -138,8 +139,8 @@ section! {
         loss: Probability = 0;
         /// Probability that a bit is inverted.
         bit_errors: Probability = 0;
-        /// Its switches hold cells that come in here to their contracts: true, all or false; default: as the switch says
-        /// for end systems, and false between switches.
+        /// Its switches hold cells that come in here to their contracts: true, all or false; default: as the switch
+        /// says for end systems, and false between switches.
         police: Option<At<PoliceText>>;
         /// Tolerance of policers for contracts without one of their own; default 250us.
         cdvt: Option<At<Time>>;
@@ -164,18 +165,20 @@ section! {
         l2tp: Option<L2tpFile>;
         /// Unique name of what is at the other end; default outside1, outside2 and so on.
         name: Option<At<Name>>;
-        /// Another switch is at the other end: what this one plays towards it, network or user (IISP); auto: both find out
-        /// by ILMI.
+        /// Another switch is at the other end: what this one plays towards it, network or user (IISP); auto: both find
+        /// out by ILMI.
         trunk: Option<At<TrunkSide>>;
         /// With trunk: leading octets of the ATM addresses to be called there.
         routes: Option<Vec<At<CallPrefix>>>;
         /// ATM addresses of the peer, one or a list; default: the peer registers its own by ILMI.
         address: Option<AddressList>;
-        /// Offer ILMI: the peer gets the switch's prefix and registers its addresses; default: unless `address` is given.
+        /// Offer ILMI: the peer gets the switch's prefix and registers its addresses; default: unless `address` is
+        /// given.
         ilmi: Option<At<bool>>;
         /// Rate towards the peer.
         rate: LinkRate = "oc3";
-        /// The switch holds cells that come in here to their contracts: true, all or false; default: as the switch says for end systems, and false for a trunk.
+        /// The switch holds cells that come in here to their contracts: true, all or false; default: as the switch says
+        /// for end systems, and false for a trunk.
         police: Option<At<PoliceText>>;
         /// Tolerance of policers for contracts without one of their own; default 250ms.
         cdvt: Option<At<Time>>;
@@ -188,7 +191,7 @@ section! {
     }
 }
 section! {
-    /// Who makes the TCP connection: one of `listen` and `connect`.
+    /// Side that makes the TCP connection: one of `listen` and `connect`.
     AtmTcpFile {
         /// Wait for the peer here (ADDRESS:PORT).
         listen: Option<At<Socket>>;
@@ -251,14 +254,15 @@ section! {
         policies: Option<Vec<Vec<At<CriterionText>>>>;
         /// ELAN of clients that name none and are listed nowhere; default: the first.
         default: Option<At<String>>;
-        /// What one end system may have sent to all members of an ELAN.
+        /// Frames that one end system may have sent to all members of an ELAN.
         quota: Option<QuotaFile>;
         /// The emulated LANs.
         elans: Table<Name, ElanFile>;
     }
 }
 section! {
-    /// Frames a second that a BUS, or a LES, takes of one end system; a second's worth at once. The rest is dropped and counted.
+    /// Frames a second that a BUS, or a LES, takes of one end system; a second's worth at once. The rest is dropped and
+    /// counted.
     QuotaFile (keys::quota()) {}
 }
 section! {
@@ -284,8 +288,8 @@ section! {
         groups: Option<Vec<At<Group>>>;
         /// It names its ELAN to the LECS. If not, the LECS assigns one by its policies.
         named: bool = true;
-        /// Traffic of the data direct connections that it calls, the same in both directions, in the words of linux-atm's
-        /// qos(7); default: as the ELAN says.
+        /// Traffic of the data direct connections that it calls, the same in both directions, in the words of
+        /// linux-atm's qos(7); default: as the ELAN says.
         qos: Option<At<QosText>>;
     }
 }
@@ -304,14 +308,15 @@ section! {
         members: Option<Vec<At<CallPrefix>>>;
         /// MAC addresses of clients that belong here.
         macs: Option<Vec<At<Mac>>>;
-        /// Traffic of the data direct connections of its clients, the same in both directions, in the words of linux-atm's
-        /// qos(7); default: best effort.
+        /// Traffic of the data direct connections of its clients, the same in both directions, in the words of
+        /// linux-atm's qos(7); default: best effort.
         qos: Option<At<QosText>>;
         /// Rates of its clients' connections to the BUS (C24 to C26), which the LECS tells them; default: best effort.
         multicast_send: Option<MulticastSendFile>;
         /// Servers outside the lab: ATM address of the LECS, or well-known.
         lecs: Option<At<LecsAddress>>;
-        /// Servers outside the lab: ATM address of the LES; alone, no LECS is asked; with `lecs`, it is the last resort.
+        /// Servers outside the lab: ATM address of the LES; alone, no LECS is asked; with `lecs`, it is the last
+        /// resort.
         les: Option<At<Atm>>;
         /// With servers outside: its name there, at most 32 octets; empty lets the LECS choose; default: the key.
         name: Option<At<String>>;
@@ -382,7 +387,8 @@ section! {
         elans: Option<Table<String, At<Ip>>>;
         /// Its members of Classical IP subnets (name of the subnet: what differs there).
         clip: Option<Table<String, MemberFile>>;
-        /// Its default router; default: the first router on the ELAN, or else on one of the further ones. May be one outside if the LANE services are.
+        /// Its default router; default: the first router on the ELAN, or else on one of the further ones. May be one
+        /// outside if the LANE services are.
         gateway: Option<At<Ip>>;
         /// Routes (network: next hop) besides the default one.
         routes: Option<Table<Net, At<Ip>>>;
@@ -400,10 +406,10 @@ section! {
         link: LinkOptions;
         /// Its TCP.
         tcp: Option<TcpFile>;
-        /// What packets cost its CPU; default: nothing. It has no effect on a Linux kernel host.
+        /// Costs of packets at its CPU; default: nothing. It has no effect on a Linux kernel host.
         #[schemars(with = "Option<CpuFile>")]
         cpu: CpuFile;
-        /// What messages of signalling cost its CPU; default: nothing. It has no effect on a Linux kernel host.
+        /// Costs of messages of signalling at its CPU; default: nothing. It has no effect on a Linux kernel host.
         manager: Option<ManagerFile>;
         /// Its adapter; default: as fast as its link.
         adapter: Option<AdapterFile>;
@@ -419,11 +425,13 @@ section! {
         shape: bool = true;
         /// Programs that use the ATM service directly.
         sockets: Option<Vec<SocketFile>>;
-        /// Hosts (name: address) on an Ethernet segment that it bridges to its ELAN: embedded ones, or stations of their own behind a kernel host.
+        /// Hosts (name: address) on an Ethernet segment that it bridges to its ELAN: embedded ones, or stations of
+        /// their own behind a kernel host.
         bridge: Option<Table<Name, At<Ip>>>;
         /// The cable of that segment.
         ethernet: Option<CableFile>;
-        /// VLANs (VID 1 to 4094: ELAN) that it bridges, its own among them; without them it reads no tags. It is embedded then.
+        /// VLANs (VID 1 to 4094: ELAN) that it bridges, its own among them; without them it reads no tags. It is
+        /// embedded then.
         vlans: Option<Table<Vid, At<String>>>;
     }
 }
@@ -432,7 +440,8 @@ section! {
     SocketFile {
         /// Unique name on its host; default socket1, socket2 and so on.
         name: Option<At<Name>>;
-        /// Wait for calls: sink counts PDUs, echo sends them back, read tells their text. With vc: what it does with PDUs.
+        /// Wait for calls: sink counts PDUs, echo sends them back, read tells their text. With vc: what it does with
+        /// PDUs.
         listen: Option<At<Listen>>;
         /// Call a node (NODE or NODE/SELECTOR), or an ATM address.
         call: Option<At<String>>;
@@ -448,8 +457,8 @@ section! {
         calls: u64 = 64, 1..=1000;
         /// Traffic of a call, in the words of linux-atm's qos(7).
         qos: QosText = "ubr,aal5:sdu=9180";
-        /// False: the adapter of its host does not shape its calls to their contracts, also those that it takes; true: it does.
-        /// Default: as the host says.
+        /// False: the adapter of its host does not shape its calls to their contracts, also those that it takes; true:
+        /// it does. Default: as the host says.
         shape: Option<At<bool>>;
         /// The rate queue of the adapter that shapes its calls with others, also those that it takes.
         rate_queue: Option<At<String>>;
@@ -463,24 +472,29 @@ section! {
         rate: ProgramRate = "100pps";
         /// How long the caller waits after its last PDU before it releases the call.
         hold: Time = "1s";
-        /// Time from the end of a call to the next call; default: one call, which is repeated while it fails with a temporary cause.
+        /// Time from the end of a call to the next call; default: one call, which is repeated while it fails with a
+        /// temporary cause.
         every: Option<At<Time>>;
         /// ATP on its connections, at both ends: messages instead of single PDUs, with retransmission and a window.
         atp: Option<AtpFile>;
-        /// A tester of cells (after ITU-T O.191) on a permanent connection, at both ends: it sends test cells instead of PDUs, none by default, and measures those that arrive.
+        /// A tester of cells (after ITU-T O.191) on a permanent connection, at both ends: it sends test cells instead
+        /// of PDUs, none by default, and measures those that arrive.
         tester: bool = false;
-        /// The failure that this program is expected to show: loss (of PDUs that it writes; also refused or late PDUs) or nothing (no PDU arrives); the failure is then no warning.
+        /// The failure that this program is expected to show: loss (of PDUs that it writes; also refused or late PDUs)
+        /// or nothing (no PDU arrives); the failure is then no warning.
         expect: Option<At<ExpectText>>;
     }
 }
 section! {
     /// ATP of a program with an ATM socket.
     AtpFile (keys::atp()) {
-        /// report (an ACK for each packet, a fixed timer, a window by CARD) or adaptive (cumulative ACKs, a timer from measured round trips); the same at both ends.
+        /// report (an ACK for each packet, a fixed timer, a window by CARD) or adaptive (cumulative ACKs, a timer from
+        /// measured round trips); the same at both ends.
         profile: AtpProfile = "report";
         /// Octets that it sends in all, in messages.
         bytes: Octets = 0;
-        /// Octets of each message; the last one may be shorter; default: all octets in one message, or 1MiB if they are more.
+        /// Octets of each message; the last one may be shorter; default: all octets in one message, or 1MiB if they are
+        /// more.
         message: Option<At<Octets>>;
         /// Keep every change of its window, at most 10000, for the table atp_window.
         series: bool = false;
@@ -504,24 +518,29 @@ section! {
         from: At<String>;
         /// The host that receives.
         to: At<String>;
-        /// The ELAN or subnet whose interface receives, for a host on several; the sender uses its own there, if it has one.
-        /// Default: the first of the host.
+        /// The ELAN or subnet whose interface receives, for a host on several; the sender uses its own there, if it has
+        /// one. Default: the first of the host.
         over: Option<At<String>>;
-        /// tcp (as fast as it can), udp, ping, rr (requests and responses), voice (G.711, 50 packets per second of 172 octets), or load (UDP in per cent of a link).
+        /// tcp (as fast as it can), udp, ping, rr (requests and responses), voice (G.711, 50 packets per second of 172
+        /// octets), or load (UDP in per cent of a link).
         kind: At<TrafficKind>;
         /// How fast (udp, ping); default for ping: 1pps.
         rate: Option<At<FlowRate>>;
         /// Exponential gaps instead of equal ones (udp).
         poisson: bool = false;
-        /// Port of the receiver (udp, voice, tcp, rr), 1 to 65535; default: 5001 and the number of the flow in this list, from 0.
+        /// Port of the receiver (udp, voice, tcp, rr), 1 to 65535; default: 5001 and the number of the flow in this
+        /// list, from 0.
         port: u64, 1..=65_535;
         /// Share of the link that a load fills in the mean.
         load: Option<At<LoadShare>>;
-        /// The link of which the load is a share; default: that of the sender. With layer ethernet: a rate (10Mbps, 100Mbps, 1Gbps); default: the segment of the sender.
+        /// The link of which the load is a share; default: that of the sender. With layer ethernet: a rate (10Mbps,
+        /// 100Mbps, 1Gbps); default: the segment of the sender.
         link: Option<At<String>>;
-        /// What is counted: cells, or octets of an Ethernet with preamble and gap; default: cells, behind a bridge ethernet.
+        /// Units of the load: cells, or octets of an Ethernet with preamble and gap; default: cells, behind a bridge
+        /// ethernet.
         layer: Option<At<LayerText>>;
-        /// Octets of the frames of a load, of an Ethernet with its check sequence: one size, or a ladder of them, of which each makes a flow; default: 64, 128, 256, 512, 1024, 1280, 1518.
+        /// Octets of the frames of a load, of an Ethernet with its check sequence: one size, or a ladder of them, of
+        /// which each makes a flow; default: 64, 128, 256, 512, 1024, 1280, 1518.
         frames: Option<FrameSizes>;
         /// When frames of a load are sent: periodic, ticks, poisson, onoff or trace.
         arrivals: ArrivalsText = "periodic";
@@ -533,16 +552,19 @@ section! {
         trace: Option<At<TraceName>>;
         /// The results tell how fairly flows of a group share (Jain's index); default: no group.
         group: Option<At<Name>>;
-        /// The sender's timer ticks so coarsely (udp, load with ticks): what has become due is sent at the next tick; default: it is exact, with ticks 10ms.
+        /// The sender's timer ticks so coarsely (udp, load with ticks): what has become due is sent at the next tick;
+        /// default: it is exact, with ticks 10ms.
         tick: Option<At<Time>>;
         /// With tick: time between datagrams of one tick.
         spacing: Time = "0s";
         /// Keep its packets one by one, at most 100000, for the table flow_deltas (udp, voice).
         series: bool = false;
-        /// Octets of payload: of a datagram (24 to 65507, and not above the MTU less 28) or an echo (0 to 65507, as well), or of a
-        /// request (1 to 1048576); default: udp 1000, ping 56, rr 1. It has no effect on tcp, which warns.
+        /// Octets of payload: of a datagram (24 to 65507, and not above the MTU less 28) or an echo (0 to 65507, as
+        /// well), or of a request (1 to 1048576); default: udp 1000, ping 56, rr 1. It has no effect on tcp, which
+        /// warns.
         size: Option<At<Octets>>;
-        /// Octets that the sender sends, over one connection (tcp), as ttcp does; default: it sends until its duration is over.
+        /// Octets that the sender sends, over one connection (tcp), as ttcp does; default: it sends until its duration
+        /// is over.
         bytes: Octets, "1"..="1024GiB";
         /// Octets of each write of the sending program (tcp), 1 to 1048576; default: it keeps the send buffer full.
         write: Octets, 1..=1 << 20;
@@ -550,7 +572,8 @@ section! {
         start: Option<At<Time>>;
         /// How long it sends, counted from its start, also if its host starts anew meanwhile; default: to the end.
         duration: Option<At<Time>>;
-        /// The failure that this flow is expected to show: loss or nothing (no packet arrives); the failure is then no warning.
+        /// The failure that this flow is expected to show: loss or nothing (no packet arrives); the failure is then no
+        /// warning.
         expect: Option<At<ExpectText>>;
     }
 }

@@ -11,9 +11,9 @@
 //! | [`try_name`] | the question whether a file can be made later | stays |
 //! | [`resume`] | files that the next process continues: runs of a sweep, locks | stays; an error unless it is a file |
 //!
-//! **How.** A new file is made under another name in the same directory: `.NAME.part`. It must not exist then, so nothing
-//! is followed and nothing else is opened. `rename(2)` gives it its name and replaces whatever had the name before, a
-//! link or the name of a file with several names, but not what the link leads to.
+//! **How.** A new file is made under another name in the same directory: `.NAME.part`. It must not exist then, so
+//! nothing is followed and nothing else is opened. `rename(2)` gives it its name and replaces whatever had the name
+//! before, a link or the name of a file with several names, but not what the link leads to.
 //!
 //! **Pipes.** A name that a user gives may be a named pipe, a terminal or a device (`/dev/stdout`, `/dev/fd/63` of
 //! `-w >(wireshark -i -)`). With [`Named::ByUser`] such a file is written to, and never replaced.

@@ -47,7 +47,7 @@ pub(crate) fn further(
     }
 }
 
-/// What two findings of the same mistake have in common.
+/// Identity of a mistake, which two findings of it have in common.
 fn identity(found: &Diagnostic) -> (Span, &str) {
     (found.at, &found.message)
 }
@@ -106,7 +106,7 @@ enum Taken {
     Whole,
 }
 
-/// What has been taken out.
+/// Parts that have been taken out.
 #[derive(Default)]
 struct Gone {
     /// Sections by their places, as they are now.
@@ -305,7 +305,7 @@ impl Gone {
 }
 
 impl Taken {
-    /// What has been taken out of a part in which `inner` has been taken out of a part of it.
+    /// Extent of the part that has been taken out, if `inner` has been taken out of a part of it.
     fn and(self, inner: Self) -> Self {
         match inner {
             Self::Nothing => self,

@@ -1,9 +1,9 @@
 //! Files with next hops of a Classical IP subnet, which are read again when they change.
 //!
-//! A line has two or three fields, separated by blanks: an IP address, or a prefix such as `10.2.0.0/16`; an ATM address,
-//! or the name of a node of the lab on this subnet; and the traffic of connections to it in the words of linux-atm's
-//! qos(7). Empty lines and what follows `#` do not count. `0.0.0.0/0` is the default next hop. An address is called
-//! without a question. A prefix takes what has no known address of its own, until ATMARP tells a better way.
+//! A line has two or three fields, separated by blanks: an IP address, or a prefix such as `10.2.0.0/16`; an ATM
+//! address, or the name of a node of the lab on this subnet; and the traffic of connections to it in the words of
+//! linux-atm's qos(7). Empty lines and what follows `#` do not count. `0.0.0.0/0` is the default next hop. An address
+//! is called without a question. A prefix takes what has no known address of its own, until ATMARP tells a better way.
 //!
 //! ```text
 //! # the router first
@@ -12,8 +12,8 @@
 //! 10.5.0.2      two          cbr,aal5:max_pcr=2000
 //! ```
 //!
-//! **Bounds.** [`MAX_OCTETS`] octets and [`MAX_LINES`] next hops of a file. A mistake is told with its line and column; then
-//! nothing of the file counts.
+//! **Bounds.** [`MAX_OCTETS`] octets and [`MAX_LINES`] next hops of a file. A mistake is told with its line and column;
+//! then nothing of the file counts.
 
 use crate::model::{ElanId, Lab, Lec, MapFile, NextHop};
 use aerostat_proto::clip;
@@ -36,7 +36,7 @@ pub struct Mistake {
     pub line: usize,
     /// The column where it begins, in characters from 1.
     pub column: usize,
-    /// What is wrong.
+    /// Description of the mistake.
     pub text: String,
 }
 
@@ -240,7 +240,7 @@ pub(crate) fn contract(text: &str) -> Result<Qos, String> {
     check(&qos).map(|()| qos)
 }
 
-/// What a contract of Classical IP must be.
+/// Checks a contract of Classical IP.
 pub(crate) fn check(qos: &Qos) -> Result<(), String> {
     if qos.tx.category.is_none() || qos.rx.category.is_none() {
         return Err("Classical IP needs both directions".to_owned());

@@ -121,8 +121,8 @@ impl Checked {
         self
     }
 
-    /// The same lab, with a warning if the machine does not have the group that `sockets:` names: the lab would not start
-    /// there. `has` tells whether the machine has a group of this name.
+    /// The same lab, with a warning if the machine does not have the group that `sockets:` names: the lab would not
+    /// start there. `has` tells whether the machine has a group of this name.
     #[must_use]
     pub fn on_machine(mut self, has: impl Fn(&str) -> bool) -> Self {
         if let (Some(at), Some(name)) = (self.group, &self.lab.sockets_group)
@@ -137,8 +137,8 @@ impl Checked {
         self
     }
 
-    /// The same lab with its one end system as a Linux kernel, if that may be the machine itself: there is nothing in the
-    /// lab but this node and its link out of the lab.
+    /// The same lab with its one end system as a Linux kernel, if that may be the machine itself: the lab has only this
+    /// node and its link out of the lab.
     ///
     /// # Errors
     /// What is too much and what is missing, each with its place and what to do, with the warnings about the lab.

@@ -75,7 +75,7 @@ pub struct ElanId(pub usize);
 pub struct Lab {
     /// Name: from the file, or the file's name without `.atm.yml`.
     pub name: String,
-    /// What the lab shows, if the file has a description.
+    /// Purpose of the lab in words, if the file has a description.
     pub description: Option<String>,
     /// Seed of every random stream; 1 by default.
     pub seed: u64,
@@ -119,7 +119,7 @@ pub struct Node {
     pub kind: NodeKind,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeKind {
     /// An ATM switch.
@@ -180,7 +180,7 @@ pub struct Switch {
     pub police: Policing,
     /// Queues of its ports, where their links do not say otherwise.
     pub queues: Queues,
-    /// What messages of signalling cost it; `None`: nothing.
+    /// Costs of messages of signalling; `None`: nothing.
     pub manager: Option<ManagerConfig>,
     /// Limit of calls and parties that wait for signalling of a link; `None`: what the lab needs.
     pub held: Option<usize>,
@@ -212,7 +212,8 @@ pub enum Side {
 /// The attachment of an end system, and its ATM address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attachment {
-    /// The switch; on a link without a switch, the end system at the other end, or the far end of a link out of the lab.
+    /// The switch; on a link without a switch, the end system at the other end, or the far end of a link out of the
+    /// lab.
     pub switch: NodeId,
     /// Port number there.
     pub port: usize,
@@ -235,7 +236,7 @@ pub struct Pvc {
     pub path: bool,
     /// Policing where cells come in, at both ends; `None`: as at these ports.
     pub police: Option<Policing>,
-    /// Whether adapters at its ends shape it; `None`: as they do with others.
+    /// True if adapters at its ends shape it; `None`: as they do with others.
     pub shape: Option<bool>,
     /// The rate queue of adapters at its ends in which it is, where they have one of this name.
     pub rate_queue: Option<String>,
@@ -333,8 +334,8 @@ pub struct IpRoute {
 pub struct Host {
     /// The attachment.
     pub attachment: Attachment,
-    /// Its LANE clients and members of Classical IP subnets: one for each of its interfaces, or one for each of `vlans`.
-    /// The first has the address of the host.
+    /// Its LANE clients and members of Classical IP subnets: one for each of its interfaces, or one for each of
+    /// `vlans`. The first has the address of the host.
     pub lecs: Vec<Lec>,
     /// VIDs of the VLANs that it bridges to the ELANs of `lecs`, in their order; empty if it reads no tags.
     pub vlans: Vec<u16>,
@@ -348,7 +349,7 @@ pub struct Host {
     pub nhrp: Option<Nhc>,
     /// TCP settings of the embedded stack.
     pub tcp: Box<Tcp>,
-    /// What packets cost its CPU; `None` if nothing. Its seed is that of the run.
+    /// Costs of packets at its CPU; `None` if nothing. Its seed is that of the run.
     pub cpu: Option<Box<CpuConfig>>,
     /// The receive path of its adapter; `None` if it is as fast as the link.
     pub intake: Option<IntakeConfig>,
@@ -361,7 +362,7 @@ pub struct Host {
     pub uni: Version,
     /// True or false if the file requires a Linux kernel host or an embedded one; with `None` the driver decides.
     pub kernel: Option<bool>,
-    /// What its adapter does with connections.
+    /// Settings of its adapter for connections.
     pub nic: NicConfig,
     /// Programs that use the ATM service directly.
     pub sockets: Vec<Program>,
@@ -508,9 +509,8 @@ pub struct Mps {
 pub struct Link {
     /// Unique name: the two nodes joined by `-` unless the file gives one.
     pub name: String,
-    /// Its ends. On a link between switches, between end systems, or from an end system out of the lab, `ends[0]` has the
-    /// network side; on an access link
-    /// `ends[0]` is the end system (user side) and `ends[1]` the switch.
+    /// Its ends. On a link between switches, between end systems, or from an end system out of the lab, `ends[0]` has
+    /// the network side; on an access link `ends[0]` is the end system (user side) and `ends[1]` the switch.
     pub ends: [LinkEnd; 2],
     /// Rate in each direction.
     pub rate: CellRate,
@@ -530,8 +530,8 @@ pub struct Link {
     pub tunnels: Vec<PathConfig>,
     /// VPI of its calls: 0, or on a link between switches that of the path that they are in.
     pub call_vpi: u16,
-    /// The Ethernet frames in which it carries cells; `None` if it carries them one by one. Its rate is that of full frames
-    /// then.
+    /// The Ethernet frames in which it carries cells; `None` if it carries them one by one. Its rate is that of full
+    /// frames then.
     pub framing: Option<Framing>,
 }
 
@@ -673,7 +673,7 @@ impl Lab {
         let others = self.outside().next().is_some();
         others && (elan.foreign.is_some() || self.lane_server().is_none())
     }
-    /// What the member of a Classical IP subnet at an interface does; `None` on an ELAN.
+    /// Settings of the member of a Classical IP subnet at an interface; `None` on an ELAN.
     #[must_use]
     pub fn member<'a>(&'a self, lec: &'a Lec) -> Option<&'a Member> {
         let lis = self.elan(lec.elan).clip.as_ref()?;

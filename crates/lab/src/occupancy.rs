@@ -9,8 +9,8 @@
 //! when its process had to wait. Then the levels of a time that is over are not known: the sampler takes one sample at
 //! the time of the network, leaves out those before it, and counts them.
 //!
-//! **Bounds.** At most [`MOST`] samples; what would be more is refused when the lab is read, and what comes all the same,
-//! because a run takes longer than the lab file says, is counted and told. A lab in real time has no end, so its sampler
+//! **Bounds.** At most [`MOST`] samples; what would be more is refused when the lab is read, and further samples, of a
+//! run that takes longer than the lab file says, are counted and told. A lab in real time has no end, so its sampler
 //! stops then and tells when.
 
 use crate::circuits::Network;
@@ -81,7 +81,7 @@ pub struct Sampler {
     missed: u64,
     /// Samples whose time was over before they were taken.
     late: u64,
-    /// True if nobody needs the times beyond the most samples.
+    /// True if no reader needs the times beyond the most samples.
     stops: bool,
     stopped: Option<Instant>,
 }
@@ -159,7 +159,7 @@ impl Sampler {
         report.limits.extend(self.limits());
     }
 
-    /// What the samples do not show: a sentence for each limit that they met.
+    /// Gaps of the samples: a sentence for each limit that they met.
     #[must_use]
     pub fn limits(&self) -> Vec<String> {
         let mut limits = Vec::new();

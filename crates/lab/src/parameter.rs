@@ -15,9 +15,9 @@ use serde_json::Value as Json;
 #[derive(Clone, Debug)]
 struct Key {
     parameter: Parameter,
-    /// Who has the parameter, if a section is for several roles.
+    /// Roles that have the parameter, if a section is for several roles.
     roles: Vec<&'static str>,
-    /// What the default is, if it is no single value.
+    /// Words for the default, if it is no single value.
     default: Option<&'static str>,
     /// Defaults of other versions or sides, with words that say of which.
     others: Vec<(&'static str, Value)>,
@@ -32,7 +32,7 @@ impl Key {
         }
         text
     }
-    /// What is documented of the range; `None` if there are only true and false.
+    /// Text of the range; `None` if there are only true and false.
     fn range_text(&self) -> Option<String> {
         let range = self.parameter.range;
         let flag = matches!(range.default, Value::Flag(_));
@@ -232,7 +232,7 @@ impl Given {
             params.set(name, *value);
         }
     }
-    /// The place of a value, if there is one.
+    /// The place of a value, if it was given.
     pub(crate) fn at(&self, name: &str) -> Option<Span> {
         self.iter()
             .find_map(|(key, at)| (key == name).then_some(at))

@@ -1,8 +1,8 @@
 //! A drawing of a lab as data: machines, links between them, and networks with their members.
 //!
-//! [`Picture::of`] makes it from a [`Lab`]. The lines of a stream of events ([`Picture::at`]) add which parts are up, who
-//! has joined, and the present connections. All drawings are made from this type alone. It can be serialized, because a
-//! running lab sends it as an answer.
+//! [`Picture::of`] makes it from a [`Lab`]. The lines of a stream of events ([`Picture::at`]) add which parts are up,
+//! who has joined, and the present connections. All drawings are made from this type alone. It can be serialized,
+//! because a running lab sends it as an answer.
 
 mod moment;
 mod part;
@@ -191,7 +191,7 @@ pub struct Thread {
     pub data: bool,
     /// True while it is set up or released.
     pub pending: bool,
-    /// Cells per second in both directions, 0 if nobody knows.
+    /// Cells per second in both directions, 0 if the rate is unknown.
     pub rate: f64,
 }
 
@@ -209,8 +209,8 @@ pub struct Shortcut {
 }
 
 impl Picture {
-    /// The labels of the permanent connections, in their order. Where two of them have the same VPIs and VCIs, the label
-    /// names the machines.
+    /// The labels of the permanent connections, in their order. Where two of them have the same VPIs and VCIs, the
+    /// label names the machines.
     #[must_use]
     pub fn pvc_labels(&self) -> Vec<String> {
         let short = |pvc: &Permanent| format!("PVC {} – {}", pvc.labels[0], pvc.labels[1]);

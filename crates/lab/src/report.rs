@@ -38,7 +38,7 @@ pub struct RunReport {
     pub dialogues: Vec<Dialogue>,
     /// Changes of the windows of ATP, of programs that want them.
     pub windows: Vec<WindowStep>,
-    /// What testers of cells have measured.
+    /// Measurements of testers of cells.
     pub tested: Vec<Tested>,
     /// Programs with ATM sockets that have never had a connection, in words: [`crate::dialogues::failed`].
     pub failed_programs: Vec<String>,
@@ -176,8 +176,8 @@ const SEATS: [StateKind; 7] = [
 ];
 
 /// Messages that a daemon must not send, in words, with their node and number. The daemons of a lab are this program's
-/// own, so each of them is a defect of this program: what the daemon wanted has not happened, and nobody else tells it.
-/// `inspect` gives the tables of one kind of a node.
+/// own, so each of them is a defect of this program: the daemon's wish was not fulfilled, and no other message tells
+/// this. `inspect` gives the tables of one kind of a node.
 #[must_use]
 pub fn refusals(
     lab: &Lab,
@@ -218,8 +218,8 @@ pub struct Trouble {
     pub attempts: Attempts,
 }
 
-/// The parts of all nodes that wait for something that has never come, each with a reason: that of its last attempt, the
-/// step of its first one, or since when the node is off. `ever` is that of [`not_joined`].
+/// The parts of all nodes that wait for something that has never come, each with a reason: that of its last attempt,
+/// the step of its first one, or since when the node is off. `ever` is that of [`not_joined`].
 #[must_use]
 pub fn troubles(lab: &Lab, network: &impl Network, ever: impl Fn(NodeId) -> bool) -> Vec<Trouble> {
     let mut all = Vec::new();

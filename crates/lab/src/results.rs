@@ -1,9 +1,9 @@
 //! All results of a run, as named tables of rows under one head.
 //!
-//! The rows are structures ([`rows!`](aerostat_node::rows!)): a field is a column, and its comment is the meaning of the
-//! column. From them follow the tables for people, JSON, CSV and the columns of sweeps, the [`schema`], and the tables of
-//! docs/results.md. The tables of nodes are the rows of `aerostat inspect`. A new column is one field, which says what it
-//! is made of.
+//! The rows are structures ([`rows!`](aerostat_node::rows!)): a field is a column, and its comment is the meaning of
+//! the column. From them follow the tables for people, JSON, CSV and the columns of sweeps, the [`schema`], and the
+//! tables of docs/results.md. The tables of nodes are the rows of `aerostat inspect`. A new column is one field, which
+//! says what it is made of.
 //!
 //! Nothing here needs an operating system: a page in a browser can have the same results.
 

@@ -46,8 +46,8 @@ trait Published {
 
 /// Publishes structures: the fields of each, separated by commas. A field has its own name and the unit of its type, or
 /// the name after `as`; its own value, or the one after `=`. After a semicolon stands `given` if the field is left out
-/// where it has no value, `merged` if its own fields stand beside the others, `beside` for parameters of a protocol that
-/// do, or `hidden`. After `+` stand further names and values. The words in front name the structure and the lab.
+/// where it has no value, `merged` if its own fields stand beside the others, `beside` for parameters of a protocol
+/// that do, or `hidden`. After `+` stand further names and values. The words in front name the structure and the lab.
 macro_rules! published {
     ($own:ident, $lab:ident; $( $type:ty {
         $( $field:ident $(as $name:literal)? $(= $value:expr)? $(; $how:ident)? ),* $(,)?

@@ -1,12 +1,12 @@
 //! Files with the times and sizes of packets.
 //!
-//! A line has two fields, separated by blanks: the time in seconds from the start of the flow, in decimal digits with at
-//! most nine behind the point, and the octets of the Ethernet frame with its check sequence. Empty lines and what follows
-//! `#` do not count. Times never go back. This is our own format.
+//! A line has two fields, separated by blanks: the time in seconds from the start of the flow, in decimal digits with
+//! at most nine behind the point, and the octets of the Ethernet frame with its check sequence. Empty lines and what
+//! follows `#` do not count. Times never go back. This is our own format.
 //!
-//! **Bounds.** [`MAX_OCTETS`] octets and [`MAX_PACKETS`] packets of a file, and [`MAX_OF_LAB`] packets of all files of a
-//! lab; each file is read once ([`Traces`]). A mistake is told with its line and field, and never with words of the file:
-//! it may be another file than the one that was meant.
+//! **Bounds.** [`MAX_OCTETS`] octets and [`MAX_PACKETS`] packets of a file, and [`MAX_OF_LAB`] packets of all files of
+//! a lab; each file is read once ([`Traces`]). A mistake is told with its line and field, and never with words of the
+//! file: it may be another file than the one that was meant.
 
 use crate::model::{Trace, least_frame, payload_of};
 use aerostat_node::ip::apps::Departure;

@@ -76,7 +76,7 @@ impl Tree {
 }
 
 impl fmt::Display for Tree {
-    /// The tree as YAML in one line, with every scalar but true and false in quotes.
+    /// The tree as YAML in one line, with every scalar except true and false in quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A JSON string is also a YAML string.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -153,7 +153,7 @@ pub(crate) fn parse(
     Some(tree)
 }
 
-/// What is wrong in a document, although it has a tree.
+/// Oddities of a document that nevertheless has a tree.
 #[derive(Default)]
 struct Odd {
     /// Unknown tags.

@@ -2,8 +2,8 @@
 //!
 //! In YAML 1.1, `on`, `yes`, `off` and `no` are true and false, `010` is 8, and `10:20` is 620 (base 60). Tools for any
 //! version read `0.320` as the number 0.32. A tool that writes the file again writes what it has read, so that plain
-//! texts of these forms change. Texts in quotes stay. Lab files are read as YAML 1.2, with the digits of numbers as they
-//! stand.
+//! texts of these forms change. Texts in quotes stay. Lab files are read as YAML 1.2, with the digits of numbers as
+//! they stand.
 //!
 //! Source: YAML 1.1, type repository (`tag:yaml.org,2002:bool`, `int`, `float`, `timestamp`); YAML 1.2.2 §10.3.2.
 
@@ -80,8 +80,8 @@ mod tests {
     use super::*;
 
     /// The table was checked against PyYAML 6.0.3 (YAML 1.1) and ruamel.yaml 0.19.1 (YAML 1.2): a text that one of them
-    /// writes in another way after it has read it is in the table with what it was taken for. `true` and `null` stay, but
-    /// as names they are what such a tool has made of others.
+    /// writes in another way after it has read it is in the table with what it was taken for. `true` and `null` stay,
+    /// but as names they are what such a tool has made of others.
     #[test]
     fn texts_that_a_tool_changes_are_known_and_others_are_left_alone() {
         for (text, what) in [

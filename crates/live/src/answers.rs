@@ -141,7 +141,7 @@ fn status(driver: &Driver<'_>, now: Instant) -> Answer {
 aerostat_node::rows! {
     /// One row for each counter of the lab's own process.
     struct LabCounter: "lab.lab" {
-        /// What is counted.
+        /// Name of the counter.
         what: Name,
         /// The count.
         count: u64,
@@ -151,7 +151,7 @@ aerostat_node::rows! {
     struct Right: "lab.confinement" {
         /// The right.
         what: Name,
-        /// What is in force.
+        /// State of the right in force.
         in_force: String,
     }
 }

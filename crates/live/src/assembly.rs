@@ -22,11 +22,11 @@ struct Open<T> {
     state: State,
     /// Number of its last cells that were collected, among all cells.
     last: u64,
-    /// What the caller noted about the cells so far.
+    /// Note of the caller about the cells so far.
     note: T,
 }
 
-/// What becomes of the cells of a PDU.
+/// State of the cells of a PDU.
 #[derive(Debug)]
 enum State {
     Collecting(RunReassembler),
@@ -41,7 +41,7 @@ pub(crate) struct Assembled<T> {
     pub(crate) pdu: Pdu,
     /// True if any of its cells had CLP 1.
     pub(crate) clp: bool,
-    /// What the caller noted about its cells.
+    /// Note of the caller about its cells.
     pub(crate) note: T,
 }
 

@@ -95,7 +95,7 @@ struct Tap {
     rate: CellRate,
     /// Delay of the cable.
     delay: Duration,
-    /// Whether each end of the link is outside the lab.
+    /// True for each end of the link that is outside the lab.
     outside: [bool; 2],
 }
 
@@ -174,7 +174,7 @@ impl Captures {
             told: 0,
         };
         capture.pass_on();
-        // Connections that nobody watched may have ended in the middle of a PDU.
+        // Connections without a capture may have ended in the middle of a PDU.
         self.assembly.clear();
         self.running.push(capture);
         Ok(receiver)

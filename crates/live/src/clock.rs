@@ -51,7 +51,7 @@ impl Alarm {
     }
     /// Sets the alarm to `at` or earlier; with `None` it need not fire. Most deadlines of a lab are put off long before
     /// they are due, and to set a timer later costs more than to wake up once in vain. So an alarm stays that fires
-    /// before `at`: whoever wakes up sets it again.
+    /// before `at`: the loop sets it again when it wakes up.
     pub(crate) fn set(&mut self, at: Option<Instant>, now: Instant) -> io::Result<()> {
         let stays = |armed: Instant| armed > now && at.is_none_or(|at| armed <= at);
         if self.armed.map_or(at.is_none(), stays) {

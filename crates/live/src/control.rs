@@ -63,7 +63,7 @@ pub enum Request {
         qos: String,
         /// True for a whole path.
         path: bool,
-        /// What its policers hold to the contract; `None`: what the ports police.
+        /// Scope of its policers; `None`: that of the ports.
         #[serde(default)]
         police: Option<PvcPolice>,
     },
@@ -167,7 +167,7 @@ pub enum Request {
     },
 }
 
-/// What the policers of a permanent connection hold to its contract, in the words of the key `police` of a lab file.
+/// Scope of the policers of a permanent connection, in the words of the key `police` of a lab file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PvcPolice {

@@ -127,7 +127,7 @@ pub(crate) struct Driver<'a> {
     outside_of: BTreeMap<usize, usize>,
     /// The link whose turn is first.
     first_link: usize,
-    /// What these links read, and tell.
+    /// Packets that these links read in a turn.
     inbox: outside::Inbox,
     told: Vec<outside::Event>,
     /// Programs that clients of the control socket started.
@@ -136,7 +136,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) daemons: Option<Daemons>,
     /// ATM sockets of programs of the machine.
     pub(crate) sockets: SocketService,
-    /// What the socket service leaves out.
+    /// Reason for which the socket service is not there.
     pub(crate) without_sockets: Option<String>,
     /// Routes of kernel routers.
     routes: Vec<(NodeId, KernelRoutes)>,
@@ -533,8 +533,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Sends what has been collected for peers outside and for daemons. Daemons come last: what answers a peer has often
-    /// a message beside it that only tells a daemon, and a daemon that wakes up may take this processor from the peer.
+    /// Sends what has been collected for peers outside and for daemons. Daemons come last: what answers a peer has
+    /// often a message beside it that only tells a daemon, and a daemon that wakes up may take this processor from the
+    /// peer.
     fn flush(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         let mut told = std::mem::take(&mut self.told);
         for place in 0..self.outside.len() {

@@ -16,7 +16,7 @@ const SHORT: usize = 8192;
 /// Limit of buffers that wait to be used again.
 const SPARE: usize = 64;
 
-/// What a TAP had.
+/// Result of reading a TAP.
 #[derive(Debug)]
 pub(crate) enum Got {
     /// No frame waits.
@@ -48,7 +48,7 @@ impl FrameBuffers {
         }
     }
 
-    /// What is in a buffer.
+    /// Decodes the octets of a buffer.
     fn decode(&mut self, buffer: Vec<u8>) -> Got {
         let octets = buffer.get(ROOM..).unwrap_or_default();
         let header = VnetHeader::decode(octets);

@@ -19,7 +19,7 @@ use std::io;
 struct Keeper {
     name: &'static str,
     process: u32,
-    /// What is lost without the process.
+    /// Loss without the process, in words.
     loss: &'static str,
     life: OwnedFd,
     gone: bool,

@@ -1,7 +1,7 @@
 //! Kernel hosts and routers: each has a network namespace with one TAP per LANE client.
 //!
 //! The lab makes the namespace, or it is that of this process ([`Place`]): then the node is the machine itself, and
-//! nothing there is changed but the node's own interfaces and their routes, which end with the process.
+//! only the node's own interfaces and their routes are changed there, which end with the process.
 //!
 //! A host that bridges has its address on a bridge of its kernel. Its TAP is a port of the bridge, and so is the far
 //! end of each station's cable (see [`crate::stations`]).

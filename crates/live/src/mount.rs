@@ -8,8 +8,8 @@
 //! The file system (FUSE, by the `fuser` crate without libfuse) is a process of its own. It is an ordinary client of
 //! the lab's control socket, and the lab never waits for it. The text of a file is that of the moment when the file is
 //! opened. The file system ends with a signal or with its lab. If its process is killed, a second process takes the
-//! mount away ([`run_watcher`]). A dead mount remains only if both are killed; the next command that finds it removes it
-//! and says so ([`sweep`]).
+//! mount away ([`run_watcher`]). A dead mount remains only if both are killed; the next command that finds it removes
+//! it and says so ([`sweep`]).
 
 use crate::control::{Answer, Client, Request};
 use crate::runtime_dir;

@@ -147,7 +147,7 @@ pub(crate) fn unshare_pids_and_mounts() -> io::Result<()> {
     Ok(())
 }
 
-/// True if the calling thread's network namespace has no interface but `lo`.
+/// True if the calling thread's network namespace has no interface except `lo`.
 pub(crate) fn is_network_empty() -> bool {
     let Ok(text) = std::fs::read_to_string("/proc/thread-self/net/dev") else {
         return false;
@@ -208,8 +208,8 @@ impl NetNs {
         format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
     }
 
-    /// Runs `work` inside the namespace, on a thread of its own; in that of this process on this thread, because to enter
-    /// it needs a right that making interfaces does not need.
+    /// Runs `work` inside the namespace, on a thread of its own; in that of this process on this thread, because to
+    /// enter it needs a right that making interfaces does not need.
     ///
     /// # Errors
     /// The error of the kernel or of `work`.

@@ -1,8 +1,8 @@
 //! Files with next hops of Classical IP subnets, which are read again when they change.
 //!
-//! Each second the age, size and number of every file are compared with those of the last reading. A changed file is read
-//! as a whole. If it has a mistake, the old next hops stay, and the mistake is told once. A member that has started anew
-//! knows what the lab file said; it gets the latest next hops within a second.
+//! Each second the age, size and number of every file are compared with those of the last reading. A changed file is
+//! read as a whole. If it has a mistake, the old next hops stay, and the mistake is told once. A member that has
+//! started anew knows what the lab file said; it gets the latest next hops within a second.
 
 use aerostat_lab::hops;
 use aerostat_lab::model::{ElanId, Lab, MapFile, NextHop, NodeId};
@@ -15,10 +15,10 @@ use std::path::Path;
 /// Time between two looks at the files.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What tells a file from its earlier state: time of the last change, size, device and inode.
+/// Stamp that tells a file from its earlier state: time of the last change, size, device and inode.
 type Stamp = (i64, i64, u64, u64, u64);
 
-/// Whose next hops a file has: those of a subnet, or of one interface on it.
+/// Owner of the next hops of a file: a subnet, or one interface on it.
 type Whose = (ElanId, Option<(usize, usize)>);
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct Watched {
     seen: Option<Stamp>,
 }
 
-/// What a turn has found.
+/// Finding of a turn.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// A file was read again: its name, and the number of its next hops.
@@ -41,7 +41,7 @@ pub(crate) enum Found {
 #[derive(Debug)]
 pub(crate) struct NextHopFiles {
     files: Vec<Watched>,
-    /// What was read since the start.
+    /// Lists that were read since the start.
     lists: BTreeMap<Whose, Vec<NextHop>>,
     next: Option<Instant>,
 }

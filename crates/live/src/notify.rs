@@ -1,7 +1,7 @@
 //! Telling a service manager how a host of this machine gets on, as `sd_notify(3)` does.
 //!
-//! The manager gives the path of a datagram socket in the variable `NOTIFY_SOCKET`. The socket is opened before the process
-//! gives up its rights, because it may open none afterwards: that is why no library does this here.
+//! The manager gives the path of a datagram socket in the variable `NOTIFY_SOCKET`. The socket is opened before the
+//! process gives up its rights, because it may open none afterwards: that is why no library does this here.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,14 +14,15 @@ pub const VARIABLE: &str = "NOTIFY_SOCKET";
 /// Longest status, octets: one line of `systemctl status`.
 const STATUS: usize = 300;
 
-/// The connection to the service manager, if there is one.
+/// The connection to the service manager, if a service manager has started this process.
 #[derive(Debug, Default)]
 pub struct Notifier {
     socket: Option<UnixDatagram>,
 }
 
 impl Notifier {
-    /// Connects to the socket that the environment names; without the variable nobody listens, and nothing is told.
+    /// Connects to the socket that the environment names; without the variable no service manager listens, and nothing
+    /// is told.
     ///
     /// # Errors
     /// If the variable names no socket that can be opened, with the name.
@@ -61,7 +62,7 @@ impl Notifier {
         self.send("STOPPING=1");
     }
 
-    /// What the service does now, in one line.
+    /// Tells what the service does now, in one line.
     pub fn status(&self, text: &str) {
         let line: String = text
             .chars()

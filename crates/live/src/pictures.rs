@@ -1,11 +1,11 @@
-//! The state of a running lab for those who draw it: the lines of [`aerostat_lab::stream`], first all that is there, then
-//! what changes.
+//! The state of a running lab for those who draw it: the lines of [`aerostat_lab::stream`], first all that is there,
+//! then what changes.
 //!
-//! **Cost.** Nobody looks at anything while nobody follows.
+//! **Cost.** Without a client that follows, no state is looked at.
 //!
-//! **Bounds.** A client that does not read in time is left: a reader that misses a line of state would show a wrong state
-//! from then on. At most [`MOST`] clients follow at a time. The number of those that were left is in the answer to each
-//! new one.
+//! **Bounds.** A client that does not read in time is left: a reader that misses a line of state would show a wrong
+//! state from then on. At most [`MOST`] clients follow at a time. The number of those that were left is in the answer
+//! to each new one.
 
 use crate::control::{Answer, Reply, STREAM_DEPTH};
 use crate::driver::Driver;
@@ -166,7 +166,7 @@ impl Driver<'_> {
         });
     }
 
-    /// Nothing is noted while nobody follows.
+    /// Nothing is noted without a client that follows.
     fn forget_pictures(&mut self) {
         if self.pictures.followers.is_empty() && self.pictures.present.take().is_some() {
             self.world.plant_mut().watch(false);

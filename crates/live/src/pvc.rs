@@ -1,8 +1,8 @@
 //! Permanent connections of a running lab, set up and removed on request.
 //!
-//! A request concerns one switch, as for operators of switches. A host or router at an end of a new connection sends by its
-//! contract. Connections that are set up here are lost when the
-//! switch restarts; those of the lab file come back then.
+//! A request concerns one switch, as for operators of switches. A host or router at an end of a new connection sends by
+//! its contract. Connections that are set up here are lost when the switch restarts; those of the lab file come back
+//! then.
 
 use crate::control::{Answer, PvcPolice};
 use crate::driver::Driver;

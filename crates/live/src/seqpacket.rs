@@ -123,7 +123,7 @@ impl Frames {
             Some(frame) => Got::Frame(frame),
         }
     }
-    /// The process that has made the connection, whoever its user is; 0 if it is of another PID namespace.
+    /// The process that has made the connection, whatever its user; 0 if it is of another PID namespace.
     pub(crate) fn process(&self) -> u32 {
         let peer = rustix::net::sockopt::socket_peercred(&self.0);
         peer.map_or(0, |peer| peer.pid.as_raw_pid().unsigned_abs())
@@ -147,7 +147,8 @@ impl Frames {
     }
 }
 
-/// The supplementary groups of the process at the other end of a Unix socket; no groups if the kernel does not tell them.
+/// The supplementary groups of the process at the other end of a Unix socket; no groups if the kernel does not tell
+/// them.
 fn supplementary_groups(socket: BorrowedFd<'_>) -> Vec<u32> {
     let mut groups = vec![0_u32; GROUPS];
     let mut length = size_of_val(&groups[..]) as libc::socklen_t;

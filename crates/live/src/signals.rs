@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Signals that come together are one request: `timeout` of the coreutils passes a signal to its child and to its process
-/// group, so the child gets it twice. Nobody types that fast.
+/// Signals that come together are one request: `timeout` of the coreutils passes a signal to its child and to its
+/// process group, so the child gets it twice. No person types that fast.
 const TOGETHER: Duration = Duration::from_millis(200);
 
 /// Received signals. They are caught before the lab leaves anything on disk, so that even an early one ends the lab in
@@ -38,7 +38,8 @@ impl Signals {
         })
     }
 
-    /// Number of requests to stop; signals within [`TOGETHER`] are one. The second one ends the lab without waiting.
+    /// Number of requests to stop; signals within [`TOGETHER`] are one request. The second one ends the lab without
+    /// waiting.
     pub(crate) fn come(&mut self) -> usize {
         if !std::mem::take(&mut self.readable) {
             return self.come;
@@ -94,7 +95,8 @@ pub fn hangup() -> Option<i32> {
     (!is_ignored(SIGHUP)).then_some(SIGHUP)
 }
 
-/// True if this process ignores the signal: its parent made it so, as shells do with Ctrl-C for what they start with `&`.
+/// True if this process ignores the signal: its parent made it so, as shells do with Ctrl-C for what they start with
+/// `&`.
 pub(crate) fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -102,8 +102,9 @@ impl Stations {
         self.all.iter().map(|station| station.name.as_str())
     }
 
-    /// The tables of `inspect bridge` of a host. The bridge of a kernel host does not know the names of its stations, so
-    /// its table of hosts gets the stations whose cables are plugged in there; that of a station that moves now is not.
+    /// The tables of `inspect bridge` of a host. The bridge of a kernel host does not know the names of its stations,
+    /// so its table of hosts gets the stations whose cables are plugged in there; that of a station that moves now is
+    /// not.
     pub(crate) fn listed(&self, host: NodeId, mut tables: Vec<Table>) -> Vec<Table> {
         if !self.hosts.contains(&host) {
             return tables;

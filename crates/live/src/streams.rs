@@ -35,7 +35,7 @@ pub struct Host {
     pub address: Ipv4Addr,
 }
 
-/// What a kernel has counted since its host exists.
+/// Counters of a kernel since its host exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Segments that were sent again (`RetransSegs` of RFC 2012).
@@ -135,7 +135,7 @@ impl Host {
         self.set("tcp_no_metrics_save", "1").map(drop)
     }
 
-    /// What the host's kernel has counted.
+    /// Counters of the host's kernel.
     ///
     /// # Errors
     /// The kernel has no such counters.

@@ -138,7 +138,8 @@ fn signalled_with_parent(command: &mut Command, signal: Signal) -> &mut Command 
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(signal))?;
-            // The parent may have died before the line above took effect. A parent in another PID namespace has no number.
+            // The parent may have died before the line above took effect. A parent in another PID namespace has no
+            // number.
             if rustix::process::getppid().is_some_and(|now| now != parent) {
                 return Err(io::Error::from_raw_os_error(3));
             }
@@ -201,10 +202,10 @@ pub fn run_init() -> io::Result<()> {
 /// such program).
 ///
 /// `identity` gives the command the names of the lab. If the kernel refuses a part of that, standard error tells so,
-/// and the command runs nevertheless. `lab` has the descriptors of [`LabProcesses::descriptors`], or none for a host that
-/// is the machine itself, where programs keep the machine's names and processes; `net` is the host's network namespace.
-/// The terminal is passed on unchanged. SIGINT, SIGQUIT, SIGTERM and SIGHUP end the command, not the caller; if the caller
-/// is killed, the command gets SIGTERM. The caller must have one thread.
+/// and the command runs nevertheless. `lab` has the descriptors of [`LabProcesses::descriptors`], or none for a host
+/// that is the machine itself, where programs keep the machine's names and processes; `net` is the host's network
+/// namespace. The terminal is passed on unchanged. SIGINT, SIGQUIT, SIGTERM and SIGHUP end the command, not the caller;
+/// if the caller is killed, the command gets SIGTERM. The caller must have one thread.
 ///
 /// # Errors
 /// When a namespace cannot be entered or the command cannot be started.
@@ -279,7 +280,7 @@ fn run_inside(identity: &Identity, argv: &[String], signals: &mut Signals) -> io
             command.env("LD_PRELOAD", list);
         }
     }
-    // Without this process there is nobody to pass anything on.
+    // Without this process no process passes anything on.
     signalled_with_parent(&mut command, Signal::TERM);
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -300,8 +301,8 @@ fn run_inside(identity: &Identity, argv: &[String], signals: &mut Signals) -> io
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }
 
-/// Signals that ask the program of [`enter_and_run`] to end. What this process was started to ignore, as by `nohup`, the
-/// program ignores too.
+/// Signals that ask the program of [`enter_and_run`] to end. What this process was started to ignore, as by `nohup`,
+/// the program ignores too.
 fn passed_on() -> impl Iterator<Item = i32> {
     let all = [SIGINT, SIGQUIT, SIGTERM, SIGHUP].into_iter();
     all.filter(|signal| !is_ignored(*signal))

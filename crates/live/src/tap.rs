@@ -156,8 +156,8 @@ impl AsFd for Tap {
     }
 }
 
-/// Refuses a name that an interface of the calling thread's network namespace has: the kernel would give an existing TAP
-/// without a word.
+/// Refuses a name that an interface of the calling thread's network namespace has: the kernel would give an existing
+/// TAP without a word.
 fn refuse_if_there(name: &str) -> io::Result<()> {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev")?;
     // Two lines are the head of the table.
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(&arp[6..12], &config.mac.0);
         assert_eq!(&arp[12..14], &[8, 6]);
         assert!(tap.write(&arp).unwrap());
-        // Nobody takes over an interface that is there.
+        // No lab takes over an interface that is there.
         let again = Tap::create(&ns, &config).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists, "{again}");
         assert_eq!(again.to_string(), "there is an interface 'lec0' already");

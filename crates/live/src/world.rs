@@ -20,7 +20,8 @@
 //! **Cost.** Single cells cost events of their own at every line, as in virtual time without trains. Turns bound this:
 //! one for each PDU and each 50 µs while one queue sends, and about one for each 3 µs while several compete. While the
 //! network is more than [`LATE`] behind, queues that compete take turns of 50 µs as well, so that a processor that is
-//! too slow for single cells costs their interleaving, and no throughput. `inspect lab` counts the events of such times.
+//! too slow for single cells costs their interleaving, and no throughput. `inspect lab` counts the events of such
+//! times.
 //!
 //! **Time.** A driver always wakes up a little late. Events that were due in the meantime happen in order and each at
 //! its own time, not at the driver's. So departures keep their spacing through every switch, and a late driver causes
@@ -71,8 +72,8 @@ use std::sync::Arc;
 /// How far behind the driver's time the network may run.
 pub const MAX_LAG: Duration = Duration::from_millis(50);
 /// How far behind the driver's time the network may run before its queues take long turns
-/// ([`OutputPort::pop_turn`](aerostat_node::atm::OutputPort::pop_turn)). A driver that is less late sees the same network
-/// as a punctual one.
+/// ([`OutputPort::pop_turn`](aerostat_node::atm::OutputPort::pop_turn)). A driver that is less late sees the same
+/// network as a punctual one.
 pub const LATE: Duration = Duration::from_millis(20);
 /// Cells in an adapter's queues above which the kernel's interface is not read, so that the kernel's own queue slows
 /// down TCP.
@@ -218,7 +219,8 @@ impl World {
         false
     }
 
-    /// Keeps the memory of the accounts down to the packets under way. What left for a process or a kernel may not return.
+    /// Keeps the memory of the accounts down to the packets under way. What left for a process or a kernel may not
+    /// return.
     fn sweep(&mut self) {
         if self.ledger.wants_sweep() {
             self.settle_books();
@@ -227,8 +229,8 @@ impl World {
         }
     }
 
-    /// Takes the samples of buffers that are due before the next event, or by `until` if no event is; false if no sample
-    /// is due.
+    /// Takes the samples of buffers that are due before the next event, or by `until` if no event is; false if no
+    /// sample is due.
     fn sample(&mut self, until: Instant, event: bool, oldest: Instant) -> bool {
         let due = self.sampler.next_at();
         // Everything of the moment of a sample comes before it.
@@ -414,8 +416,8 @@ impl World {
         }
     }
 
-    /// A switch has a new permanent connection with this contract, seen from its first end: end systems at its ends send
-    /// by it.
+    /// A switch has a new permanent connection with this contract, seen from its first end: end systems at its ends
+    /// send by it.
     pub fn contract(
         &mut self,
         switch: NodeId,
@@ -487,7 +489,7 @@ impl World {
     }
 
     /// Tells that runs of cells on these VCs come next from the far end of a link out of the lab: a switch there looks
-    /// at their connections all at once. This changes nothing but the time that it takes.
+    /// at their connections all at once. This changes only the time that it takes.
     pub fn outside_ahead(&self, node: NodeId, labels: impl IntoIterator<Item = Vc>) {
         let to =
             (self.plant.line_from(LinkEnd { node, port: 0 })).map(|line| self.plant.line(line).to);

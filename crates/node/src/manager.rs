@@ -1,4 +1,4 @@
-//! What a signalling manager costs: the process of a host or switch that handles messages of call control.
+//! Costs of a signalling manager: the process of a host or switch that handles messages of call control.
 //!
 //! **Purpose.** In many systems of the 1990s call control was a process, and setting up a call took the time of that
 //! process. Cambridge's ATM socket family (Black and Crosby, 1993) needed 20 ms between two workstations, and twice as
@@ -11,9 +11,9 @@
 //! SSCOP without a message, and ILMI, cost nothing, but wait their turn; a message that SSCOP sends again costs again.
 //!
 //! A call inside a host has no message on a link. Its one manager does what two managers do for a call between hosts:
-//! the half of one end writes SETUP, CONNECT and RELEASE, and the half of the other end reads them, with both hand-overs
-//! on each side. Nothing confirms them: there is no CONNECT ACKNOWLEDGE and no RELEASE COMPLETE. Such a message has no
-//! octets.
+//! the half of one end writes SETUP, CONNECT and RELEASE, and the half of the other end reads them, with both
+//! hand-overs on each side. Nothing confirms them: there is no CONNECT ACKNOWLEDGE and no RELEASE COMPLETE. Such a
+//! message has no octets.
 //!
 //! **Where.** At a host the messages are work of its CPU ([`crate::host::CpuConfig`]), in both directions, beside the
 //! packets. At a switch a server of its own has the messages of all ports, in the order in which they come
@@ -26,8 +26,8 @@
 //! **Bounds.** At most [`ManagerConfig::queue`] PDUs of a signalling channel wait, at a host and for each port of a
 //! switch. A further one is lost and counted; SSCOP sends it again.
 //!
-//! **Not implemented.** A manager that is interrupted by packets: they wait behind a message, also while it waits for the
-//! CPU. Other programs at a switch.
+//! **Not implemented.** A manager that is interrupted by packets: they wait behind a message, also while it waits for
+//! the CPU. Other programs at a switch.
 
 mod scheduler;
 
@@ -41,7 +41,7 @@ use aerostat_wire::sscop::SscopPdu;
 /// Default of [`ManagerConfig::queue`].
 pub const QUEUE: usize = 300;
 
-/// What a manager costs. The octets that count are those of the message, without SSCOP.
+/// Costs of a manager. The octets that count are those of the message, without SSCOP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ManagerConfig {
     /// A message, where it is read or written.
@@ -69,7 +69,7 @@ pub(crate) struct Work {
     /// Octets of the message.
     pub(crate) octets: u64,
     pub(crate) hand_overs: u64,
-    /// What the message costs, and what its hand-overs cost, in picoseconds.
+    /// Costs of the message and of its hand-overs, in picoseconds.
     pub(crate) picos: [u128; 2],
 }
 

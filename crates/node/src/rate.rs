@@ -40,8 +40,8 @@ impl PacketRate {
         sane.then_some(Self { packets, nanos })
     }
 
-    /// This rate times `numerator / denominator`; `None` as for [`of_ratio`](Self::of_ratio), or if the fraction becomes
-    /// too long.
+    /// This rate times `numerator / denominator`; `None` as for [`of_ratio`](Self::of_ratio), or if the fraction
+    /// becomes too long.
     #[must_use]
     pub fn scaled(self, numerator: u64, denominator: u64) -> Option<Self> {
         let packets = self.packets.checked_mul(numerator.into())?;

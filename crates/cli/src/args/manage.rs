@@ -24,7 +24,7 @@ pub(crate) struct PvcArgs {
     pub(crate) command: PvcCommand,
 }
 
-/// What to do with permanent connections.
+/// Actions on permanent connections.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PvcCommand {
     /// Join two labels of a switch, both ways
@@ -73,7 +73,7 @@ pub(crate) struct PvcAddArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// What the policers of a permanent connection hold to its contract.
+/// Scope of the policers of a permanent connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PoliceArg {
     /// CBR and VBR, and no less than the port polices
@@ -140,7 +140,7 @@ pub(crate) enum ToolFormat {
     Csv,
 }
 
-/// What all tools of linux-atm are told.
+/// Options of all tools of linux-atm.
 #[derive(Debug, Args)]
 pub(crate) struct ToolArgs {
     /// The host, router or server; all that have such state if left out, each under its name
@@ -252,7 +252,7 @@ pub(crate) struct QosArgs {
     pub(crate) command: QosCommand,
 }
 
-/// What to do with QoS entries.
+/// Actions on QoS entries.
 #[derive(Debug, Subcommand)]
 pub(crate) enum QosCommand {
     /// Set an entry, or change its traffic
@@ -291,7 +291,7 @@ pub(crate) struct QosDelArgs {
     /// The host
     #[arg(add = names::hosts())]
     pub(crate) node: String,
-    /// SOURCE:PORT DESTINATION:PORT PROTOCOL; all but the destination may be left out
+    /// SOURCE:PORT DESTINATION:PORT PROTOCOL; all except the destination may be left out
     #[arg(required = true)]
     pub(crate) entry: Vec<String>,
     #[command(flatten)]
@@ -337,7 +337,7 @@ pub(crate) struct FaultArgs {
     pub(crate) command: FaultCommand,
 }
 
-/// What to break, or to mend.
+/// Faults to cause, or to mend.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FaultCommand {
     /// Stop a node, or one service of it

@@ -48,7 +48,8 @@ pub(crate) struct ReproduceArgs {
     /// Printed values from this file
     #[arg(long, value_name = "FILE")]
     pub(crate) printed: Option<PathBuf>,
-    /// Write a report into this directory: index.html with tables, drawings, labs and parameters, and a file per drawing
+    /// Write a report into this directory: index.html with tables, drawings, labs and parameters, and a file per
+    /// drawing
     #[arg(long, value_name = "DIR", conflicts_with = "calibrate")]
     pub(crate) report: Option<PathBuf>,
     /// Run the rows that need another TCP between Linux kernels in real time, too

@@ -16,7 +16,7 @@ pub(crate) struct TableArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// What of the results is written, in which form, and where to.
+/// Selection of results, their form, and their place.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ResultArgs {
     #[command(flatten)]

@@ -28,8 +28,8 @@ Examples:
   aerostat run campus --events campus.jsonl --sample 50ms
   aerostat run - < mine.atm.yml")]
 pub(crate) struct RunArgs {
-    /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out, the
-    /// only lab file of the directory
+    /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out,
+    /// the only lab file of the directory
     #[arg(default_value = ".", hide_default_value = true, add = names::files())]
     pub(crate) lab: PathBuf,
     /// Change a value of the file, for example mpoa=false; checked like the file
@@ -76,8 +76,8 @@ pub(crate) struct RunArgs {
     /// Print the JSON Schema of the results
     #[arg(long, conflicts_with_all = ["lab", "set"])]
     pub(crate) schema: bool,
-    /// Show the messages of all protocols on all links, as a ladder between the lines of the story, instead of the tables
-    /// for people; with -o json, jsonl or csv, --table or --wide the ladder goes to standard error
+    /// Show the messages of all protocols on all links, as a ladder between the lines of the story, instead of the
+    /// tables for people; with -o json, jsonl or csv, --table or --wide the ladder goes to standard error
     #[arg(long, conflicts_with_all = ["seeds", "sweep"])]
     pub(crate) trace: bool,
     /// Tell no story

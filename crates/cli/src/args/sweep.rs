@@ -30,11 +30,12 @@ Examples:
   aerostat sweep one-elan --plot delay.svg \\
       --set links.s1-s2.delay=5us,1ms,5ms")]
 pub(crate) struct SweepArgs {
-    /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out, the
-    /// only lab file of the directory
+    /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out,
+    /// the only lab file of the directory
     #[arg(default_value = ".", hide_default_value = true, add = names::files())]
     pub(crate) lab: PathBuf,
-    /// Values of a key of the file; several --set give all combinations; commas in brackets or quotation marks do not count
+    /// Values of a key of the file; several --set give all combinations; commas in brackets or quotation marks do not
+    /// count
     #[arg(long, value_name = "PATH=VALUE,VALUE...")]
     pub(crate) set: Vec<String>,
     /// Points from a CSV file (a column for each key) or a JSON file (a list of objects)
@@ -49,7 +50,7 @@ pub(crate) struct SweepArgs {
     /// Runs at the same time; by default as many as there are processors
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// What a row is about
+    /// Subject of a row
     #[arg(long, value_enum, default_value_t)]
     pub(crate) per: Per,
     /// Rows of this table of the results instead of flows, such as links or queues
@@ -77,7 +78,7 @@ pub(crate) struct SweepArgs {
     pub(crate) quiet: bool,
 }
 
-/// What is drawn of a sweep.
+/// Drawings of a sweep.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PlotArgs {
     /// Draw columns over a key into this SVG file, or several drawings into this directory
@@ -94,7 +95,7 @@ pub(crate) struct PlotArgs {
     pub(crate) map: bool,
 }
 
-/// What a row of a sweep is about.
+/// Subject of a row of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Per {
     /// A flow of a run, in one phase

@@ -21,7 +21,7 @@ const SCHEMA: &str = "aerostat.atptest.v1";
 const MTU: u16 = 9180;
 const SMALL_MTU: u16 = 10;
 
-/// What the report prints for a transfer: the octets, and the lowest and the highest value.
+/// Printed values of the report for a transfer: the octets, and the lowest and the highest value.
 type Printed = (u64, f64, f64);
 
 /// Table 1: Mbit/s.
@@ -103,12 +103,12 @@ struct Task {
     transfer: Transfer,
 }
 
-/// What a transfer came to, on whatever clock.
+/// Result of a transfer, on whatever clock.
 struct Found {
     /// Counters of the sender and of the receiver.
     near: Counters,
     far: Counters,
-    /// What the receiver has received, on its clock.
+    /// Octets that the receiver has received, on its clock.
     received: Amount,
     /// On the sender's clock: from the first message given to ATP to the last one that came back.
     turn: Duration,

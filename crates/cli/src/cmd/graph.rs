@@ -87,7 +87,7 @@ fn picture(args: &GraphArgs) -> Result<(Picture, Exit), Failure> {
     Ok((super::inspect::understood(answer)?, Exit::Ok))
 }
 
-/// Nobody listens to the run, but it can be interrupted.
+/// The run tells its events to no reader, and can be interrupted.
 struct Quiet(Interrupt);
 
 impl Watcher for Quiet {
@@ -130,8 +130,8 @@ fn of_run(lab: &Lab, at: Duration) -> Result<Picture, Failure> {
     Ok(Picture::at(lab, &lines.collect::<Vec<_>>()))
 }
 
-/// The lab to read that `word` names; `None` if it is the name of a running lab, which comes before a lab of the program
-/// with the same name.
+/// The lab to read that `word` names; `None` if it is the name of a running lab, which comes before a lab of the
+/// program with the same name.
 fn lab_file(word: &Path) -> Result<Option<PathBuf>, Failure> {
     if let Some(file) = find::file(word) {
         return Ok(Some(file));

@@ -1,8 +1,9 @@
 //! Runs of labs, several at a time: those of `--seeds`, `--sweep`, `sweep`, `reproduce` and `rfc2544`.
 //!
 //! **How.** Threads take one job after the other. What a job is, its caller says: a process of its own, which costs no
-//! other run anything if it fails, or a run in this process, where runs are short and many. The thread that asks for the
-//! jobs takes their results, in the order of the jobs or as they end. Where no thread can be made, it does the jobs, too.
+//! other run anything if it fails, or a run in this process, where runs are short and many. The thread that asks for
+//! the jobs takes their results, in the order of the jobs or as they end. Where no thread can be made, it does the
+//! jobs, too.
 //!
 //! **Bounds.** Results that wait for those of earlier jobs are in memory; [`Pool::ahead`] limits them.
 

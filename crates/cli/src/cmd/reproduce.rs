@@ -157,7 +157,7 @@ fn warn_of_unknown(printed: &catalogue::AllPrinted, all: &[Entry]) {
     }
 }
 
-/// What rows have between Linux kernels.
+/// Measurements of rows between Linux kernels.
 fn measured(
     args: &ReproduceArgs,
     work: &Work<'_>,
@@ -248,7 +248,7 @@ fn stacks(entry: &Entry) -> Result<Option<String>, Failure> {
     Ok(Some(format!("{own} (paper: {paper})")))
 }
 
-/// What the chosen entries have shown.
+/// Results of the chosen entries.
 struct Results<'a> {
     entries: &'a [&'a Entry],
     /// Scores of their rows, and of no row that is only compared with.

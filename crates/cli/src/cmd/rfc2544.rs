@@ -77,7 +77,7 @@ rows! {
     }
 }
 
-/// What a test of one size has found.
+/// Finding of a test of one size.
 enum Found {
     Throughput(Option<Trial>),
     Loss(Vec<Trial>),

@@ -47,7 +47,7 @@ pub(crate) fn file(given: &Path) -> Option<PathBuf> {
     if given == Path::new("-") {
         return Some(given.to_owned());
     }
-    // Whoever reads what cannot be looked at has the error.
+    // A file that cannot be looked at gives its error where it is read.
     let nothing = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
     if std::fs::metadata(given).map_or_else(|error| !nothing(&error), |found| !found.is_dir()) {
         // A path is never taken for a name.

@@ -123,8 +123,8 @@ impl Width {
     }
 }
 
-/// The line below a table with the names of the missing columns, broken to fit. Of very many, as of the means of a sweep,
-/// the first ones are named, and the others are counted.
+/// The line below a table with the names of the missing columns, broken to fit. Of very many, as of the means of a
+/// sweep, the first ones are named, and the others are counted.
 pub(super) fn left_out(rows: &Rows, choice: &Choice) -> Option<String> {
     const MOST: usize = 64;
     const NAMED: usize = 16;

@@ -105,8 +105,8 @@ fn dimensions(svg: &str) -> (f64, f64) {
     (first("width"), first("height"))
 }
 
-/// Holds what every drawing of results promises about its words: it has a title, nothing is cut, nothing is outside, and
-/// no two lines, rows or columns have the same name.
+/// Holds what every drawing of results promises about its words: it has a title, nothing is cut, nothing is outside,
+/// and no two lines, rows or columns have the same name.
 pub(crate) fn names_are_whole_and_differ(svg: &str) {
     let (_, inside) = svg.split_once('>').unwrap();
     let title = inside.trim_start().strip_prefix("<title>");

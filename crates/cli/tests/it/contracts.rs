@@ -99,7 +99,7 @@ fn a_policer_counts_by_the_test_that_a_cell_failed() {
     }
 }
 
-/// What Wireshark reads in the SETUPs of the host.
+/// Wireshark's reading of the SETUPs of the host.
 #[test]
 fn wireshark_reads_the_contracts_of_calls() {
     let directory = std::env::temp_dir().join(format!("aerostat-contracts-{}", std::process::id()));

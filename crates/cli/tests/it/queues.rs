@@ -50,8 +50,8 @@ fn greedy_connections_share_a_link_by_weight_within_a_hundredth() {
     }
 }
 
-/// Times (ns) and labels of the cells in a recording that its first end sent. Source: draft-ietf-opsawg-pcapng; ERF type ATM, whose time stamp
-/// is seconds and a binary fraction, so the packet block's own time is read.
+/// Times (ns) and labels of the cells in a recording that its first end sent. Source: draft-ietf-opsawg-pcapng; ERF
+/// type ATM, whose time stamp is seconds and a binary fraction, so the packet block's own time is read.
 fn recorded(file: &Path) -> Vec<(u64, u16, u16)> {
     let file = std::fs::read(file).unwrap();
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
@@ -73,8 +73,9 @@ fn recorded(file: &Path) -> Vec<(u64, u16, u16)> {
     all
 }
 
-/// Runs a shipped lab until `until` with a tolerance in microseconds of its shaped path, and holds the cells of the path
-/// on the link to its peak rate: the number of these cells, and the cells that left each queue at the port to the link.
+/// Runs a shipped lab until `until` with a tolerance in microseconds of its shaped path, and holds the cells of the
+/// path on the link to its peak rate: the number of these cells, and the cells that left each queue at the port to the
+/// link.
 fn within_its_peak_rate(
     (name, vpi): (&str, u16),
     until: &str,
@@ -478,8 +479,8 @@ fn mistakes_in_queues_are_told_with_their_numbers() {
     assert_eq!(told.code, 0, "{}", told.err);
 }
 
-/// What ten TCP connections over one small buffer get, as shares of the line's cells: cells of the octets that the
-/// programs received, cells of PDUs that did not arrive whole, and cells that were sent.
+/// Shares of ten TCP connections over one small buffer, of the line's cells: cells of the octets that the programs
+/// received, cells of PDUs that did not arrive whole, and cells that were sent.
 fn over_a_small_buffer(mtu: u32, way: &str) -> [f64; 3] {
     let mut words = vec![
         "run".into(),

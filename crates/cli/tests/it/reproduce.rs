@@ -320,7 +320,8 @@ fn a_moved_calibration_moves_its_rows_and_no_other() {
     };
     near(other, 1.0);
     own.iter().for_each(|share| near(*share, 1.5));
-    // A message of 1000 octets there and back takes 3 ms instead of 1.69: the host's part grows by 1.31 ms at each size.
+    // A message of 1000 octets there and back takes 3 ms instead of 1.69: the host's part grows by 1.31 ms at each
+    // size.
     let rows = ["atp/2: 1 MB", "atp/3: 1000 octets", "atp/3: 9000 octets"];
     let shares = moved("atp/3: 1000 octets", 3.0, &rows);
     near(shares[0], 1.0);

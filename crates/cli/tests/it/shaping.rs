@@ -54,7 +54,7 @@ fn recording(name: &str, text: &str) -> PathBuf {
     folder.join("shaped.pcapng")
 }
 
-/// What the independent judge says: true if all cells conform, and its line. `None` where Python is missing.
+/// Verdict of the independent judge: true if all cells conform, and its line. `None` where Python is missing.
 fn judged(file: &Path, arguments: &str) -> Option<(bool, String)> {
     let done = Command::new("python3")
         .arg(root().join("interop/gcra"))
@@ -131,7 +131,7 @@ fn cells_that_wait_for_others_need_a_tolerance_of_one_cell_time_for_each_class_b
     }
 }
 
-/// What is said of a connection counts before what is said of its host, for permanent connections and for calls.
+/// Settings of a connection count before those of its host, for permanent connections and for calls.
 #[test]
 fn a_connection_is_shaped_as_it_says_itself_whatever_its_host_does() {
     let pvc = |of_host: &str, of_pvc: &str| {

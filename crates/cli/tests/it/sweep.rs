@@ -169,7 +169,7 @@ fn a_sweep_that_is_killed_goes_on_where_it_was() {
     assert_eq!(went_on.code, 0, "{}", went_on.err);
     let kept = went_on.err.split(" of 12 runs are in ").next().unwrap();
     assert!(kept.parse::<u32>().unwrap() >= 3, "{}", went_on.err);
-    // The table is that of a sweep that nobody killed.
+    // The table is that of a sweep that ran to its end.
     let other = words(&folder.join("other.jsonl"));
     let whole = run(&other.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(whole.code, 0, "{}", whole.err);

@@ -111,7 +111,7 @@ fn a_program_that_listens_for_what_another_has_is_told_so() {
     };
     // The lab file's program has it.
     assert_eq!(errno("y"), "98");
-    // Nobody has it; then another program of the machine has it.
+    // No program has it; then another program of the machine has it.
     assert_eq!(errno("x"), "0");
     let mut first = listens(&runtime, "served", "x", "time.sleep(60)");
     let mut first = first.stdout(std::process::Stdio::piped()).spawn().unwrap();

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What Debian's `atmaddr` does at host x: its exit code, and what it says.
+/// Result of Debian's `atmaddr` at host x: its exit code, and its output.
 fn atmaddr(net: &Net, arguments: &[&str]) -> (bool, String) {
     let out = on(net, "x", "atmaddr", arguments).output().unwrap();
     let said = String::from_utf8_lossy(&out.stdout).into_owned();

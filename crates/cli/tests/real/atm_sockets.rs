@@ -156,7 +156,7 @@ fn what_was_written_before_a_close_arrives_and_both_ends_learn_the_cause() {
     drop(x);
     let (octets, y) = reader.join().unwrap();
     let status = y.status().unwrap();
-    // Nothing is lost but what the reader was too slow for, and that is counted.
+    // Only PDUs for which the reader was too slow are lost, and they are counted.
     assert_eq!(status.received.0, 300, "{status:?}");
     assert_eq!(octets as u64, (300 - status.unread) * 9180);
     assert_eq!((status.cause, status.state.as_str()), (16, "ended"));

@@ -158,7 +158,7 @@ fn lost_cells_are_made_good_in_both_profiles() {
     net.runtime.down_with_warnings();
 }
 
-/// What was under way when the network ended the call is an error that names the cause.
+/// A message that was under way when the network ended the call is an error that names the cause.
 #[test]
 fn the_end_of_the_call_is_an_error_with_its_cause() {
     let net = Net::up("atpend");

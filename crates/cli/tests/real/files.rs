@@ -42,8 +42,8 @@ const OPTIONS: [(&str, &str, bool); 20] = [
     ("man", "--dir", true),
 ];
 
-/// Commands in an empty folder, which write files there. LAB is the lab file; the links of its `capture:` are recorded in
-/// the folder.
+/// Commands in an empty folder, which write files there. LAB is the lab file; the links of its `capture:` are recorded
+/// in the folder.
 const CASES: [&str; 10] = [
     "run LAB -q",
     "run LAB -q --pcap p --plot d --out o -o csv",

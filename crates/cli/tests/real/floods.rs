@@ -34,7 +34,7 @@ const LINE_RATE: usize = 353;
 /// How much memory the lab may gain by all floods together, kilobytes: its pools, and what may wait for slow peers.
 const MEMORY: u64 = 48 * 1024;
 
-/// What floods the link.
+/// Kind of the flood on the link.
 #[derive(Clone, Copy, Debug)]
 enum Flood {
     /// Cells of connections that do not exist.

@@ -21,7 +21,7 @@ const UNIT: &str = "systemd/aerostat-host@.service";
 /// The network of the other lab, and a cable to a machine.
 struct Site {
     lab: Runtime,
-    /// What the machine runs is found here.
+    /// Directory of the labs that the machine runs.
     own: Runtime,
     machine: Namespace,
     number: u8,
@@ -157,7 +157,7 @@ fn programs_call_both_ways(site: &Site) {
     }
 }
 
-/// What users do with a running host.
+/// Commands of users at a running host.
 fn commands_work(site: &Site) {
     let ls = site.own.ok(&["ls", "-o", "csv"]);
     assert!(ls.contains("worker,") && ls.contains(",ready"), "{ls}");

@@ -1,5 +1,5 @@
-//! LANE servers of Debian's `atm-tools` as programs at the sockets of a host: `lecs`, `les` and `bus` of linux-atm serve
-//! an ELAN of a lab, unmodified, on a kernel that may have no ATM.
+//! LANE servers of Debian's `atm-tools` as programs at the sockets of a host: `lecs`, `les` and `bus` of linux-atm
+//! serve an ELAN of a lab, unmodified, on a kernel that may have no ATM.
 
 use crate::lab_file;
 use crate::live::{Runtime, signal, wait_for, wait_for_end};

@@ -384,7 +384,7 @@ fn embedded_hosts_need_no_privilege() {
         if !has("setpriv") {
             return;
         }
-        // The user is nobody, who can reach nothing but this copy of the command and of the lab.
+        // The user `nobody` can reach only this copy of the command and of the lab.
         let program = lab.directory.join("command");
         fs::copy(env!("CARGO_BIN_EXE_aerostat"), &program).unwrap();
         let file = lab.directory.join("two-subnets.atm.yml");

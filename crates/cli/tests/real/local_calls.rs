@@ -107,8 +107,8 @@ fn programs_of_one_host_are_connected_while_its_link_is_cut_and_its_manager_live
     lab.down_with_warnings();
 }
 
-/// Programs that call and close at once, flood ends that never read, and refuse or take what they do not use: at another
-/// host, and inside one. Nothing is left of them, and a call beside them goes on.
+/// Programs that call and close at once, flood ends that never read, and refuse or take what they do not use: at
+/// another host, and inside one. Nothing is left of them, and a call beside them goes on.
 #[test]
 fn calls_that_are_closed_in_every_state_leave_nothing() {
     let lab = Runtime::new("careless");
@@ -152,7 +152,7 @@ fn calls_that_are_closed_in_every_state_leave_nothing() {
             match number % 3 {
                 // Gone before the answer.
                 0 => drop(socket.start_connect(&call)),
-                // As many PDUs as the descriptor takes; nobody reads.
+                // As many PDUs as the descriptor takes without a reader.
                 1 => {
                     if socket.make(&call).is_ok() {
                         socket.set_nonblocking(true).unwrap();

@@ -553,7 +553,8 @@ pub(crate) fn compiled(name: &str, text: &str) -> Option<PathBuf> {
     Some(program)
 }
 
-/// What no tool uses: contracts read back, labels, `dup`, `fork`, FIONREAD, errors; and the layout of the structures.
+/// Calls that no tool uses: contracts read back, labels, `dup`, `fork`, FIONREAD, errors; and the layout of the
+/// structures.
 #[test]
 fn a_program_in_c_compiled_against_the_kernels_headers() {
     let Some(program) = compiled("atm-sockets", PROGRAM) else {

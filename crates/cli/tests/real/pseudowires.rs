@@ -1,9 +1,9 @@
 //! A station with a codec of its own (`interop/pseudowire`) at the far end of pseudowires, over MPLS and over L2TPv3,
 //! and Wireshark's view of the frames of MPLS.
 //!
-//! No router and no kernel was at hand as another end: the station is written from the RFCs. Frames of MPLS, and L2TPv3
-//! over IP, need raw sockets and a cable between two network namespaces; where these cannot be made, the tests are
-//! skipped with a message.
+//! No router and no kernel was available as another end: the station is written from the RFCs. Frames of MPLS, and
+//! L2TPv3 over IP, need raw sockets and a cable between two network namespaces; where these cannot be made, the tests
+//! are skipped with a message.
 
 use crate::joined::{Namespace, WEST_MAC, cable};
 use crate::live::{Runtime, has};

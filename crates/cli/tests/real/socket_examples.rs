@@ -28,7 +28,7 @@ fn run(program: &Path, net: &Net, host: &str, arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-/// What it prints, after the line with its address.
+/// Child process with its output, and the line that names its address.
 struct Server(Child, BufReader<ChildStdout>, String);
 
 fn server(program: &Path, net: &Net, host: &str, arguments: &[&str]) -> Server {

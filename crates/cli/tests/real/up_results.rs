@@ -202,8 +202,8 @@ hosts:
 faults: [{ at: 0s, crash: r1 }]
 ";
 
-/// Hosts that never registered are a warning with its reason at both ends, also without traffic; and the story is in the
-/// order of its times, also where faults come before the first step of the network.
+/// Hosts that never registered are a warning with its reason at both ends, also without traffic; and the story is in
+/// the order of its times, also where faults come before the first step of the network.
 #[test]
 fn hosts_that_never_joined_are_told_at_the_end_without_traffic_too() {
     let runtime = Runtime::new("serverless");

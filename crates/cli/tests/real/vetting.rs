@@ -1,5 +1,5 @@
-//! A server that looks at who calls, with which contract, and with which words before it answers; and what Wireshark sees
-//! of it.
+//! A server that looks at who calls, with which contract, and with which words before it answers; and what Wireshark
+//! sees of it.
 
 use crate::lab_file;
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
@@ -162,7 +162,8 @@ except AtmError as error: print(error.cause, error.user_data.decode())
     lab.ok(&["down"]);
 }
 
-/// Wireshark finds the element 0x7E in SETUP, CONNECT and RELEASE, and nothing malformed. Version 4.0 has no name for it.
+/// Wireshark finds the element 0x7E in SETUP, CONNECT and RELEASE, and nothing malformed. Version 4.0 has no name for
+/// it.
 fn seen_by_wireshark(recording: &std::path::Path) {
     let Some(malformed) = tshark(recording, &["-Y", &malformed_filter()]) else {
         return;

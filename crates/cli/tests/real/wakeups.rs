@@ -1,4 +1,4 @@
-//! What a packet of a kernel host costs the loop of a running lab, counted by the kernel and not timed.
+//! Cost of a packet of a kernel host in the loop of a running lab, counted by the kernel and not timed.
 //!
 //! Without /dev/net/tun or the privilege for namespaces these tests are skipped with a message.
 
@@ -19,7 +19,7 @@ hosts:
     )
 }
 
-/// What the thread of the loop has done so far.
+/// Work of the loop's thread so far.
 #[derive(Debug)]
 struct Work {
     reads: u64,

@@ -46,7 +46,7 @@ pub(super) fn configured(elan: &Elan) -> lecs::Elan {
     }
 }
 
-/// What the LECS tells clients of this ELAN beside the configuration itself.
+/// TLVs that the LECS tells clients of this ELAN beside the configuration itself.
 fn tlvs(elan: &Elan) -> Vec<Tlv> {
     let mut tlvs = vec![Tlv::u32(TlvType::ELAN_ID, elan.id)];
     if let Some([average, peak]) = elan.multicast_send {

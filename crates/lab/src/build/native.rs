@@ -9,7 +9,7 @@ use aerostat_node::host::sockets::{Program, Role, Sockets};
 use aerostat_wire::{AtmAddress, Sap};
 use std::sync::Arc;
 
-/// What a program of the lab file listens for.
+/// Address and protocol of a listener of the lab file.
 fn listened(program: &Program) -> Option<(AtmAddress, Sap)> {
     matches!(program.role, Role::Listen { .. }).then_some((program.local, program.sap))
 }

@@ -1,5 +1,5 @@
-//! Limits that depend on the lab: servers of LANE, ATMARP, NHRP and MPOA, and the ports and switches on the way to them,
-//! need capacity for all clients of the lab.
+//! Limits that depend on the lab: servers of LANE, ATMARP, NHRP and MPOA, and the ports and switches on the way to
+//! them, need capacity for all clients of the lab.
 //!
 //! Links between switches of the lab and the links of its servers get room for all clients. A host of the lab may have
 //! connections to and from every other host. Links out of the lab keep their usual limits.

@@ -14,7 +14,7 @@ use aerostat_proto::Cause;
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
 
-/// What a program counts on one connection.
+/// Counts of a program on one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tally {
     pub(super) node: NodeId,
@@ -34,7 +34,7 @@ pub(super) struct Tally {
     pub(super) cause: Option<Cause>,
     /// ATP at this end.
     pub(super) atp: Option<Figures>,
-    /// What a tester has measured at this end.
+    /// Measurements of a tester at this end.
     pub(super) measured: Option<Measured>,
 }
 

@@ -26,11 +26,11 @@ section! {
         nhrp: bool = false;
         /// Next hops of which something is known beforehand, for all members of the lab: by IP address, or 'file PATH'.
         next_hops: Option<NextHopsFile>;
-        /// What has a connection of its own: destination (each next hop), or session (each TCP connection and UDP session
-        /// as well).
+        /// Unit that has a connection of its own: destination (each next hop), or session (each TCP connection and UDP
+        /// session as well).
         per: PerText = "destination";
-        /// Traffic of the connections that its members open, in the words of linux-atm's qos(7), tx from the member; default:
-        /// best effort.
+        /// Traffic of the connections that its members open, in the words of linux-atm's qos(7), tx from the member;
+        /// default: best effort.
         qos: Option<At<QosText>>;
         /// With per session: traffic of sessions by their ports (`tcp 80`, `udp 5000-5010`, `7`); default: as 'qos'.
         ports: Option<Table<PortsText, At<QosText>>>;
@@ -44,7 +44,7 @@ section! {
     MemberFile {
         /// Largest IP packet of its interface, at most that of the subnet; default: that of the subnet.
         mtu: Option<At<u64>>;
-        /// What has a connection of its own: destination or session; default: as the subnet says.
+        /// Unit that has a connection of its own: destination or session; default: as the subnet says.
         per: Option<At<PerText>>;
         /// Traffic of the connections that it opens, in the words of linux-atm's qos(7); default: as the subnet says.
         qos: Option<At<QosText>>;
@@ -57,7 +57,7 @@ section! {
     }
 }
 section! {
-    /// What is known of a next hop: an address, a contract, or both.
+    /// Facts about a next hop: an address, a contract, or both.
     NextHopFile {
         /// Its ATM address, or the name of the host or router in this lab that has it; default: ATMARP asks.
         address: Option<At<String>>;
@@ -80,14 +80,14 @@ section! {
         pcr: Option<At<CellsPerSecond>>;
         /// Instead of pcr: traffic in the words of linux-atm's qos(7), tx from the first end to the second.
         qos: Option<At<QosText>>;
-        /// The switches where cells come in hold them to the contract: true, of CBR and VBR; all, also to the peak rate of
-        /// best effort; false, not. Default: as the links of its ends say.
+        /// The switches where cells come in hold them to the contract: true, of CBR and VBR; all, also to the peak rate
+        /// of best effort; false, not. Default: as the links of its ends say.
         police: Option<At<PoliceText>>;
-        /// False: the adapters at its ends do not shape it, and send it at the rate of their links; true: they do. Default: as
-        /// these hosts and routers say.
+        /// False: the adapters at its ends do not shape it, and send it at the rate of their links; true: they do.
+        /// Default: as these hosts and routers say.
         shape: Option<At<bool>>;
-        /// The rate queue of the adapters at its ends that shapes it with others; an end without a rate queue of this name
-        /// does as without the key.
+        /// The rate queue of the adapters at its ends that shapes it with others; an end without a rate queue of this
+        /// name does as without the key.
         rate_queue: Option<At<String>>;
         /// Full queues discard whole AAL5 frames; default: best effort yes, CBR and VBR no. False for other AALs.
         frame_discard: Option<At<bool>>;

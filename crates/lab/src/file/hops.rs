@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// Next hops by IP address, or the name of a file with them.
 #[derive(Clone, Debug)]
 pub(crate) enum NextHopsFile {
-    /// What stands here.
+    /// Next hops in the lab file itself.
     Table(Table<Ip, NextHopFile>),
     /// A file beside the lab file, which is read again when it changes.
     File(At<String>),

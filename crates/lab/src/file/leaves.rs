@@ -194,7 +194,7 @@ scalar!(
     { "enum": [1, 2, "1", "2"] }
 );
 words!(
-    /// What ties a LANE client to an ELAN.
+    /// Criterion that ties a LANE client to an ELAN.
     CriterionText(Criterion) {
         "name" = Criterion::Name, "address" = Criterion::Address, "mac" = Criterion::Mac,
         "type" = Criterion::LanType, "size" = Criterion::FrameSize
@@ -241,7 +241,7 @@ scalar!(
     { "type": "string", "description": "IPv4 or MAC address of a group", "examples": ["239.1.1.1", "33:33:00:00:00:fb"] }
 );
 scalar!(
-    /// What a switch plays on a trunk; none if it finds out.
+    /// Side of a switch on a trunk; none if it finds out.
     TrunkSide(Option<Side>), |text: &str| match text {
         "network" => Ok(Some(Side::Network)),
         "user" => Ok(Some(Side::User)),
@@ -278,7 +278,7 @@ impl CallPrefix {
 }
 
 words!(
-    /// What a listener does.
+    /// Treatment of PDUs by a listener.
     Listen(Answer) { "sink" = Answer::Sink, "echo" = Answer::Echo, "read" = Answer::Read }
 );
 words!(
@@ -294,12 +294,12 @@ scalar!(
     { "type": ["string", "integer"], "description": "two hex digits, e0 to ff", "examples": ["e0"] }
 );
 scalar!(
-    /// What describes a call.
+    /// Protocol of a call.
     SapText(Sap), sap,
     { "type": "string", "description": "any, ttcp, svc, llc, or as in linux-atm's sap(7)", "examples": ["any", "ttcp", "bhli:user=0x0102,blli:l2=iso8802"] }
 );
 scalar!(
-    /// What a policer holds to its contract.
+    /// Scope of a policer.
     PoliceText(Policing), |text: &str| match text {
         "false" => Ok(Policing::Off),
         "true" => Ok(Policing::Guaranteed),
@@ -315,7 +315,7 @@ scalar!(
 );
 
 words!(
-    /// What has a connection of its own.
+    /// Unit that has a connection of its own.
     PerText(Per) { "destination" = Per::Destination, "session" = Per::Session }
 );
 scalar!(

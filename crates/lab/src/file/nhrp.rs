@@ -6,8 +6,8 @@ use crate::field::{At, Table, section};
 section! {
     /// Parameters of NHRP servers and clients, and the keys of MPOA.
     NhrpFile (keys::nhrp()) {
-        /// A key that a server shares with all its neighbours, servers and clients of NHRP and MPOA, and a client with its
-        /// servers and other clients: what they say to each other is signed.
+        /// A key that a server shares with all its neighbours, servers and clients of NHRP and MPOA, and a client with
+        /// its servers and other clients: what they say to each other is signed.
         key: Option<NhrpKeyFile>;
         /// Keys for single neighbours by name, instead of `key`.
         keys: Option<Table<Name, NhrpKeyFile>>;

@@ -38,8 +38,8 @@ section! {
         interface: At<String>;
         /// MAC address of the next hop, the only one that is heard.
         peer: At<Mac>;
-        /// Pseudowire of cells (N-to-one mode): its label in packets to the peer, or a list of labels, the outermost first.
-        /// Default: no such pseudowire, only those of entries of pvcs.
+        /// Pseudowire of cells (N-to-one mode): its label in packets to the peer, or a list of labels, the outermost
+        /// first. Default: no such pseudowire, only those of entries of pvcs.
         outgoing: Option<LabelList>;
         /// With outgoing: its label in packets from the peer.
         incoming: Option<At<MplsLabel>>;

@@ -11,8 +11,8 @@ section! {
     QueuesFile (keys::queues()) {
         /// Order of service within a class: round-robin (default), weighted, or per-class.
         scheduler: Option<At<SchedulerText>>;
-        /// What each call has for itself, by its class (cbr, rt-vbr, nrt-vbr, abr, ubr): the keys of `queue:` of a
-        /// permanent connection. What a link says of a class counts instead of what its switch says of the class.
+        /// Settings of calls by their class (cbr, rt-vbr, nrt-vbr, abr, ubr): the keys of `queue:` of a permanent
+        /// connection. For a class that a link lists, the settings of its switch do not apply.
         calls: Option<Table<CategoryText, ConnectionQueueFile>>;
     }
 }
@@ -21,8 +21,8 @@ section! {
     TunnelFile {
         /// Peak rate of all its connections together, cells per second, in each direction.
         pcr: At<CellsPerSecond>;
-        /// Tolerance of who polices the path: a cell that was held up may be that much nearer to the one before it. 0us:
-        /// cells are never nearer than 1/pcr.
+        /// Tolerance of who polices the path: a cell that was held up may be that much nearer to the one before it.
+        /// 0us: cells are never nearer than 1/pcr.
         cdvt: Time = "250us", "0s"..="1s";
         /// True on a link between switches: all calls on this link are in this path.
         calls: bool = false;

@@ -6,14 +6,14 @@ use super::{
 use crate::field::{At, Table, section};
 
 section! {
-    /// The CPU of an embedded host: one server for all packets that the host sends and receives. In virtual time, and in
-    /// real time as exactly as the machine wakes up.
+    /// The CPU of an embedded host: one server for all packets that the host sends and receives. In virtual time, and
+    /// in real time as exactly as the machine wakes up.
     CpuFile {
         /// Cost of a packet that the host sends.
         send: CostText = "0s";
         /// Cost of a packet that the host receives.
         receive: CostText = "0s";
-        /// What a TCP segment without payload costs, sent or received; default: as other packets of its direction.
+        /// Cost of a TCP segment without payload, sent or received; default: as other packets of its direction.
         ack: Option<At<CostText>>;
         /// Where packets over LAN emulation cost something else.
         #[schemars(with = "Option<CostsFile>")]
@@ -27,7 +27,8 @@ section! {
         /// Where PDUs of programs cost something else.
         #[schemars(with = "Option<CostsFile>")]
         native: CostsFile;
-        /// Where packets of ATP of programs cost something else than other PDUs of programs; its ack is for ACKs and NAKs.
+        /// Where packets of ATP of programs cost something else than other PDUs of programs; its ack is for ACKs and
+        /// NAKs.
         #[schemars(with = "Option<CostsFile>")]
         atp: CostsFile;
         /// interrupt-first: received packets go before those to be sent; fair: in the order of arrival.
@@ -39,22 +40,23 @@ section! {
     }
 }
 section! {
-    /// What packets of one encapsulation cost, where it differs.
+    /// Costs of packets of one encapsulation, where they differ.
     CostsFile {
         /// Cost of a packet that the host sends.
         send: Option<At<CostText>>;
         /// Cost of a packet that the host receives.
         receive: Option<At<CostText>>;
-        /// What a TCP segment without payload costs, sent or received.
+        /// Cost of a TCP segment without payload, sent or received.
         ack: Option<At<CostText>>;
     }
 }
 section! {
-    /// The signalling manager of an embedded host or a switch: a process that takes time for each message of call control.
+    /// The signalling manager of an embedded host or a switch: a process that takes time for each message of call
+    /// control.
     ManagerFile {
         /// Cost of a message where it is read and where it is written.
         message: CostText = "0s";
-        /// What it costs to pass a message from one process to another: from the kernel to the manager or back, and at a host
+        /// Cost of passing a message from one process to another: from the kernel to the manager or back, and at a host
         /// also from a user to the manager or back.
         hand_over: CostText = "0s";
         /// RELEASE and RELEASE COMPLETE and their hand-overs cost this share of what other messages cost.
@@ -88,9 +90,11 @@ section! {
         /// PDUs that it can hold, with the one that it works on, 1 to 1000000; a PDU that finds no room is lost; needs
         /// receive.
         buffer: u64, 1..=1_000_000;
-        /// Shaped paths by VPI: the cells of all permanent connections with this VPI here leave at the peak rate at most.
+        /// Shaped paths by VPI: the cells of all permanent connections with this VPI here leave at the peak rate at
+        /// most.
         paths: Option<Table<PathId, TunnelFile>>;
-        /// Rate queues by name: the cells of all connections and calls with this rate_queue leave at the peak rate at most.
+        /// Rate queues by name: the cells of all connections and calls with this rate_queue leave at the peak rate at
+        /// most.
         rate_queues: Option<Table<Name, TunnelFile>>;
     }
 }

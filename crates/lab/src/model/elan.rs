@@ -148,7 +148,7 @@ pub struct Lis {
     pub next_hops: Vec<NextHop>,
     /// The file that they come from, if they do not stand in the lab file.
     pub map: Option<MapFile>,
-    /// What a member does that says nothing else.
+    /// Settings of a member without settings of its own.
     pub usual: Member,
 }
 
@@ -161,12 +161,12 @@ pub struct MapFile {
     pub path: PathBuf,
 }
 
-/// What a member of a Classical IP subnet does with its connections.
+/// Settings of a member of a Classical IP subnet for its connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Largest IP packet of its interface, octets.
     pub mtu: u16,
-    /// What has a connection of its own.
+    /// Unit that has a connection of its own.
     pub per: clip::Per,
     /// Traffic of connections that it opens; `None` is best effort.
     pub contract: Option<Qos>,

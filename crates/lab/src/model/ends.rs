@@ -7,9 +7,9 @@ impl Lab {
     /// When a run ends: `until`, or two seconds after the last limited flow and the last fault; 30 s if there is
     /// neither.
     ///
-    /// `began` tells when a flow has started, by its index. While a limited flow waits for its hosts the run goes on, at
-    /// most to second 15, in which even a client whose first requests are lost has joined. A flow that starts may bring
-    /// the end nearer, but never to a time that is over.
+    /// `began` tells when a flow has started, by its index. While a limited flow waits for its hosts the run goes on,
+    /// at most to second 15, in which even a client whose first requests are lost has joined. A flow that starts may
+    /// bring the end nearer, but never to a time that is over.
     #[must_use]
     pub fn end_from(&self, began: impl Fn(usize) -> Option<Duration>) -> Duration {
         const GRACE: Duration = Duration::from_secs(2);

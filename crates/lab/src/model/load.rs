@@ -23,7 +23,7 @@ pub struct Load {
     pub name: String,
     /// Share of the link; `None` for a trace, which has times of its own.
     pub share: Option<Share>,
-    /// What 100 % are.
+    /// Meaning of 100 %.
     pub of: LoadOf,
     /// Octets of an Ethernet frame with its check sequence; of a trace, those of its largest frame.
     pub frame: usize,
@@ -31,7 +31,7 @@ pub struct Load {
     pub arrivals: Arrivals,
 }
 
-/// What 100 % of a load are.
+/// Meaning of 100 % of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadOf {
     /// The cells of a link.
@@ -143,8 +143,8 @@ impl LoadOf {
         }
     }
 
-    /// Frames of this many octets that fill this share of the link, exactly; `None` if these are too many or too few for
-    /// a [`PacketRate`].
+    /// Frames of this many octets that fill this share of the link, exactly; `None` if these are too many or too few
+    /// for a [`PacketRate`].
     #[must_use]
     pub fn frames(self, frame: usize, share: Share) -> Option<PacketRate> {
         let (rate, per_second, bits) = match self {
@@ -175,8 +175,8 @@ impl Share {
 }
 
 impl Elan {
-    /// Octets of an AAL5 PDU beside its IP packet: on an emulated LAN the LE header (2) and the Ethernet header (14), on
-    /// a Classical IP subnet LLC/SNAP (8) or nothing (VC multiplexing), and the trailer of AAL5 (8). LLC-multiplexed
+    /// Octets of an AAL5 PDU beside its IP packet: on an emulated LAN the LE header (2) and the Ethernet header (14),
+    /// on a Classical IP subnet LLC/SNAP (8) or nothing (VC multiplexing), and the trailer of AAL5 (8). LLC-multiplexed
     /// connections of LANE v2 and MPOA shortcuts have other headers.
     #[must_use]
     pub fn overhead(&self) -> usize {

@@ -6,8 +6,8 @@ use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::net::{IpAddr, SocketAddr};
 
-/// The far end of a link out of the lab. At a switch the switch has the network side, unless it is a trunk, and treats the
-/// far end as a host. At an end system the far end is a switch, and has the network side.
+/// The far end of a link out of the lab. At a switch the switch has the network side, unless it is a trunk, and treats
+/// the far end as a host. At an end system the far end is a switch, and has the network side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outside {
     /// The attachment; its address is the first of `addresses`, or a placeholder.

@@ -39,7 +39,7 @@ pub struct Labels {
 pub struct CellWire {
     /// Its labels.
     pub labels: Labels,
-    /// What it stands for.
+    /// Scope of the pseudowire.
     pub scope: Scope,
     /// How cells fill packets.
     pub gathering: Gathering,
@@ -67,7 +67,7 @@ pub struct Mpls {
     pub interface: String,
     /// MAC address of the next hop.
     pub peer: MacAddr,
-    /// The pseudowire of cells, if there is one.
+    /// The pseudowire of cells, if the link has one.
     pub cells: Option<CellWire>,
     /// Pseudowires of permanent connections.
     pub sdus: Vec<SduWire>,
@@ -99,7 +99,7 @@ pub struct L2tp {
     pub sublayer: Sublayer,
     /// True if packets are numbered, and the numbers of the peer's packets count. Only with a sublayer.
     pub sequence: bool,
-    /// What the session stands for.
+    /// Scope of the session.
     pub scope: Scope,
     /// How cells fill packets.
     pub gathering: Gathering,

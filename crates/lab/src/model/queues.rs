@@ -11,12 +11,12 @@ pub struct Queues {
     pub params: QueueParams,
     /// Order of service.
     pub scheduler: Option<Discipline>,
-    /// What calls have for themselves.
+    /// Settings of calls.
     pub calls: CallQueues,
 }
 
 impl Queues {
-    /// What counts at a port of this switch to this link.
+    /// Settings in force at a port of this switch to this link.
     #[must_use]
     pub fn at(switch: &Switch, link: &Link) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! The capacity that servers of LANE, ATMARP, NHRP and MPOA, and the ports on the way to them, need for the clients of the
-//! lab.
+//! The capacity that servers of LANE, ATMARP, NHRP and MPOA, and the ports on the way to them, need for the clients of
+//! the lab.
 
 use super::Lab;
 

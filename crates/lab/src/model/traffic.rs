@@ -70,8 +70,8 @@ impl Flow {
         }
     }
 
-    /// When the flow may send, if it began at this time in a run that ends at `end`. `None` for a transfer of a number of
-    /// octets, which takes the time that it takes.
+    /// When the flow may send, if it began at this time in a run that ends at `end`. `None` for a transfer of a number
+    /// of octets, which takes the time that it takes.
     #[must_use]
     pub fn schedule(&self, began: Instant, end: Instant) -> Option<Schedule> {
         if self.octets.is_some() {

@@ -88,8 +88,8 @@ impl Picture {
         }
     }
 
-    /// Notes what links carried in the last whole interval of samples. Returns the rates of calls by their ids, cells per
-    /// second.
+    /// Notes what links carried in the last whole interval of samples. Returns the rates of calls by their ids, cells
+    /// per second.
     fn rates(&mut self, lines: &[Value]) -> BTreeMap<String, f64> {
         let head = lines.iter().find(|line| line["is"] == "head");
         let every = head.and_then(|head| head["sample"].as_u64()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Part of a picture: the machines that a drawing shows where a lab has more than anybody could look at.
+//! Part of a picture: the machines that a drawing shows where a lab has more than a reader could look at.
 
 use super::{Kind, Machine, Picture};
 

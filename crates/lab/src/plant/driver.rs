@@ -1,4 +1,4 @@
-//! What happens in a plant: events, inputs, power, and cut links.
+//! Course of events in a plant: events, inputs, power, and cut links.
 //!
 //! **Path of a cell.** A cell waits at an output port of a node. It leaves when the transmitter is free, crosses the
 //! line, and is given to the far node. Nodes decide what to do with cells; the plant owns lines, time and events.
@@ -25,7 +25,7 @@ use aerostat_proto::{Instant, Trace};
 pub trait Driver: Sized {
     /// The nodes.
     type Node: Node;
-    /// What lines do to cells.
+    /// Effects of lines on cells.
     type Medium: Medium;
     /// True if the cells of one turn of a queue leave a port together
     /// ([`OutputPort::pop_turn`](aerostat_node::atm::OutputPort::pop_turn)), and arrive when the first of them would.
@@ -37,7 +37,7 @@ pub trait Driver: Sized {
         false
     }
 
-    /// What the driver's clock shows, if it may be ahead of the plant's time, as in real time. Shapers send no bursts to
+    /// Time of the driver's clock, if it may be ahead of the plant's time, as in real time. Shapers send no bursts to
     /// catch up with it ([`OutputPort::set_clock`](aerostat_node::atm::OutputPort::set_clock)).
     fn clock(&self) -> Option<Instant> {
         None
@@ -537,7 +537,8 @@ pub trait Driver: Sized {
         }
     }
 
-    /// Reports PDUs that have lost cells at ports so far: their places depend on which nodes are on and which links are cut.
+    /// Reports PDUs that have lost cells at ports so far: their places depend on which nodes are on and which links are
+    /// cut.
     fn tell_all_drops(&mut self) {
         self.plant().lines().for_each(|line| self.tell_drops(line));
     }

@@ -1,4 +1,4 @@
-//! What a lab has done so far: the accounts of its traffic, for the results.
+//! Accounts of a lab's traffic so far, for the results.
 
 use super::{LabEvent, LabNode, Plant};
 use crate::build::Builder;
@@ -168,8 +168,8 @@ impl Ledger {
         census
     }
 
-    /// The counters of all flows now. Call this after [`Driver::settle_books`](super::Driver::settle_books). `elsewhere`
-    /// as for [`Self::report`].
+    /// The counters of all flows now. Call this after [`Driver::settle_books`](super::Driver::settle_books).
+    /// `elsewhere` as for [`Self::report`].
     pub fn totals<M>(
         &self,
         plant: &mut Plant<LabNode, M>,

@@ -70,7 +70,7 @@ impl LinkConfig {
     }
 }
 
-/// What a line does to the cells that cross it, apart from their delay.
+/// Effects of a line on the cells that cross it, apart from their delay.
 pub trait Medium {
     /// A run crosses the line: its first cell starts at `start`, and its last cell ends at `finish`. The medium counts
     /// lost and damaged cells.
@@ -121,7 +121,7 @@ pub struct Line<M> {
     pub up: bool,
     /// The fate of its cells.
     pub counters: LinkCounters,
-    /// What it does to cells.
+    /// Effects on cells.
     pub medium: M,
     /// True to log the PDUs that lose cells in front of it.
     pub(super) logs_drops: bool,

@@ -68,7 +68,7 @@ use aerostat_wire::Vc;
 use schedule::Schedule;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What happens next, and where.
+/// Next event and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The deadline of a node is due.
@@ -136,7 +136,7 @@ pub struct Plant<N: Node, M> {
     trains: Trains,
     /// The event that happens now: what arrives before it has arrived.
     key: Key,
-    /// Nodes and links whose state may have changed; `None` if nobody asks.
+    /// Nodes and links whose state may have changed; `None` if no driver asks.
     changed: Option<Changed>,
 }
 
@@ -288,7 +288,7 @@ impl<N: Node, M> Plant<N, M> {
         changed.is_some_and(|changed| !changed.is_empty())
     }
     /// Nodes and links that may have changed since the last call. Only what passes a node's control plane counts: cells
-    /// that a switch forwards change nothing but counters.
+    /// that a switch forwards change only counters.
     pub fn take_changed(&mut self) -> Changed {
         self.changed
             .as_mut()

@@ -1,5 +1,4 @@
-//! What the adapters of hosts and routers do with connections: whether they shape them, alone, in paths or in rate
-//! queues.
+//! Adapters of hosts and routers: whether they shape connections, alone, in paths or in rate queues.
 
 use super::{queues, rate_queues};
 use crate::diag::Diagnostics;

@@ -1,5 +1,4 @@
-//! Whether the switches of a lab can reach each other, and which are of no use. [`routing`] makes the routes
-//! themselves.
+//! Paths between the switches of a lab, and switches that are of no use. [`routing`] makes the routes themselves.
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
@@ -11,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Parts of a file that make the ways between switches.
 pub(super) const WAYS: [&str; 3] = ["switches/*/.", "links/*/0", "links/*/1/."];
 
-/// Reports switches that cannot reach each other. Switches with links out of the lab may be joined by equipment there: they
-/// need a path in the lab only if something in it uses one.
+/// Reports switches that cannot reach each other. Switches with links out of the lab may be joined by equipment there:
+/// they need a path in the lab only if something in it uses one.
 pub(super) fn route(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let ids: Vec<NodeId> = lab.switches().map(|(id, _, _)| id).collect();
     let lane = routing::lane(lab);

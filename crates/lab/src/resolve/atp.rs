@@ -82,7 +82,7 @@ fn packets(file: &AtpFile, section: &SocketFile, params: &Params, limit: u16, d:
     }
 }
 
-/// What a program sends and receives by ATP.
+/// Messages that a program sends and receives by ATP.
 pub(super) fn transfer(
     file: &AtpFile,
     section: &SocketFile,

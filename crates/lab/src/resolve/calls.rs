@@ -9,8 +9,8 @@ use aerostat_wire::q2931::{Version, convert};
 use aerostat_wire::{AtmAddress, Qos, TrafficParams};
 use std::collections::BTreeMap;
 
-/// Looks for calls that nobody can accept: without a rate, above the rate of the link at either end, or with SDUs that
-/// their listener does not take. Calls that are there to fail (`expect: nothing`) are left out.
+/// Looks for calls that no listener can accept: without a rate, above the rate of the link at either end, or with SDUs
+/// that their listener does not take. Calls that are there to fail (`expect: nothing`) are left out.
 pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let owners = owners(lab);
     let hosts = file.hosts.0.iter();
@@ -49,7 +49,7 @@ fn owners(lab: &Lab) -> BTreeMap<AtmAddress, &Node> {
     all.filter_map(|node| Some((at(node)?, node))).collect()
 }
 
-/// What a direction of a call must get to be accepted, cells/s. Only UNI 4.0 can lower the peak rate to the minimum.
+/// Least rate of a direction of a call that is accepted, cells/s. Only UNI 4.0 can lower the peak rate to the minimum.
 fn least(traffic: TrafficParams, qos: &Qos, uni: Version) -> u64 {
     let wanted = guaranteed(traffic);
     if uni == Version::Uni40 && convert::minimum(qos).is_some() && traffic.min_pcr > 0 {

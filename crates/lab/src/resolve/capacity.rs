@@ -1,4 +1,4 @@
-//! What 100 % of a load are, and loads that their sender cannot send.
+//! Meaning of 100 % of a load, and loads that their sender cannot send.
 
 use super::{atm, events};
 use crate::diag::{Diagnostics, Span};
@@ -6,7 +6,7 @@ use crate::field::{At, Optional as _};
 use crate::file::{Layer, TrafficFile};
 use crate::model::{Cable, FaultKind, Flow, Lab, LinkId, Load, LoadOf, NodeId, NodeKind, Share};
 
-/// What 100 % of the load are.
+/// Meaning of 100 % of the load.
 pub(super) fn of(
     section: &TrafficFile,
     flow: &Flow,

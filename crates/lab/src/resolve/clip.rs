@@ -69,7 +69,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     }
 }
 
-/// What a member does that says nothing else.
+/// Settings of a member without settings of its own.
 fn usual(lis: &LisFile, d: &mut Diagnostics) -> Member {
     Member {
         mtu: lis.mtu.get() as u16,
@@ -364,7 +364,7 @@ fn other_owner(
     }
 }
 
-/// What decides of which subnets a node is a member.
+/// Parts of the file that decide of which subnets a node is a member.
 fn of_member(name: &str) -> [String; 4] {
     [
         format!("hosts/{name}/elan"),

@@ -4,8 +4,8 @@
 //! plays the network side of the UNI, because a UNI between two users carries no calls. There is nothing behind that
 //! side: LANE services, ILMI and further nodes need a switch.
 //!
-//! A link out of the lab may begin at an end system, too. The far end is a switch then, which plays the network side; this
-//! module checks what the end system may expect there.
+//! A link out of the lab may begin at an end system, too. The far end is a switch then, which plays the network side;
+//! this module checks what the end system may expect there.
 
 use super::nodes::{LinkNames, connect, inside};
 use super::{Class, Names, outside, uplink};
@@ -46,7 +46,7 @@ fn links<'a>(file: &'a LabFile, names: &'a Names) -> impl Iterator<Item = &'a Tr
     })
 }
 
-/// What the file says of an end system.
+/// Parts of the file about an end system.
 pub(super) struct End<'a> {
     pub(super) name: &'a At<Name>,
     pub(super) place: Span,

@@ -191,7 +191,7 @@ fn flow(
     })
 }
 
-/// Whether the flow's packets are kept one by one: those of datagrams, which have numbers.
+/// True if the flow's packets are kept one by one: those of datagrams, which have numbers.
 fn series(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) -> bool {
     let Some(at) = section.series.at.filter(|_| section.series.get()) else {
         return false;

@@ -274,8 +274,8 @@ pub(crate) fn owners(lab: &Lab) -> Owners {
     owners
 }
 
-/// The path of a packet from `from`, or a station behind it, to the address `to` of a node, or where the path ends; `owners` are [`owners`] of
-/// the lab.
+/// The path of a packet from `from`, or a station behind it, to the address `to` of a node, or where the path ends;
+/// `owners` are [`owners`] of the lab.
 ///
 /// # Errors
 /// The name of the node that has no route, or of the node where the packet enters a loop.

@@ -1,4 +1,4 @@
-//! What a lab file may not have if its one node is the machine itself (`aerostat host`).
+//! Parts that a lab file may not have if its one node is the machine itself (`aerostat host`).
 
 use super::outside;
 use crate::diag::Span;

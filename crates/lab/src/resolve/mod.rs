@@ -348,7 +348,7 @@ hosts:
         }
     }
 
-    /// What is said of a lab file: its errors, or else its warnings.
+    /// Findings about a lab file: its errors, or else its warnings.
     pub(crate) fn told(text: &str) -> String {
         match crate::parse("t.atm.yml", text, &[]) {
             Ok(checked) => checked.warnings.to_string(),
@@ -369,7 +369,7 @@ hosts:
         format!("{text}{rest}\n")
     }
 
-    /// What the adapter of a host does with single labels.
+    /// Shaping of single labels by the adapter of a host.
     pub(crate) fn shapings(lab: &Lab, name: &str) -> Vec<(Vc, Shaping)> {
         let node = lab.node(lab.find(name).unwrap());
         let NodeKind::Host(host) = &node.kind else {

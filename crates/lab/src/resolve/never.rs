@@ -131,7 +131,7 @@ fn hosts_on(lab: &Lab, id: ElanId) -> impl Iterator<Item = (&Node, &Host, &Lec)>
     })
 }
 
-/// Warns of MPOA clients that can hear of no server: in LANE version 1 nobody tells what device he is.
+/// Warns of MPOA clients that can hear of no server: in LANE version 1 no station tells its kind of device.
 fn no_announcement(file: &LabFile, lab: &Lab, (id, elan): (ElanId, &Elan), d: &mut Diagnostics) {
     let servers = lab.routers().any(|(_, _, router)| {
         router.mpoa.is_some() && router.lecs.iter().any(|lec| lec.elan == id)

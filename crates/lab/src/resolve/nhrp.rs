@@ -5,8 +5,8 @@
 //! on its ELANs and subnets: they alone call each other's control addresses.
 //!
 //! With `unsigned: true`, a `key:` is for the neighbours to which the lab gives one, too: those without one are obeyed
-//! without signatures, and get none. A neighbour that has a key must use it, also one that is named in `keys:`. So nobody
-//! gets around a key by leaving the signature out.
+//! without signatures, and get none. A neighbour that has a key must use it, also one that is named in `keys:`. So no
+//! neighbour gets around a key by leaving the signature out.
 
 use super::{Class, Names};
 use crate::diag::Diagnostics;
@@ -540,7 +540,8 @@ hosts:
         texts.collect()
     }
 
-    /// MPOA clients and servers take part in the keys of the lab, and whoever has another key, or none, is told.
+    /// MPOA clients and servers take part in the keys of the lab, and a warning names those with another key, or
+    /// without one.
     #[test]
     fn neighbours_without_a_common_key_are_told() {
         let key = |secret: &str| format!("{{ key: {{ spi: 7, secret: {secret} }} }}");
@@ -572,7 +573,7 @@ hosts:
         );
         let lenient = "{ keys: { r1: { spi: 7, secret: other } }, unsigned: true }";
         assert_eq!(warnings(&host(lenient)), [says(but)]);
-        // Leniency lets those with a key for all obey a neighbour without one, and gets nobody around a key.
+        // Leniency lets those with a key for all obey a neighbour without one, and does not lead around a key.
         let unsigned = ", nhrp: { key: { spi: 7, secret: other }, unsigned: true }";
         assert_eq!(warnings(&with("{ holding: 9s }", unsigned)), [""; 0]);
         assert_eq!(

@@ -134,8 +134,8 @@ impl LinkNames {
         }
     }
 
-    /// The name of a further link that stands in the file. Parallel links get numbers; a name that the user chose must be
-    /// free.
+    /// The name of a further link that stands in the file. Parallel links get numbers; a name that the user chose must
+    /// be free.
     pub(super) fn add(&mut self, link: &TrunkFile, d: &mut Diagnostics) -> String {
         let [a, b] = &link.ends;
         let given = &link.options.name;
@@ -252,7 +252,8 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Attaches the node that will be pushed next, with its own address instead of the planned one if it has one. A wrong switch is reported, and the rest is checked nevertheless.
+    /// Attaches the node that will be pushed next, with its own address instead of the planned one if it has one. A
+    /// wrong switch is reported, and the rest is checked nevertheless.
     fn attach(
         &mut self,
         name: &str,
@@ -670,7 +671,7 @@ impl Builder<'_> {
     }
 }
 
-/// What the adapter of a host has of its own.
+/// Settings of the adapter of a host.
 fn nic_of(host: &HostFile) -> NicConfig {
     NicConfig {
         paths: queues::tunnels(host.adapter.as_ref().and_then(|all| all.paths.as_ref())),

@@ -494,7 +494,7 @@ fn has_tunnel(lab: &Lab, switch: NodeId, port: usize, vpi: u16) -> bool {
     link.is_some_and(|link| link.tunnels.iter().any(|tunnel| tunnel.vpi == vpi))
 }
 
-/// What shaped paths take of their links.
+/// Rates that shaped paths take of their links.
 fn of_tunnels(lab: &Lab) -> Guarantees {
     let mut all = Guarantees::new();
     for (id, _, switch) in lab.switches() {

@@ -214,7 +214,7 @@ fn carried(file: &PvcFile, pvc: &Pvc, lab: &Lab, d: &mut Diagnostics) {
     }
 }
 
-/// What the pseudowire of cells of a link stands for, if it has one.
+/// Scope of the pseudowire of cells of a link, if it has one.
 fn scope_of(way: &OutsideWay) -> Option<Scope> {
     match way {
         OutsideWay::Mpls(mpls) => mpls.cells.as_ref().map(|cells| cells.scope),

@@ -15,7 +15,7 @@ use aerostat_wire::ServiceCategory;
 use aerostat_wire::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a section says.
+/// Settings of a section.
 pub(super) fn of(section: Option<&QueuesFile>) -> Queues {
     let mut queues = Queues::default();
     if let Some(section) = section {
@@ -290,7 +290,7 @@ pub(super) fn carries(
     }
 }
 
-/// What a connection has for itself, and true if it is CBR or VBR.
+/// Settings of a connection, and true if it is CBR or VBR.
 type Own = (ConnectionQueue, bool);
 
 /// Refuses thresholds above the buffer of a connection.

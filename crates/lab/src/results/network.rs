@@ -59,7 +59,7 @@ rows! {
         pub to: Option<String> = circuit.to.map(|to| name(lab, to.node)),
         /// VPI.VCI there.
         pub to_vc: Option<Vc> as Detail(4) = circuit.to.map(|to| to.vc),
-        /// What uses the connection at the sender, such as `lec0`; `signalling` for signalling and ILMI.
+        /// User of the connection at the sender, such as `lec0`; `signalling` for signalling and ILMI.
         pub user: Option<String> = user(circuit),
         /// Point-to-multipoint: there is a row for each leaf.
         pub multipoint: Flag as Detail(2) = Flag(circuit.user.as_ref().is_some_and(|user| user.multipoint)),

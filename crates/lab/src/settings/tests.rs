@@ -617,7 +617,7 @@ fn range(description: &str) -> Option<(String, [Bound; 2])> {
     })
 }
 
-/// What the schema says of `Section.key`.
+/// Description of `Section.key` in the schema.
 fn description(schema: &Value, key: &str) -> String {
     let (section, key) = key.split_once('.').unwrap();
     let section = match section {

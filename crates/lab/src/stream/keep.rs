@@ -1,9 +1,9 @@
 //! The lines of a stream that are kept, within its bounds.
 //!
-//! A run of 10⁷ events must not make a file that nobody can read. So details of the story go first, then messages, and
-//! the time between samples doubles. Lines of state are never left out: a reader would compute a wrong state from then
-//! on. If there are too many, only the state at samples is told from then on, then at every second sample, and so on.
-//! What was left out is counted.
+//! A run of 10⁷ events must not make a file that no reader can use. So details of the story go first, then messages,
+//! and the time between samples doubles. Lines of state are never left out: a reader would compute a wrong state from
+//! then on. If there are too many, only the state at samples is told from then on, then at every second sample, and so
+//! on. What was left out is counted.
 
 use super::Line;
 use super::lines::{Counts, Sample};

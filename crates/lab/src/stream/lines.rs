@@ -78,7 +78,8 @@ pub struct Head {
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// `switch`, `lane_server`, `router`, `host`, `outside` or `station`, a host on the Ethernet segment behind a bridge.
+    /// `switch`, `lane_server`, `router`, `host`, `outside` or `station`, a host on the Ethernet segment behind a
+    /// bridge.
     pub kind: String,
     /// Its IP addresses, each with the name of its network.
     pub addresses: Vec<(String, String)>,
@@ -315,8 +316,8 @@ pub struct End {
     /// Time of the last message before messages were left out, ns; missing if all are there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages_until: Option<u64>,
-    /// Time until which states are exact at every instant, ns; later they are exact at samples alone, at last at the end.
-    /// Missing if they always are.
+    /// Time until which states are exact at every instant, ns; later they are exact at samples alone, at last at the
+    /// end. Missing if they always are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states_until: Option<u64>,
     /// Changes of state that only a sample has found; 0 unless the program has a mistake.
@@ -341,8 +342,8 @@ macro_rules! states {
 
         $(#[$about])+
         ///
-        /// The first line of an `id` says that it is there, and later ones what has changed. A field that was never told
-        /// is empty.
+        /// The first line of an `id` says that it is there, and later ones what has changed. A field that was never
+        /// told is empty.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
         pub struct $line {
             /// Time, ns: the state is that after everything of this time.
@@ -396,8 +397,8 @@ states! {
         vc: [Option<String>; 2],
         /// Traffic as in qos(7), seen from the caller.
         qos: String,
-        /// Links that cells of the caller take now, in order from the caller; of a point-to-multipoint call all links of
-        /// the tree, depth first.
+        /// Links that cells of the caller take now, in order from the caller; of a point-to-multipoint call all links
+        /// of the tree, depth first.
         via: Vec<String>,
         /// Label on each of these links.
         labels: Vec<String>,

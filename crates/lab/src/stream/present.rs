@@ -1,7 +1,7 @@
 //! The present state of a lab, as far as it has been told: connections, members, shortcuts, faults.
 //!
-//! [`Present::changes`] reads the rows that `inspect` shows, but only those that may have changed: the plant knows which
-//! nodes had an input, hosts and switches know which calls, entries and table entries changed.
+//! [`Present::changes`] reads the rows that `inspect` shows, but only those that may have changed: the plant knows
+//! which nodes had an input, hosts and switches know which calls, entries and table entries changed.
 
 use super::lines::{CallState, FaultState, Line, MemberState, PVC, ShortcutState};
 use super::scope::Scope;

@@ -1,7 +1,8 @@
 //! Scope of a stream: the whole lab, or the part that a drawing shows.
 //!
 //! A page of 5000 hosts would have 100 MB, of which a reader sees nothing: trees of 5000 leaves, each told again for
-//! each leaf. A stream for a page leaves out hosts that its drawing only counts, and everything that concerns them alone.
+//! each leaf. A stream for a page leaves out hosts that its drawing only counts, and everything that concerns them
+//! alone.
 
 use crate::model::{Lab, LinkId, NodeId};
 use crate::picture::{Picture, shown};

@@ -19,7 +19,7 @@ use rustix::process as own;
 use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, setrlimit};
 use rustix::thread as thread_own;
 
-/// First of the users that belong to nobody: above all ranges that systems give to people, services and containers.
+/// First of the users that no account has: above all ranges that systems give to people, services and containers.
 const FIRST_USER: u32 = 0x7000_0000;
 const NOBODY: u32 = 65_534;
 /// Most memory that a daemon may write, octets: a LES with 10 000 clients of 256 addresses each needs a tenth of it.

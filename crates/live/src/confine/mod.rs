@@ -8,7 +8,7 @@
 //! | capabilities | none; one to reach its directory or that of `--out`, if the user alone could not | `capabilities.rs` |
 //! | no_new_privs | no program can give it rights | here |
 //! | landlock | its own directory, to remove it; that of `--out`; TCP connections to the ports of `atmtcp: connect` | `files.rs` |
-//! | seccomp | what the loop and the threads of clients call: no new process, no program, no file to write but for `--out` | `syscalls.rs` |
+//! | seccomp | what the loop and the threads of clients call: no new process, no program, no file to write except that of `--out` | `syscalls.rs` |
 //!
 //! The helper ([`crate::helper`]) does what needs more rights while the lab runs. Each layer holds as far as the kernel
 //! supports it. A layer that is missing is reported and is not an error: `aerostat inspect lab` and `aerostat doctor`

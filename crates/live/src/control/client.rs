@@ -179,7 +179,7 @@ impl Client {
     }
 }
 
-/// Whether a signal has ended a stream.
+/// Mark of a signal that has ended a stream.
 #[derive(Debug, Default)]
 pub struct Interrupted(Arc<AtomicBool>);
 

@@ -68,7 +68,7 @@ pub(super) const STARTING: Patience = Patience {
     unseen: Duration::from_secs(10),
 };
 
-/// What `/proc/PID/stat` tells about a process.
+/// Contents of `/proc/PID/stat` about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sight {
     /// The letter of its state. Source: proc_pid_stat(5).
@@ -237,7 +237,7 @@ impl Beat {
     }
 }
 
-/// Whose turn it is to be asked: all seats in turn, each at least every 0.4 s while there are at most 800.
+/// Order in which seats are asked: all in turn, each at least every 0.4 s while there are at most 800.
 #[derive(Debug, Default)]
 pub(super) struct Round {
     next: usize,

@@ -71,7 +71,7 @@ struct RoleInfo {
     /// The service of the lab file whose crash is the crash of this process; without a service, only the whole node
     /// crashes.
     service: Option<Service>,
-    /// Whether a node has seats for its daemons.
+    /// True if a node has seats for its daemons.
     has_seat: fn(&Lab, &Node) -> bool,
 }
 

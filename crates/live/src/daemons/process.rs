@@ -87,9 +87,9 @@ struct Process {
     signals: [UnixStream; 2],
     clock: Clock,
     program: Box<dyn Program>,
-    /// For what arrives.
+    /// Buffer for what arrives.
     buffer: Vec<u8>,
-    /// For what is sent.
+    /// Packet that is sent.
     packet: Vec<u8>,
 }
 

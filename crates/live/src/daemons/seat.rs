@@ -43,7 +43,7 @@ aerostat_node::rows! {
         process: Name,
         /// Process id; empty if it does not run.
         pid: Option<u32>,
-        /// Whether it runs.
+        /// State of the process.
         state: Name,
         /// Seconds since it connected.
         up_s: Option<u64>,
@@ -57,7 +57,7 @@ aerostat_node::rows! {
         hung: u32,
         /// Slowest answer to a heartbeat, of those that are remembered.
         slowest_ms: Option<u64>,
-        /// What the process may still do, as the kernel reports it.
+        /// Rights that the process still has, as the kernel reports it.
         may_still: Option<String>,
     }
 }
@@ -79,7 +79,7 @@ pub(super) struct Conn {
     drained: bool,
     /// Turns since a question became overdue in which the daemon had more frames than the lab read.
     overdue: u32,
-    /// What the daemon may still do; `None` until it has told that it is confined.
+    /// Rights that the daemon still has; `None` until it has told that it is confined.
     may: Option<Vec<String>>,
     beat: Beat,
 }
@@ -117,7 +117,7 @@ impl Started {
     }
 }
 
-/// Whether and when a daemon is started.
+/// Plan for the next start of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     /// Start a daemon at this time unless a daemon runs.
@@ -517,7 +517,7 @@ impl Seat {
                 }
                 return;
             }
-            // Without a helper nobody could replace the process.
+            // Without a helper no other process could start the next one.
             Some(Err(_)) => return,
             None => None,
         };

@@ -65,9 +65,9 @@ pub(crate) struct Daemons {
     /// When daemons are started.
     starts: Agenda,
     round: Round,
-    /// For what arrives.
+    /// Buffer for what arrives.
     buffer: Vec<u8>,
-    /// For what is sent.
+    /// Packet that is sent.
     packet: Vec<u8>,
 }
 

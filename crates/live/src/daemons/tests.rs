@@ -579,7 +579,7 @@ fn one_that_sends_without_end_and_never_answers_loses_its_seat_too() {
     assert!((13_000..14_000).contains(&silent), "{silent}");
 }
 
-/// The lab's own process may be stopped: then answers wait, and nobody is to blame.
+/// The lab's own process may be stopped: then answers wait, and no daemon is to blame.
 #[test]
 fn an_answer_behind_many_frames_is_found_after_the_lab_itself_was_stopped() {
     let mut rig = Rig::quiet("stopped");

@@ -3,11 +3,11 @@
 //! **Why.** After a restart of a switch, hundreds of hosts set up their connections at the same time. That is work for
 //! tenths of a second, and for seconds on a loaded machine. Other hosts are not concerned, and must not wait for it.
 //!
-//! **How.** Before a look the network handles at most [`STEP`] due events, and looks at the clock after every [`PART`] of them: it ends after
-//! [`SLICE`]. If events
-//! are due still, the network lags behind. Then frames and cells from outside enter it at its own time, before all
-//! events that are due later, so that they do not queue behind the work that waits. Only a few frames are taken in such
-//! a turn ([`super::taps`]), so that the network catches up whatever comes.
+//! **How.** Before a look the network handles at most [`STEP`] due events, and looks at the clock after every [`PART`]
+//! of them: it ends after [`SLICE`]. If events are due still, the network lags behind. Then frames and cells from
+//! outside enter it at its own time, before all events that are due later, so that they do not queue behind the work
+//! that waits. Only a few frames are taken in such a turn ([`super::taps`]), so that the network catches up whatever
+//! comes.
 //!
 //! **What it does not bound.** One event can be long: a fault switches a node off with all of its links. The text of
 //! its events has a budget of its own ([`super::telling`]).

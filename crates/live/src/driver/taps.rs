@@ -30,7 +30,7 @@ pub(super) struct TapPort {
     pub(super) readable: bool,
 }
 
-/// What the loop has of kernel nodes.
+/// TAPs and namespaces of kernel nodes in the loop.
 #[derive(Default)]
 pub(super) struct Opened {
     pub(super) taps: Vec<TapPort>,

@@ -1,7 +1,7 @@
 //! The events that the loop tells: to its caller, to the story, and to captures.
 //!
-//! **Order.** Events of the network are told after the outputs of their turn have been sent, because nobody must wait
-//! for their text. An event of the loop itself is told at once, after those that wait.
+//! **Order.** Events of the network are told after the outputs of their turn have been sent, because no packet must
+//! wait for their text. An event of the loop itself is told at once, after those that wait.
 //!
 //! **Budget.** A fault of a switch with hundreds of hosts makes as many events at one instant. A turn tells some of
 //! them, and the others wait for the next turns. They do not wait if somebody asks, or if there are too many of them.

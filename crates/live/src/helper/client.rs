@@ -137,7 +137,7 @@ impl Helper {
         }
     }
 
-    /// Kills the daemon of a seat, if there is one.
+    /// Kills the daemon of a seat, if it runs.
     pub(crate) fn kill_daemon(&self, seat: u32) {
         let _ = ask(&self.daemons, Request::Kill { seat });
     }

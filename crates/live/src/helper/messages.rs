@@ -11,7 +11,7 @@ pub(super) const MESSAGE_MAX: usize = 4096;
 /// Octets of the longest request: its kind and two numbers.
 pub(super) const REQUEST_MAX: usize = 10;
 
-/// What the lab owns; sent before `Seal`.
+/// Property of the lab; sent before `Seal`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Setup {
     /// The descriptor that comes with this message is the socket for cables.
@@ -98,7 +98,7 @@ split_choice!(Reply {
 pub(crate) struct Ended {
     /// The signal or the exit code.
     pub(crate) status: ExitStatus,
-    /// The daemon's output on standard error, in one line behind a colon; empty if there was none.
+    /// The daemon's output on standard error, in one line behind a colon; empty without output.
     pub(crate) words: String,
 }
 

@@ -116,7 +116,7 @@ fn refused(why: impl Into<String>) -> Reply {
     Reply::Refused { why: why.into() }
 }
 
-/// What the lab has told so far.
+/// Property of the lab, as far as it has told it.
 #[derive(Default)]
 struct SettingUp {
     cables: Cables,

@@ -1,4 +1,4 @@
-//! What the kernel tells about a daemon: its state and its CPU time.
+//! State and CPU time of a daemon, as the kernel tells them.
 
 use super::messages::Reply;
 use rustix::param::clock_ticks_per_second;

@@ -28,11 +28,11 @@ const SOCKADDR_LL: usize = 20;
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(8);
 
-/// What frames of one kind are called, and their EtherType.
+/// Names of frames of one kind, and their EtherType.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     pub(super) ethertype: u16,
-    /// What the frames carry, for the story.
+    /// Content of the frames, for the story.
     pub(super) text: &'static str,
     /// Names of the events.
     pub(super) up: &'static str,
@@ -51,7 +51,7 @@ enum Line {
     Up(MacAddr),
 }
 
-/// What became of frames to be sent.
+/// Fate of frames to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     /// The operating system took the first ones, so many of them.
@@ -277,7 +277,7 @@ impl Cable {
         Some(payload)
     }
 
-    /// What frames to the peer begin with.
+    /// Header of frames to the peer.
     pub(super) const fn header(&self) -> &[u8; HEADER] {
         &self.header
     }

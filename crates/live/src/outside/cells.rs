@@ -3,7 +3,7 @@
 //! **Outwards** the cells of a run follow each other without other cells in between. Their headers have a correct HEC,
 //! which formats without a HEC leave out. A header is computed again only where the payload type changes.
 //!
-//! **Inwards** the HEC, if there is one, is checked like in a receiver of I.432 (one wrong bit of a header is
+//! **Inwards** the HEC, if cells have it, is checked like in a receiver of I.432 (one wrong bit of a header is
 //! corrected, more bits cost the cell). Idle cells are dropped. All other cells go on as they came, in their order,
 //! whatever their AAL: consecutive cells of one VC as one run, in which only the last cell can end a PDU. Whether the
 //! cells of a PDU are complete is found out at the end of the connection, as in any ATM network.
@@ -98,7 +98,7 @@ fn alike<const LEN: usize>(cells: &[[u8; LEN]]) -> usize {
         let [a, b, c, d, ..] = cell[..] else {
             return (0, 0);
         };
-        // The HEC, if there is one.
+        // The HEC, if cells have it.
         let hec = if LEN == CELL_LEN { cell[4] } else { 0 };
         (u32::from_be_bytes([a, b, c, d]), hec)
     };
@@ -211,7 +211,7 @@ impl Receiver {
                 first: times.of(index),
                 last: times.of(index),
             });
-            // Nobody else refers to a block that is being filled.
+            // No other run refers to a block that is being filled.
             let Some(block) = Arc::get_mut(&mut begun.cells) else {
                 return;
             };

@@ -19,7 +19,7 @@ use aerostat_wire::pseudowire::{self, AtmFlags, BARE_CELL_LEN, BareCell, Control
 /// Longest packet.
 pub const MAX_DATAGRAM: usize = WORD_LEN + BARE_CELL_LEN * Packing::MAX_CELLS as usize;
 
-/// What stands in front of the cells of a packet.
+/// Header in front of the cells of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shim {
     /// Nothing.

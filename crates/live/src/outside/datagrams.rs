@@ -31,7 +31,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(64);
 /// Limit of reports that are taken together.
 const REPORTS: usize = 256;
 
-/// What became of a batch.
+/// Fate of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     /// The operating system took it.

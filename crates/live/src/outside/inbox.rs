@@ -1,8 +1,8 @@
-//! What links out of the lab read in one turn: packets in batches, and a limit for each link.
+//! Packets that links out of the lab read in one turn: in batches, and with a limit for each link.
 //!
 //! **Batches.** One call of the operating system brings up to [`SLOTS`] buffers. A buffer of a UDP socket can hold many
-//! datagrams of one sender, all of one length but the last one (GRO: generic receive offload). All links of a loop read
-//! into the same buffers, one link after another, so 10 000 links need no more memory for them than one.
+//! datagrams of one sender, all of one length except the last one (GRO: generic receive offload). All links of a loop
+//! read into the same buffers, one link after another, so 10 000 links need no more memory for them than one.
 //!
 //! **Fairness.** In one turn a link takes at most [`READS`] buffers, or the octets of about [`CELLS`] cells. If that
 //! took longer than [`SLICE`], with all that the cells cause in the network at once, the next turns of the link take
@@ -174,7 +174,7 @@ impl Inbox {
     }
 }
 
-/// What a link may still take in its turn.
+/// Packets that a link may still take in its turn.
 #[derive(Debug)]
 pub(super) struct Turns {
     /// How many buffers a turn may take.

@@ -250,7 +250,7 @@ pub(crate) struct Link {
     socket: Socket,
     model: L2tp,
     carrier: Carrier,
-    /// What packets to the peer begin with: the header and the peer's cookie.
+    /// Beginning of packets to the peer: the header and the peer's cookie.
     header: Vec<u8>,
     told_up: bool,
     pub(super) turns: Turns,

@@ -10,8 +10,8 @@
 //! state of a pseudowire. Cells of other VCs than those that a pseudowire carries are dropped and counted.
 //!
 //! **Labels.** Packets go out with the labels of the lab file; the label of the pseudowire has TTL 2, those outside of
-//! it 255. A packet that comes in has the pseudowire's label at the bottom of its stack, and nothing above it but
-//! explicit null (RFC 3032 §2.1, RFC 4182).
+//! it 255. A packet that comes in has the pseudowire's label at the bottom of its stack, and above it at most explicit
+//! null (RFC 3032 §2.1, RFC 4182).
 
 mod sdus;
 
@@ -132,7 +132,7 @@ struct Counters {
 struct Cells {
     labels: Labels,
     stack: Vec<u8>,
-    /// What frames to the peer begin with: the header of Ethernet and the stack.
+    /// Beginning of frames to the peer: the header of Ethernet and the stack.
     prefix: Vec<u8>,
     scope: Scope,
     word: bool,

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
 
-    /// A socket that nobody reads loses datagrams, and the system counts them.
+    /// A socket without a reader loses datagrams, and the system counts them.
     #[test]
     fn datagrams_without_room_are_counted_by_the_system() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -27,8 +27,9 @@ struct Path {
     to: SocketAddr,
 }
 
-/// Free addresses of UDP on the loopback interface: their IP address belongs to this process and call. To ask the kernel
-/// for free ports and close the sockets again would not do, because a test that forks keeps copies of them for a moment.
+/// Free addresses of UDP on the loopback interface: their IP address belongs to this process and call. To ask the
+/// kernel for free ports and close the sockets again would not do, because a test that forks keeps copies of them for a
+/// moment.
 pub(super) fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     static CALLS: AtomicU8 = AtomicU8::new(1);
     let [_, _, a, b] = std::process::id().to_be_bytes();

@@ -2,8 +2,8 @@
 //!
 //! The kernel checks who connects: a connection needs the right to write to the file of a Unix socket, and to pass the
 //! directories above it. So the group gets the sockets (mode 0660) and may pass the lab's directory and that of the
-//! sockets (0710), but it may neither list them nor open anything else there. All of this is done before the lab gives up
-//! its rights.
+//! sockets (0710), but it may neither list them nor open anything else there. All of this is done before the lab gives
+//! up its rights.
 
 use nix::unistd::{Gid, Group};
 use std::fs::{self, Permissions};

@@ -21,8 +21,8 @@
 //! further PDUs are dropped and counted.
 //!
 //! **Who may connect.** The user of the lab, and members of the group that the lab file names (`group.rs`). The
-//! directories above the sockets are closed to others. Each connection is checked, too, as at the control socket, because
-//! a descriptor of the directory, or a mode that was changed by hand, passes the directories.
+//! directories above the sockets are closed to others. Each connection is checked, too, as at the control socket,
+//! because a descriptor of the directory, or a mode that was changed by hand, passes the directories.
 //!
 //! **Trust.** A program is not trusted. A message that cannot be decoded is answered and counted; the session is closed
 //! after [`BAD`] of them. Answers that a program does not read stop the reading of its requests. A reference is used
@@ -91,7 +91,7 @@ struct HostDoor {
     life: Option<u32>,
 }
 
-/// What is behind a token of the poller.
+/// Source behind a token of the poller.
 #[derive(Debug)]
 enum Source {
     Session(Session),
@@ -386,8 +386,8 @@ impl SocketService {
         }
     }
 
-    /// Gives PDUs to a program, and tells the machine how many are lost; of PDUs that were written inside the host, also
-    /// that there is room for the next ones.
+    /// Gives PDUs to a program, and tells the machine how many are lost; of PDUs that were written inside the host,
+    /// also that there is room for the next ones.
     fn deliver(
         &mut self,
         (node, socket): (NodeId, SocketRef),

@@ -24,7 +24,7 @@ const SPARE: usize = 8;
 /// Octets of the smallest of them: less is cheap to get.
 const LEAST_SPARE: usize = 4096;
 
-/// What was read.
+/// Result of reading.
 #[derive(Debug)]
 pub(super) enum Read {
     /// Packets, or a packet without octets.
@@ -37,7 +37,7 @@ pub(super) enum Read {
     End,
 }
 
-/// What was read of a session.
+/// Result of reading a session.
 #[derive(Debug)]
 pub(super) enum Message {
     /// A message of this length, in the buffer; 0: without octets. A message that is longer than the buffer has its own
@@ -68,8 +68,8 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-/// What all copies of a socket's descriptor have in common, and no other open file has: numbers of files are those of one
-/// file system, and a user can make file systems.
+/// Identity of a socket that all copies of its descriptor share, and that no other open file has: numbers of files are
+/// those of one file system, and a user can make file systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SocketId {
     file_system: u64,
@@ -286,7 +286,7 @@ pub(super) fn write_with(fd: impl AsFd, packet: &[u8], with: Option<BorrowedFd<'
     loop {
         return match sendmsg(fd.as_fd(), &octets, &mut control, SendFlags::NOSIGNAL) {
             Ok(_) => Sent::Gone,
-            // Too many descriptors that nobody has taken yet are no room, either.
+            // Too many descriptors that the receiver has not taken yet leave no room, either.
             Err(Errno::AGAIN | Errno::NOBUFS | Errno::TOOMANYREFS) => Sent::Full,
             Err(Errno::INTR) => continue,
             Err(_) => Sent::Closed,
@@ -315,8 +315,8 @@ pub(super) fn read_with(fd: impl AsFd, buffer: &mut [u8]) -> (Message, Option<Ow
         }
     }
     match length {
-        // No message is empty: without octets it is answered as all that cannot be decoded. A program that writes no more
-        // has ended its session.
+        // No message is empty: without octets it is answered as all that cannot be decoded. A program that writes no
+        // more has ended its session.
         0 => match no_octets_and_more(&fd) {
             Read::Packets => (Message::Octets(0), with),
             _ => (Message::End, with),

@@ -97,7 +97,7 @@ pub(super) struct Delivered {
     pub(super) lost: (usize, usize),
 }
 
-/// What one step with a pipe has led to.
+/// Result of one step with a pipe.
 enum Step {
     /// Go on.
     More,

@@ -73,13 +73,13 @@ impl Session {
     }
 }
 
-/// What has to be known of a session to choose the one that makes room: its source, its process, when it was used last;
-/// whether it waits for an answer.
+/// Use of a session, for the choice of the one that makes room: its source, its process, when it was used last; whether
+/// it waits for an answer.
 pub(super) type Used = (usize, u32, u64, bool);
 
-/// The session that is closed for a program of this process, if there is no room for another one: that which was idle for
-/// the longest time, of the process with most sessions, if this process has at least two more than the other one. So no
-/// program keeps others out, and a process with one session never loses it.
+/// The session that is closed for a program of this process, if there is no room for another one: that which was idle
+/// for the longest time, of the process with most sessions, if this process has at least two more than the other one.
+/// So no program keeps others out, and a process with one session never loses it.
 pub(super) fn makes_room(all: &[Used], newcomer: u32) -> Option<usize> {
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     for (_, process, ..) in all {

@@ -1,6 +1,6 @@
 //! One direction of a link in real time: a cell that is lost or damaged costs the cells of its turn, if its PDU was
-//! made in the lab, so the PDU is lost. Cells with their own octets are lost one by one. A damaged cell that comes alone
-//! has one inverted bit: in its header, where it is corrected, or in its payload, with which the cell arrives.
+//! made in the lab, so the PDU is lost. Cells with their own octets are lost one by one. A damaged cell that comes
+//! alone has one inverted bit: in its header, where it is corrected, or in its payload, with which the cell arrives.
 
 use aerostat_lab::circuits::LinkCounters;
 use aerostat_lab::model::Link;

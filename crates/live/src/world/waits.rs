@@ -1,4 +1,4 @@
-//! What a lab waits for before it can be used.
+//! Nodes and services that a lab waits for before it can be used.
 
 use super::World;
 use aerostat_lab::model::{NodeId, NodeKind};

@@ -75,7 +75,8 @@ fn samples_of_lost_time_are_counted() {
     assert!(samples.is_sorted_by_key(|sample| sample.at));
 }
 
-/// A lab in real time has no end: the samples end at the most, and so do the times at which the driver wakes up for them.
+/// A lab in real time has no end: the samples end at the most, and so do the times at which the driver wakes up for
+/// them.
 #[test]
 fn samples_end_at_the_most_and_say_so() {
     let lab = lab("every: 1us, from: 1s, links: [y-s, x-s]");

@@ -1,4 +1,5 @@
-//! Programs of the machine at the socket service, with the network in virtual time: every event of a call × every death.
+//! Programs of the machine at the socket service, with the network in virtual time: every event of a call × every
+//! death.
 
 mod answers;
 mod by_ip;
@@ -45,11 +46,11 @@ struct Net<'a> {
     world: World,
     builder: &'a Builder<'a>,
     now: Instant,
-    /// What programs were told, and when.
+    /// Events that programs were told, and when.
     told: Vec<(Instant, NodeId, ToPrograms)>,
     /// Managers as processes of their own, with their host.
     managers: BTreeMap<NodeId, Process<Sigd>>,
-    /// What a host has for a manager that is not there.
+    /// Messages of a host for a manager that is not there.
     for_managers: Vec<(NodeId, Vec<u8>)>,
 }
 
@@ -215,7 +216,7 @@ impl<'a> Net<'a> {
     }
 }
 
-/// What dies.
+/// End that dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Death {
     Nobody,
@@ -236,7 +237,7 @@ const DEATHS: [Death; 6] = [
     Death::CalleesHost,
 ];
 
-/// What a call has led to.
+/// Outcome of a call.
 struct Outcome {
     events: usize,
     received: usize,
@@ -646,7 +647,7 @@ fn one_socket_more_than_a_host_may_have_is_refused_with_the_number() {
     assert_eq!(failure.errno, 12);
     let told = format!("the host has {most} sockets");
     assert!(failure.text.contains(&told), "{}", failure.text);
-    // Nobody listens there: all of them fail with a cause, and none is left.
+    // No program listens there: all of them fail with a cause, and none is left.
     net.until(net.now + Duration::from_secs(30));
     let told = net.told.iter().filter(|(_, at, what)| {
         let failed =

@@ -56,7 +56,7 @@ pub(super) struct Net<'a> {
     lab: &'a Lab,
     pub(super) world: World,
     pub(super) now: Instant,
-    /// What the kernels got: the number of the node, and a complete frame.
+    /// Frames that the kernels got: the number of the node, and a complete frame.
     pub(super) got: Vec<(usize, Vec<u8>)>,
     /// Super frames that the kernels got.
     trains: usize,
@@ -224,7 +224,7 @@ pub(super) fn mac(lab: &Lab, name: &str) -> [u8; 6] {
     lab.node(lab.find(name).unwrap()).lecs()[0].mac.0
 }
 
-/// What a transfer leaves behind: frames of the kernels, counters, and what a capture of the link of `a` shows.
+/// Traces of a transfer: frames of the kernels, counters, and the packets in a capture of the link of `a`.
 struct Left {
     got: Vec<(usize, Vec<u8>)>,
     counters: Vec<String>,

@@ -1,5 +1,6 @@
-//! The TCP of `proto` beside that of this machine's kernel, in real time, over a TAP in a namespace of its own: transfers
-//! through a relay that loses, reorders and doubles, the scripts of `crates/proto/tests/tcp`, and throughputs.
+//! The TCP of `proto` beside that of this machine's kernel, in real time, over a TAP in a namespace of its own:
+//! transfers through a relay that loses, reorders and doubles, the scripts of `crates/proto/tests/tcp`, and
+//! throughputs.
 
 mod rates;
 mod scripts;

@@ -1,7 +1,7 @@
 //! Throughput of the profile `linux` beside that of the kernel, over the same path: a rate, a delay, a queue, losses.
 //!
-//! Once the kernel sends to the machine, once the machine to the kernel. The receivers differ, too, so each sender has a
-//! peer that is not its own.
+//! Once the kernel sends to the machine, once the machine to the kernel. The receivers differ, too, so each sender has
+//! a peer that is not its own.
 
 use super::{Bench, KERNEL, control};
 use aerostat_proto::tcp::{Config, Input, Output, Profile, State, Tcp};

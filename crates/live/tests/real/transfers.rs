@@ -125,7 +125,7 @@ fn octet(end: usize, at: usize) -> u8 {
     (at.wrapping_mul(31) ^ (at >> 8) ^ (end * 101)) as u8
 }
 
-/// What the kernel's program has done: octets that it read, and whether it was reset.
+/// Result of the kernel's program: octets that it read, and whether it was reset.
 type Told = io::Result<(usize, bool)>;
 
 /// The program at the kernel: one thread writes, this one reads.

@@ -1,9 +1,9 @@
 //! Trains of cells: cells of one PDU on a line, with the time of each, that a node takes in when it needs them.
 //!
-//! A cell that only passes through a switch changes nothing but queues of ports. So its arrival needs no event, as long
-//! as everything that happens later finds the queues as if there had been an event. A *train* holds such cells
-//! between the port that they have left and the port that they go to: the run of cells, and the nanosecond at which
-//! each of them arrives. The port at the far end takes the cells of all its trains in the order of their times
+//! A cell that only passes through a switch changes only queues of ports. So its arrival needs no event, as long as
+//! everything that happens later finds the queues as if there had been an event. A *train* holds such cells between the
+//! port that they have left and the port that they go to: the run of cells, and the nanosecond at which each of them
+//! arrives. The port at the far end takes the cells of all its trains in the order of their times
 //! ([`OutputPort::run`](super::OutputPort::run)) when it is brought up to date.
 //!
 //! Some cells *matter*: their arrival is an event. [`Trains::due`] has the times of those on a line.
@@ -30,7 +30,7 @@ const MOST_PARTS: usize = 64;
 /// Limit of cells of a train that wait at the far end without an event.
 const MOST_WAITING: usize = 4096;
 
-/// What becomes of the cells of a train at the far end of their line.
+/// Destination of the cells of a train at the far end of their line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Not known yet: the first cell matters.
@@ -88,12 +88,13 @@ impl Train {
         run.count = count;
         Some(run)
     }
-    /// True if a cell was taken at the far end. The first cells of the trains on a line arrive in the order of the trains.
+    /// True if a cell was taken at the far end. The first cells of the trains on a line arrive in the order of the
+    /// trains.
     #[must_use]
     pub const fn is_begun(&self) -> bool {
         self.begun
     }
-    /// What becomes of the cells.
+    /// Destination of the cells.
     #[must_use]
     pub const fn bound(&self) -> Bound {
         self.bound
@@ -317,8 +318,8 @@ impl Trains {
     }
 
     /// Like [`Self::open`], for cells that may belong to the same PDU as those of the train `before`, which ends: cells
-    /// between them were lost, or they differ in the mark of congestion. As their way is the same, their first cell does
-    /// not matter.
+    /// between them were lost, or they differ in the mark of congestion. As their way is the same, their first cell
+    /// does not matter.
     pub(super) fn open_after(
         &mut self,
         before: Option<u32>,
@@ -654,7 +655,7 @@ impl Trains {
         }
     }
 
-    /// What is known of the train into which a queue sends: see [`Next`].
+    /// Knowledge of the train into which a queue sends: see [`Next`].
     pub(super) fn next_of(&self, line: u32, id: u32) -> Next {
         if id == NO_TRAIN {
             return match self.tracks[line as usize].ends {

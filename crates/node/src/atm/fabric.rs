@@ -68,7 +68,7 @@ pub enum FabricOp {
         to: PortVc,
         /// The contract of this direction.
         traffic: TrafficParams,
-        /// Whether its cells are policed.
+        /// Policing of its cells.
         police: Policing,
     },
     /// Open one direction of a path connection; the VCIs of both labels have no meaning.
@@ -79,7 +79,7 @@ pub enum FabricOp {
         to: PortVc,
         /// The contract of this direction.
         traffic: TrafficParams,
-        /// Whether its cells are policed.
+        /// Policing of its cells.
         police: Policing,
     },
     /// Add a leaf.

@@ -1,12 +1,12 @@
 //! A line that carries cells in Ethernet frames ("fat cells"), and what a frame costs.
 //!
-//! **A frame** has the octets of `aerostat_wire::cell_frame`: header, 1 to N cells of 52 octets, and the check sequence.
-//! With the preamble in front of it and the gap behind it, `n` cells take `38 + 52 n` octets of the line.
+//! **A frame** has the octets of `aerostat_wire::cell_frame`: header, 1 to N cells of 52 octets, and the check
+//! sequence. With the preamble in front of it and the gap behind it, `n` cells take `38 + 52 n` octets of the line.
 //!
 //! **Filling.** When the line is free and a cell waits, a preamble leaves. The frame takes the cells that wait when the
 //! preamble has left, in the order of the port's schedule, at most N. So no cell waits for others, and a queue is empty
-//! after the frame if it had no more than N cells; under load the frames are full. Cells that come with one frame are all
-//! in the next one, because they come at one instant.
+//! after the frame if it had no more than N cells; under load the frames are full. Cells that come with one frame are
+//! all in the next one, because they come at one instant.
 //!
 //! **Arrival.** A receiver needs the check sequence, so the cells of a frame arrive together, when its last octet has.
 

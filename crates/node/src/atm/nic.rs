@@ -36,7 +36,7 @@ struct OpenVc {
     transfer: Option<Box<Distribution>>,
 }
 
-/// What an open VC does with cells of user data.
+/// Receiver of the cells of user data on an open VC.
 #[derive(Debug)]
 enum Receiver {
     /// Puts PDUs together.
@@ -193,7 +193,7 @@ pub struct RateQueue {
     pub cdvt: Duration,
 }
 
-/// What an adapter does with VCs beside what their contracts say.
+/// Settings of an adapter for VCs, beside their contracts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NicConfig {
     /// True: VCs are shaped to their contracts. False: cells leave at the rate of the link.
@@ -394,7 +394,8 @@ impl Nic {
         true
     }
 
-    /// Resets the adapter for a restart of the host: closes every VC but signalling and ILMI and drops waiting cells.
+    /// Resets the adapter for a restart of the host: closes every VC except signalling and ILMI and drops waiting
+    /// cells.
     pub fn reset(&mut self) {
         let open: Vec<Vc> = self.open.iter().map(|(_, open)| open.vc).collect();
         for vc in open {
@@ -405,7 +406,8 @@ impl Nic {
         }
     }
 
-    /// Starts the log of PDUs that are lost on arrival. It has no limit; its reader takes it after each arrival of cells.
+    /// Starts the log of PDUs that are lost on arrival. It has no limit; its reader takes it after each arrival of
+    /// cells.
     pub fn log_discards(&mut self) {
         self.discards.get_or_insert_default();
     }
@@ -466,7 +468,7 @@ impl Nic {
             .map_or(0, |queue| self.output.queued(queue))
     }
 
-    /// What the adapter does with VCs.
+    /// Settings of the adapter for VCs.
     #[must_use]
     pub const fn config(&self) -> &NicConfig {
         &self.config

@@ -153,7 +153,7 @@ impl Pdu {
     }
 }
 
-/// What the cells of a run carry. A tag and a pointer, which move in two registers.
+/// Content of the cells of a run. A tag and a pointer, which move in two registers.
 #[derive(Clone, Debug, Default)]
 pub enum Content {
     /// Nothing: what remains where a run was taken from. A run of cells has another content.
@@ -177,7 +177,7 @@ pub enum Content {
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct CellRun {
-    /// What the cells carry.
+    /// Content of the cells.
     pub content: Content,
     /// When their source sends the cells, if a driver moves them as one run. See [`Timing`].
     pub timing: Option<Arc<Timing>>,
@@ -411,7 +411,7 @@ impl CellRun {
         match &self.content {
             Content::Nothing => 0,
             Content::Pdu(pdu) => u16::from(self.first + self.count == pdu.cells()),
-            // All cells of a block but single ones are user cells.
+            // All cells of a block except single ones are user cells.
             Content::Raw(_) => {
                 let last = self.pti(self.count.saturating_sub(1));
                 u16::from(last.is_user() && last.is_end())

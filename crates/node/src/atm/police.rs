@@ -6,13 +6,13 @@
 //! one comparison. A cell at the nanosecond t conforms if TAT ≤ t + L in exact numbers; t = TAT − L conforms. As t + L
 //! is a whole number, that is the same as ⌈TAT⌉ ≤ t + L.
 //!
-//! **Rounding.** The times of cells are whole nanoseconds, too, so a sender at exactly its peak rate cannot keep a limit of
-//! 0: wherever a time is rounded, the cell is late by less than a nanosecond, and the next one may be late by less. Its
-//! source rounds once, and each line on its way once ([`CellRun::rounding`](super::CellRun::rounding)). A [`Policer`]
-//! adds that many nanoseconds to its limits. Proof: let the exact times of a source conform to GCRA(I, L), and let r be
-//! the number of roundings. The cell with the exact time x arrives at x + d + e, where d is the same for all cells of the
-//! connection and 0 ≤ e < r. The TAT of the policer is then below that of the exact times by d, plus r. So a cell comes
-//! before it by less than L + r.
+//! **Rounding.** The times of cells are whole nanoseconds, too, so a sender at exactly its peak rate cannot keep a
+//! limit of 0: wherever a time is rounded, the cell is late by less than a nanosecond, and the next one may be late by
+//! less. Its source rounds once, and each line on its way once ([`CellRun::rounding`](super::CellRun::rounding)). A
+//! [`Policer`] adds that many nanoseconds to its limits. Proof: let the exact times of a source conform to GCRA(I, L),
+//! and let r be the number of roundings. The cell with the exact time x arrives at x + d + e, where d is the same for
+//! all cells of the connection and 0 ≤ e < r. The TAT of the policer is then below that of the exact times by d, plus
+//! r. So a cell comes before it by less than L + r.
 //!
 //! Standards: I.371, Traffic Management 4.0 §4 (GCRA by virtual scheduling; conformance definitions).
 //! Not implemented: frame-based GCRA for GFR, dynamic GCRA for ABR.
@@ -102,7 +102,8 @@ impl Gcra {
         conforms
     }
     /// The state after all cells of a run, as if they came one by one; `None` if it does not follow without a look at
-    /// each cell that all of them conform, or where that leaves the state. The limit is longer by `rounding` nanoseconds.
+    /// each cell that all of them conform, or where that leaves the state. The limit is longer by `rounding`
+    /// nanoseconds.
     ///
     /// The theoretical arrival time (TAT) and the times of the cells are rounded separately, each by less than 1 ns. So
     /// increments and gaps that differ by less than that are left to the loop.
@@ -146,8 +147,8 @@ impl Gcra {
     }
 }
 
-/// Burst tolerance: `(MBS - 1) (1/SCR - 1/PCR)`, rounded down to a nanosecond, so that a sender keeps it, and rounded up,
-/// so that a policer takes a whole burst.
+/// Burst tolerance: `(MBS - 1) (1/SCR - 1/PCR)`, rounded down to a nanosecond, so that a sender keeps it, and rounded
+/// up, so that a policer takes a whole burst.
 #[must_use]
 pub fn burst_tolerance(pcr: u32, scr: u32, mbs: u32) -> [Duration; 2] {
     if scr == 0 || pcr <= scr {
@@ -175,7 +176,7 @@ pub fn cdvt(traffic: &TrafficParams) -> Duration {
     peak.min(second)
 }
 
-/// What a switch polices.
+/// Scope of a switch's policing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policing {
     /// Nothing.

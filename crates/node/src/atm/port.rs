@@ -12,8 +12,8 @@
 //! driver that takes turns ([`OutputPort::pop_turn`]) gets the same rates, and the same order to within the bounds of a
 //! turn; runs of shaped CBR and VBR queues then carry the times of their cells (`timing.rs`). A driver that moves cells
 //! as trains calls [`OutputPort::run`] instead of both: the port takes the cells of trains at their times, and its
-//! departures go into further trains (`port/trains.rs`). Where the line carries frames ([`Framing`]), the cells of a frame
-//! leave together (`port/frames.rs`).
+//! departures go into further trains (`port/trains.rs`). Where the line carries frames ([`Framing`]), the cells of a
+//! frame leave together (`port/frames.rs`).
 
 mod frames;
 mod matter;
@@ -225,7 +225,8 @@ pub struct OutputPort {
     paths: Vec<Path>,
     /// True if there are only rings, and no paths.
     simple: bool,
-    /// Queues and paths that their shapers hold back: time, order of arrival here, queue. The first entry's queue is open.
+    /// Queues and paths that their shapers hold back: time, order of arrival here, queue. The first entry's queue is
+    /// open.
     waiting: BinaryHeap<Reverse<(Instant, u64, Turn)>>,
     waits: u64,
     /// Entries in `waiting` whose queues are open.
@@ -245,12 +246,12 @@ pub struct OutputPort {
     told: Instant,
     /// True if the driver may be late: see [`OutputPort::allow_late`].
     late: bool,
-    /// What the driver's clock shows: see [`OutputPort::set_clock`].
+    /// Time of the driver's clock: see [`OutputPort::set_clock`].
     clock: Instant,
     /// The frames in which cells leave; `None` if they leave one by one.
     framing: Option<Framing>,
-    /// Time from the moment at which the line is free, and a cell waits, to that at which cells are chosen: the preamble
-    /// of a frame. Nothing without frames, and while a frame is filled.
+    /// Time from the moment at which the line is free, and a cell waits, to that at which cells are chosen: the
+    /// preamble of a frame. Nothing without frames, and while a frame is filled.
     lead: Duration,
     /// Cells for which the frame has room that is filled.
     room: u16,
@@ -537,9 +538,9 @@ impl OutputPort {
         }
     }
 
-    /// Starts the log of PDUs that lose cells, for accounts and captures. The log has no limit, because the accounts need
-    /// each entry: its reader takes it after every event of the port. What one event drops was in the port's queues,
-    /// which have limits, or came with it.
+    /// Starts the log of PDUs that lose cells, for accounts and captures. The log has no limit, because the accounts
+    /// need each entry: its reader takes it after every event of the port. What one event drops was in the port's
+    /// queues, which have limits, or came with it.
     pub fn log_drops(&mut self) {
         self.drops.get_or_insert_default();
     }

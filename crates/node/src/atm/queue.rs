@@ -74,8 +74,8 @@ impl Limits {
     }
 }
 
-/// What a connection has for itself at the queues on its way. `None` is what the queue has, and a threshold of 0 the
-/// default of its limit.
+/// Settings of a connection for the queues on its way. `None` is the queue's own value, and a threshold of 0 the
+/// default of its limit. `None` is what the queue has, and a threshold of 0 the default of its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// Share of what the discipline by weight has left.
@@ -173,7 +173,8 @@ pub struct Admission {
     pub reason: Option<DropReason>,
 }
 
-/// What each cell needs comes first, in the order of declaration: it is one line of the processor's cache.
+/// A queue of one VC. Fields that each cell needs come first, in the order of declaration: one line of the processor's
+/// cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct VcQueue {
@@ -738,7 +739,7 @@ impl VcQueue {
 mod tests {
     use super::*;
 
-    /// What each cell needs is one line of the cache, and a queue has two.
+    /// The fields that each cell needs fill one line of the cache, and a queue has two.
     #[test]
     fn a_queue_is_small() {
         assert!(core::mem::offset_of!(VcQueue, shaper) <= 64);

@@ -4,8 +4,8 @@
 //! stay there until an end needs them: a link out of the lab, a receiver, a capture. The runs of cells that move
 //! through switches refer to the block.
 //!
-//! **Blocks are used again.** A [`RawPool`] keeps the last blocks that it gave out. A block that nobody refers to any
-//! more becomes the next block, so that forwarding allocates nothing while blocks come back. The pool keeps at most
+//! **Blocks are used again.** A [`RawPool`] keeps the last blocks that it gave out. A block without references becomes
+//! the next block, so that forwarding allocates nothing while blocks come back. The pool keeps at most
 //! [`RawPool::MOST`] blocks of at most [`RawCells::MOST`] cells: 1 MB.
 
 use super::timing::Timing;
@@ -104,7 +104,7 @@ impl RawPool {
     /// Limit of blocks that the pool remembers.
     pub const MOST: usize = 128;
 
-    /// An empty block that nobody else refers to.
+    /// An empty block without other references.
     pub fn empty(&mut self) -> Arc<RawCells> {
         match self.given.pop_front() {
             Some(mut old) => match Arc::get_mut(&mut old) {

@@ -42,8 +42,8 @@ pub struct RunReassembler {
     /// Cells of such an SDU.
     max_cells: usize,
     skipping: bool,
-    /// While the cells behind a PDU that was too long are skipped: the last PDU of which one was, or of which the failed
-    /// PDU had the last cell.
+    /// While the cells behind a PDU that was too long are skipped: the last PDU of which one was, or of which the
+    /// failed PDU had the last cell.
     skipped: Option<Pdu>,
     /// The PDUs that failed with the last cells, until they are taken.
     failed: Vec<Pdu>,
@@ -152,8 +152,8 @@ impl RunReassembler {
         ends.then(|| self.complete(congested))
     }
 
-    /// Skips cells up to the end of a PDU. It may be another one than that which was too long, if the last cell of that one
-    /// was lost.
+    /// Skips cells up to the end of a PDU. It may be another one than that which was too long, if the last cell of that
+    /// one was lost.
     fn skip(&mut self, run: &CellRun) {
         self.skipping = !run.ends_pdu();
         let last = self.skipped.take();

@@ -8,7 +8,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sdus {
     octets: Vec<u8>,
-    /// Octets of each but the last one; 0 if the only SDU is empty.
+    /// Octets of each except the last one; 0 if the only SDU is empty.
     each: usize,
 }
 

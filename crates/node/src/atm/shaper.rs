@@ -20,9 +20,9 @@ use super::timing::Timing;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{ServiceCategory, TrafficParams};
 
-/// What the cells of a contract without a tolerance need at a link out of the lab in real time. An operating system that
-/// is not for real time lets a process wait for longer than the 250 µs that such contracts have elsewhere, and each such
-/// wait would cost rate (docs/traffic.md, "Shaping in real time").
+/// Tolerance of cells of a contract without a tolerance at a link out of the lab in real time. An operating system that
+/// is not for real time lets a process wait for longer than the 250 µs that such contracts have elsewhere, and each
+/// such wait would cost rate (docs/traffic.md, "Shaping in real time").
 pub const LATE_CDVT: Duration = Duration::from_millis(1);
 
 /// The longest time that the cells of a turn take at the rate of a shaper.
@@ -113,8 +113,8 @@ impl Shaper {
     pub fn early(&self) -> Duration {
         EARLY.min(Duration::from_nanos(self.slack))
     }
-    /// How far the calendar may be behind the clock of a late driver: the tolerance of the contract, or [`LATE_CDVT`], less
-    /// [`Self::early`]. A stall that is not longer costs nothing.
+    /// How far the calendar may be behind the clock of a late driver: the tolerance of the contract, or [`LATE_CDVT`],
+    /// less [`Self::early`]. A stall that is not longer costs nothing.
     #[must_use]
     pub const fn credit(&self) -> Duration {
         Duration::from_nanos(self.credit)
@@ -172,8 +172,8 @@ impl Shaper {
             None => timing,
         }
     }
-    /// Records that `count` cells leave from `start` on, and that the clock of the driver shows `clock` then: in virtual
-    /// time `start`, in real time `start` or later.
+    /// Records that `count` cells leave from `start` on, and that the clock of the driver shows `clock` then: in
+    /// virtual time `start`, in real time `start` or later.
     pub fn sent(&mut self, start: Instant, clock: Instant, count: u16) {
         self.lost = self.lost.saturating_add(core::mem::take(&mut self.moved));
         let earliest = start.as_nanos().saturating_sub(self.slack);

@@ -22,12 +22,12 @@ use aerostat_wire::aal5::{self, cells_for};
 use core::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// What the PDUs of a train are made of.
+/// Source of the PDUs of a train.
 #[derive(Debug)]
 pub enum TrainSource {
     /// A super frame of a kernel, whose segments are SDUs.
     Frame(SuperFrame),
-    /// What a program wrote.
+    /// SDUs that a program wrote.
     Sdus(Sdus),
 }
 
@@ -206,7 +206,7 @@ impl TrainPart {
     pub fn longest(&self) -> usize {
         self.train.0.source.length(self.pdus.start.into())
     }
-    /// What protocols count of the PDUs.
+    /// Number of the PDUs for the counters of protocols.
     #[must_use]
     pub fn several(&self) -> Several {
         Several {

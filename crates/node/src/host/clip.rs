@@ -34,13 +34,14 @@ pub(super) fn next_hop(frame: &[u8]) -> Option<Ipv4Addr> {
 }
 
 impl Host {
-    /// What the member of a Classical IP subnet on interface `itf` knows of next hops beforehand; `None` if none runs there.
+    /// Next hops that the member of a Classical IP subnet on interface `itf` knows beforehand; `None` if none runs
+    /// there.
     #[must_use]
     pub fn known_hops(&self, itf: usize) -> Option<&NextHops> {
         Some(&self.clip_of(itf)?.config().hops)
     }
 
-    /// Gives an input to the member of a Classical IP subnet on interface `itf`, if there is one.
+    /// Gives an input to the member of a Classical IP subnet on interface `itf`, if one runs there.
     pub(super) fn tell_clip(&mut self, itf: usize, input: clip::Input<'_>, now: Instant) {
         if let Some(clip) = self.interfaces.get(itf).and_then(|itf| itf.client.clip()) {
             self.tell(clip, input, now);

@@ -24,8 +24,8 @@ pub enum HostCommand {
     NextHops(usize, NextHops),
     /// A file with next hops of interface N has changed and has a mistake: it is counted.
     NextHopsWrong(usize),
-    /// Something can be reached now that could not before: services ask again at once what had no answer, and do not wait
-    /// for their timers.
+    /// Something can be reached now that could not before: services ask again at once what had no answer, and do not
+    /// wait for their timers.
     AskAgain,
     /// Management has changed the contract of the permanent connection with this label, seen from this host.
     Contract(Vc, Qos),

@@ -14,14 +14,15 @@
 //!
 //! **Objects.** A packet is an SDU of a LANE client, an MPOA client, a member of a Classical IP subnet or a program
 //! (*native*, or *atp* for packets of ATP), with its own cost for each encapsulation, to send, to receive, or as an
-//! *acknowledgement* (a TCP segment without payload, an ACK or NAK of ATP, in either direction). The octets that count are those of the IP packet, or those of the SDU if it
-//! carries something else. Messages of signalling and ILMI cost nothing, unless the host has a signalling manager that
-//! takes time ([`crate::manager`]). Those that arrive wait their turn among received packets, so that a RELEASE does not
-//! overtake data; those that the host sends do not wait, except those of signalling at a host with such a manager.
+//! *acknowledgement* (a TCP segment without payload, an ACK or NAK of ATP, in either direction). The octets that count
+//! are those of the IP packet, or those of the SDU if it carries something else. Messages of signalling and ILMI cost
+//! nothing, unless the host has a signalling manager that takes time ([`crate::manager`]). Those that arrive wait their
+//! turn among received packets, so that a RELEASE does not overtake data; those that the host sends do not wait, except
+//! those of signalling at a host with such a manager.
 //!
-//! **Order.** [`Order::Class`] is *interrupt-first*: what was received goes before what is to be sent, as on a host that
-//! handles the adapter's interrupts first. [`Order::Arrival`] is *fair*. A packet in service is not interrupted. All
-//! SDUs of one direction leave in the order in which they came.
+//! **Order.** [`Order::Class`] is *interrupt-first*: what was received goes before what is to be sent, as on a host
+//! that handles the adapter's interrupts first. [`Order::Arrival`] is *fair*. A packet in service is not interrupted.
+//! All SDUs of one direction leave in the order in which they came.
 //!
 //! **Bounds.** For each direction a number of packets may wait; a further one is lost, counted, and reported
 //! ([`Cause::Cpu`](crate::ip::books::Cause::Cpu)). As many messages of signalling and ILMI may wait beside them, or the
@@ -48,7 +49,7 @@ use rand_pcg::rand_core::Rng;
 /// A factor of 1, in millionths.
 const WHOLE: u128 = 1_000_000;
 
-/// What work for calls inside the host has instead of a label.
+/// Label of work for calls inside the host, which have none.
 const NO_LABEL: Vc = Vc { vpi: 0, vci: 0 };
 
 /// Classes of the queues: the lower one goes first.
@@ -93,14 +94,15 @@ impl Encapsulation {
     }
 }
 
-/// What packets of one encapsulation cost.
+/// Costs of packets of one encapsulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// A packet that the host sends.
     pub send: Cost,
     /// A packet that the host receives.
     pub receive: Cost,
-    /// A TCP segment without payload, or an ACK or NAK of ATP, sent or received; `None`: as any packet of its direction.
+    /// A TCP segment without payload, or an ACK or NAK of ATP, sent or received; `None`: as any packet of its
+    /// direction.
     pub ack: Option<Cost>,
 }
 
@@ -116,7 +118,7 @@ pub struct CpuConfig {
     pub jitter: u32,
     /// Limit of packets that wait, for each direction.
     pub queue: usize,
-    /// What messages of signalling cost; `None`: nothing.
+    /// Costs of messages of signalling; `None`: nothing.
     pub manager: Option<ManagerConfig>,
     /// Seed of the jitter.
     pub seed: u64,
@@ -231,7 +233,7 @@ pub(super) struct Cpu {
     /// Messages of signalling and ILMI here, by class.
     control: [usize; 2],
     messages: Counts,
-    /// Who shares the CPU with a manager; `None` if nobody does.
+    /// Scheduler of the CPU that a manager shares with programs; `None` if it has the CPU alone.
     scheduler: Option<Box<Scheduler>>,
     /// When the host was switched on.
     since: Instant,
@@ -287,7 +289,7 @@ impl Cpu {
         self.config.manager.is_some()
     }
 
-    /// What a message of signalling or ILMI costs, in picoseconds. Counts it.
+    /// Cost of a message of signalling or ILMI, in picoseconds. Counts it. Counts it.
     fn message(&mut self, job: &Job) -> u128 {
         let manager = self.config.manager.filter(|_| job.is_signalling());
         let Some(work) = manager.and_then(|manager| work_of(manager, job)) else {

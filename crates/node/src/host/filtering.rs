@@ -1,10 +1,11 @@
 //! The filtering database of a host that bridges: where the station with a MAC address is.
 //!
-//! The ports of the bridge are its Ethernet ports and its LANE client. The bridge learns from the source address of each
-//! frame, whichever port the frame comes from; an address is at the port where the bridge heard it last. An entry ends
-//! 300 s after the last frame. The entries of the Ethernet side also end with a claim of another proxy (LE_NARP); those
-//! of the ELAN end when the LANE client leaves. A frame for a known address goes to the port of this address only, and to
-//! no port if the frame came from there. A frame for a group or for an unknown address goes to all other ports.
+//! The ports of the bridge are its Ethernet ports and its LANE client. The bridge learns from the source address of
+//! each frame, whichever port the frame comes from; an address is at the port where the bridge heard it last. An entry
+//! ends 300 s after the last frame. The entries of the Ethernet side also end with a claim of another proxy (LE_NARP);
+//! those of the ELAN end when the LANE client leaves. A frame for a known address goes to the port of this address
+//! only, and to no port if the frame came from there. A frame for a group or for an unknown address goes to all other
+//! ports.
 //!
 //! Each side has a limit of its own, so addresses of the ELAN cannot take the place of stations on Ethernet, for which
 //! the LANE client answers. An address that finds no room is counted, and frames for it are flooded.
@@ -12,8 +13,8 @@
 //! Frames from shortcuts teach nothing: their Ethernet header comes from the egress cache, not from a station.
 //!
 //! **Standards.** IEEE 802.1D-1998 §7.8 (learning) and §7.9 (filtering database, ageing time 300 s); LANE v2 §2.1.3.
-//! Sections from memory. **Not implemented**: static entries, an ageing time of one's own choice, spanning tree with its
-//! shorter ageing time.
+//! Sections from memory. **Not implemented**: static entries, an ageing time of one's own choice, spanning tree with
+//! its shorter ageing time.
 
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::MacAddr;
@@ -37,7 +38,7 @@ pub(super) enum Way {
     All,
 }
 
-/// What a source address was to the database.
+/// State of a source address in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     /// Unknown on this side until now.
@@ -128,8 +129,8 @@ impl FilteringDatabase {
         self.near.len() < known
     }
 
-    /// When the next entry of Ethernet ends. Those of the ELAN need no timer: they do not count once they are past their
-    /// age.
+    /// When the next entry of Ethernet ends. Those of the ELAN need no timer: they do not count once they are past
+    /// their age.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let oldest = self.near.values().map(|(heard, _)| *heard).min();
         oldest.map(|heard| heard + AGEING)

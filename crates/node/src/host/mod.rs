@@ -26,7 +26,7 @@
 //! supplies the rest by ILMI (`management.rs`); then services wait for that.
 //!
 //! **Failure.** A service can crash and restart alone ([`HostCommand::Crash`], [`HostCommand::Restart`]). Its calls are
-//! cleared; all other services continue. A `Factory` makes each service, so that a restart begins with nothing but
+//! cleared; all other services continue. A `Factory` makes each service, so that a restart begins only with
 //! the configuration.
 
 mod books;
@@ -516,8 +516,8 @@ impl Host {
     pub fn socket_layer_mut(&mut self) -> Option<&mut SocketLayer> {
         self.machine_mut(self.layer?)
     }
-    /// The IP address of the Classical IP member on interface `itf`, and the ATM address that the ATMARP server has for it
-    /// if it is another one.
+    /// The IP address of the Classical IP member on interface `itf`, and the ATM address that the ATMARP server has for
+    /// it if it is another one.
     #[must_use]
     pub fn other_owner(&self, itf: usize) -> Option<(Ipv4Addr, AtmAddress)> {
         let clip = self.clip_of(itf)?;
@@ -724,7 +724,7 @@ impl Host {
         }
     }
 
-    /// Replaces a service by a new one that has nothing but its configuration. The new service does not run yet.
+    /// Replaces a service by a new one that has only its configuration. The new service does not run yet.
     fn make_anew(&mut self, slot: usize, now: Instant) {
         self.crash_slot(slot, now);
         let made = (self.slots[slot].factory)(self.slots[slot].starts);

@@ -11,7 +11,7 @@ use aerostat_proto::{Cause, Instant};
 use aerostat_wire::{AtmAddress, prefix};
 use std::net::Ipv4Addr;
 
-/// Who knows the ATM address of an IP address.
+/// Service that knows the ATM address of an IP address.
 enum Resolver {
     Member(Typed<Clip>),
     Client(Typed<Nhc>),

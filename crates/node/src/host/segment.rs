@@ -1,14 +1,14 @@
 //! An Ethernet segment, with embedded hosts, behind a host that bridges between the segment and its ELAN.
 //!
-//! The segment is one cable, or one cable for each *port* of the bridge. A frame occupies the cable for its transmission
-//! time while other frames wait; all stations on the cable receive the frame. There are no collisions, and the number of
-//! waiting frames is limited. A cable with one station may be full duplex: its two directions do not wait for each
-//! other. The bridge learns addresses from the frames of the segment and of the ELAN (`filtering.rs`). It forwards a
-//! frame to the port of its destination, or to all others if the destination is a group or unknown; the ELAN is such a
-//! port, too. The bridge tells the addresses of the segment to its LANE client, which answers for them as a proxy
-//! (LE_ARP for unregistered destinations, LE_NARP for a station that has moved). From the ELAN, and from shortcuts, the
-//! bridge forwards frames that are for the segment or whose destination is unknown. A station that sends from the ELAN,
-//! or that another proxy claims, is no longer on the segment.
+//! The segment is one cable, or one cable for each *port* of the bridge. A frame occupies the cable for its
+//! transmission time while other frames wait; all stations on the cable receive the frame. There are no collisions, and
+//! the number of waiting frames is limited. A cable with one station may be full duplex: its two directions do not wait
+//! for each other. The bridge learns addresses from the frames of the segment and of the ELAN (`filtering.rs`). It
+//! forwards a frame to the port of its destination, or to all others if the destination is a group or unknown; the ELAN
+//! is such a port, too. The bridge tells the addresses of the segment to its LANE client, which answers for them as a
+//! proxy (LE_ARP for unregistered destinations, LE_NARP for a station that has moved). From the ELAN, and from
+//! shortcuts, the bridge forwards frames that are for the segment or whose destination is unknown. A station that sends
+//! from the ELAN, or that another proxy claims, is no longer on the segment.
 //!
 //! Behind a Linux kernel host the segment is the kernel's ([`Segment::kernel`]): the kernel's bridge has the interface
 //! `lecN` as one of its ports and does the switching. This module then only learns the addresses, from the frames that
@@ -201,7 +201,7 @@ impl Segment {
     }
 
     /// The Ethernet ports to which the bridge forwards a frame of a VLAN: that of its destination, or all of the VLAN
-    /// but where it `came` from.
+    /// except the one where it `came` from.
     fn ways(&mut self, vlan: usize, frame: &[u8], came: Came, now: Instant) -> Vec<usize> {
         let Some(own) = self.vlans.get(vlan) else {
             return Vec::new();
@@ -388,8 +388,8 @@ enum Moved {
 }
 
 impl Host {
-    /// Attaches an Ethernet segment to the first interface, or to one interface for each of its VLANs. Their LANE clients
-    /// must be proxies.
+    /// Attaches an Ethernet segment to the first interface, or to one interface for each of its VLANs. Their LANE
+    /// clients must be proxies.
     pub fn bridge_to(&mut self, segment: Segment) {
         self.segment = Some(segment);
     }
@@ -495,8 +495,8 @@ impl Host {
         }
     }
 
-    /// A frame has passed the cable of a port: all stations there but the sender receive it, and the bridge does if the
-    /// frame came from a station.
+    /// A frame has passed the cable of a port: all stations there except the sender receive it, and the bridge does if
+    /// the frame came from a station.
     fn hear(&mut self, port: usize, from: From, frame: Vec<u8>, now: Instant) {
         let Some(segment) = &mut self.segment else {
             return;
@@ -522,8 +522,8 @@ impl Host {
         self.hear_at_stations(port, From::Host(sender, None), &frame, now);
         match entered {
             Ok(vlan) => self.hear_at_bridge((port, vlan), sample, bare, now),
-            // On a cable that several share, the frame may have reached its station, and then the books do not count the
-            // packet as lost.
+            // On a cable that several share, the frame may have reached its station, and then the books do not count
+            // the packet as lost.
             Err(refusal) => self.lost(Cause::Vlan(refusal), &frame[..]),
         }
     }
@@ -642,7 +642,8 @@ impl Host {
         }
         if let (Some(segment), Some(to)) = (&mut self.segment, to) {
             let near = segment.is_near(OWN, to);
-            // A packet is sent before a port has no room for it: the accounts know no loss of what nobody has sent.
+            // A packet is sent before a port has no room for it: the accounts know no loss of a packet that was not
+            // sent.
             let sample = near.then(|| self.meter.sent(&frame, Path::Lane, now));
             self.out.extend(sample.flatten().map(HostOutput::Sample));
             let vlan = (OWN, Tag::default());

@@ -3,8 +3,8 @@
 //! **Purpose.** Programs outside the lab's process use the ATM service of this host as they would use sockets of a
 //! kernel: they listen, call, accept or refuse calls, use permanent connections, and send and receive PDUs. As in the
 //! Cambridge socket family, signalling decides about calls ([`crate::signalling`], in a process of its own with
-//! `--split`), the adapter carries PDUs, and this layer between them keeps its own notion of the state of each socket. So
-//! an answer of signalling about a socket that has died meanwhile finds nothing, and harms nothing.
+//! `--split`), the adapter carries PDUs, and this layer between them keeps its own notion of the state of each socket.
+//! So an answer of signalling about a socket that has died meanwhile finds nothing, and harms nothing.
 //!
 //! **Objects and owners.** [`SocketLayer`] owns the [`Socket`]s of one host, in a table. The reference of a socket
 //! ([`SocketRef`]) is an index with a number of use, which is checked on every use. A *session* is a connection of a
@@ -23,15 +23,16 @@
 //! ```
 //!
 //! A socket that ends for its program is *ending* while the adapter still has PDUs of it. A socket whose call has ended
-//! keeps its cause and its counts. [`ENDED`] such sockets are remembered: the next one displaces the oldest of the session
-//! that has most of them (`table.rs`).
+//! keeps its cause and its counts. [`ENDED`] such sockets are remembered: the next one displaces the oldest of the
+//! session that has most of them (`table.rs`).
 //!
 //! **Data.** A program writes a few PDUs at a time ([`SocketLayer::most`]); the next ones wait until the adapter has
-//! taken all of them ([`SocketLayer::may_write`]), so the program's descriptor fills and `write` blocks. A PDU longer than the contract
-//! allows is dropped, counted, and ends the call with cause 111: the program does not keep to its contract. A PDU that the program does
-//! not read is dropped by the driver, which counts it here ([`Input::Unread`]): ATM has no flow control.
+//! taken all of them ([`SocketLayer::may_write`]), so the program's descriptor fills and `write` blocks. A PDU longer
+//! than the contract allows is dropped, counted, and ends the call with cause 111: the program does not keep to its
+//! contract. A PDU that the program does not read is dropped by the driver, which counts it here ([`Input::Unread`]):
+//! ATM has no flow control.
 //!
-//! **Calls inside the host.** A call to a listener of this layer, but for a point-to-multipoint call, does not leave the
+//! **Calls inside the host.** A call to a listener of this layer, except a point-to-multipoint call, does not leave the
 //! host (`local.rs`): the manager of signalling decides about it, and then each end refers to the other. What one
 //! program writes goes to the descriptor of the other, and `write` waits while that is full: nothing is lost.
 //!
@@ -46,8 +47,8 @@
 //! descriptors. Without the manager of signalling (`sigd`) every call ends with cause 41, and new ones are refused.
 //!
 //! **Bounds.** [`SOCKETS`] of a host, [`OFFERS`] of a listener, [`SESSIONS`] of a socket, [`LEAVES`] of a call,
-//! [`ENDED`] remembered ends, [`QUESTIONS`] IP addresses that are being resolved, [`WAITING`] calls that wait for these.
-//! A program that asks for more gets an error with the number.
+//! [`ENDED`] remembered ends, [`QUESTIONS`] IP addresses that are being resolved, [`WAITING`] calls that wait for
+//! these. A program that asks for more gets an error with the number.
 //!
 //! **Standards.** No standard of its own; see [`aerostat_proto::socket`].
 //!
@@ -127,7 +128,7 @@ pub enum Input<'a> {
         peer: ConnId,
         /// The contract, seen from this end.
         qos: Qos,
-        /// What the other end says.
+        /// User data of the other end.
         heard: Heard,
     },
     /// The descriptor of a socket has taken PDUs that were written inside the host ([`ToPrograms::Deliver`]).
@@ -227,7 +228,7 @@ pub enum Output {
     Trace(Trace),
 }
 
-/// What the socket service has for programs.
+/// Messages of the socket service for programs.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ToPrograms {
     /// The answer to a request.
@@ -276,7 +277,7 @@ struct Entry {
     socket: Option<Box<Socket>>,
 }
 
-/// What has a time.
+/// Things that have a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timed {
     /// A call that is made or accepted, or a socket that ends.
@@ -302,7 +303,7 @@ aerostat_proto::counters! {
     }
 }
 
-/// What a host has to know for its programs.
+/// Facts that a host has to know for its programs.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Name of the host.
@@ -311,7 +312,7 @@ pub struct Config {
     pub address: AtmAddress,
     /// First selector that the service gives to sockets; it gives those from here to 0xff.
     pub first_selector: u8,
-    /// What programs of the lab file listen for on this host: sockets cannot have that.
+    /// Addresses and protocols of listeners of the lab file on this host: sockets cannot have these.
     pub taken: BTreeSet<(AtmAddress, Sap)>,
     /// Limit of calls, and of permanent connections in use.
     pub calls: usize,

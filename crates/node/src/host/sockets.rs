@@ -27,9 +27,9 @@
 //! A program with [`Pace::Line`] has no times: it writes the next PDU as soon as the adapter has taken the one before,
 //! from memory to memory as `ttcp` does. Its adapter is always full, so its rate is that of the link or the contract.
 //!
-//! **Calls inside the host.** A program that calls another one of its host, or itself, has a connection without a label:
-//! signalling decides about the call, and the other end has each PDU at once. Such PDUs are always taken, and cost the
-//! host no time.
+//! **Calls inside the host.** A program that calls another one of its host, or itself, has a connection without a
+//! label: signalling decides about the call, and the other end has each PDU at once. Such PDUs are always taken, and
+//! cost the host no time.
 //!
 //! **Payload.** The printable pattern of `ttcp`: octet `i` of a PDU is `0x20 + i % 95`. For both directions there is a
 //! CRC-32 of IEEE 802.3 over all PDUs of the call in order, as `gzip` and `zlib.crc32` compute it.
@@ -200,7 +200,7 @@ pub struct Record {
     closed: bool,
     /// ATP, if the program uses it.
     atp: Option<Box<atp::End>>,
-    /// The tester, if the program is one.
+    /// The tester, if the program has this role.
     tester: Option<Box<Tester>>,
 }
 
@@ -220,7 +220,7 @@ impl Record {
     pub const fn unwritten(&self) -> u64 {
         self.left.saturating_sub(self.writer.has_own() as u64)
     }
-    /// What a tester has measured; `None` if the program is no tester.
+    /// Measurements of a tester; `None` if the program is no tester.
     #[must_use]
     pub fn measured(&self) -> Option<Measured> {
         self.tester.as_ref().map(|tester| tester.measured())

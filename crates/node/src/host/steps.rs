@@ -1,7 +1,7 @@
 //! Steps of a data unit inside a station, for an observer that follows packets from end to end.
 //!
-//! Cells on links are seen there. Between the reassembly of a PDU and the queue of the adapter nothing passes a link, so
-//! the station reports where a unit is: with these steps the time that it spends in a station has names.
+//! Cells on links are seen there. Between the reassembly of a PDU and the queue of the adapter nothing passes a link,
+//! so the station reports where a unit is: with these steps the time that it spends in a station has names.
 
 use crate::atm::{DataUnitBuf, Pdu};
 use aerostat_wire::Vc;

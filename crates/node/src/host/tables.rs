@@ -186,7 +186,7 @@ impl Host {
         sockets.is_some_and(|sockets| sockets.uses_atp(conn))
     }
 
-    /// What receivers measure by the host's own clock; `None` if it is the clock of the lab.
+    /// Measurements of receivers by the host's own clock; `None` if it is the clock of the lab.
     fn measured(&self) -> Option<Table> {
         let stack = self
             .ip
@@ -220,7 +220,8 @@ impl Host {
         }
     }
 
-    /// The name of the service in a slot, which is the number of a user of signalling: `les`, `lec0` with its interface.
+    /// The name of the service in a slot, which is the number of a user of signalling: `les`, `lec0` with its
+    /// interface.
     #[must_use]
     pub fn user_name(&self, slot: usize) -> Option<String> {
         let kind = self.slots.get(slot)?.kind;

@@ -194,7 +194,7 @@ fn messages_with_a_number_of_no_daemon_are_refused_for_every_role() {
     }
 }
 
-/// What a server's process may not do is counted where the server is inspected.
+/// Refused messages of a server's process are counted where the server is inspected.
 #[test]
 fn the_tables_of_servers_show_what_their_processes_may_not_do() {
     use aerostat_proto::lane::server::{FromServer, ServerDaemon, ToServer};

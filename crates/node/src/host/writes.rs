@@ -13,7 +13,7 @@ use crate::signalling::{self, Heard, UserId};
 use aerostat_proto::{AtmEvent, ConnId, Instant};
 use aerostat_wire::{AalType, Qos, Vc};
 
-/// What the adapter tells a service that writes.
+/// Answer of the adapter to a service that writes.
 #[derive(Debug)]
 pub enum FromAdapter {
     /// The result of the PDUs that were sent last on this connection. The next ones are sent only after this.

@@ -60,7 +60,7 @@ crate::rows! {
     pub struct Connection: "clip.connections" for (seen: &ConnRow) {
         /// VPI.VCI.
         pub vc: Option<Vc> = seen.vc,
-        /// What the connection is for.
+        /// Purpose of the connection.
         pub role: Name = seen.role.into(),
         /// ATM address at the other end.
         pub peer: Option<AtmAddress> = seen.peer,

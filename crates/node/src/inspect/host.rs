@@ -56,7 +56,7 @@ crate::rows! {
     pub struct Connection: "vc.connections" {
         /// VPI.VCI.
         pub vc: Vc,
-        /// What uses the VC.
+        /// User of the VC.
         pub user: Option<String>,
         /// Number of called parties that the call may have; empty for signalling and ILMI.
         pub role: Option<Reach>,
@@ -98,7 +98,7 @@ crate::rows! {
 
     /// One row for each call of a switch or of an end system.
     pub struct Call: "call.calls" {
-        /// What uses the call (end systems).
+        /// User of the call (end systems).
         pub user: Option<String>,
         /// State of the call (end systems).
         pub phase: Phase,
@@ -146,8 +146,8 @@ crate::rows! {
         pub mac: MacAddr,
     }
 
-    /// One row for each host on the Ethernet segment behind a bridging host: each station of an embedded bridge, and each
-    /// station whose cable is plugged into a kernel bridge now.
+    /// One row for each host on the Ethernet segment behind a bridging host: each station of an embedded bridge, and
+    /// each station whose cable is plugged into a kernel bridge now.
     pub struct SegmentHost: "bridge.hosts" {
         /// Its name.
         pub name: String,
@@ -171,8 +171,8 @@ crate::rows! {
         pub utilisation_ppm: u64,
     }
 
-    /// One row for each host with a CPU that costs time (`cpu:` or `manager:` in the lab file), and for each switch whose
-    /// manager costs time (`manager:`): there the packets are those of the signalling channels.
+    /// One row for each host with a CPU that costs time (`cpu:` or `manager:` in the lab file), and for each switch
+    /// whose manager costs time (`manager:`): there the packets are those of the signalling channels.
     pub struct CpuLoad: "cpu.load" {
         /// `interrupt-first` or `fair`: which packets the CPU takes first.
         pub service: Name,
@@ -200,8 +200,8 @@ crate::rows! {
         pub receive_longest_wait_us: u64,
     }
 
-    /// One row for each program that receives datagrams on a host with a clock of its own (`clock:` in the lab file): the
-    /// one-way delay by that clock and the sender's stamps. A negative delay counts as 0.
+    /// One row for each program that receives datagrams on a host with a clock of its own (`clock:` in the lab file):
+    /// the one-way delay by that clock and the sender's stamps. A negative delay counts as 0.
     pub struct Measured: "cpu.measured" {
         /// Number of its flow in the lab file, from 0.
         pub flow: usize,
@@ -217,8 +217,8 @@ crate::rows! {
 
     /// One row for each kind of work of such a CPU and each encapsulation that had packets, also those that still wait.
     pub struct CpuWork: "cpu.work" {
-        /// `send`, `receive` or `acknowledgement` (a TCP segment without payload, either way); of a manager `send`, `receive`
-        /// or `hand-over` (a message passes from one process to another).
+        /// `send`, `receive` or `acknowledgement` (a TCP segment without payload, either way); of a manager `send`,
+        /// `receive` or `hand-over` (a message passes from one process to another).
         pub work: Name,
         /// `lane`, `mpoa`, `clip` (Classical IP), `native` (programs) or `signalling` (messages of a manager).
         pub encapsulation: Name,
@@ -226,7 +226,7 @@ crate::rows! {
         pub packets: u64,
         /// Octets of their IP packets; of their SDUs if they carry something else; of messages.
         pub octets: u64,
-        /// What they cost.
+        /// Time that they cost.
         pub cost_us: u64,
     }
 

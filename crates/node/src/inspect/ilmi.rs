@@ -14,13 +14,13 @@ crate::rows! {
     pub struct Peer: "ilmi.ilmi" {
         /// Number of the port; 0 on an end system.
         pub port: usize,
-        /// What the port leads to, or the name of the end system.
+        /// System at the port, or the name of the end system.
         pub name: String,
         /// State of the registration.
         pub state: Name,
         /// System identifier of the other end.
         pub peer: Option<String>,
-        /// What the other end is: `user` or `node`, or `-` before it has said so.
+        /// Device type of the other end: `user` or `node`, or `-` before it has said so.
         pub device: Device,
         /// Version of the UNI that both ends have agreed on.
         pub uni: Option<Version>,
@@ -42,7 +42,7 @@ crate::rows! {
     pub struct Address: "ilmi.addresses" {
         /// Number of the port; 0 on an end system.
         pub port: usize,
-        /// What the port leads to, or the name of the end system.
+        /// System at the port, or the name of the end system.
         pub name: String,
         /// ATM address.
         pub address: AtmAddress,

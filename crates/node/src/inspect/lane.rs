@@ -54,7 +54,7 @@ crate::rows! {
 
     /// One row for each connection of a LANE client.
     pub struct Connection: "lec.connections" for (seen: &lec::LecConnRow) {
-        /// What the connection is for.
+        /// Purpose of the connection.
         pub role: Name = seen.role.into(),
         /// ATM address at the other end.
         pub peer: AtmAddress = seen.peer,

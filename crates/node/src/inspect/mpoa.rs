@@ -17,8 +17,8 @@ crate::rows! {
     pub struct MpcIngress: "mpc.ingress" for (seen: &mpc::IngressRow) {
         /// IP address.
         pub destination: IpAddr = seen.destination,
-        /// `not asked` while the packets are too few for a request, `resolving`, `resolved`, `refreshing`, or `hold down`
-        /// after a request that failed.
+        /// `not asked` while the packets are too few for a request, `resolving`, `resolved`, `refreshing`, or `hold
+        /// down` after a request that failed.
         pub state: Name = seen.state.name().into(),
         /// Seconds for which the answer of the server, or the hold-down, still holds.
         pub holding_s: Option<u64> = seen.holding_s,
@@ -104,7 +104,7 @@ crate::rows! {
         pub rx: TrafficParams,
         /// Flows that fit it at the end.
         pub flows: usize,
-        /// Those of them that make do with best effort.
+        /// Flows of these that make do with best effort.
         pub fallbacks: usize,
         /// Packets that fitted it.
         pub packets: u64,
@@ -116,7 +116,7 @@ crate::rows! {
         pub destination: Network = Network(seen.destination, seen.prefix_len),
         /// State of the entry.
         pub state: mps::IngressState = seen.state,
-        /// Who asked.
+        /// IP address of the client that asked.
         pub source: IpAddr = seen.source,
         /// Control address of the client.
         pub client: AtmAddress = seen.mpc_control,
@@ -156,7 +156,7 @@ crate::rows! {
     pub struct MpsConnection: "mps.connections" for (seen: &mps::ConnRow) {
         /// ATM address at the other end.
         pub peer: AtmAddress = seen.peer,
-        /// What it is for.
+        /// Purpose of the connection.
         pub carries: mps::ConnUse = seen.carries,
         /// Its state.
         pub state: mps::ConnState = seen.state,

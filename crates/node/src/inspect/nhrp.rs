@@ -36,7 +36,7 @@ crate::rows! {
     pub struct Pending: "nhrp.pending" for (seen: &mps::PendingRow, now: Instant) {
         /// Number of the request.
         pub id: u32 = seen.id,
-        /// What it asks.
+        /// Kind of the question.
         pub kind: Name = seen.kind.into(),
         /// IP address.
         pub destination: Option<IpAddr> = seen.destination,

@@ -87,7 +87,7 @@ pub struct FlatColumn {
 }
 
 impl TableInfo {
-    /// What `aerostat inspect` shows the table for, such as `mpc`.
+    /// Kind of state for which `aerostat inspect` shows the table, such as `mpc`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.parts().0
@@ -552,9 +552,9 @@ macro_rules! group {
 /// be left out, is the list of all these tables.
 ///
 /// A field whose column has a name that Rust does not allow gives it in parentheses: `place ("where"): String`. The
-/// [importance](Importance) of a column follows its type: `frames: u64 as Detail(3)`. A structure may say
-/// what its rows are made of, and each field how: `struct Door: "house.doors" for (model: &Model) { .. }` with fields such
-/// as `open_s: u64 = model.seconds()` has a function `Door::of(model)`.
+/// [importance](Importance) of a column follows its type: `frames: u64 as Detail(3)`. A structure may say what its rows
+/// are made of, and each field how: `struct Door: "house.doors" for (model: &Model) { .. }` with fields such as
+/// `open_s: u64 = model.seconds()` has a function `Door::of(model)`.
 ///
 /// The structures implement [`Row`], `serde::Serialize` and `serde::Deserialize`: JSON has the same values as the
 /// table.

@@ -13,7 +13,7 @@ crate::rows! {
         pub port: String = port.to_owned(),
         /// The code, Q.2110 Annex A.
         pub code: String = code.to_string(),
-        /// What it says.
+        /// Meaning of the code.
         pub meaning: String = saal::code_meaning(code).to_owned(),
         /// How often.
         pub count: u64 = count,

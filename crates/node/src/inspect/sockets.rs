@@ -22,7 +22,7 @@ crate::rows! {
         pub local: String,
         /// Address or label of the other end.
         pub peer: Option<AtmAddress>,
-        /// What it listens for, or what its call says.
+        /// Protocol that it listens for, or that its call announces.
         pub sap: Option<String>,
     }
 
@@ -65,7 +65,7 @@ crate::rows! {
         pub damaged_pdus: u64 = seen.damaged,
         /// Cause of the release, Q.2610.
         pub cause: Option<u8> = seen.cause.map(|cause| cause.0),
-        /// Who released the call.
+        /// Side that released the call.
         pub released_by: Option<Releaser> = seen.cause.map(|_| if seen.by_us { Releaser::Us } else { Releaser::Peer }),
     }
 

@@ -14,7 +14,7 @@ crate::rows! {
     pub struct Port: "port.ports" {
         /// Number of the port; 0 on an end system.
         pub port: u16,
-        /// What the port leads to (switches).
+        /// System at the port (switches).
         pub name: String,
         /// `Host`, or what kind of switch port it is (switches).
         pub kind: PortKind,
@@ -255,7 +255,7 @@ crate::rows! {
         pub order: u64,
         /// Switches on the way; empty if no path is left.
         pub hops: Option<u16>,
-        /// What calls make of the way now.
+        /// State of the way for calls now.
         pub state: WayState,
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn mpoa_client(
     })
 }
 
-/// What an MPOA server has done about an address, for its clients and for others.
+/// Actions of an MPOA server about an address, for its clients and for others.
 pub(crate) fn mpoa_server(mps: &mps::Mps, target: IpAddr, now: Instant) -> Vec<Why> {
     let (snapshot, nhrp) = (mps.snapshot(), mps.nhrp_snapshot());
     let mut rows = Vec::new();

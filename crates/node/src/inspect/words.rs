@@ -121,7 +121,7 @@ word_types! {
         /// Reasons for shortcuts.
         Why = "why",
     }
-    /// Who called.
+    /// Direction of a call.
     Direction {
         /// The call came in.
         In = "in",
@@ -142,14 +142,14 @@ word_types! {
         /// Several.
         Multipoint = "multipoint",
     }
-    /// What a permanent connection joins.
+    /// Unit that a permanent connection joins.
     Permanence {
         /// VCs.
         Channel = "channel",
         /// VPs.
         Path = "path",
     }
-    /// What a program does with its connection.
+    /// Use that a program makes of its connection.
     Does {
         /// It calls.
         Call = "call",
@@ -162,7 +162,7 @@ word_types! {
         /// It counts PDUs.
         Read = "read",
     }
-    /// Who released a call.
+    /// Side that released a call.
     Releaser {
         /// This end.
         Us = "us",
@@ -201,7 +201,7 @@ word_types! {
         /// AAL5.
         Aal5 = "AAL5",
     }
-    /// What a system is according to ILMI.
+    /// Kind of a system according to ILMI.
     Device {
         /// An end system.
         User = "user",
@@ -210,7 +210,7 @@ word_types! {
         /// It has not said.
         Unknown = "-",
     }
-    /// What a switch makes of a way.
+    /// State of a way for a switch.
     WayState {
         /// The port does not exist.
         NoPort = "no such port",
@@ -329,7 +329,7 @@ impl core::str::FromStr for StateKind {
 }
 
 impl StateKind {
-    /// The kinds that users name: all but those of the tools of Linux, and reasons.
+    /// The kinds that users name: all except those of the tools of Linux, and reasons.
     pub fn named() -> impl Iterator<Item = Self> {
         let all = Self::ALL.iter().copied();
         all.filter(|kind| {

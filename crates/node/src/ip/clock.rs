@@ -1,8 +1,8 @@
 //! The clock of a host: it may be late, and it may run fast or slow.
 //!
-//! Clocks of hosts are not those of the lab: they are set at different times, and quartzes differ by some ten millionths.
-//! The stack of a host with such a clock, its programs and its TCP measure all time by it. A receiver that compares its
-//! own clock with the stamp of the sender finds a delay that contains the difference of the two clocks.
+//! Clocks of hosts are not those of the lab: they are set at different times, and quartzes differ by some ten
+//! millionths. The stack of a host with such a clock, its programs and its TCP measure all time by it. A receiver that
+//! compares its own clock with the stamp of the sender finds a delay that contains the difference of the two clocks.
 
 use aerostat_proto::{Duration, Instant};
 
@@ -21,7 +21,7 @@ impl Clock {
     /// Largest error of the frequency: 1000 ppm.
     pub const MOST: i32 = 1_000_000;
 
-    /// What the clock of the lab shows, in units of this one, without the phase.
+    /// Time of the lab's clock in units of this one, without the phase.
     fn scaled(self, at: Instant) -> i128 {
         let nanos = i128::from(at.as_nanos());
         nanos + (nanos * i128::from(self.ppb)).div_euclid(BILLION)
@@ -37,7 +37,7 @@ impl Clock {
         self.ppb == 0 && self.phase.is_zero()
     }
 
-    /// What this clock shows; 0 while it is late by more than the time since the start of the run.
+    /// Time of this clock; 0 while it is late by more than the time since the start of the run.
     #[must_use]
     pub fn local(self, at: Instant) -> Instant {
         if self.is_the_labs() {
@@ -46,7 +46,7 @@ impl Clock {
         instant(self.scaled(at) - self.late())
     }
 
-    /// What this clock shows when a program starts that the lab starts at `at`, and that goes by this clock: the program
+    /// Time of this clock when a program starts that the lab starts at `at`, and that goes by this clock: the program
     /// starts as late as the clock is.
     #[must_use]
     pub fn start(self, at: Instant) -> Instant {

@@ -1,6 +1,6 @@
 //! The E-model: the quality of a telephone call, computed from its delay and its losses.
 //!
-//! All parameters but the delays, the codec and the loss have the defaults of Table 2 of ITU-T G.107. With these a
+//! All parameters except the delays, the codec and the loss have the defaults of Table 2 of ITU-T G.107. With these a
 //! connection without delay and loss has R = 93.2. The one-way delay is used three times, as T, Ta and Tr/2. The
 //! telephones cancel no echo beyond the default TELR of 65 dB.
 //!

@@ -16,10 +16,10 @@
 //! - *duration*: from the start of the [`Schedule`], or the change to this path, to the change to another path, or the
 //!   end of the schedule; the sum of all such periods. So N packets at a rate have the time of N intervals. A flow
 //!   without a schedule has the time from the first to the last offered packet;
-//! - *throughput*: octets of payload received over the duration, to which each period adds the time after it to the last
-//!   packet of the path that was received before the next period. So a throughput exceeds the rate of a line by a packet
-//!   a period at most. A single packet without a schedule has a duration of zero, and therefore no throughput. For TCP
-//!   only octets count that the receiver did not have before (goodput);
+//! - *throughput*: octets of payload received over the duration, to which each period adds the time after it to the
+//!   last packet of the path that was received before the next period. So a throughput exceeds the rate of a line by a
+//!   packet a period at most. A single packet without a schedule has a duration of zero, and therefore no throughput.
+//!   For TCP only octets count that the receiver did not have before (goodput);
 //! - *out of sequence*: packets received after a packet of the same flow that was sent later;
 //! - *delay*: time from leaving one stack to reaching the other;
 //! - *delay variation*: the absolute difference of the delays of two packets of the path that were received one after
@@ -33,9 +33,9 @@
 //!
 //! **Bounds.** A flow remembers each packet that is under way, however many there are: their number has the bounds of
 //! the queues and lines that hold them. A lost packet is remembered while a copy of it can still arrive. The owner
-//! calls [`FlowStats::sweep`] when [`FlowStats::wants_sweep`] says so; then the lost packets of which nothing is left in
-//! the network become numbers. So memory follows the packets under way, and [`MAX_LOOSE`] lost ones. A series has the
-//! first [`MAX_SERIES`] packets that arrived, and the number of the others.
+//! calls [`FlowStats::sweep`] when [`FlowStats::wants_sweep`] says so; then the lost packets of which nothing is left
+//! in the network become numbers. So memory follows the packets under way, and [`MAX_LOOSE`] lost ones. A series has
+//! the first [`MAX_SERIES`] packets that arrived, and the number of the others.
 
 mod connections;
 mod flow;
@@ -94,8 +94,8 @@ pub struct PathReport {
     pub received_packets: u64,
     /// Octets of payload received that the receiver did not have yet.
     pub received_octets: u64,
-    /// Time of the schedule, or from the first to the last packet offered, while the flow used this path; the sum of all
-    /// periods.
+    /// Time of the schedule, or from the first to the last packet offered, while the flow used this path; the sum of
+    /// all periods.
     pub duration: Duration,
     /// As `duration`, but each period to the last packet of the path received before the next one, if that is later.
     pub busy: Duration,
@@ -167,9 +167,9 @@ pub struct FlowReport {
     /// When the sender and the receiver were last switched off, and the place of what they lost. Before something was
     /// offered, or received, again, the earliest time counts.
     pub off: [Option<(Instant, Place)>; 2],
-    /// Time from the end of the last duration to the last packet received. With the durations of all paths it is the time
-    /// of the flow, of which the busy times of two paths may have the same part: packets of one path arrive while the
-    /// sender uses the other.
+    /// Time from the end of the last duration to the last packet received. With the durations of all paths it is the
+    /// time of the flow, of which the busy times of two paths may have the same part: packets of one path arrive while
+    /// the sender uses the other.
     pub tail: Duration,
     /// Received packets that are not known to have been sent, or that were received before.
     pub unmatched: u64,
@@ -225,8 +225,8 @@ impl FlowStats {
         }
     }
 
-    /// Takes one sample. The samples of a packet come in the order of time. Returns the number of the packet in the order
-    /// of sending, from 0; `None` for a packet that was refused or is not known.
+    /// Takes one sample. The samples of a packet come in the order of time. Returns the number of the packet in the
+    /// order of sending, from 0; `None` for a packet that was refused or is not known.
     pub fn record(&mut self, sample: &Sample) -> Option<u64> {
         if let (Side::Sent, PacketKey::Echo { .. }) = (sample.side, sample.key) {
             self.loose[0] += 1;
@@ -345,8 +345,8 @@ impl FlowStats {
     }
 
     /// The figures as of `now`. With a census, a packet that is neither in it nor reported as lost is unexplained.
-    /// Without one, a packet sent less than [`IN_FLIGHT`] ago counts as under way. `schedule` tells when a flow may send,
-    /// if that is known.
+    /// Without one, a packet sent less than [`IN_FLIGHT`] ago counts as under way. `schedule` tells when a flow may
+    /// send, if that is known.
     #[must_use]
     pub fn report_with(
         &self,

@@ -10,14 +10,14 @@
 //! - The *priority* of a process in user mode is 50 + usage / 4 + 2 × nice; less is better. It is computed at every
 //!   fourth tick of the process that runs, and once in a second for all of them, when their usage decays: usage × 2
 //!   load / (2 load + 1) + nice. The load is the number of competing programs.
-//! - There are queues for four priorities each. After 100 ms the process that runs goes to the end of its queue, and the
-//!   first process of the best queue runs.
+//! - There are queues for four priorities each. After 100 ms the process that runs goes to the end of its queue, and
+//!   the first process of the best queue runs.
 //! - A process in the kernel is not interrupted: a switch waits until it comes back to user mode.
 //! - A process that has slept runs as soon as the one that runs is in user mode. It keeps the CPU, by its priority of
 //!   the kernel, until the next switch.
 //! - A *competing* program is a shell pipeline: it always has work, in turns in the kernel and in user mode, each for a
-//!   random time from 0 to twice the mean. Its processes end after [`Sharing::life`]; the next one begins with no usage,
-//!   at the end of its queue.
+//!   random time from 0 to twice the mean. Its processes end after [`Sharing::life`]; the next one begins with no
+//!   usage, at the end of its queue.
 //!
 //! A message is work of two processes: the manager's, and that of the user for one of the two hand-overs that a message
 //! of a user has. The user has nice 0.
@@ -44,7 +44,7 @@ const MOST_USAGE: i32 = 255;
 /// A history longer than this makes no difference, since usages have decayed: nanoseconds.
 const HISTORY: u64 = 20_000_000_000;
 
-/// Who shares the CPU with a manager.
+/// Programs that share the CPU with a manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
     /// Nice value of the manager: −20 (most urgent) to 19.

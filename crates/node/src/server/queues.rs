@@ -1,4 +1,4 @@
-//! What waits for a server, in classes, and the order in which the server takes it.
+//! Jobs that wait for a server, in classes, and the order in which the server takes them.
 
 use super::Server;
 use aerostat_proto::{Duration, Instant};
@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// A job that is for something which may go away before the job is done: the label of a connection, or a port.
 pub trait Owned {
-    /// What it is for.
+    /// Owner of a job: a label or a port.
     type Owner: Copy + Ord + Debug;
-    /// What this job is for.
+    /// Owner of this job.
     fn owner(&self) -> Self::Owner;
 }
 
@@ -173,8 +173,8 @@ impl<J: Owned, const CLASSES: usize> Queues<J, CLASSES> {
     }
 
     /// Removes the jobs of an owner: first the one in service, if it is among them, and then the others in the order of
-    /// arrival. The one in service keeps the server busy until its time is over. An owner without jobs costs a search by its name only: a host or a switch that
-    /// fails closes all its labels and ports, one by one.
+    /// arrival. The one in service keeps the server busy until its time is over. An owner without jobs costs a search
+    /// by its name only: a host or a switch that fails closes all its labels and ports, one by one.
     pub fn withdraw(&mut self, owner: J::Owner) -> Vec<J> {
         let held = self.held(owner);
         if held == 0 {
@@ -367,7 +367,7 @@ mod tests {
                 done.extend(run(&mut queues, at(*now)));
                 left = left.saturating_sub(u128::from(now - last) * 1000);
                 last = *now;
-                // Work conservation: idle exactly if no work is left, but for the fraction of a nanosecond.
+                // Work conservation: idle exactly if no work is left, except for the fraction of a nanosecond.
                 if queues.deadline().is_none() {
                     assert!(left < 1000, "{seed}: idle with {left} ps of work");
                     left = 0;

@@ -41,7 +41,7 @@ pub(super) struct Conn {
     pub(super) permanent: bool,
     /// The call does not leave the host.
     pub(super) local: Option<Local>,
-    /// What the caller says in the SETUP; what an end of a call inside the host says next.
+    /// User data of the caller in the SETUP; the next user data of an end of a call inside the host.
     pub(super) said: UserData,
     /// Single cells, or SDUs of AAL5.
     pub(super) aal: AalType,

@@ -1,13 +1,13 @@
 //! Calls that do not leave the host: a user calls a listener of its own.
 //!
 //! The two ends of such a call refer to each other, and no label, cell or message of the network belongs to it. The
-//! manager decides about it nevertheless: the daemon is asked for each call, so that a host without a daemon makes none.
-//! If the manager takes time ([`Signalling::set_paced`]), each step of the call waits until the manager has had that time
-//! ([`Errand`]). The link need not be up. Source: Black and Crosby, Experience and Results from the Implementation of an ATM Socket
-//! Family (1993), §2 and §4.
+//! manager decides about it nevertheless: the daemon is asked for each call, so that a host without a daemon makes
+//! none. If the manager takes time ([`Signalling::set_paced`]), each step of the call waits until the manager has had
+//! that time ([`Errand`]). The link need not be up. Source: Black and Crosby, Experience and Results from the
+//! Implementation of an ATM Socket Family (1993), §2 and §4.
 //!
-//! Only users that have asked for it ([`Input::Local`](super::Input::Local)) have such calls: an SDU goes from one end to
-//! the other ([`Signalling::inside`]). A point-to-multipoint call goes through the network, whose switches copy.
+//! Only users that have asked for it ([`Input::Local`](super::Input::Local)) have such calls: an SDU goes from one end
+//! to the other ([`Signalling::inside`]). A point-to-multipoint call goes through the network, whose switches copy.
 
 use super::connections::{Conn, may_send};
 use super::user_data::End;
@@ -18,7 +18,7 @@ use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, Trace};
 use aerostat_wire::q2931::{MessageType, UserData};
 use aerostat_wire::{AtmAddress, Qos};
 
-/// What a local call refers to.
+/// Other party of a local call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Local {
     /// The daemon has not decided yet.
@@ -27,7 +27,7 @@ pub(super) enum Local {
     Peer(CallId),
 }
 
-/// What a manager does with a call inside the host.
+/// Errand of a manager for a call inside the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errand {
     /// It passes the call to the listener.
@@ -97,8 +97,8 @@ impl Signalling {
         (open && may_send(&known.qos, sdu).is_ok()).then_some(peer.owner?.1)
     }
 
-    /// True if a call of this user stays in the host: the user listens at the called address itself, or nobody does and
-    /// the address is one of this host.
+    /// True if a call of this user stays in the host: the user listens at the called address itself, or no user does
+    /// and the address is one of this host.
     pub(super) fn is_local(&self, user: UserId, made: &Conn) -> bool {
         if made.multipoint || !self.local.contains(&user) {
             return false;
@@ -153,7 +153,7 @@ impl Signalling {
                 true => Ok((user, sap)),
                 false => Err(Cause::RESOURCES),
             },
-            // The listener has gone since, or there was none.
+            // The listener has gone since, or never existed.
             _ => Err(Cause::INCOMPATIBLE),
         };
         let (user, sap) = match taken {

@@ -23,8 +23,8 @@
 //! user may send only once that message has come, and so it gets such data at this time, too ([`Signalling::hold`]).
 //!
 //! **Without a switch.** Two hosts can be joined by one link. One of them then plays the network side of the UNI
-//! ([`Config::network`]), as `atmsigd -m network` of linux-atm does: it gives each call its label, and nothing is behind
-//! it, so that it takes calls for its own listeners only.
+//! ([`Config::network`]), as `atmsigd -m network` of linux-atm does: it gives each call its label, and nothing is
+//! behind it, so that it takes calls for its own listeners only.
 //!
 //! **Calls inside the host.** A user that calls one of its own listeners, and has asked for it ([`Input::Local`]), gets
 //! a connection without a label (`local.rs`). The daemon decides about it, and the link need not be up.
@@ -117,7 +117,7 @@ impl Default for Limits {
 /// Configuration of a [`Signalling`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The interface. A host plays the user side, but for one of two hosts on a link without a switch.
+    /// The interface. A host plays the user side, except one of two hosts on a link without a switch.
     pub interface: interface::Params,
     /// Bounds.
     pub limits: Limits,
@@ -146,7 +146,7 @@ impl Config {
     }
 }
 
-/// What goes into [`Signalling`].
+/// Inputs of [`Signalling`].
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// Bring the link up.
@@ -185,7 +185,7 @@ impl Input<'_> {
     }
 }
 
-/// What comes out of [`Signalling`].
+/// Outputs of [`Signalling`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send one SDU on a VC (VPI 0 VCI 5 included).
@@ -218,8 +218,8 @@ pub enum Output {
     },
     /// An event for a user. Never `Received`: see [`Signalling::receiver`].
     Event(UserId, AtmEvent<&'static [u8]>, Heard),
-    /// A call of a user to its own listener can be used: `conn` and `peer` are its ends, and each end gets this. No label
-    /// belongs to it.
+    /// A call of a user to its own listener can be used: `conn` and `peer` are its ends, and each end gets this. No
+    /// label belongs to it.
     Joined {
         /// The user.
         user: UserId,
@@ -229,7 +229,7 @@ pub enum Output {
         peer: ConnId,
         /// The contract, seen from `conn`.
         qos: Qos,
-        /// What the other end says.
+        /// User data of the other end.
         heard: Heard,
     },
     /// An SDU for a user that was held until its connection was up ([`Signalling::hold`]).
@@ -364,7 +364,7 @@ pub struct Signalling {
     link: LinkInfo,
     outputs: VecDeque<Output>,
     counters: Counters,
-    /// All but what the seat counts.
+    /// All counters except those of the seat.
     daemon_counters: DaemonCounters,
 }
 
@@ -501,7 +501,7 @@ impl Signalling {
     fn trace(&mut self, trace: Trace) {
         self.outputs.push_back(Output::Trace(trace));
     }
-    /// Sends a message to the daemon, if there is one.
+    /// Sends a message to the daemon, if a daemon is there.
     fn tell(&mut self, message: ToSigd, now: Instant) {
         self.seat.tell(message, now);
     }

@@ -19,7 +19,7 @@ pub(super) const ABSENT: Refused = Refused("the signalling daemon does not run")
 /// A message from a daemon in a process of its own, or an event of this process.
 pub type DaemonEvent = ProcessEvent<FromDaemon<FromSigd>>;
 
-/// Whether there is a daemon.
+/// Presence of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     /// No daemon has started yet: calls wait.

@@ -64,7 +64,7 @@ impl Signalling {
         refused
     }
 
-    /// What comes along with an event about a call, in which the other end says `data`.
+    /// Values that come along with an event about a call, in which the other end says `data`.
     pub(super) fn heard(&self, call: CallId, data: UserData) -> Heard {
         let known = self.conns.get(&call);
         let known = known.filter(|known| known.owner.is_some_and(|(u, _)| self.local.contains(&u)));

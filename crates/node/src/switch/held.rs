@@ -1,4 +1,4 @@
-//! Selection of a call's route, and calls that wait until there is one.
+//! Selection of a call's route, and calls that wait until a route exists.
 //!
 //! A call takes one of the shortest ways. Of several shortest ways (parallel links, or other switches at the same
 //! distance) it takes one that has room for the call, of these the one with the most free bandwidth, and of these the

@@ -68,7 +68,7 @@ pub struct PortInfo {
     pub labels: usize,
     /// Reserved towards the other end and from there, cells/s.
     pub reserved: (u64, u64),
-    /// What may be reserved in each direction, cells/s.
+    /// Limit of reservations in each direction, cells/s.
     pub admit: u32,
     /// Shaped paths by VPI: the peak rate, which is part of what is reserved, and what connections inside reserve
     /// towards the other end and from there, cells/s.

@@ -1,8 +1,8 @@
 //! A switch's manager, where its messages cost time: one server for the signalling channels of all ports.
 //!
-//! What a port receives on its signalling channel waits here before its interface reads it, and what the interface
-//! writes waits before it leaves, all in the order in which it came. [`crate::manager`] says what costs. What waits for
-//! a port is dropped when its line goes down.
+//! Messages of a port's signalling channel wait here before its interface reads them, and messages of the interface
+//! wait before they leave, all in the order in which they came. [`crate::manager`] says what costs. Messages that wait
+//! for a port are dropped when its line goes down.
 
 use super::{PortNo, RouteSelect, Switch};
 use crate::inspect::Table;

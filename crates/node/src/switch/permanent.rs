@@ -26,7 +26,7 @@ pub struct Permanent {
     pub qos: Qos,
     /// True to join whole paths instead of single channels.
     pub path: bool,
-    /// What its queues have for themselves.
+    /// Settings of its own queues.
     pub queue: ConnectionQueue,
     /// Policing of the traffic that comes in at each end; `None`: as the port polices calls. Between switches this
     /// needs a tolerance for the queues on the way, which have changed the distances of cells.
@@ -165,7 +165,7 @@ impl<R: RouteSelect> Switch<R> {
         Ok(())
     }
 
-    /// What a port holds to its contract unless a permanent connection has a policing of its own.
+    /// Policing at a port, unless a permanent connection has a policing of its own.
     #[must_use]
     pub fn policing(&self, port: PortNo) -> Policing {
         let port = self.port(port);

@@ -64,7 +64,7 @@ pub struct PortConfig {
     /// VPI of the labels of its calls, which the other end must use as well: 0, or that of a shaped path. Calls in a
     /// shaped path reserve what the path has, instead of what the link has.
     pub call_vpi: u16,
-    /// What the queues of calls that leave here have for themselves.
+    /// Settings of the queues of calls that leave here.
     pub calls: CallQueues,
 }
 

@@ -1,4 +1,5 @@
-//! `inspect SWITCH queue`: queues, buffers and shaped paths. The rows are in [`inspect::switch`](crate::inspect::switch).
+//! `inspect SWITCH queue`: queues, buffers and shaped paths. The rows are in
+//! [`inspect::switch`](crate::inspect::switch).
 
 use super::{PortNo, RouteSelect, Switch};
 use crate::atm::{OutputPort, PathKey, PathView};

@@ -85,7 +85,7 @@ aerostat_proto::parameters! {
 }
 
 impl ConnectionQueue {
-    /// What it changes at a queue.
+    /// Changes at a queue.
     #[must_use]
     pub const fn tuning(&self) -> Tuning {
         Tuning {
@@ -99,7 +99,7 @@ impl ConnectionQueue {
     }
 }
 
-/// What the queues of calls have for themselves at a port, by service category.
+/// Settings of the queues of calls at a port, by service category.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallQueues([Option<ConnectionQueue>; 6]);
 
@@ -108,7 +108,7 @@ impl CallQueues {
     pub const fn set(&mut self, category: ServiceCategory, queue: ConnectionQueue) {
         self.0[category as usize] = Some(queue);
     }
-    /// What a direction of a call with this contract has, if it is given.
+    /// Settings for a direction of a call with this contract, if they are given.
     #[must_use]
     pub fn of(&self, traffic: &TrafficParams) -> Option<ConnectionQueue> {
         self.0[traffic.category? as usize]
@@ -166,7 +166,7 @@ impl PortConfig {
 }
 
 impl Port {
-    /// What is reserved in the shaped path with this VPI, or of the link if there is no such path.
+    /// Reservations in the shaped path with this VPI, or of the link if there is no such path.
     fn account(&mut self, vpi: u16) -> &mut Reservation {
         match self.tunnels.get_mut(&vpi) {
             Some((_, held)) => held,

@@ -81,19 +81,26 @@ const ALL_OR_NOTHING: &[&str] = &[
     "others",
 ];
 
-/// Folders whose comments follow the rules.
-const READ: &[&str] = &[
-    "bench/",
-    "crates/clib/",
-    "crates/preload/",
-    "crates/proto/",
-    "crates/sim/",
-    "crates/socket/",
-    "crates/testing/",
-    "crates/wire/",
-    "fuzz/",
+/// Folders and files whose comments do not follow the rules yet.
+const LATER: &[&str] = &[
+    "crates/lab/src/model/tcp.rs",
+    "crates/lab/src/resolve/tcp.rs",
+    "crates/live/src/kernel/tcp.rs",
+    "crates/node/src/ip/apps/bulk.rs",
+    "crates/node/src/ip/apps/caller.rs",
+    "crates/node/src/ip/apps/datagram.rs",
+    "crates/node/src/ip/apps/mod.rs",
+    "crates/node/src/ip/apps/transaction.rs",
+    "crates/node/src/ip/books.rs",
+    "crates/node/src/ip/fragments.rs",
+    "crates/node/src/ip/packet.rs",
+    "crates/node/src/ip/router/mod.rs",
+    "crates/node/src/ip/stack.rs",
+    "crates/node/src/ip/stack/syn.rs",
+    "crates/node/src/ip/tcp.rs",
+    "crates/node/src/ip/tests/",
+    "crates/node/src/ip/udp.rs",
 ];
-
 /// The descriptions in the published schemas, each with its place.
 fn descriptions() -> Vec<(String, String)> {
     let mut all = Vec::new();
@@ -269,7 +276,7 @@ fn comments_begin_with_their_nouns_and_fit_an_editor() {
     let (mut read, mut bad) = (0, Vec::new());
     for (path, source) in files("rs") {
         let place = path.display().to_string();
-        if !READ.iter().any(|folder| place.starts_with(folder)) {
+        if LATER.iter().any(|part| place.starts_with(part)) {
             continue;
         }
         read += 1;
@@ -294,7 +301,7 @@ fn comments_begin_with_their_nouns_and_fit_an_editor() {
             }
         }
     }
-    assert!(read > 100, "{read} files");
+    assert!(read > 900, "{read} files");
     report(&bad);
 }
 

@@ -1,13 +1,14 @@
 //! The tests in real time, between two hosts of a running lab.
 //!
-//! The sender makes a connection for each transfer. Its first message says what follows, and waits for the receiver to be
-//! ready; then come short messages there and back, which tell the round trip; then come the messages, and the receiver's
-//! last message is what it has measured. The access point of the call tells the profile, so one receiver serves both.
+//! The sender makes a connection for each transfer. Its first message says what follows, and waits for the receiver to
+//! be ready; then come short messages there and back, which tell the round trip; then come the messages, and the
+//! receiver's last message is what it has measured. The access point of the call tells the profile, so one receiver
+//! serves both.
 //!
-//! **Times.** A program of a busy machine runs late. If the receiver takes its first packet late and finds others behind
-//! it, the time between its first and its last packet is too short, and the rate above that of the line. Therefore the
-//! sender has a second time: from the first message given to the receiver's report, less the shortest round trip. The
-//! longer one counts. A latency is the median of several messages there and back, one after the other.
+//! **Times.** A program of a busy machine runs late. If the receiver takes its first packet late and finds others
+//! behind it, the time between its first and its last packet is too short, and the rate above that of the line.
+//! Therefore the sender has a second time: from the first message given to the receiver's report, less the shortest
+//! round trip. The longer one counts. A latency is the median of several messages there and back, one after the other.
 
 use super::{AtptestProfile, AtptestTest, Found, Task};
 use crate::args::AtptestArgs;
@@ -43,10 +44,10 @@ const TURNS: usize = 4;
 /// Messages there and back of which the latency is the median.
 const LATENCIES: u64 = 5;
 
-/// What a receiver says when it takes what is announced.
+/// Answer of a receiver that takes the announced transfer.
 const READY: &[u8] = b"ready";
 
-/// What a sender announces.
+/// Announcement of a sender.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Announced {
     octets: u64,
@@ -64,7 +65,7 @@ impl Announced {
     }
 }
 
-/// What a receiver has measured.
+/// Measurements of a receiver.
 #[derive(Debug, Serialize, Deserialize)]
 struct Report {
     /// Octets of messages, without the announcement, and of their first packet.

@@ -23,7 +23,7 @@ const MARGIN: f64 = 8.0;
 /// Width of the coloured mark in front of an address.
 const MARK: f64 = 14.0;
 
-/// Limit of links in a drawing. Each one looks for a place for what it says.
+/// Limit of links in a drawing. Each link looks for a place for its label.
 const MOST_LINKS: usize = 2 * MOST_SHOWN;
 
 /// The drawing of a network, or of its drawn part, as SVG.
@@ -218,8 +218,8 @@ fn carried(cable: &Cable, layout: &Layout) -> Option<String> {
     Some(format!("{} Mbit/s", told.join("  ")))
 }
 
-/// Draws calls with data as threads beside the links that they take, and shortcuts above them. Returns the labels of the
-/// shortcuts with their places.
+/// Draws calls with data as threads beside the links that they take, and shortcuts above them. Returns the labels of
+/// the shortcuts with their places.
 fn threads(
     picture: &Picture,
     ways: &Ways<'_>,
@@ -326,8 +326,8 @@ impl Curve {
         }
     }
 
-    /// A curve along one side of two boxes that stand above each other, `away` pixels beyond the outer one: on the right,
-    /// or on the left if `away` is negative.
+    /// A curve along one side of two boxes that stand above each other, `away` pixels beyond the outer one: on the
+    /// right, or on the left if `away` is negative.
     fn beside(a: &Area, b: &Area, away: f64) -> Self {
         let side = |area: &Area| area.x + area.width / 2.0 * away.signum();
         let outer = match away > 0.0 {

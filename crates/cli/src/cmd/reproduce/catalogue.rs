@@ -30,7 +30,7 @@ pub(super) struct Entry {
     #[serde(skip)]
     pub(super) name: String,
     pub(super) title: String,
-    /// What is measured.
+    /// Quantity that is measured.
     pub(super) what: String,
     pub(super) unit: String,
     /// The lab that all rows run.
@@ -195,7 +195,7 @@ pub(super) struct Take {
     pub(super) less: Option<String>,
     /// The last such row whose `time_s` is at most this.
     pub(super) until: Option<f64>,
-    /// What becomes one value of all such rows, instead of the first of them.
+    /// Reduction of all such rows to one value, instead of the first of them.
     pub(super) of_all: Option<OfAll>,
     /// Time that a program takes beside the transfer, seconds for each unit of a rate; may have parameters.
     pub(super) later: Option<String>,
@@ -233,7 +233,7 @@ pub(super) struct Steps {
     /// Further keys that get the value of the step.
     #[serde(default)]
     pub(super) paths: Vec<String>,
-    /// What the steps before have at most.
+    /// Limit: a step counts as long as the values of the steps before do not exceed it.
     #[serde(default)]
     pub(super) limit: f64,
     pub(super) of: Vec<Step>,
@@ -242,7 +242,7 @@ pub(super) struct Steps {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
-    /// What the row prints for this step.
+    /// Printed value for this step.
     pub(super) at: f64,
     pub(super) value: String,
 }
@@ -259,7 +259,7 @@ pub(super) struct Parameter {
     /// The row of this entry; absent if the paper's text gives the value itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) row: Option<String>,
-    /// Of what its value is a multiple.
+    /// Step of the value: the fitted value is rounded to a multiple of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) step: Option<f64>,
     /// Range in which a fit looks.
@@ -272,7 +272,7 @@ pub(super) struct Parameter {
 /// Parameters by name.
 pub(super) type Parameters = BTreeMap<String, Parameter>;
 
-/// What a paper prints in a row.
+/// Printed value, or words, of a paper in a row.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Printed {
@@ -282,7 +282,7 @@ pub(super) struct Printed {
     pub(super) place: String,
 }
 
-/// What the papers print, by entry and row.
+/// Printed values of the papers, by entry and row.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct AllPrinted(BTreeMap<String, BTreeMap<String, Printed>>);
@@ -352,7 +352,7 @@ pub(super) fn entries() -> Result<Vec<Entry>, Failure> {
     ENTRIES.iter().map(read).collect()
 }
 
-/// What was claimed of the rows of entries before their first run: rules in words.
+/// Claims about the rows of entries before their first run: rules in words.
 #[cfg(test)]
 pub(super) fn claims() -> Result<BTreeMap<String, BTreeMap<String, String>>, Failure> {
     yaml(

@@ -38,11 +38,11 @@ pub(super) struct Plot {
     rows: String,
     /// Further rows, with names of another form. Of a surface, `{y}` is `{x}` where the name has no `{y}`.
     also: Option<String>,
-    /// What `{x}` is, with its unit.
+    /// Meaning of `{x}`, with its unit.
     x: String,
-    /// What `{y}` is: a surface.
+    /// Meaning of `{y}`: a surface.
     y: Option<String>,
-    /// What stands before `{series}`.
+    /// Words in front of `{series}`.
     #[serde(default)]
     series: String,
     /// The unit of these rows, by default that of the entry.
@@ -129,7 +129,7 @@ impl Plot {
         self.title.clone().unwrap_or_else(|| heading(entry))
     }
 
-    /// What `{series}` is called.
+    /// Name of `{series}`.
     fn called(&self, name: &str) -> String {
         [&self.series, name].join(" ").trim().to_owned()
     }

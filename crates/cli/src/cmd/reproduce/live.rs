@@ -21,7 +21,7 @@ use session::{OneRun, PAUSE, Session, longest, streams_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What the start of a lab takes, about: for the time left.
+/// Time for the start of a lab, about: for the time left.
 const START: Duration = Duration::from_secs(4);
 /// Mean time, µs, that the process of the lab may wait for a processor whenever it wants one. A packet and its
 /// acknowledgement need it a few times in a round trip of some milliseconds.
@@ -38,16 +38,16 @@ pub(super) struct Live {
     /// Further settings `net.ipv4.NAME` of all hosts.
     #[serde(default)]
     settings: BTreeMap<String, String>,
-    /// What kernels do not have of the paper's hosts.
+    /// Properties of the paper's hosts that kernels do not have.
     remark: String,
 }
 
-/// What the streams of a row had.
+/// Measurements of the streams of a row.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     /// Its value in each run.
     pub(super) values: Values,
-    /// What the kernels counted in all runs.
+    /// Counters of the kernels in all runs.
     pub(super) counters: Counters,
     /// Events of the network that were more than 20 ms late, in all runs.
     pub(super) late: u64,
@@ -77,7 +77,7 @@ impl Found {
 /// All that was measured.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    /// What rows had, in the order of the rows; `None` for rows that do not run between kernels.
+    /// Measurements of the rows, in their order; `None` for rows that do not run between kernels.
     pub(super) rows: Vec<Option<Found>>,
     /// Hosts by entry, setting and its value.
     settings: BTreeMap<[String; 3], BTreeSet<String>>,

@@ -27,7 +27,7 @@ struct Plan {
     runs: Vec<Run>,
     /// The printed step of each run; empty for a row without steps.
     steps: Vec<f64>,
-    /// What the steps before the first that counts have at most.
+    /// Limit for the values of the steps before the first that counts.
     limit: f64,
     take: Take,
     /// Seconds beside the transfer, for each unit of a rate.

@@ -56,7 +56,7 @@ pub(super) fn write(
     whole("index.html", &page(&body, &results.made))
 }
 
-/// What the report is of.
+/// Results that the report is about.
 struct Report<'a>(&'a Results<'a>);
 
 /// The page around its body.
@@ -426,7 +426,7 @@ fn valued(score: &Score<'_>) -> String {
     }
 }
 
-/// What the paper has: its number, or its words.
+/// Number of the paper, or its words.
 fn printed(score: &Score<'_>) -> String {
     match (score.paper, &score.says) {
         (Some(value), _) => format!("<span class=\"n\">{}</span>", number(value)),

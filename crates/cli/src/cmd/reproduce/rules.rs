@@ -1,28 +1,28 @@
-//! What must hold for a row: its rules in words, and whether a value keeps all of them.
+//! Rules of a row in words, and whether a value keeps all of them.
 
 use super::catalogue::Row;
 use crate::exit::Failure;
 
-/// What rules look at.
+/// Facts that rules look at.
 pub(super) struct Facts<'a, Other> {
     /// The median of the seeds.
     pub(super) found: f64,
     /// The values of all seeds.
     pub(super) values: &'a [f64],
-    /// What the paper prints.
+    /// Printed value of the paper.
     pub(super) paper: Option<f64>,
     /// The median of the row that a reference names.
     pub(super) other: Other,
 }
 
-/// What the rules of a row say about its value.
+/// Judgement of the rules of a row about its value.
 #[derive(Debug)]
 pub(super) struct Judged {
     /// All rules in words.
     pub(super) words: String,
-    /// Those that do not hold.
+    /// Rules that do not hold.
     pub(super) missed: String,
-    /// Whether all hold; `None` if there is no rule.
+    /// True if all rules hold; `None` if there is no rule.
     pub(super) holds: Option<bool>,
 }
 

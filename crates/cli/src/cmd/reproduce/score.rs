@@ -1,4 +1,4 @@
-//! What rows show: the model, what the paper prints, whether the rule holds, and the same in real time.
+//! Scores of rows: the model's value, that of the paper, whether the rule holds, and the same in real time.
 
 use super::catalogue::{AllPrinted, Entry, Row};
 use super::model::Values;
@@ -41,7 +41,7 @@ rows! {
         tier: Name as Detail(14) = score.tier().into(),
         /// Rule of the row.
         rule: String as Detail(8) = score.rule.clone(),
-        /// Whether the rule holds.
+        /// Result of the rule.
         result: Name = score.result.into(),
         /// Smallest value of all seeds.
         low: Option<f64> as Detail(9) = score.values.first().copied().map(number),
@@ -65,7 +65,7 @@ rows! {
         live_runs: Rare<usize> as Detail(7) = Rare(live.map(|live| live.values.len())),
         /// Distance from the printed value, per cent.
         live_error ("live_error_%"): Rare<f64> as Detail(16) = Rare(live.and_then(|live| live.error).map(two)),
-        /// Whether the rule would hold.
+        /// Result of the rule in real time.
         live_result: Rare<Name> = Rare(live.map(|live| live.result.into())),
         /// Segments sent again.
         live_retransmitted: Rare<u64> as Detail(2) = Rare(live.map(|live| live.found.counters.retransmitted)),
@@ -78,7 +78,7 @@ rows! {
     }
 }
 
-/// What a row shows.
+/// Score of a row.
 pub(crate) struct Score<'a> {
     pub(super) entry: &'a Entry,
     pub(super) row: &'a Row,
@@ -93,7 +93,7 @@ pub(crate) struct Score<'a> {
     /// The rules that do not hold.
     pub(super) missed: String,
     pub(super) result: &'static str,
-    /// What it has between Linux kernels in real time.
+    /// Its score between Linux kernels in real time.
     pub(super) live: Option<Live<'a>>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Live<'a> {
     pub(super) values: Values,
     /// Distance from the printed value, per cent.
     pub(super) error: Option<f64>,
-    /// Whether the rule of the row would hold; `lagged`: the machine was too busy.
+    /// Result of the row's rule; `lagged`: the machine was too busy.
     pub(super) result: &'static str,
 }
 
@@ -186,7 +186,7 @@ impl<'a> All<'a, '_> {
         self.measured?.rows.get(at)?.as_ref()
     }
 
-    /// What the row has in real time. It is compared with other rows in real time only.
+    /// Score of the row in real time. It is compared with other rows in real time only.
     fn live(&self, at: usize, paper: Option<f64>) -> Option<Live<'a>> {
         let measured = self.measured(at)?;
         let (entry, row) = self.rows.get(at)?;

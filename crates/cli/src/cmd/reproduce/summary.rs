@@ -46,7 +46,7 @@ impl Made {
 pub(super) struct Group {
     /// `A`, `A to C`, `all`, or a paper as `sara`.
     pub(super) name: String,
-    /// What a tier claims.
+    /// Claim of a tier.
     pub(super) what: &'static str,
     pub(super) rows: usize,
     pub(super) ok: usize,
@@ -55,9 +55,9 @@ pub(super) struct Group {
     pub(super) shown: usize,
     /// Predictions beside a printed number: no calibration, and not of tier E.
     pub(super) predictions: usize,
-    /// Those within 5 per cent of the printed number.
+    /// Predictions within 5 per cent of the printed number.
     pub(super) within_5: usize,
-    /// Those within 20 per cent of it.
+    /// Predictions within 20 per cent of it.
     pub(super) within_20: usize,
     /// Parameters that were fitted from rows of the paper; `None` for a tier.
     pub(super) parameters: Option<usize>,

@@ -10,8 +10,8 @@
 //! rows ENTRY ...   the rows of entries; similar rows for which the paper has nothing are one line
 //! ```
 //!
-//! The file must follow from the catalogue: same rows, same printed numbers, and the results that the rules give for its
-//! models. `tests/it/reproduce.rs` compares it with runs.
+//! The file must follow from the catalogue: same rows, same printed numbers, and the results that the rules give for
+//! its models. `tests/it/reproduce.rs` compares it with runs.
 
 use super::catalogue::{self, Entry, Parameters, Row};
 use super::drawings::{self, trace::Tables};
@@ -157,7 +157,7 @@ fn tier(row: &Row) -> String {
     known.map_or("", |tier| tier.1).to_owned()
 }
 
-/// What the paper has.
+/// Number of the paper, or its words.
 fn printed(score: &Score<'_>) -> String {
     match (score.paper, &score.says) {
         (Some(value), _) => number(value),
@@ -188,7 +188,7 @@ fn found(score: &Score<'_>, entry: &Entry) -> String {
     }
 }
 
-/// What similar rows have in common: rules that differ in numbers only are the same.
+/// Kind of a row, which similar rows share: rules that differ in numbers only are the same.
 fn kind(score: &Score<'_>) -> (String, &'static str, String, Option<String>) {
     let rule = score.rule.split(" of ").next().unwrap_or_default();
     let rule = rule.chars().filter(|c| !c.is_ascii_digit()).collect();
@@ -226,8 +226,8 @@ fn line(entry: &Entry, scores: &[&Score<'_>]) -> Vec<String> {
     vec![name, printed(first), found, error(first), rule, result]
 }
 
-/// Lines of prose that fit an editor. Paragraphs and the items of lists stay apart, and no line inside a paragraph begins
-/// as an item would.
+/// Lines of prose that fit an editor. Paragraphs and the items of lists stay apart, and no line inside a paragraph
+/// begins as an item would.
 fn wrapped(prose: &str) -> String {
     let mut blocks: Vec<Vec<&str>> = vec![Vec::new()];
     for line in prose.lines() {
@@ -257,7 +257,7 @@ fn is_mark(word: &str) -> bool {
     number || ["-", "*", "+"].contains(&word)
 }
 
-/// The words in lines; all but the first begin with this indent.
+/// The words in lines; all except the first begin with this indent.
 fn filled(words: &[&str], indent: &str) -> String {
     let mut lines: Vec<Vec<&str>> = vec![Vec::new()];
     for word in words {

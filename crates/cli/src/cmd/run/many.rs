@@ -1,5 +1,5 @@
-//! Several runs of one lab: `--seeds` and `--sweep` of `run`, and `aerostat sweep`, which shares all of this but what
-//! becomes of the results.
+//! Several runs of one lab: `--seeds` and `--sweep` of `run`, and `aerostat sweep`, which shares all of this except the
+//! use of the results.
 //!
 //! **How.** Each run is a process of its own, which gets the options of one run and knows nothing of the others. So its
 //! results are to the byte those of `aerostat run` with these options, and a run that fails or that the system kills
@@ -118,7 +118,7 @@ fn has_changed(
     now.map(|lab| key(&lab)).as_deref() != keys.last().map(|key| &**key)
 }
 
-/// What identifies a lab with its overrides and the traces that it reads.
+/// Identity of a lab with its overrides and the traces that it reads.
 fn key(checked: &Checked) -> String {
     let mut all = checked.digest.clone();
     let loads = checked
@@ -256,7 +256,7 @@ fn check_one(
     Ok(key(&checked))
 }
 
-/// What the threads that start runs share.
+/// Plan that the threads share which start runs.
 pub(super) struct Plan<'a> {
     args: &'a RunArgs,
     path: &'a Path,
@@ -275,7 +275,7 @@ pub(super) struct Plan<'a> {
     running: Mutex<BTreeMap<usize, u32>>,
 }
 
-/// What a run has left.
+/// Output of a run.
 pub(super) struct Output {
     status: ExitStatus,
     /// Its standard output.
@@ -474,8 +474,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What the runs say on standard error, up to a number of lines. With such a number the same line of several runs is
-/// shown once: runs of one lab have the same warnings.
+/// Lines of the runs on standard error, up to a number. With such a number the same line of several runs is shown once:
+/// runs of one lab have the same warnings.
 struct Said {
     left: usize,
     hidden: usize,
@@ -514,8 +514,8 @@ impl Said {
     }
 }
 
-/// What a run has said, and how it ended; says why a run has failed. A run that was interrupted before it could hear
-/// that, while it read its lab, has no results.
+/// Shows the words of a run, and returns how it ended; says why a run has failed. A run that was interrupted before it
+/// could hear that, while it read its lab, has no results.
 fn judge(variant: &Variant, output: &io::Result<Output>, stopped: bool, said: &mut Said) -> Exit {
     let why = match output {
         Err(error) => error.to_string(),

@@ -16,8 +16,8 @@ impl Recorded {
         self.grown |= self.growth.reached(octets);
     }
 
-    /// A line for the moment at which the captures become large, at `now` of `end` seconds: their size, and the size that
-    /// they will have if the rest of the run is like its beginning.
+    /// A line for the moment at which the captures become large, at `now` of `end` seconds: their size, and the size
+    /// that they will have if the rest of the run is like its beginning.
     pub(super) fn grown(&mut self, now: f64, end: f64) -> Option<String> {
         // The last line says what there is at the end.
         (std::mem::take(&mut self.grown) && now < end).then(|| {

@@ -68,7 +68,7 @@ pub(super) fn check(args: &RunArgs, several: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The wishes for the stream; `None` if nobody wants it.
+/// The wishes for the stream; `None` without a stream.
 pub(super) fn options(args: &RunArgs, checked: &Checked) -> Option<Options> {
     if args.events.is_none() && args.view.is_none() {
         return None;

@@ -7,9 +7,9 @@
 //! plots.rs    what is drawn
 //! ```
 //!
-//! **How.** The runs are those of `run --sweep` (`many.rs`): a process each, `--jobs` at a time. A run leaves one table of
-//! its results. With `--out` it goes to the store as soon as the run has ended, and the table is made from the store when
-//! all runs are there; without, it goes to the table at once, in the order of the runs.
+//! **How.** The runs are those of `run --sweep` (`many.rs`): a process each, `--jobs` at a time. A run leaves one table
+//! of its results. With `--out` it goes to the store as soon as the run has ended, and the table is made from the store
+//! when all runs are there; without, it goes to the table at once, in the order of the runs.
 //!
 //! **Bounds.** In memory are the list of runs, the place of each in the store, and the rows of one point. A table for
 //! people, and a drawing, need all of their rows.
@@ -182,7 +182,7 @@ struct Sweep<'a> {
     /// The text of the lab.
     text: &'a str,
     variants: &'a [Variant],
-    /// What identifies the lab of each run.
+    /// Identity of the lab of each run.
     keys: &'a [Arc<str>],
     shape: &'a Shape,
 }
@@ -197,7 +197,7 @@ impl Sweep<'_> {
         Ok(plan.lines(LINES))
     }
 
-    /// What identifies a run.
+    /// Identity of a run.
     fn key(&self, number: usize) -> Key {
         Key {
             lab: self.keys[number].to_string(),
@@ -337,7 +337,7 @@ impl Sweep<'_> {
         Ok(Exit::Ok.with_warnings(warn || !drawn))
     }
 
-    /// What a run has left; `None` if it has failed, or was interrupted.
+    /// Record of a run; `None` if it has failed, or was interrupted.
     fn record(
         &self,
         number: usize,

@@ -13,8 +13,8 @@ use aerostat_node::ip::flow_stats::FlowReport;
 use aerostat_proto::{Duration, Instant};
 use std::net::Ipv4Addr;
 
-/// A line for each node that has not joined, with the reason of its last attempt, or one line for many nodes. NHRP clients
-/// that have not registered follow.
+/// A line for each node that has not joined, with the reason of its last attempt, or one line for many nodes. NHRP
+/// clients that have not registered follow.
 fn not_joined(report: &RunReport, lab: &Lab) -> Vec<String> {
     /// If there are more nodes than this, they are not named individually.
     const NAMED: usize = 8;

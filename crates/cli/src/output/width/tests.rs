@@ -109,7 +109,8 @@ fn flows_keep_what_was_lost_when_columns_must_go() {
     assert!(!header.contains("JITTER"), "{header}");
 }
 
-/// Whatever the lab: the table of flows has the most important columns that fit, in one order, and none instead of them.
+/// Whatever the lab: the table of flows has the most important columns that fit, in one order, and none instead of
+/// them.
 #[test]
 fn the_columns_of_flows_are_the_first_of_one_list() {
     let empty = shape("", &FlowLine::TABLE.flat());

@@ -86,8 +86,8 @@ fn a_client_that_asks_now_and_then_outlives_silent_ones() {
     let mut regular = lab.client();
     for _ in 0..4 {
         regular.ask(&Request::Status).unwrap();
-        // As many new clients as take all places but its own. The lab must have accepted them before the regular client
-        // asks again: otherwise they come beside the next ones, and take its place as well.
+        // As many new clients as take all places except its own. The lab must have accepted them before the regular
+        // client asks again: otherwise they come beside the next ones, and take its place as well.
         let before = lab.connections.counters().accepted;
         let crowd: Vec<_> = (1..MAX_CONNECTIONS).map(|_| lab.client()).collect();
         let expected = before + crowd.len() as u64;

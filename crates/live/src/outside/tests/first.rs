@@ -132,7 +132,7 @@ fn what_had_no_answer_is_asked_again_when_the_peer_comes() {
     assert_eq!(lab.pass(10), 0);
 }
 
-/// The lines of links are up before the lab starts, but for those whose peer has to answer, and each says what is wrong.
+/// The lines of links are up before the lab starts, except those whose peer has to answer, and each says what is wrong.
 #[test]
 fn links_come_up_before_the_lab_and_say_what_is_wrong() {
     let [own, other, third] = free_addresses();

@@ -244,7 +244,7 @@ fn with_tree(test: impl FnOnce(&mut Net<'_>, NodeId, NodeId, &Tree)) {
     test(&mut net, x, y, &tree);
 }
 
-/// What the root sends comes to each leaf, and nothing comes back.
+/// PDUs of the root come to each leaf, and nothing comes back.
 #[test]
 fn a_root_and_its_leaves() {
     with_tree(data_and_counts);
@@ -418,7 +418,7 @@ fn a_death_while_a_leaf_is_added() {
     }
 }
 
-/// What was written before the caller closes arrives, where no switch on the way has a queue.
+/// PDUs that were written before the caller closes arrive, where no switch on the way has a queue.
 #[test]
 fn the_last_words_of_a_caller() {
     let lab = lab();

@@ -254,7 +254,7 @@ fn calls_to_one_address_share_a_question_and_questions_have_a_limit() {
     net.until(net.now + Duration::from_secs(1));
     assert_eq!(net.layer(x).unwrap().counters().resolved, 1);
     assert!(!net.states(x).contains(&State::Resolving));
-    // Nobody answers: the limit of addresses, then that of calls.
+    // No host answers: the limit of addresses, then that of calls.
     net.world
         .fault(&builder, FaultKind::Crash(hub, None), net.now);
     for n in 0..QUESTIONS + 1 {
@@ -296,7 +296,7 @@ fn calls_to_one_address_share_a_question_and_questions_have_a_limit() {
     assert!(!net.states(x).contains(&State::Resolving));
 }
 
-/// A root and a leaf by IP address; a leaf that nobody has; a leaf that is dropped while its address is resolved.
+/// A root and a leaf by IP address; a leaf without an owner; a leaf that is dropped while its address is resolved.
 #[test]
 fn leaves_are_called_by_ip_address() {
     let lab = lab();
@@ -404,7 +404,7 @@ fn accept_next(net: &mut Net<'_>, node: NodeId, socket: SocketRef) {
     net.until(net.now + Duration::from_secs(1));
 }
 
-/// What dies while an address is resolved.
+/// Node that dies while an address is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Nothing,
@@ -479,7 +479,7 @@ fn whatever_dies_while_an_address_is_resolved_leaves_nothing() {
                 "{case}: {failure:?}"
             );
         }
-        // An offer that nobody answers ends, too.
+        // An offer without an answer ends, too.
         let resolved = net.offer(y).is_some();
         let failure = net.failure(x, 1).filter(|_| !resolved);
         let cause = failure.map(|(failure, _)| failure.cause);

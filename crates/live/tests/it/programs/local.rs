@@ -215,7 +215,7 @@ impl Manager {
     }
 }
 
-/// What is killed between two messages of a local call.
+/// End that is killed between two messages of a local call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Killed {
     Nobody,
@@ -471,7 +471,8 @@ fn whatever_dies_in_a_local_call_leaves_nothing_and_the_other_end_is_told() {
     }
 }
 
-/// Nobody listens: the caller is told at once, and the network is not asked. A listener that refuses gives its cause.
+/// No program listens: the caller is told at once, and the network is not asked. A listener that refuses gives its
+/// cause.
 #[test]
 fn a_local_call_is_refused_with_the_cause_of_its_listener() {
     let lab = lab();

@@ -62,7 +62,7 @@ impl<'a> Net<'a> {
     }
 }
 
-/// What a call has led to: its events, and the causes at the caller and at the callee.
+/// Outcome of a call: its events, and the causes at the caller and at the callee.
 type Outcome = (usize, [Option<u8>; 2]);
 
 /// A call with user data, three PDUs and a release; after event `at` the manager of a host dies.

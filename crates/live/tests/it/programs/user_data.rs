@@ -1,5 +1,5 @@
-//! User data in calls: in the offer before it is answered, in the answer, in the refusal, in the release; and links that
-//! do not carry them.
+//! User data in calls: in the offer before it is answered, in the answer, in the refusal, in the release; and links
+//! that do not carry them.
 
 use super::*;
 use aerostat_proto::socket::Offer;

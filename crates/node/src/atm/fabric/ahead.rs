@@ -16,8 +16,8 @@ impl Fabric {
     /// Connections up to which a look ahead is not worth its time: their entries stay in the processor's own cache.
     const FEW: usize = 2048;
 
-    /// Reads the entries of cells with these labels, which `port` is to receive soon. This changes nothing but the time
-    /// that [`Self::receive`] takes.
+    /// Reads the entries of cells with these labels, which `port` is to receive soon. This changes only the time that
+    /// [`Self::receive`] takes.
     pub fn look_ahead(&self, port: u16, labels: impl IntoIterator<Item = Vc>) {
         if self.connections.len() <= Self::FEW {
             return;

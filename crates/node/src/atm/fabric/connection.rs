@@ -24,7 +24,8 @@ struct Losses {
 #[derive(Debug, Default)]
 pub(super) struct More(Vec<Leaf>);
 
-/// What each cell needs comes first, in the order of declaration: two lines of the processor's cache.
+/// A connection of the fabric. Fields that each cell needs come first, in the order of declaration: two lines of the
+/// processor's cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Connection {
@@ -153,7 +154,7 @@ impl Connection {
 mod tests {
     use super::*;
 
-    /// What each cell needs is two lines of the cache, and a connection has three.
+    /// The fields that each cell needs fill two lines of the cache, and a connection has three.
     #[test]
     fn a_connection_is_small() {
         assert!(core::mem::offset_of!(Connection, losses) <= 128);

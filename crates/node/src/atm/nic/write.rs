@@ -38,7 +38,8 @@ impl Nic {
     /// is up; [`Nic::room_at`] says when to try again. The upper half of the buffer that all VCs share is reserved for
     /// VCs with an empty queue.
     ///
-    /// On a VC of single cells each SDU is a cell ([`aerostat_wire::aal0`]). Only a cell that ends a PDU keeps its mark.
+    /// On a VC of single cells each SDU is a cell ([`aerostat_wire::aal0`]). Only a cell that ends a PDU keeps its
+    /// mark.
     pub fn write(
         &mut self,
         vc: Vc,

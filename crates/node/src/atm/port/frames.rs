@@ -17,8 +17,8 @@ impl OutputPort {
         self.framing
     }
 
-    /// Decides the departures of the next frame, if one is due at `now`; false if none is. `most` cells of one queue leave
-    /// in a turn.
+    /// Decides the departures of the next frame, if one is due at `now`; false if none is. `most` cells of one queue
+    /// leave in a turn.
     pub(super) fn fill_frame(&mut self, now: Instant, most: Most) -> bool {
         let due = self.next_start().filter(|start| *start <= now);
         let (Some(framing), Some(start)) = (self.framing, due) else {

@@ -35,9 +35,9 @@ pub struct PathConfig {
 /// Which queues are in a shaped path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKey {
-    /// Those with this VPI on the outgoing link, unless they are in a rate queue.
+    /// Queues with this VPI on the outgoing link, unless they are in a rate queue.
     Vpi(u16),
-    /// Those that were opened for the rate queue of this number.
+    /// Queues that were opened for the rate queue of this number.
     RateQueue(u16),
 }
 

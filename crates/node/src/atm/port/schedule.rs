@@ -4,9 +4,9 @@
 //! differ in the order within a class:
 //!
 //! - *Round robin*, the default: a ring for each class, ABR and GFR before UBR, one turn each.
-//! - *Weighted*: CBR and VBR as before; ABR, GFR and UBR are one class with two parts. The *timed part* gives each queue
-//!   its minimum rate (MCR of ABR and GFR, MDCR of UBR): a cell is due at each multiple of 1/rate since the queue last
-//!   was empty, and cells that are due leave first. The *work-conserving part* shares what is left by weight. So a
+//! - *Weighted*: CBR and VBR as before; ABR, GFR and UBR are one class with two parts. The *timed part* gives each
+//!   queue its minimum rate (MCR of ABR and GFR, MDCR of UBR): a cell is due at each multiple of 1/rate since the queue
+//!   last was empty, and cells that are due leave first. The *work-conserving part* shares what is left by weight. So a
 //!   queue that never runs empty gets `minimum + weight / all weights * rest`: of the fairness criteria of Traffic
 //!   Management 4.0 §I.3 (from memory) this is "MCR plus weighted share".
 //! - *Per class*: one queue for each class. Cells leave in the order in which they came, whatever their VC.
@@ -72,7 +72,7 @@ pub const MAX_WEIGHT: u16 = 1000;
 /// No path.
 pub(in crate::atm) const NO_PATH: u32 = u32::MAX;
 
-/// What a schedule knows of a queue, or of a path.
+/// State of a queue, or of a path, in a schedule.
 #[derive(Clone, Debug)]
 pub(in crate::atm) struct Share {
     pub(super) weight: u16,
@@ -142,7 +142,7 @@ pub(super) struct Member<'a> {
     pub(super) share: Option<&'a mut Share>,
 }
 
-/// What the entries of schedules stand for.
+/// Queues and paths that the entries of schedules stand for.
 pub(super) struct Members<'a> {
     pub(super) queues: &'a mut Slab<VcQueue>,
     /// None of them inside a path.
@@ -217,7 +217,7 @@ pub(super) struct Schedule {
     pub(super) count: usize,
     /// When the number last changed from 0.
     pub(super) since: Instant,
-    /// What other disciplines than round robin need.
+    /// Data of other disciplines than round robin.
     more: Option<Box<More>>,
 }
 

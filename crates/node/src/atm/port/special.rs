@@ -1,5 +1,5 @@
-//! What becomes of queues that do not simply take their turns in the ring of their class: shaped queues, queues in
-//! shaped paths, and all queues of a port with another discipline.
+//! Queues that do not simply take their turns in the ring of their class: shaped queues, queues in shaped paths, and
+//! all queues of a port with another discipline.
 
 use super::path::{PathKey, path_of, turn_of};
 use super::schedule::{BEST_EFFORT, MAX_WEIGHT, Member, Members, NO_PATH, Schedule, Share};
@@ -13,8 +13,8 @@ use std::cmp::Reverse;
 
 /// The bounds of a buffer for a queue that is served by weight: the queue's own cells count twice. So n greedy queues
 /// leave room for one more like them, and who sends too much does not take the buffer from the others. This is the
-/// dynamic threshold of Choudhury and Hahne (1998) with factor 1. `None`: those of the buffer, as for CBR and VBR, which
-/// no weight serves.
+/// dynamic threshold of Choudhury and Hahne (1998) with factor 1. `None`: those of the buffer, as for CBR and VBR,
+/// which no weight serves.
 pub(super) fn shared(schedule: &Schedule, queue: &VcQueue, buffer: &Buffer) -> Option<Buffer> {
     let limits = buffer.limits;
     let own = || Limits {
@@ -326,7 +326,7 @@ impl OutputPort {
         self.schedule.leave(&Members { queues, paths });
     }
 
-    /// What a shaper held back has gone.
+    /// Counts one queue less that a shaper holds back.
     fn not_held(&mut self) {
         self.held_count -= 1;
         let (queues, paths) = (&mut self.queues, &mut self.paths[..]);

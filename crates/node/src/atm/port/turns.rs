@@ -19,9 +19,9 @@ const SHARED_TURN: Duration = Duration::from_micros(3);
 pub(super) enum Most {
     /// As many cells.
     Cells(u16),
-    /// Those of a turn.
+    /// The cells of a turn.
     Turn,
-    /// Those of a turn that is as long beside another queue as it is alone.
+    /// The cells of a turn that is as long beside another queue as it is alone.
     LongTurn,
 }
 

@@ -98,8 +98,8 @@ fn closed_queues_leave_no_memory_behind() {
     }
 }
 
-/// Entries of closed queues are nothing that a line waits for: a port without cells has no next cell, and the next cell of
-/// one with cells is not in the past.
+/// Entries of closed queues are nothing that a line waits for: a port without cells has no next cell, and the next cell
+/// of one with cells is not in the past.
 #[test]
 fn closed_queues_give_a_line_nothing_to_look_for() {
     let mut trains = Trains::default();
@@ -155,8 +155,8 @@ fn a_port_without_a_free_queue_tells_its_limit() {
     assert_eq!(text, "no queue for 1.0.34: port 1 has 2, its limit");
 }
 
-/// A queue whose contract changes loses nothing and keeps the order, under every discipline, and from there on its cells
-/// leave by the new contract, also if that has another class.
+/// A queue whose contract changes loses nothing and keeps the order, under every discipline, and from there on its
+/// cells leave by the new contract, also if that has another class.
 #[test]
 fn a_contract_that_changes_keeps_what_waits() {
     let contracts = [

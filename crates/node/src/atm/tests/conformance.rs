@@ -152,7 +152,7 @@ impl Reference {
             second,
         }
     }
-    /// What happens to a cell, and its CLP behind the policer.
+    /// Verdict about a cell, and its CLP behind the policer.
     fn cell(&mut self, clp: bool, now: i128) -> Option<bool> {
         use Conformance::{Cbr2, Cbr3, Ubr2, Vbr1, Vbr2, Vbr3};
         let within_peak = self.peak.has_room(now);

@@ -85,7 +85,7 @@ impl Late {
     }
 }
 
-/// A driver that is late once, by `stall`. It loses the stall but for the credit, and no more leaves at once than the
+/// A driver that is late once, by `stall`. It loses the stall less the credit, and no more leaves at once than the
 /// credit, a turn, and the cell that was due.
 #[test]
 fn a_stall_costs_its_time_but_for_the_credit() {

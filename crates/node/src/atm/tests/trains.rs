@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// What passes a fabric with this contract: cells at the output, and the counters of the connection.
+/// Cells that pass a fabric with this contract, and the counters of the connection.
 fn passes(runs: Vec<CellRun>, traffic: TrafficParams, police: bool) -> (Vec<Cell>, String) {
     let mut fabric = Fabric::new([0; 16]);
     for _ in 0..2 {
@@ -176,7 +176,7 @@ fn a_train_that_is_larger_than_a_queue_is_not_dropped_whole() {
     assert_eq!(together, alone);
 }
 
-/// What a port with trains in time sends: the times of the cells that matter, all cells, and the port's counters.
+/// Departures of a port with trains in time: the times of the cells that matter, all cells, and the port's counters.
 fn sends(runs: Vec<CellRun>) -> (Vec<u64>, Vec<Cell>, String) {
     let mut port = OutputPort::new(LINE, PortLimits::SWITCH);
     let config = QueueConfig::switch(TrafficParams::ubr(0));

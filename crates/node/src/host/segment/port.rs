@@ -89,7 +89,7 @@ pub(super) struct Lane {
     pub(super) frames: VecDeque<(Instant, From, Vec<u8>)>,
 }
 
-/// What passed a port.
+/// Frames that passed a port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PortCounters {
     frames_in: u64,

@@ -115,7 +115,7 @@ fn counter(host: &Host, name: &str) -> u64 {
 #[test]
 fn a_frame_for_a_station_behind_atm_goes_to_no_other_port_after_one_frame_from_there() {
     let (mut host, near, far) = (bridge(), mac(1), mac(2));
-    // Nobody knows the station.
+    // No port knows the station.
     assert_eq!(
         from_port(&mut host, 0, frame(far, near), NOW),
         (vec![1, 2], 1)

@@ -1,20 +1,21 @@
 //! VLANs of a bridge: which frames a port takes, to which VLAN they belong, and which frames leave with a tag.
 //!
-//! Each VLAN is one ELAN: the bridge has a LANE client and a filtering database for each of its VLANs, and a frame never
-//! leaves its VLAN. A port has an *untagged* VLAN, tagged VLANs, or both. An access port has only the first, a trunk the
-//! second, and the untagged VLAN of a trunk is its native VLAN. A frame without a tag, or with a priority tag (VID 0),
-//! belongs to the untagged VLAN of the port where it came in. A frame with another tag belongs to the VLAN of the tag,
-//! which must be one of the port; an access port takes no such frame. A frame that no VLAN takes is dropped and counted by
-//! its reason. The bridge takes the tag off at the port, so a LANE frame has none; its priority lasts to the other ports
-//! of the bridge, and ends at the ELAN. A service tag (88-a8) is no tag here, but an EtherType that the bridge carries.
+//! Each VLAN is one ELAN: the bridge has a LANE client and a filtering database for each of its VLANs, and a frame
+//! never leaves its VLAN. A port has an *untagged* VLAN, tagged VLANs, or both. An access port has only the first, a
+//! trunk the second, and the untagged VLAN of a trunk is its native VLAN. A frame without a tag, or with a priority tag
+//! (VID 0), belongs to the untagged VLAN of the port where it came in. A frame with another tag belongs to the VLAN of
+//! the tag, which must be one of the port; an access port takes no such frame. A frame that no VLAN takes is dropped
+//! and counted by its reason. The bridge takes the tag off at the port, so a LANE frame has none; its priority lasts to
+//! the other ports of the bridge, and ends at the ELAN. A service tag (88-a8) is no tag here, but an EtherType that the
+//! bridge carries.
 //!
 //! A bridge without VLANs reads no tags: it has one ELAN for all frames.
 //!
 //! **Standards.** IEEE 802.1Q-2011 §8.6.1 (acceptable frame types: an access port admits untagged and priority-tagged
-//! frames only), §8.6.2 (ingress filtering, always on), §8.8.1 (independent learning: a database for each VLAN). Sections
-//! from memory. One LANE client for each VLAN: CISCO-LEC-EXT-MIB (1997), whose `cLecToVlanTable` "identifies which VLAN a
-//! LEC is associated with". **Not implemented**: shared learning, VLANs by protocol, registration by GVRP or MVRP,
-//! provider bridges.
+//! frames only), §8.6.2 (ingress filtering, always on), §8.8.1 (independent learning: a database for each VLAN).
+//! Sections from memory. One LANE client for each VLAN: CISCO-LEC-EXT-MIB (1997), whose `cLecToVlanTable` "identifies
+//! which VLAN a LEC is associated with". **Not implemented**: shared learning, VLANs by protocol, registration by GVRP
+//! or MVRP, provider bridges.
 
 use super::FilteringDatabase;
 use crate::ip::books::VlanRefusal;
@@ -197,8 +198,8 @@ mod tests {
     }
 
     proptest! {
-        /// What leaves a port for a VLAN comes in at a port like it, with the same VLAN, octets and, if it has a tag, the
-        /// same priority.
+        /// A frame that leaves a port for a VLAN comes in at a port like it, with the same VLAN, octets and, if it has
+        /// a tag, the same priority.
         #[test]
         fn a_frame_that_leaves_a_port_comes_in_at_its_peer(
             untagged in prop::option::of(1..5_u16), others in prop::collection::btree_set(1..5_u16, 0..4),

@@ -1,8 +1,9 @@
 //! Addresses that programs add to the interface of the host (`atmaddr -a`).
 //!
-//! Programs may listen at an added address with every selector, and call from there. With ILMI the host registers it with
-//! its switch, under the prefixes that the switch has assigned, and can be called there by others then; without ILMI the
-//! network does not know it, and only programs of the same host can call it. The addresses of the lab file stay.
+//! Programs may listen at an added address with every selector, and call from there. With ILMI the host registers it
+//! with its switch, under the prefixes that the switch has assigned, and can be called there by others then; without
+//! ILMI the network does not know it, and only programs of the same host can call it. The addresses of the lab file
+//! stay.
 
 use super::requests::{Result, failure};
 use super::{Errno, Failure, Output, SocketLayer};

@@ -11,7 +11,7 @@ use aerostat_wire::AtmAddress;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What was counted since `before`.
+/// Counts since `before`.
 const fn since(counts: PduCounts, before: PduCounts) -> PduCounts {
     PduCounts {
         sent: counts.sent.saturating_sub(before.sent),
@@ -71,8 +71,8 @@ fn bounded(all: impl ExactSizeIterator<Item = AtmAddress>) -> (Vec<String>, u32)
 }
 
 impl Host {
-    /// Addresses at which this host can be called, with selector 00, its own first: those of listeners, those that programs
-    /// have added, and those that ILMI has registered, or the configured one of a host without ILMI.
+    /// Addresses at which this host can be called, with selector 00, its own first: those of listeners, those that
+    /// programs have added, and those that ILMI has registered, or the configured one of a host without ILMI.
     fn interface_addresses(&self, own: AtmAddress) -> Vec<AtmAddress> {
         let listeners = self.signalling.listeners();
         let mut all: BTreeSet<AtmAddress> = listeners

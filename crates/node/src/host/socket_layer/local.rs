@@ -12,10 +12,11 @@ use aerostat_wire::Qos;
 
 /// PDUs of one end that the other descriptor has not taken, above which the next one waits.
 const PDUS: usize = 32;
-/// Octets of such PDUs, above which the next one waits. The driver has room for these and what a program writes at once.
+/// Octets of such PDUs, above which the next one waits. The driver has room for these and what a program writes at
+/// once.
 const OCTETS: usize = 128 * 1024;
 
-/// What a socket knows about the other end of its call.
+/// Knowledge of a socket about the other end of its call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     peer: SocketRef,

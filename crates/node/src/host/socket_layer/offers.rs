@@ -16,7 +16,7 @@ pub(super) struct Waiting {
     called: AtmAddress,
     sap: Sap,
     qos: ConnectionQos,
-    /// What the caller says; `None` if messages about this call carry no user data.
+    /// User data of the caller; `None` if messages about this call carry no user data.
     carried: Option<UserData>,
 }
 

@@ -17,7 +17,7 @@ const FIRST: PartyId = PartyId(0);
 #[derive(Debug)]
 struct Leaf {
     called: Destination,
-    /// What it is told when it is called.
+    /// User data for the leaf when it is called.
     said: UserData,
     /// The request that waits for its answer.
     asked: Option<Asked>,
@@ -64,7 +64,7 @@ impl Root {
         let leaves = core::mem::take(&mut self.leaves).into_values();
         leaves.filter_map(|leaf| leaf.asked).collect()
     }
-    /// Nobody waits for the answers to this session's requests any more.
+    /// The answers to this session's requests have no reader any more.
     pub(super) fn forget_session(&mut self, session: Session) {
         for leaf in self.leaves.values_mut() {
             leaf.asked.take_if(|asked| asked.session == session);
@@ -150,7 +150,7 @@ impl SocketLayer {
         self.request_saying(add, said);
     }
 
-    /// The ATM address of a leaf has been found, or there is none.
+    /// The ATM address of a leaf has been found, or cannot be found.
     pub(super) fn resolved_leaf(
         &mut self,
         (at, party): (SocketRef, PartyId),

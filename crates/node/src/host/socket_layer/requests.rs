@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 /// Names in an answer.
 const NAMES: usize = 64;
 
-/// What a request leads to: an answer now, or `None` if the answer comes later.
+/// Result of a request: an answer now, or `None` if the answer comes later.
 pub(super) type Result = core::result::Result<Option<Answer>, Failure>;
 
 pub(super) fn failure(errno: Errno, field: &str, text: impl Into<String>) -> Failure {
@@ -308,8 +308,8 @@ impl SocketLayer {
         self.listeners.contains_key(&key) || self.config.taken.contains(&key)
     }
 
-    /// True if a program of the lab file listens for this where those call who name the host alone. A program that listens
-    /// beside it for the same, at an address that it does not even choose, would wait for ever.
+    /// True if a program of the lab file listens for this where those call who name the host alone. A program that
+    /// listens beside it for the same, at an address that it does not even choose, would wait for ever.
     fn is_served_by_the_lab_file(&self, sap: Sap) -> bool {
         let named = self
             .config

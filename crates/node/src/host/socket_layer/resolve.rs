@@ -61,7 +61,7 @@ pub(super) struct Wanted {
     pub(super) user_data: UserData,
 }
 
-/// What waits for an ATM address.
+/// Request that waits for an ATM address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiter {
     /// The call of a socket.
@@ -136,13 +136,13 @@ impl SocketLayer {
         }
     }
 
-    /// Who was asked for ATM addresses may have died with the questions.
+    /// The service that was asked may have crashed and lost the questions, so all are asked again.
     pub(super) fn ask_again(&mut self) {
         let all = self.questions.keys();
         self.out.extend(all.map(|ip| Output::Resolve { ip: *ip }));
     }
 
-    /// What belongs to this socket does not wait any more.
+    /// Requests of this socket do not wait any more.
     pub(super) fn stop_waiting(&mut self, of: SocketRef) {
         self.forget_waiters(|waiter| waiter.socket() == of);
     }
@@ -163,7 +163,7 @@ impl SocketLayer {
         });
     }
 
-    /// The answer to a question. Nobody may wait for it any more.
+    /// The answer to a question. It may have no reader any more.
     pub(super) fn resolved(&mut self, ip: Ipv4Addr, answer: Result<AtmAddress, Unresolved>) {
         let Some(waiting) = self.questions.remove(&ip) else {
             return;

@@ -103,9 +103,9 @@ pub struct Socket {
     pub(super) held: bool,
     /// The cause with which it is released once its PDUs have left.
     pub(super) last: Cause,
-    /// What it says then.
+    /// User data of this release.
     pub(super) farewell: UserData,
-    /// What the other end has said last.
+    /// Latest user data of the other end.
     pub(super) heard: UserData,
     /// True if messages about its call carry user data.
     pub(super) carries: bool,

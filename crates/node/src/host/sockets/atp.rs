@@ -4,9 +4,9 @@
 //! the way of echoed PDUs: they wait in the program while the adapter has no room, at most [`QUEUE`] of them. A caller
 //! gives the next message when every octet of the one before has had its first transmission, and releases the call
 //! `hold` after the last acknowledgement; until then it takes what the other end sends. When the machine fails, the
-//! program releases the call, with cause 102 if timers ended it. A permanent connection has no release: its machine keeps
-//! the failure, and a host that restarts begins with new numbers while the other end does not, so both ends have to begin
-//! anew.
+//! program releases the call, with cause 102 if timers ended it. A permanent connection has no release: its machine
+//! keeps the failure, and a host that restarts begins with new numbers while the other end does not, so both ends have
+//! to begin anew.
 
 use super::{Answer, Output, Record, Role, Sockets, State, refusal};
 use aerostat_proto::atp::{
@@ -17,7 +17,7 @@ use aerostat_proto::{Cause, ConnId, Duration, Instant, Machine, Trace};
 /// Limit of PDUs of ATP that wait in the program: two largest windows. ATP repeats what is refused here.
 const QUEUE: usize = 8192;
 
-/// What a program sends by ATP, and how.
+/// Messages that a program sends by ATP, and their rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Octets in all; 0 if it only receives.

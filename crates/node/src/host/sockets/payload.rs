@@ -1,4 +1,4 @@
-//! What PDUs of programs carry, and their check sums.
+//! Payloads of PDUs of programs, and their check sums.
 
 /// A PDU of this size with the pattern of `ttcp`.
 #[must_use]

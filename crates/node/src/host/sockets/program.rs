@@ -1,4 +1,4 @@
-//! What programs with ATM sockets do.
+//! Roles of programs with ATM sockets.
 
 use super::Transfer;
 use crate::atm::Shaping;
@@ -6,7 +6,7 @@ use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 
-/// What a program does with received PDUs.
+/// Treatment of received PDUs by a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Counts them.
@@ -40,12 +40,12 @@ pub enum Pace {
     Line,
 }
 
-/// What a program does.
+/// Role of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Waits for calls.
     Listen {
-        /// What the program does with PDUs.
+        /// Treatment of received PDUs.
         answer: Answer,
         /// Largest SDU that the program accepts, octets.
         max_sdu: u16,
@@ -63,8 +63,8 @@ pub enum Role {
         /// Time from the last PDU to the release.
         hold: Duration,
         /// Time from the end of a call to the next call, whatever the outcome. With `None` there is one call. It is
-        /// repeated, soon at first, while it fails with a temporary cause ([`is_temporary`](aerostat_proto::Cause::is_temporary)) and the other end
-        /// has not answered.
+        /// repeated, soon at first, while it fails with a temporary cause
+        /// ([`is_temporary`](aerostat_proto::Cause::is_temporary)) and the other end has not answered.
         every: Option<Duration>,
     },
     /// Uses a permanent connection, as `aread` and `awrite` do.
@@ -73,7 +73,7 @@ pub enum Role {
         vc: Vc,
         /// Traffic, seen from here.
         qos: Qos,
-        /// What the program does with PDUs, if it is there to read; other programs discard them.
+        /// Treatment of received PDUs, if the program is there to read; other programs discard them.
         answer: Option<Answer>,
         /// The PDUs to send.
         send: Sending,
@@ -109,11 +109,11 @@ pub struct Program {
     pub sap: Sap,
     /// How the adapter sends its calls; `None`: as the adapter does with others.
     pub shaping: Option<Shaping>,
-    /// What it sends and receives by ATP; `None`: PDUs without a protocol.
+    /// Messages that it sends and receives by ATP; `None`: PDUs without a protocol.
     pub atp: Option<Transfer>,
     /// True for a cell tester on a permanent connection: it sends test cells instead of PDUs, and measures those that
     /// arrive.
     pub tester: bool,
-    /// What it does.
+    /// Role of the program.
     pub role: Role,
 }

@@ -3,7 +3,8 @@
 //! **Outcomes** (ITU-T I.356 §5). Each cell that arrives is one of these:
 //!
 //! - *errored*: its CRC is wrong. It stands for the cell that was expected.
-//! - *misinserted*: a cell of nobody, or one whose number is behind the expected number, or 65536 or more ahead of it.
+//! - *misinserted*: a cell that no tester has sent, or one whose number is behind the expected number, or 65536 or more
+//!   ahead of it.
 //! - otherwise *received*. The numbers between the expected one and its own are *lost* cells.
 //!
 //! Cells of a connection do not overtake each other, so a smaller number is no late cell. After 8 such cells with
@@ -11,10 +12,10 @@
 //!
 //! Cells that are lost behind the last received cell are not seen here; the accounts of programs have them.
 //!
-//! **Times.** A cell has the time at which its program wrote it, in units of 10 ns. The transfer delay includes the wait in
-//! the sender's adapter. Clocks of hosts count: a delay below 0 counts as 0. The 1-point cell delay variation (I.356
-//! §6.5.1) compares the arrivals with the peak cell rate of the contract: a reference time goes on by one cell interval
-//! with each cell, and begins again with a cell that comes behind it; how early cells come is recorded.
+//! **Times.** A cell has the time at which its program wrote it, in units of 10 ns. The transfer delay includes the
+//! wait in the sender's adapter. Clocks of hosts count: a delay below 0 counts as 0. The 1-point cell delay variation
+//! (I.356 §6.5.1) compares the arrivals with the peak cell rate of the contract: a reference time goes on by one cell
+//! interval with each cell, and begins again with a cell that comes behind it; how early cells come is recorded.
 //!
 //! **Standards.** ITU-T O.191 (02/2000) and I.356 (03/2000), from memory. **Not implemented**: severely errored cell
 //! blocks, traffic profiles other than constant rate, calls.
@@ -33,7 +34,7 @@ const FOLLOWED: u32 = 8;
 /// Nanoseconds of a unit of time stamps.
 const UNIT: u64 = 10;
 
-/// What a tester has measured.
+/// Measurements of a tester.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Cells that came in order and undamaged.
@@ -303,7 +304,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is lost or damaged, but for the end, is counted exactly.
+        /// Whatever is lost or damaged before the end is counted exactly.
         #[test]
         fn the_counts_add_up(fates in prop::collection::vec(0_u8..6, 1..400)) {
             let of = |number: u32| match fates[number as usize] {

@@ -110,7 +110,7 @@ impl Record {
         self.writer = Writer::default();
     }
 
-    /// What went wrong with PDUs, for people; empty without errors.
+    /// Troubles with PDUs, for people; empty without errors.
     pub(super) fn troubles(&self) -> String {
         let told = [
             (self.late, "late"),

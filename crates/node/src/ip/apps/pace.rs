@@ -32,9 +32,9 @@ pub enum Pattern {
         /// Time between datagrams within a tick.
         spacing: Duration,
     },
-    /// Periods with datagrams at equal intervals, and silence between them. Both have exponentially distributed lengths.
-    /// The rate is that within a period. The intervals continue from one period to the next, so that the mean rate is
-    /// that rate times `on / (on + off)`, whatever the lengths.
+    /// Periods with datagrams at equal intervals, and silence between them. Both have exponentially distributed
+    /// lengths. The rate is that within a period. The intervals continue from one period to the next, so that the mean
+    /// rate is that rate times `on / (on + off)`, whatever the lengths.
     OnOff {
         /// Mean length of a period with datagrams, not zero.
         on: Duration,
@@ -79,8 +79,8 @@ pub(super) struct Pace {
     /// Tick of the last datagram, and the number of the datagram within that tick.
     tick: u64,
     place: u32,
-    /// Of a source with periods: the end of the present one, in the sum of all periods so far, and the sum of all silence
-    /// before it, in nanoseconds.
+    /// Of a source with periods: the end of the present one, in the sum of all periods so far, and the sum of all
+    /// silence before it, in nanoseconds.
     period: f64,
     silence: f64,
 }

@@ -158,8 +158,8 @@ fn n_packets_at_a_rate_take_n_intervals_and_what_arrives_later_adds_to_them() {
 
 #[test]
 fn packets_of_a_phase_that_arrive_after_it_are_in_its_time_and_no_rate_exceeds_that_of_the_line() {
-    // One packet a millisecond, and a line that takes 4 ms for each: 1000 octets, 2 Mbit/s. The path changes every 10 ms,
-    // while packets of the periods before still wait.
+    // One packet a millisecond, and a line that takes 4 ms for each: 1000 octets, 2 Mbit/s. The path changes every 10
+    // ms, while packets of the periods before still wait.
     let mut stats = collector();
     let path = |n: u64| [Path::Lane, Path::Shortcut][(n / 10 % 2) as usize];
     let sent = (0..40).map(|n| (n * 1000, Side::Sent, n));

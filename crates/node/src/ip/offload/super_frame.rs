@@ -21,7 +21,7 @@ pub struct SuperFrame {
     /// First octet of the frame or SDU.
     start: usize,
     layout: Layout,
-    /// Octets of payload in each segment but the last one, above 0.
+    /// Octets of payload in each segment except the last one, above 0.
     size: usize,
     /// Shorter segments are padded with zeros to this length.
     least: usize,

@@ -65,7 +65,7 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
-    /// What a packet occupies of this queue.
+    /// Room that a packet occupies in this queue.
     fn size(self, job: &Job) -> u64 {
         match self {
             Self::Packets(_) => 1,

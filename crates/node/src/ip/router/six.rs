@@ -87,7 +87,7 @@ impl Router {
         self.six.routes = routes;
     }
 
-    /// The route of a packet for `destination`, if there is one.
+    /// The route of a packet for `destination`, if it has one.
     #[must_use]
     pub fn lookup_ipv6(&self, destination: Ipv6Addr) -> Option<RouteResult> {
         let six = &self.six;

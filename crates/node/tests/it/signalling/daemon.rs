@@ -35,7 +35,7 @@ fn two() -> Net {
     net
 }
 
-/// A call to an address at which nobody listens in the nets of these tests.
+/// A call to an address without a listener in the nets of these tests.
 fn offer(call: u32) -> Box<Offer> {
     Box::new(Offer {
         call: CallId(call),
@@ -51,7 +51,7 @@ fn offer(call: u32) -> Box<Offer> {
     })
 }
 
-/// What host `host` counted about its daemon.
+/// Counters of host `host` about its daemon.
 fn counted(net: &Net, host: usize) -> DaemonCounters {
     net.hosts[host].signalling.daemon_counters()
 }

@@ -28,7 +28,7 @@ fn net(change: impl Fn(usize, &mut PortConfig)) -> Bare {
     })
 }
 
-/// What connections in the path reserve: at the first switch towards the second one and back, and at the second one.
+/// Reservations of connections in the path: at the first switch towards the second one and back, and at the second one.
 fn inside(net: &Bare) -> [(u64, u64); 2] {
     [(0, 1), (1, 0)].map(|(switch, port)| {
         let port = net.switches[switch].port_infos().nth(port).unwrap();

@@ -1,4 +1,5 @@
-//! Blocks for a network that would be a strip or a thicket in layers: each switch with its end systems below it, in rows.
+//! Blocks for a network that would be a strip or a thicket in layers: each switch with its end systems below it, in
+//! rows.
 //!
 //! Blocks lie in layers by their trunks; if that is too wide or too much, in rows, where each second row goes back, so
 //! that the neighbours in a chain of switches are neighbours in the drawing.

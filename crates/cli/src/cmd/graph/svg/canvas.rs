@@ -222,7 +222,7 @@ impl Canvas {
         let networks = machine.addresses.iter().zip(&machine.joined);
         for (((_, network), joined), address) in networks.zip(addresses) {
             y += TEXT_LINE;
-            // Before a run, nobody asks who has joined.
+            // Before a run, it does not matter which hosts have joined.
             let joined = if picture.running {
                 *joined
             } else {

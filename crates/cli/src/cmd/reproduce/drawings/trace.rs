@@ -6,7 +6,7 @@
 //!       scale: 0.001, lines: [[sent, sent_delta_us], [received, received_delta_us]] }
 //! ```
 //!
-//! What the row `run` takes from its results names the table, and the rows of it that are points.
+//! The table, and the rows of it that are points, are named by the values that the row `run` takes from its results.
 
 use super::super::catalogue::Entry;
 use crate::plot::{Axis, Drawing, Figure, Point, Scale, Series, Stroke};
@@ -26,15 +26,15 @@ pub(in super::super) struct Trace {
     title: String,
     /// The column that is the horizontal axis.
     over: String,
-    /// What this column is, with its unit.
+    /// Meaning of this column, with its unit.
     x: String,
     /// The first value of this column that is drawn, and the value behind the last one.
     between: [f64; 2],
     /// Names and columns of the lines.
     lines: Vec<(String, String)>,
-    /// What the lines are, with their unit.
+    /// Meaning of the lines, with their unit.
     unit: String,
-    /// By what their values are multiplied.
+    /// Factor of their values.
     scale: f64,
 }
 

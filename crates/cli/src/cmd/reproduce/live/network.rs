@@ -213,7 +213,7 @@ fn lines(from: ChildStderr) -> io::Result<Receiver<String>> {
     let (to, lines) = channel();
     threads::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
-            // Nobody may listen any more, but the lab must not wait for a reader.
+            // The reader may have gone, and the lab must not wait for it.
             let _ = to.send(line);
         }
     })?;

@@ -205,7 +205,7 @@ impl<'a> Session<'a> {
         Ok(sum)
     }
 
-    /// What receivers have read, in the form of the results of a run in virtual time.
+    /// Octets that receivers have read, in the form of the results of a run in virtual time.
     fn results(&self, carried: &[u64]) -> Ran {
         let rates = self.flows.iter().zip(carried).map(|(flow, octets)| {
             let rate = *octets as f64 * 8.0 / flow.duration.as_secs_f64() / 1e6;
@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
         vec![Table::of(flows), Table::of(groups)].into()
     }
 
-    /// What the kernels have: host, what, value.
+    /// Settings of the kernels: host, name, value.
     pub(super) fn settings(&self) -> Vec<[String; 3]> {
         let named = |id: &NodeId| self.lab.node(*id).name.clone();
         let own = self.live.settings.keys().map(String::as_str);
@@ -254,8 +254,8 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Segments of the window of a flow: that of the sender's buffer and that of the receiver's. `None` if the lab file gives
-/// neither, so that the kernels choose.
+/// Segments of the window of a flow: that of the sender's buffer and that of the receiver's. `None` if the lab file
+/// gives neither, so that the kernels choose.
 fn window(lab: &Lab, flow: &Flow<'_>) -> Option<u32> {
     let hosts = [flow.from, flow.to].map(|id| match &lab.node(id).kind {
         NodeKind::Host(host) => Some(host),

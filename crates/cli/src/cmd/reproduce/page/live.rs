@@ -31,7 +31,7 @@ pub(super) fn cells(out: &mut String, score: &Score<'_>) {
     );
 }
 
-/// What holds for all rows in real time: the machine.
+/// Settings of all rows in real time: the machine.
 pub(super) fn machine(out: &mut String, settings: &Rows) {
     out.push_str(
         "<h2>Virtual and real time</h2>\n<p>The columns <b>model</b>, <b>range</b> and <b>result</b> are of labs in \

@@ -27,7 +27,7 @@ const USUAL: [&str; 5] = [
 /// Labels that distinguish lines, of a table that has the first one; otherwise all labels do.
 const NAMES: [&str; 2] = ["name", "phase"];
 
-/// What is drawn, and its values so far.
+/// Drawings of a sweep, and their values so far.
 pub(super) struct Plots {
     path: PathBuf,
     /// True: one drawing into one file.

@@ -23,16 +23,16 @@ pub(super) struct Field {
     pub(super) importance: Importance,
 }
 
-/// What a column is for.
+/// Purpose of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// What the user has set.
+    /// A key that the user has set.
     Key,
     /// The seed, and the exit code: they tell runs of a point apart.
     Run,
-    /// What the row is about: a flow, a link.
+    /// The subject of the row: a flow, a link.
     Label,
-    /// What was measured.
+    /// A measured value.
     Measure,
     /// Details, of which there is no mean.
     Detail,
@@ -303,8 +303,8 @@ mod tests {
             deltas_left_out: Rare(None),
             tcp: Rare(None),
         };
-        // 1 MB in 1 s and 3 MB in 1 s are 16 Mbit/s; the other flow has 8 Mbit/s. The first phase of `a` is that of packets
-        // which came during the second one, too.
+        // 1 MB in 1 s and 3 MB in 1 s are 16 Mbit/s; the other flow has 8 Mbit/s. The first phase of `a` is that of
+        // packets which came during the second one, too.
         let rows = [
             row("a", 1_000_000, 5.0, 10, 100.0),
             row("a", 3_000_000, 24.0, 30, 200.0),

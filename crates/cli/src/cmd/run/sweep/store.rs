@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// The first line of the file.
 const HEAD: &str = "{\"schema\":\"aerostat.sweep.v1\"}\n";
 
-/// What identifies a run: with the same key a run would give the same rows.
+/// Identity of a run: with the same key a run would give the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Key {
     /// SHA-256 of the lab file with its changes and traces.
@@ -33,7 +33,7 @@ pub(super) struct Key {
     pub(super) run: Map<String, Value>,
 }
 
-/// What a run has left.
+/// Record of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
     /// Its exit code: 0, or 3 for warnings.
@@ -275,7 +275,7 @@ fn intact(line: &[u8]) -> Result<(), String> {
     }
 }
 
-/// What distinguishes a run in its sweep.
+/// Name of a run in its sweep.
 fn name(run: &Map<String, Value>) -> String {
     serde_json::to_string(run).unwrap_or_default()
 }
