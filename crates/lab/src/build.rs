@@ -49,7 +49,7 @@ const MPS_DATA_SELECTOR: u8 = 0x53;
 /// Placeholder for the prefix of an address that the switch will assign.
 const NO_PREFIX: [u8; 13] = [0; 13];
 
-/// Which hosts and routers are Linux kernels.
+/// Hosts and routers that are Linux kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// No node: the lab's statements about kernels are ignored (virtual time, or no privilege).

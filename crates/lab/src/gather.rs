@@ -113,7 +113,7 @@ struct Gone {
     places: BTreeMap<Span, Vec<Path>>,
     /// All parts that have been taken out or have another value now.
     parts: Parts,
-    /// Which paths from the top have been found among these parts, because many complaints name the same ones.
+    /// Paths from the top that have been found among these parts, because many complaints name the same ones.
     found: RefCell<BTreeMap<String, bool>>,
     /// Places of values that others stand for now.
     replaced: BTreeSet<Span>,

@@ -62,9 +62,9 @@ pub struct Port {
 /// The levels of a port at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub at: Instant,
-    /// Which port.
+    /// The port.
     pub port: Port,
     /// Cells in the buffer of CBR and VBR, and in that of ABR, GFR and UBR.
     pub cells: [u32; 2],

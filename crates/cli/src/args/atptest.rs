@@ -35,7 +35,7 @@ Examples:
   aerostat exec sello -- aerostat atptest --serve
   aerostat exec urku -- aerostat atptest --connect ADDRESS --test latency")]
 pub(crate) struct AtptestArgs {
-    /// Which tests
+    /// Tests to be made
     #[arg(
         long,
         value_enum,

@@ -38,7 +38,7 @@ pub(crate) struct Rfc2544Args {
     /// Resolution of the search for the throughput, per cent of the link: 0.0001 to 50
     #[arg(long, value_name = "PERCENT", default_value = "0.1", value_parser = steps)]
     pub(crate) resolution: u64,
-    /// Which tests; by default all
+    /// Tests to be made; by default all
     #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
     pub(crate) test: Vec<Rfc2544Test>,
     /// Trials at the same time; by default as many as there are processors

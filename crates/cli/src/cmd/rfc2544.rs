@@ -84,7 +84,7 @@ enum Found {
     Burst(Burst),
 }
 
-/// Which tables there are: one of throughput and bursts, and one of losses.
+/// True for the table of throughput and bursts, and for that of losses, if it is there.
 fn kinds(args: &Rfc2544Args) -> [bool; 2] {
     let wanted = |test: Rfc2544Test| args.test.is_empty() || args.test.contains(&test);
     [

@@ -127,7 +127,7 @@ scalar!(
     { "type": "integer", "minimum": -20, "maximum": 19, "description": "nice value: less is more urgent", "examples": [0, -6] }
 );
 words!(
-    /// Which packets a CPU takes first.
+    /// Order in which a CPU takes packets.
     CpuService(Order) { "interrupt-first" = Order::Class, "fair" = Order::Arrival }
 );
 scalar!(

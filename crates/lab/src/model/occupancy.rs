@@ -3,7 +3,7 @@
 use super::LinkId;
 use aerostat_proto::Duration;
 
-/// Which buffers are looked at, and when.
+/// Buffers whose levels are sampled, and times of the samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occupancy {
     /// Time between two samples, at least a microsecond.

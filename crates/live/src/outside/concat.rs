@@ -31,7 +31,7 @@ pub enum Shim {
     },
     /// A sublayer of L2TPv3.
     Sublayer {
-        /// Which one; with [`Sublayer::None`] no octets.
+        /// Form of the sublayer; with [`Sublayer::None`] no octets.
         form: Sublayer,
         /// True if packets are numbered, and the numbers of the peer's packets count.
         numbers: bool,

@@ -13,7 +13,7 @@ pub trait Owned {
     fn owner(&self) -> Self::Owner;
 }
 
-/// Which of the waiting jobs a server takes next. A job that has begun is not interrupted.
+/// Order in which a server takes the waiting jobs. A job that has begun is not interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// In the order of arrival, whatever the class.

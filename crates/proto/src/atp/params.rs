@@ -4,7 +4,7 @@ use crate::Duration;
 use crate::parameters::Octets;
 use aerostat_wire::atp::{HEADER_LEN, MIN_MTU};
 
-/// Which rules a connection follows. Both ends need the same profile: nothing on the wire tells it.
+/// Rules that a connection follows. Both ends need the same profile: nothing on the wire tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// The rules of the report: an ACK for each packet, a fixed retransmission timer, a window by CARD.

@@ -42,6 +42,7 @@ const BANNED: &[(&str, &str)] = &[
 /// First words of a comment that stand in the place of its noun.
 const OPENINGS: &[&str] = &[
     "What",
+    "Which",
     "Who",
     "Whom",
     "Whose",

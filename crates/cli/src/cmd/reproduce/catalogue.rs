@@ -47,7 +47,7 @@ pub(super) struct Entry {
     #[serde(default)]
     set: BTreeMap<String, String>,
     take: Option<Take>,
-    /// Which rows form lines or surfaces in the report.
+    /// Rows that form lines or surfaces in the report.
     #[serde(default)]
     pub(super) plot: Vec<Plot>,
     /// Runs of rows whose packets the report draws.

@@ -28,7 +28,7 @@ const STACK: usize = 20;
 /// Most rows of an entry that stand below each other; a table says more then.
 const MOST_ROWS: usize = 60;
 
-/// Which rows of an entry form lines or a surface.
+/// Rows of an entry that form lines or a surface.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plot {

@@ -32,7 +32,7 @@ pub struct PathConfig {
     pub cdvt: Duration,
 }
 
-/// Which queues are in a shaped path.
+/// Queues of a shaped path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKey {
     /// Queues with this VPI on the outgoing link, unless they are in a rate queue.
@@ -44,7 +44,7 @@ pub enum PathKey {
 /// A shaped path, for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathView {
-    /// Which queues are in it.
+    /// Queues inside.
     pub key: PathKey,
     /// Peak rate, cells/s.
     pub pcr: u32,

@@ -1,4 +1,4 @@
-//! Which clients get the frames of which group.
+//! Clients that get the frames of a group.
 
 use super::super::ServerParams;
 use super::super::tree::Tree;

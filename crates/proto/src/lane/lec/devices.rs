@@ -1,4 +1,4 @@
-//! Which devices a client keeps without having asked for them.
+//! Devices that a client keeps without having asked for them.
 //!
 //! LE_ARP tells the TLVs of a station that is asked for. Of the stations that announce themselves to all members (with
 //! a targetless LE_ARP), a client keeps only MPOA servers: they are few, and they must be known before a frame goes to

@@ -1,4 +1,4 @@
-//! Which ELAN a client gets. Source: LUNI 2.0 clause 5.3; af-lane-0057 (assignment policies).
+//! Assignment of a client to an ELAN. Source: LUNI 2.0 clause 5.3; af-lane-0057 (assignment policies).
 
 use super::LecsConfig;
 use aerostat_wire::lane::{ControlFrame, ElanName, LanType, MaxFrameSize, Status, Tlv};

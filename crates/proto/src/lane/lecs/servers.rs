@@ -1,4 +1,4 @@
-//! Which LES serves an ELAN that has several LESs.
+//! Choice of the LES that serves an ELAN with several LESs.
 
 use super::Elan;
 use crate::ConnId;

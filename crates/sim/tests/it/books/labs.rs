@@ -28,7 +28,7 @@ pub(super) struct RandomLab {
     seed: u32,
 }
 
-/// Which lines lose cells and invert bits, if any.
+/// Lines that lose cells and invert bits, if any.
 #[derive(Clone, Copy, Debug)]
 enum Lossy {
     Nothing,

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// The rows of the tables that traces draw, of the run with the first seed, by entry and row.
 pub(in super::super) type Tables = BTreeMap<(String, String), Table>;
 
-/// Which columns of which table form lines.
+/// Columns of a table that form lines.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct Trace {
