@@ -136,7 +136,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) daemons: Option<Daemons>,
     /// ATM sockets of programs of the machine.
     pub(crate) sockets: SocketService,
-    /// Reason for which the socket service is not there.
+    /// Note about hosts that the socket service leaves out.
     pub(crate) without_sockets: Option<String>,
     /// Routes of kernel routers.
     routes: Vec<(NodeId, KernelRoutes)>,

@@ -277,7 +277,7 @@ struct Entry {
     socket: Option<Box<Socket>>,
 }
 
-/// Things that have a time.
+/// Parts of the layer with a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timed {
     /// A call that is made or accepted, or a socket that ends.
