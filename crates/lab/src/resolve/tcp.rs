@@ -156,7 +156,7 @@ mod tests {
     use aerostat_node::ip::tcp::{AckDelay, Congestion};
     use aerostat_proto::Duration;
 
-    /// What is said of a host with this section; errors stop at the first line.
+    /// Findings about a host with this section; errors stop at the first line.
     fn said(section: &str, kernel: &str) -> String {
         told(&lab(section, kernel))
     }

@@ -222,7 +222,8 @@ pub struct Found {
 #[derive(Clone, Debug, Default)]
 pub struct FlowIndex(BTreeMap<(Ipv4Addr, Ipv4Addr, Protocol), BTreeMap<Ports, Vec<Listed>>>);
 
-/// The ports by which flows of a pair of hosts are found: source and destination. `None` if any fits, or one of several.
+/// The ports by which flows of a pair of hosts are found: source and destination. `None` if any fits, or one of
+/// several.
 type Ports = [Option<u16>; 2];
 
 /// A flow, and its source ports if these are several.

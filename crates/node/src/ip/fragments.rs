@@ -3,8 +3,8 @@
 //! **Reassembly** (RFC 791 §3.2). Fragments with the same addresses, protocol and identification wait for each other. A
 //! piece that overlaps another one ends the datagram, as RFC 5722 asks for IPv6: no sender does that, but attackers do.
 //!
-//! **Path MTU** (RFC 1191). The host does not make its segments smaller, as Linux does. It allows fragments (clears DF) of
-//! packets that are larger than the path to their destination is known to carry.
+//! **Path MTU** (RFC 1191). The host does not make its segments smaller, as Linux does. It allows fragments (clears DF)
+//! of packets that are larger than the path to their destination is known to carry.
 //!
 //! **Bounds.** [`DATAGRAMS`] datagrams, of which the oldest gives way, for [`TIME`] each; [`PATHS`] paths, for [`LIFE`]
 //! each. What is given up is counted.
@@ -135,7 +135,7 @@ impl Fragments {
         if offset == 0 {
             partial.header = Some(header.to_vec());
         }
-        // All fragments but the last are a multiple of 8 octets.
+        // All fragments except the last are a multiple of 8 octets.
         let fits = (!more || piece.len() % 8 == 0) && offset + piece.len() <= MOST - HEADER_LEN;
         if !view.checksum_ok() || !fits || !partial.add(offset, piece, !more) {
             self.partial.remove(&key);

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 /// Octets of an Ethernet header.
 pub(super) const ETHERNET_HEADER: usize = 14;
 
-/// What a router may do with a destination address, regardless of its routes.
+/// Class of a destination address, which decides what a router may do with it, regardless of its routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Unicast,

@@ -26,7 +26,8 @@ pub struct TcpSourceResult {
     pub elapsed: Duration,
     /// `octets` over `elapsed`, 10⁶ bit/s.
     pub throughput_mbps: f64,
-    /// True if the connection was refused, if there was none at the end, or if not everything was acknowledged in time.
+    /// True if the connection was refused, if it had ended before the end, or if not everything was acknowledged in
+    /// time.
     pub failed: bool,
 }
 

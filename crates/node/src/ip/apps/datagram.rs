@@ -9,9 +9,9 @@
 //! +------+------+--------------+--------------+---------
 //! ```
 //!
-//! A payload of 18 to 23 octets, which the shortest Ethernet frame has room for, begins with a short form: `ae`, the low 16
-//! bits of the flow, the low 48 bits of the sequence, and the time. The data of an echo request begin with a stamp, too,
-//! if there is room.
+//! A payload of 18 to 23 octets, which the shortest Ethernet frame has room for, begins with a short form: `ae`, the
+//! low 16 bits of the flow, the low 48 bits of the sequence, and the time. The data of an echo request begin with a
+//! stamp, too, if there is room.
 
 use super::pace::Pace;
 use super::{AppId, AppResult, Net, Offer, Program};
@@ -71,7 +71,8 @@ impl Stamp {
         })
     }
 
-    /// Writes the stamp at the beginning of a payload of at least [`SHORT_STAMP`] octets; does nothing to a shorter one.
+    /// Writes the stamp at the beginning of a payload of at least [`SHORT_STAMP`] octets; does nothing to a shorter
+    /// one.
     pub(super) fn write(&self, payload: &mut [u8]) {
         if let Some(place) = payload.first_chunk_mut() {
             *place = self.encode();

@@ -138,7 +138,8 @@ pub enum AppKind {
         rate: PacketRate,
         /// Distribution of the datagrams over time.
         pattern: Pattern,
-        /// Octets of payload, at least [`SHORT_STAMP`]; those of the largest datagram if `pattern` has sizes of its own.
+        /// Octets of payload, at least [`SHORT_STAMP`]; those of the largest datagram if `pattern` has sizes of its
+        /// own.
         size: usize,
     },
     /// Receives numbered datagrams (drec).

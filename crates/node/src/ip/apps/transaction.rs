@@ -25,7 +25,7 @@ pub struct TransactionClientResult {
     pub per_second: f64,
     /// Time from the request to the complete response.
     pub latency: Summary,
-    /// True if the connection was refused, or if there was none at the end.
+    /// True if the connection was refused, or if it had ended before the end.
     pub failed: bool,
 }
 

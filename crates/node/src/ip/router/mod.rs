@@ -12,10 +12,10 @@
 //! (rate, queue) → time to live → route → MTU → ARP → interface. Drops are counted by reason at the interface where the
 //! packet arrived.
 //!
-//! **Standards**: RFC 1812 (the parts above), 791, 792, 826. A packet above the MTU becomes fragments; with DF its source
-//! is told (RFC 1191). **Not implemented**: IP options (forwarded unchanged), redirects, directed broadcasts (off, as
-//! RFC 2644 asks), transport protocols of its own (packets to its addresses other than echo requests are answered with
-//! protocol or port unreachable).
+//! **Standards**: RFC 1812 (the parts above), 791, 792, 826. A packet above the MTU becomes fragments; with DF its
+//! source is told (RFC 1191). **Not implemented**: IP options (forwarded unchanged), redirects, directed broadcasts
+//! (off, as RFC 2644 asks), transport protocols of its own (packets to its addresses other than echo requests are
+//! answered with protocol or port unreachable).
 
 mod engine;
 mod icmp;

@@ -261,7 +261,7 @@ fn number(frame: &[u8]) -> Option<u64> {
 
 #[test]
 fn datagram_figures_are_those_of_the_injected_faults() {
-    // Every hundredth datagram is lost. Every fiftieth (but not hundredth) is 5 ms late, so that two others overtake
+    // Every hundredth datagram is lost. Every fiftieth that is no hundredth is 5 ms late, so that two others overtake
     // it. The others alternate between 200 and 300 µs.
     let rule = |_, _, frame: &[u8]| match number(frame) {
         Some(n) if n % 100 == 0 => Fate::Lose,

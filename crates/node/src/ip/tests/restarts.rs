@@ -215,7 +215,7 @@ fn a_first_connection_that_is_refused_ends_the_program_and_a_later_one_is_tried_
     world.start(0, 2, source(None), 20_000);
     world.run_until(Instant::from_secs(1));
     restart(&mut world, 1);
-    // Nobody listens for a while.
+    // No program listens for a while.
     world.run_until(Instant::from_secs(6));
     assert_eq!(sent(&world, 0).connections, 1);
     world.start(1, 1, SINK, 0);
