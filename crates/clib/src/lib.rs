@@ -11,8 +11,6 @@
 //! **Standards.** No standard; the names are this library's own.
 //!
 //! **Not implemented.** A handle that was freed, or is of another kind, is not noticed: as in every library of C.
-//!
-//! **Deviations.** None known.
 
 mod atp;
 mod calls;

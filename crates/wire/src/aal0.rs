@@ -9,7 +9,6 @@
 //! Standards: none. 52 octets is `ATM_AAL0_SDU` of `<linux/atm.h>`, and the fields of the header are its `ATM_HDR_*`.
 //! Debian's `atmdump` reads the number in the order of the machine.
 //! Not implemented: cells of OAM and resource management. OAM cells are the adapter's matter.
-//! Deviations: none known.
 
 use crate::cell::{CellHeader, HeaderForm, PAYLOAD_LEN, Pti};
 use crate::{DecodeError, ErrorKind, Vc};

@@ -51,8 +51,6 @@
 //! these. A program that asks for more gets an error with the number.
 //!
 //! **Standards.** No standard of its own; see [`aerostat_proto::socket`].
-//!
-//! **Deviations.** None known.
 
 mod addresses;
 mod data;

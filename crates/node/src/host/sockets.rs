@@ -41,8 +41,6 @@
 //! **Standards.** No standard of its own. Signalling decides which listener gets a call.
 //!
 //! **Not implemented.** Point-to-multipoint calls.
-//!
-//! **Deviations.** None known.
 
 mod atp;
 mod payload;

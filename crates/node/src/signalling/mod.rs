@@ -51,8 +51,6 @@
 //!
 //! **Not implemented.** A second leaf of one point-to-multipoint call behind the same interface (ADD PARTY
 //! from the network) is refused with cause 63; networks use a SETUP of its own for each leaf.
-//!
-//! **Deviations.** None known.
 
 mod connections;
 mod listeners;

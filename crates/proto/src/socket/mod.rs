@@ -24,8 +24,6 @@
 //!
 //! **Standards.** No standard. The model is the socket family with a connection manager in user space (Cambridge,
 //! 1993) and the sockets of linux-atm.
-//!
-//! **Deviations.** None known.
 
 use crate::{split_choice, split_messages, split_record};
 pub use aerostat_wire::q2931::UserData;

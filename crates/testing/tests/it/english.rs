@@ -37,6 +37,7 @@ const BANNED: &[(&str, &str)] = &[
     ("hitherto", "write 'until now'"),
     ("heretofore", "write 'until now'"),
     ("notwithstanding", "write 'despite'"),
+    ("none known", "leave the heading out"),
 ];
 
 /// First words of a comment that stand in the place of its noun.
