@@ -1,5 +1,6 @@
 //! Adapters of hosts and routers: whether they shape connections, alone, in paths or in rate queues.
 
+use super::stage::Connecting;
 use super::{queues, rate_queues};
 use crate::diag::Diagnostics;
 use crate::file::{LabFile, PvcFile, SocketFile};
@@ -19,15 +20,15 @@ pub(super) fn of_node(shapes: bool) -> NicConfig {
 }
 
 /// The adapter of a node of the lab; `None` if the node has none that a file configures.
-fn adapter(lab: &mut Lab, id: NodeId) -> Option<&mut NicConfig> {
-    match &mut lab.nodes[id.0].kind {
+fn adapter<'a>(lab: &'a mut Connecting<'_>, id: NodeId) -> Option<&'a mut NicConfig> {
+    match &mut lab.nodes_mut()[id.0].kind {
         NodeKind::Host(Host { nic, .. }) | NodeKind::Router(Router { nic, .. }) => Some(nic),
         _ => None,
     }
 }
 
 /// Tells the adapters at both ends what a permanent connection asks of them.
-pub(super) fn of_connection(pvc: &Pvc, lab: &mut Lab) {
+pub(super) fn of_connection(pvc: &Pvc, lab: &mut Connecting<'_>) {
     for (id, vc) in pvc.ends {
         let Some(nic) = adapter(lab, id) else {
             continue;

@@ -1,5 +1,6 @@
 //! Classical IP subnets: their servers, and preconfigured next hops.
 
+use super::stage::{Building, Joining};
 use super::{Class, Names, limits};
 use crate::diag::Diagnostics;
 use crate::field::{At, Optional as _, Table};
@@ -16,7 +17,7 @@ use aerostat_wire::{AtmAddress, Qos};
 use std::net::Ipv4Addr;
 
 /// Appends the subnets to those of LANE.
-pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostics) {
     let Some(table) = &file.clip else {
         return;
     };
@@ -34,7 +35,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
         }
         let params = with(Params::DEFAULT, [&lis.given]);
         lives(lis, &params, d);
-        lab.elans.push(Elan {
+        lab.elans_mut().push(Elan {
             name: name.value.0.clone(),
             id: 0,
             subnet,
@@ -108,7 +109,7 @@ fn rules(table: &Table<PortsText, At<QosText>>, d: &mut Diagnostics) -> Vec<Port
 }
 
 /// The members that differ from what is usual on their subnets.
-fn different(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+fn different(file: &LabFile, names: &Names, lab: &mut Joining<'_>, d: &mut Diagnostics) {
     let hosts = file.hosts.0.iter();
     let hosts = hosts.map(|(name, section)| (name, section.clip.as_ref()));
     let routers = file.routers.iter().flat_map(|table| &table.0);
@@ -145,8 +146,8 @@ fn different(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) 
     }
 }
 
-fn set_member(lab: &mut Lab, (id, index): (NodeId, usize), member: Member) {
-    let lecs = match &mut lab.nodes[id.0].kind {
+fn set_member(lab: &mut Joining<'_>, (id, index): (NodeId, usize), member: Member) {
+    let lecs = match &mut lab.nodes_mut()[id.0].kind {
         NodeKind::Host(host) => &mut host.lecs,
         NodeKind::Router(router) => &mut router.lecs,
         NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => return,
@@ -255,7 +256,7 @@ fn lives(lis: &LisFile, params: &Params, d: &mut Diagnostics) {
 }
 
 /// Resolves the servers of the subnets, and the preconfigured next hops.
-pub(super) fn members(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn members(file: &LabFile, names: &Names, lab: &mut Joining<'_>, d: &mut Diagnostics) {
     servers(file, names, lab, d);
     for (name, lis) in file.clip.iter().flat_map(|table| &table.0) {
         let found = lab.elans.iter().position(|elan| elan.name == name.value.0);
@@ -263,7 +264,7 @@ pub(super) fn members(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diag
             continue;
         };
         let (hops, map) = known(Some(given), at, (names, lab), d);
-        if let Some(lis) = &mut lab.elans[at].clip {
+        if let Some(lis) = &mut lab.elans_mut()[at].clip {
             (lis.next_hops, lis.map) = (hops, map);
         }
     }
@@ -374,7 +375,7 @@ fn of_member(name: &str) -> [String; 4] {
     ]
 }
 
-fn servers(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+fn servers(file: &LabFile, names: &Names, lab: &mut Joining<'_>, d: &mut Diagnostics) {
     for (name, lis) in file.clip.iter().flat_map(|table| &table.0) {
         let Some(at) = lab.elans.iter().position(|elan| elan.name == name.value.0) else {
             continue;
@@ -396,7 +397,7 @@ fn servers(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
             .rests_on(of_member(&server.value).iter().map(String::as_str));
             continue;
         };
-        if let Some(lis) = &mut lab.elans[at].clip {
+        if let Some(lis) = &mut lab.elans_mut()[at].clip {
             lis.server = Some(id);
             lis.servers.insert(0, address);
         }

@@ -8,6 +8,7 @@
 //! this module checks what the end system may expect there.
 
 use super::nodes::{LinkNames, connect, inside};
+use super::stage::Building;
 use super::{Class, Names, outside, uplink};
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Key, Optional as _};
@@ -101,7 +102,7 @@ fn ends(file: &LabFile) -> impl Iterator<Item = End<'_>> {
 }
 
 /// Adds the links between end systems to a lab that has all end systems.
-pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Building<'_>, d: &mut Diagnostics) {
     for link in links(file, names) {
         join(file, names, link, lab, d);
     }
@@ -142,7 +143,13 @@ pub(super) fn check(file: &LabFile, names: &Names, lab: &Lab, d: &mut Diagnostic
     }
 }
 
-fn join(file: &LabFile, names: &Names, link: &TrunkFile, lab: &mut Lab, d: &mut Diagnostics) {
+fn join(
+    file: &LabFile,
+    names: &Names,
+    link: &TrunkFile,
+    lab: &mut Building<'_>,
+    d: &mut Diagnostics,
+) {
     let [a, b] = &link.ends;
     let (Some(a_id), Some(b_id)) = (find(file, names, a, d), find(file, names, b, d)) else {
         return;
@@ -258,8 +265,8 @@ pub(super) fn no_effect(given: &Given, police: Option<Policing>, d: &mut Diagnos
 }
 
 /// The attachment of an end system.
-fn attachment(lab: &mut Lab, id: NodeId) -> Option<&mut Attachment> {
-    match &mut lab.nodes.get_mut(id.0)?.kind {
+fn attachment<'a>(lab: &'a mut Building<'_>, id: NodeId) -> Option<&'a mut Attachment> {
+    match &mut lab.nodes_mut().get_mut(id.0)?.kind {
         NodeKind::Host(host) => Some(&mut host.attachment),
         NodeKind::Router(router) => Some(&mut router.attachment),
         NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => None,
@@ -267,7 +274,7 @@ fn attachment(lab: &mut Lab, id: NodeId) -> Option<&mut Attachment> {
 }
 
 /// Says at an end system where its link leads.
-pub(super) fn attach(lab: &mut Lab, id: NodeId, peer: NodeId, link: LinkId) {
+pub(super) fn attach(lab: &mut Building<'_>, id: NodeId, peer: NodeId, link: LinkId) {
     if let Some(own) = attachment(lab, id) {
         (own.switch, own.port, own.link) = (peer, 0, link);
     }

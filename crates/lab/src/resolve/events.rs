@@ -1,5 +1,6 @@
 //! Events of a run: traffic, faults, captures.
 
+use super::stage::Happening;
 use super::{Class, Names, Owners, capacity, ip, load, ports};
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _};
@@ -26,7 +27,7 @@ const MAX_MESSAGE: usize = 1 << 20;
 const HEADERS: usize = 28;
 
 /// Fills `lab.traffic`, `lab.faults` and `lab.capture`.
-pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Happening<'_>, d: &mut Diagnostics) {
     let owners = ip::owners(lab);
     let mut named: BTreeMap<String, Span> = BTreeMap::new();
     let (mut of, mut traces) = (Vec::new(), Traces::default());
@@ -35,7 +36,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
         if let Some(flow) = flow(section, name, names, (lab, &owners), d) {
             let flows = load::spread(section, flow, (lab, &mut traces), d);
             of.resize(of.len() + flows.len(), section);
-            lab.traffic.extend(flows);
+            lab.traffic_mut().extend(flows);
         }
     }
     load::limits(&of, lab, d);
@@ -49,18 +50,16 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     }
     faults.sort_by_key(|(fault, _)| fault.at);
     idle(&faults, lab, d);
-    lab.faults
-        .extend(faults.into_iter().map(|(fault, _)| fault));
+    let faults = faults.into_iter().map(|(fault, _)| fault);
+    lab.faults_mut().extend(faults);
     capacity::off_the_way(&of, lab, d);
     for name in file.capture.iter().flatten() {
         if let Some(link) = link(name, lab, d) {
-            lab.capture.push(link);
+            lab.capture_mut().push(link);
         }
     }
-    lab.occupancy = file
-        .occupancy
-        .as_ref()
-        .and_then(|section| occupancy(section, lab, d));
+    let section = file.occupancy.as_ref();
+    *lab.occupancy_mut() = section.and_then(|section| occupancy(section, lab, d));
 }
 
 /// Levels of buffers over time.

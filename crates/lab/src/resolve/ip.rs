@@ -3,6 +3,7 @@
 //! A router's computed route has the fewest routers (among equal ones, the first in the file). A host has one default
 //! route: to its `gateway`, or to the first router on its ELAN.
 
+use super::stage::Joining;
 use crate::diag::Diagnostics;
 use crate::field::{At, Table};
 use crate::file::{Ip, LabFile, Net};
@@ -36,7 +37,7 @@ pub(super) const ROUTES: [&str; 8] = [
 ];
 
 /// Fills the routing tables of routers and hosts.
-pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn route(file: &LabFile, lab: &mut Joining<'_>, d: &mut Diagnostics) {
     let routers: Vec<NodeId> = lab.routers().map(|(id, _, _)| id).collect();
     let files = file.routers.iter().flat_map(|table| &table.0);
     let members = members(lab);
@@ -67,7 +68,7 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                 }
             }
         }
-        if let NodeKind::Router(router) = &mut lab.nodes[id.0].kind {
+        if let NodeKind::Router(router) = &mut lab.nodes_mut()[id.0].kind {
             router.routes = routes;
         }
     }
@@ -82,7 +83,7 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             });
         }
         let of_stations = of_stations(lab, &members, id, &routes);
-        if let NodeKind::Host(host) = &mut lab.nodes[id.0].kind {
+        if let NodeKind::Host(host) = &mut lab.nodes_mut()[id.0].kind {
             for (station, routes) in host.bridge.iter_mut().zip(of_stations) {
                 station.routes = routes;
             }
@@ -332,6 +333,7 @@ pub(crate) fn trace(
 
 #[cfg(test)]
 mod tests {
+    use super::stage::Joining;
     use super::*;
     use crate::resolve::tests::{SMALL, lab};
 

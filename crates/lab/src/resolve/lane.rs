@@ -1,5 +1,6 @@
 //! Emulated LANs, and their servers outside the lab.
 
+use super::stage::Building;
 use super::{contracts, limits, outside};
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _};
@@ -43,11 +44,11 @@ pub(super) fn standby_name(section: &StandbyFile, number: u16) -> (String, Span)
 }
 
 /// Addresses of LES and BUS on the host with this address, for each ELAN that the lab's services serve.
-pub(super) fn pairs(
-    lab: &mut Lab,
+pub(super) fn pairs<'a>(
+    lab: &'a mut Building<'_>,
     host: AtmAddress,
-) -> impl Iterator<Item = (AtmAddress, AtmAddress, &mut Elan)> {
-    let own = lab.elans.iter_mut().filter(|elan| elan.is_own());
+) -> impl Iterator<Item = (AtmAddress, AtmAddress, &'a mut Elan)> {
+    let own = lab.elans_mut().iter_mut().filter(|elan| elan.is_own());
     // More ELANs are an error that was reported.
     (0..plan::MAX_ELANS as u8).zip(own).map(move |(n, elan)| {
         let les = host.with_selector(plan::SELECTOR_LES + n);
@@ -128,7 +129,7 @@ pub(super) fn nothing_to_serve(section: &LaneFile, d: &mut Diagnostics) {
 }
 
 /// Fills `lab.elans`.
-pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn elans(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostics) {
     let Some(section) = &file.lane else {
         return;
     };
@@ -173,7 +174,7 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                 .rests_in(section.place, ["on"])
                 .rests_in(elan.place, ["lecs", "les"]);
         }
-        lab.elans.push(Elan {
+        lab.elans_mut().push(Elan {
             name: name.value.0.clone(),
             id: n as u32 + 1,
             subnet: elan.subnet.value.0,

@@ -34,6 +34,7 @@ mod pseudowires;
 mod queues;
 mod rate_queues;
 pub(crate) mod sockets;
+mod stage;
 mod tcp;
 mod timers;
 mod uplink;
@@ -49,6 +50,7 @@ use crate::diag::{Diagnostics, Severity, Span};
 use crate::field::{At, FromText as _, Optional as _};
 use crate::file::{LabFile, LabName, Name};
 use crate::model::{Lab, NodeId};
+use stage::{Building, Connecting, Happening, Joining, Programming};
 use std::collections::BTreeMap;
 
 /// The kind of node that a name stands for.
@@ -234,8 +236,9 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     let wrong = |d: &Diagnostics| d.count(Severity::Error) > before;
     let names = Names::collect(file, d);
     let mut lab = empty(file, default_name, d);
-    nodes::build(file, &names, &mut lab, d);
-    outside::build(file, &names, &mut lab, d);
+    let mut building = Building::of(&mut lab);
+    nodes::build(file, &names, &mut building, d);
+    outside::build(file, &names, &mut building, d);
     nodes::link_names(file, &lab, d);
     limits::clients(file, &lab, d);
     queues::check(file, &lab, d);
@@ -244,22 +247,23 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         return None;
     }
     lane::check_foreign(file, &lab, d);
-    clip::members(file, &names, &mut lab, d);
-    permanent::connections(file, &names, &mut lab, d);
+    clip::members(file, &names, &mut Joining::of(&mut lab), d);
+    permanent::connections(file, &names, &mut Connecting::of(&mut lab), d);
     adapters::paths(file, &lab, d);
     pseudowires::check(file, &lab, d);
     if wrong(d) {
         return None;
     }
-    sockets::build(file, &names, &mut lab, d);
+    sockets::build(file, &names, &mut Programming::of(&mut lab), d);
     atm::route(file, &lab, d);
-    ip::route(file, &mut lab, d);
-    neighbours::neighbours(file, &mut lab, d);
-    nhrp::build(file, &names, &mut lab, d);
+    let mut joining = Joining::of(&mut lab);
+    ip::route(file, &mut joining, d);
+    neighbours::neighbours(file, &mut joining, d);
+    nhrp::build(file, &names, &mut joining, d);
     if wrong(d) {
         return None;
     }
-    events::build(file, &names, &mut lab, d);
+    events::build(file, &names, &mut Happening::of(&mut lab), d);
     if lab.nodes.is_empty() {
         nodes::no_switch(file, d);
     }

@@ -1,5 +1,6 @@
 //! Permanent neighbours of hosts, which are never requested by ARP.
 
+use super::stage::Joining;
 use crate::diag::Diagnostics;
 use crate::field::{At, Table};
 use crate::file::{Ip, LabFile, Mac};
@@ -11,12 +12,12 @@ use std::net::Ipv4Addr;
 const MOST: usize = 512;
 
 /// Fills the neighbours of the hosts.
-pub(super) fn neighbours(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn neighbours(file: &LabFile, lab: &mut Joining<'_>, d: &mut Diagnostics) {
     let hosts: Vec<NodeId> = lab.hosts().map(|(id, _, _)| id).collect();
     for (&id, (_, section)) in hosts.iter().zip(&file.hosts.0) {
         if let Some(table) = &section.neighbours {
             let given = given(lab, id, table, d);
-            if let NodeKind::Host(host) = &mut lab.nodes[id.0].kind {
+            if let NodeKind::Host(host) = &mut lab.nodes_mut()[id.0].kind {
                 host.neighbours = given;
             }
         }

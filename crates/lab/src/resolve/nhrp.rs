@@ -8,6 +8,7 @@
 //! without signatures, and get none. A neighbour that has a key must use it, also one that is named in `keys:`. So no
 //! neighbour gets around a key by leaving the signature out.
 
+use super::stage::Joining;
 use super::{Class, Names};
 use crate::diag::Diagnostics;
 use crate::field::At;
@@ -350,7 +351,7 @@ fn server_of(lab: &Lab, host: &Host) -> Option<(Ipv4Addr, AtmAddress)> {
 }
 
 /// Makes the hosts of subnets with NHRP clients of their routers.
-fn clients(file: &LabFile, places: &Places, lab: &mut Lab, d: &mut Diagnostics) {
+fn clients(file: &LabFile, places: &Places, lab: &mut Joining<'_>, d: &mut Diagnostics) {
     for (name, section) in &file.hosts.0 {
         let blocks: Vec<&NhrpFile> = [&section.nhrp, &file.nhrp].into_iter().flatten().collect();
         let found = places.get(&name.value.0).copied();
@@ -381,7 +382,7 @@ fn clients(file: &LabFile, places: &Places, lab: &mut Lab, d: &mut Diagnostics) 
             keys: Keys::default(),
             params: with(Params::DEFAULT, blocks.iter().map(|block| &block.given)),
         };
-        if let NodeKind::Host(host) = &mut lab.nodes[at].kind {
+        if let NodeKind::Host(host) = &mut lab.nodes_mut()[at].kind {
             host.nhrp = Some(client);
         }
     }
@@ -407,7 +408,7 @@ fn beside(lab: &Lab, own: &Router) -> BTreeMap<Ipv4Addr, AtmAddress> {
 type Places = BTreeMap<String, usize>;
 
 /// Applies the settings of the file to servers and clients.
-pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Joining<'_>, d: &mut Diagnostics) {
     let places = lab.nodes.iter().enumerate();
     let places: Places = places.map(|(at, node)| (node.name.clone(), at)).collect();
     clients(file, &places, lab, d);
@@ -422,7 +423,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             _ => BTreeMap::new(),
         };
         let default = serves_a_subnet(lab, station);
-        match &mut lab.nodes[station.node].kind {
+        match &mut lab.nodes_mut()[station.node].kind {
             NodeKind::Router(router) => {
                 if let Some(server) = &mut router.mpoa {
                     (server.keys, server.servers) = (keys, servers);

@@ -1,5 +1,6 @@
 //! Switches, end systems and the links between them, with their addresses.
 
+use super::stage::Building;
 use super::vlans::{self, Vlan};
 use super::{
     Class, Names, adapters, clip, contracts, cpu, direct, ethernet, frames, identity, lane, mpoa,
@@ -26,7 +27,7 @@ pub(super) fn site(file: &LabFile) -> u8 {
 }
 
 /// Fills `lab.nodes`, `lab.links` and `lab.elans`.
-pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Building<'_>, d: &mut Diagnostics) {
     let site = site(file);
     switches(file, site, lab, d);
     trunks(file, names, lab, d);
@@ -60,7 +61,7 @@ pub(super) fn no_switch(file: &LabFile, d: &mut Diagnostics) {
         .rests_on(["switches", "hosts", "routers"]);
 }
 
-fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
+fn switches(file: &LabFile, site: u8, lab: &mut Building<'_>, d: &mut Diagnostics) {
     if file.switches.0.is_empty() && direct::wants_a_switch(file) {
         no_switch(file, d);
     }
@@ -75,7 +76,7 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
                 .see(first, "the first is here")
                 .rests_on(["site", "switches"]);
         }
-        lab.nodes.push(Node {
+        lab.nodes_mut().push(Node {
             name: name.value.0.clone(),
             kind: NodeKind::Switch(Switch {
                 prefix,
@@ -90,7 +91,7 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
 }
 
 /// Links between switches.
-fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+fn trunks(file: &LabFile, names: &Names, lab: &mut Building<'_>, d: &mut Diagnostics) {
     let mut links = LinkNames::of(lab);
     for link in file.links.iter().flatten() {
         let LinkFile::Trunk(link) = link else {
@@ -210,7 +211,7 @@ pub(super) fn inside(name: String, ends: [LinkEnd; 2], options: &LinkOptions) ->
 
 /// Adds a link; `a` has the user side if it is an end system, else the network side.
 pub(super) fn connect(
-    lab: &mut Lab,
+    lab: &mut Building<'_>,
     a: NodeId,
     b: NodeId,
     link: impl FnOnce([LinkEnd; 2]) -> Link,
@@ -218,7 +219,7 @@ pub(super) fn connect(
     let id = LinkId(lab.links.len());
     let between_switches = matches!(lab.nodes[a.0].kind, NodeKind::Switch(_));
     let mut end = |node: NodeId, peer: NodeId, side: Side, station: Option<AtmAddress>| {
-        let port = match &mut lab.nodes[node.0].kind {
+        let port = match &mut lab.nodes_mut()[node.0].kind {
             NodeKind::Switch(switch) => {
                 switch.ports.push(Port {
                     link: id,
@@ -238,20 +239,20 @@ pub(super) fn connect(
     } else {
         [end(a, b, Side::User, None), end(b, a, Side::Network, None)]
     };
-    lab.links.push(link(ends));
+    lab.links_mut().push(link(ends));
     id
 }
 
 /// Adds end systems.
-struct Builder<'a> {
+struct Builder<'a, 'b> {
     site: u8,
     names: &'a Names,
-    lab: &'a mut Lab,
+    lab: &'a mut Building<'b>,
     /// Assigned IP addresses, with their nodes.
     ips: BTreeMap<Ipv4Addr, (String, Span)>,
 }
 
-impl Builder<'_> {
+impl Builder<'_, '_> {
     /// Attaches the node that will be pushed next, with its own address instead of the planned one if it has one. A
     /// wrong switch is reported, and the rest is checked nevertheless.
     fn attach(
@@ -276,7 +277,7 @@ impl Builder<'_> {
         let address = own.map_or(planned, |own| own.value.0.with_selector(0));
         let node = NodeId(self.lab.nodes.len());
         // The node must be in the list before a link can lead to it; its kind follows later.
-        self.lab.nodes.push(Node {
+        self.lab.nodes_mut().push(Node {
             name: name.to_owned(),
             kind: NodeKind::LaneServer(LaneServer::at(Attachment {
                 switch: node,
@@ -296,7 +297,7 @@ impl Builder<'_> {
         let name = format!("{name}-{}", on.value);
         let link = connect(self.lab, node, switch, |ends| inside(name, ends, link));
         let port = usize::from(self.lab.links[link.0].ends[1].port);
-        if let NodeKind::Switch(switch) = &mut self.lab.nodes[switch.0].kind
+        if let NodeKind::Switch(switch) = &mut self.lab.nodes_mut()[switch.0].kind
             && let Some(port) = switch.ports.get_mut(port)
         {
             port.station = Some(address);
@@ -310,7 +311,7 @@ impl Builder<'_> {
     }
     /// Replaces the kind of the node that [`Self::attach`] pushed.
     fn finish(&mut self, kind: NodeKind) {
-        if let Some(node) = self.lab.nodes.last_mut() {
+        if let Some(node) = self.lab.nodes_mut().last_mut() {
             node.kind = kind;
         }
     }
@@ -610,8 +611,12 @@ impl Builder<'_> {
                 routes: Vec::new(),
             });
         }
-        if let Some(NodeKind::Host(model)) = self.lab.nodes.last_mut().map(|node| &mut node.kind) {
+        if let Some(NodeKind::Host(model)) = self.lab.nodes.last().map(|node| &node.kind) {
             vlans::reach(host, (vlans, &self.lab.elans), (&model.ports, &hosts), d);
+        }
+        if let Some(NodeKind::Host(model)) =
+            self.lab.nodes_mut().last_mut().map(|node| &mut node.kind)
+        {
             model.bridge = hosts;
         }
     }

@@ -1,6 +1,7 @@
 //! Links out of the lab, and nodes for their far ends.
 
 use super::nodes::connect;
+use super::stage::Building;
 use super::{Class, Names, direct, pseudowires, queues, uplink};
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Key, Optional as _};
@@ -48,7 +49,7 @@ pub(super) fn name(link: &OutsideFile, number: u16) -> (String, Span) {
 }
 
 /// Adds a node, its port and its link for each.
-pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Building<'_>, d: &mut Diagnostics) {
     let site = super::nodes::site(file);
     lane_elsewhere(file, d);
     for (number, link) in (1..).zip(links(file)) {
@@ -160,7 +161,7 @@ fn attach(
     on: Option<NodeId>,
     (way, trunk): (OutsideWay, Option<OutsideTrunk>),
     (stands_for_it, addresses): (AtmAddress, Vec<AtmAddress>),
-    lab: &mut Lab,
+    lab: &mut Building<'_>,
 ) {
     let (name, _) = name(link, number);
     let address = addresses.first().copied().unwrap_or(stands_for_it);
@@ -172,7 +173,7 @@ fn attach(
         address,
     };
     // The node must be in the list before a link can lead to it; its kind follows later.
-    lab.nodes.push(Node {
+    lab.nodes_mut().push(Node {
         name: name.clone(),
         kind: NodeKind::LaneServer(LaneServer::at(attachment.clone())),
     });
@@ -194,7 +195,7 @@ fn attach(
         });
         attachment.link = id;
         attachment.port = lab.links[id.0].ends[1].port.into();
-        if let NodeKind::Switch(switch) = &mut lab.nodes[on.0].kind
+        if let NodeKind::Switch(switch) = &mut lab.nodes_mut()[on.0].kind
             && let Some(port) = switch.ports.get_mut(attachment.port)
         {
             match &trunk {
@@ -207,7 +208,7 @@ fn attach(
     if let Some(end) = at_end {
         direct::attach(lab, end, node, attachment.link);
     }
-    lab.nodes[node.0].kind = NodeKind::Outside(Outside {
+    lab.nodes_mut()[node.0].kind = NodeKind::Outside(Outside {
         attachment,
         way,
         ilmi: match &trunk {

@@ -1,5 +1,6 @@
 //! Permanent connections and their way through the switches.
 
+use super::stage::Connecting;
 use super::{Class, Names, adapters, atm, pseudowires, queues, rate_queues};
 use crate::diag::{Diagnostics, Span};
 use crate::field::Optional as _;
@@ -73,7 +74,12 @@ impl TrunkLabels {
 type Guarantees = BTreeMap<(NodeId, PortNo, Option<u16>), (u64, u64)>;
 
 /// Routes the permanent connections, each on its own labels.
-pub(super) fn connections(lab_file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn connections(
+    lab_file: &LabFile,
+    names: &Names,
+    lab: &mut Connecting<'_>,
+    d: &mut Diagnostics,
+) {
     let tunnels = lab.links.iter().flat_map(|link| &link.tunnels);
     let mut labels = TrunkLabels {
         tunnels: tunnels.map(|path| path.vpi).collect(),
@@ -99,7 +105,7 @@ pub(super) fn connections(lab_file: &LabFile, names: &Names, lab: &mut Lab, d: &
             pseudowires::of_connection(file, &pvc, lab_file, lab, d);
             if admit(file, lab, &pvc, &mut reserved, d) {
                 adapters::of_connection(&pvc, lab);
-                lab.pvcs.push(pvc);
+                lab.pvcs_mut().push(pvc);
             }
         }
     }

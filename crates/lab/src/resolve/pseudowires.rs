@@ -1,6 +1,7 @@
 //! Pseudowires of links out of the lab, and of permanent connections that end there.
 
 use super::outside::{cable, gathering, links, name, single};
+use super::stage::Connecting;
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _};
 use crate::file::{L2tpFile, LabFile, Label, LabelList, MplsFile, MplsLabel, PvcFile};
@@ -160,7 +161,7 @@ pub(super) fn of_connection(
     file: &PvcFile,
     pvc: &Pvc,
     lab_file: &LabFile,
-    lab: &mut Lab,
+    lab: &mut Connecting<'_>,
     d: &mut Diagnostics,
 ) {
     let Some(wire) = &file.pseudowire else {
@@ -184,7 +185,7 @@ pub(super) fn of_connection(
             .rests_in(file.place, ["vp"]);
         return;
     }
-    if let NodeKind::Outside(outside) = &mut lab.nodes[node.0].kind
+    if let NodeKind::Outside(outside) = &mut lab.nodes_mut()[node.0].kind
         && let OutsideWay::Mpls(mpls) = &mut outside.way
     {
         mpls.sdus.push(SduWire {

@@ -1,6 +1,7 @@
 //! Programs of hosts that use the ATM service directly.
 
 use super::events::send_rate;
+use super::stage::Programming;
 use super::{Class, Names, adapters, atp, direct, rate_queues};
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _};
@@ -19,7 +20,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(1);
 const MAX_PROGRAMS: usize = 64;
 
 /// Fills `sockets` of every host.
-pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Programming<'_>, d: &mut Diagnostics) {
     for (name, host) in &file.hosts.0 {
         let Some(list) = &host.sockets else {
             continue;
@@ -42,11 +43,11 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             check(&programs, &program, (host.place, section), d);
             if let Some(expect) = &section.expect {
                 let at = (id, programs.len());
-                lab.sockets_expect.insert(at, expect.value.0);
+                lab.expect_mut().insert(at, expect.value.0);
             }
             programs.push(program);
         }
-        if let NodeKind::Host(host) = &mut lab.nodes[id.0].kind {
+        if let NodeKind::Host(host) = &mut lab.nodes_mut()[id.0].kind {
             host.sockets = programs;
         }
     }
