@@ -203,9 +203,9 @@ impl<'a> Builder<'a> {
             config.police = link.police.or(usual).unwrap_or_default();
             let serves = matches!(peer.kind, NodeKind::LaneServer(_));
             if serves || matches!(peer.kind, NodeKind::Switch(_)) {
-                scale::widen_port(&mut config, &self.scale);
+                scale::widen_port(&mut config, &self.lab.limits, &self.scale);
             } else if outside.is_none() {
-                scale::widen_host_port(&mut config, &self.scale);
+                scale::widen_host_port(&mut config, &self.lab.limits, &self.scale);
             }
             let queues = Queues::at(model, link);
             config.set_queues(&queues.params);
@@ -608,7 +608,7 @@ impl<'a> Builder<'a> {
         config.mtu = lis.mtu;
         config.idle = lis.params.idle;
         config.params = model.params;
-        config.limits = scale::nhc(self.lab.limits.nhrp, &self.scale);
+        config.limits = scale::nhc(&self.lab.limits, &self.scale);
         config.keys.clone_from(&model.keys);
         let seed = self.seed_of(name, "nhc", life);
         host.add_nhc(move |start| {
@@ -650,7 +650,7 @@ impl<'a> Builder<'a> {
         );
         let seed = self.seed_of(name, "mps", life);
         let (params, trigger, register) = (model.params, model.trigger, model.register);
-        let limits = scale::mps(self.lab.limits.mps, &self.scale);
+        let limits = scale::mps(&self.lab.limits, &self.scale);
         let keys = model.keys.clone();
         let servers = model.servers.clone();
         let new = if self.split { Mps::split } else { Mps::new };

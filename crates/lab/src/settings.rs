@@ -266,7 +266,7 @@ impl Published for Queues {
 
 published! { own, lab;
     Occupancy { every, from, links }
-    Limits { port = map_of(port), mps = map_of(mps), nhrp = map_of(nhrp) }
+    Limits { port = map_of(port), mps = map_of(mps), nhrp = map_of(nhrp), given; hidden }
     PathConfig { vpi; hidden, pcr, cdvt }
     RateQueue { name; hidden, pcr, cdvt }
     Link {

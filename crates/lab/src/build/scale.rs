@@ -4,17 +4,18 @@
 //! Links between switches of the lab and the links of its servers get room for all clients. A host of the lab may have
 //! connections to and from every other host. Links out of the lab keep their usual limits.
 
-use crate::model::Scale;
+use crate::model::{Limits, Scale};
 use aerostat_node::atm::Limits as BufferLimits;
 use aerostat_node::host::socket_layer::{LISTENERS, SOCKETS};
 use aerostat_node::ip::router::ArpParams;
-use aerostat_node::switch::{MAX_HELD, PortConfig, PortParams};
+use aerostat_node::switch::{MAX_HELD, PortConfig};
 use aerostat_node::{interface, signalling};
 use aerostat_proto::clip;
 use aerostat_proto::lane::LecLimits;
 use aerostat_proto::mpoa::mpc::MpcLimits;
 use aerostat_proto::mpoa::mps;
 use aerostat_proto::nhrp::client;
+use aerostat_proto::parameters::{Parameter, Parameters, Value};
 use aerostat_wire::Vc;
 
 /// A limit that is usually `usual`, for a lab whose LANE clients need `need` of it. Half of the usual limit stays for
@@ -24,25 +25,24 @@ pub(super) fn grown(usual: usize, need: usize) -> usize {
 }
 
 /// A port on a possible way to the LANE servers. Limits that the lab gives stay as they are.
-pub(super) fn widen_port(config: &mut PortConfig, scale: &Scale) {
+pub(super) fn widen_port(config: &mut PortConfig, limits: &Limits, scale: &Scale) {
     let calls = grown(config.max_calls, scale.calls());
-    if calls > config.max_calls && config.max_calls == PortParams::DEFAULT.calls {
+    if calls > config.max_calls && !limits.gives("port", "calls") {
         // All clients may join at the same time.
         config.max_pending = calls;
         give_calls(config, calls);
     }
     let cells = u32::try_from(scale.burst()).unwrap_or(u32::MAX);
-    let usual = PortParams::DEFAULT.buffer;
-    if cells > usual && config.buffers.best_effort.max == usual {
+    if cells > config.buffers.best_effort.max && !limits.gives("port", "buffer") {
         config.buffers.best_effort = BufferLimits::of(cells);
     }
     widen_interface(&mut config.interface, scale.calls(), scale);
 }
 
 /// A port to a host or a router of the lab. Limits that the lab gives stay as they are.
-pub(super) fn widen_host_port(config: &mut PortConfig, scale: &Scale) {
+pub(super) fn widen_host_port(config: &mut PortConfig, limits: &Limits, scale: &Scale) {
     let calls = grown(config.max_calls, scale.calls_of_host());
-    if calls > config.max_calls && config.max_calls == PortParams::DEFAULT.calls {
+    if calls > config.max_calls && !limits.gives("port", "calls") {
         // As usual, half of the calls may be unanswered.
         config.max_pending = calls / 2;
         give_calls(config, calls);
@@ -107,47 +107,49 @@ pub(super) fn widen_clip(limits: &mut clip::Limits, scale: &Scale) {
 }
 
 /// Limits of an NHRP client, which may have a shortcut to every other one. Limits that the lab gives stay as they are.
-pub(super) fn nhc(mut limits: client::Limits, scale: &Scale) -> client::Limits {
-    let usual = client::Limits::DEFAULT;
-    for (limit, usual) in [
-        (&mut limits.entries, usual.entries),
-        (&mut limits.conns, usual.conns),
-    ] {
-        if *limit == usual {
-            *limit = grown(usual, scale.members);
-        }
-    }
-    limits
+pub(super) fn nhc(limits: &Limits, scale: &Scale) -> client::Limits {
+    let needs = [("entries", scale.members), ("conns", scale.members)];
+    widened(limits.nhrp, (limits, "nhrp"), &needs)
 }
 
 /// Limits of an MPOA server, one of whose clients may have a shortcut to every other host. Limits that the lab gives
 /// stay as they are.
-pub(super) fn mps(mut limits: mps::Limits, scale: &Scale) -> mps::Limits {
-    let usual = mps::Limits::DEFAULT;
-    let widen = |limit: &mut usize, usual| {
-        if *limit == usual {
-            *limit = grown(usual, scale.all);
+pub(super) fn mps(limits: &Limits, scale: &Scale) -> mps::Limits {
+    let (all, clients) = (scale.all, scale.clients());
+    let needs = [
+        ("ingress", all),
+        ("ingress_per_mpc", all),
+        ("egress", all),
+        ("queue", all),
+        ("devices", all),
+        // Each client may register, may have asked for one and the same destination, and for a destination of its own.
+        ("registrations", clients),
+        ("requesters", clients),
+        ("router_bindings", clients),
+        ("kept", clients),
+        // A control connection with each client, and a shortcut from it.
+        ("connections", 2 * clients),
+    ];
+    widened(limits.mps, (limits, "mps"), &needs)
+}
+
+/// The limits of a section with room for these needs.
+fn widened<P: Parameters>(
+    mut widened: P,
+    (limits, section): (&Limits, &'static str),
+    needs: &[(&'static str, usize)],
+) -> P {
+    for Parameter { name, value, .. } in widened.with_ranges() {
+        let need = needs.iter().find(|(of, _)| *of == name);
+        if let (Some((name, need)), Value::Count(usual)) = (need, value)
+            && !limits.gives(section, name)
+        {
+            let grown = grown(usize::try_from(usual).unwrap_or(usize::MAX), *need);
+            let took = widened.set(name, Value::Count(grown as u64));
+            debug_assert!(took, "{section}.{name} has no room for {grown}");
         }
-    };
-    widen(&mut limits.ingress, usual.ingress);
-    widen(&mut limits.ingress_per_mpc, usual.ingress_per_mpc);
-    widen(&mut limits.egress, usual.egress);
-    widen(&mut limits.queue, usual.queue);
-    widen(&mut limits.devices, usual.devices);
-    let serve = |limit: &mut usize, usual, need| {
-        if *limit == usual {
-            *limit = grown(usual, need);
-        }
-    };
-    // Each client may register, may have asked for one and the same destination, and for a destination of its own.
-    let clients = scale.clients();
-    serve(&mut limits.registrations, usual.registrations, clients);
-    serve(&mut limits.requesters, usual.requesters, clients);
-    serve(&mut limits.router_bindings, usual.router_bindings, clients);
-    serve(&mut limits.kept, usual.kept, clients);
-    // A control connection with each client, and a shortcut from it.
-    serve(&mut limits.connections, usual.connections, 2 * clients);
-    limits
+    }
+    widened
 }
 
 /// Limit of calls and parties of a switch that wait for a link to come up: all clients may call before their servers
@@ -172,15 +174,14 @@ fn widen_interface(params: &mut interface::Params, calls: usize, scale: &Scale) 
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{Lab, Scale};
+    use crate::model::{Lab, Limits, Scale};
     use aerostat_node::atm::CellRate;
     use aerostat_node::interface::Params;
     use aerostat_node::signalling;
     use aerostat_node::switch::{PortConfig, PortKind};
     use aerostat_proto::clip;
     use aerostat_proto::mpoa::mpc::MpcLimits;
-    use aerostat_proto::mpoa::mps;
-    use aerostat_proto::nhrp::client;
+    use aerostat_proto::parameters::{Parameter, Parameters as _};
     use aerostat_proto::uni::{Side, Version};
 
     fn lab(clients: usize) -> Lab {
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn mpoa_of_a_large_lab_holds_shortcuts_between_all_hosts_and_limits_that_a_lab_gives_stay() {
+    fn mpoa_of_a_large_lab_holds_shortcuts_between_all_hosts() {
         let (small, large) = (Scale::of(&lab(100)), Scale::of(&lab(10_000)));
         let mut limits = MpcLimits::default();
         super::widen_mpc(&mut limits, &small);
@@ -205,14 +206,9 @@ mod tests {
         super::widen_mpc(&mut limits, &large);
         assert!(limits.ingress > 10_000 && limits.egress > 10_000 && limits.queue > 10_000);
         assert!(limits.shortcuts > 20_000);
-        let usual = mps::Limits::DEFAULT;
-        assert_eq!(super::mps(usual, &small), usual);
-        assert!(super::mps(usual, &large).ingress_per_mpc > 10_000);
-        let given = mps::Limits {
-            ingress_per_mpc: 7,
-            ..usual
-        };
-        assert_eq!(super::mps(given, &large).ingress_per_mpc, 7);
+        let usual = Limits::default();
+        assert_eq!(super::mps(&usual, &small), usual.mps);
+        assert!(super::mps(&usual, &large).ingress_per_mpc > 10_000);
     }
 
     /// A router that serves the members of a Classical IP subnet has room for each of them, in every table and on every
@@ -232,9 +228,9 @@ mod tests {
         };
         let (small, large) = (subnet(100), subnet(10_000));
         assert_eq!((large.members, large.subnet), (10_001, 10_001));
-        let usual = mps::Limits::DEFAULT;
-        assert_eq!(super::mps(usual, &small), usual);
-        let limits = super::mps(usual, &large);
+        let usual = Limits::default();
+        assert_eq!(super::mps(&usual, &small), usual.mps);
+        let limits = super::mps(&usual, &large);
         for (limit, need) in [
             (limits.registrations, 10_000),
             (limits.requesters, 10_000),
@@ -243,26 +239,20 @@ mod tests {
         ] {
             assert!(limit > need, "{limits:?}");
         }
-        let given = mps::Limits {
-            registrations: 7,
-            ..usual
-        };
-        assert_eq!(super::mps(given, &large).registrations, 7);
         let (mut few, mut many) = [clip::Limits::default(); 2].into();
         super::widen_clip(&mut few, &small);
         super::widen_clip(&mut many, &large);
         assert_eq!(few, clip::Limits::default());
         assert!(many.entries > 10_000 && many.conns > 20_000);
-        let usual = client::Limits::DEFAULT;
-        assert_eq!(super::nhc(usual, &small), usual);
-        assert!(super::nhc(usual, &large).entries > 10_000);
+        assert_eq!(super::nhc(&usual, &small), usual.nhrp);
+        assert!(super::nhc(&usual, &large).entries > 10_000);
         let mut host = signalling::Config::new(Version::Uni40);
         super::widen_host(&mut host, &large);
         assert!(host.limits.calls_per_user > 20_000);
         let interface = Params::new(Side::Network, Version::Uni40);
         for widen in [super::widen_port, super::widen_host_port] {
             let mut port = PortConfig::new("r", PortKind::Host, interface, CellRate::OC3);
-            widen(&mut port, &large);
+            widen(&mut port, &usual, &large);
             assert!(port.max_calls > 40_000 && usize::from(port.max_vci) > port.max_calls);
         }
     }
@@ -270,30 +260,69 @@ mod tests {
     fn trunk(clients: usize) -> PortConfig {
         let interface = Params::new(Side::Network, Version::Uni40);
         let mut config = PortConfig::new("s2", PortKind::Trunk, interface, CellRate::OC3);
-        super::widen_port(&mut config, &Scale::of(&lab(clients)));
+        super::widen_port(&mut config, &Limits::default(), &Scale::of(&lab(clients)));
         config
     }
 
+    /// The limits of a file with this text.
+    fn limits(text: &str) -> Limits {
+        let text = format!("switches: {{ s1: {{}} }}\nlimits: {{ {text} }}\n");
+        let checked = crate::parse("limits", &text, &[]).map_err(|wrong| wrong.to_string());
+        checked.expect("a lab without mistakes").lab.limits
+    }
+
     #[test]
-    fn limits_that_a_lab_gives_do_not_grow() {
-        let mut config = PortConfig::new(
-            "s2",
-            PortKind::Host,
-            Params::new(Side::Network, Version::Uni40),
-            CellRate::OC3,
-        )
-        .with(&super::PortParams {
-            calls: 7,
-            buffer: 100,
-            ..super::PortParams::DEFAULT
-        });
-        assert_eq!((config.max_calls, config.max_pending), (7, 4));
+    fn limits_that_a_lab_gives_do_not_grow_not_even_those_that_it_gives_with_their_usual_values() {
         let scale = Scale::of(&lab(3000));
-        super::widen_port(&mut config, &scale);
-        super::widen_host_port(&mut config, &scale);
-        assert_eq!((config.max_calls, config.max_pending), (7, 4));
-        assert_eq!(config.buffers.best_effort.max, 100);
-        assert_eq!(config.buffers.best_effort_vc.max, 4096);
+        let port = |limits: &Limits| {
+            let interface = Params::new(Side::Network, Version::Uni40);
+            let config = PortConfig::new("s2", PortKind::Host, interface, CellRate::OC3);
+            let mut config = config.with(&limits.port);
+            super::widen_port(&mut config, limits, &scale);
+            super::widen_host_port(&mut config, limits, &scale);
+            (config.max_calls, config.buffers.best_effort.max)
+        };
+        let usual = Limits::default();
+        let (calls, cells) = (usual.port.calls, usual.port.buffer);
+        let grown = port(&usual);
+        assert!(grown.0 > calls && grown.1 > cells, "{grown:?}");
+        assert_eq!(port(&limits("port: { calls: 7, buffer: 100 }")), (7, 100));
+        let text = format!("port: {{ calls: {calls}, buffer: {cells} }}");
+        assert_eq!(port(&limits(&text)), (calls, cells));
+        // Each limit of the others that grows stays if the file gives it.
+        for (section, is) in [
+            (
+                "mps",
+                (|limits, scale| super::mps(limits, scale).with_ranges())
+                    as fn(&Limits, &Scale) -> Vec<Parameter>,
+            ),
+            ("nhrp", |limits, scale| {
+                super::nhc(limits, scale).with_ranges()
+            }),
+        ] {
+            let before = is(&usual, &Scale::of(&lab(1)));
+            let grown = is(&usual, &scale).into_iter().zip(before);
+            let grown: Vec<Parameter> = grown
+                .filter(|(now, before)| now.value != before.value)
+                .map(|(_, before)| before)
+                .collect();
+            assert!(!grown.is_empty(), "{section}");
+            for parameter in grown {
+                let given = limits(&format!(
+                    "{section}: {{ {}: {} }}",
+                    parameter.name, parameter.value
+                ));
+                let stays = is(&given, &scale)
+                    .into_iter()
+                    .find(|one| one.name == parameter.name);
+                assert_eq!(
+                    stays.map(|one| one.value),
+                    Some(parameter.value),
+                    "{section}.{}",
+                    parameter.name
+                );
+            }
+        }
     }
 
     #[test]
@@ -306,9 +335,9 @@ mod tests {
             (60_000, 60_000, 120_000),
         ] {
             let config = PortConfig::new("h", PortKind::Host, usual, CellRate::OC3);
-            let config = config.with(&super::PortParams {
+            let config = config.with(&aerostat_node::switch::PortParams {
                 calls,
-                ..super::PortParams::DEFAULT
+                ..aerostat_node::switch::PortParams::DEFAULT
             });
             assert_eq!(config.max_calls, calls);
             assert_eq!(config.interface.uni.limits.calls, room);

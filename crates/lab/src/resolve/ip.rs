@@ -333,7 +333,6 @@ pub(crate) fn trace(
 
 #[cfg(test)]
 mod tests {
-    use super::stage::Joining;
     use super::*;
     use crate::resolve::tests::{SMALL, lab};
 

@@ -7,6 +7,7 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, Net};
 use crate::model::{Lab, Limits, Scale};
+use crate::parameter::Given;
 use crate::units::IpNet;
 use std::net::Ipv4Addr;
 
@@ -47,14 +48,24 @@ pub(super) fn limits(file: &LabFile) -> Limits {
     let Some(given) = &file.limits else {
         return all;
     };
-    if let Some(port) = &given.port {
-        port.given.apply(&mut all.port);
+    let Limits {
+        port,
+        mps,
+        nhrp,
+        given: names,
+    } = &mut all;
+    let mut take = |section, given: &Given, limits: &mut dyn FnMut(&Given)| {
+        limits(given);
+        names.extend(given.parameters().map(|(key, _)| (section, key)));
+    };
+    if let Some(section) = &given.port {
+        take("port", &section.given, &mut |given| given.apply(port));
     }
-    if let Some(mps) = &given.mps {
-        mps.given.apply(&mut all.mps);
+    if let Some(section) = &given.mps {
+        take("mps", &section.given, &mut |given| given.apply(mps));
     }
-    if let Some(nhrp) = &given.nhrp {
-        nhrp.given.apply(&mut all.nhrp);
+    if let Some(section) = &given.nhrp {
+        take("nhrp", &section.given, &mut |given| given.apply(nhrp));
     }
     all
 }
