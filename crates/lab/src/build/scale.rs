@@ -197,6 +197,20 @@ mod tests {
         checked.expect("a lab without mistakes").lab
     }
 
+    /// The needs of a subnet of Classical IP with NHRP that has this number of hosts.
+    fn subnet(count: usize) -> Scale {
+        let mut text =
+            "switches: { s1: {} }\nclip: { big: { subnet: 10.0.0.0/8, server: r, nhrp: true } }\n\
+            routers: { r: { on: s1, elans: { big: 10.255.0.1 } } }\nhosts:\n"
+                .to_owned();
+        for n in 1..=count {
+            let (high, low) = (n / 250, n % 250 + 1);
+            text += &format!("  h{n}: {{ on: s1, elan: big, ip: 10.0.{high}.{low} }}\n");
+        }
+        let checked = crate::parse("big", &text, &[]).map_err(|wrong| wrong.to_string());
+        Scale::of(&checked.expect("a lab without mistakes").lab)
+    }
+
     #[test]
     fn mpoa_of_a_large_lab_holds_shortcuts_between_all_hosts() {
         let (small, large) = (Scale::of(&lab(100)), Scale::of(&lab(10_000)));
@@ -215,17 +229,6 @@ mod tests {
     /// way to it, and so has the server of a small subnet as before.
     #[test]
     fn servers_and_members_of_classical_ip_have_room_for_the_subnet() {
-        let subnet = |count: usize| {
-            let mut text = "switches: { s1: {} }\nclip: { big: { subnet: 10.0.0.0/8, server: r, nhrp: true } }\n\
-                routers: { r: { on: s1, elans: { big: 10.255.0.1 } } }\nhosts:\n"
-                .to_owned();
-            for n in 1..=count {
-                let (high, low) = (n / 250, n % 250 + 1);
-                text += &format!("  h{n}: {{ on: s1, elan: big, ip: 10.0.{high}.{low} }}\n");
-            }
-            let checked = crate::parse("big", &text, &[]).map_err(|wrong| wrong.to_string());
-            Scale::of(&checked.expect("a lab without mistakes").lab)
-        };
         let (small, large) = (subnet(100), subnet(10_000));
         assert_eq!((large.members, large.subnet), (10_001, 10_001));
         let usual = Limits::default();
@@ -300,7 +303,8 @@ mod tests {
                 super::nhc(limits, scale).with_ranges()
             }),
         ] {
-            let before = is(&usual, &Scale::of(&lab(1)));
+            let scale = subnet(3000);
+            let before = is(&usual, &subnet(1));
             let grown = is(&usual, &scale).into_iter().zip(before);
             let grown: Vec<Parameter> = grown
                 .filter(|(now, before)| now.value != before.value)

@@ -1,12 +1,11 @@
 //! Tables of `inspect` about a switch. The rows are in [`inspect::switch`](crate::inspect::switch).
 
-use super::{PortInfo, PortNo, RouteSelect, StaticRoutes, Switch};
+use super::{PortNo, RouteSelect, StaticRoutes, Switch};
+use crate::atm::OutputPort;
 use crate::atm::fabric::ConnectionView;
-use crate::atm::{OutputPort, UpcReason};
-use crate::inspect::words::Permanence;
 use crate::inspect::{StateKind, Table, switch as rows};
 use aerostat_proto::Instant;
-use aerostat_wire::{AtmAddress, Vc};
+use aerostat_wire::Vc;
 use core::fmt;
 use std::collections::BTreeMap;
 
@@ -50,32 +49,13 @@ impl Switch<StaticRoutes> {
                 .map(|leaf| self.end(PortNo(leaf.port), leaf.vc))
                 .collect();
             let call = parties.get(&(view.from.port, view.from.vc));
-            rows::Connection {
-                in_port: view.from.port,
-                name: self.name_of(PortNo(view.from.port)).to_owned(),
-                in_vc: view.from.vc,
-                calling: call.and_then(|(calling, _)| *calling),
-                called: call.map(|(_, called)| *called),
-                out: if view.local {
-                    "control plane".to_owned()
-                } else {
-                    out.join(" ")
-                },
-                traffic: match view.local {
-                    true => "control".to_owned(),
-                    false => view.traffic.to_string(),
-                },
-                cells_in: view.counters.cells_in,
-                cells_out: view.counters.cells_out,
-                cells_dropped: view.counters.dropped.total(),
-                policed: (view.traffic.conformance())
-                    .filter(|_| view.policed)
-                    .map(|name| name.to_string()),
-                over_peak: view.upc.of(UpcReason::Peak),
-                over_peak_clp0: view.upc.of(UpcReason::PeakClp0),
-                over_sustained: view.upc.of(UpcReason::Sustained),
-                cells_tagged: view.counters.tagged,
-            }
+            let out = if view.local {
+                "control plane".to_owned()
+            } else {
+                out.join(" ")
+            };
+            let name = self.name_of(PortNo(view.from.port));
+            rows::Connection::of(view, name, out, call)
         };
         self.fabric().connections().map(row)
     }
@@ -83,7 +63,6 @@ impl Switch<StaticRoutes> {
     fn route_rows(&self) -> Vec<rows::Route> {
         let mut rows = Vec::new();
         for (prefix, ways) in self.routes().in_force() {
-            let leading = AtmAddress::leading(prefix);
             let mut order = 0;
             let mut before = None;
             for way in ways {
@@ -91,15 +70,8 @@ impl Switch<StaticRoutes> {
                     order += 1;
                     before = Some(way.hops);
                 }
-                rows.push(rows::Route {
-                    prefix: leading.clone(),
-                    length_octets: prefix.len(),
-                    port: way.port.0,
-                    name: self.name_of(way.port).to_owned(),
-                    order,
-                    hops: way.hops,
-                    state: self.way_state(way, order),
-                });
+                let (name, state) = (self.name_of(way.port), self.way_state(way, order));
+                rows.push(rows::Route::of(prefix, way, name, order, state));
             }
         }
         rows
@@ -115,27 +87,13 @@ impl<R: RouteSelect> Switch<R> {
             only.is_none_or(|end| ends.contains(&end))
         });
         Table::of(wanted.map(|info| {
-            let connection = info.connection;
-            let [a, b] = connection.ends.map(|(port, vc)| match connection.path {
+            let connection = &info.connection;
+            let ends = connection.ends.map(|(port, vc)| match connection.path {
                 true => self.end(port, vc.vpi),
                 false => self.end(port, vc),
             });
-            rows::Permanent {
-                a,
-                b,
-                kind: if connection.path {
-                    Permanence::Path
-                } else {
-                    Permanence::Channel
-                },
-                qos: connection.qos,
-                policed: info.held.contains(&true),
-                cells_a: info.cells[0],
-                cells_b: info.cells[1],
-                cells_dropped: info.policed[0] + info.policed[1],
-                cells_tagged: info.tagged[0] + info.tagged[1],
-                state: self.permanent_state(connection.ends),
-            }
+            let state = self.permanent_state(connection.ends);
+            rows::Permanent::of(info, ends, state)
         }))
     }
 
@@ -169,35 +127,17 @@ impl<R: RouteSelect> Switch<R> {
             let label = |vc: Option<Vc>| vc.map_or("-".into(), |vc| vc.to_string());
             let legs = call.branches.iter();
             let out: Vec<_> = legs.map(|leg| self.end(leg.port, label(leg.vc))).collect();
-            rows::Call {
-                call: call.id.0,
-                in_port: call.root.port.0,
-                name: self.name_of(call.root.port).to_owned(),
-                in_vc: call.root.vc,
-                out: out.join(" "),
-                calling: call.calling,
-                called: call.called,
-                blli: call.blli.map(|blli| format!("{blli:?}")),
-                bhli: call.bhli.map(|bhli| format!("{bhli:?}")),
-                multipoint: call.multipoint,
-                accepted: call.accepted,
-            }
+            let name = self.name_of(call.root.port);
+            rows::Call::of(call, name, out.join(" "))
         })
     }
 
     fn cause_rows(&self) -> impl Iterator<Item = rows::CauseCount> {
         self.port_infos().flat_map(|seen| {
-            let PortInfo {
-                port, name, causes, ..
-            } = seen;
-            causes
-                .into_iter()
-                .map(move |(cause, calls)| rows::CauseCount {
-                    port: port.0,
-                    name: name.clone(),
-                    cause: cause.to_string(),
-                    calls,
-                })
+            let causes = seen.causes.into_iter();
+            causes.map(move |(cause, calls)| {
+                rows::CauseCount::of(seen.port, &seen.name, cause, calls)
+            })
         })
     }
 
@@ -206,11 +146,8 @@ impl<R: RouteSelect> Switch<R> {
         self.port_infos().flat_map(|seen| {
             let counters = seen.signalling.rows().into_iter();
             let counted = counters.filter(|(_, value)| *value > 0);
-            counted.map(move |(counter, value)| rows::PortCounter {
-                port: seen.port.0,
-                name: seen.name.clone(),
-                counter,
-                value,
+            counted.map(move |(counter, value)| {
+                rows::PortCounter::of(seen.port, &seen.name, counter, value)
             })
         })
     }
@@ -221,21 +158,8 @@ impl<R: RouteSelect> Switch<R> {
             let input = self.fabric().input_counters(number).unwrap_or_default();
             let output = self.fabric().output(number);
             let sent = output.map(OutputPort::totals).unwrap_or_default();
-            rows::Port {
-                port: number,
-                name: port.name,
-                kind: port.kind,
-                signalling: port.phase,
-                calls: port.calls,
-                pending: port.pending,
-                labels: port.labels,
-                reserved_tx_cps: port.reserved.0,
-                reserved_rx_cps: port.reserved.1,
-                cells_in: input.cells_in,
-                cells_out: sent.cells_out,
-                cells_dropped: input.dropped.total() + sent.dropped.total(),
-                queued_cells: output.map_or(0, OutputPort::queued_total).into(),
-            }
+            let queued = output.map_or(0, OutputPort::queued_total);
+            rows::Port::of(port, input, sent, queued)
         })
     }
 }
